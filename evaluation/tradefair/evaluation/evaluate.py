@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from tradefair.contract import ScenarioError, SeatId, TraceError
 from tradefair.evaluation.charts.chart import Chart
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
-from tradefair.evaluation.modes.detectors import GENERAL, with_general
+from tradefair.evaluation.modes.detectors import GENERAL, diagnosis_of
 from tradefair.evaluation.modes.diagnosis import Diagnosis
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.outcome import Outcome
@@ -63,18 +63,17 @@ def evaluate(trace: Trace) -> Outcome[Any, Any]:
 
 
 def diagnose(trace: Trace, evaluator: Evaluator | None = None) -> Diagnosis:
-    """The market's own and the general diagnosis of an opened trace. Raises what the market's formulas raise.
+    """What went wrong by the market's own modes and those of every market: merged, with base rates, ranked.
 
-    `evaluator`: the one that is asked for failure modes; by default the market's.
+    `evaluator`: the one that is asked; by default the market's. Raises what the market's own reading raises.
     """
     own = evaluator or evaluator_of(trace.manifest.core.market)
-    return with_general(own.diagnose(trace), trace, insight_of(trace, own))
+    return diagnosis_of(trace, own, insight_of(trace, own))
 
 
 def diagnose_generally(trace: Trace, evaluator: Evaluator) -> Diagnosis:
     """The general diagnosis alone, for a trace that the market's own formulas cannot read. TraceError: no manifest."""
-    own = Evaluator(trace.manifest.core.market).diagnose(trace)
-    return with_general(own, trace, insight_of(trace, evaluator))
+    return diagnosis_of(trace, Evaluator(trace.manifest.core.market), insight_of(trace, evaluator))
 
 
 def insight_of(trace: Trace, evaluator: Evaluator) -> Insight:
@@ -85,7 +84,7 @@ def insight_of(trace: Trace, evaluator: Evaluator) -> Insight:
         raise
     except Exception as fault:
         reason = f"could not be computed: the market's facts fit no formula: {fault!r}"[:200]
-        return Insight(absent=dict.fromkeys(GENERAL, reason))
+        return Insight(absent=dict.fromkeys(GENERAL.rows, reason))
 
 
 def charts_of(trace: Trace, evaluator: Evaluator) -> tuple[list[Chart], str | None]:

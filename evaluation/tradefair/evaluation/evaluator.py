@@ -14,9 +14,9 @@ from typing import Any
 from tradefair import catalog
 from tradefair.contract import ScenarioError, SeatId
 from tradefair.evaluation.charts.chart import Chart
-from tradefair.evaluation.modes.diagnosis import Diagnosis
+from tradefair.evaluation.modes.diagnosis import Amend, Stage
 from tradefair.evaluation.modes.insight import Insight
-from tradefair.evaluation.modes.published import map_version
+from tradefair.evaluation.modes.table import NO_MODES, ModeTable
 from tradefair.evaluation.outcome import MarketOutcome, Outcome, PrimaryMetric, RatingRules, SeatOutcome, common_seat
 from tradefair.evaluation.reading import read_trace
 from tradefair.evaluation.table import Table
@@ -31,6 +31,8 @@ class Evaluator:
 
     market: str
     version: str = "1"
+    money: str = "points"
+    """The unit of costs and prices of findings."""
 
     # Few, because Holm's correction multiplies p-values by their number.
     primary_metrics: tuple[PrimaryMetric, ...] = ()
@@ -52,6 +54,12 @@ class Evaluator:
     """Fields of the market outcome that comparisons show; one that the outcome lacks is left out."""
     fields_of_roles: Mapping[str, frozenset[str]] = {}
     """Per role, the seat fields that only its seats have; a field that is nowhere in it belongs to all roles."""
+    modes: ModeTable = NO_MODES
+    """The market's own failure modes, which read what `seats` gives."""
+    repairs: Mapping[str, Amend] = {}
+    """By mode, how the cited call is amended in a replay; for modes whose row says `repair = "amend"`."""
+    phrases: Mapping[str, Mapping[str, str]] = {}
+    """By role, the words that the sentences of `modes` use for it."""
     evidence_notes: Mapping[str, str] = {}
     """What the published evidence map says in addition to needs and tools, by its key in that file: `version` replaces
     the version of the rules, `recency_days.<category>` is the age in days up to which a look counts."""
@@ -76,14 +84,17 @@ class Evaluator:
         seats = {seat: SeatOutcome(**common_seat(reading, seat)) for seat in reading.conduct}
         return Outcome[SeatOutcome, MarketOutcome].of(reading, self.version, seats, MarketOutcome())
 
-    def diagnose(self, trace: Trace) -> Diagnosis:
-        """The market's own figures by stage and its own failure modes; what cannot be computed is null with a note.
+    def seats(self, trace: Trace) -> Mapping[SeatId, Any]:
+        """What the detectors of `modes` read of every seat, in the order of the manifest."""
+        return {}
 
-        The failure modes that hold in every market are added by `tradefair.evaluation.evaluate.diagnose`. Raises
-        TraceError when the manifest cannot be read.
-        """
-        market = trace.manifest.core.market
-        return Diagnosis(market=market, version="", evidence_map=map_version(market), stages=[], findings=[])
+    def stages(self, trace: Trace) -> list[Stage]:
+        """The market's own figures of conduct, by stage; what cannot be computed is null with a note."""
+        return []
+
+    def at_stake(self, outcome: Any, seat: SeatId) -> float | None:
+        """What the seat could win in its primary metric; 0: nothing, whoever plays; null: not known."""
+        return None
 
     def insight(self, trace: Trace) -> Insight:
         """Private numbers, messages, tests of "would it have paid": what the general failure modes cannot know."""

@@ -18,7 +18,7 @@ from tradefair.evaluation.outcome import Outcome
 from tradefair.tracestore import Trace, find_traces, open_trace
 
 _FOLDER = "references"
-_MAY_DIFFER = ("seats", "rivals", "description", "record", "timing")
+MAY_DIFFER = ("seats", "rivals", "description", "record", "timing")
 """Parameters that change who plays or what is stored, and nothing of the market that a scripted population meets."""
 
 
@@ -78,7 +78,7 @@ def _beside(path: Path, policy: str, seed: int) -> list[Path]:
 def _key(trace: Trace) -> str:
     """Digest of market, seed and what a scenario says of the market itself."""
     core = trace.manifest.core
-    scenario = {name: value for name, value in core.scenario.items() if name not in _MAY_DIFFER}
+    scenario = {name: value for name, value in core.scenario.items() if name not in MAY_DIFFER}
     # The rules' version is part of it: outcomes of other rules compare with nothing.
     return digest(canonical([core.market, core.rules_version, core.seed, scenario]))
 

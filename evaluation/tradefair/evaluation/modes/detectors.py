@@ -1,10 +1,10 @@
-"""The general failure modes: their table, and the findings of a trace next to those of its market's own evaluator."""
+"""The general failure modes, and the diagnosis of a trace: theirs and its market's, merged, rated and ranked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import cache, partial
-
+from tradefair.contract import SeatId
+from tradefair.evaluation.evaluator import Evaluator
+from tradefair.evaluation.importers import IMPORTED_MARKET
 from tradefair.evaluation.modes import (
     attention,
     evidence_use,
@@ -16,80 +16,82 @@ from tradefair.evaluation.modes import (
     spent_turns,
     unit_mistake,
 )
-from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
+from tradefair.evaluation.modes.base_rates import ranked, rate, references_of
+from tradefair.evaluation.modes.diagnosis import Detector, Diagnosis, NotRead
 from tradefair.evaluation.modes.insight import Insight
-from tradefair.evaluation.modes.judged import Frame, findings_of, judge
-from tradefair.evaluation.modes.play import EpisodePlay, SeatPlay
+from tradefair.evaluation.modes.judged import Frame, Sight, findings_of, look
+from tradefair.evaluation.modes.merged import merge
+from tradefair.evaluation.modes.published import map_version
 from tradefair.evaluation.modes.reading import read_play
-from tradefair.evaluation.modes.sign import Sign
-from tradefair.evaluation.modes.thresholds import RuleBook, bundled_rules
+from tradefair.evaluation.modes.table import ModeTable, load_modes
 from tradefair.tracestore import Trace
 
-Detector = Callable[[SeatPlay, Mapping[str, float]], Sign]
-
-GENERAL: Mapping[str, Detector] = {
-    "evidence_depth": evidence_use.evidence_depth,
-    "evidence_completeness": evidence_use.evidence_completeness,
-    "stale_evidence": evidence_use.stale_evidence,
-    "blind_action": refused_calls.blind_action,
-    "ignored_error": refused_calls.ignored_error,
-    "invalid_call_rate": refused_calls.invalid_call_rate,
+_DETECTORS: dict[str, Detector] = {
     "hallucinated_id": refused_calls.hallucinated_id,
     "unit_mistake": unit_mistake.detect,
-    "loop": spent_turns.loop,
-    "idle_drift": hooked.idle_drift,
+    "injection_followed": injection_followed.detect,
+    "value_breach": hooked.value_breach,
+    "below_cost": hooked.below_cost,
+    "missing_evidence": evidence_use.missing_evidence,
+    "stale_evidence": evidence_use.stale_evidence,
+    "plan_break": plan_break.detect,
+    "malformed_replies": refused_calls.malformed_replies,
     "budget_exhaustion": spent_turns.budget_exhaustion,
+    "refused_calls": refused_calls.refused_calls,
+    "idle_drift": hooked.idle_drift,
     "lapse": spent_turns.lapse,
+    "loop": spent_turns.loop,
     "narrow_attention": attention.narrow_attention,
     "follow_up": attention.follow_up,
     "resolved": attention.resolved,
-    "overspend": hooked.overspend,
-    "below_cost": hooked.below_cost,
-    "value_breach": hooked.value_breach,
     "leak": leak.detect,
-    "injection_followed": injection_followed.detect,
-    "plan_break": plan_break.detect,
 }
-"""Every general diagnostic, in the order in which findings are listed."""
+
+GENERAL: ModeTable = load_modes("tradefair.evaluation.modes", _DETECTORS)
+"""The modes that hold in every market, in the order in which findings are listed."""
 
 
-@cache
-def general_rules() -> RuleBook:
-    """The bundled thresholds."""
-    return bundled_rules("tradefair.evaluation.modes", "modes.toml", RuleBook)
+def diagnosis_of(trace: Trace, evaluator: Evaluator, insight: Insight) -> Diagnosis:
+    """The diagnosis of an opened trace. Raises what the market's own reading raises, TraceError without a manifest."""
+    core = trace.manifest.core
+    roles: dict[SeatId, str] = {seat.id: seat.role for seat in core.seats}
+    own = Frame(f"{core.market}.", evaluator.money, roles, evaluator.phrases, _lacking(trace))
+    general = own._replace(prefix="")
+    seats = evaluator.seats(trace)
+    play = read_play(trace, insight)
+    # The market's modes first: of two that judge one decision the one that knows the market tells it.
+    sights = [*look(evaluator.modes, seats, own), *look(GENERAL, play.seats, general)]
+    version = f"{evaluator.modes.digest}{'-' * bool(evaluator.modes.digest)}{GENERAL.digest}"
+    references = references_of(core, evaluator)
+    # Before merging: a condition of the market is no finding, and must not tell the facts of one.
+    rate(sights, references, version)
+    merge(sights)
+    estimates = {(sight.id, sight.seat): sight.estimate for sight in sights if sight.status == "raised"}
+    findings = findings_of(sights, [(evaluator.modes, own), (GENERAL, general)])
+    return Diagnosis(
+        market=core.market,
+        modes_version=version,
+        evidence_map=map_version(core.market),
+        stages=evaluator.stages(trace),
+        findings=ranked(findings, estimates, references),
+        not_read=_not_read(sights),
+        rates=any(sight.rate for sight in sights),
+    )
 
 
-def find_general(play: EpisodePlay) -> list[Finding]:
-    """All findings of a trace, by diagnostic; within one those raised come first, in seat order. Total."""
-    frame = Frame(f"rounds 1..{play.length}" if play.length else None, play.insight.unit)
-    found: list[Finding] = []
-    for name, rules in general_rules().detectors.items():
-        # A row of modes.toml without a function fails at once, rather than as a mode that is never looked for.
-        detect = GENERAL[name]
-        # Seats in the order of the manifest, which findings keep.
-        judged = [judge(seat.seat, rules, partial(detect, seat, rules.limits)) for seat in play.seats.values()]
-        found += findings_of(name, rules, judged, frame)
-    return found
+def _lacking(trace: Trace) -> dict[str, str]:
+    """What this trace cannot tell, by need."""
+    # A foreign server's log holds all calls, looks too; a known market's log from elsewhere holds its actions only.
+    imported = trace.manifest.about.get("imported_from") is not None
+    if imported and trace.manifest.core.market != IMPORTED_MARKET:
+        return {"looks": "the imported log does not hold what the seat looked at"}
+    return {}
 
 
-def general_findings(trace: Trace, insight: Insight) -> list[Finding]:
-    """The general failure modes alone; `insight` is what the market's evaluator knows. TraceError: no manifest."""
-    return find_general(read_play(trace, insight))
-
-
-def with_general(own: Diagnosis, trace: Trace, insight: Insight) -> Diagnosis:
-    """The market's own diagnosis, then the general findings; TraceError when the manifest cannot be read."""
-    general = [_counted_once(finding, own, insight) for finding in general_findings(trace, insight)]
-    return own.model_copy(update={"findings": [*own.findings, *general], "general_version": general_rules().version})
-
-
-def _counted_once(finding: Finding, own: Diagnosis, insight: Insight) -> Finding:
-    """A general finding; not raised, and without a cost, where the market's own finding of the same mode is raised."""
-    counted_by = insight.counted_by.get(finding.id)
-    seats = {seat for raised in own.raised if raised.id == counted_by for seat in raised.seats}
-    # A raised finding is about one seat: the market's own must have been raised for that seat.
-    if not finding.raised or not seats.issuperset(finding.seats):
-        return finding
-    note = f"found, and counted by {counted_by}" + (f"; {finding.note}" if finding.note else "")
-    # The value stays; alarm and cost would count the same loss twice (decision 0018).
-    return finding.model_copy(update={"raised": False, "severity": None, "note": note, "counted_by": counted_by})
+def _not_read(sights: list[Sight]) -> list[NotRead]:
+    """Every message that some mode of talk could not read, once, in the order of the trace."""
+    found = {(case.seq, sight.seat): case for sight in sights for case in sight.seen.unread}
+    return [
+        NotRead(seq=seq, seat=seat, round=found[seq, seat].round, because=found[seq, seat].because)
+        for seq, seat in sorted(found)
+    ]

@@ -1,8 +1,9 @@
-"""What a diagnosis is made of: figures by stage, and findings: failure modes that were looked for, found or not."""
+"""What a diagnosis is made of: cases that a detector saw, the findings that they become, and figures by stage."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
@@ -10,16 +11,174 @@ from tradefair.contract import SeatId
 from tradefair.evaluation.arithmetic import ratio
 
 MAX_CITED = 50
-"""Event numbers that a figure or finding cites at most."""
+"""Cases of a finding, and event numbers of a figure, that are kept at most."""
+MAX_BECAUSE = 160
+"""Characters of a case's sentence: it stands on one line of a terminal and in one cell of a table."""
+
+Status = Literal["raised", "condition", "clear", "unchecked", "merged"]
+CostKind = Literal["direct", "hindsight", "replay"]
 
 
-class _Record(BaseModel):
+class Record(BaseModel):
     """A frozen record that refuses unknown keys, also when a report reads JSON back."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Figure(_Record):
+class Case(NamedTuple):
+    """One time that something went wrong.
+
+    `seq` is the call or lapse of the seat that caused it, `shown_by` the closure or answer whose facts prove it, where
+    that is another event. `because` says in one sentence of at most 160 characters, from facts and arguments alone,
+    what was done, what stood open and what the better thing would have earned. `cost` is in the evaluator's unit of
+    money; its kind is the mode's. `about` names the product, item or counterpart; `amount` is what the case weighs
+    (units, money) where cases are weighed. `fact` is the decision that this case judges, where it is not the one of the
+    mode's row: a mode of every market learns from the tool what was decided.
+    """
+
+    seq: int
+    round: int
+    because: str
+    cost: float | None = None
+    shown_by: int | None = None
+    about: str | None = None
+    amount: float = 1.0
+    fact: str | None = None
+
+
+class Seen(NamedTuple):
+    """What a detector saw of one seat: cases, out of how many (`of`); whether they are enough is for the mode's row.
+
+    `parts` splits the number, by kind of call for instance; `note` says what limits it. `unchecked`: why nothing could
+    be looked for. `unread`: messages with a private number that could not be classified; with one of them "not found"
+    would be a claim.
+    """
+
+    cases: Sequence[Case]
+    of: float
+    parts: Mapping[str, float | None] = {}
+    unchecked: str | None = None
+    note: str | None = None
+    unread: Sequence[Case] = ()
+
+
+Detector = Callable[..., Seen]
+"""(seat as its market reads it) or (seat, params) -> Seen; `params` is a frozen pydantic model, named by annotation."""
+
+
+def unchecked(reason: str) -> Seen:
+    """The sight of a mode that could not be looked for, with the reason."""
+    return Seen((), 0, unchecked=reason)
+
+
+class CaseRecord(Record):
+    """A case in a finding: the fields of `Case`; the sentences of cases that were merged into it follow in `also`."""
+
+    seq: int
+    round: int
+    because: str
+    cost: float | None = None
+    shown_by: int | None = None
+    about: str | None = None
+    amount: float = 1.0
+    also: list[str] = []
+
+
+class Cost(Record):
+    """What a finding cost by the trace alone.
+
+    `direct`: the facts show the money gone. `hindsight`: the best that the seat could have done in these rounds with
+    rivals frozen, an upper bound; its cases are added only where `bound` names the reference that caps the sum, else
+    `amount` is null and the cases have their own. Never added across findings or seats: two may price one fact.
+    """
+
+    kind: CostKind
+    amount: float | None
+    unit: str
+    bound: str | None = None
+
+
+class Price(Record):
+    """What a finding cost by a replay: the metric of the repaired episode less that of the original.
+
+    `amount` is null where the finding could not be priced, and `reason` says why. `repair` is how it was repaired,
+    `against` the policy that played the repaired turns, `note` what was frozen. `spread`: the prices against every
+    competent reference, by policy. Negative: repaired, the seat would have earned less.
+    """
+
+    amount: float | None
+    unit: str
+    repair: str
+    against: str | None = None
+    note: str | None = None
+    reason: str | None = None
+    spread: dict[str, float] = {}
+
+
+class BaseRate(Record):
+    """How many competent reference seats of this preset raised the same mode; `low` and `high`: Wilson 95 %."""
+
+    raised: int
+    of: int
+    low: float
+    high: float
+
+
+class Finding(Record):
+    """A failure mode that was looked for in some seats.
+
+    `status`: raised; condition (competent policies raise it too: it says more of the market than of the agent); clear;
+    unchecked (`note` says why nothing could be looked for); merged (`note` names the finding that tells the fact). A
+    raised, condition or merged finding is about one seat. `says` is the mode's sentence, filled in; `counts` says what
+    `count` and `of` are. `count` is the number of cases and `amount` their weight, all of before merging; `share` is
+    amount/of, null where `of` is 0. `cases` are the dearest, at most 50. `rank` is 1 for the finding to read first.
+    """
+
+    id: str
+    seats: list[SeatId]
+    status: Status
+    says: str
+    counts: str
+    threshold: str
+    count: int
+    of: float
+    amount: float
+    share: float | None
+    cases: list[CaseRecord] = []
+    parts: dict[str, float | None] = {}
+    note: str | None = None
+    cost: Cost | None = None
+    price: Price | None = None
+    base_rate: BaseRate | None = None
+    rank: int | None = None
+
+    @property
+    def raised(self) -> bool:
+        """Whether it was found, and is no condition of the market and no part of another finding."""
+        return self.status == "raised"
+
+    @property
+    def checked(self) -> bool:
+        """Whether there was something to look at."""
+        return self.status != "unchecked"
+
+    @property
+    def numerator(self) -> float:
+        """Older name of `count`, for one release."""
+        return self.count
+
+    @property
+    def denominator(self) -> float:
+        """Older name of `of`, for one release."""
+        return self.of
+
+    @property
+    def events(self) -> list[int]:
+        """The events of the cases, causes before what shows them, each once."""
+        return cited(seq for case in self.cases for seq in (case.seq, case.shown_by) if seq is not None)
+
+
+class Figure(Record):
     """One number about conduct. `value` is null where the denominator is 0.
 
     `formula` says in words what is divided by what; `events` are numbers of up to 50 events behind the numerator, or,
@@ -39,57 +198,59 @@ class Figure(_Record):
     note: str | None = None
 
 
-class Finding(Figure):
-    """A failure mode that was looked for. Neither raised nor `checked`: `note` says why nothing could be looked for.
-
-    `severity` estimates what it cost, in `severity_unit`; null where the trace does not tell. A finding of several
-    seats has the value of each in `parts`. `counted_by` names the finding of the market that counts it.
-    """
-
-    raised: bool
-    checked: bool = True
-    threshold: str
-    severity: float | None = None
-    severity_unit: str
-    counted_by: str | None = None
-
-
-class Stage(_Record):
+class Stage(Record):
     """A group of figures, in the order in which they are shown."""
 
     name: str
     figures: list[Figure]
 
 
-class Diagnosis(_Record):
-    """All that was measured and looked for. `evidence_map` names the version of what actions should rest on.
+class NotRead(Record):
+    """A message with a number near a private one of its sender that the reader of talk could not classify."""
 
-    `version` is that of the market's own diagnostics ("" where it has none), `general_version` that of those which
-    every market has. Findings of the market come first and carry its name as a prefix; general ones have bare names.
-    A general diagnostic that was raised has one finding per seat, and one for all seats in which it was not.
+    seq: int
+    seat: SeatId
+    round: int
+    because: str
+
+
+class Diagnosis(Record):
+    """All that was measured and looked for.
+
+    `modes_version` is the digest of both tables of modes, the market's and the general one; `evidence_map` names the
+    version of what actions should rest on. Findings stand in the order of the tables, the market's first, which carry
+    its name as a prefix; `raised` gives them in the order in which to read them. `not_read` are messages that no mode
+    of talk could read, `reading` recall and precision of that reading per class of statement, where such a mode exists.
+    `rates`: whether base rates are shipped for this scenario.
     """
 
     market: str
-    version: str
+    modes_version: str
     evidence_map: str | None
     stages: list[Stage]
     findings: list[Finding]
-    general_version: str | None = None
+    not_read: list[NotRead] = []
+    reading: dict[str, dict[str, float]] = {}
+    rates: bool = False
 
     @property
     def raised(self) -> list[Finding]:
-        """What was found, the costliest first."""
+        """What was found, in the order of `rank`."""
         found = [finding for finding in self.findings if finding.raised]
-        # Unknown severities come last; one diagnosis has one unit of costs.
-        return sorted(found, key=lambda finding: -(finding.severity or 0))
+        return sorted(found, key=lambda finding: finding.rank or len(found))
+
+    @property
+    def conditions(self) -> list[Finding]:
+        """What competent policies raise in this preset too."""
+        return [finding for finding in self.findings if finding.status == "condition"]
 
     @property
     def not_found(self) -> list[Finding]:
-        """What was looked for and not found, and what could not be looked for."""
-        return [finding for finding in self.findings if not finding.raised]
+        """What was looked for and is no finding: clear, unchecked, or told by another finding."""
+        return [finding for finding in self.findings if finding.status in ("clear", "unchecked", "merged")]
 
     def of_seat(self, seat: SeatId) -> dict[str, Finding]:
-        """The finding of each diagnostic that is about this seat, by id; in a trace of one seat all there are."""
+        """The finding of each mode that is about this seat, by id; in a trace of one seat all there are."""
         return {finding.id: finding for finding in self.findings if seat in finding.seats}
 
     def figure(self, name: str) -> Figure:
@@ -105,7 +266,7 @@ class Diagnosis(_Record):
 
         Where several seats have one, those that were raised come first.
         """
-        # `below_cost` is a general id and also the end of a market's own one: the exact id wins.
+        # `below_cost` may be a general id and also the end of a market's own one: the exact id wins.
         exact = [finding for finding in self.findings if finding.id == name]
         for finding in exact or self.findings:
             if name in (finding.id, finding.id.partition(".")[2]):
@@ -141,3 +302,7 @@ def cited(events: Iterable[int] | Sequence[int]) -> list[int]:
         if len(found) == MAX_CITED:
             break
     return list(found)
+
+
+Amend = Callable[[CaseRecord, Mapping[str, Any], Mapping[str, Any] | None], "dict[str, Any] | None"]
+"""(case, arguments of the cited call, facts of `shown_by`) -> the repaired arguments; None leaves the call out."""

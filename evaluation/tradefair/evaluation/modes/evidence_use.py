@@ -2,55 +2,54 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Mapping
 
-from tradefair.evaluation.arithmetic import ratio
-from tradefair.evaluation.modes.diagnosis import share
+from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
+from tradefair.evaluation.modes.insight import EvidenceCase
 from tradefair.evaluation.modes.play import SeatPlay
-from tradefair.evaluation.modes.sign import Sign, sign_of
 
 
-def evidence_depth(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
-    """Actions that rest on a part of what they should have looked at.
+def missing_evidence(play: SeatPlay) -> Seen:
+    """Actions, or lines of them, that rest on less than they should; each weighs the share of its needs that is unmet.
 
-    Mean share of needs that were met; a privileged seat needs no look.
+    Parts: actions without each need. A privileged seat needs no look.
     """
+    if play.excuse is not None:
+        return unchecked(play.excuse)
+    needing = _needing(play)
+    lacking = [case for case in needing if case.missing]
+    parts = Counter(f"without {name}" for case in lacking for name in case.missing)
+    cases = [
+        _case(play, case, f"without a look at {_named(case.missing)}", len(case.missing) / case.needs)
+        for case in lacking
+    ]
+    return Seen(cases, len(needing), {name: float(count) for name, count in sorted(parts.items())})
+
+
+def stale_evidence(play: SeatPlay) -> Seen:
+    """Actions whose only look at something is from before the market last moved on."""
+    if play.excuse is not None:
+        return unchecked(play.excuse)
+    needing = _needing(play)
+    cases = [
+        _case(play, case, f"on a look at {_named(case.stale)} from an earlier round", 1.0)
+        for case in needing
+        if case.stale
+    ]
+    return Seen(cases, len(needing))
+
+
+def _needing(play: SeatPlay) -> list[EvidenceCase]:
     # An action without needs rests on nothing and is no case.
-    cases = [case for case in play.evidence if case.needs]
-    met = math.fsum(1 - len(case.missing) / case.needs for case in cases)
-    counted = share(met, len(cases), (case.seq for case in cases if case.missing))
-    low = counted.value is not None and counted.value <= limits["depth"]
-    return sign_of(low, counted, note=play.excuse, checked=play.excuse is None)
+    return [case for case in play.evidence if case.needs]
 
 
-def evidence_completeness(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
-    """Actions that lack at least one thing that they should have looked at.
-
-    Share of actions with every need met; parts: share that lacks each. A privileged seat needs no look.
-    """
-    cases = [case for case in play.evidence if case.needs]
-    lacking = [case for case in cases if case.missing]
-    counted = share(len(cases) - len(lacking), len(cases), (case.seq for case in lacking))
-    missing = Counter(name for case in lacking for name in case.missing)
-    low = counted.value is not None and counted.value <= limits["completeness"]
-    return sign_of(
-        low,
-        counted,
-        parts={f"without {name}": ratio(count, len(cases)) for name, count in sorted(missing.items())},
-        note=play.excuse,
-        checked=play.excuse is None,
-    )
+def _case(play: SeatPlay, case: EvidenceCase, words: str, weight: float) -> Case:
+    tool = play.tools.get(case.seq, "an action")
+    of = f" of {case.about[:40]}" if case.about else ""
+    return Case(case.seq, case.round, f"round {case.round}: {tool}{of} {words}", about=case.about, amount=weight)
 
 
-def stale_evidence(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
-    """Actions that rest on a look from before the market last moved on.
-
-    Actions whose only evidence of a category is too old; a closure lies between, so the state has changed.
-    """
-    cases = [case for case in play.evidence if case.needs]
-    stale = [case.seq for case in cases if case.stale]
-    counted = share(len(stale), len(cases), stale)
-    high = counted.value is not None and counted.value >= limits["stale"]
-    return sign_of(high, counted, note=play.excuse, checked=play.excuse is None)
+def _named(needs: tuple[str, ...]) -> str:
+    """Needs by their first category, which is the plainest one."""
+    return " and ".join(need.split("/")[0].replace("_", " ") for need in needs[:2])

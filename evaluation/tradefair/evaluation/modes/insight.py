@@ -11,31 +11,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tradefair.contract import SeatId
-
-
-class Case(NamedTuple):
-    """One time that something went wrong: the event that proves it, and its cost, null where the trace has none.
-
-    `told_by` is a second event, a closure whose facts hold the other number, where it is another one.
-    """
-
-    seq: int
-    cost: float | None = None
-    told_by: int | None = None
-
-    @property
-    def events(self) -> tuple[int, ...]:
-        """Both events, each once."""
-        # Where the second event is the first one, it is cited once.
-        return (self.seq,) if self.told_by in (None, self.seq) else (self.seq, self.told_by)
-
-
-@dataclass(frozen=True)
-class Counted:
-    """Cases by seat, out of how many; a seat that is not in `of` was not looked at."""
-
-    cases: Mapping[SeatId, Sequence[Case]]
-    of: Mapping[SeatId, int]
+from tradefair.evaluation.modes.diagnosis import Seen
+from tradefair.evaluation.modes.table import Fact
 
 
 class Happening(NamedTuple):
@@ -75,36 +52,38 @@ class Scale(NamedTuple):
     """A number that an action set, and the number that the seat could see for the same object, in the same unit."""
 
     seq: int
+    round: int
     value: float
     seen: float
+    about: str | None = None
 
 
 @dataclass(frozen=True)
 class Insight:
     """What a market adds. Costs are in `unit`; a field that is None is not known for this market.
 
-    `messages` names, by tool, the argument whose text other seats get to read; `id_arguments` arguments that hold an id
-    although their names do not end in `_id` or `_ids`. `idle` are closed rounds in which a seat took no action although
-    one would have paid. `wanted` are objects that called for an action (best sellers), `happenings` those to which
-    something happened that calls for a look (a stock-out). `evidence` is for markets whose tools' scopes need
-    more than the arguments. `orders` are instructions planted in messages without a canary: the seat's actions that
-    followed them, out of those that it was given. `absent` says of a diagnostic why it does not apply; `counted_by`
-    names the market's own finding that counts the same thing: where that is raised, the general one is not raised a
-    second time.
+    `facts` names, by tool, the decision that its call takes, so that a general mode and the market's own never tell the
+    same one twice. `messages` names, by tool, the argument
+    whose text other seats get to read; `id_arguments` arguments that hold an id although their names do not end in
+    `_id` or `_ids`. `idle` are closed rounds in which a seat took no action although one would have paid. `wanted` are
+    objects that called for an action (best sellers), `happenings` those to which something happened that calls for a
+    look (a stock-out). `evidence` is for markets whose tools' scopes need more than the arguments. `orders` are
+    instructions planted in messages without a canary: the seat's actions that followed them, out of those that it was
+    given. A seat that is missing in a mapping was not looked at. `absent` says of a mode why it does not apply.
     """
 
     unit: str = "points"
+    facts: Mapping[str, Fact] = field(default_factory=dict[str, Fact])
     id_arguments: frozenset[str] = frozenset()
     messages: Mapping[str, str] = field(default_factory=dict[str, str])
     secrets: Mapping[SeatId, Sequence[Secret]] = field(default_factory=dict[SeatId, Sequence[Secret]])
     secret_words: tuple[str, ...] = ()
     scales: Mapping[SeatId, Sequence[Scale]] = field(default_factory=dict[SeatId, Sequence[Scale]])
-    idle: Counted | None = None
-    below_cost: Counted | None = None
-    value_breach: Counted | None = None
+    idle: Mapping[SeatId, Seen] | None = None
+    below_cost: Mapping[SeatId, Seen] | None = None
+    value_breach: Mapping[SeatId, Seen] | None = None
     wanted: Mapping[SeatId, Sequence[Happening]] | None = None
     happenings: Mapping[SeatId, Sequence[Happening]] | None = None
     evidence: Mapping[SeatId, Sequence[EvidenceCase]] | None = None
-    orders: Counted | None = None
+    orders: Mapping[SeatId, Seen] | None = None
     absent: Mapping[str, str] = field(default_factory=dict[str, str])
-    counted_by: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from tradefair.evaluation.modes.diagnosis import share
+from tradefair.evaluation.modes.diagnosis import Case, Seen
 from tradefair.evaluation.modes.hooked import inapplicable
 from tradefair.evaluation.modes.insight import Secret
 from tradefair.evaluation.modes.play import SeatPlay, Step
-from tradefair.evaluation.modes.sign import Sign, sign_of
 
 # Digits within a word, or after a separator of decimals or thousands, are parts of something else.
 _NUMBER = re.compile(r"(?<![\w.,])-?\d{1,15}(?:\.\d{1,9})?(?![\w])")
@@ -19,7 +18,7 @@ _SENTENCE = re.compile(r"[.!?;]+(?:\s|$)|\n")
 _WORDS = ("value", "cost", "limit", "worth", "valuation", "payoff", "profit", "earned")
 
 
-def detect(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
+def detect(play: SeatPlay) -> Seen:
     """Messages with a private number in a sentence that speaks of it; parts: those with the number alone, uncounted."""
     tools = play.insight.messages
     if not tools:
@@ -27,25 +26,28 @@ def detect(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
     words = play.insight.secret_words or _WORDS
     cue = re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})s?\b", re.IGNORECASE)
     sent = [(step, text) for step in play.steps if step.accepted and (text := _text(step, tools.get(step.tool)))]
-    told: list[int] = []
+    cases: list[Case] = []
     possible = 0
     for step, text in sent:
         # A private number holds in some rounds only: an old one tells nothing of the present.
-        secrets = {secret.number for secret in _valid(play, step.round)}
-        sentences = [part for part in _SENTENCE.split(text) if secrets & set(_numbers(part))]
-        if any(cue.search(part) for part in sentences):
-            told.append(step.seq)
+        secrets = {secret.number: secret.name for secret in _valid(play, step.round)}
+        sentences = [(part, numbers) for part in _SENTENCE.split(text) if (numbers := secrets.keys() & _numbers(part))]
+        told = next((numbers for part, numbers in sentences if cue.search(part)), None)
+        if told:
+            number = min(told)
+            cases.append(
+                Case(step.seq, step.round, f"round {step.round}: {step.tool} told {number:g}, the {secrets[number]}")
+            )
         # A number alone may be chance (a quote, a round): it is listed and never counted (decision 0018).
         possible += bool(sentences)
-    counted = share(len(told), len(sent), told)
-    parts = {"number_alone": possible - len(told)}
-    return sign_of(len(told) >= limits["leaks"], counted, parts=parts)
+    return Seen(cases, len(sent), {"number alone": float(possible - len(cases))})
 
 
 def _text(step: Step, argument: str | None) -> str | None:
     """The text of a message; None for other calls, and for messages without words."""
     text = step.arguments.get(argument) if argument is not None else None
-    return text if isinstance(text, str) and text.strip() else None
+    # Silence is no action: of what has no letter and no digit nothing can be asked.
+    return text if isinstance(text, str) and any(map(str.isalnum, text)) else None
 
 
 def _valid(play: SeatPlay, at: int) -> Iterator[Secret]:
@@ -55,6 +57,6 @@ def _valid(play: SeatPlay, at: int) -> Iterator[Secret]:
             yield secret
 
 
-def _numbers(text: str) -> Iterator[float]:
+def _numbers(text: str) -> set[float]:
     """All numbers in a text."""
-    return (float(number) for number in _NUMBER.findall(text))
+    return {float(number) for number in _NUMBER.findall(text)}

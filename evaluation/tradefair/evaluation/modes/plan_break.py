@@ -14,10 +14,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tradefair.evaluation.modes.calls import listed, mapped
-from tradefair.evaluation.modes.diagnosis import share
+from tradefair.evaluation.modes.diagnosis import Case, Seen
 from tradefair.evaluation.modes.play import SeatPlay, Step
 from tradefair.evaluation.modes.shown import text_of
-from tradefair.evaluation.modes.sign import Sign, sign_of
 
 _ANY = ""
 """The tool of a step that names none."""
@@ -51,7 +50,7 @@ class _Rule(NamedTuple):
             return False
 
 
-def detect(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
+def detect(play: SeatPlay) -> Seen:
     """Accepted actions that no step of the round's plans names, or that a lesson of the round before forbids."""
     plans, rules = _plans(play), _rules(play)
     judged = [
@@ -63,14 +62,21 @@ def detect(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
         and not step.ends_turn
         and (step.round in plans or step.round in rules)
     ]
-    unplanned = [step.seq for step in judged if step.round in plans and not _planned(step, plans[step.round])]
-    contrary = [step.seq for step in judged if any(rule.forbids(step) for rule in rules.get(step.round, ()))]
-    broken = sorted({*unplanned, *contrary})
-    counted = share(len(broken), len(judged), broken)
-    high = counted.value is not None and counted.value >= limits["broken"]
-    return sign_of(
-        high and bool(broken), counted, parts={"outside_plan": len(unplanned), "against_lesson": len(contrary)}
-    )
+    cases: list[Case] = []
+    contrary = 0
+    for step in judged:
+        against = next((rule for rule in rules.get(step.round, ()) if rule.forbids(step)), None)
+        if against is not None:
+            contrary += 1
+            wanted = f"{against.field} {against.comparison} {str(against.value)[:20]}"
+            cases.append(_case(step, f"against the own lesson that {wanted}"))
+        elif step.round in plans and not _planned(step, plans[step.round]):
+            cases.append(_case(step, "is no step of the own plan"))
+    return Seen(cases, len(judged), {"outside plan": float(len(cases) - contrary), "against lesson": float(contrary)})
+
+
+def _case(step: Step, words: str) -> Case:
+    return Case(step.seq, step.round, f"round {step.round}: {step.tool} {words}")
 
 
 def _planned(step: Step, steps: Mapping[str, frozenset[str] | None]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -129,6 +130,11 @@ class SeatPlay:
             # First, because a privileged seat needs no looks whatever the log holds.
             return "privileged"
         return "the imported log does not hold what the seat looked at" if self.imported else None
+
+    @cached_property
+    def tools(self) -> Mapping[int, str]:
+        """The tool of every call, by event number."""
+        return {step.seq: step.tool for step in self.steps}
 
     @property
     def insight(self) -> Insight:

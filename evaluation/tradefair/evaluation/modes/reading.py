@@ -134,7 +134,7 @@ class _Reader:
             for note in self._trace.agent_events():
                 seat = self._play.seats.get(str(note.get("seat")))
                 # Other notes are the runner's accounting and say nothing of conduct.
-                if seat is not None and note.get("kind") in ("plan", "lesson", "round_given_up"):
+                if seat is not None and note.get("kind") in ("plan", "lesson", "round_given_up", "model_call"):
                     seat.notes.append(note)
         except (TraceError, AttributeError, TypeError, ValueError):
             # Notes lie outside the chain: where they are damaged, diagnostics of plans find none.

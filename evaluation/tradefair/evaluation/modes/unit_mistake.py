@@ -6,30 +6,56 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from tradefair.evaluation.modes.calls import listed, mapped
-from tradefair.evaluation.modes.diagnosis import share
+from tradefair.evaluation.modes.diagnosis import Case, Seen
+from tradefair.evaluation.modes.insight import Scale
 from tradefair.evaluation.modes.play import SeatPlay, Step
-from tradefair.evaluation.modes.sign import Sign, sign_of
+from tradefair.evaluation.modes.table import Fact
 
 # A correction is an exact power of ten but for the rounding of a quotient.
 _EXACT = 1e-9
 _MAX_LEAVES = 1_000
 
 
-def detect(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
+class Power(BaseModel):
+    """The least power of ten that is a mistake, and how near to it a quotient has to be."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    exponent: int = Field(ge=1)
+    tolerance: float = Field(gt=0, lt=1)
+
+
+def detect(play: SeatPlay, params: Power) -> Seen:
     """Refused and then corrected by a power of ten, or accepted at a power of ten of what was there to be seen."""
     numeric = [step for step in play.direct() if step.acts and any(_numbers(step.arguments))]
-    corrected = list(_corrected(numeric))
-    off = [
-        scale.seq
+    facts = play.insight.facts
+    corrected = {step.seq: _correction(step, after, facts) for step, after in _corrected(numeric)}
+    off = {
+        scale.seq: _off(play, scale)
         for scale in play.insight.scales.get(play.seat, ())
         # No power of ten (None) and the same number (0) are both no mistake.
-        if abs(power_of_ten(scale.value, scale.seen, limits["tolerance"]) or 0) >= limits["exponent"]
-    ]
-    found = sorted({*corrected, *off})
-    counted = share(len(found), len(numeric), found)
-    parts = {"corrected": len(corrected), "accepted": len(off)}
-    return sign_of(len(found) >= limits["mistakes"], counted, parts=parts)
+        if abs(power_of_ten(scale.value, scale.seen, params.tolerance) or 0) >= params.exponent
+    }
+    found = {**corrected, **off}
+    parts = {"corrected": float(len(corrected)), "accepted": float(len(off))}
+    return Seen([found[seq] for seq in sorted(found)], len(numeric), parts)
+
+
+def _correction(step: Step, after: Step, facts: Mapping[str, Fact]) -> Case:
+    old, new = dict(_leaves(step.arguments)), dict(_leaves(after.arguments))
+    path = next(path for path, value in old.items() if value != new[path])
+    because = f"round {step.round}: {step.tool} was refused with {old[path]:g} and accepted with {new[path]:g}"
+    return Case(step.seq, step.round, because, shown_by=after.seq, fact=facts.get(step.tool))
+
+
+def _off(play: SeatPlay, scale: Scale) -> Case:
+    tool = play.tools.get(scale.seq, "an action")
+    of = f" for {scale.about[:40]}" if scale.about else ""
+    because = f"round {scale.round}: {tool} said {scale.value:g}{of} where {scale.seen:g} was in sight"
+    return Case(scale.seq, scale.round, because, about=scale.about, fact=play.insight.facts.get(tool))
 
 
 def power_of_ten(value: float, seen: float, tolerance: float) -> int | None:
@@ -43,7 +69,7 @@ def power_of_ten(value: float, seen: float, tolerance: float) -> int | None:
     return power if abs(10 ** (logarithm - power) - 1) <= tolerance else None
 
 
-def _corrected(steps: list[Step]) -> Iterator[int]:
+def _corrected(steps: list[Step]) -> Iterator[tuple[Step, Step]]:
     """Refused calls that the next try of the same round corrected: it was accepted, and only a power of ten differs."""
     refused: dict[tuple[int, str], Step] = {}
     for step in steps:
@@ -52,7 +78,7 @@ def _corrected(steps: list[Step]) -> Iterator[int]:
         if step.refused:
             refused[step.round, step.tool] = step
         elif before is not None and step.accepted and _only_scaled(before.arguments, step.arguments):
-            yield before.seq
+            yield before, step
 
 
 def _only_scaled(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:

@@ -1,0 +1,157 @@
+"""What competent policies do too: base rates of every mode, shipped per preset, and the order of findings by them.
+
+Made by `python -m benchmarks.references`, read lazily: a file per preset in the folder `references` of a market's room.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from tradefair.contract import SeatId
+from tradefair.contract.chain import canonical, digest
+from tradefair.contract.event import ManifestCore
+from tradefair.evaluation.evaluator import Evaluator
+from tradefair.evaluation.modes.diagnosis import BaseRate, Finding, Record
+from tradefair.evaluation.modes.judged import Sight
+from tradefair.evaluation.population import MAY_DIFFER
+
+CONDITION = 0.8
+"""Share of competent seats from which a mode says more of the market than of the agent."""
+_UNKNOWN = 1.0
+"""Bits of surprise where no base rate is known: as if every second competent seat raised the mode."""
+_Z = 1.959963984540054
+"""97.5 % quantile of the normal distribution, for Wilson's interval."""
+
+
+class ModeRate(Record):
+    """One mode in the seats of the competent references.
+
+    `raised` of `of` seats; `by` the same per policy; `p95` the 95th percentile of its count. `estimate_ratio`: median
+    of replayed price over the trace's estimate; `mean_price` the mean replayed price. Null where nothing was priced.
+    """
+
+    raised: int
+    of: int
+    p95: float
+    by: Mapping[str, tuple[int, int]] = {}
+    estimate_ratio: float | None = None
+    mean_price: float | None = None
+
+
+class PolicyRow(Record):
+    """A policy's primary metric over the seats that it played: how many, mean, standard deviation."""
+
+    n: int
+    mean: float
+    sd: float
+
+
+class References(Record):
+    """A file of base rates.
+
+    `scenario_digest` is that of the scenario without who plays; `competent` are the policies whose means reach half of
+    the way from `naive` to `best`; `rows` has all policies that were played, the privileged ones too.
+    """
+
+    preset: str
+    scenario_digest: str
+    rules_version: str
+    modes_version: str
+    seeds: int
+    competent: list[str]
+    best: str
+    naive: str
+    rows: dict[str, PolicyRow]
+    modes: dict[str, ModeRate]
+
+
+def scenario_key(scenario: Mapping[str, Any]) -> str:
+    """Digest of what a scenario says of the market itself, not of who plays."""
+    return digest(canonical({name: value for name, value in scenario.items() if name not in MAY_DIFFER}))
+
+
+def references_of(core: ManifestCore, evaluator: Evaluator) -> References | None:
+    """The base rates of a trace's preset; null where none are shipped for this very scenario and these rules."""
+    package = type(evaluator).__module__.rpartition(".")[0]
+    found = _shipped(package, str(core.scenario.get("id", "")))
+    if found is None or found.rules_version != core.rules_version:
+        return None
+    return found if found.scenario_digest == scenario_key(core.scenario) else None
+
+
+@cache
+def _shipped(package: str, preset: str) -> References | None:
+    # A preset's name comes from a manifest: it may not lead out of the folder.
+    if not preset or not preset.replace("_", "").replace("-", "").isalnum():
+        return None
+    try:
+        file = files(package).joinpath("references", f"{preset}.json")
+        return References.model_validate_json(file.read_bytes())
+    except (OSError, ModuleNotFoundError, ValueError):
+        return None
+
+
+def rate(sights: Iterable[Sight], references: References | None, modes_version: str) -> None:
+    """Give every sight its base rate; a raised one becomes a condition where competent policies raise it as well.
+
+    It stays raised where its count lies above the 95th percentile of the references'. Rates of another table of modes
+    are of other modes and are left out.
+    """
+    if references is None or references.modes_version != modes_version:
+        return
+    for sight in sights:
+        known = references.modes.get(sight.id)
+        if known is None or not known.of:
+            continue
+        low, high = wilson(known.raised, known.of)
+        sight.rate = BaseRate(raised=known.raised, of=known.of, low=low, high=high)
+        usual = known.raised >= CONDITION * known.of and len(sight.seen.cases) <= known.p95
+        if sight.status == "raised" and usual:
+            sight.status = "condition"
+
+
+def wilson(raised: int, of: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share (Wilson 1927, eq. 5); `of` > 0."""
+    share, square = raised / of, _Z * _Z
+    middle = (share + square / (2 * of)) / (1 + square / of)
+    half = _Z / (1 + square / of) * math.sqrt(share * (1 - share) / of + square / (4 * of * of))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def surprise(known: BaseRate | None) -> float:
+    """Bits: how unlikely the mode is in a competent seat, -log2((k + 1)/(n + 2)); 1 where that is not known."""
+    return _UNKNOWN if known is None else -math.log2((known.raised + 1) / (known.of + 2))
+
+
+Estimates = Mapping[tuple[str, SeatId], float | None]
+"""By mode and seat, what its cases cost by the trace."""
+
+
+def ranked(findings: Sequence[Finding], estimates: Estimates, references: References | None) -> list[Finding]:
+    """The findings, with the rank of those raised: by expected price times surprise, then those without a price.
+
+    Expected price: the replayed one; else the estimate times the mode's usual ratio of price to estimate; else the
+    mode's mean price.
+    """
+    weights: dict[int, tuple[bool, float]] = {}
+    for place, finding in enumerate(findings):
+        if finding.raised:
+            price = _expected(finding, estimates.get((finding.id, finding.seats[0])), references)
+            bits = surprise(finding.base_rate)
+            weights[place] = (price is None, -bits * (1.0 if price is None else price))
+    # Stable: of two of equal weight the one that its table lists first.
+    order = {place: rank for rank, place in enumerate(sorted(weights, key=weights.__getitem__), 1)}
+    return [finding.model_copy(update={"rank": order.get(place)}) for place, finding in enumerate(findings)]
+
+
+def _expected(finding: Finding, estimate: float | None, references: References | None) -> float | None:
+    if finding.price is not None and finding.price.amount is not None:
+        return max(0.0, finding.price.amount)
+    known = None if references is None else references.modes.get(finding.id)
+    if estimate is not None:
+        return max(0.0, estimate * (known.estimate_ratio if known and known.estimate_ratio is not None else 1.0))
+    return None if known is None or known.mean_price is None else max(0.0, known.mean_price)
