@@ -5,7 +5,6 @@ Texts from traces are always printed through `_plain`: rich would take `[red]` i
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,9 @@ from tradefair.cli.tables import Cell, figures, names, show_pairs, show_table, w
 from tradefair.contract import SeatId
 from tradefair.evaluation.evaluate import Evaluation, relative_numbers, tables_of
 from tradefair.evaluation.evaluator import evaluator_of, fields_for
+from tradefair.evaluation.findings_text import findings_text
 from tradefair.evaluation.importers.report import ImportReport, merged
-from tradefair.evaluation.modes.diagnosis import Diagnosis, Figure, Finding
+from tradefair.evaluation.modes.diagnosis import Diagnosis, Figure
 from tradefair.evaluation.outcome import Outcome, SeatOutcome
 from tradefair.evaluation.table import FOOTNOTES, number_text
 from tradefair.evaluation.verify import OUTCOMES_OF_VERIFY, SOUND, Check
@@ -249,72 +249,10 @@ def _show_diagnosis(console: Console, diagnosis: Diagnosis, brief: bool, whole: 
 
 
 def _show_findings(console: Console, diagnosis: Diagnosis, brief: bool, whole: bool) -> None:
-    """Failure modes that were found, then notes on those that were not, then the modes that are clear.
-
-    Costliest first, in the unit of each mode; modes without a cost come last. A mode that another
-    diagnosis counts (`counted_by`) is not listed as clear. `brief` leaves notes and clear modes out,
-    `whole` shows every finding.
-    """
-    raised = diagnosis.raised
-    # Ids, not findings: a mode that is checked for every seat counts once.
-    found, looked_for = ({finding.id for finding in some} for some in (raised, diagnosis.findings))
-    checked = {finding.id for finding in diagnosis.findings if finding.checked}
-    head = f"found: {len(found)} of {len(looked_for)} failure modes, {len(looked_for - checked)} with nothing to check"
-    more = "; tradefair evaluate says which and why" if brief else ""
-    console.print(_plain(f"\n{head}{more}"), style="bold", soft_wrap=True)
-    modes: dict[str, list[Finding]] = {}
-    for finding in raised:
-        modes.setdefault(finding.id, []).append(finding)
-    # The sort is stable: modes without a cost keep the order of the diagnosis.
-    for same in sorted(modes.values(), key=lambda same: -_cost(same)):
-        _show_mode(console, diagnosis, same, len(same) if whole else _MAX_ALIKE_BRIEF if brief else _MAX_ALIKE, brief)
-    for finding in () if brief else diagnosis.not_found:
-        if finding.note:
-            console.print(_plain(f"{_whose(diagnosis, finding)}: {finding.note}"), style="dim", soft_wrap=True)
-    elsewhere = {finding.id for finding in diagnosis.findings if finding.counted_by}
-    clear = [finding.id for finding in diagnosis.not_found if finding.checked and finding.id not in found | elsewhere]
-    if clear and not brief:
-        console.print(_plain(f"checked, not found: {', '.join(dict.fromkeys(clear))}"), soft_wrap=True)
-
-
-def _show_mode(console: Console, diagnosis: Diagnosis, same: Sequence[Finding], most: int, brief: bool) -> None:
-    """A failure mode found in several seats, explained once; of more than `most` findings the costliest are shown."""
-    if same[most:]:
-        cost = f", cost about {_cost(same):,.2f} {same[0].severity_unit} in all" if _cost(same) else ""
-        console.print(_plain(f"{same[0].id}: {len(same)} findings{cost}"), style="yellow", soft_wrap=True)
-    for number, finding in enumerate(same[:most]):
-        cost = "" if finding.severity is None else f", cost about {finding.severity:,.2f} {finding.severity_unit}"
-        head = f"{_whose(diagnosis, finding)}: {number_text(finding.value)} ({_counts(finding)}){cost}"
-        console.print(_plain(head), style="yellow", soft_wrap=True)
-        # Formula and threshold belong to the mode and are the same for all its findings.
-        if number == 0:
-            console.print(_plain(f"  {finding.formula}; raised when {finding.threshold}"), soft_wrap=True)
-        aside = _aside(finding)
-        console.print(_plain(f"  {aside + '; ' if aside else ''}events {_seqs(finding)}"), soft_wrap=True)
-    if same[most:]:
-        seats = _some([seat for finding in same[most:] for seat in finding.seats])
-        where = "" if brief else f"; {_ALL}"
-        console.print(_plain(f"{same[0].id} of {seats} as well{where}"), style="yellow", soft_wrap=True)
-
-
-def _whose(diagnosis: Diagnosis, finding: Finding) -> str:
-    """The id of a finding, with its seats where it is not about all of them."""
-    seats = {seat for finding in diagnosis.findings for seat in finding.seats}
-    if seats == set(finding.seats):
-        return finding.id
-    return f"{finding.id} of {_some(finding.seats)}"
-
-
-def _some(seats: Sequence[SeatId]) -> str:
-    """The first seats by name, and how many more there are."""
-    more = f" and {len(seats) - _MAX_SEATS} more" if len(seats) > _MAX_SEATS else ""
-    return f"{', '.join(seats[:_MAX_SEATS])}{more}"
-
-
-def _cost(same: Iterable[Finding]) -> float:
-    """The findings' costs together, in their unit; findings without a cost count as 0."""
-    # Exact summation: the order of the findings must not decide between two modes of equal cost.
-    return math.fsum(finding.severity or 0 for finding in same)
+    console.print()
+    styles = {"head": "bold", "finding": "yellow", "detail": "", "aside": "dim"}
+    for line in findings_text(diagnosis, brief=brief, whole=whole):
+        console.print(_plain(line.text), style=styles[line.kind], soft_wrap=True)
 
 
 def _mean(values: Sequence[object]) -> float | None:
@@ -339,13 +277,6 @@ def _aside(figure: Figure) -> str:
     """The parts of a figure and its note in one line; "" where it has neither."""
     parts = [f"{name} {number_text(value)}" for name, value in figure.parts.items()]
     return "; ".join([*([", ".join(parts)] if parts else []), *([figure.note] if figure.note else [])])
-
-
-def _seqs(finding: Finding) -> str:
-    """Event numbers that prove a finding, at most `_MAX_CITED` of them."""
-    # A failure to act has no event of its own to cite.
-    shown = ", ".join(map(str, finding.events[:_MAX_CITED]))
-    return shown + (" …" if len(finding.events) > _MAX_CITED else "") if shown else "none: it is what is absent"
 
 
 def _show_footnotes(console: Console, shown: Iterable[str]) -> None:

@@ -28,8 +28,8 @@ from tradefair.tracestore import StorePlace, find_traces, is_store, open_trace, 
 # In the order of the cells that `_findings` gives, behind the trace's name.
 _FINDINGS: dict[str, Kind] = {
     **dict.fromkeys(("trace", "seat", "mode", "status"), "TEXT"),
-    **dict.fromkeys(("count", "of", "share", "cost"), "DOUBLE"),
-    **{"price": "TEXT", "seq": "BIGINT", "because": "TEXT"},
+    **dict.fromkeys(("count", "of", "share", "cost", "price"), "DOUBLE"),
+    **{"unit": "TEXT", "kind": "TEXT", "seq": "BIGINT", "because": "TEXT"},
 }
 _MESSAGES: dict[str, Kind] = {
     **{"trace": "TEXT", "seq": "BIGINT", "round": "BIGINT"},
@@ -191,10 +191,12 @@ class Traces(Sequence[Trace]):
     def findings(self) -> Frame:
         """One row per failure mode and seat, found or not.
 
-        Columns: trace, seat, mode, status (found, not_found, unchecked), count and of (cases, out of how many), share
-        (count / of), cost (estimated, null where unknown), price (the unit of cost), seq (number of the event that is
-        cited first), because (the threshold; for an unchecked mode the reason). A mode that was judged over several
-        seats at once has the same row for each, with the seat's own share.
+        Columns: trace, seat, mode, status (raised, condition, clear, unchecked, merged: see `Finding`), count and of
+        (cases, out of how many), share, cost (what the trace tells, null where it tells nothing), price (null unless it
+        was replayed), unit (of both), kind (of the cost: direct or hindsight), seq (the event that is cited first),
+        because (why that event was wrong; of a mode that was not found its note, else the threshold). Costs of two rows
+        may be of one fact: they are never to be added. A mode that several seats share has the same row for each, with
+        the seat's own share.
         """
         return self._frame(_FINDINGS, _findings)
 
@@ -329,16 +331,16 @@ def _findings(trace: Trace) -> list[tuple[Cell, ...]]:
     diagnosis = trace.evaluate().diagnosis if trace.outcome else None
     rows: list[tuple[Cell, ...]] = []
     for finding in diagnosis.findings if diagnosis else ():
-        status = "found" if finding.raised else "not_found" if finding.checked else "unchecked"
-        because = finding.threshold if finding.checked else finding.note or finding.threshold
+        first = finding.cases[0] if finding.cases else None
+        because = first.because if first and finding.status != "clear" else finding.note or finding.threshold
+        cost, price = finding.cost, finding.price
+        money = (cost and cost.amount, price and price.amount, cost and cost.unit, cost and cost.kind)
         for seat in finding.seats:
             alone = len(finding.seats) == 1
             # Cases that were judged over several seats cannot be divided among them; only the share is the seat's own.
-            counted = (finding.numerator, finding.denominator) if alone else (None, None)
-            share = finding.value if alone else finding.parts.get(seat, finding.value)
-            first = finding.events[0] if finding.events else None
-            cost, price = finding.severity, finding.severity_unit
-            rows.append((seat, finding.id, status, *counted, share, cost, price, first, because))
+            counted = (finding.count, finding.of) if alone else (None, None)
+            share = finding.share if alone else finding.parts.get(seat, finding.share)
+            rows.append((seat, finding.id, finding.status, *counted, share, *money, first and first.seq, because))
     return rows
 
 

@@ -164,8 +164,9 @@ def _overview(games: Sequence[Game], chosen: Mapping[str, Chosen]) -> Iterator[d
         yield {**row, "share": game.share, **game.outcome}
         for finding in game.findings:
             at = [f"{name}:{seq}" for seq in finding.events[:_MAX_EVENTS]]
-            cost = None if finding.severity is None else rounded(finding.severity)
-            yield {"finding": finding.id, "cost": cost, "unit": finding.severity_unit, "at": at}
+            cost = None if finding.cost is None else finding.cost.model_dump(exclude_none=True)
+            why = [case.because for case in finding.cases[:_MAX_EVENTS]]
+            yield {"finding": finding.id, "says": finding.says, "cost": cost, "at": at, "because": why}
 
 
 def _events(transcript: Transcript, lines: Sequence[str], game: Game, name: str) -> dict[int, str]:

@@ -1,0 +1,133 @@
+"""Findings in words for people: the same sentences on a terminal and in a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from tradefair.contract import SeatId
+from tradefair.evaluation.modes.diagnosis import CaseRecord, Cost, Diagnosis, Finding, Price
+from tradefair.evaluation.table import number_text
+
+_MAX_FINDINGS, _MAX_FINDINGS_BRIEF = 10, 3
+"""Findings that are told whole; the others are named. An episode of hundreds of seats stays a screen or two."""
+_MAX_CASES, _MAX_CASES_BRIEF = 3, 1
+_MAX_SEATS = 8
+
+
+class Said(NamedTuple):
+    """A line, and what kind of line it is: head, finding, detail or aside."""
+
+    kind: str
+    text: str
+
+
+def findings_text(diagnosis: Diagnosis, *, brief: bool = False, whole: bool = False) -> Iterator[Said]:
+    """What was found in the order in which to read it, conditions of the market, what could not be read, what is clear.
+
+    `brief`: the first three findings with one case each; `whole`: every finding with all its cases.
+    """
+    raised = diagnosis.raised
+    # Ids, not findings: a mode that is looked for in every seat counts once.
+    found, looked_for = ({finding.id for finding in some} for some in (raised, diagnosis.findings))
+    checked = {finding.id for finding in diagnosis.findings if finding.checked}
+    head = f"found: {len(found)} of {len(looked_for)} failure modes, {len(looked_for - checked)} with nothing to check"
+    yield Said("head", head + ("; tradefair evaluate says which and why" if brief else ""))
+    most = len(raised) if whole else _MAX_FINDINGS_BRIEF if brief else _MAX_FINDINGS
+    for finding in raised[:most]:
+        yield from _finding(finding, len(finding.cases) if whole else _MAX_CASES_BRIEF if brief else _MAX_CASES)
+    if raised[most:]:
+        rest = dict.fromkeys(f"{finding.id} of {', '.join(finding.seats)}" for finding in raised[most:])
+        yield Said("aside", f"and {', '.join(list(rest)[:_MAX_SEATS])}{' …' * (len(rest) > _MAX_SEATS)}: --all")
+    if raised and not diagnosis.rates:
+        yield Said("aside", "competent seats: no base rate is shipped for this scenario")
+    yield from _conditions(diagnosis)
+    if diagnosis.not_read:
+        where = ", ".join(f"#{message.seq}" for message in diagnosis.not_read[:_MAX_SEATS])
+        more = " …" * (len(diagnosis.not_read) > _MAX_SEATS)
+        count = len(diagnosis.not_read)
+        words = f"{count} message{'s hold' if count != 1 else ' holds'} a number near a private one"
+        yield Said("aside", f"not read: {words} of the sender and could not be classified: {where}{more}")
+    if not brief:
+        yield from _not_found(diagnosis, found)
+
+
+def _finding(finding: Finding, most: int) -> Iterator[Said]:
+    yield Said("finding", f"{finding.rank or 0:2}  {finding.id}  {finding.says}")
+    figures = [price_text(finding.price), cost_text(finding.cost), base_rate_text(finding), finding.note]
+    if any(figures):
+        yield Said("detail", "      " + "   ".join(filter(None, figures)))
+    for case in finding.cases[:most]:
+        yield Said("detail", "      " + case_text(case))
+    if finding.cases[most:]:
+        yield Said("aside", f"      {len(finding.cases) - most} more: --all")
+
+
+def case_text(case: CaseRecord) -> str:
+    """The event of a case and its sentence, then those of the modes that were merged into it."""
+    return f"#{case.seq} {'; '.join([case.because, *case.also])}"
+
+
+def cost_text(cost: Cost | None) -> str | None:
+    """What the trace tells of a finding's cost, with its kind; None where that is no number."""
+    if cost is None or cost.amount is None:
+        return None
+    amount = f"{number_text(cost.amount)} {cost.unit}"
+    if cost.kind == "direct":
+        return f"lost {amount}"
+    bound = f", at most {cost.bound}'s lead" if cost.bound else ""
+    return f"hindsight <= {amount}, rivals frozen{bound}"
+
+
+def price_text(price: Price | None) -> str | None:
+    """A replayed price with how it was made, or why there is none; None where none was asked for."""
+    if price is None:
+        return None
+    if price.amount is None:
+        return f"not priced: {price.reason}"
+    repair = f"{price.repair} as {price.against}" if price.against else price.repair
+    how = ", ".join(filter(None, ["replayed", repair, price.note]))
+    if price.amount < 0:
+        return f"repaired it would have earned {number_text(-price.amount)} {price.unit} less ({how})"
+    if price.spread:
+        low, high = min(price.spread.values()), max(price.spread.values())
+        how += f", {number_text(low)} to {number_text(high)} over all competent references"
+    return f"price {number_text(price.amount)} {price.unit} ({how})"
+
+
+def base_rate_text(finding: Finding) -> str | None:
+    """How many competent seats do the same; None where that is not known."""
+    rate = finding.base_rate
+    return None if rate is None else f"competent seats: {rate.raised} of {rate.of}"
+
+
+def _conditions(diagnosis: Diagnosis) -> Iterator[Said]:
+    """One line: what competent policies raise in this preset too is no finding about an agent."""
+    conditions: dict[str, Finding] = {finding.id: finding for finding in diagnosis.conditions}
+    if conditions:
+        rates = (f"{name} ({base_rate_text(finding)})" for name, finding in conditions.items())
+        yield Said("aside", f"market condition: {', '.join(rates)}")
+
+
+def _not_found(diagnosis: Diagnosis, found: set[str]) -> Iterator[Said]:
+    """Notes of what was not found or not looked for, then the modes that are clear in every seat."""
+    for finding in diagnosis.not_found:
+        if finding.note and finding.status != "clear":
+            yield Said("aside", f"{_whose(diagnosis, finding)}: {finding.note}")
+    clear = dict.fromkeys(
+        finding.id for finding in diagnosis.not_found if finding.status == "clear" and finding.id not in found
+    )
+    if clear:
+        yield Said("detail", f"checked, not found: {', '.join(clear)}")
+
+
+def _whose(diagnosis: Diagnosis, finding: Finding) -> str:
+    """The id of a finding, with its seats where it is not about all of them."""
+    seats = {seat for other in diagnosis.findings for seat in other.seats}
+    return finding.id if seats == set(finding.seats) else f"{finding.id} of {some(finding.seats)}"
+
+
+def some(seats: Sequence[SeatId]) -> str:
+    """The first seats by name, and how many more there are."""
+    more = f" and {len(seats) - _MAX_SEATS} more" if len(seats) > _MAX_SEATS else ""
+    return f"{', '.join(seats[:_MAX_SEATS])}{more}"
