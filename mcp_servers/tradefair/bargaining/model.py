@@ -6,7 +6,7 @@ Prices, limits and profits are integers: 1 tick = 1 unit of price = the ledger's
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Literal, NamedTuple, get_args
+from typing import Annotated, ClassVar, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -58,6 +58,8 @@ _LIMITS = (Limit(counts=("read", "analysis", "action"), max=60, per="round", the
 
 class BargainingScenario(Scenario):
     """A configuration of the bargaining market; bounds and meaning: bargaining page, section 2."""
+
+    by_turns: ClassVar[bool] = True
 
     rounds: int = Field(default=20, ge=1, le=200)
     chat: bool = Field(default=True, description="message phases exist")

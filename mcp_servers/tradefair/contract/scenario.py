@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
@@ -31,6 +31,10 @@ class Scenario(BaseModel):
 
     # Unknown keys are refused: a mistyped setting would silently play another market.
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    # Where seats differ in what they can win, a fixed seat measures the seat: an agent that plays many seeds then sits
+    # in each in turn. A property of the market, not of one configuration, so that no scenario's digest knows it.
+    by_turns: ClassVar[bool] = False
 
     id: str = Field(pattern=r"^[a-z_][a-z0-9_]*/[a-z0-9_]+$", max_length=80)
     version: int = Field(default=1, ge=1)

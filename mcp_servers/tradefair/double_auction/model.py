@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Literal, NamedTuple, get_args
+from typing import Annotated, ClassVar, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -61,6 +61,8 @@ class DoubleAuctionScenario(Scenario):
     Points are prices of the grid 0..price_max. Raises ValueError (ScenarioError for a file) that names every key that
     does not fit the others.
     """
+
+    by_turns: ClassVar[bool] = True
 
     n_buyers: int = Field(default=4, ge=1, le=500, description="buyers B1..Bn")
     n_sellers: int = Field(default=4, ge=1, le=500, description="sellers S1..Sm")

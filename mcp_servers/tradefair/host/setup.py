@@ -98,6 +98,24 @@ def plan_seats(
     return SeatPlan(seats)
 
 
+def plan_turn(kind: MarketType, scenario: Scenario, seed: int, *, others: str | None = None) -> SeatPlan:
+    """The seats of an agent that plays many seeds: seat number (seed mod n) of the n seats, where they differ.
+
+    In a market of equal seats, or where the scenario gives agents several seats, those of the scenario. What plays the
+    scenario's other seats plays the ones that the agent leaves. Raises ScenarioError as `plan_seats` does.
+    """
+    plan = plan_seats(kind, scenario, others=others)
+    if not scenario.by_turns or len(plan.agents) != 1:
+        return plan
+    roles = seat_roles(kind, scenario)
+    seat = list(roles)[seed % len(roles)]
+    if others is None and any(role not in scenario.seats for role in roles.values()):
+        # The scenario says who plays against its own agent only: that policy changes sides with it.
+        spare = (who for who in plan.seats.values() if who != AGENT)
+        others = next((who for who in spare if {*roles.values()} <= kind.policies[parse_policy(who)[0]].roles), None)
+    return plan_seats(kind, scenario, agents=[seat], others=others)
+
+
 def left_alone(kind: MarketType, scenario: Scenario, plan: SeatPlan, seat: SeatId) -> SeatPlan:
     """The plan in which only `seat` is played from outside: the other agents' seats get the stand-ins of their roles.
 
