@@ -234,7 +234,7 @@ class Scripted:
         for _ in range(MAX_CALLS_PER_TURN):
             if call is None:
                 break
-            done = core.call(seat, call.tool, dict(call.arguments), inputs=self._inputs(core, seat, call))
+            done = core.call(seat, call.tool, dict(call.arguments), inputs=self.inputs(core, seat, call))
             records += done.records
             answer = done.answer
             if answer is None or answer.status == "failed":
@@ -252,7 +252,7 @@ class Scripted:
         # The policy is done or goes round in circles; either way the market goes on.
         records += core.lapse(seat, "agent_limit").records
 
-    def _inputs(self, core: Core, seat: SeatId, call: ToolCall) -> dict[str, JsonValue]:
+    def inputs(self, core: Core, seat: SeatId, call: ToolCall) -> dict[str, JsonValue]:
         """Answers to what the market asks of outside services before this call."""
         tool = core.tools(seat).get(call.tool)
         if self.answer is None or tool is None or tool.needs is None:

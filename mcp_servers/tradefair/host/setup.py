@@ -152,8 +152,9 @@ def scripted_seats(
     policy_key: int = 0,
     shadows: Mapping[SeatId, str] | None = None,
     past: ForkedPast | None = None,
+    seated: Mapping[SeatId, Policy] | None = None,
 ) -> Scripted:
-    """The plan's policies, each with its own draws.
+    """The plan's policies, each with its own draws; `seated` policies of the caller sit where the plan has others.
 
     `policy_key` gives other draws under the same market luck; in a fork, `past` says which key is in force when.
     `shadows` are the policies by which outside agents decide, kept so that they can be replayed on resume.
@@ -168,10 +169,18 @@ def scripted_seats(
             seat: partial(seat_policy, kind, spelling, roles[seat], draw(seat)) for seat, spelling in spellings.items()
         }
 
-    inside = {seat: spelling for seat, spelling in plan.seats.items() if spelling != AGENT}
+    given = seated or {}
+    inside = {seat: spelling for seat, spelling in plan.seats.items() if spelling != AGENT and seat not in given}
     privileged = {seat for seat, spelling in inside.items() if _policy_spec(kind, spelling, roles[seat]).privileged}
+    made = makers(inside) | {seat: lambda policy=policy: policy for seat, policy in given.items()}
     return Scripted(
-        makers(inside), privileged=frozenset(privileged), late=plan.late, shadows=makers(shadows or {}), past=past
+        # In the plan's order, which decides who is asked first.
+        {seat: made[seat] for seat in plan.seats if seat in made},
+        privileged=frozenset(privileged),
+        # A seat that was played from outside was asked after those that were not.
+        late=plan.late | set(plan.agents),
+        shadows=makers(shadows or {}),
+        past=past,
     )
 
 

@@ -1,0 +1,245 @@
+"""Tapes: the accepted actions of a seat, played again in the same rules, on the same luck, in memory.
+
+A tape is a policy in its seat. Beside it any number of policies can watch as *shadows*: their looks are carried out
+without a trace, their actions answered where the tape holds the same action and refused as `skipped` where it does not.
+So a shadow knows at every turn what it would know had it been there, and can play a turn in the tape's place.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+from pydantic import JsonValue, ValidationError
+
+from tradefair.contract import ErrorInfo, IllegalAction, Policy, SeatId, ToolAnswer, ToolCall, Turns, TurnView
+from tradefair.contract.core import Core, Record
+from tradefair.host.scripted import MAX_CALLS_PER_TURN, Scripted
+from tradefair.tracestore import Trace
+from tradefair.tracestore.manifest import Manifest
+from tradefair.tracestore.source import SideRow, StoredEvent
+
+_SKIPPED = ErrorInfo("skipped", "this turn is played from a tape", "", False)
+_NOT_HERE = ErrorInfo("tool_unavailable", "there is no such tool here", "", False)
+
+Place = tuple[int, str, int]
+"""A turn of a seat: round, phase, and the how manieth of its turns in that phase."""
+Amended = Mapping[int, Mapping[str, JsonValue] | None]
+"""Other arguments by the number of a call's event; None leaves the call out."""
+
+
+class Tape(NamedTuple):
+    """A seat's actions by turn, and the turn to which each of its events belongs."""
+
+    turns: Mapping[Place, Sequence[ToolCall]]
+    places: Mapping[int, Place]
+
+
+def read_tapes(events: Iterable[Mapping[str, Any]], amended: Amended) -> dict[SeatId, Tape]:
+    """The tapes of all seats. A refused call is on none, unless `amended` gives it other arguments."""
+    turns: dict[SeatId, dict[Place, list[ToolCall]]] = defaultdict(lambda: defaultdict(list))
+    places: dict[SeatId, dict[int, Place]] = defaultdict(dict)
+    revisions: dict[tuple[SeatId, int, str], list[int]] = defaultdict(list)
+    for event in events:
+        seat, called = event["seat"], event["event"] == "tool_called"
+        # What a program calls are looks, and the looks of the original are not made again.
+        if seat is None or not (called or event["event"] == "seat_lapsed") or event.get("parent") is not None:
+            continue
+        known = revisions[seat, event["round"], event["phase"]]
+        # A phase may await a seat several times; each of its closures raises the revision.
+        if event["revision"] not in known:
+            known.append(event["revision"])
+        place = (event["round"], event["phase"], known.index(event["revision"]))
+        places[seat][event["seq"]] = place
+        acted = called and event["kind"] == "action" and event["status"] == "ok"
+        arguments = amended.get(event["seq"], event["arguments"] if acted else None) if called else None
+        if arguments is not None:
+            turns[seat][place].append(ToolCall(event["tool"], arguments))
+    return {seat: Tape(turns[seat], places[seat]) for seat in places}
+
+
+class Shadow:
+    """A policy that watches a tape. `agreed` and `differed` count its actions by round, each a `Counter`.
+
+    `broken` is what it failed with, if it did: a policy may not expect to be answered so.
+    """
+
+    def __init__(self, name: str, policy: Policy) -> None:
+        self.name = name
+        self.policy = policy
+        self.agreed, self.differed = Counter[int](), Counter[int]()
+        self.broken: Exception | None = None
+        self._turns: Turns | None = None
+        self._wanted: ToolCall | None = None
+        self._round = 0
+        # Calls of this turn's tape that it wanted too.
+        self._taken: set[int] = set()
+
+    def begin(self, now: TurnView) -> None:
+        """Open a turn."""
+        self._round, self._taken, self._wanted = now.round, set(), None
+        if self.broken is None:
+            self._turns = self.policy.turn(now)
+            self._resume(None)
+
+    def advance(self, played: Sequence[ToolAnswer], calls: Sequence[ToolCall], look: Look) -> None:
+        """Go on until it waits for a call that the tape has still to play, or has no more to do.
+
+        `played` are the answers of the first `calls`.
+        """
+        for _ in range(MAX_CALLS_PER_TURN):
+            if self._wanted is None:
+                return
+            answer = look(self._wanted)
+            if answer is None:
+                same = [index for index, call in enumerate(calls) if call == self._wanted and index not in self._taken]
+                if same and same[0] >= len(played):
+                    return
+                answer = self._recorded(same, played)
+            self._resume(answer)
+
+    def _recorded(self, same: Sequence[int], played: Sequence[ToolAnswer]) -> ToolAnswer:
+        if not same:
+            self.differed[self._round] += 1
+            return ToolAnswer(None, _SKIPPED, False)
+        self._taken.add(same[0])
+        self.agreed[self._round] += 1
+        return played[same[0]]
+
+    def end(self, calls: Sequence[ToolCall], played: int) -> None:
+        """Close the turn. The call that ended it, if there was one, was not answered any more."""
+        if self._wanted is not None and played < len(calls) and self._wanted == calls[played]:
+            self._taken.add(played)
+            self.agreed[self._round] += 1
+        # What the tape did and this policy did not want.
+        self.differed[self._round] += len(calls) - len(self._taken)
+        if self._turns is not None:
+            self._turns.close()
+        self._turns = self._wanted = None
+
+    def _resume(self, answer: ToolAnswer | None) -> None:
+        turns, self._wanted = self._turns, None
+        if turns is None:
+            return
+        try:
+            self._wanted = next(turns) if answer is None else turns.send(answer)
+            self._wanted = ToolCall(self._wanted.tool, dict(self._wanted.arguments))
+        except StopIteration:
+            pass
+        except Exception as fault:  # a policy may be a stranger's code
+            self.broken = fault
+
+
+Look = Callable[[ToolCall], ToolAnswer | None]
+"""Answers a read or analysis without an event; None for a call that would act."""
+
+
+class TapePlayer:
+    """Plays a tape in its seat, or in repaired turns the first of its shadows (protocol `Policy`)."""
+
+    def __init__(self, tape: Tape, shadows: Sequence[Shadow] = (), repaired: Callable[[Place], bool] | None = None):
+        self._tape = tape
+        self._shadows = shadows
+        self._repaired = repaired
+        self._steps: Counter[tuple[int, str]] = Counter()
+        self.look: Look = lambda call: None
+        """Given by the replay, which has the rules."""
+
+    def turn(self, now: TurnView) -> Turns:
+        """One turn: the tape's calls, in order."""
+        place = (now.round, now.phase, self._steps[now.round, now.phase])
+        self._steps[now.round, now.phase] += 1
+        if self._repaired is not None and self._repaired(place):
+            return self._shadows[0].policy.turn(now)
+        return self._from_tape(now, self._tape.turns.get(place, ()))
+
+    def _from_tape(self, now: TurnView, calls: Sequence[ToolCall]) -> Turns:
+        played: list[ToolAnswer] = []
+        for shadow in self._shadows:
+            shadow.begin(now)
+        try:
+            for call in calls:
+                self._advance(played, calls)
+                played.append((yield call))
+            self._advance(played, calls)
+        # The driver closes a turn at the call that ends it: nothing behind the `yield` runs then.
+        finally:
+            for shadow in self._shadows:
+                shadow.end(calls, len(played))
+
+    def _advance(self, played: Sequence[ToolAnswer], calls: Sequence[ToolCall]) -> None:
+        for shadow in self._shadows:
+            shadow.advance(played, calls, self.look)
+
+
+def replay(core: Core, scripted: Scripted, players: Mapping[SeatId, TapePlayer], manifest: Manifest) -> Trace:
+    """Play an episode to its end without writing anything; its trace, which holds no chain of hashes.
+
+    Raises ScriptedFailure where a policy fails.
+    """
+    for seat, player in players.items():
+        player.look = _looking(core, scripted, seat)
+    records = core.start().records
+    while core.ended is None and (more := scripted.run(core)):
+        records += more
+    return Trace(Path("replay"), _Held(manifest, records))
+
+
+def _looking(core: Core, scripted: Scripted, seat: SeatId) -> Look:
+    """The look of a seat. It counts against no limit and moves no read mark: the tape's own calls need theirs."""
+
+    def look(call: ToolCall) -> ToolAnswer | None:
+        tool = core.tools(seat).get(call.tool)
+        if tool is None or tool.recorded:
+            return ToolAnswer(None, _NOT_HERE, False)
+        if not tool.read_only:
+            return None
+        extra = {"inputs": scripted.inputs(core, seat, call)} if tool.needs else {}
+        try:
+            given = tool.parameters.model_validate_json(orjson.dumps(dict(call.arguments)), strict=True)
+            result = tool.function(core.market if tool.subject == "market" else core, seat, **given.__dict__, **extra)
+        except IllegalAction as refusal:
+            return ToolAnswer(None, refusal.info, False)
+        except ValidationError:
+            return ToolAnswer(None, _NOT_HERE._replace(code="invalid_arguments"), False)
+        return ToolAnswer(result.__pydantic_serializer__.to_json(result), None, False)
+
+    return look
+
+
+class _Held:
+    """A trace in memory (protocol `Source`)."""
+
+    def __init__(self, manifest: Manifest, records: Sequence[Record]) -> None:
+        self._manifest = manifest
+        self._records = records
+
+    def freeze(self) -> None:
+        pass
+
+    def manifest(self) -> Manifest:
+        return self._manifest
+
+    def events(self, after: int) -> Iterator[StoredEvent]:
+        return (StoredEvent(record.seq, record.body, b"") for record in self._records[after:])
+
+    def blob(self, digest: str) -> bytes | None:
+        return dict(self.blobs()).get(digest)
+
+    def blobs(self) -> Iterator[tuple[str, bytes]]:
+        return (record.blob for record in self._records if record.blob is not None)
+
+    def closed_head(self) -> tuple[int, str] | None:
+        return None
+
+    def side(self) -> Iterator[SideRow]:
+        return iter(())
+
+    def notes(self) -> Iterator[tuple[str, bytes]]:
+        return iter(())
+
+    def close(self) -> None:
+        pass
