@@ -14,6 +14,7 @@ from typing import Any
 from tradefair import catalog
 from tradefair.contract import ScenarioError, SeatId
 from tradefair.evaluation.charts.chart import Chart
+from tradefair.evaluation.headline import Headline
 from tradefair.evaluation.modes.diagnosis import Amend, Stage
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.modes.table import NO_MODES, ModeTable
@@ -39,6 +40,8 @@ class Evaluator:
     """Seat fields that comparisons test, few, the one that matters most first; the first is also what regret is of."""
     whole_ends: frozenset[str] = frozenset()
     """End reasons of an episode that ran its course; any other end by the rules is an early one. Empty: not known."""
+    headline: Headline | None = None
+    """The one figure that ranks agents, and the references that it is relative to; None: there is none."""
     rating: RatingRules | None = None
     """How finished episodes are rated; None: they are not."""
     population: str | None = None

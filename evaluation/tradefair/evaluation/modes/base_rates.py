@@ -77,7 +77,8 @@ def scenario_key(scenario: Mapping[str, Any]) -> str:
 def references_of(core: ManifestCore, evaluator: Evaluator) -> References | None:
     """The base rates of a trace's preset; null where none are shipped for this very scenario and these rules."""
     package = type(evaluator).__module__.rpartition(".")[0]
-    found = _shipped(package, str(core.scenario.get("id", "")))
+    # An id is `market/preset`; the file is named after the preset.
+    found = _shipped(package, str(core.scenario.get("id", "")).partition("/")[2])
     if found is None or found.rules_version != core.rules_version:
         return None
     return found if found.scenario_digest == scenario_key(core.scenario) else None
@@ -86,7 +87,7 @@ def references_of(core: ManifestCore, evaluator: Evaluator) -> References | None
 @cache
 def _shipped(package: str, preset: str) -> References | None:
     # A preset's name comes from a manifest: it may not lead out of the folder.
-    if not preset or not preset.replace("_", "").replace("-", "").isalnum():
+    if not preset.replace("_", "").isalnum():
         return None
     try:
         file = files(package).joinpath("references", f"{preset}.json")

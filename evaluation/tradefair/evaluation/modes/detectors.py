@@ -61,7 +61,7 @@ def diagnosis_of(trace: Trace, evaluator: Evaluator, insight: Insight) -> Diagno
     play = read_play(trace, insight)
     # The market's modes first: of two that judge one decision the one that knows the market tells it.
     sights = [*look(evaluator.modes, seats, own), *look(GENERAL, play.seats, general)]
-    version = f"{evaluator.modes.digest}{'-' * bool(evaluator.modes.digest)}{GENERAL.digest}"
+    version = modes_version(evaluator)
     references = references_of(core, evaluator)
     # Before merging: a condition of the market is no finding, and must not tell the facts of one.
     rate(sights, references, version)
@@ -77,6 +77,11 @@ def diagnosis_of(trace: Trace, evaluator: Evaluator, insight: Insight) -> Diagno
         not_read=_not_read(sights),
         rates=any(sight.rate for sight in sights),
     )
+
+
+def modes_version(evaluator: Evaluator) -> str:
+    """The digest of both tables of modes: the market's own, if it has one, and the general one."""
+    return "-".join(filter(None, (evaluator.modes.digest, GENERAL.digest)))
 
 
 def _lacking(trace: Trace) -> dict[str, str]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from tradefair.contract import SeatId
 from tradefair.evaluation.charts.chart import Chart
 from tradefair.evaluation.evaluator import Evaluator
+from tradefair.evaluation.headline import Headline
 from tradefair.evaluation.markets.bargaining.charts import charts
 from tradefair.evaluation.markets.bargaining.insight import bargaining_insight
 from tradefair.evaluation.markets.bargaining.modes.diagnose import diagnose_bargaining
@@ -29,6 +30,27 @@ class BargainingEvaluator(Evaluator):
     seat_columns = ("limit", "profit", "surplus_share", "forfeits", "losses", "hindsight_regret")
     compared_columns = ("profit", "surplus_share", "hindsight_regret")
     market_columns = ("efficiency", "price_position", "first_trade_round")
+    headline = Headline(
+        1,
+        "pact",
+        "profit",
+        "truthful",
+        "linear_concession",
+        30,
+        field=(
+            "truthful",
+            "shade_5",
+            "shade_10",
+            "shade_20",
+            "boulware",
+            "linear_concession",
+            "conceder",
+            "tit_for_tat",
+            "linear_equilibrium",
+            "fair_split",
+            "promise_keeper",
+        ),
+    )
     primary_metrics = (PrimaryMetric(name="profit", unit="ticks"),)
     whole_ends = frozenset({"terminated:rounds_completed"})
     rating = RatingRules(

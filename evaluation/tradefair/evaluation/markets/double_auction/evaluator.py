@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tradefair.evaluation.charts.chart import Chart
 from tradefair.evaluation.evaluator import Evaluator
+from tradefair.evaluation.headline import Headline
 from tradefair.evaluation.markets.double_auction.charts import charts
 from tradefair.evaluation.markets.double_auction.insight import double_auction_insight
 from tradefair.evaluation.markets.double_auction.modes.detectors import diagnose_auction
@@ -36,6 +37,28 @@ class DoubleAuctionEvaluator(Evaluator):
         "zip",
     )
     # Regret is no test between agents: each run's hindsight is against the rivals of that run.
+    headline = Headline(
+        1,
+        "bazaar",
+        "payoff",
+        "truthful",
+        "gd",
+        80,
+        field=(
+            "truthful",
+            "shading_5",
+            "shading_10",
+            "shading_20",
+            "linear_equilibrium",
+            "fictitious_play",
+            "shaver",
+            "kaplan",
+            "zip",
+            "gd_bazaar",
+            "aa",
+            "gd",
+        ),
+    )
     primary_metrics = (PrimaryMetric(name="payoff", unit="points"),)
     # Episodes that ended by a limit have fewer rounds than their potential counts; tests and ratings set them apart.
     whole_ends = frozenset({"terminated:rounds_completed"})

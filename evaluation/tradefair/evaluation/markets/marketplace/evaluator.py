@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from tradefair.contract import SeatId
 from tradefair.evaluation.charts.chart import Chart
 from tradefair.evaluation.evaluator import Evaluator
+from tradefair.evaluation.headline import Headline
 from tradefair.evaluation.markets.marketplace.charts import charts
 from tradefair.evaluation.markets.marketplace.insight import marketplace_insight
 from tradefair.evaluation.markets.marketplace.modes.detectors import diagnose_marketplace
@@ -32,6 +33,15 @@ class MarketplaceEvaluator(Evaluator):
     compared_columns = ("utility", "loss", "spend", "asked", "offered", "revenue", "orders")
     market_columns = ("welfare", "share_of_optimal", "needs_met", "wasted")
     # One metric per role: `fields_of_roles` keeps the other one out of a comparison.
+    headline = Headline(
+        1,
+        "small_demo",
+        "utility",
+        "first_taker",
+        "item_searcher",
+        40,
+        field=("first_taker", "item_searcher", "request_searcher", "patient_comparer", "bargainer"),
+    )
     primary_metrics = (
         PrimaryMetric(name="utility", unit="currency units"),
         PrimaryMetric(name="revenue", unit="currency units"),

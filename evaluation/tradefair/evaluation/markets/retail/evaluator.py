@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from tradefair.contract import SeatId
 from tradefair.evaluation.charts.chart import Chart
 from tradefair.evaluation.evaluator import Evaluator
+from tradefair.evaluation.headline import Headline
 from tradefair.evaluation.markets.retail.charts import charts
 from tradefair.evaluation.markets.retail.insight import retail_insight
 from tradefair.evaluation.markets.retail.modes.detectors import diagnose_retail
@@ -32,6 +33,15 @@ class RetailEvaluator(Evaluator):
     version = "1"
     seat_columns = ("survival_days", "net_worth_final", "gain", "units_sold", "return_ratio")
     compared_columns = ("survival_days", "net_worth_final", "gain", "units_sold", "return_ratio")
+    headline = Headline(
+        1,
+        "middle",
+        "gain",
+        "reorder_point",
+        "careful_reader",
+        10,
+        field=("reorder_point", "price_first", "sealed_ears", "careful_reader"),
+    )
     primary_metrics = (
         PrimaryMetric(name="gain", unit="currency units"),
         PrimaryMetric(name="return_ratio", unit="of the units sold", higher_is_better=False),

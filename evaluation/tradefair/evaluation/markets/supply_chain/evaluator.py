@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from tradefair.contract import SeatId
 from tradefair.evaluation.charts.chart import Chart
 from tradefair.evaluation.evaluator import Evaluator
+from tradefair.evaluation.headline import Headline
 from tradefair.evaluation.markets.supply_chain.charts import charts
 from tradefair.evaluation.markets.supply_chain.insight import supply_chain_insight
 from tradefair.evaluation.markets.supply_chain.modes.detectors import diagnose_supply_chain
@@ -35,6 +36,9 @@ class SupplyChainEvaluator(Evaluator):
     seat_columns = ("pi", "npm", "units_sold", "fill", "stockout", "bid_eff", "overpay_share", "mms")
     compared_columns = ("pi", "units_sold", "bid_eff", "mms")
     market_columns = ("wealth_gini", "revenue_gini", "unmet", "supply_sold", "mean_markup", "slogan_convergence")
+    headline = Headline(
+        1, "gated", "pi", "cost_plus", "adaptive", 40, field=("cost_plus", "independent", "skill", "adaptive")
+    )
     primary_metrics = (PrimaryMetric(name="pi", unit="currency units"),)
     # Any other end is early; a retailer's bankruptcy alone does not end the episode.
     whole_ends = frozenset({"terminated:final_round"})
