@@ -10,12 +10,12 @@ from tradefair.retail.analysis import EVIDENCE_UNITS, SupplierEvidence, best_vis
 from tradefair.retail.model import DayFacts
 
 
-def judge_price(visible: Visible, seq: int, place: int, cents: int) -> PriceChoice:
+def judge_price(visible: Visible, seq: int, day: int, place: int, cents: int) -> PriceChoice:
     """A price in cents, and p* as the manager could have known it at that moment.
 
     `seq` is the event of the price change, `place` the product's index.
     """
-    return PriceChoice(seq, cents, visible.best_price(place))
+    return PriceChoice(seq, day, place, cents, *visible.best_price(place))
 
 
 def judge_line(visible: Visible, facts: DayFacts, seq: int, place: int, supplier: int, quantity: int) -> LineChoice:
@@ -39,6 +39,9 @@ def judge_line(visible: Visible, facts: DayFacts, seq: int, place: int, supplier
     price = facts.product.price_cents[place]
     return LineChoice(
         seq=seq,
+        day=facts.day,
+        product=place,
+        supplier=supplier,
         quantity=quantity,
         quality_rank=by_quality.index(supplier) + 1,
         price_rank=by_price.index(supplier) + 1,
@@ -49,6 +52,7 @@ def judge_line(visible: Visible, facts: DayFacts, seq: int, place: int, supplier
         ignored=chosen.shrunk > 2 * lowest.shrunk if lowest and len(known) >= 2 and chosen in known else None,
         cover=quantity / daily if daily else None,
         cost_of_choice=_cost_of_choice(chosen, lowest, known, price, quantity),
+        instead=lowest.supplier if lowest else None,
     )
 
 

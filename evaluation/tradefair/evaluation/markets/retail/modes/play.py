@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from tradefair.evaluation.markets.retail.modes.goods import Bought
 from tradefair.retail.model import DayFacts, EndingFacts, RetailScenario
 
 ActionKind = Literal["place_order", "modify_product_price"]
@@ -37,12 +38,15 @@ class ActionEvent(NamedTuple):
 class PriceChoice(NamedTuple):
     """A price that was set, and p* of 6.10 at that moment, both in cents.
 
-    `best` is None where no day of the window had a sale.
+    `best` is None where no day of the window had a sale; `daily` is what p* earned a day in that window, in cents.
     """
 
     seq: int
+    day: int
+    product: int
     price: int
     best: int | None
+    daily: float
 
     @property
     def distance(self) -> float | None:
@@ -58,10 +62,13 @@ class LineChoice(NamedTuple):
     `ignored` whether its supplier's r̂ is above twice the lowest. Both are None with fewer than two known suppliers,
     `ignored` also when its own is not known: a buyer who never leaves a bad supplier would look better day by day.
     `cover` is in days of sales. `cost_of_choice` in currency units: expected refunds above those of the least returned
-    known supplier, less what the lower quote saved; None when either is not known.
+    known supplier `instead`, less what the lower quote saved; None when either is not known.
     """
 
     seq: int
+    day: int
+    product: int
+    supplier: int
     quantity: int
     quality_rank: int
     price_rank: int
@@ -71,6 +78,30 @@ class LineChoice(NamedTuple):
     ignored: bool | None
     cover: float | None
     cost_of_choice: float | None
+    instead: int | None
+
+
+class ShelfCall(NamedTuple):
+    """An accepted choice of the assortment, products by index."""
+
+    seq: int
+    day: int
+    products: frozenset[int]
+
+
+class Unsold(NamedTuple):
+    """A product that stood on the shelf for a day, with stock, and did not sell; prices in cents.
+
+    `sold_at` is the highest price at which it sold in the 60 days before (never: the lowest quote times the category's
+    median mark-up), `daily` what it earned at that price on a mean day.
+    """
+
+    seq: int
+    day: int
+    product: int
+    price: int
+    sold_at: float
+    daily: float
 
 
 @dataclass
@@ -95,6 +126,8 @@ class DayConduct:
     executed: int = 0
     blocked: list[int] = field(default_factory=list[int])
     """Events of attempts that were not executed."""
+    ended_by: int | None = None
+    """The call or lapse that closed the day."""
 
     @property
     def attended(self) -> set[int]:
@@ -109,6 +142,12 @@ class TradedDay(NamedTuple):
     facts: DayFacts
     conduct: DayConduct
     news_read: frozenset[str]
+
+    @property
+    def ended(self) -> int:
+        """The event by which the seat closed the day: what stands for something that it did not do."""
+        # An imported log may hold no such call; then the closure itself is all there is to cite.
+        return self.seq if self.conduct.ended_by is None else self.conduct.ended_by
 
 
 @dataclass
@@ -132,6 +171,13 @@ class RetailPlay:
     events: list[ActionEvent] = field(default_factory=list[ActionEvent])
     prices: list[PriceChoice] = field(default_factory=list[PriceChoice])
     lines: list[LineChoice] = field(default_factory=list[LineChoice])
+    bought: list[Bought] = field(default_factory=list[Bought])
+    shelves: list[ShelfCall] = field(default_factory=list[ShelfCall])
+    unsold: list[Unsold] = field(default_factory=list[Unsold])
+    quickest: Sequence[int] = ()
+    """By product, the days of the shortest delivery that any supplier offers."""
+    worth: Sequence[float] = ()
+    """By product, what it earned a day before day 1 at the lowest quotes, in cents."""
 
     @property
     def length(self) -> int:
@@ -173,3 +219,8 @@ def within(days: Sequence[int], first: int, last: int) -> int | None:
     # bisect_right of the day before: the first of the days that is not earlier than `first`.
     place = bisect_right(days, first - 1)
     return days[place] if place < len(days) and days[place] <= last else None
+
+
+def money(cents: float) -> str:
+    """Cents as the market prints amounts: currency units with two decimals."""
+    return f"{cents / 100:.2f}"

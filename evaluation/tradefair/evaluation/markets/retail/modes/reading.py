@@ -17,7 +17,16 @@ from tradefair.contract.kernel_tools import EXECUTE_CODE
 from tradefair.contract.money import to_minor
 from tradefair.contract.scenario import build_scenario
 from tradefair.evaluation.markets.retail.modes.choices import judge_line, judge_price
-from tradefair.evaluation.markets.retail.modes.play import ActionEvent, ActionKind, DayConduct, RetailPlay, TradedDay
+from tradefair.evaluation.markets.retail.modes.goods import Bought
+from tradefair.evaluation.markets.retail.modes.play import (
+    ActionEvent,
+    ActionKind,
+    DayConduct,
+    RetailPlay,
+    ShelfCall,
+    TradedDay,
+    Unsold,
+)
 from tradefair.evaluation.markets.retail.modes.visible import Visible
 from tradefair.evaluation.modes.calls import Call, call_of, named_at, named_objects
 from tradefair.evaluation.modes.evidence import EvidenceIndex, Moment, needs_of
@@ -59,6 +68,7 @@ class _Line(NamedTuple):
     product: int
     supplier: int
     quantity: int
+    shown: int | None
 
 
 class _Watcher:
@@ -76,6 +86,8 @@ class _Watcher:
         self._shelf: Sequence[str] = ()
         self._calls = 0
         self._news_read: set[str] = set()
+        # The last day on which a price was shown, by product and supplier; None stands for all of them.
+        self._shown: dict[tuple[str | None, str | None], int] = {}
         self._open_day()
         if reading.core is not None:
             self._prepare(reading.core, reading.about)
@@ -99,7 +111,9 @@ class _Watcher:
         self._places = {product_id(place): place for place in range(len(play.categories))}
         self._numbers = {supplier_id(number): number for number in range(scenario.supplier.count)}
         try:
-            self._visible = Visible.of(scenario, core.seed)
+            self._visible = visible = Visible.of(scenario, core.seed)
+            play.quickest = [min(offer.transit_min for offer in item.suppliers) for item in visible.store.products]
+            play.worth = visible.worth()
         except TradefairError as error:
             # Not the end: figures that need no records (calls, follow-up) can still be counted.
             play.unseen = f"the store of this scenario cannot be rebuilt: {error}"
@@ -123,6 +137,8 @@ class _Watcher:
             match event["event"]:
                 case "tool_called":
                     self._take_call(call_of(seq, event))
+                case "seat_lapsed":
+                    self._day.ended_by = seq
                 case "round_closed":
                     self._take_day(self._reading.rounds[-1])
                 case "episode_ended" if self._reading.ending is not None:
@@ -165,8 +181,14 @@ class _Watcher:
             return
         scene = EvidenceScene(self._shelf, self._visible.ordered_from if self._visible else {})
         look = self._index.look(call, self._calls, scene, self._stale(call))
-        if look is not None and "news" in look.categories:
+        if look is None:
+            return
+        if "news" in look.categories:
             self._take_news(call)
+        if "supplier_price" in look.categories:
+            only = call.arguments.get("supplier_id")
+            for about in (None,) if look.objects is None else look.objects:
+                self._shown[about, only if isinstance(only, str) else None] = call.round
 
     def _stale(self, call: Call) -> list[str]:
         """Categories that a range which ended long ago does not give: sales of last year support no price of today."""
@@ -197,10 +219,15 @@ class _Watcher:
             self._take_attempt(call)
         if not call.executed:
             return
-        day.active = day.active or not self._ends_day(call.tool)
+        if self._ends_day(call.tool):
+            day.ended_by = call.seq
+        else:
+            day.active = True
         if call.tool == "set_shelf_products":
             # The shelf decides what a look at "the shelf" was about, until it is changed again.
             self._shelf = [*named_objects(call.arguments, _OBJECT)]
+            chosen = frozenset(self._places[product] for product in self._shelf)
+            self.play.shelves.append(ShelfCall(call.seq, call.round, chosen))
         elif call.tool == "place_order":
             self._take_order(call)
         elif call.tool == "modify_product_price":
@@ -229,7 +256,12 @@ class _Watcher:
         supplier = self._numbers[call.arguments["supplier_id"]]
         for line in call.arguments["lines"]:
             place = self._places[line["product_id"]]
-            self._lines.append(_Line(call.seq, place, supplier, line["quantity"]))
+            names = line["product_id"], call.arguments["supplier_id"]
+            seen = (self._shown.get(key) for key in ((names[0], None), names, (None, None), (None, names[1])))
+            shown = max((day for day in seen if day is not None), default=None)
+            self._lines.append(_Line(call.seq, place, supplier, line["quantity"], shown))
+            # The receipt shows the price that was paid.
+            self._shown[names] = call.round
             self._act(call, "place_order", place)
 
     def _act(self, call: Call, kind: ActionKind, place: int) -> None:
@@ -271,6 +303,7 @@ class _Watcher:
                 f"event {closed.seq}: the facts are not those of day {play.length + 1}; days after are left out"
             )
             return
+        self._keep_bought(facts)
         if self._visible is not None:
             self._judge(facts, self._visible)
             # After the day was judged: its own sales were not yet to be seen when its choices were made.
@@ -301,7 +334,7 @@ class _Watcher:
         """Judge the day's prices and order lines; they must be the lines that the facts tell of."""
         visible.see(facts)
         for seq, place, cents in self._prices:
-            self.play.prices.append(judge_price(visible, seq, place, cents))
+            self.play.prices.append(judge_price(visible, seq, facts.day, place, cents))
         told = [(line.product_id, line.supplier_id, line.quantity) for line in facts.orders]
         done = [(product_id(line.product), supplier_id(line.supplier), line.quantity) for line in self._lines]
         if told != done:
@@ -310,6 +343,26 @@ class _Watcher:
         for line in self._lines:
             choice = judge_line(visible, facts, line.seq, line.product, line.supplier, line.quantity)
             self.play.lines.append(choice)
+        self._find_unsold(facts, visible)
+
+    def _keep_bought(self, facts: DayFacts) -> None:
+        """What was ordered, with cost and day of arrival, where facts and calls tell of the same lines."""
+        for line, told in zip(self._lines, facts.orders, strict=False):
+            if (product_id(line.product), line.quantity) == (told.product_id, told.quantity):
+                paid = told.cost_cents, told.due_day
+                rest = line.product, line.supplier, line.quantity, *paid, line.shown
+                self.play.bought.append(Bought(line.seq, facts.day, *rest))
+
+    def _find_unsold(self, facts: DayFacts, visible: Visible) -> None:
+        """Products that lay on the shelf all day and that no customer bought."""
+        product, categories = facts.product, self.play.categories
+        for place, units in enumerate(product.units):
+            if not units and product.on_shelf[place] and product.opening_stock[place]:
+                siblings = [item for item, category in enumerate(categories) if category == categories[place]]
+                price = product.price_cents[place]
+                sold_at, daily = visible.sold_price(facts, place, siblings)
+                seq = self._reading.rounds[-1].seq
+                self.play.unsold.append(Unsold(seq, facts.day, place, price, sold_at, daily))
 
     def _take_ending(self, ending: Facts) -> EndingFacts | None:
         """The facts of the ending; None, with a finding, where they are of another market."""

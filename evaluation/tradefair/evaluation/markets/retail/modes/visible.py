@@ -6,7 +6,8 @@ Built from the scenario's simulated past and the facts of the trace; nothing is 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from statistics import median
 
 from tradefair.catalog import market_type
 from tradefair.contract import ScenarioError
@@ -14,13 +15,14 @@ from tradefair.retail.analysis import (
     PriceOptimum,
     SupplierEvidence,
     best_visible_supplier,
+    history_scores,
     price_days,
     price_groups,
     price_optimum,
     supplier_evidence,
 )
 from tradefair.retail.engine.day_records import DayColumns, Records
-from tradefair.retail.model import DayFacts, RetailScenario, product_id, supplier_id
+from tradefair.retail.model import DayFacts, RetailScenario, Store, product_id, supplier_id
 from tradefair.retail.rules import Retail
 
 # Days that the judgements of section 10 look back, whatever windows the agent asked its tools for.
@@ -35,12 +37,13 @@ class Visible:
     Call `see` with a day's facts, ask, then `close` it with the same facts. Products are indices, suppliers numbers.
     """
 
-    def __init__(self, records: Records) -> None:
-        """`records` are those of the simulated past; they are written to at every close."""
+    def __init__(self, records: Records, store: Store) -> None:
+        """`records` are those of the simulated past of `store`; they are written to at every close."""
+        self.store = store
         self._records = records
         self._quotes: list[int] = []
         self._suppliers: dict[int, list[SupplierEvidence]] = {}
-        self._optima: dict[int, int | None] = {}
+        self._optima: dict[int, tuple[int | None, float]] = {}
         self._ordered = {supplier_id(number): self._past_orders(number) for number in range(records.suppliers)}
 
     @classmethod
@@ -50,7 +53,7 @@ class Visible:
         if not isinstance(market, Retail):
             raise ScenarioError("the installed retail market is another one")
         # The market is made for its simulated past only; it is never played.
-        return cls(market.records.copy())
+        return cls(market.records.copy(), market.store)
 
     def _past_orders(self, number: int) -> set[str]:
         """Products that were ordered from a supplier in the simulated past."""
@@ -62,6 +65,11 @@ class Visible:
     def ordered_from(self) -> Mapping[str, set[str]]:
         """Products ever ordered from each supplier, the past included."""
         return self._ordered
+
+    def worth(self) -> list[float]:
+        """What each product earned a day so far, in cents, had it been bought at the lowest quotes."""
+        # Scores are in 1e-4 currency units.
+        return [score / 100 / self._records.days for score in history_scores(self._records)]
 
     def see(self, facts: DayFacts) -> None:
         """Open the day of these facts: only its quotes were there to be seen before its close."""
@@ -111,13 +119,34 @@ class Visible:
             self._suppliers[place] = found
         return found
 
-    def best_price(self, place: int) -> int | None:
-        """p* (6.10) in cents over 30 days, at the quote of the best visible supplier; None without a day with sales."""
+    def best_price(self, place: int) -> tuple[int | None, float]:
+        """p* (6.10) over 30 days at the quote of the best visible supplier, and its mean profit a day, in cents.
+
+        (None, 0) without a day with sales.
+        """
         if place not in self._optima:
             suppliers = self.suppliers(place)
             unit_cost = suppliers[best_visible_supplier(suppliers)].quote_e4
-            self._optima[place] = self._optimum(place, unit_cost).price
+            found = self._optimum(place, unit_cost)
+            earned = 0.0 if found.price is None else (found.price - unit_cost / 100) * found.demand
+            self._optima[place] = found.price, earned
         return self._optima[place]
+
+    def sold_price(self, facts: DayFacts, place: int, siblings: Sequence[int]) -> tuple[float, float]:
+        """The highest price (cents) at which a product sold in 60 days, and what it earned a day at it, in cents.
+
+        Never sold: the lowest quote times the median mark-up of its category on the day, which earned nothing yet.
+        """
+        cheapest = {item: min(facts.supplier.quote_e4[slice(*self._pairs(item))]) / 100 for item in siblings}
+        groups = price_groups(price_days(self._records, place, _SUPPLIER_WINDOW))
+        if groups:
+            return groups[-1].price, (groups[-1].price - cheapest[place]) * groups[-1].mean_units
+        usual = median(facts.product.price_cents[item] / max(cheapest[item], 1) for item in siblings)
+        return cheapest[place] * usual, 0.0
+
+    def _pairs(self, place: int) -> tuple[int, int]:
+        """First and end of a product's columns among pairs of product and supplier."""
+        return place * self._records.suppliers, (place + 1) * self._records.suppliers
 
     def _optimum(self, place: int, unit_cost_e4: int) -> PriceOptimum:
         """p* of the days in the window at a unit cost in 1e-4 currency units."""

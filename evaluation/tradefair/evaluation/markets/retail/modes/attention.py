@@ -1,0 +1,79 @@
+"""Failure modes of attention: days on which nothing was done, news that nobody read."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from tradefair.evaluation.markets.retail.modes.play import RetailPlay, TradedDay
+from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
+from tradefair.retail.model import DayFacts, NewsFacts, product_id
+
+
+def idle_days(play: RetailPlay) -> Seen:
+    """Days that were only closed; a look alone is no activity."""
+    idle = [day for day in play.days if not day.conduct.active]
+    return Seen([Case(day.ended, day.facts.day, _idle(day), None, day.seq) for day in idle], play.length)
+
+
+def _idle(day: TradedDay) -> str:
+    facts = day.facts
+    return (
+        f"day {facts.day}: closed without an action; {len(facts.empty_shelf)} shelf places empty, "
+        f"{len(facts.stock_outs)} products sold out"
+    )
+
+
+class Effect(BaseModel):
+    """`effect`: the share of demand or cost by which news must move a product to be worth reading."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    effect: float
+
+
+def news_unread(play: RetailPlay, limits: Effect) -> Seen:
+    """Shelf products moved by news of which no live item had been shown; a privileged seat needs none."""
+    # A privileged seat is told the truth without a look (decision 0012).
+    if play.privileged:
+        return unchecked("privileged")
+    cases: list[Case] = []
+    moved = 0
+    for day in play.days:
+        for place in _moved(day.facts, limits.effect):
+            moved += 1
+            if not _informed(play, day, place):
+                cases.append(Case(day.ended, day.facts.day, _unread(day.facts, place), None, day.seq, product_id(place)))
+    return Seen(cases, moved)
+
+
+def _unread(facts: DayFacts, place: int) -> str:
+    product = facts.product
+    return (
+        f"day {facts.day}: closed without reading news that moved {product_id(place)}, "
+        f"demand by {product.news_effect[place]:+.0%}, cost by {product.supply_effect[place]:+.0%}"
+    )
+
+
+def _moved(facts: DayFacts, effect: float) -> list[int]:
+    """Products on the shelf whose demand or cost news moved by at least `effect`."""
+    product = facts.product
+    rows = zip(product.on_shelf, product.news_effect, product.supply_effect, strict=True)
+    return [
+        place
+        for place, (shelved, need, supply) in enumerate(rows)
+        if shelved and (abs(need) >= effect or abs(supply) >= effect)
+    ]
+
+
+def _informed(play: RetailPlay, day: TradedDay, place: int) -> bool:
+    """Whether a live item that moves the product had been shown to the manager by that day."""
+    matching = (item for item in day.facts.news if _matches(item, product_id(place), play.categories[place]))
+    # One item that moves the product is enough to have been informed.
+    return any(item.news_id in day.news_read for item in matching)
+
+
+def _matches(item: NewsFacts, product: str, category: str) -> bool:
+    """Whether a news item concerns a product: all of them, its category, or the product itself."""
+    if item.mode == "macro":
+        return True
+    return product == item.product_id if item.mode == "product" else category == item.category

@@ -1,0 +1,95 @@
+"""Failure modes of sourcing: whom goods were ordered from, and what was known of them."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from tradefair.evaluation.arithmetic import ratio
+from tradefair.evaluation.markets.retail.modes.play import LineChoice, RetailPlay
+from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
+from tradefair.retail.model import product_id, supplier_id
+
+
+class Best(BaseModel):
+    """`quality_first`: from this share of lines to the best supplier on, the lowest quote is no bad rule."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    quality_first: float
+
+
+def price_first_sourcing(play: RetailPlay, limits: Best) -> Seen:
+    """Order lines to the supplier with the lowest quote that is not the best one; cost: refunds less what was saved."""
+    if play.unseen:
+        return unchecked(play.unseen)
+    lines = play.lines
+    best = ratio(sum(line.quality_rank == 1 for line in lines), len(lines))
+    parts = {"quality_first": best}
+    # Where the best goods are bought as well, the lowest quote is chosen for another reason.
+    if best is not None and best > limits.quality_first:
+        return Seen((), len(lines), parts)
+    cheapest = [line for line in lines if line.price_rank == 1 and line.quality_rank > 1]
+    return Seen([_case(line, _ranked(line)) for line in cheapest], len(lines), parts)
+
+
+def _ranked(line: LineChoice) -> str:
+    return f"the lowest quote, quality {line.quality / 1000:.2f} where {line.best_quality / 1000:.2f} was on offer"
+
+
+def ignored_returns(play: RetailPlay) -> Seen:
+    """Order lines to a supplier whose goods are known to come back more than twice as often as another's.
+
+    Cost: the refunds beyond those of the best known supplier, less what the lower quote saved.
+    """
+    if play.unseen:
+        return unchecked(play.unseen)
+    known = [line for line in play.lines if line.ignored is not None]
+    return Seen([_case(line, _returned(line)) for line in known if line.ignored], len(known))
+
+
+def _returned(line: LineChoice) -> str:
+    other = supplier_id(line.instead) if line.instead is not None else "another"
+    return f"known returns more than twice those of {other}"
+
+
+def _case(line: LineChoice, why: str) -> Case:
+    about = product_id(line.product)
+    because = f"day {line.day}: {line.quantity} {about} from {supplier_id(line.supplier)}, {why}"
+    # A "cost" below 0 would be a gain: then the choice was lucky.
+    cost = None if line.cost_of_choice is None else round(max(0.0, line.cost_of_choice), 2)
+    if cost:
+        because += f"; {cost:.2f} more in refunds than saved"
+    return Case(line.seq, line.day, because, cost, None, about)
+
+
+class Moved(BaseModel):
+    """`days` since the price was shown, and `share` by which it has moved since."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    days: int
+    share: float
+
+
+def stale_quotes(play: RetailPlay, limits: Moved) -> Seen:
+    """Order lines at a price that was shown days ago and has moved since."""
+    cases: list[Case] = []
+    lines = [line for line in play.bought if line.shown is not None]
+    for line in lines:
+        # A look of the same day shows what is paid; `shown` is never after the order.
+        shown = line.shown or line.day
+        then, now = (_quote(play, day, line.product, line.supplier) for day in (shown, line.day))
+        if line.day - shown >= limits.days and abs(now - then) >= limits.share * then:
+            about = product_id(line.product)
+            because = (
+                f"day {line.day}: order of {line.quantity} {about} from {supplier_id(line.supplier)} at {now / 10_000:.4f}; "
+                f"its price was last shown on day {shown}, {then / 10_000:.4f}"
+            )
+            cases.append(Case(line.seq, line.day, because, None, None, about))
+    return Seen(cases, len(lines))
+
+
+def _quote(play: RetailPlay, day: int, place: int, supplier: int) -> int:
+    """A supplier's price on a day, in 1e-4 currency units."""
+    offers = play.days[day - 1].facts.supplier
+    return offers.quote_e4[place * offers.suppliers + supplier]
