@@ -9,15 +9,17 @@ from tradefair.evaluation.charts.chart import Chart
 from tradefair.evaluation.evaluator import Evaluator
 from tradefair.evaluation.headline import Headline
 from tradefair.evaluation.markets.retail.charts import charts
-from tradefair.evaluation.markets.retail.insight import retail_insight
-from tradefair.evaluation.markets.retail.modes.detectors import diagnose_retail
+from tradefair.evaluation.markets.retail.insight import REPAIRS, retail_insight
+from tradefair.evaluation.markets.retail.modes.detectors import MODES, stages_of
+from tradefair.evaluation.markets.retail.modes.play import RetailPlay
+from tradefair.evaluation.markets.retail.modes.reading import read_retail
 from tradefair.evaluation.markets.retail.outcomes import (
     RetailOutcome,
     relative_to_references,
     retail_outcome,
     retail_tables,
 )
-from tradefair.evaluation.modes.diagnosis import Diagnosis
+from tradefair.evaluation.modes.diagnosis import Amend, Stage
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.modes.published import RECENCY
 from tradefair.evaluation.outcome import PrimaryMetric
@@ -31,6 +33,9 @@ class RetailEvaluator(Evaluator):
 
     market = "retail"
     version = "1"
+    money = "currency units"
+    modes = MODES
+    repairs: Mapping[str, Amend] = REPAIRS
     seat_columns = ("survival_days", "net_worth_final", "gain", "units_sold", "return_ratio")
     compared_columns = ("survival_days", "net_worth_final", "gain", "units_sold", "return_ratio")
     headline = Headline(
@@ -57,9 +62,14 @@ class RetailEvaluator(Evaluator):
         """Money, sales, stock and calls of the manager; the store and its customers."""
         return retail_outcome(trace, self.version)
 
-    def diagnose(self, trace: Trace) -> Diagnosis:
-        """Figures of four stages and the failure modes of this market (page 10)."""
-        return diagnose_retail(trace)
+    def seats(self, trace: Trace) -> Mapping[SeatId, RetailPlay]:
+        """The manager's episode."""
+        play = read_retail(trace).play
+        return {play.seat: play}
+
+    def stages(self, trace: Trace) -> list[Stage]:
+        """Figures of product selection, evidence, conversion and follow-up (page 10)."""
+        return stages_of(read_retail(trace).play)
 
     def insight(self, trace: Trace) -> Insight:
         """Wanted products, trouble, idle days and sales below cost."""

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+from tradefair.evaluation.markets.retail.modes.figures import BEST_SELLERS
 from tradefair.evaluation.markets.retail.modes.follow_up import event_pairs
 from tradefair.evaluation.markets.retail.modes.play import RetailPlay, TradedDay
+from tradefair.evaluation.markets.retail.modes.pricing import below_cost
 from tradefair.evaluation.markets.retail.modes.reading import read_retail
-from tradefair.evaluation.markets.retail.modes.rules import PREFIX, diagnostic_rules
 from tradefair.evaluation.markets.retail.modes.selection import high_demand
-from tradefair.evaluation.modes.insight import Case, Counted, EvidenceCase, Happening, Insight, Scale
+from tradefair.evaluation.modes.diagnosis import Amend, Case, CaseRecord, Seen
+from tradefair.evaluation.modes.insight import EvidenceCase, Happening, Insight, Scale
+from tradefair.evaluation.modes.table import Fact
 from tradefair.retail.model import product_id
 from tradefair.tracestore import Trace
 
@@ -20,12 +25,11 @@ _UNREADABLE = dict.fromkeys(
     ("idle_drift", "below_cost", "narrow_attention", "resolved"),
     "could not be computed: the scenario in the manifest cannot be read",
 )
-# These modes exist here with windows of this market: the general ones are not raised a second time.
-_COUNTED_BY = {
-    "narrow_attention": PREFIX + "narrow_attention",
-    "follow_up": PREFIX + "no_follow_up",
-    "resolved": PREFIX + "unresolved_events",
-    "below_cost": PREFIX + "below_cost",
+_FACTS: Mapping[str, Fact] = {
+    "place_order": "order",
+    "modify_product_price": "price",
+    "set_shelf_products": "order",
+    "end_today": "action",
 }
 
 
@@ -34,18 +38,18 @@ def retail_insight(trace: Trace) -> Insight:
     play = read_retail(trace).play
     # Without the scenario the store's columns have no meaning; conduct is still judged from the trace alone.
     if play.scenario is None:
-        return Insight(unit="currency", absent={**_UNREADABLE, **_ABSENT})
+        return Insight(unit="currency", facts=_FACTS, absent={**_UNREADABLE, **_ABSENT})
     seat = play.seat
     return Insight(
         unit="currency",
+        facts=_FACTS,
         scales={seat: list(_scales(play))},
-        idle=Counted({seat: list(_idle(play))}, {seat: play.length}),
-        below_cost=Counted({seat: list(_below_cost(play))}, {seat: _sales(play)}),
+        idle={seat: Seen(list(_idle(play)), play.length)},
+        below_cost={seat: below_cost(play)},
         wanted={seat: list(_wanted(play))},
         happenings={seat: list(_happenings(play))},
         evidence={seat: list(_evidence(play))},
         absent=_ABSENT,
-        counted_by=_COUNTED_BY,
     )
 
 
@@ -58,37 +62,36 @@ def _evidence(play: RetailPlay) -> Iterator[EvidenceCase]:
 
 
 def _wanted(play: RetailPlay) -> Iterator[Happening]:
-    """Best sellers and stock-outs of each day, as in stage 1."""
-    best = diagnostic_rules().windows.best_sellers
+    """Best sellers and stock-outs of each day, as in stage 1, and the best product of each category that the shelf
+    leaves out although it has room: what that product earned a day before day 1 is the cost of a miss.
+    """
     for number, day in enumerate(play.days, 1):
-        for place in sorted(high_demand(day, best)):
-            yield Happening(number, product_id(place), day.seq)
+        for place in sorted(high_demand(day, BEST_SELLERS)):
+            yield Happening(number, product_id(place), day.ended)
+        for place in _left_out(play, day):
+            yield Happening(number, product_id(place), day.ended, play.worth[place] / 100)
+
+
+def _left_out(play: RetailPlay, day: TradedDay) -> list[int]:
+    """The most profitable product of each category without a shelf place, at most as many as there are free places."""
+    shelf = day.facts.product.on_shelf
+    room = play.scenario.shelf_places - sum(shelf) if play.scenario and play.worth else 0
+    stood = {category for category, shelved in zip(play.categories, shelf, strict=True) if shelved}
+    best: dict[str, int] = {}
+    for place, category in enumerate(play.categories):
+        if category not in stood and play.worth and play.worth[place] > play.worth[best.get(category, place)] - 1e-9:
+            best[category] = place
+    return sorted(best.values(), key=lambda place: -play.worth[place])[: max(0, room)]
 
 
 def _happenings(play: RetailPlay) -> Iterator[Happening]:
     """Stock-outs, returns and expiries, as in stage 4; cost: refunds and expiries of the day."""
     for pair in event_pairs(play):
-        product = play.days[pair.day - 1].facts.product
+        day = play.days[pair.day - 1]
+        product = day.facts.product
         cents = product.refunds_cents[pair.product] + product.expiry_cost_cents[pair.product]
         # Facts hold cents, findings currency units.
-        yield Happening(pair.day, product_id(pair.product), pair.seq, cents / 100)
-
-
-def _sales(play: RetailPlay) -> int:
-    """Product-days with a sale: what the cases of selling below cost are counted out of."""
-    return sum(units > 0 for day in play.days for units in day.facts.product.units)
-
-
-def _below_cost(play: RetailPlay) -> Iterator[Case]:
-    """Product-days with units sold below their cost; cost: how far their revenue fell short, in currency units."""
-    for day in play.days:
-        product = day.facts.product
-        # Three columns of one product-day: a day may sell some units below cost and others above it.
-        rows = zip(product.below_cost_units, product.cost_of_goods_cents, product.revenue_cents, strict=True)
-        for below, cost, revenue in rows:
-            if below:
-                # Not below 0: units above cost may have paid for those below it on the same day.
-                yield Case(day.seq, max(0, cost - revenue) / 100)
+        yield Happening(pair.day, product_id(pair.product), day.ended, cents / 100)
 
 
 def _idle(play: RetailPlay) -> Iterator[Case]:
@@ -100,21 +103,26 @@ def _idle(play: RetailPlay) -> Iterator[Case]:
     """
     for day in play.days:
         if not day.conduct.active:
-            margin = _best_margin_cents(day, play.scenario.shelf_places if play.scenario else 0)
+            place, margin = _best_margin(day, play.scenario.shelf_places if play.scenario else 0)
             # 0 means that nothing could have been bought at a profit: then closing the day was right.
             if margin > 0:
                 lost = day.facts.net_lost_units
-                yield Case(day.seq, lost * margin / 100 if lost > 0 else None)
+                cost = round(lost * margin) / 100 if lost > 0 else None
+                because = (
+                    f"day {day.facts.day}: closed without an action; {product_id(place)} was not on sale "
+                    f"and would have earned {margin / 100:.2f} a unit"
+                )
+                yield Case(day.ended, day.facts.day, because, cost, day.seq)
 
 
-def _best_margin_cents(day: TradedDay, places: int) -> float:
-    """List price less the lowest quote, the best among products that were not on sale and can be paid for.
+def _best_margin(day: TradedDay, places: int) -> tuple[int, float]:
+    """The product that was not on sale, can be paid for and has the best margin; list price less lowest quote, cents.
 
-    A product off the shelf counts only while the shelf has room for it. 0 when there is none.
+    A product off the shelf counts only while the shelf has room for it. A margin of 0 when there is none.
     """
     product, offers = day.facts.product, day.facts.supplier
     has_room = sum(product.on_shelf) < places
-    best = 0.0
+    best = 0, 0.0
     for place, price in enumerate(product.price_cents):
         # Not on sale: off the shelf, or on it without stock in the morning.
         on_sale = product.on_shelf[place] and product.opening_stock[place]
@@ -123,7 +131,7 @@ def _best_margin_cents(day: TradedDay, places: int) -> float:
         # From 1e-4 currency units to cents.
         quote = min(offers.quote_e4[place * offers.suppliers : (place + 1) * offers.suppliers]) / 100
         if quote <= day.facts.funds_cents:
-            best = max(best, price - quote)
+            best = max(best, (place, price - quote), key=lambda found: found[1])
     return best
 
 
@@ -141,4 +149,15 @@ def _scales(play: RetailPlay) -> Iterator[Scale]:
         # `days` begins with day 1 at index 0: the day before the event's is at `day` − 2.
         seen = play.days[event.day - 2].facts.product.price_cents[event.product] if event.day > 1 else choice.best
         if seen:
-            yield Scale(event.seq, choice.price, seen)
+            yield Scale(event.seq, event.day, choice.price / 100, seen / 100, product_id(event.product))
+
+
+def _in_sight(case: CaseRecord, arguments: Mapping[str, Any], facts: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """The price that was set, moved by the power of ten that separates it from the one in sight."""
+    said = float(arguments["new_price"])
+    # The sentence is made from both numbers; the one in sight is the last of them.
+    seen = float(case.because.rsplit(" where ", 1)[1].split(" ", 1)[0])
+    return {**arguments, "new_price": round(said * 10 ** -round(math.log10(said / seen)), 2)}
+
+
+REPAIRS: Mapping[str, Amend] = {"unit_mistake": _in_sight}

@@ -42,7 +42,9 @@ def news_unread(play: RetailPlay, limits: Effect) -> Seen:
         for place in _moved(day.facts, limits.effect):
             moved += 1
             if not _informed(play, day, place):
-                cases.append(Case(day.ended, day.facts.day, _unread(day.facts, place), None, day.seq, product_id(place)))
+                cases.append(
+                    Case(day.ended, day.facts.day, _unread(day.facts, place), None, day.seq, product_id(place))
+                )
     return Seen(cases, moved)
 
 

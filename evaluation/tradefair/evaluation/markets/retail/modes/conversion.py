@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from tradefair.evaluation.arithmetic import middle, ratio
+from tradefair.evaluation.markets.retail.modes.figures import PRICE_LIMIT_CENTS, PRICE_TOLERANCE_PERCENT, figure
 from tradefair.evaluation.markets.retail.modes.play import LineChoice, PriceChoice, RetailPlay
-from tradefair.evaluation.markets.retail.modes.rules import diagnostic_rules, figure
 from tradefair.evaluation.modes.diagnosis import Figure, Share, Stage, share
 
 
 def judged_prices(play: RetailPlay) -> list[PriceChoice]:
     """Price events up to 50.00 that have a p*; the others are counted in the note of the figure."""
-    most = diagnostic_rules().windows.price_limit_cents
-    return [choice for choice in play.prices if choice.best is not None and choice.price <= most]
+    return [choice for choice in play.prices if choice.best is not None and choice.price <= PRICE_LIMIT_CENTS]
 
 
 def line_share(lines: Sequence[LineChoice], holds: Callable[[LineChoice], bool | None]) -> Share:
@@ -25,11 +24,6 @@ def line_share(lines: Sequence[LineChoice], holds: Callable[[LineChoice], bool |
     known = [line for line in lines if holds(line) is not None]
     met = [line.seq for line in known if holds(line)]
     return share(len(met), len(known), met)
-
-
-def ignored_returns(play: RetailPlay) -> Share:
-    """Lines to a supplier whose known return rate is above twice the lowest known one."""
-    return line_share(play.lines, lambda line: line.ignored)
 
 
 def blocked(play: RetailPlay) -> Share:
@@ -52,11 +46,10 @@ def conversion(play: RetailPlay) -> Stage:
 
 def _prices(play: RetailPlay) -> Iterator[Figure]:
     """Distance from p* in per cent, and the share of prices within the tolerance."""
-    windows = diagnostic_rules().windows
     judged = judged_prices(play)
     distances = [choice.distance or 0.0 for choice in judged]
     # Only these are cited: a finding should lead to what went wrong.
-    off = [choice.seq for choice in judged if (choice.distance or 0.0) > windows.price_tolerance_percent]
+    off = [choice.seq for choice in judged if (choice.distance or 0.0) > PRICE_TOLERANCE_PERCENT]
     # What a mean leaves out is said next to it, or a clean figure could rest on two prices.
     without = sum(choice.best is None for choice in play.prices)
     dear = len(play.prices) - len(judged) - without
@@ -114,7 +107,8 @@ def _sourcing(play: RetailPlay) -> Iterator[Figure]:
     formula = (
         "order lines to a supplier with more than twice the lowest known return rate / lines with a known supplier"
     )
-    yield figure(play, "ignored_returns", ignored_returns(play), formula, window="60 days", note=play.unseen)
+    ignored = line_share(play.lines, lambda line: line.ignored)
+    yield figure(play, "ignored_returns", ignored, formula, window="60 days", note=play.unseen)
     covers = [line.cover for line in play.lines if line.cover is not None]
     yield figure(
         play,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from tradefair.evaluation.arithmetic import mean, ratio
+from tradefair.evaluation.markets.retail.modes.figures import figure
 from tradefair.evaluation.markets.retail.modes.play import ActionEvent, RetailPlay
-from tradefair.evaluation.markets.retail.modes.rules import figure
 from tradefair.evaluation.modes.diagnosis import Figure, Share, Stage, share
 
 _KINDS = ("place_order", "modify_product_price")

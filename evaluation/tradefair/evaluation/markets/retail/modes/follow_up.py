@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from tradefair.evaluation.markets.retail.modes.figures import FOLLOW_UP_DAYS, figure
 from tradefair.evaluation.markets.retail.modes.play import RetailPlay, TradedDay, within
-from tradefair.evaluation.markets.retail.modes.rules import diagnostic_rules, figure
 from tradefair.evaluation.modes.diagnosis import Figure, Share, Stage, share
 from tradefair.retail.model import product_id
 
@@ -39,17 +39,12 @@ def follow_up(play: RetailPlay) -> Stage:
     return Stage(name="4 follow-up", figures=figures)
 
 
-def _window() -> int:
-    """Days after t in which attention counts as coming back."""
-    return diagnostic_rules().windows.follow_up_days
-
-
 def acted_again(play: RetailPlay, days: Sequence[Sequence[int]], *, censored: bool = True) -> Share:
     """Product-days with an action event whose product comes up in `days` within t+1..t+7.
 
     `days` holds sorted day numbers by product. With `censored` only pairs at risk count.
     """
-    after, last = _window(), play.length
+    after, last = FOLLOW_UP_DAYS, play.length
     # At risk: the whole window was played.
     pairs = [pair for pair in play.action_pairs() if not censored or pair[1] + after <= last]
     # From the next day on: a second action on the same day is no return.
@@ -73,7 +68,7 @@ def _returning(play: RetailPlay) -> Iterator[Figure]:
 
 def event_pairs(play: RetailPlay) -> list[EventPair]:
     """Product-days with a stock-out, a return or an expiry, in the order of days."""
-    after, last = _window(), play.length
+    after, last = FOLLOW_UP_DAYS, play.length
     attended = play.attended_days()
     return [
         # Judged for all pairs, so that the uncensored figures come from the same list.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict
 
-from tradefair.evaluation.markets.retail.modes.goods import Bought, Sale, follow
+from tradefair.evaluation.markets.retail.modes.goods import Sale, follow
 from tradefair.evaluation.markets.retail.modes.play import PriceChoice, RetailPlay, TradedDay, money
 from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 from tradefair.retail.model import product_id
@@ -30,12 +30,14 @@ def price_off_optimum(play: RetailPlay, limits: Distance) -> Seen:
     for choice in judged:
         if choice.best is not None and (choice.distance or 0.0) >= limits.distance:
             days = _on_sale(play.days[choice.day - 1 : ends[choice.seq]], choice.product)
-            cents = max(0.0, sum(choice.daily - _earned(day, choice.product) for day in days))
+            earned = sum(_earned(day, choice.product) for day in days)
+            cents = max(0.0, choice.daily * len(days) - earned)
+            about = product_id(choice.product)
             because = (
-                f"day {choice.day}: price of {product_id(choice.product)} set to {money(choice.price)}; "
-                f"{money(choice.best)} had earned {money(choice.daily)} a day, this {money(choice.daily - cents / max(1, len(days)))}"
+                f"day {choice.day}: price of {about} set to {money(choice.price)}; {money(choice.best)} had earned "
+                f"{money(choice.daily)} a day, this earned {money(earned)} on {len(days)} days"
             )
-            cases.append(Case(choice.seq, choice.day, because, round(cents) / 100, None, product_id(choice.product)))
+            cases.append(Case(choice.seq, choice.day, because, round(cents) / 100, None, about))
     return Seen(cases, len(judged))
 
 
@@ -119,7 +121,7 @@ def below_cost(play: RetailPlay) -> Seen:
 
     The general mode `below_cost` judges it. Cost: cost of those units less their revenue.
     """
-    lots, sales = follow(play.bought, [day.facts for day in play.days], None)
+    _, sales = follow(play.bought, [day.facts for day in play.days], None)
     found: dict[tuple[int, int, str], list[Sale]] = {}
     for sale in sales:
         if sale.price < sale.line.unit_cents:
@@ -128,8 +130,8 @@ def below_cost(play: RetailPlay) -> Seen:
     for (seq, day, done), some in found.items():
         units = sum(sale.units for sale in some)
         cents = sum(sale.units * (sale.line.unit_cents - sale.price) for sale in some)
-        because = f"day {day}: {done}; {units} sold at {money(some[0].price)} that cost {some[0].line.unit_cents / 100:.4f}"
-        about = product_id(some[0].line.product)
+        about, paid = product_id(some[0].line.product), some[0].line.unit_cents / 100
+        because = f"day {day}: {done}; {units} sold at {money(some[0].price)} that had cost {paid:.4f}"
         cases.append(Case(seq, day, because, round(cents) / 100, play.days[some[0].day - 1].seq, about, units))
     return Seen(cases, sum(sale.units for sale in sales))
 

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tradefair.evaluation.markets.retail.modes.figures import BEST_SELLERS, FOLLOW_UP_DAYS, LOOK_BACK_DAYS, figure
 from tradefair.evaluation.markets.retail.modes.play import RetailPlay, TradedDay, within
-from tradefair.evaluation.markets.retail.modes.rules import diagnostic_rules, figure
 from tradefair.evaluation.modes.diagnosis import Figure, Stage, share
 from tradefair.retail.model import product_id
 
@@ -37,12 +37,12 @@ def high_demand(day: TradedDay, best: int) -> set[int]:
 
 def missed_high_demand(play: RetailPlay) -> MissedDemand:
     """Σ|H_t \\ ∪ U_s, s = max(1, t−3)..t| out of Σ|H_t|: wanted products without an action event of late."""
-    windows, acted = diagnostic_rules().windows, play.acted_days()
+    acted = play.acted_days()
     missed, everything = 0, 0
     events: list[int] = []
     for number, day in enumerate(play.days, 1):
-        wanted = high_demand(day, windows.best_sellers)
-        first = max(1, number - windows.look_back_days)
+        wanted = high_demand(day, BEST_SELLERS)
+        first = max(1, number - LOOK_BACK_DAYS)
         # An action up to three days before counts: a product that was just tended needs nothing today.
         lost = sum(within(acted[place], first, number) is None for place in wanted)
         missed, everything = missed + lost, everything + len(wanted)
@@ -85,7 +85,7 @@ def _reach(play: RetailPlay) -> Iterator[Figure]:
     yield figure(play, "missed_high_demand", share(missed, everything, events), formula, window="t-3..t")
     held = share(everything - missed, everything)
     yield figure(play, "high_demand_cov", held, "1 − missed_high_demand", window="t-3..t")
-    after = diagnostic_rules().windows.follow_up_days
+    after = FOLLOW_UP_DAYS
     sold = play.sold_days()
     # Events of the last days have no full window: counted, they would look like failures of a run that is merely short.
     at_risk = [event for event in play.events if event.day + after <= days]

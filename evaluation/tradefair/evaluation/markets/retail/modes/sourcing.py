@@ -82,8 +82,8 @@ def stale_quotes(play: RetailPlay, limits: Moved) -> Seen:
         if line.day - shown >= limits.days and abs(now - then) >= limits.share * then:
             about = product_id(line.product)
             because = (
-                f"day {line.day}: order of {line.quantity} {about} from {supplier_id(line.supplier)} at {now / 10_000:.4f}; "
-                f"its price was last shown on day {shown}, {then / 10_000:.4f}"
+                f"day {line.day}: order of {line.quantity} {about} from {supplier_id(line.supplier)} "
+                f"at {now / 10_000:.4f}, last shown on day {shown} as {then / 10_000:.4f}"
             )
             cases.append(Case(line.seq, line.day, because, None, None, about))
     return Seen(cases, len(lines))

@@ -104,7 +104,8 @@ def gaps_of(play: RetailPlay, first_day: int) -> Iterator[Gap]:
         for run in _runs(days):
             judged = [number for number in run if number >= first_day]
             if judged:
-                wanted = [column.facts.product.units[place] + lost[at].get(place, 0.0) for at, column in enumerate(play.days)]
+                sold = (day.facts.product.units[place] for day in play.days)
+                wanted = [units + day.get(place, 0.0) for units, day in zip(sold, lost, strict=True)]
                 seq, day, because = _cause(play, place, run[0], run[-1], wanted)
                 units = sum(lost[number - 1][place] for number in judged)
                 empty = sum(not play.days[number - 1].facts.product.opening_stock[place] for number in judged)
@@ -151,11 +152,14 @@ def _cause(play: RetailPlay, place: int, first: int, last: int, wanted: Sequence
         until = max(line.due, first)
         if line.day == latest or held < sum(wanted[line.day - 1 : line.due]):
             need = sum(wanted[line.day - 1 : until])
-            because = f"day {line.day}: order of {line.quantity} {about}, due day {line.due}; {held} in stock or on order"
-            return line.seq, line.day, f"{because}, {need:.0f} wanted by day {until}"
+            done = f"order of {line.quantity} {about}, due day {line.due}"
+            return line.seq, line.day, f"day {line.day}: {done}; {_short(held, need, until)}"
     held, need = _position(play, place, latest), sum(wanted[latest - 1 : last])
-    because = f"day {latest}: no order of {about}; {held} in stock or on order, {need:.0f} wanted by day {last}"
-    return play.days[latest - 1].ended, latest, because
+    return play.days[latest - 1].ended, latest, f"day {latest}: no order of {about}; {_short(held, need, last)}"
+
+
+def _short(held: int, need: float, day: int) -> str:
+    return f"{held} in stock or on order, {need:.0f} wanted by day {day}"
 
 
 def _position(play: RetailPlay, place: int, day: int) -> int:
@@ -185,11 +189,7 @@ def overbuying(play: RetailPlay, limits: OldDays) -> Seen:
 
 def _overbought(lot: Lot, old_days: int) -> Case:
     line, about = lot.line, product_id(lot.line.product)
-    fates = {
-        "expired": lot.expired,
-        "found no room": lot.waited,
-        f"unsold after {old_days} days": lot.lay,
-    }
+    fates = {"expired": lot.expired, "found no room": lot.waited, f"unsold after {old_days} days": lot.lay}
     fate = ", ".join(f"{units} {name}" for name, units in fates.items() if units)
     because = f"day {line.day}: order of {line.quantity} {about} for {money(line.cents)}; {fate}"
     # One unit may expire after it waited and lay: it is counted once.
@@ -211,7 +211,7 @@ def stranded_stock(play: RetailPlay) -> Seen:
             seq, day, done = _left_out(play, line)
             off = sum(not column.facts.product.on_shelf[line.product] for column in play.days[line.due - 1 :])
             cents = lot.lost_off_shelf + (lot.left + lot.expired) * margins[line.product]
-            because = f"day {day}: {done}; {line.quantity} bought for {money(line.cents)} lay off the shelf for {off} days"
+            because = f"day {day}: {done}; {line.quantity} for {money(line.cents)} lay off the shelf for {off} days"
             cases.append(Case(seq, day, because, round(cents) / 100, None, about, lot.stranded / 100))
     return Seen(cases, sum(sum(day.facts.product.stock_cost_cents) for day in play.days) / 100)
 
