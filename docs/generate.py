@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import orjson
+from tradefair.evaluation.markets.retail.modes.rules import diagnostic_rules
 
 from tradefair.agents.drawing import to_mermaid
 from tradefair.catalog import market_names, market_type
@@ -30,7 +31,6 @@ from tradefair.evaluation.markets.bargaining.modes.rules import diagnostic_rules
 from tradefair.evaluation.markets.double_auction.modes import rules as auction_rules
 from tradefair.evaluation.markets.marketplace.modes import rules as marketplace_rules
 from tradefair.evaluation.markets.retail.modes.detectors import DETECTORS
-from tradefair.evaluation.markets.retail.modes.rules import diagnostic_rules
 from tradefair.evaluation.markets.supply_chain.modes import rules as supply_rules
 from tradefair.evaluation.markets.teaching.evaluator import mode_rules as teaching_rules
 from tradefair.evaluation.modes.detectors import general_rules

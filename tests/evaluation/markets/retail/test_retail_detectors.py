@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tradefair.evaluation.markets.retail.modes.rules import diagnostic_rules
 
 from tradefair.catalog import market_type
 from tradefair.evaluation.evaluate import Evaluation, evaluate_file
 from tradefair.evaluation.markets.retail.modes.detectors import DETECTORS
-from tradefair.evaluation.markets.retail.modes.rules import diagnostic_rules
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 from tradefair.evaluation.modes.published import evidence_toml, published_paths
 from tradefair.retail.answers.evidence import EVIDENCE_VERSION, RECENCY_DAYS
