@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tradefair.contract import SeatId
+from tradefair.evaluation.modes.account import UNEXPLAINED
 from tradefair.evaluation.modes.diagnosis import CaseRecord, Cost, Diagnosis, Finding, Price
 from tradefair.evaluation.table import number_text
 
@@ -42,6 +43,10 @@ def findings_text(diagnosis: Diagnosis, *, brief: bool = False, whole: bool = Fa
     if raised and not diagnosis.rates:
         yield Said("aside", "competent seats: no base rate is shipped for this scenario")
     yield from _conditions(diagnosis)
+    for finding in diagnosis.findings:
+        # The account is told where it closes without a finding too: what is left is an answer.
+        if finding.id == UNEXPLAINED and not finding.raised:
+            yield Said("aside", f"unexplained: {finding.note}")
     if diagnosis.not_read:
         where = ", ".join(f"#{message.seq}" for message in diagnosis.not_read[:_MAX_SEATS])
         more = " …" * (len(diagnosis.not_read) > _MAX_SEATS)

@@ -41,7 +41,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("policies", "Look", "The scripted seats of a market.", "catalog.look_commands:policies"),
     Command("new-market", "Build", "Start a market of your own.", "testing.new_market_command:new_market"),
     Command("check", "Build", "Test a market against the contract.", "testing.check_command:check"),
-    Command("evaluate", "Audit", "Economic outcomes of traces.", "evaluation.audit_commands:evaluate"),
+    Command("evaluate", "Audit", "Economic outcomes of traces.", "runner.evaluate_command:evaluate"),
     Command("verify", "Audit", "Check hash chains and re-execute traces.", "evaluation.audit_commands:verify"),
     Command("compare", "Audit", "Two agents on the same luck.", "evaluation.compare.compare_command:compare"),
     Command("rate", "Audit", "Leaderboards of who played.", "evaluation.rate_command:rate"),

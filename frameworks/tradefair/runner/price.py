@@ -1,224 +1,58 @@
-"""Prices of findings: an episode is played again with the failure repaired, on the same luck, the others reacting.
+"""What a finding cost: the episode is replayed with the failure repaired, and the seat's first metric compared.
 
-The price of a finding is what the seat's first primary metric gains by the repair. Before anything is priced, the
-unchanged tape must give the original figure to the last digit (the control). Nothing is written and no model is asked.
+`tradefair evaluate TRACE --price N`. A price is of one repair against one named player: prices of a seat are
+alternatives, never parts of a whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import orjson
-from pydantic import JsonValue
+from tradefair.contract import SeatId
+from tradefair.evaluation.evaluate import Evaluation
+from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.modes.account import Account, closing
+from tradefair.evaluation.modes.base_rates import ranked, references_of
+from tradefair.evaluation.modes.detectors import GENERAL
+from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding, Price
+from tradefair.evaluation.modes.table import Mode
+from tradefair.evaluation.progress import Progress, watched
+from tradefair.runner.replays import NotPriced, Repair, Replays
+from tradefair.runner.tape import Amended
 
-from tradefair.catalog import market_type
-from tradefair.contract import Draw, MarketType, Policy, SeatError, SeatId, TraceError, TradefairError
-from tradefair.contract.core import Core
-from tradefair.contract.market import Resolves
-from tradefair.evaluation.compare.runs import primary_metrics
-from tradefair.evaluation.evaluate import evaluate
-from tradefair.evaluation.outcome import Outcome, PrimaryMetric
-from tradefair.evaluation.table import number_text
-from tradefair.host.forked_past import FORKED_FROM
-from tradefair.host.scripted import ScriptedFailure
-from tradefair.host.services import Services
-from tradefair.host.setup import AGENT, recorded_plan, scripted_seats, seat_policy
-from tradefair.runner.tape import Amended, Place, Shadow, Tape, TapePlayer, read_tapes, replay
-from tradefair.tracestore import open_trace, sound_head
-
-_EMPTY = Tape({}, {})
+ALL = "all"
+"""Named as the player: every competent reference."""
 
 
-class Repair(NamedTuple):
-    """What is played otherwise: rounds, everything from an event on, or single calls (`amend`); one of the three."""
+def price(path: str | Path, finding: Finding, *, against: str | None = None) -> Price:
+    """The price of a finding of this trace, in the unit of its seat's first primary metric.
 
-    rounds: frozenset[int] = frozenset()
-    onwards_from: int | None = None
-    amend: Mapping[int, Mapping[str, JsonValue] | None] = {}
-
-
-class NotPriced(Exception):
-    """A finding has no price; the message says why."""
-
-
-class Replays:
-    """The replays of one finished trace. Whatever they have in common is played once.
-
-    `path` is a trace that tradefair has played. Raises TraceError where it cannot be replayed: a seat's view, an
-    imported, unfinished, broken or forked one, or one of other rules.
+    `against` is the policy that plays the repaired turns: by default the competent reference that agrees most with the
+    seat elsewhere, with `all` every competent one as well (`spread`). Raises TraceError for a trace that cannot be
+    replayed, ScenarioError for a policy that cannot play the seat; where the finding has no price, `reason` says why.
     """
+    return priced(Replays(path), finding, against)
 
-    def __init__(self, path: str | Path) -> None:
-        with open_trace(path) as trace:
-            sound_head(trace)
-            self.manifest = trace.manifest
-            self.events = [orjson.loads(stored.body) for stored in trace.events()]
-            self._original = evaluate(trace)
-        core, about = self.manifest.core, self.manifest.about
-        ends = [event["reason"] for event in self.events[-1:] if event["event"] == "episode_ended"]
-        if not ends or not ends[0].startswith("terminated:"):
-            raise TraceError(f"the episode is unfinished ({ends[0] if ends else 'it has no end'})")
-        if FORKED_FROM in about:
-            raise TraceError("it is a fork: who played its seats changed in the middle")
-        self.kind: MarketType = market_type(core.market)
-        # Refuses a trace of other rules or tools, whose replay would mean nothing.
-        self._scenario = Core.restore(self.kind, core).scenario
-        self.plan, self._key = recorded_plan(Path(path), about, [seat.id for seat in core.seats])
-        if not self.plan.seats:
-            raise TraceError("it does not say who sat where: only episodes that tradefair has played can be replayed")
-        self.roles = {seat.id: seat.role for seat in core.seats}
-        self._shadows: dict[SeatId, list[Shadow]] = {}
-        self._controls: dict[SeatId, float] = {}
-        self._whole: dict[tuple[SeatId, str], float] = {}
 
-    @property
-    def agents(self) -> list[SeatId]:
-        """The seats that an agent played, or a policy in its place; all seats where there is none."""
-        late = self.plan.late
-        return [seat for seat, who in self.plan.seats.items() if who == AGENT or seat in late] or list(self.plan.seats)
-
-    def metric(self, seat: SeatId) -> PrimaryMetric:
-        """What prices of this seat are counted in. Raises NotPriced, SeatError."""
-        if seat not in self.roles:
-            raise SeatError(f"there is no seat {seat[:40]!r}; seats are {', '.join(list(self.roles)[:20])}")
-        metrics = primary_metrics(self.kind.name, frozenset({self.roles[seat]}))
-        if not metrics:
-            raise NotPriced(f"the evaluator of {self.kind.name} declares no metric of a {self.roles[seat]}")
-        return metrics[0]
-
-    def original(self, seat: SeatId) -> float:
-        """The seat's metric in the trace. Raises NotPriced where it is null."""
-        return _value(self._original, seat, self.metric(seat))
-
-    def control(self, seat: SeatId) -> None:
-        """Play the tape unchanged, once per seat, with every competent reference as its shadow.
-
-        Raises NotPriced where it does not give the figure of the trace.
-        """
-        if seat not in self._controls:
-            shadows = [Shadow(name, self._policy(seat, name)) for name in self.competent(seat)]
-            self._controls[seat] = self._played(seat, TapePlayer(self._tapes.get(seat, _EMPTY), shadows), {})
-            self._shadows[seat] = shadows
-        original, control = self.original(seat), self._controls[seat]
-        if control != original:
-            raise NotPriced(f"the tape gives {number_text(control)}, the trace {number_text(original)}")
-
-    def price(self, seat: SeatId, repair: Repair, player: str | None) -> float:
-        """The metric of the repaired episode less that of the original; positive where the repair is better.
-
-        `player` plays the repaired turns; an amended call needs none. Raises NotPriced.
-        """
-        self.control(seat)
-        tapes = read_tapes(self.events, repair.amend) if repair.amend else self._tapes
-        shadows = [] if player is None else [Shadow(player, self._policy(seat, player))]
-        repaired = self._played(
-            seat, TapePlayer(tapes.get(seat, _EMPTY), shadows, self._turns(seat, repair)), repair.amend
-        )
-        for shadow in shadows:
-            if shadow.broken is not None:
-                raise NotPriced(f"{shadow.name} cannot watch this episode: {shadow.broken!r}"[:200])
-        sign = 1 if self.metric(seat).higher_is_better else -1
-        # Nine digits, as in `compare`; adding 0.0 turns a negative zero into zero.
-        return round(sign * (repaired - self.original(seat)), 9) + 0.0
-
-    def nearest(self, seat: SeatId, repair: Repair) -> str:
-        """The competent reference that agrees most with the tape outside the repaired turns; of equals the best.
-
-        Agreement is the share of equal actions (tool and arguments) among those of the tape and those of the policy.
-        """
-        self.control(seat)
-        first = None if repair.onwards_from is None else self._place(seat, repair.onwards_from)[0]
-        shares: dict[str, float] = {}
-        for shadow in self._shadows[seat]:
-            rounds = {number for number in shadow.agreed | shadow.differed if number not in repair.rounds}
-            kept = {number for number in rounds if first is None or number < first}
-            agreed = sum(shadow.agreed[number] for number in kept)
-            if shadow.broken is None:
-                shares[shadow.name] = agreed / (agreed + sum(shadow.differed[number] for number in kept) or 1)
-        if not shares:
-            raise NotPriced(f"no competent reference can play {seat}")
-        # With nothing to compare all shares are 0, and all are equals.
-        return self.best(seat, [name for name, share in shares.items() if share == max(shares.values())])
-
-    def best(self, seat: SeatId, names: Sequence[str]) -> str:
-        """Of these references the one that earns most in this seat on this seed; of one, that one unplayed."""
-        sign = 1 if self.metric(seat).higher_is_better else -1
-        return names[0] if len(names) == 1 else max(names, key=lambda name: sign * self.whole(seat, name))
-
-    def whole(self, seat: SeatId, name: str) -> float:
-        """The metric with this policy in the seat from the start, played once."""
-        if (seat, name) not in self._whole:
-            player = TapePlayer(_EMPTY, [Shadow(name, self._policy(seat, name))], lambda place: True)
-            self._whole[seat, name] = self._played(seat, player, {})
-        return self._whole[seat, name]
-
-    def competent(self, seat: SeatId) -> list[str]:
-        """The competent references of the scenario in the seat's role."""
-        return competent(self.kind, self.manifest.core.scenario, self.roles[seat])
-
-    @property
-    def frozen(self) -> list[SeatId]:
-        """The seats that were played from outside: whichever is not priced stays on its tape."""
-        return self.plan.agents
-
-    # --- playing ----------------------------------------------------------------------------------------------------
-
-    @cached_property
-    def _tapes(self) -> Mapping[SeatId, Tape]:
-        return read_tapes(self.events, {})
-
-    def _place(self, seat: SeatId, seq: int) -> Place:
-        """The turn of an event; of one that is not this seat's, the beginning of its round."""
-        known = self._tapes.get(seat, _EMPTY).places.get(seq)
-        if known is not None:
-            return known
-        if not 0 < seq <= len(self.events):
-            raise NotPriced(f"there is no event {seq}")
-        return (self.events[seq - 1]["round"], "", 0)
-
-    def _turns(self, seat: SeatId, repair: Repair) -> Callable[[Place], bool]:
-        """Which turns are repaired. Asked in the order of turns: up to the first of them all is as it was."""
-        if repair.onwards_from is None:
-            return lambda place: place[0] in repair.rounds
-        first, begun = self._place(seat, repair.onwards_from), False
-
-        def onwards(place: Place) -> bool:
-            nonlocal begun
-            # A later round too: an event of another seat may lie in a round in which this one has no turn.
-            begun = begun or place == first or place[0] > first[0] or (not first[1] and place[0] == first[0])
-            return begun
-
-        return onwards
-
-    def _policy(self, seat: SeatId, name: str) -> Policy:
-        core = self.manifest.core
-        return seat_policy(self.kind, name, self.roles[seat], Draw.of(core.seed, seat, self._key))
-
-    def _played(self, seat: SeatId, player: TapePlayer, amended: Amended) -> float:
-        """The seat's metric in an episode with this player. Raises NotPriced where a policy fails in it."""
-        core = self.manifest.core
-        others = {other: TapePlayer(self._tapes.get(other, _EMPTY)) for other in self.frozen}
-        players = {**others, seat: player}
-        scripted = scripted_seats(self.kind, self._scenario, self.plan, core.seed, policy_key=self._key, seated=players)
-        scripted.answer = self._services.at_once if self._services else None
-        try:
-            trace = replay(Core(self.kind, core, self._scenario), scripted, players, self.manifest)
-        except (ScriptedFailure, TradefairError) as failure:
-            raise NotPriced(f"the replay fails: {failure}"[:200]) from failure
-        return _value(evaluate(trace), seat, self.metric(seat))
-
-    @cached_property
-    def _services(self) -> Services | None:
-        """What answers the rules' questions to outside services, where this scenario asks any."""
-        needs = self.kind.needs(self._scenario) if isinstance(self.kind, Resolves) else ()
-        if not needs:
-            return None
-        from tradefair.host.embedding import similarity_services
-
-        return similarity_services(needs)
+def priced(replays: Replays, finding: Finding, against: str | None = None) -> Price:
+    """As `price`, over replays that several findings share."""
+    mode, seat, unit = _mode(replays, finding.id), finding.seats[0], ""
+    spread: dict[str, float] = {}
+    player = against if against != ALL else None
+    try:
+        unit = replays.metric(seat).unit
+        repair = _repair(replays, mode, finding)
+        player = None if repair.amend else player or replays.nearest(seat, repair)
+        amount = replays.price(seat, repair, player)
+        if against == ALL and player is not None:
+            spread = _spread(replays, seat, repair)
+    except NotPriced as why:
+        return Price(amount=None, unit=unit, repair=mode.repair, reason=str(why))
+    frozen = any(other != seat for other in replays.frozen)
+    note = "other agents frozen" if frozen else None
+    return Price(amount=amount, unit=unit, repair=mode.repair, against=player, note=note, spread=spread)
 
 
 def price_rounds(
@@ -242,21 +76,115 @@ def price_rounds(
     return replays.price(seat, repair, None if amend else player or replays.nearest(seat, repair))
 
 
-def competent(kind: MarketType, scenario: Mapping[str, Any], role: str) -> list[str]:
-    """The references that play this role well in a scenario, by the base rates of its preset.
+def with_prices(
+    replays: Replays, evaluation: Evaluation, most: int, against: str | None = None, progress: Progress | None = None
+) -> Evaluation:
+    """The evaluation with its first `most` findings about an agent's seat priced, ranked again, and closed accounts.
 
-    Without base rates for this very scenario: every bundled policy of the role that is neither privileged nor a
-    control (a policy that shows one mistake).
+    Raises ScenarioError for a policy that cannot play a seat.
     """
-    return [
-        spec.name
-        for spec in kind.policies.values()
-        if role in spec.roles and not spec.privileged and not spec.description.startswith("control:")
+    diagnosis = evaluation.diagnosis
+    if diagnosis is None:
+        return evaluation
+    agents = set(replays.agents)
+    chosen = [finding for finding in diagnosis.raised if agents.issuperset(finding.seats)][:most]
+    prices: dict[tuple[str, SeatId], Price] = {}
+    for finding in watched(chosen, progress, lambda finding: f"pricing {finding.id}"):
+        prices[finding.id, finding.seats[0]] = priced(replays, finding, against)
+    findings = [
+        finding.model_copy(update={"price": prices.get((finding.id, finding.seats[0]))}) if finding.raised else finding
+        for finding in diagnosis.findings
     ]
+    core = replays.manifest.core
+    estimates = {(finding.id, finding.seats[0]): _estimate(finding) for finding in findings if finding.raised}
+    findings = ranked(findings, estimates, references_of(core, evaluator_of(core.market)))
+    seats = dict.fromkeys(finding.seats[0] for finding in chosen)
+    findings += _accounts(replays, diagnosis, findings, list(seats or replays.agents[:1]))
+    return evaluation._replace(diagnosis=diagnosis.model_copy(update={"findings": findings}))
 
 
-def _value(outcome: Outcome[Any, Any], seat: SeatId, metric: PrimaryMetric) -> float:
-    value = getattr(outcome.seats.get(seat), metric.name, None)
-    if not isinstance(value, int | float):
-        raise NotPriced(f"{metric.name} of {seat} is not known")
-    return value
+def account_of(replays: Replays, seat: SeatId, findings: Sequence[Finding]) -> Account:
+    """What the seat lost against the best competent reference on this seed, and what its findings explain of it.
+
+    Raises NotPriced where no reference can play the seat.
+    """
+    metric, names = replays.metric(seat), replays.competent(seat)
+    sign = 1 if metric.higher_is_better else -1
+    results = {name: sign * replays.whole(seat, name) for name in names}
+    if not results:
+        raise NotPriced(f"no competent reference can play {seat}")
+    best = max(names, key=results.__getitem__)
+    own = [finding for finding in findings if finding.raised and finding.seats == [seat]]
+    return Account(
+        unit=metric.unit,
+        reference=best,
+        best=results[best],
+        own=sign * replays.original(seat),
+        prices={item.id: item.price.amount for item in own if item.price and item.price.amount is not None},
+        costs={item.id: item.cost.amount for item in own if item.cost and item.cost.amount is not None},
+        direct=frozenset(item.id for item in own if item.cost and item.cost.kind == "direct"),
+    )
+
+
+def _accounts(
+    replays: Replays, diagnosis: Diagnosis, findings: Sequence[Finding], seats: Sequence[SeatId]
+) -> list[Finding]:
+    """The finding that closes the account of each seat; of a seat without a metric or a reference none."""
+    closed: list[Finding] = []
+    rank = len(diagnosis.raised)
+    for seat in seats:
+        try:
+            finding = closing(seat, account_of(replays, seat, findings))
+        except NotPriced:
+            continue
+        # Behind all others: it names no cause, and so nothing to mend.
+        rank += finding.raised
+        closed.append(finding.model_copy(update={"rank": rank}) if finding.raised else finding)
+    return closed
+
+
+def _mode(replays: Replays, name: str) -> Mode:
+    """The row of a mode by the id of its findings; a market's own ids begin with its name."""
+    own = evaluator_of(replays.kind.name).modes.rows
+    return own.get(name.removeprefix(f"{replays.kind.name}.")) or GENERAL.rows[name]
+
+
+def _repair(replays: Replays, mode: Mode, finding: Finding) -> Repair:
+    """What is played otherwise, by the mode's row. Raises NotPriced where nothing can be."""
+    if mode.repair == "none":
+        raise NotPriced(mode.unpriced or "its repair is not known")
+    if not finding.cases:
+        raise NotPriced("it cites no event")
+    seqs = [case.seq for case in finding.cases]
+    if mode.repair == "onwards":
+        return Repair(onwards_from=min(seqs))
+    if mode.repair == "turns":
+        return Repair(frozenset(replays.event(seq)["round"] for seq in seqs))
+    amend = evaluator_of(replays.kind.name).repairs.get(finding.id.removeprefix(f"{replays.kind.name}."))
+    if amend is None:
+        raise NotPriced(f"{replays.kind.name} does not say how to amend such a call")
+    calls: dict[int, Mapping[str, Any] | None] = {}
+    for case in finding.cases:
+        facts = None if case.shown_by is None else replays.event(case.shown_by).get("facts")
+        # A lapse has no arguments, and no call of its own could take its place.
+        if replays.event(case.seq)["event"] == "tool_called":
+            calls[case.seq] = amend(case, replays.event(case.seq)["arguments"], facts)
+    if not calls:
+        raise NotPriced("it cites no call")
+    return Repair(amend=calls)
+
+
+def _spread(replays: Replays, seat: SeatId, repair: Repair) -> dict[str, float]:
+    """The price against each competent reference that can take these turns."""
+    found: dict[str, float] = {}
+    for name in replays.competent(seat):
+        try:
+            found[name] = replays.price(seat, repair, name)
+        except NotPriced:
+            continue
+    return found
+
+
+def _estimate(finding: Finding) -> float | None:
+    costs = [case.cost for case in finding.cases if case.cost is not None]
+    return sum(costs) if costs else None

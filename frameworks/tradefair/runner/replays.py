@@ -1,0 +1,251 @@
+"""Replays of a finished trace: unchanged, with turns of one seat played by a policy, or with calls amended.
+
+The others react: scripted seats play live, by their recorded draws and on the same luck. Only seats that were played
+from outside keep to their tapes. Before anything is compared, the unchanged tape must give the original figure to the
+last digit (the control). Nothing is written and no model is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+from pydantic import JsonValue
+
+from tradefair.catalog import market_type
+from tradefair.contract import Draw, MarketType, Policy, SeatError, SeatId, TraceError, TradefairError
+from tradefair.contract.core import Core
+from tradefair.contract.market import Resolves
+from tradefair.contract.policy import parse_policy
+from tradefair.evaluation.compare.runs import primary_metrics
+from tradefair.evaluation.evaluate import evaluate
+from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.modes.base_rates import references_of
+from tradefair.evaluation.outcome import Outcome, PrimaryMetric
+from tradefair.evaluation.table import number_text
+from tradefair.host.forked_past import FORKED_FROM
+from tradefair.host.scripted import ScriptedFailure
+from tradefair.host.services import Services
+from tradefair.host.setup import AGENT, recorded_plan, scripted_seats, seat_policy
+from tradefair.runner.tape import Amended, Place, Shadow, Tape, TapePlayer, read_tapes, replay
+from tradefair.tracestore import open_trace, sound_head
+
+_EMPTY = Tape({}, {})
+
+
+class Repair(NamedTuple):
+    """What is played otherwise: rounds, everything from an event on, or single calls (`amend`); one of the three."""
+
+    rounds: frozenset[int] = frozenset()
+    onwards_from: int | None = None
+    amend: Mapping[int, Mapping[str, JsonValue] | None] = {}
+
+
+class NotPriced(TradefairError):
+    """A finding has no price; the message says why."""
+
+
+class Replays:
+    """The replays of one finished trace. Whatever they have in common is played once.
+
+    `path` is a trace that tradefair has played. Raises TraceError where it cannot be replayed: a seat's view, an
+    imported, unfinished, broken or forked one, or one of other rules.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        with open_trace(path) as trace:
+            sound_head(trace)
+            self.manifest = trace.manifest
+            self.events = [orjson.loads(stored.body) for stored in trace.events()]
+            self._original = evaluate(trace)
+        core, about = self.manifest.core, self.manifest.about
+        ends = [event["reason"] for event in self.events[-1:] if event["event"] == "episode_ended"]
+        if not ends or not ends[0].startswith("terminated:"):
+            raise TraceError(f"the episode is unfinished ({ends[0] if ends else 'it has no end'})")
+        if FORKED_FROM in about:
+            raise TraceError("it is a fork: who played its seats changed in the middle")
+        self.kind: MarketType = market_type(core.market)
+        # Refuses a trace of other rules or tools, whose replay would mean nothing.
+        self._scenario = Core.restore(self.kind, core).scenario
+        self.plan, self._key = recorded_plan(Path(path), about, [seat.id for seat in core.seats])
+        if not self.plan.seats:
+            raise TraceError("it does not say who sat where: only episodes that tradefair has played can be replayed")
+        self.roles = {seat.id: seat.role for seat in core.seats}
+        self._rates = references_of(core, evaluator_of(core.market))
+        self._shadows: dict[SeatId, list[Shadow]] = {}
+        self._controls: dict[SeatId, float] = {}
+        self._whole: dict[tuple[SeatId, str], float] = {}
+
+    @property
+    def agents(self) -> list[SeatId]:
+        """The seats that an agent played, or a policy in its place; all seats where there is none."""
+        late = self.plan.late
+        return [seat for seat, who in self.plan.seats.items() if who == AGENT or seat in late] or list(self.plan.seats)
+
+    def metric(self, seat: SeatId) -> PrimaryMetric:
+        """What prices of this seat are counted in. Raises NotPriced, SeatError."""
+        if seat not in self.roles:
+            raise SeatError(f"there is no seat {seat[:40]!r}; seats are {', '.join(list(self.roles)[:20])}")
+        metrics = primary_metrics(self.kind.name, frozenset({self.roles[seat]}))
+        if not metrics:
+            raise NotPriced(f"the evaluator of {self.kind.name} declares no metric of a {self.roles[seat]}")
+        return metrics[0]
+
+    def original(self, seat: SeatId) -> float:
+        """The seat's metric in the trace. Raises NotPriced where it is null."""
+        return _value(self._original, seat, self.metric(seat))
+
+    def event(self, seq: int) -> Mapping[str, Any]:
+        """The event of this number. Raises NotPriced."""
+        if not 0 < seq <= len(self.events):
+            raise NotPriced(f"there is no event {seq}")
+        return self.events[seq - 1]
+
+    def control(self, seat: SeatId) -> None:
+        """Play the tape unchanged, once per seat, with every competent reference as its shadow.
+
+        Raises NotPriced where it does not give the figure of the trace.
+        """
+        if seat not in self._controls:
+            shadows = [Shadow(name, self._policy(seat, name)) for name in self.competent(seat)]
+            self._controls[seat] = self._played(seat, TapePlayer(self._tapes.get(seat, _EMPTY), shadows), {})
+            self._shadows[seat] = shadows
+        original, control = self.original(seat), self._controls[seat]
+        if control != original:
+            raise NotPriced(f"the tape gives {number_text(control)}, the trace {number_text(original)}")
+
+    def price(self, seat: SeatId, repair: Repair, player: str | None) -> float:
+        """The metric of the repaired episode less that of the original; positive where the repair is better.
+
+        `player` plays the repaired turns; an amended call needs none. Raises NotPriced.
+        """
+        self.control(seat)
+        tapes = read_tapes(self.events, repair.amend) if repair.amend else self._tapes
+        shadows = [] if player is None else [Shadow(player, self._policy(seat, player))]
+        repaired = self._played(
+            seat, TapePlayer(tapes.get(seat, _EMPTY), shadows, self._turns(seat, repair)), repair.amend
+        )
+        for shadow in shadows:
+            if shadow.broken is not None:
+                raise NotPriced(f"{shadow.name} cannot watch this episode: {shadow.broken!r}"[:200])
+        sign = 1 if self.metric(seat).higher_is_better else -1
+        # Nine digits, as in `compare`; adding 0.0 turns a negative zero into zero.
+        return round(sign * (repaired - self.original(seat)), 9) + 0.0
+
+    def nearest(self, seat: SeatId, repair: Repair) -> str:
+        """The competent reference that agrees most with the tape outside the repaired turns; of equals the best.
+
+        Agreement is the share of equal actions (tool and arguments) among those of the tape and those of the policy.
+        """
+        self.control(seat)
+        first = None if repair.onwards_from is None else self._place(seat, repair.onwards_from)[0]
+        shares: dict[str, float] = {}
+        for shadow in self._shadows[seat]:
+            rounds = {number for number in shadow.agreed | shadow.differed if number not in repair.rounds}
+            kept = {number for number in rounds if first is None or number < first}
+            agreed = sum(shadow.agreed[number] for number in kept)
+            if shadow.broken is None:
+                shares[shadow.name] = agreed / (agreed + sum(shadow.differed[number] for number in kept) or 1)
+        if not shares:
+            raise NotPriced(f"no competent reference can play {seat}")
+        # With nothing to compare all shares are 0, and all are equals.
+        return self.best(seat, [name for name, share in shares.items() if share == max(shares.values())])
+
+    def best(self, seat: SeatId, names: Sequence[str]) -> str:
+        """The best of these references: by the base rates, else by what they earn in this seat on this seed."""
+        if self._rates is not None or len(names) == 1:
+            return names[0]
+        sign = 1 if self.metric(seat).higher_is_better else -1
+        return max(names, key=lambda name: sign * self.whole(seat, name))
+
+    def whole(self, seat: SeatId, name: str) -> float:
+        """The metric with this policy in the seat from the start, played once."""
+        if (seat, name) not in self._whole:
+            player = TapePlayer(_EMPTY, [Shadow(name, self._policy(seat, name))], lambda place: True)
+            self._whole[seat, name] = self._played(seat, player, {})
+        return self._whole[seat, name]
+
+    def competent(self, seat: SeatId) -> list[str]:
+        """The references that play the seat's role well by the preset's base rates, the best first.
+
+        Where none are shipped for this very scenario: the field of the market's headline without its naive one, in its
+        order; in a market without a headline every bundled policy of the role that is not privileged.
+        """
+        role, rates, headline = self.roles[seat], self._rates, evaluator_of(self.kind.name).headline
+        fitting = {name: spec for name, spec in self.kind.policies.items() if role in spec.roles}
+        if rates is not None:
+            named = sorted(rates.competent, key=lambda name: -rates.rows[name].mean)
+        elif headline is not None:
+            named = [name for name in headline.field if name != headline.naive]
+        else:
+            named = [name for name, spec in fitting.items() if not spec.privileged]
+        return [name for name in named if parse_policy(name)[0] in fitting]
+
+    @property
+    def frozen(self) -> list[SeatId]:
+        """The seats that were played from outside: whichever is not priced stays on its tape."""
+        return self.plan.agents
+
+    # --- playing ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _tapes(self) -> Mapping[SeatId, Tape]:
+        return read_tapes(self.events, {})
+
+    def _place(self, seat: SeatId, seq: int) -> Place:
+        """The turn of an event; of one that is not this seat's, the beginning of its round."""
+        known = self._tapes.get(seat, _EMPTY).places.get(seq)
+        if known is not None:
+            return known
+        return (self.event(seq)["round"], "", 0)
+
+    def _turns(self, seat: SeatId, repair: Repair) -> Callable[[Place], bool]:
+        """Which turns are repaired. Asked in the order of turns: up to the first of them all is as it was."""
+        if repair.onwards_from is None:
+            return lambda place: place[0] in repair.rounds
+        first, begun = self._place(seat, repair.onwards_from), False
+
+        def onwards(place: Place) -> bool:
+            nonlocal begun
+            # A later round too: an event of another seat may lie in a round in which this one has no turn.
+            begun = begun or place == first or place[0] > first[0] or (not first[1] and place[0] == first[0])
+            return begun
+
+        return onwards
+
+    def _policy(self, seat: SeatId, name: str) -> Policy:
+        core = self.manifest.core
+        return seat_policy(self.kind, name, self.roles[seat], Draw.of(core.seed, seat, self._key))
+
+    def _played(self, seat: SeatId, player: TapePlayer, amended: Amended) -> float:
+        """The seat's metric in an episode with this player. Raises NotPriced where a policy fails in it."""
+        core = self.manifest.core
+        others = {other: TapePlayer(self._tapes.get(other, _EMPTY)) for other in self.frozen}
+        players = {**others, seat: player}
+        scripted = scripted_seats(self.kind, self._scenario, self.plan, core.seed, policy_key=self._key, seated=players)
+        scripted.answer = self._services.at_once if self._services else None
+        try:
+            trace = replay(Core(self.kind, core, self._scenario), scripted, players, self.manifest)
+        except (ScriptedFailure, TradefairError) as failure:
+            raise NotPriced(f"the replay fails: {failure}"[:200]) from failure
+        return _value(evaluate(trace), seat, self.metric(seat))
+
+    @cached_property
+    def _services(self) -> Services | None:
+        """What answers the rules' questions to outside services, where this scenario asks any."""
+        needs = self.kind.needs(self._scenario) if isinstance(self.kind, Resolves) else ()
+        if not needs:
+            return None
+        from tradefair.host.embedding import similarity_services
+
+        return similarity_services(needs)
+
+
+def _value(outcome: Outcome[Any, Any], seat: SeatId, metric: PrimaryMetric) -> float:
+    value = getattr(outcome.seats.get(seat), metric.name, None)
+    if not isinstance(value, int | float):
+        raise NotPriced(f"{metric.name} of {seat} is not known")
+    return value
