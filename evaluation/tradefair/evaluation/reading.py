@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from typing import Any, NamedTuple, TypeVar
@@ -17,6 +17,8 @@ from tradefair.contract.event import ManifestCore
 from tradefair.tracestore import Trace
 
 MAX_FINDINGS = 100
+AGENT = "agent"
+"""What a manifest's table of seats says of a seat that the runner's agent played."""
 
 M = TypeVar("M", bound=BaseModel)
 R = TypeVar("R")
@@ -153,3 +155,14 @@ def _take(reading: TraceReading, seq: int, event: dict[str, Any]) -> None:
             reading.end_reason = str(event["reason"])
         case _:
             pass
+
+
+def agent_seats(core: ManifestCore, about: Mapping[str, Any]) -> list[SeatId]:
+    """The seats that the runner's agent played, as far as the manifest says; in its order."""
+    seats: Any = about.get("seats")
+    # A policy in an agent's place plays natively and is listed as `late` (decision 0008): it counts as the agent.
+    late: Any = about.get("late")
+    stands_in: Collection[Any] = late if isinstance(late, list) else ()  # pyright: ignore[reportUnknownVariableType]
+    # `about` lies outside the chain and may hold anything.
+    said: Mapping[Any, Any] = seats if isinstance(seats, dict) else {}  # pyright: ignore[reportUnknownVariableType]
+    return [seat.id for seat in core.seats if said.get(seat.id) == AGENT or seat.id in stands_in]

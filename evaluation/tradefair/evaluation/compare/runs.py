@@ -18,13 +18,12 @@ from tradefair.evaluation.compare.comparison import Run
 from tradefair.evaluation.evaluate import evaluate
 from tradefair.evaluation.evaluator import evaluator_of, fields_for
 from tradefair.evaluation.outcome import Outcome, PrimaryMetric
+from tradefair.evaluation.reading import AGENT, agent_seats
 from tradefair.tracestore import find_traces, open_trace, sound_head
 
 REFERENCES = "references"
 """Name of the folder of references next to traces. A trace in it is never a run of its own."""
 
-# What a manifest's table of seats says of a seat that the runner's agent played.
-_AGENT = "agent"
 _LARGEST = 1e15  # sums of larger numbers would lose units to rounding
 _MAX_TEXT = 120  # characters of a label; about may hold anything
 
@@ -85,15 +84,11 @@ class Loaded:
         """What decided for a seat: the policy as it was named, or the label of an agent from outside."""
         who = self.text("seats", seat)
         # "agent" says only that something came from outside: its label is what tells two of them apart.
-        return (self.text("labels", seat) if who in (None, _AGENT) else who) or who or "?"
+        return (self.text("labels", seat) if who in (None, AGENT) else who) or who or "?"
 
     def agent_seats(self) -> list[SeatId]:
         """The seats of the runner's agent, as far as the manifest says."""
-        # A policy in an agent's place plays natively and is listed as `late` (decision 0008): it counts as the agent.
-        late: Any = self.about.get("late")
-        stands_in: Sequence[Any] = late if isinstance(late, list) else ()  # pyright: ignore[reportUnknownVariableType]
-        ids = [seat.id for seat in self.core.seats]
-        return [seat for seat in ids if self.text("seats", seat) == _AGENT or seat in stands_in]
+        return agent_seats(self.core, self.about)
 
     def task(self, seats: Sequence[SeatId]) -> Task:
         """The task of this run when `seats` are compared; all other seats are opponents."""

@@ -6,7 +6,7 @@ Made by `python -m benchmarks.references`, read lazily: a file per preset in the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -132,18 +132,21 @@ Estimates = Mapping[tuple[str, SeatId], float | None]
 """By mode and seat, what its cases cost by the trace."""
 
 
-def ranked(findings: Sequence[Finding], estimates: Estimates, references: References | None) -> list[Finding]:
+def ranked(
+    findings: Sequence[Finding], estimates: Estimates, references: References | None, agents: Collection[SeatId] = ()
+) -> list[Finding]:
     """The findings, with the rank of those raised: by expected price times surprise, then those without a price.
 
     Expected price: the replayed one; else the estimate times the mode's usual ratio of price to estimate; else the
-    mode's mean price.
+    mode's mean price. Those of `agents` stand before those of the seats that scripted policies play.
     """
-    weights: dict[int, tuple[bool, float]] = {}
+    weights: dict[int, tuple[bool, bool, float]] = {}
     for place, finding in enumerate(findings):
         if finding.raised:
             price = _expected(finding, estimates.get((finding.id, finding.seats[0])), references)
             bits = surprise(finding.base_rate)
-            weights[place] = (price is None, -bits * (1.0 if price is None else price))
+            scripted = finding.seats[0] not in agents
+            weights[place] = (scripted, price is None, -bits * (1.0 if price is None else price))
     # Stable: of two of equal weight the one that its table lists first.
     order = {place: rank for rank, place in enumerate(sorted(weights, key=weights.__getitem__), 1)}
     return [finding.model_copy(update={"rank": order.get(place)}) for place, finding in enumerate(findings)]

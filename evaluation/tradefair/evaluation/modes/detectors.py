@@ -24,6 +24,7 @@ from tradefair.evaluation.modes.merged import merge
 from tradefair.evaluation.modes.published import map_version
 from tradefair.evaluation.modes.reading import read_play
 from tradefair.evaluation.modes.table import ModeTable, load_modes
+from tradefair.evaluation.reading import agent_seats
 from tradefair.tracestore import Trace
 
 _DETECTORS: dict[str, Detector] = {
@@ -73,7 +74,7 @@ def diagnosis_of(trace: Trace, evaluator: Evaluator, insight: Insight) -> Diagno
         modes_version=version,
         evidence_map=map_version(core.market),
         stages=evaluator.stages(trace),
-        findings=ranked(findings, estimates, references),
+        findings=ranked(findings, estimates, references, agent_seats(core, trace.manifest.about)),
         not_read=_not_read(sights),
         rates=any(sight.rate for sight in sights),
     )
