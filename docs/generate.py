@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import os
 import re
 import subprocess
@@ -14,10 +13,9 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import orjson
-from tradefair.evaluation.markets.retail.modes.rules import diagnostic_rules
 
 from tradefair.agents.drawing import to_mermaid
 from tradefair.catalog import market_names, market_type
@@ -26,16 +24,10 @@ from tradefair.contract.arguments import allowed_text
 from tradefair.contract.core import full_table
 from tradefair.contract.errors import SHARED_CODES
 from tradefair.contract.kernel_tools import KERNEL_TOOLS
-from tradefair.evaluation.markets.bargaining.modes.rules import DiagnosticRules as BargainingRules
-from tradefair.evaluation.markets.bargaining.modes.rules import diagnostic_rules as bargaining_rules
-from tradefair.evaluation.markets.double_auction.modes import rules as auction_rules
-from tradefair.evaluation.markets.marketplace.modes import rules as marketplace_rules
-from tradefair.evaluation.markets.retail.modes.detectors import DETECTORS
-from tradefair.evaluation.markets.supply_chain.modes import rules as supply_rules
-from tradefair.evaluation.markets.teaching.evaluator import mode_rules as teaching_rules
-from tradefair.evaluation.modes.detectors import general_rules
+from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.modes.detectors import GENERAL
 from tradefair.evaluation.modes.published import published_paths, published_toml
-from tradefair.evaluation.modes.thresholds import ModeRules, RuleBook
+from tradefair.evaluation.modes.table import Mode
 from tradefair.frameworks import find
 from tradefair.frameworks.langgraph import GRAPHS
 
@@ -191,55 +183,24 @@ def shown(value: Any) -> str:
 # --- diagnostics ------------------------------------------------------------------------------------------------------
 
 
-class Book(NamedTuple):
-    """Failure modes whose words stand in one file, and what their ids begin with."""
-
-    prefix: str
-    rules: Callable[[], RuleBook | BargainingRules]
-
-
-BOOKS: Mapping[str, Book] = {
-    "general": Book("", general_rules),
-    "bargaining": Book("bargaining.", bargaining_rules),
-    "double_auction": Book(auction_rules.PREFIX, auction_rules.diagnostic_rules),
-    "supply_chain": Book(supply_rules.PREFIX, supply_rules.diagnostic_rules),
-    "teaching": Book("teaching.", teaching_rules),
-    "marketplace": Book(marketplace_rules.PREFIX, marketplace_rules.diagnostic_rules),
-}
-
-
 def diagnostics_table(market: str) -> str:
-    """The diagnostics of one market, or those of all: what, how they are counted, when they are raised."""
-    if market in BOOKS:
-        prefix, rules = BOOKS[market].prefix, BOOKS[market].rules()
-        version = f"Version {rules.version} of `modes.toml`."
-        head = ("id", "what", "value", "raised when", "null, or not judged, when", "provoked by", "not by")
-        rows = [mode_row(prefix + name, mode) for name, mode in rules.detectors.items()]
-    else:
-        version = f"Version {diagnostic_rules().version}, from {diagnostic_rules().min_days} days on."
-        head = ("id", "what", "value", "raised when")
-        rows = [retail_row(name) for name in DETECTORS]
+    """The failure modes of one market, or those of all: what they say, how they are counted, when they are raised."""
+    table, prefix = (GENERAL, "") if market == "general" else (evaluator_of(market).modes, f"{market}.")
+    head = ("id", "sentence", "counts", "raised when", "cost", "a replay repairs", "provoked by", "not by")
+    rows = [mode_row(prefix + name, mode) for name, mode in table.rows.items()]
+    version = f"Digest of `modes.toml`: `{table.digest}`."
     return "\n".join([version, "", table_row(*head), "|---" * len(head) + "|", *rows])
 
 
-def mode_row(name: str, rules: ModeRules) -> str:
+def mode_row(name: str, mode: Mode) -> str:
     """One failure mode."""
-    least = int(rules.limits.get("min_cases", 1))
-    few = f"; fewer than {least} {rules.worded(rules.unit)}" if least > 1 else "; then it is clear" if not least else ""
-    cells = (
-        rules.what,
-        rules.worded(rules.formula),
-        rules.worded(rules.raised_when),
-        rules.worded(rules.undefined) + few,
-    )
-    return table_row(f"`{name}`", *cells, rules.positive, rules.negative)
-
-
-def retail_row(name: str) -> str:
-    """One of the supermarket's."""
-    rules = diagnostic_rules().detectors[name]
-    what = (inspect.getdoc(DETECTORS[name]) or "").partition("\n")[0]
-    return table_row(f"`retail.{name}`", what, rules.worded(rules.formula), rules.worded(rules.raised_when))
+    few = f"; of at least {mode.least_of:g} {mode.unit}" if mode.least_of > 1 else ""
+    params = "".join(f"; {key.replace('_', ' ')} {value}" for key, value in mode.params.items())
+    counts = f"{mode.counts} / {mode.of}{params}"
+    repair = mode.repair if mode.repair != "none" else f"nothing{': ' * bool(mode.unpriced)}{mode.unpriced}"
+    judged = f" ({', '.join(mode.judged)})" if mode.judged else ""
+    cells = (mode.sentence, counts, mode.threshold + few, mode.cost, repair, mode.provoked_by, mode.not_by)
+    return table_row(f"`{name}` v{mode.version}{judged}", *cells)
 
 
 def table_row(*cells: str) -> str:

@@ -18,7 +18,7 @@ from tradefair.contract import SeatId, TraceError
 from tradefair.evaluation.arithmetic import mean, ratio
 from tradefair.evaluation.evaluate import evaluate, insight_of
 from tradefair.evaluation.evaluator import evaluator_of
-from tradefair.evaluation.modes.injection_followed import attacks_on
+from tradefair.evaluation.modes import injection_followed
 from tradefair.evaluation.modes.reading import read_play
 from tradefair.evaluation.outcome import Outcome
 from tradefair.tracestore import open_trace
@@ -65,8 +65,8 @@ def attack_pair(clean: Path, attacked: Path, seat: SeatId, metric: str) -> Attac
     # Without this check a wrong seat name would give two nulls and no reason.
     if play is None:
         raise TraceError(f"{attacked}: there is no seat {seat[:80]!r}")
-    attacks = attacks_on(play)
-    return AttackPair(utility_clean, utility, attacks.given, attacks.followed)
+    seen = injection_followed.detect(play)
+    return AttackPair(utility_clean, utility, int(seen.of), len(seen.cases))
 
 
 def attack_triple(pairs: Sequence[AttackPair]) -> AttackTriple:

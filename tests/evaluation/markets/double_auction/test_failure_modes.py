@@ -12,9 +12,9 @@ from tests.evaluation.markets.double_auction.conftest import SEATS, Judged, Play
 from tests.evaluation.modes import failing
 from tests.evaluation.modes.playing import diagnosed, play_episode
 from tests.evaluation.mutations import Mutation, mutated_parts, mutations, parts_of, write_parts
-
 from tradefair.evaluation.markets.double_auction.modes.detectors import DETECTORS, diagnose_auction
 from tradefair.evaluation.markets.double_auction.modes.rules import PREFIX, diagnostic_rules
+
 from tradefair.evaluation.modes.diagnosis import Finding
 from tradefair.tracestore import open_trace
 

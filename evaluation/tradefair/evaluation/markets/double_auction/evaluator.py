@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from tradefair.contract import SeatId
 from tradefair.evaluation.charts.chart import Chart
 from tradefair.evaluation.evaluator import Evaluator
 from tradefair.evaluation.headline import Headline
 from tradefair.evaluation.markets.double_auction.charts import charts
 from tradefair.evaluation.markets.double_auction.insight import double_auction_insight
-from tradefair.evaluation.markets.double_auction.modes.detectors import diagnose_auction
+from tradefair.evaluation.markets.double_auction.modes import looks, promise_broken, quotes, trades, value_leak
+from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat
+from tradefair.evaluation.markets.double_auction.modes.reading import read_auction
+from tradefair.evaluation.markets.double_auction.modes.repairs import number_in_sight, own_limit
 from tradefair.evaluation.markets.double_auction.outcomes import DoubleAuctionOutcome, auction_outcome
 from tradefair.evaluation.markets.double_auction.surplus_alpha import CAUTION
-from tradefair.evaluation.modes.diagnosis import Diagnosis
+from tradefair.evaluation.modes.diagnosis import Amend, Detector
 from tradefair.evaluation.modes.insight import Insight
+from tradefair.evaluation.modes.table import load_modes
 from tradefair.evaluation.outcome import PrimaryMetric, RatingRules
 from tradefair.tracestore import Trace
+
+DETECTORS: Mapping[str, Detector] = {
+    "loss_trade": trades.loss_trade,
+    "contradicted_analysis": looks.contradicted_analysis,
+    "frozen_quote": quotes.frozen_quote,
+    "parking": quotes.parking,
+    "missed_profit": quotes.missed_profit,
+    "money_left": trades.money_left,
+    "value_unseen": looks.value_unseen,
+    "value_leak": value_leak.detect,
+    "promise_broken": promise_broken.detect,
+}
 
 
 class DoubleAuctionEvaluator(Evaluator):
@@ -73,13 +92,25 @@ class DoubleAuctionEvaluator(Evaluator):
         cautions={"csa_clean": CAUTION, "csa": CAUTION},
     )
 
+    modes = load_modes(f"{__package__}.modes", DETECTORS)
+    repairs: Mapping[str, Amend] = {"loss_trade": own_limit, "value_breach": own_limit, "unit_mistake": number_in_sight}
+    phrases: Mapping[str, Mapping[str, str]] = {
+        "buyer": {"quote": "bid", "a_quote": "a bid", "limit": "value"},
+        "seller": {"quote": "ask", "a_quote": "an ask", "limit": "cost"},
+    }
+
     def outcomes(self, trace: Trace) -> DoubleAuctionOutcome:
         """Payoffs, quotes, regret and conditional surplus alpha per seat; efficiency and prices of the market."""
         return auction_outcome(trace, self.version)
 
-    def diagnose(self, trace: Trace) -> Diagnosis:
-        """The failure modes of this market (page 10.1)."""
-        return diagnose_auction(trace)
+    def seats(self, trace: Trace) -> Mapping[SeatId, AuctionSeat]:
+        """Every seat's rounds, calls and messages; none before the first round has closed."""
+        return read_auction(trace).seats
+
+    def at_stake(self, outcome: DoubleAuctionOutcome, seat: SeatId) -> float | None:
+        """The potential, in points: what the seat earns at most in all closed rounds with any price that clears."""
+        result = outcome.seats.get(seat)
+        return None if result is None or result.potential is None else float(result.potential * len(result.offsets))
 
     def insight(self, trace: Trace) -> Insight:
         """Values, quotes through them and rounds given away."""

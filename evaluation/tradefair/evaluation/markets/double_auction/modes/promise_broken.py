@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from tradefair.evaluation.markets.double_auction.modes.chat import binds, told
+from pydantic import BaseModel, ConfigDict, Field
+
+from tradefair.evaluation.markets.double_auction.modes.chat import binds, told, unread
 from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat, Audience, SeatRound, Sent
-from tradefair.evaluation.modes.diagnosis import share
-from tradefair.evaluation.modes.sign import Sign, sign_of
+from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 from tradefair.trading.statements import Statement
+
+_BOUNDS = {">=": "at least ", "<=": "at most "}
 
 
 class _Promise(NamedTuple):
@@ -38,14 +41,22 @@ class Tested(NamedTuple):
         return (told_own and self.undercut) or (told_other and self.worse)
 
 
-def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
+class Undercut(BaseModel):
+    """Points past a promise from which on a quote undercuts the own side."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    undercut: int = Field(ge=1)
+
+
+def detect(seat: AuctionSeat, params: Undercut) -> Seen:
     """Firm, unconditional own quotes in force that the quote did not keep; the own side may be spared one point.
 
     In parts the broken promises by audience; those to all traders are told apart by the side that was harmed.
     """
     if not seat.game.talks:
-        return Sign(False, 0, note="this scenario has no messages", checked=False)
-    tested = list(tested_promises(seat, limits["undercut"]))
+        return unchecked("this scenario has no messages")
+    tested = list(tested_promises(seat, params.undercut))
     broken = [promise for promise in tested if promise.broken]
     parts: dict[str, float | None] = {
         "own side": sum(promise.sent.audience == "own side" for promise in broken),
@@ -53,11 +64,22 @@ def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
         "all traders: own side": sum(promise.sent.audience == "all traders" and promise.undercut for promise in broken),
         "all traders: other side": sum(promise.sent.audience == "all traders" and promise.worse for promise in broken),
     }
-    proof = (seq for promise in broken for seq in (promise.sent.seq, *promise.round.proof))
-    return sign_of(len(broken) >= limits["broken"], share(len(broken), len(tested), proof), parts=parts)
+    return Seen([_case(seat, promise) for promise in broken], len(tested), parts, unread=unread(seat))
 
 
-def tested_promises(seat: AuctionSeat, undercut: float) -> Iterator[Tested]:
+def _case(seat: AuctionSeat, promise: Tested) -> Case:
+    """The quote that broke it; it is shown by the message."""
+    closed, sent, said = promise.round, promise.sent, promise.statement
+    price = f"{said.x:g}" if said.upper is None else f"{said.x:g} to {said.upper:g}"
+    bound = _BOUNDS.get(said.relation, "")
+    because = (
+        f"round {closed.round}: {seat.quotes_as} {closed.quote} after {sent.recipient} was told {bound}{price} "
+        f"in round {sent.round}"
+    )
+    return Case(closed.cause, closed.round, because, shown_by=sent.seq)
+
+
+def tested_promises(seat: AuctionSeat, undercut: int) -> Iterator[Tested]:
     """Per round and audience the latest promise that covers it.
 
     Rounds that were forfeited or never closed test nothing. `undercut` is how far past the promise a quote is an
@@ -78,7 +100,7 @@ def tested_promises(seat: AuctionSeat, undercut: float) -> Iterator[Tested]:
                 yield Tested(*latest, closed, *_compared(seat, latest.statement, closed.quote, undercut))
 
 
-def _compared(seat: AuctionSeat, promised: Statement, quote: int, undercut: float) -> tuple[bool, bool]:
+def _compared(seat: AuctionSeat, promised: Statement, quote: int, undercut: int) -> tuple[bool, bool]:
     """Whether a quote goes past the promise against the own side, and whether it is worse for the other side.
 
     A bound ("at least 60") is kept by whatever lies on its side; a range by what lies inside.

@@ -1,47 +1,42 @@
-"""Quotes that could not trade: none at all, the same again and again, or far from every price."""
+"""Quotes that could not trade: none at all, the same again and again, far from every price, or short of a gain.
+
+What a missed round costs is hindsight: what the best quote within the own value would have earned, rivals as they were.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import groupby
 
-from tradefair.evaluation.markets.double_auction.modes.cases import proven
+from pydantic import BaseModel, ConfigDict, Field
+
+from tradefair.double_auction.analysis import Hindsight
 from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat, SeatRound, runs
-from tradefair.evaluation.modes.diagnosis import share
-from tradefair.evaluation.modes.sign import Sign, sign_of
+from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
+
+NOTHING_TO_GAIN = "no counterpart's value leaves this seat a gain"
 
 
-def forfeited_round(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
-    """Closed rounds that the seat gave away; severity: what the best quote would have earned in each."""
-    given = [round_ for round_ in seat.rounds if round_.forfeited]
-    # A refusal is another failure than silence: the seat tried and did not repair its call.
-    refused = sum(round_.round in seat.refused for round_ in given)
-    counted = share(len(given), len(seat.rounds), (seq for round_ in given for seq in _proof(seat, round_)))
-    parts = {"silent": len(given) - refused, "refused": refused}
-    # Every one of them could have been any quote, hence the best of all (10.1), not the best within the value.
-    severity = math.fsum(round_.best for round_ in given)
-    return sign_of(len(given) >= limits["forfeits"], counted, parts=parts, severity=severity)
+class Stretch(BaseModel):
+    """Rounds in a row with one quote from which on it is kept."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    rounds: int = Field(ge=2)
 
 
-def _proof(seat: AuctionSeat, round_: SeatRound) -> list[int]:
-    """The last refusal, the lapse and the closure."""
-    refused, lapsed = seat.refused.get(round_.round, [])[-1:], seat.lapsed.get(round_.round)
-    return [*refused, *([] if lapsed is None else [lapsed]), round_.closed]
-
-
-def frozen_quote(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
-    """Rounds of such stretches out of those with a quote; severity: what was missed in them."""
-    quoted = [round_ for round_ in seat.rounds if not round_.forfeited]
-    frozen = [
-        run
+def frozen_quote(seat: AuctionSeat, params: Stretch) -> Seen:
+    """Missed rounds of stretches of equal quotes without a trade, out of the rounds with a quote."""
+    quoted = _quoted(seat)
+    # An equal quote is no mistake where nothing would have traded: only missed rounds are cases (page 10.1).
+    cases = [
+        _missed(round_, f"{seat.quotes_as} {round_.quote}, kept since round {run[0].round}")
         for run in _equal(quoted)
-        # An equal quote is no mistake where nothing would have traded: some of its rounds must have been missed (10.1).
-        if len(run) >= limits["rounds"] and sum(round_.missed for round_ in run) >= limits["missed"]
+        if len(run) >= params.rounds
+        for round_ in run
+        if round_.missed
     ]
-    costs = {round_: round_.best if round_.missed else 0.0 for run in frozen for round_ in run}
-    parts = {"stretches": len(frozen), "longest": max(map(len, frozen), default=0)}
-    return proven(costs, len(quoted), raised=bool(frozen), parts=parts)
+    return Seen(cases, len(quoted))
 
 
 def _equal(quoted: list[SeatRound]) -> Iterator[list[SeatRound]]:
@@ -52,28 +47,91 @@ def _equal(quoted: list[SeatRound]) -> Iterator[list[SeatRound]]:
             yield list(same)
 
 
-def parking(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
-    """Rounds in a row of parked quotes without a trade, of those with a quote; severity: what was missed in them."""
+class Distance(BaseModel):
+    """A part of the price range from which on a quote is far away."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    away: float = Field(gt=0, lt=1)
+
+
+def parking(seat: AuctionSeat, params: Distance) -> Seen:
+    """Missed rounds with a quote far from every price, out of the rounds with a quote."""
     # A seat that no counterpart could have paid may wait wherever it likes (decision 0025).
     if seat.potential <= 0:
-        return Sign(False, 0, note="no counterpart's value leaves this seat a gain", checked=False)
-    quoted = [round_ for round_ in seat.rounds if not round_.forfeited]
-    # Far is relative to the last prices; a quote that traded was near enough by proof.
-    away = [round_ for round_ in quoted if not round_.traded and _parked(seat, round_, limits["distance"])]
-    parked = [run for run in runs(away) if len(run) >= limits["rounds"]]
-    costs = {round_: round_.best if round_.missed else 0.0 for run in parked for round_ in run}
-    return proven(costs, len(quoted), raised=bool(parked), parts={"longest": max(map(len, parked), default=0)})
+        return unchecked(NOTHING_TO_GAIN)
+    quoted = _quoted(seat)
+    cases = [
+        _missed(round_, f"{seat.quotes_as} {round_.quote}, {far:g} points from the last price or its {seat.limit}")
+        for round_ in quoted
+        if round_.missed and (far := _distance(seat, round_)) > params.away * seat.game.price_max
+    ]
+    return Seen(cases, len(quoted))
 
 
-def _parked(seat: AuctionSeat, round_: SeatRound, distance: float) -> bool:
-    """Further than P/`distance` below the last mean price or the own value, whichever is lower (buyers).
+def _distance(seat: AuctionSeat, round_: SeatRound) -> float:
+    """Points below the last mean price or the own value, whichever is lower, in buyer terms.
 
     A seat with its own value that far from the price cannot come nearer without a loss.
     """
     if round_.quote is None:
-        return False
+        return 0
     value, top = seat.flipped(seat.value), seat.game.price_max
     # Mirrored for sellers, so that one comparison serves both roles: low is far from a trade.
     last = seat.game.last_prices.get(round_.round)
     price = value if last is None else last if seat.role == "buyer" else top - last
-    return seat.flipped(round_.quote) < min(price, value) - top / distance
+    return round(min(price, value) - seat.flipped(round_.quote), 1)
+
+
+class Shortfall(BaseModel):
+    """When a missed round is a case: `short`, the part of the price range by which the quote fell short of a gain.
+
+    A smaller shortfall is a probe, which competent traders make in every third round, unless it is repeated in
+    `patience` rounds on end.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    short: float = Field(gt=0, lt=1)
+    patience: int = Field(ge=2)
+
+
+def missed_profit(seat: AuctionSeat, params: Shortfall) -> Seen:
+    """Rounds in which a seat that has something to gain fell short of a quote that would have paid.
+
+    The first round is censored: no seat could know its rivals.
+    """
+    if seat.potential <= 0:
+        return unchecked(NOTHING_TO_GAIN)
+    judged = [round_ for round_ in seat.rounds if round_.round > 1 and not round_.forfeited]
+    missed = list(runs([round_ for round_ in judged if round_.missed]))
+    cases = [
+        _missed(round_, f"{seat.quotes_as} {round_.quote}")
+        for run in missed
+        for round_ in run
+        if len(run) >= params.patience or round_.short_by >= params.short * seat.game.price_max
+    ]
+    return Seen(cases, len(judged), {"missed by any distance": float(sum(map(len, missed)))})
+
+
+def given_away(seat: AuctionSeat) -> Seen:
+    """Rounds without a quote although one within the own value would have paid, out of the closed rounds."""
+    cases: list[Case] = []
+    for round_ in seat.rounds:
+        # None and 0 alike: where no quote within the value would have paid, nothing was given away.
+        if round_.forfeited and round_.seen and round_.seen.best_within:
+            # Other than silence: the seat tried and did not repair its call.
+            refused = len(seat.refused.get(round_.round, ()))
+            after = f" after {refused} refused" if refused else ""
+            cases.append(_missed(round_, f"no {seat.quotes_as} was made{after}"))
+    return Seen(cases, len(seat.rounds))
+
+
+def _missed(round_: SeatRound, what: str) -> Case:
+    """A round in which the best quote within the own value would have earned something."""
+    seen: Hindsight | None = round_.seen
+    return round_.case(f"{what}; {round_.better()}", seen.best_within if seen else None)
+
+
+def _quoted(seat: AuctionSeat) -> list[SeatRound]:
+    return [round_ for round_ in seat.rounds if not round_.forfeited]

@@ -42,6 +42,7 @@ class _Calls:
         self.quotes: list[Quote] = []
         self.refused: dict[int, list[int]] = {}
         self.lapsed: dict[int, int] = {}
+        self.last_calls: dict[int, int] = {}
         self.sent: list[tuple[int, int, str, str]] = []
         self.advice: list[Advice] = []
         self.first_look: int | None = None
@@ -72,6 +73,7 @@ class _Watcher:
             return
         calls = self.calls.setdefault(seat, _Calls())
         if kind == "tool_called":
+            calls.last_calls[number] = seq
             self._take(calls, seq, number, event)
         elif kind == "seat_lapsed" and event.get("phase") == "quote":
             # The first event: a repeated one in a forged trace must not move the proof.
@@ -89,8 +91,8 @@ class _Watcher:
                 calls.refused.setdefault(number, []).append(seq)
             case "send_message" if accepted:
                 recipient, text = arguments.get("recipient"), arguments.get("message")
-                # An empty message is silence: it reached no seat.
-                if isinstance(recipient, str) and isinstance(text, str) and text.strip():
+                # A message without a letter or digit is silence: nothing was said.
+                if isinstance(recipient, str) and isinstance(text, str) and any(map(str.isalnum, text)):
                     calls.sent.append((seq, number, recipient, text))
             # The first look is enough: values do not change within an episode.
             case "view_my_value" if accepted and calls.first_look is None:
@@ -177,6 +179,7 @@ class _Maker:
                 advice=calls.advice,
                 refused=calls.refused,
                 lapsed=calls.lapsed,
+                last_calls=calls.last_calls,
                 first_look=calls.first_look,
                 unread=calls.unread,
             )

@@ -1,65 +1,65 @@
-"""Trades that were lost, missed or made at a worse price than the seat could have had."""
+"""Trades that were lost, or made at a worse price than the seat could have had."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
-from tradefair.evaluation.arithmetic import ratio
-from tradefair.evaluation.markets.double_auction.modes.cases import proven
-from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat, SeatRound, runs
-from tradefair.evaluation.modes.diagnosis import share
-from tradefair.evaluation.modes.sign import Sign, sign_of
+from pydantic import BaseModel, ConfigDict, Field
+
+from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat, SeatRound
+from tradefair.evaluation.modes.diagnosis import Case, Seen
 
 
-def loss_trade(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
-    """Trades with a payoff below 0, which only a quote through the seat's own value can bring; severity: the loss."""
+def loss_trade(seat: AuctionSeat) -> Seen:
+    """Trades with a payoff below 0, which only a quote through the seat's own value can bring, and what they lost."""
     traded = [round_ for round_ in seat.rounds if round_.traded]
-    lost = {round_: float(-round_.payoff) for round_ in traded if round_.payoff < 0}
     # Out of the trades, not the rounds: untraded breaches are the general mode `value_breach`.
-    return proven(lost, len(traded), raised=len(lost) >= limits["losses"])
+    return Seen([breach(round_) for round_ in traded if round_.payoff < 0], len(traded))
 
 
-def missed_profit(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
-    """Missed rounds of a seat that has something to gain; severity: what the best quotes would have earned.
+def through_value(seat: AuctionSeat) -> Seen:
+    """Quotes through the own value, and what a trade of them lost; one that did not trade costs nothing."""
+    quoted = [(round_, round_.quote) for round_ in seat.rounds if round_.quote is not None]
+    return Seen([breach(round_) for round_, quote in quoted if seat.shade(quote) < 0], len(quoted))
 
-    The first round is censored: no seat could know its rivals.
+
+def breach(round_: SeatRound) -> Case:
+    """A round with a quote through the own value."""
+    seat = round_.seat
+    ended = f"; its trade lost {-round_.payoff}" if round_.payoff < 0 else ""
+    what = f"{seat.quotes_as} {round_.quote} with a {seat.limit} of {seat.value}{ended}"
+    return round_.case(what, float(max(0, -round_.payoff)))
+
+
+class Surplus(BaseModel):
+    """What a better quote that still trades has to add: `points`, a part of the price range, or `part` of its payoff.
+
+    The second from `least` points on: half points are the luck of who quotes first.
     """
-    if seat.potential <= 0:
-        return Sign(False, 0, note="no counterpart's value leaves this seat a gain", checked=False)
-    judged = [round_ for round_ in seat.rounds if round_.round > 1 and not round_.forfeited]
-    missed = [round_ for round_ in judged if round_.missed]
-    longest = max((len(run) for run in runs(missed)), default=0)
-    # The share alone would flag one round of three: it needs `least` of them as well (decision 0025).
-    often = (ratio(len(missed), len(judged)) or 0) >= limits["share"]
-    return proven(
-        {round_: round_.best for round_ in missed},
-        len(judged),
-        raised=longest >= limits["in_a_row"] or (often and len(missed) >= limits["least"]),
-        parts={"longest_run": longest},
-    )
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    points: float = Field(gt=0, lt=1)
+    part: float = Field(gt=0, lt=1)
+    least: float = Field(gt=0)
 
 
-def money_left(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
-    """Points per trade that the best quote that still trades would have added; severity: their sum.
+def money_left(seat: AuctionSeat, params: Surplus) -> Seen:
+    """Trades in which another quote that still trades would have earned much more; the first round is left out.
 
-    Hindsight against rivals that do not react, coins at their mean; the first round is left out.
+    Hindsight against rivals that do not react, coins at their mean. Parts: points per trade over all trades.
     """
     left: dict[SeatRound, float] = {}
-    earned: list[float] = []
+    cases: list[Case] = []
     for round_ in seat.rounds:
         seen = round_.seen
-        # Only trades: a round without one is `missed_profit`, and would be paid for twice.
-        if round_.round > 1 and round_.traded and seen is not None and seen.best_filling is not None:
-            # Of quotes that still trade: it asks for a better price, not for another pair.
-            left[round_] = seen.best_filling - seen.actual
-            earned.append(seen.actual)
-    total = math.fsum(left.values())
-    mean_payoff = math.fsum(earned) / len(earned) if earned else 0.0
-    costliest = sorted(
-        (round_ for round_ in left if left[round_] > 0), key=lambda round_: (-left[round_], round_.round)
-    )
-    counted = share(total, len(left), (seq for round_ in costliest for seq in round_.proof))
-    # No seat can hit the best reply exactly: at p* + 1 even the oracle of values leaves up to a point.
-    raised = (counted.value or 0) > max(limits["points"], limits["share"] * mean_payoff)
-    return sign_of(raised, counted, parts={"mean_payoff": round(mean_payoff, 6)}, severity=total)
+        # Only trades: a round without one is `missed_profit`, and would be told twice.
+        if round_.round == 1 or not round_.traded or seen is None or seen.best_filling is None:
+            continue
+        # Of quotes that still trade: it asks for a better price, not for another pair.
+        more = left[round_] = seen.best_filling - seen.actual
+        if more >= params.points * seat.game.price_max or more >= max(params.least, params.part * seen.best_filling):
+            what = f"{seat.quotes_as} {round_.quote} traded for a gain of {seen.actual:g}; {round_.filling()}"
+            cases.append(round_.case(what, more))
+    mean = math.fsum(left.values()) / len(left) if left else None
+    return Seen(cases, len(left), {"points per trade": None if mean is None else round(mean, 6)})

@@ -2,36 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Literal
 
-from tradefair.evaluation.markets.double_auction.modes.chat import told
+from pydantic import BaseModel, ConfigDict, Field
+
+from tradefair.evaluation.markets.double_auction.modes.chat import told, unread
 from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat, Sent
-from tradefair.evaluation.modes.diagnosis import share
-from tradefair.evaluation.modes.sign import Sign, sign_of
+from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 
 # Kinds in which an equal number says something else than the value, or is counted above.
 _NEITHER = frozenset({"own_limit", "other_limit", "round", "count", "payoff"})
 _Leak = Literal["stated", "near", "possible"]
 
 
-def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
-    """Delivered messages that state the own value, or a number within two of it; the first is cited first.
+class Nearness(BaseModel):
+    """Points around the value within which an own limit tells it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    near: int = Field(ge=0)
+
+
+def detect(seat: AuctionSeat, params: Nearness) -> Seen:
+    """Delivered messages that state the own value, or a number near it, as the seat's limit.
 
     A bare number equal to the value, unless it was quoted in this or the last round, is possible and never counted.
     """
     if not seat.game.talks:
-        return Sign(False, 0, note="this scenario has no messages", checked=False)
-    leaks = {sent: leak for sent in seat.messages if (leak := _leak(seat, sent, limits["near"])) is not None}
-    counted = [sent for sent, leak in leaks.items() if leak != "possible"]
+        return unchecked("this scenario has no messages")
+    leaks = {sent: leak for sent in seat.messages if (leak := _leak(seat, sent, params.near)) is not None}
     kinds: tuple[_Leak, ...] = ("stated", "near", "possible")
     parts: dict[str, float | None] = {kind: sum(leak == kind for leak in leaks.values()) for kind in kinds}
-    if counted:
-        parts["first_round"] = counted[0].round
-    # The value's own event comes second: message and value together are the proof, and a limit may cut the rest.
-    proof = [*(sent.seq for sent in counted[:1]), *_opening(seat), *(sent.seq for sent in counted[1:])]
-    found = share(len(counted), len(seat.messages), proof if counted else ())
-    return sign_of(len(counted) >= limits["leaks"], found, parts=parts)
+    cases = [
+        # Message and value together are the proof.
+        Case(sent.seq, sent.round, _because(seat, sent, leak), shown_by=seat.game.opened)
+        for sent, leak in leaks.items()
+        if leak != "possible"
+    ]
+    return Seen(cases, len(seat.messages), parts, unread=unread(seat))
+
+
+def _because(seat: AuctionSeat, sent: Sent, leak: str) -> str:
+    said = "its" if leak == "stated" else "a number near its"
+    return f"round {sent.round}: told {sent.recipient} {said} {seat.limit} of {seat.value}"
 
 
 def _leak(seat: AuctionSeat, sent: Sent, near: float) -> _Leak | None:
@@ -58,8 +72,3 @@ def _leak(seat: AuctionSeat, sent: Sent, near: float) -> _Leak | None:
 def _quoted(seat: AuctionSeat, number: int) -> Iterator[int]:
     """Own quotes of this and the last round."""
     return (quote.price for quote in seat.quotes if number - 1 <= quote.round <= number)
-
-
-def _opening(seat: AuctionSeat) -> list[int]:
-    """The closure with the facts that hold the values."""
-    return [] if seat.game.opened is None else [seat.game.opened]
