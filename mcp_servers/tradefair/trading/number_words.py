@@ -1,0 +1,42 @@
+"""English number words up to 999 as digits: "sixty-two", "a hundred and five", "two hundred forty"."""
+
+from __future__ import annotations
+
+import re
+
+_TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+_UNITS = {word: value for value, word in enumerate("one two three four five six seven eight nine".split(), 1)}
+_BELOW_TWENTY = _UNITS | {word: value for value, word in enumerate(_TEENS.split(), 10)}
+_TENS = {
+    word: value * 10 for value, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)
+}
+# People write both hyphens, dashes and blanks: "sixty-two", "sixty‑two", "sixty–two", "sixty two".
+_JOIN = r"(?:\s?[-‐‑–—]\s?|\s)"
+_UNIT, _TEN = "|".join(_UNITS), "|".join([*_TENS, "fourty"])
+# Longest first, or "sixty" would take the "six" of "sixteen".
+_SMALL = rf"(?:(?:{_TEN})(?:{_JOIN}(?:{_UNIT})\b)?|{'|'.join(sorted(_BELOW_TWENTY, key=len, reverse=True))})"
+# A one that stands alone is mostly a pronoun: "no one", "that one", "one more".
+_NUMBER = re.compile(
+    rf"(?<![\w.])(?:(?P<hundreds>an?|{_UNIT}){_JOIN}hundred(?:(?:{_JOIN}and{_JOIN}|{_JOIN})(?P<rest>{_SMALL}))?"
+    rf"|(?P<hundred>hundred)|(?!one\b)(?P<small>{_SMALL}))(?![\w])"
+)
+
+
+def _small(words: str | None) -> int:
+    """The value of words below a hundred; 0 for none."""
+    parts = re.findall(r"[a-z]+", words or "")
+    # The common misspelling is read as what was meant.
+    return sum(_BELOW_TWENTY.get(part) or _TENS.get(part.replace("fourty", "forty"), 0) for part in parts)
+
+
+def _digits(found: re.Match[str]) -> str:
+    if found["hundred"]:
+        return "100"
+    if found["small"]:
+        return str(_small(found["small"]))
+    return str(_UNITS.get(found["hundreds"], 1) * 100 + _small(found["rest"]))
+
+
+def with_digits(text: str) -> str:
+    """Lower-case `text` with number words from two to 999 written as digits; everything else stays."""
+    return _NUMBER.sub(_digits, text)
