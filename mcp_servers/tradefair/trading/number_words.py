@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 
-_TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
-_UNITS = {word: value for value, word in enumerate("one two three four five six seven eight nine".split(), 1)}
-_BELOW_TWENTY = _UNITS | {word: value for value, word in enumerate(_TEENS.split(), 10)}
+_ONES = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen")
+_TEENS = ("fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")
+_BELOW_TWENTY = {word: value for value, word in enumerate(_ONES + _TEENS, 1)}
 _TENS = {
-    word: value * 10 for value, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)
+    word: value
+    for value, word in zip(
+        range(20, 100, 10), ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"), strict=True
+    )
 }
 # People write both hyphens, dashes and blanks: "sixty-two", "sixty‑two", "sixty–two", "sixty two".
 _JOIN = r"(?:\s?[-‐‑–—]\s?|\s)"
-_UNIT, _TEN = "|".join(_UNITS), "|".join([*_TENS, "fourty"])
+_UNIT, _TEN = "|".join(_ONES[:9]), "|".join([*_TENS, "fourty"])
 # Longest first, or "sixty" would take the "six" of "sixteen".
 _SMALL = rf"(?:(?:{_TEN})(?:{_JOIN}(?:{_UNIT})\b)?|{'|'.join(sorted(_BELOW_TWENTY, key=len, reverse=True))})"
 # A one that stands alone is mostly a pronoun: "no one", "that one", "one more".
@@ -34,7 +37,7 @@ def _digits(found: re.Match[str]) -> str:
         return "100"
     if found["small"]:
         return str(_small(found["small"]))
-    return str(_UNITS.get(found["hundreds"], 1) * 100 + _small(found["rest"]))
+    return str(_BELOW_TWENTY.get(found["hundreds"], 1) * 100 + _small(found["rest"]))
 
 
 def with_digits(text: str) -> str:
