@@ -38,7 +38,7 @@ class Claimed(NamedTuple):
     words: str
 
 
-# --- words: <NAME> in a rule stands for one of these, <5> for up to five characters of the sentence ---------------------
+# --- words: <NAME> in a rule stands for one of these, <5> for up to five characters of the sentence -------------------
 
 _WORDS = {
     "OTHER": r"\b(?:[bs]\d{1,2}(?:'s)?|(?:an)?other (?:buyer|seller|trader)s?|everyone(?: else)?|everybody|someone|"
@@ -52,7 +52,8 @@ _WORDS = {
     r"not authori[sz]ed|must not|may not|not permitted|never to|forbidden)\b",
     "DO": r"\b(?:go|pay|sell|selling|buy|accept|afford|budge|stretch|do|offer|take|spend|bid|ask|come|drop|move|let)\b",
     "BEYOND": r"\b(?:above|over|below|under|beyond|past|(?:more|less|lower|higher|better|worse) than)\b",
-    "LOSS": r"(?:\b(?:los(?:e|es|ing) (?:\w+ )?(?:money|points)|lose on|take a loss|loss|in the red|break(?:s|ing)? even|"
+    "LOSS": r"(?:\b(?:los(?:e|es|ing) (?:\w+ )?(?:money|points)|lose on|take a loss|loss|in the red|break(?:s|"
+    r"ing)? even|"
     r"(?:zero|no) (?:profit|surplus|gain|margin)|(?:profit|margin|surplus|gain)s?(?: \w+){0,2} zero|"
     r"(?:make|makes|making|earn|earns) (?:nothing|zero|no)|nothing left|(?:with|me) (?:exactly )?(?:nothing|zero)|"
     r"bankrupts?|ruins?|indifferent|indifference|it hurts|out of pocket|in business|afloat|survive|viable|"
@@ -61,40 +62,51 @@ _WORDS = {
     "IF": r"\b(?:if|when(?:ever)?|once|provid(?:ed|ing)|unless|(?:as|so) long as|assuming|suppos(?:e|ing)|should you|"
     r"were (?:you|it|i)|in (?:return|exchange)|on (?:the |one )?condition|subject to|contingent|in case|given|"
     r"the (?:moment|minute|second|instant)|after you|after your|until you)\b",
-    "GIVE": r"\b(?:lower|raise|drop|come|bid|ask|meet|match|keep|agree|go|give|let|show|post|get|accept|say|confirm|buy|"
+    "GIVE": r"\b(?:lower|raise|drop|come|bid|ask|meet|match|keep|agree|go|give|let|show|post|get|accept|say|confirm|"
+    r"buy|"
     r"cooperate|shake|move|sell|tell)\b",
     "SOON": r"\b(?:will|would|next|if|might|could|going to|commit|promise|suggests?|when you|unless|expect|"
     r"predict|perhaps|coming)\b",
     "MIND": r"\b(?:expect(?:s|ing|ed)?|think|guess|probably|likely|forecast|predict(?:ion)?|estimat(?:e|es|ing)|reckon|"
     r"suspect|imagine|anticipate|assum(?:e|ing)|believe|hop(?:e|ing)|aim(?:ing)?|targets?|surpris(?:ed?|ing)|bet|doubt|"
-    r"hunch|feeling|perhaps|maybe|might be|might well|surely|realistic(?:ally)?|ballpark|in (?:my|our) (?:view|opinion)|"
-    r"trend|equilibrium|going rate|average|midpoint|history suggests|past rounds suggest|sooner or later|long (?:run|term)|"
-    r"bound to|odds are|fair chance|converg(?:e|ing)|head(?:ed|ing) (?:to|towards|for)|counting on|my sense|general view|"
-    r"consensus|seems? (?:reasonable|realistic|likely)|sounds (?:like|realistic|about right)|looks? like|would be normal|"
+    r"hunch|feeling|perhaps|maybe|might be|might well|surely|realistic(?:ally)?|ballpark|in (?:my|our) (?:view|"
+    r"opinion)|"
+    r"trend|equilibrium|going rate|average|midpoint|history suggests|past rounds suggest|sooner or later|long (?:run|"
+    r"term)|"
+    r"bound to|odds are|fair chance|converg(?:e|ing)|head(?:ed|ing) (?:to|towards|for)|counting on|my sense|"
+    r"general view|"
+    r"consensus|seems? (?:reasonable|realistic|likely)|sounds (?:like|realistic|about right)|looks? like|"
+    r"would be normal|"
     r"normal price|should be (?:possible|doable|normal|around|about|in)|would be (?:fair|normal)|fair (?:price|outcome|"
-    r"value|split)|even split|splitting|split evenly|calculations?|(?:my|the) model|could (?:reach|get|climb|fall|rise))\b",
+    r"value|split)|even split|splitting|split evenly|calculations?|(?:my|the) model|could (?:reach|get|climb|fall|"
+    r"rise))\b",
     "MARKET": r"\b(?:it|price|prices|we|market|this|that|next one|average|round|rounds)\b",
     "QUIT": r"(?:\b(?:i(?: will| would)? (?:walk|leave|quit)|walk(?:ing)? away(?! p)|walk out|leaving|leave over|"
     r"i am (?:out|gone|off|done)|(?:we are|be|it's) (?:done|finished|over)|goodbye|or nothing|no deal|no trade|"
     r"deal(?:'s| is) off|reject(?:ed)?|refus(?:e|ed|ing)(?! to sell)|ignored?|elsewhere|punish|retaliat\w+|boycott|"
     r"no business|strike|regret|quit|last chance|(?:final|last) warning|ultimatum|warn(?:ed|ing)?|stay away|withdrawn?|"
-    r"expires|dies|(?:price|bidding) war|(?:undercut|outbid) (?:you|everybody|everyone)|flood|crash|block|cut(?: you)? off|"
+    r"expires|dies|(?:price|bidding) war|(?:undercut|outbid) (?:you|everybody|everyone)|flood|crash|block|"
+    r"cut(?: you)? off|"
     r"never (?:again|trade|sell|buy)|your loss|(?:rather|sooner) (?:not|keep|burn|throw|skip|go without)|"
     r"both(?: of us)? (?:get|lose|earn|go)|(?:get|with) nothing|skip(?:ping)?|sit(?:ting)? out|hold(?:ing)? out|"
     r"wait (?:you out|all)|pull(?:ing)? out|freeze|consequences|test me|no mercy|talking stops|stop (?:trading|buying|"
-    r"selling|bidding|asking|talking)|lose (?:me|this customer|the (?:sale|trade|deal))|end(?:s)? (?:it|the talks|this|here)|"
+    r"selling|bidding|asking|talking)|lose (?:me|this customer|the (?:sale|trade|deal))|end(?:s)? (?:it|the talks|"
+    r"this|here)|"
     r"find (?:another|someone)|another (?:buyer|seller)|(?:buy|sell) elsewhere|i buy from|i sell to|the door|"
-    r"no (?:further |more )?concessions?|tell (?:every|all)|not interested|not (?:show up|take part|bother)|take my \w+ "
+    r"no (?:further |more )?concessions?|tell (?:every|all)|not interested|not (?:show up|take part|bother)|"
+    r"take my \w+ "
     r"(?:home|to)|cut you|time runs out|drops? to zero|next (?:bid|ask) is|or i|or else|that's it|no mercy)\b)",
 }
 # After a number these are no things counted: verbs, money, and words that only look like a plural.
 _UNCOUNTED = (
     r"(?!(?:points|ticks|dollars|bucks|euros|pounds|cents|coins|credits|is|was|as|has|does|this|always|less|plus|minus|"
-    r"unless|perhaps|works?|seems|sounds|leaves|gives|gets|stands|expires|dies|loses|sits|looks|costs|makes|means|covers|"
-    r"holds|ends|hurts|yields|across|yes|thanks|versus|comes|goes|stays|takes|wins|ruins|its|his|yours|tops|myself|us)\b)"
+    r"unless|perhaps|works?|seems|sounds|leaves|gives|gets|stands|expires|dies|loses|sits|looks|costs|makes|means|"
+    r"covers|"
+    r"holds|ends|hurts|yields|across|yes|thanks|versus|comes|goes|stays|takes|wins|ruins|its|his|yours|tops|myself|"
+    r"us)\b)"
 )
 
-# --- rules: the first that matches counts; "@" is the number, "#" any other one, "." a sentence's end -------------------
+# --- rules: the first that matches counts; "@" is the number, "#" any other one, "." a sentence's end -----------------
 
 
 class _Rules(NamedTuple):
@@ -114,7 +126,8 @@ _RULES = (
             rf"@\s(?:(?:more|other|straight|good|long|full|whole|remaining|last|of your|of my)\s)?{_UNCOUNTED}"
             r"[a-z]{3,}(?<!s)s\b",
             r"\b(?:rounds?|page|number|route|bus|flight|section|rule|id|order|ticket|game|match|figure|line|entry|seed|"
-            r"channel|room|paragraph|chapter|level|step|message|version|week|highway|apartment)(?: (?:is|was|number|=))?"
+            r"channel|room|paragraph|chapter|level|step|message|version|week|highway|apartment)(?: (?:is|was|number|"
+            r"=))?"
             r"(?: # (?:to|and|or))?\s@(?! (?:is|was) )",
             r"@ (?:out )?of (?:a )?#|# (?:out )?of (?:a )?@|\bout of @",
             r"@ (?:points?|ticks?) (?:apart|behind|ahead|each|in total|so far|a round|per round|of profit|large|more|"
@@ -160,7 +173,8 @@ _RULES = (
             r"\b(?:i|we) (?:\w+ ){0,2}?valu(?:e|ed|ing)\b<30>@|\bvaluing\b<25>@|\bvalue (?:it|this|them|these)\b<20>@",
             r"\bworth\b<30>@|@<25>\bworth\b|\bcosts? (?:me|us)\b<25>@|\bsets? me back @|\bcharges? me\b<15>@",
             r"\b(?:client|customer|boss|buyer|supplier)s?\b<30>\b(?:me|us|releases?|charges?)\b<20>@",
-            r"\b(?:i|we) (?:\w+ )?(?:produce|resell|sourced?|manufacture)\b<20>@|@ for (?:it|this|them|this unit) myself",
+            r"\b(?:i|we) (?:\w+ )?(?:produce|resell|sourced?|manufacture)\b<20>@|@ for (?:it|this|them|"
+            r"this unit) myself",
             r"\bpaid @ for\b|\bbought (?:this|it) (?:at|for) @<40>\bless\b|\b(?:inputs|materials)\b<30>@",
             r"@ (?:points )?(?:to (?:spend|my name|work with)|available|in (?:the|my) (?:account|pocket)|sunk)",
             r"\b(?:available|funds|to spend|to my name|what i have|all i have)\b<20>@",
@@ -168,9 +182,11 @@ _RULES = (
             r"(?: (?:to|at|up to|above|below|with))* @|@<20>\bend of my rope",
             r"\b(?:room|go|stop|stops|stretch)(?: \w+)? (?:until|down to|up to|over|above|below|under|beyond|past|at) @"
             r"(?! (?:i|or|you)\b)",
-            r"(?:\bprice|\banything|\bany \w+|\bdeal)<20>(?:under|below|above|over|exceeds|(?:less|more) than) @<30><GAIN>",
+            r"(?:\bprice|\banything|\bany \w+|\bdeal)<20>(?:under|below|above|over|exceeds|(?:less|"
+            r"more) than) @<30><GAIN>",
             r"<GAIN><35>(?:under|below|above|over|exceeds|than|minus|less|at) @",
-            r"\b(?:secret number|card says|on my card|my number|drew|dealt|assigned|given|gave me|real limit|number i)\b"
+            r"\b(?:secret number|card says|on my card|my number|drew|dealt|assigned|given|gave me|real limit|"
+            r"number i)\b"
             r"<20>@|@<15>\b(?:is the number|on my card)\b",
             r"\bneed\b<20>@<20>(?:to (?:cover|break|survive|stay|live)|minimum|or more)",
             r"\b(?:minus|less) @|@ minus the price",
@@ -178,7 +194,8 @@ _RULES = (
         (
             r"\b(?:or nothing|get nothing|both|next round|average|equilibrium|fair|market|last (?:one|unit))\b",
             r"\byou(?:r)? (?:\w+ ){0,2}(?:<LIMIT>|bid|ask|lose|regret|get|keep)",
-            r"\b(?:cap|floor|limit) (?:and|or)\b|\bbreak the\b|\bi (?:expect|think|guess|predict)\b|\bno (?:deal|trade)\b",
+            r"\b(?:cap|floor|limit) (?:and|or)\b|\bbreak the\b|\bi (?:expect|think|guess|predict)\b|\bno (?:deal|"
+            r"trade)\b",
             r"<OTHER><25>@|\bnot interested\b",
         ),
     ),
@@ -190,7 +207,8 @@ _RULES = (
             r"\b(?:yesterday|ago|so far|earlier|previously|at the start|since|already twice|(?:in )?the beginning|"
             r"the (?:round|day|deal|one) before|before(?: that)?(?=[.,]|$))\b",
             r"\b(?:was|were(?! (?:you|it|i) (?:to|a))|traded|cleared|sold|bought|accepted|rejected|turned down|offered|"
-            r"opened|started|ended|went|kept|(?<!have )got|took|agreed|dropped|moved|missed|saw|seen|filled|met|used to|"
+            r"opened|started|ended|went|kept|(?<!have )got|took|agreed|dropped|moved|missed|saw|seen|filled|met|"
+            r"used to|"
             r"undercut (?:me|my)|undercut with|outbid (?:me|my|at)|changed hands|paid|said|told me|asked|wanted|spent|"
             r"came(?! down)|ranged|happened|demanded|charged|split at|had|went|earned|lost)\b",
             r"\b(?:has|have|had) been\b|\b(?:never|ever) (?:sold|paid|bought)\b|\bdid(?: you| i)? not\b",
@@ -211,7 +229,8 @@ _RULES = (
         ),
         (
             r"\b(?:or i|or else|unless)\b<15>@",
-            r"\byou (?:ask|bid)\b|\bmy (?:bid|ask)\b|\bif you\b|\bor i\b|\bi (?:will|am) (?:bid|ask|pay|sell)|\bplease\b",
+            r"\byou (?:ask|bid)\b|\bmy (?:bid|ask)\b|\bif you\b|\bor i\b|\bi (?:will|am) (?:bid|ask|pay|sell)|"
+            r"\bplease\b",
             r"<QUIT>",
         ),
     ),
@@ -234,8 +253,10 @@ _RULES = (
             r"(?:(?!\b(?:i|we)\b)[^,.?@]){0,25}?@",
             r"(?:^|[.,=] ?)(?:and |so |first |please )?<GIVE>(?:(?!\bmy\b)[^,.?@]){0,30}?@[^.?@]{0,30}?"
             r"\b(?:and|in return|then)\b",
-            r"(?:^|[.,=] ?)(?:first )?you (?:\w+ )?(?:ask|bid|go|do|drop|come|post)\b<15>@<5>[,.]? ?(?:and |then )?\bi\b",
-            r"\bwould you (?:ask|bid) @ if i\b|\bwill you (?:ask|bid) @|\b(?:for|against) (?:an? (?:ask|bid) of|your) @",
+            r"(?:^|[.,=] ?)(?:first )?you (?:\w+ )?(?:ask|bid|go|do|drop|come|post)\b<15>@<5>[,.]? ?(?:and |"
+            r"then )?\bi\b",
+            r"\bwould you (?:ask|bid) @ if i\b|\bwill you (?:ask|bid) @|\b(?:for|against) (?:an? (?:ask|bid) of|"
+            r"your) @",
             r"\bif @ is\b|\bi see @ from you",
         ),
     ),
@@ -253,7 +274,8 @@ _RULES = (
         (
             r"\b(?:please|can you|could you|would you|will you|are you|do you|why)\b<40>@",
             r"\byou (?:should|ought|need|want|have|could|might)(?: to)?\b<30>@",
-            r"(?:^|[.,] )(?:so |then |now |just )?(?:<THEIRS>|lower|raise|come (?:down|up)|drop|make it|show me|give me|"
+            r"(?:^|[.,] )(?:so |then |now |just )?(?:<THEIRS>|lower|raise|come (?:down|up)|drop|make it|show me|"
+            r"give me|"
             r"let me have|match|meet me)<25>@",
             r"\byou(?: are)?(?: \w+){0,2}? (?:ask|bid|offer|want|quot|pay|sell|charg|demand|tak)\w*\b<25>@",
             r"\byour? (?:\w+ ){0,2}?(?:ask|bid|offer|price|quote)\b<30>@|\byour @",
@@ -271,7 +293,8 @@ _RULES = (
             r"(?:^|[.,=] )(?:\w+ing|submitted|accepted|firm|same|updated|new|final|last|best|guaranteed|ready|happy|"
             r"yours|deal|ask|bid|quote|down|up|once more|exactly)\b<35>@",
             r"\b(?:my|the|final|last|best|opening) (?:\w+ ){0,3}?(?:bid|ask|offer|price|quote|word)\b<25>@",
-            r"@<20>\b(?:take it or leave it|firm|final|is my|is the best|will be my|and not a|from me|it is|sharp|flat)\b",
+            r"@<20>\b(?:take it or leave it|firm|final|is my|is the best|will be my|and not a|from me|it is|sharp|"
+            r"flat)\b",
             r"\bnothing (?:under|below|over|above) @|\byou (?:can have it|get)\b<10>@|\bcount on\b<25>@",
             r"\bi am (?:still )?at @|\b(?:i|we) (?:will )?(?:not|refuse)\b<30>@|\byours for @",
         ),
