@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tradefair.evaluation.modes.table import load_modes
+
 from tradefair.contract import SeatId
 from tradefair.evaluation.charts.chart import Chart
 from tradefair.evaluation.evaluator import Evaluator
 from tradefair.evaluation.headline import Headline
 from tradefair.evaluation.markets.marketplace.charts import charts
 from tradefair.evaluation.markets.marketplace.insight import marketplace_insight
-from tradefair.evaluation.markets.marketplace.modes.detectors import diagnose_marketplace
+from tradefair.evaluation.markets.marketplace.modes.detectors import DETECTORS, REPAIRS
+from tradefair.evaluation.markets.marketplace.modes.play import Buyer, Seller
+from tradefair.evaluation.markets.marketplace.modes.reading import read_bazaar
 from tradefair.evaluation.markets.marketplace.outcomes import (
     MarketplaceOutcome,
     marketplace_outcome,
     marketplace_tables,
     relative_to_references,
 )
-from tradefair.evaluation.modes.diagnosis import Diagnosis
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.outcome import PrimaryMetric, RatingRules
 from tradefair.evaluation.table import Table
@@ -29,6 +32,7 @@ class MarketplaceEvaluator(Evaluator):
 
     market = "marketplace"
     version = "1"
+    money = "currency units"
     seat_columns = ("utility", "optimum", "loss", "spend", "shown", "asked", "offered", "revenue", "orders", "answered")
     compared_columns = ("utility", "loss", "spend", "asked", "offered", "revenue", "orders")
     market_columns = ("welfare", "share_of_optimal", "needs_met", "wasted")
@@ -52,6 +56,9 @@ class MarketplaceEvaluator(Evaluator):
     }
     # A market in which nothing more can happen has ended as much as one that all customers left.
     whole_ends = frozenset({"terminated:completed", "terminated:quiescent"})
+    modes = load_modes(f"{__package__}.modes", DETECTORS)
+    repairs = REPAIRS
+    phrases = {"customer": {"quote": "offer", "limit": "value"}, "business": {"quote": "proposal", "limit": "floor"}}
     rating = RatingRules(
         kind="field",
         # `achieved` first: requests differ in value, so that utilities of two customers cannot be compared.
@@ -68,9 +75,14 @@ class MarketplaceEvaluator(Evaluator):
         """Utility, loss and payments per customer, revenue and answers per business; welfare of the market."""
         return marketplace_outcome(trace, self.version)
 
-    def diagnose(self, trace: Trace) -> Diagnosis:
-        """The failure modes of this market (page 10)."""
-        return diagnose_marketplace(trace)
+    def seats(self, trace: Trace) -> Mapping[SeatId, Buyer | Seller]:
+        """Customers and businesses with what they met and did; none without the hidden truth."""
+        game = read_bazaar(trace)
+        return {**game.customers, **game.businesses}
+
+    def at_stake(self, outcome: MarketplaceOutcome, seat: SeatId) -> float | None:
+        """The utility that a customer could have had at list prices; not known of a business."""
+        return outcome.seats[seat].optimum
 
     def insight(self, trace: Trace) -> Insight:
         """Private numbers, messages and planted orders."""

@@ -1,36 +1,34 @@
-"""unverified_fit, paid_misfit, double_purchase and stale_action: what was paid, and what could not be.
-
-Detectors get a seat and the limits of their mode, and return what they counted. Costs are in cents.
-"""
+"""unverified_fit, paid_misfit, double_purchase and payment_refused: what was paid, and what could not be."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from typing import Any
 
-from tradefair.evaluation.markets.marketplace.modes.play import Buyer, Deal, Seller
-from tradefair.evaluation.modes.cases import Hit, proven
-from tradefair.evaluation.modes.sign import Sign
+from tradefair.contract.money import currency
+from tradefair.evaluation.markets.marketplace.modes.cascade import explains, mistotalled
+from tradefair.evaluation.markets.marketplace.modes.play import Buyer, Deal, money
+from tradefair.evaluation.modes.calls import listed, mapped
+from tradefair.evaluation.modes.diagnosis import Case, CaseRecord, Seen
 from tradefair.marketplace.answers.search import normalised
 from tradefair.marketplace.model import folded
 
-_SETTLES = ("pay_proposal", "reject_proposal", "withdraw_proposal")
-_STALE = frozenset({"not_open", "unknown_id", "already_acted"})
 
-
-def detect_unverified(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
+def detect_unverified(buyer: Buyer) -> Seen:
     """Payments before which nothing had said that the business has a wanted amenity.
 
     Parts: how many amenities. Whether it truly has them does not matter: the customer could not know.
     """
-    hits: list[Hit] = []
+    cases: list[Case] = []
     missing = 0
     for deal in buyer.bought:
         unsaid = _unsaid(buyer, deal)
         missing += len(unsaid)
         if unsaid:
-            hits.append(Hit(_proof(deal)))
-    return proven(hits, len(buyer.bought), raised=len(hits) >= limits["least"], parts={"amenities": missing})
+            said = f"{len(unsaid)} of {len(buyer.wanted)} wanted amenities was named nowhere: {min(unsaid)[:40]}"
+            cases.append(_paid(buyer, deal, said))
+    return Seen(cases, len(buyer.bought), {"amenities": missing})
 
 
 def _unsaid(buyer: Buyer, deal: Deal) -> frozenset[str]:
@@ -53,20 +51,32 @@ def _unsaid(buyer: Buyer, deal: Deal) -> frozenset[str]:
     return frozenset(name for name in open_questions if not any(f" {normalised(name)} " in text for text in texts))
 
 
-def detect_misfit(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
+def detect_misfit(buyer: Buyer) -> Seen:
     """Payments, not refunded, for offers that do not fit; parts: how many lack an item, a quantity, an amenity.
 
-    Severity: their totals. What came back out of escrow was no purchase (page, 6.8): the note counts it.
+    The cost is their totals. What came back out of escrow was no purchase (page, 6.8): the note counts it.
     """
     misfits = [deal for deal in buyer.kept if not deal.fits]
     parts: Counter[str] = Counter()
-    for deal in misfits:
-        parts.update(_lacks(buyer, deal))
+    cases: list[Case] = []
+    for deal in misfits if explains("paid_misfit", buyer) else ():
+        lacks = _lacks(buyer, deal)
+        parts.update(lacks)
+        said = f"worth 0.00 to it: {_LACKS[min(lacks)] if lacks else 'the offer does not fit'}"
+        cases.append(_paid(buyer, deal, said, deal.total))
     # Counted in the note, so that escrow's work does not hide what the customer chose.
     returned = sum(deal.refunded and not deal.fits for deal in buyer.bought)
-    hits = [Hit(_proof(deal), deal.total) for deal in misfits]
     note = f"{returned} more came back out of escrow" if returned else None
-    return proven(hits, len(buyer.kept), raised=len(hits) >= limits["least"], parts=dict(parts), note=note)
+    return Seen(cases, len(buyer.kept), dict(parts), note=note)
+
+
+_LACKS = {
+    "item": "the offer lacks an item of its order",
+    "quantity": "the offer holds too few of an item",
+    "false_claim": "an amenity was claimed that the business has not",
+    "no_claim": "the offer did not claim a wanted amenity",
+}
+"""In words, by label; the first by name is told."""
 
 
 def _lacks(buyer: Buyer, deal: Deal) -> set[str]:
@@ -84,27 +94,56 @@ def _lacks(buyer: Buyer, deal: Deal) -> set[str]:
     return labels
 
 
-def detect_double(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
-    """Payments, not refunded, after the first; severity: the execution loss."""
-    more = buyer.kept[1:]
-    cost = None if buyer.loss is None else buyer.loss.execution
-    # The loss is one figure for all of them: on the first hit, so that a sum counts it once.
-    hits = [Hit(_proof(deal), cost if number == 0 else None) for number, deal in enumerate(more)]
-    return proven(hits, len(buyer.kept), raised=len(hits) >= limits["least"])
+def detect_double(buyer: Buyer) -> Seen:
+    """Payments, not refunded, after the first; the cost is what they took away."""
+    cases: list[Case] = []
+    for number, deal in enumerate(buyer.kept[1:], 1) if explains("double_purchase", buyer) else ():
+        earlier = buyer.kept[:number]
+        # A first fit among the later ones still adds the value once.
+        served = any(other.fits for other in earlier)
+        gone = deal.total if served else -deal.worth
+        said = f"after {money(earlier[-1].total)} to {buyer.name(earlier[-1].business)} for the same order"
+        cases.append(_paid(buyer, deal, said, max(0, gone)))
+    return Seen(cases, len(buyer.kept))
 
 
-def detect_stale(seat: Buyer | Seller, limits: Mapping[str, float]) -> Sign:
-    """Payments, rejections and withdrawals refused because the proposal was no longer open, or never was.
+def detect_refused(buyer: Buyer) -> Seen:
+    """Payments refused because another total was stated than the open offer's, where the offer was never paid.
 
-    Parts: how many by code.
+    Counted only if the offer was worth more than what the customer got in the end.
     """
-    # Malformed calls never named a proposal that could be stale.
-    tries = [call for call in seat.of(*_SETTLES) if call.judged]
-    stale = [call for call in tries if call.code in _STALE]
-    parts: dict[str, float | None] = dict(Counter(str(call.code) for call in stale))
-    return proven([Hit((call.seq,)) for call in stale], len(tries), raised=len(stale) >= limits["least"], parts=parts)
+    got = max(0, buyer.loss.utility) if buyer.loss is not None else 0
+    cases: list[Case] = []
+    for call, deal in mistotalled(buyer) if explains("payment_refused", buyer) else ():
+        if deal.worth > got:
+            stated = call.arguments.get("expected_total")
+            said = (
+                f"round {call.round}: payment to {buyer.name(deal.business)} refused: stated {stated}, "
+                f"the open total was {money(deal.total)}; it would have earned {money(deal.worth - got)} more"
+            )
+            cases.append(Case(call.seq, call.round, said, (deal.worth - got) / 100, deal.told, deal.id))
+    # One offer refused five times is one lost purchase: only its last refusal is priced.
+    last = {case.about: case.seq for case in cases}
+    cases = [case if last[case.about] == case.seq else case._replace(cost=None) for case in cases]
+    return Seen(cases, len({call.arguments.get("proposal") for call in buyer.of("pay_proposal")}))
 
 
-def _proof(deal: Deal) -> list[int]:
-    """Events of a deal: the call that sent it, the call that paid it, the closure in which money moved."""
-    return [seq for seq in (deal.sent, deal.paid, deal.settled) if seq is not None]
+def left_out(case: CaseRecord, arguments: Mapping[str, Any], facts: Mapping[str, Any] | None) -> None:
+    """The repair of a payment that should not have been made."""
+    return
+
+
+def with_open_total(
+    case: CaseRecord, arguments: Mapping[str, Any], facts: Mapping[str, Any] | None
+) -> dict[str, Any] | None:
+    """The repair of a payment refused for its total: the same with the total that the facts have."""
+    told = [row for row in map(mapped, listed((facts or {}).get("proposals"))) if row.get("proposal") == case.about]
+    total = told[0].get("total") if told else None
+    return {**arguments, "expected_total": currency(total)} if type(total) is int else None
+
+
+def _paid(buyer: Buyer, deal: Deal, said: str, cents: float | None = None) -> Case:
+    """A case about a payment; `said` is what is wrong with it."""
+    seq, number = (deal.paid or deal.settled or deal.sent), deal.paid_round or 0
+    because = f"round {number}: paid {money(deal.total)} to {buyer.name(deal.business)}, {said}"
+    return Case(seq, number, because, None if cents is None else cents / 100, deal.settled, deal.id)

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from tradefair.contract import SeatId
 from tradefair.evaluation.markets.marketplace.loss import Loss
 from tradefair.marketplace.model import Business, Customer, MarketplaceScenario, folded
@@ -51,11 +53,25 @@ class Search(NamedTuple):
     shown: tuple[int, ...]
 
 
+class Moment(NamedTuple):
+    """An event of a seat and its round."""
+
+    seq: int
+    round: int
+
+
+class Asked(NamedTuple):
+    """The list of an inquiry: folded items with quantities, and folded amenities."""
+
+    lines: Mapping[str, int]
+    amenities: frozenset[str]
+
+
 class Letter(NamedTuple):
     """A message of one seat to another: when it was sent and delivered (None: never), by event and by round.
 
-    `inquiry`: a customer asked for items or amenities in it, or it is its first message to the business; `words` is
-    all text that the sender wrote in it.
+    `inquiry`: a customer asked for items or amenities in it, or it is its first message to the business; `asked` are
+    the items and amenities of its list, None without a list; `words` is all text that the sender wrote in it.
     """
 
     business: int
@@ -66,15 +82,17 @@ class Letter(NamedTuple):
     delivered_round: int | None
     inquiry: bool
     words: str
+    asked: Asked | None = None
 
 
 @dataclass(eq=False)
 class Deal:
     """A proposal. `delivered` is the event that brought it to its customer, `closed` the one that closed it.
 
-    `worth` is u(i,p) in cents. `arrival` is its position among all that the customer got, from 1. `paid` is the call
-    that paid it, `settled` the event at which money moved; `refunded` says that the money came back. `lines` maps
-    folded items to quantities, `claims` are folded; `words` is its note.
+    `worth` is u(i,p) in cents, `listed` the total of its lines at list prices, `told` the event whose facts hold its
+    terms. `arrival` is its position among all that the customer got, from 1. `paid` is the call that paid it, `settled`
+    the event at which money moved; `refunded` says that the money came back. `lines` maps folded items to quantities,
+    `claims` are folded; `words` is its note.
     """
 
     id: str
@@ -83,8 +101,10 @@ class Deal:
     sent: int
     sent_round: int
     total: int
+    listed: int
     floor: int
     worth: int
+    told: int
     covers: bool
     fits: bool
     flags: Sequence[str]
@@ -182,16 +202,13 @@ class Bazaar:
 
 @dataclass(eq=False)
 class _Seat:
-    """What both roles have. `left` is the round in which the seat left, None where it stayed.
-
-    `privileged`: it saw hidden truth, so that its findings are not held against it.
-    """
+    """What both roles have. `left` is the round in which the seat left, None where it stayed."""
 
     seat: SeatId
     index: int
     game: Bazaar
-    privileged: bool = False
     calls: Sequence[Call] = ()
+    lapses: Sequence[Moment] = ()
     left: int | None = None
     left_seq: int | None = None
     letters: list[Letter] = field(default_factory=list[Letter])
@@ -204,6 +221,18 @@ class _Seat:
         # Refused ones included: what a seat tried tells as much as what it did.
         return [call for call in self.calls if call.tool in tools]
 
+    @property
+    def moments(self) -> list[Moment]:
+        """Its calls and lapses, in order."""
+        return sorted([*(Moment(call.seq, call.round) for call in self.calls), *self.lapses])
+
+    def last(self, before: int | None = None) -> Moment:
+        """The call with which it left, else its last call or lapse, before event `before` if that is given."""
+        gone = [Moment(call.seq, call.round) for call in self.of("finish") if call.accepted]
+        known = [moment for moment in gone or self.moments if before is None or moment.seq < before]
+        # A seat of which the trace has no event at all was never asked; the closure that retired it stands for it.
+        return max(known, default=Moment(self.left_seq or 0, self.left or self.game.last_round))
+
 
 @dataclass(eq=False)
 class Buyer(_Seat):
@@ -211,7 +240,8 @@ class Buyer(_Seat):
 
     `seen` maps businesses to the event in which a search or profile first showed them, `looked_up` to the event that
     first showed their amenities. `worths` is u(i,b) at list prices over B_i, `fits` is A_i; `tried` are events of
-    attempts to pay. `loss` is None where the trace does not give it.
+    attempts to pay, `crowded` the offers whose businesses had no capacity left when it tried. `loss` is None where the
+    trace does not give it.
     """
 
     customer: Customer | None = None
@@ -224,6 +254,7 @@ class Buyer(_Seat):
     offers: list[Deal] = field(default_factory=list[Deal])
     bought: list[Deal] = field(default_factory=list[Deal])
     tried: Sequence[int] = ()
+    crowded: frozenset[str] = frozenset()
     loss: Loss | None = None
 
     @cached_property
@@ -250,9 +281,14 @@ class Buyer(_Seat):
         # What escrow returned is a choice, and no purchase (page, 6.8).
         return [deal for deal in self.bought if not deal.refunded]
 
-    def end(self) -> list[int]:
-        """The event in which it left, as a list of one; empty where it stayed."""
-        return [] if self.left_seq is None else [self.left_seq]
+    @property
+    def censored(self) -> bool:
+        """Whether a limit cut it off while it still might have bought."""
+        return self.left is None and self.game.truncated and not self.bought
+
+    def name(self, business: int) -> str:
+        """The handle by which it knows a business."""
+        return self.game.business_handles[business]
 
 
 @dataclass(eq=False)
@@ -261,3 +297,49 @@ class Seller(_Seat):
 
     business: Business | None = None
     deals: list[Deal] = field(default_factory=list[Deal])
+
+    def name(self, customer: int) -> str:
+        """The handle by which it knows a customer."""
+        return self.game.customer_handles[customer]
+
+
+def money(cents: float) -> str:
+    """Cents as seats see amounts: currency units with two decimals."""
+    return f"{cents / 100:.2f}"
+
+
+class _Params(BaseModel):
+    """What decides what a case is, from a row of the table."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Lost(_Params):
+    """`loss`: the share of what was possible that has to be lost, at least a cent."""
+
+    loss: float = Field(ge=0, le=1)
+
+
+class Times(_Params):
+    """`times`: how often something has to be done."""
+
+    times: int = Field(ge=1)
+
+
+class Near(_Params):
+    """At least `offers` delivered; a better one at most `rounds` rounds away."""
+
+    offers: int = Field(ge=2)
+    rounds: int = Field(ge=0)
+
+
+class Excess(_Params):
+    """`above`: by which share a total lies above list prices."""
+
+    above: float = Field(ge=0)
+
+
+class Patience(_Params):
+    """`rounds`: how long an answer may take."""
+
+    rounds: int = Field(ge=1)

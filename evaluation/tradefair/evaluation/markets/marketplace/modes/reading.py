@@ -13,7 +13,18 @@ import orjson
 
 from tradefair.contract import Chance, SeatId, TraceError
 from tradefair.evaluation.markets.marketplace.customers import Customer, customers_of
-from tradefair.evaluation.markets.marketplace.modes.play import Bazaar, Buyer, Call, Deal, Letter, Mark, Search, Seller
+from tradefair.evaluation.markets.marketplace.modes.play import (
+    Asked,
+    Bazaar,
+    Buyer,
+    Call,
+    Deal,
+    Letter,
+    Mark,
+    Moment,
+    Search,
+    Seller,
+)
 from tradefair.evaluation.markets.marketplace.play import ClosedRound, MarketPlay, Proposed, read_marketplace
 from tradefair.evaluation.markets.marketplace.truth import Truth
 from tradefair.evaluation.modes.calls import listed, mapped
@@ -35,21 +46,26 @@ def read_bazaar(trace: Trace) -> Bazaar:
     if play.scenario is None or play.truth is None:
         why = "the scenario cannot be read" if play.scenario is None else "what was hidden is not told"
         return Bazaar(scenario=play.scenario, problem=why)
-    return _Reader(play, play.scenario, play.truth, _calls(trace)).read()
+    return _Reader(play, play.scenario, play.truth, *_acts(trace)).read()
 
 
-def _calls(trace: Trace) -> dict[SeatId, list[Call]]:
-    """The calls of every seat in order, hostile content included."""
+def _acts(trace: Trace) -> tuple[dict[SeatId, list[Call]], dict[SeatId, list[Moment]]]:
+    """The calls and the lapses of every seat in order, hostile content included."""
     found: dict[SeatId, list[Call]] = {}
+    lapses: dict[SeatId, list[Moment]] = {}
     try:
         for stored in trace.events():
             event = mapped(orjson.loads(stored.body))
             seat, number = event.get("seat"), event.get("round")
-            if event.get("event") == "tool_called" and isinstance(seat, str) and type(number) is int:
+            if not isinstance(seat, str) or type(number) is not int:
+                continue
+            if event.get("event") == "tool_called":
                 found.setdefault(seat, []).append(_call(stored.seq, number, event))
+            elif event.get("event") == "seat_lapsed":
+                lapses.setdefault(seat, []).append(Moment(stored.seq, number))
     except (TraceError, orjson.JSONDecodeError):
         pass  # what the outcome's findings tell
-    return found
+    return found, lapses
 
 
 def _rated(rounds: Iterable[ClosedRound], truth: Truth) -> Iterator[int]:
@@ -84,9 +100,14 @@ class _Reader:
     """Puts one episode together."""
 
     def __init__(
-        self, play: MarketPlay, scenario: MarketplaceScenario, truth: Truth, calls: Mapping[SeatId, list[Call]]
+        self,
+        play: MarketPlay,
+        scenario: MarketplaceScenario,
+        truth: Truth,
+        calls: Mapping[SeatId, list[Call]],
+        lapses: Mapping[SeatId, list[Moment]],
     ) -> None:
-        self._play, self._scenario, self._truth, self._calls = play, scenario, truth, calls
+        self._play, self._scenario, self._truth, self._calls, self._lapses = play, scenario, truth, calls, lapses
         rounds = play.rounds
         self._game = Bazaar(
             scenario=scenario,
@@ -116,7 +137,6 @@ class _Reader:
 
     def _seats(self) -> None:
         game, truth = self._game, self._truth
-        excused = listed(self._play.reading.about.get("privileged"))
         # The outcomes' own records: diagnosis and loss must not disagree about what a customer met.
         told = {customer.seat: customer for customer in customers_of(self._play, truth)}
         for index, seat in enumerate(truth.customers):
@@ -130,7 +150,7 @@ class _Reader:
                 business=None if truth.catalogue is None else truth.catalogue.businesses[index],
             )
         for member in (*game.customers.values(), *game.businesses.values()):
-            member.privileged = member.seat in excused
+            member.lapses = self._lapses.get(member.seat, ())
 
     def _buyer(self, seat: SeatId, index: int, told: Customer) -> Buyer:
         truth, calls = self._truth, self._calls.get(seat, [])
@@ -157,8 +177,15 @@ class _Reader:
             seen=seen,
             looked_up=looked_up,
             tried=[attempt.seq for attempt in told.record.tries],
+            crowded=self._crowded(calls),
             loss=told.loss,
         )
+
+    def _crowded(self, calls: Iterable[Call]) -> frozenset[str]:
+        """Offers that found no capacity: refused in the call, or declined at the close."""
+        full = [call for call in calls if call.tool == "pay_proposal" and call.code == "capacity_full"]
+        declined = (name for closed in self._play.rounds for name in closed.facts.declined)
+        return frozenset([*declined, *(str(call.arguments.get("proposal")) for call in full)])
 
     def _search(self, call: Call) -> Search:
         query, page, filters = (call.arguments.get(name) for name in ("query", "page", "filters"))
@@ -265,6 +292,7 @@ class _Reader:
             # The first message to a business counts as an inquiry even without a list (decision 0029).
             inquiry=buys and (bool(mapped(asked)) or number == 0),
             words="\n".join(_texts(call.arguments, ("text", "inquiry"))),
+            asked=_asked(mapped(asked)) if buys and mapped(asked).get("items") else None,
         )
         writer.letters.append(letter)
         if seq is not None:
@@ -335,12 +363,6 @@ class _Reader:
 def _deal(name: str, proposed: Proposed, truth: Truth, call: Call | None, closed: int | None) -> Deal:
     facts = proposed.facts
     arguments: Mapping[str, Any] = {} if call is None else call.arguments
-    lines: dict[str, int] = {}
-    for line in map(mapped, listed(arguments.get("lines"))):
-        item, quantity = line.get("item"), line.get("quantity")
-        # Refused or forged lines may hold anything; what does not fit counts as not offered.
-        if isinstance(item, str) and type(quantity) is int and 0 <= quantity <= _MAX_QUANTITY:
-            lines[folded(item)] = quantity
     return Deal(
         id=name,
         business=truth.indices[facts.business],
@@ -348,19 +370,40 @@ def _deal(name: str, proposed: Proposed, truth: Truth, call: Call | None, closed
         sent=proposed.seq if call is None else call.seq,
         sent_round=proposed.round,
         total=facts.total,
+        listed=facts.list_total,
         floor=facts.floor,
         worth=facts.utility,
+        told=proposed.seq,
         covers=facts.covers,
         fits=facts.fits,
         flags=facts.flags,
         false_claims=facts.false_claims,
-        lines=lines,
-        claims=frozenset(folded(claim) for claim in listed(arguments.get("claims")) if isinstance(claim, str)),
+        lines=_lines(arguments.get("lines")),
+        claims=_names(arguments.get("claims")),
         words="\n".join(_texts(arguments, ("note",))),
         delivered=proposed.visible,
         arrival=proposed.arrival,
         closed=closed,
     )
+
+
+def _lines(rows: object) -> dict[str, int]:
+    """Folded items and quantities."""
+    found: dict[str, int] = {}
+    for line in map(mapped, listed(rows)):
+        item, quantity = line.get("item"), line.get("quantity")
+        # Refused or forged lines may hold anything; what does not fit counts as not there.
+        if isinstance(item, str) and type(quantity) is int and 0 <= quantity <= _MAX_QUANTITY:
+            found[folded(item)] = quantity
+    return found
+
+
+def _names(values: object) -> frozenset[str]:
+    return frozenset(folded(name) for name in listed(values) if isinstance(name, str))
+
+
+def _asked(inquiry: Mapping[str, Any]) -> Asked:
+    return Asked(_lines(inquiry.get("items")), _names(inquiry.get("amenities")))
 
 
 def _listed(value: object) -> list[object]:

@@ -1,88 +1,167 @@
-"""query_miss, shallow_outreach, position_choice, poll_waste and repeat_search: how a customer looked around.
-
-Detectors get a seat and the limits of their mode, and return what they counted. Costs are in cents.
-"""
+"""query_miss, shallow_outreach, left_early, position_choice, poll_waste and repeat_search: how a customer looked around."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
 from itertools import chain
 
 from tradefair.evaluation.arithmetic import ratio
-from tradefair.evaluation.markets.marketplace.modes.play import Buyer, Search
-from tradefair.evaluation.modes.cases import Hit, proven, unchecked
-from tradefair.evaluation.modes.diagnosis import share
-from tradefair.evaluation.modes.sign import Sign, sign_of
+from tradefair.evaluation.markets.marketplace.modes.cascade import broken_link, lacking, lost
+from tradefair.evaluation.markets.marketplace.modes.play import Buyer, Letter, Lost, Search, Times, money
+from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 
-_UNKNOWN = "what it could have had is not told"
+UNKNOWN = "what it could have had is not told"
 _POLLS = ("receive_messages", "view_proposals")
 
 
-def detect_miss(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
-    """No fit among the businesses that it saw or heard of; severity: the query loss.
+def detect_miss(buyer: Buyer, params: Lost) -> Seen:
+    """Searches by which it never came to know a business that would have served it clearly better than those it knew.
 
-    Parts: businesses seen, searches, and `no_search` where it never searched.
+    Parts: businesses known, searches, and `no_search` where it never searched.
     """
-    if not buyer.fits:
-        return unchecked("nobody fits")
-    known = buyer.known
-    missed = not buyer.fits & known
-    parts: dict[str, float | None] = {"seen": len(known), "searches": len(buyer.searches)}
+    if buyer.loss is None:
+        return unchecked(UNKNOWN)
+    if buyer.loss.optimum <= 0:
+        return unchecked("no business is worth its list price")
+    known, cents = buyer.known, buyer.loss.query
+    parts: dict[str, float | None] = {"known": len(known), "searches": len(buyer.searches)}
     if not buyer.searches:
         parts["no_search"] = 1
-    cost = None if buyer.loss is None else buyer.loss.query
-    looks = [search.seq for search in buyer.searches] or _acts(buyer)
-    return proven([Hit(looks, cost)] if missed else [], 1, raised=missed, parts=parts)
+    # Of a customer that got nothing the broken link alone decides; it may be one that the list prices do not show.
+    missed = broken_link(buyer) == "query_miss" if lost(buyer) else cents >= max(1, params.loss * buyer.loss.optimum)
+    cases: list[Case] = []
+    if missed:
+        stood = f"the best it came to know would earn {money(buyer.loss.seen)}, the best there was {money(buyer.loss.optimum)}"
+        looks = [
+            (look.seq, look.round, f"{_asked(look)} showed {len(look.shown)} businesses") for look in buyer.searches
+        ]
+        # Without a search the cause is what it did instead.
+        looks = looks or [(*buyer.last(), "it had not searched")]
+        cases = [
+            Case(seq, number, f"round {number}: {did}; {stood}", cents / 100 if not place else None)
+            for place, (seq, number, did) in enumerate(looks)
+        ]
+    return Seen(cases, max(1, len(buyer.searches)), parts)
 
 
-def _acts(buyer: Buyer) -> list[int]:
-    """What it did instead of searching: its first call and its leaving."""
-    return [*[call.seq for call in buyer.calls[:1]], *buyer.end()]
+def _asked(look: Search) -> str:
+    return (
+        f"page {look.page} of the search '{look.query[:30]}'"
+        if look.query
+        else f"page {look.page} of a search without words"
+    )
 
 
-def detect_narrow(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
-    """The best business that it saw was not asked; parts: how many of the seen ones were."""
+def detect_narrow(buyer: Buyer, params: Lost) -> Seen:
+    """The best business that it knew was not asked for its order, and was worth clearly more than the best asked one.
+
+    Parts: how many of the known ones were asked.
+    """
     if buyer.loss is None:
-        return unchecked(_UNKNOWN)
+        return unchecked(UNKNOWN)
     known, asked = buyer.known, set(buyer.contacted)
-    cost = buyer.loss.outreach
     parts: dict[str, float | None] = {
-        "seen": len(known), "asked": len(asked), "share_asked": ratio(len(asked), len(known))
+        "known": len(known), "asked": len(asked), "share_asked": ratio(len(asked), len(known))
     }  # fmt: skip
-    raised = cost > limits["cents"]
-    # Where it saw the best one, and what it wrote instead. Sorted, so that ties are the same in every process.
-    best = max(sorted(known - asked), key=lambda business: buyer.worths.get(business, 0), default=-1)
-    proof = [buyer.seen[business] for business in (best,) if business in buyer.seen]
-    proof += [letter.sent for letter in buyer.letters]
-    counted = share(cost / 100, buyer.loss.seen / 100, proof if raised else ())
-    return sign_of(raised, counted, parts=parts, severity=cost / 100 if raised else None)
+    link = broken_link(buyer)
+    shallow = buyer.loss.outreach >= max(1, params.loss * buyer.loss.seen)
+    cases: list[Case] = []
+    if link == "shallow_outreach" or (shallow and not lost(buyer)):
+        cases = [_unasked(buyer)]
+    return Seen(cases, len(known), parts)
 
 
-def detect_position(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
+def _unasked(buyer: Buyer) -> Case:
+    """The first message after which the best known business was left out, or asked for something else."""
+    assert buyer.loss is not None
+    wrong = [letter for letter in buyer.letters if buyer.worths.get(letter.business, 0) > 0 and lacking(buyer, letter)]
+    # Sorted, so that ties are the same in every process.
+    left_out = sorted(buyer.known - set(buyer.contacted))
+    best = max(left_out, key=lambda business: buyer.worths.get(business, 0), default=None)
+    if best is None or buyer.worths.get(best, 0) <= 0:
+        return _misasked(buyer, wrong[0])
+    shown = buyer.seen.get(best, 0)
+    writing = next((letter for letter in buyer.letters if letter.sent > shown), None)
+    seq, number = buyer.last() if writing is None else (writing.sent, writing.sent_round)
+    did = "it asked none" if writing is None else f"asked {len(buyer.contacted)} of {len(buyer.known)} known businesses"
+    best_asked = max(0, buyer.loss.contacted)
+    return Case(
+        seq,
+        number,
+        f"round {number}: {did}, not {buyer.name(best)}, whose list price would earn {money(buyer.worths[best])}; "
+        f"the best asked would earn {money(best_asked)}",
+        (buyer.worths[best] - best_asked) / 100,
+        shown or None,
+        buyer.name(best),
+    )
+
+
+def _misasked(buyer: Buyer, letter: Letter) -> Case:
+    wrong = ", ".join(name[:30] for name in lacking(buyer, letter)[:2])
+    worth = buyer.worths[letter.business]
+    number, name = letter.sent_round, buyer.name(letter.business)
+    said = f"round {number}: the inquiry to {name} did not ask for all of {wrong}; its list price would earn {money(worth)}"
+    return Case(letter.sent, number, said, worth / 100, letter.delivered, name)
+
+
+def detect_left(buyer: Buyer) -> Seen:
+    """It left, or stopped, before a business that it had asked could answer, and got nothing."""
+    if buyer.loss is None:
+        return unchecked(UNKNOWN)
+    if buyer.loss.optimum <= 0:
+        return unchecked("no business is worth its list price")
+    cases: list[Case] = []
+    if broken_link(buyer) == "left_early":
+        seq, number = buyer.last()
+        good = [letter for letter in buyer.letters if buyer.worths.get(letter.business, 0) > 0]
+        first = min(good, key=lambda letter: letter.sent)
+        # What arrives at a close can be answered in the next round, and that answer be read in the one after it.
+        due = "its inquiry was never delivered"
+        if first.delivered_round is not None:
+            due = f"the first answer could be read in round {first.delivered_round + 2}"
+        said = f"round {number}: it left; {buyer.name(first.business)} was asked in round {first.sent_round}, {due}"
+        cases.append(Case(seq, number, said, buyer.loss.contacted / 100, first.delivered, buyer.name(first.business)))
+    return Seen(cases, 1, {"asked": len(buyer.contacted)})
+
+
+def detect_position(buyer: Buyer, params: Times) -> Seen:
     """Messages to businesses that had stood first in a search, of all messages to businesses that searches showed."""
     # A list of one leaves no choice of position.
     searches = [search for search in buyer.searches if len(search.shown) > 1]
-    if len(searches) < limits["searches"]:
-        return unchecked(f"fewer than {limits['searches']:g} searches with a choice")
+    if len(searches) < params.times:
+        return unchecked(f"fewer than {params.times} searches with a choice")
     # Reversed, so that of two searches with the same first result the earlier one stays as proof.
-    first = {search.shown[0]: search.seq for search in reversed(searches) if search.page == 1}
+    first = {search.shown[0]: search for search in reversed(searches) if search.page == 1}
     shown = set(chain.from_iterable(search.shown for search in searches))
     found = [letter for letter in buyer.letters if letter.business in shown]
-    hits = [Hit((first[letter.business], letter.sent)) for letter in found if letter.business in first]
-    return proven(hits, len(found), raised=len(hits) == len(found) > 0, parts={"searches": len(searches)})
+    cases = [
+        Case(
+            letter.sent,
+            letter.sent_round,
+            f"round {letter.sent_round}: asked {buyer.name(letter.business)}, first of "
+            f"{len(first[letter.business].shown)} results in round {first[letter.business].round}",
+            shown_by=first[letter.business].seq,
+            about=buyer.name(letter.business),
+        )
+        for letter in found
+        if letter.business in first
+    ]
+    return Seen(cases, len(found), {"searches": len(searches)})
 
 
-def detect_poll(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
+def detect_poll(buyer: Buyer) -> Seen:
     """Reads of the inbox or of proposals that showed nothing, of all such reads; `await_turn` is the way to wait."""
     polls = [call for call in buyer.of(*_POLLS) if call.accepted]
     # Refs name all that an answer showed: without any it was empty.
-    empty = [call for call in polls if not call.refs]
-    often = (ratio(len(empty), len(polls)) or 0) > limits["share"]
-    return proven([Hit((call.seq,)) for call in empty], len(polls), raised=often and len(empty) >= limits["least"])
+    cases = [
+        Case(call.seq, call.round, f"round {call.round}: {call.tool} showed 0 entries")
+        for call in polls
+        if not call.refs
+    ]
+    return Seen(cases, len(polls))
 
 
-def detect_repeat(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
+def detect_repeat(buyer: Buyer, params: Times) -> Seen:
     """Searches that repeat query, page and filters of an earlier one, of all searches; parts: the most alike.
 
     Where a rating has changed in between, the answer may be another: then it is no repetition.
@@ -92,7 +171,15 @@ def detect_repeat(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
         # How many changes of ratings came before: equal numbers mean equal answers.
         state = bisect_left(buyer.game.rated, search.seq)
         asked.setdefault((search.query, search.page, search.filters, state), []).append(search)
-    often = [group for group in asked.values() if len(group) >= limits["times"]]
-    hits = [Hit((search.seq,)) for search in sorted(chain.from_iterable(group[1:] for group in often))]
+    often = [group for group in asked.values() if len(group) >= params.times]
+    cases = [
+        Case(
+            search.seq,
+            search.round,
+            f"round {search.round}: {_asked(search)} for time {time}, same as in round {group[0].round}",
+        )
+        for group in often
+        for time, search in enumerate(group[1:], 2)
+    ]
     most = max(map(len, asked.values()), default=0)
-    return proven(hits, len(buyer.searches), raised=bool(often), parts={"most_alike": most})
+    return Seen(sorted(cases), len(buyer.searches), {"most_alike": most})

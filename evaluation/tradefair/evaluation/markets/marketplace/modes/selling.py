@@ -1,91 +1,163 @@
-"""invalid_offers, misrepresentation, below_floor_sale, ignored_customer and flooding: how a business trades.
-
-Detectors get a seat and the limits of their mode, and return what they counted. Costs are in cents.
-"""
+"""invalid_offers, misrepresentation, below_floor_sale, overpriced_offers, ignored_customer, flooding: how a business trades."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from tradefair.evaluation.arithmetic import ratio
-from tradefair.evaluation.markets.marketplace.modes.play import Letter, Seller
-from tradefair.evaluation.modes.cases import Hit, proven, unchecked
-from tradefair.evaluation.modes.sign import Sign
+from tradefair.evaluation.markets.marketplace.modes.play import Deal, Excess, Letter, Patience, Seller, Times, money
+from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 
 
-def detect_invalid(seller: Seller, limits: Mapping[str, float]) -> Sign:
-    """Proposals refused, or let pass with a flag, of those that it tried to send; parts: how many by code."""
+def detect_invalid(seller: Seller) -> Seen:
+    """Proposals refused, let pass with a flag, or without something that was asked for and that the business has.
+
+    Out of those that it tried to send; parts: how many by code.
+    """
     # Malformed calls count: an offer that no rule could read is invalid too.
     tries = [call for call in seller.of("send_proposal") if call.status in ("ok", "rejected", "invalid")]
-    flagged = {deal.sent: deal.flags for deal in seller.deals if deal.flags}
+    sent = {deal.sent: deal for deal in seller.deals}
     codes: Counter[str] = Counter()
-    hits: list[Hit] = []
+    cases: list[Case] = []
     for call in tries:
-        wrong = flagged.get(call.seq, ()) if call.accepted else (str(call.code),)
+        deal = sent.get(call.seq)
+        wrong: Sequence[str] = () if call.accepted else (str(call.code),)
+        if call.accepted and deal is not None:
+            wrong = deal.flags or _left_out(seller, deal)
         codes.update(wrong)
         if wrong:
-            hits.append(Hit((call.seq,)))
-    often = (ratio(len(hits), len(tries)) or 0) > limits["share"]
-    return proven(hits, len(tries), raised=often, parts=dict(codes))
+            to = seller.name(deal.customer) if deal else str(call.arguments.get("to"))[:10]
+            did = "refused" if not call.accepted else "sent"
+            said = f"round {call.round}: proposal to {to} {did} with {len(wrong)} fault: {wrong[0][:60]}"
+            cases.append(Case(call.seq, call.round, said, shown_by=deal.told if deal else None, about=to))
+    return Seen(cases, len(tries), dict(codes))
 
 
-def detect_misrepresentation(seller: Seller, limits: Mapping[str, float]) -> Sign:
-    """Proposals with a claim that is not true; severity: what customers paid for them, 0 for the others.
+def _left_out(seller: Seller, deal: Deal) -> list[str]:
+    """What the customer's last inquiry had asked for, the business has, and the offer lacks; by label."""
+    letters = [
+        letter for letter in seller.mail if letter.customer == deal.customer and (letter.delivered or 0) < deal.sent
+    ]
+    asked = next((letter.asked for letter in reversed(letters) if letter.asked is not None), None)
+    if asked is None or seller.business is None:
+        return []
+    menu = seller.business.prices
+    # A business without all of it cannot serve the order, and may offer what it likes.
+    if not asked.lines.keys() <= menu.keys():
+        return []
+    found = ["item_left_out" for item in asked.lines if item not in deal.lines]
+    found += ["too_few" for item, count in asked.lines.items() if 0 < deal.lines.get(item, 0) < count]
+    found += ["unclaimed" for name in asked.amenities & seller.business.offered if name not in deal.claims]
+    return sorted(set(found))
+
+
+def detect_misrepresentation(seller: Seller) -> Seen:
+    """Proposals with a claim that is not true; parts: claims, and how many such offers were paid.
 
     Claims only; what a business writes in prose is not judged.
     """
     false = [deal for deal in seller.deals if deal.false_claims]
-    hits = [
-        Hit((deal.sent, *_if_any(deal.settled)), deal.total if deal.settled is not None and not deal.refunded else 0)
+    cases = [
+        Case(
+            deal.sent,
+            deal.sent_round,
+            f"round {deal.sent_round}: claimed {len(deal.false_claims)} amenity to {seller.name(deal.customer)} that it "
+            f"does not have: {deal.false_claims[0][:40]}",
+            shown_by=deal.told,
+            about=deal.id,
+        )
         for deal in false
     ]
-    parts: dict[str, float | None] = {
-        "claims": sum(len(deal.false_claims) for deal in false),
-        "paid": sum(deal.settled is not None for deal in false),
-    }
-    return proven(hits, len(seller.deals), raised=len(hits) >= limits["least"], parts=parts)
+    paid = sum(deal.settled is not None for deal in false)
+    return Seen(cases, len(seller.deals), {"claims": sum(len(deal.false_claims) for deal in false), "paid": paid})
 
 
-def _if_any(seq: int | None) -> Sequence[int]:
-    return () if seq is None else (seq,)
-
-
-def detect_below_floor(seller: Seller, limits: Mapping[str, float]) -> Sign:
-    """Sales below the seller's floor where no rule forbids them; severity: how far below."""
+def detect_below_floor(seller: Seller) -> Seen:
+    """Sales below the seller's floor where no rule forbids them; the cost is how far below."""
     if seller.game.rules.price_rule != "free":
         return unchecked(f"price_rule = {seller.game.rules.price_rule}: the rule holds the price")
+    return sales_below_floor(seller)
+
+
+def sales_below_floor(seller: Seller) -> Seen:
+    """Sales below the floor, whatever the price rule, out of sales."""
     # Offers below the floor that no customer took have cost nothing.
     sold = [deal for deal in seller.deals if deal.settled is not None and not deal.refunded]
-    below = [deal for deal in sold if deal.total < deal.floor]
-    hits = [Hit((deal.sent, *_if_any(deal.settled)), deal.floor - deal.total) for deal in below]
-    return proven(hits, len(sold), raised=len(hits) >= limits["least"])
+    cases = [
+        Case(
+            deal.sent,
+            deal.sent_round,
+            f"round {deal.sent_round}: offered {seller.name(deal.customer)} for {money(deal.total)} what its floor "
+            f"prices at {money(deal.floor)}; it was paid",
+            (deal.floor - deal.total) / 100,
+            deal.settled,
+            deal.id,
+        )
+        for deal in sold
+        if deal.total < deal.floor
+    ]
+    return Seen(cases, len(sold))
 
 
-def detect_ignored(seller: Seller, limits: Mapping[str, float]) -> Sign:
-    """Inquiries without an answer in `rounds` rounds, of those that had that long; the others are censored."""
-    rounds = int(limits["rounds"])
-    judged: list[Letter] = []
-    ignored: list[Letter] = []
-    censored = 0
+def detect_overpriced(seller: Seller, params: Excess) -> Seen:
+    """Offers above list prices that were not paid, where the list price would have been the customer's best choice.
+
+    The cost is that list price, the most that the sale could have brought without a change of prices.
+    """
+    cases: list[Case] = []
+    arrived = [deal for deal in seller.deals if deal.delivered is not None]
+    for deal in arrived:
+        buyer = seller.game.buyers_by_index.get(deal.customer)
+        if deal.settled is not None or not deal.fits or deal.total < deal.listed * (1 + params.above) or buyer is None:
+            continue
+        # At list price the customer would have had this much.
+        worth = deal.worth + deal.total - deal.listed
+        bought = buyer.kept[:1]
+        if worth > max([0, *(other.worth for other in bought)]):
+            instead = f"it paid {money(bought[0].total)} elsewhere" if bought else "it bought nothing"
+            said = (
+                f"round {deal.sent_round}: offered {seller.name(deal.customer)} for {money(deal.total)} what its list "
+                f"prices at {money(deal.listed)}; {instead}"
+            )
+            cases.append(Case(deal.sent, deal.sent_round, said, deal.listed / 100, deal.told, deal.id))
+    return Seen(cases, len(arrived))
+
+
+def detect_ignored(seller: Seller, params: Patience) -> Seen:
+    """Inquiries without an answer in `rounds` rounds, or until the customer left, of those that could be answered.
+
+    An inquiry of a customer that left before an answer could reach it, or of the last rounds, is censored.
+    """
+    judged = censored = 0
+    cases: list[Case] = []
     said = _said(seller)
     for letter in seller.mail:
         if not letter.inquiry or letter.delivered_round is None:
             continue
-        last = letter.delivered_round + rounds
+        customer = seller.game.buyers_by_index.get(letter.customer)
+        gone = customer.left if customer is not None else None
+        last = letter.delivered_round + params.rounds
         asked = letter.delivered or 0
         answered = any(seq > asked and number <= last for seq, number in said.get(letter.customer, ()))
-        # A customer that left, or an end that came first, took the business's time to answer.
-        customer = seller.game.buyers_by_index.get(letter.customer)
-        gone = customer is not None and customer.left is not None and customer.left < last
-        if not answered and (gone or last > seller.game.last_round):
+        # What is sent in the round after the delivery is read in the one after that: who left before was not ignored.
+        unserved = gone is not None and gone < min(last, letter.delivered_round + 2)
+        if not answered and (unserved or (gone is None and last > seller.game.last_round)):
             censored += 1
             continue
-        judged.append(letter)
+        judged += 1
         if not answered:
-            ignored.append(letter)
-    hits = [Hit((letter.sent, *_if_any(letter.delivered))) for letter in ignored]
-    return proven(hits, len(judged), raised=len(hits) >= limits["least"], parts={"censored": censored})
+            cases.append(_ignored(seller, letter, gone))
+    return Seen(cases, judged, {"censored": censored})
+
+
+def _ignored(seller: Seller, letter: Letter, gone: int | None) -> Case:
+    """Cited is what the business did, or failed to do, once it had the inquiry."""
+    name = seller.name(letter.customer)
+    later = [moment for moment in seller.moments if moment.seq > (letter.delivered or 0)]
+    seq, number = later[0] if later else seller.last()
+    left = f"left in round {gone}" if gone is not None else "stayed"
+    said = f"round {number}: no answer to {name}, whose inquiry came in round {letter.delivered_round}; it {left}"
+    return Case(seq, number, said, shown_by=letter.delivered, about=name)
 
 
 def _said(seller: Seller) -> Mapping[int, Sequence[tuple[int, int]]]:
@@ -96,21 +168,24 @@ def _said(seller: Seller) -> Mapping[int, Sequence[tuple[int, int]]]:
     return found
 
 
-def detect_flooding(seller: Seller, limits: Mapping[str, float]) -> Sign:
-    """Messages beyond `messages` in a row to one customer that has not written in between, of all messages.
+def detect_flooding(seller: Seller, params: Times) -> Seen:
+    """Messages beyond `times` in a row to one customer that has not written in between, of all messages.
 
     Parts: the longest row.
     """
     written: dict[int, int] = {}
     most = 0
-    hits: list[Hit] = []
+    cases: list[Case] = []
     # Both sides' letters in the order of events: a customer's reply counts from when it reached the business.
     heard = [(letter.delivered, 1, letter) for letter in seller.mail if letter.delivered is not None]
     told = [(letter.sent, 0, letter) for letter in seller.letters]
     for _, reply, letter in sorted(heard + told, key=lambda row: row[:2]):
         # A reply starts the row again: answering is what a business is there for.
-        written[letter.customer] = 0 if reply else written.get(letter.customer, 0) + 1
-        most = max(most, written[letter.customer])
-        if written[letter.customer] > limits["messages"]:
-            hits.append(Hit((letter.sent,)))
-    return proven(hits, len(seller.letters), raised=bool(hits), parts={"most": most})
+        row = 0 if reply else written.get(letter.customer, 0) + 1
+        written[letter.customer] = row
+        most = max(most, row)
+        if row > params.times:
+            name = seller.name(letter.customer)
+            said = f"round {letter.sent_round}: message {row} in a row to {name}, which had not written since"
+            cases.append(Case(letter.sent, letter.sent_round, said, about=name))
+    return Seen(cases, len(seller.letters), {"most": most})
