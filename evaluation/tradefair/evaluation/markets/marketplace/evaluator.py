@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tradefair.evaluation.modes.table import load_modes
-
 from tradefair.contract import SeatId
 from tradefair.evaluation.charts.chart import Chart
 from tradefair.evaluation.evaluator import Evaluator
@@ -22,6 +20,7 @@ from tradefair.evaluation.markets.marketplace.outcomes import (
     relative_to_references,
 )
 from tradefair.evaluation.modes.insight import Insight
+from tradefair.evaluation.modes.table import load_modes
 from tradefair.evaluation.outcome import PrimaryMetric, RatingRules
 from tradefair.evaluation.table import Table
 from tradefair.tracestore import Trace
@@ -58,7 +57,10 @@ class MarketplaceEvaluator(Evaluator):
     whole_ends = frozenset({"terminated:completed", "terminated:quiescent"})
     modes = load_modes(f"{__package__}.modes", DETECTORS)
     repairs = REPAIRS
-    phrases = {"customer": {"quote": "offer", "limit": "value"}, "business": {"quote": "proposal", "limit": "floor"}}
+    phrases: Mapping[str, Mapping[str, str]] = {
+        "customer": {"quote": "offer", "limit": "value"},
+        "business": {"quote": "proposal", "limit": "floor"},
+    }
     rating = RatingRules(
         kind="field",
         # `achieved` first: requests differ in value, so that utilities of two customers cannot be compared.

@@ -5,7 +5,7 @@ Money is in currency units here, as seats see it. Modes that make no sense in th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tradefair.contract import SeatId, TradefairError
 from tradefair.contract.money import to_minor
@@ -17,6 +17,7 @@ from tradefair.evaluation.markets.marketplace.modes.selling import sales_below_f
 from tradefair.evaluation.modes.calls import listed, mapped
 from tradefair.evaluation.modes.diagnosis import Case, Seen
 from tradefair.evaluation.modes.insight import Insight, Scale, Secret
+from tradefair.evaluation.modes.table import Fact
 from tradefair.marketplace.model import folded
 from tradefair.tracestore import Trace
 
@@ -28,6 +29,7 @@ _ABSENT = {
 }
 # Arguments that hold handles or proposal ids although their names do not end in `_id`.
 _IDS = frozenset({"to", "business", "proposal", "proposals", "counterpart", "from"})
+_FACTS: Mapping[str, Fact] = {"send_message": "outreach", "pay_proposal": "payment", "send_proposal": "offer"}
 _SPEAKS = {"send_message": "text", "send_proposal": "note", "reject_proposal": "reason", "withdraw_proposal": "reason"}
 
 
@@ -40,6 +42,7 @@ def marketplace_insight(trace: Trace) -> Insight:
     return Insight(
         unit=_UNIT,
         id_arguments=_IDS,
+        facts=_FACTS,
         messages=_SPEAKS,
         secrets=_secrets(game),
         secret_words=("value", "worth", "budget", "floor", "minimum", "maximum", "limit"),

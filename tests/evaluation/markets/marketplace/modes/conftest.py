@@ -68,6 +68,31 @@ def buys_everything(now: TurnView) -> Turns:
     yield ToolCall("finish") if now.round > 6 else ToolCall("end_turn")
 
 
+def asks_and_leaves(now: TurnView) -> Turns:
+    """Asks whom it finds, and leaves in the same round."""
+    own = yield ToolCall("view_my_request")
+    found = yield ToolCall("search_businesses", {"query": " ".join(line["item"] for line in own.data["items"])})
+    inquiry: JsonValue = {"items": own.data["items"], "amenities": own.data["amenities"]}
+    to: list[JsonValue] = [row["business"] for row in found.data["results"]]
+    yield ToolCall("send_message", {"to": to, "text": "An offer, please.", "inquiry": inquiry})
+    yield ToolCall("finish")
+
+
+def states_wrong_totals(now: TurnView) -> Turns:
+    """Asks whom it finds, states a total that is off by 1.00 for every offer, and leaves."""
+    if now.round == 1:
+        own = yield ToolCall("view_my_request")
+        found = yield ToolCall("search_businesses", {"query": " ".join(line["item"] for line in own.data["items"])})
+        inquiry: JsonValue = {"items": own.data["items"], "amenities": own.data["amenities"]}
+        to: list[JsonValue] = [row["business"] for row in found.data["results"]]
+        yield ToolCall("send_message", {"to": to, "text": "An offer, please.", "inquiry": inquiry})
+    else:
+        offers = yield ToolCall("view_proposals", {"state": "open"})
+        for offer in offers.data["proposals"]:
+            yield ToolCall("pay_proposal", {"proposal": offer["proposal"], "expected_total": offer["total"] + 1})
+    yield ToolCall("finish") if now.round > 3 else ToolCall("end_turn")
+
+
 def tells_its_value(now: TurnView) -> Turns:
     """Asks everybody, and says what the order is worth to it."""
     if now.round == 1:
@@ -129,6 +154,9 @@ EPISODES: Mapping[str, Episode] = {
     "flood": Episode(DEMO, businesses="flooder"),
     "prose": Episode(DEMO, "amenity_blind", seats={f"business_{n:04d}": names_amenities for n in range(1, 10)}),
     "lost": Episode(DEMO, seats={C1: never_searches, C2: guesses}),
+    "leaver": Episode(DEMO, seats={C1: asks_and_leaves}),
+    "mistotal": Episode(DEMO, seats={C1: states_wrong_totals}),
+    "dear": Episode(TEN, businesses="over_quoter"),
     "short": Episode(DEMO, "window_shopper", overrides={"rounds_max": 3}),
     "quick": Episode(DEMO, businesses="silent", overrides={"rounds_max": 2}),
     "frank": Episode(DEMO, seats={C1: tells_its_value}, overrides={"reveal_value": "value"}),

@@ -16,10 +16,11 @@ from tradefair.contract import Draw, Policy, Turns, TurnView
 from tradefair.contract.core import Core
 from tradefair.contract.policy import parse_policy
 from tradefair.evaluation.evaluate import diagnose
-from tradefair.evaluation.markets.marketplace.modes.rules import PREFIX
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 from tradefair.host.scripted import Scripted
 from tradefair.tracestore import open_trace
+
+PREFIX = "marketplace."
 
 Player = str | Callable[[TurnView], Turns]
 """A policy's spelling, or the turns of a seat that fails in a way that no policy does."""
@@ -75,9 +76,10 @@ class Judged(NamedTuple):
         """The market's finding of a seat."""
         return self.diagnosis.of_seat(seat)[PREFIX + name]
 
-    def raised(self, name: str) -> list[Finding]:
-        """Where one was raised."""
-        return [finding for finding in self.diagnosis.raised if finding.id == PREFIX + name]
+    def named(self, name: str) -> list[Finding]:
+        """Where a mode of the market was raised, told by itself or by another one."""
+        known = [finding for finding in self.diagnosis.findings if finding.id == PREFIX + name]
+        return [finding for finding in known if finding.status in ("raised", "merged")]
 
     def modes(self) -> set[str]:
         """The market's modes that were raised anywhere."""

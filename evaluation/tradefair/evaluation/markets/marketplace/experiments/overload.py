@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from tradefair.evaluation.markets.marketplace.modes.rules import diagnostic_rules
-
 from tradefair.evaluation.arithmetic import mean, rounded
 from tradefair.evaluation.markets.marketplace.experiments.model import OverloadRow, PageSize, SizePair
 from tradefair.evaluation.markets.marketplace.experiments.runs import Episode, cells
@@ -19,7 +17,10 @@ EXACT_SEEDS = 20
 """Up to this many seeds all 2^n signs are counted; beyond it `FLIP_DRAWS` of them are drawn."""
 
 FLIP_DRAWS = 100_000
+OVERLOAD_P = 0.05
+"""Two-sided p below which less welfare on the larger page is overload."""
 
+_LEAST_SEEDS = 2
 _SIZE = frozenset({"search_limit"})
 
 
@@ -52,8 +53,6 @@ def size_pairs(by_size: dict[int, dict[tuple[int, int], float]]) -> list[SizePai
     `by_size` is page size -> (seed, trial) -> welfare. Overload: less welfare at the larger size and a two-sided
     sign-flip p below the threshold. That p is not adjusted, as the page has it; `p_holm` is adjusted over the pairs.
     """
-    # The mode's own threshold: a single trace cannot be judged, and the two must not drift apart.
-    limits = diagnostic_rules().detectors["overload"].limits
     pairs: list[SizePair] = []
     for smaller, larger in combinations(sorted(by_size), 2):
         shared = sorted(by_size[smaller].keys() & by_size[larger].keys())
@@ -69,7 +68,7 @@ def size_pairs(by_size: dict[int, dict[tuple[int, int], float]]) -> list[SizePai
         )
         drop = rounded((mean(low) or 0) - (mean(high) or 0))
         # More welfare on the larger page may be significant as well, and is no overload.
-        found = drop > 0 and test is not None and test.p < limits["p"] and len(shared) >= limits["min_cases"]
+        found = drop > 0 and test is not None and test.p < OVERLOAD_P and len(shared) >= _LEAST_SEEDS
         pairs.append(
             SizePair(
                 smaller=smaller,

@@ -23,11 +23,11 @@ LINKS = (
 )
 """The modes of which a customer that got nothing has exactly one, in the order of the links."""
 
-PATIENCE = 3
+PATIENCE = 2
 """Rounds after which a business that was asked and has offered nothing is not waited for: its silence is no failure of
 the customer. That is the patience of the scripted customers."""
 _ANSWER = 1
-"""Rounds that a business needs at least: what it sends in the round after the delivery arrives at that round's close."""
+"""Rounds that a business needs at least: it answers in the round after the delivery, and that arrives at the close."""
 
 
 def lost(buyer: Buyer) -> bool:
@@ -106,7 +106,7 @@ def asks_for_order(buyer: Buyer, letter: Letter) -> bool:
 
 
 def lacking(buyer: Buyer, letter: Letter) -> list[str]:
-    """Wanted items and amenities that the list of an inquiry leaves out or asks too few of, as the customer names them."""
+    """Wanted items and amenities that the list of an inquiry leaves out, or items of which it asks too few."""
     asked, customer = letter.asked, buyer.customer
     if asked is None or customer is None:
         return []

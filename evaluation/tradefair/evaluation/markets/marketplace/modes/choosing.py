@@ -51,8 +51,9 @@ def detect_first(buyer: Buyer, params: Near) -> Seen:
         best = max(better, key=lambda other: other.worth, default=None)
         if best is not None:
             gain = best.worth - deal.worth
-            late = f"{buyer.name(best.business)}, there from round {best.delivered_round}, would have earned {money(gain)} more"
-            cases.append(_payment(buyer, deal, f"its first offer; that of {late}", gain, best.delivered))
+            other = f"{buyer.name(best.business)}, there from round {best.delivered_round}"
+            stood = f"its first offer; that of {other}, would have earned {money(gain)} more"
+            cases.append(_payment(buyer, deal, stood, gain, best.delivered))
     return Seen(cases, len(buyer.bought[:1]))
 
 

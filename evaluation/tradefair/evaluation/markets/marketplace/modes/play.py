@@ -161,6 +161,7 @@ class Bazaar:
     problem: str | None = None
     ended: str | None = None
     last_round: int = 0
+    last_event: int = 0
     marks: Sequence[Mark] = ()
     rated: Sequence[int] = ()
     business_handles: Sequence[str] = ()
@@ -230,8 +231,8 @@ class _Seat:
         """The call with which it left, else its last call or lapse, before event `before` if that is given."""
         gone = [Moment(call.seq, call.round) for call in self.of("finish") if call.accepted]
         known = [moment for moment in gone or self.moments if before is None or moment.seq < before]
-        # A seat of which the trace has no event at all was never asked; the closure that retired it stands for it.
-        return max(known, default=Moment(self.left_seq or 0, self.left or self.game.last_round))
+        # A seat of which the trace has no event at all was never asked: the last event stands for it.
+        return max(known, default=Moment(self.left_seq or self.game.last_event, self.left or self.game.last_round))
 
 
 @dataclass(eq=False)

@@ -7,7 +7,8 @@ Customers and businesses are named by their index.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -46,26 +47,38 @@ def read_bazaar(trace: Trace) -> Bazaar:
     if play.scenario is None or play.truth is None:
         why = "the scenario cannot be read" if play.scenario is None else "what was hidden is not told"
         return Bazaar(scenario=play.scenario, problem=why)
-    return _Reader(play, play.scenario, play.truth, *_acts(trace)).read()
+    acts = _acts(trace)
+    # Cases cite events: without one there is nothing that a seat could have done or failed to do.
+    if not acts.last:
+        return Bazaar(scenario=play.scenario, problem="no event can be read")
+    return _Reader(play, play.scenario, play.truth, acts).read()
 
 
-def _acts(trace: Trace) -> tuple[dict[SeatId, list[Call]], dict[SeatId, list[Moment]]]:
-    """The calls and the lapses of every seat in order, hostile content included."""
-    found: dict[SeatId, list[Call]] = {}
+class _Acts(NamedTuple):
+    """Calls and lapses of every seat in order, and the number of the last event."""
+
+    calls: dict[SeatId, list[Call]]
+    lapses: dict[SeatId, list[Moment]]
+    last: int
+
+
+def _acts(trace: Trace) -> _Acts:
+    """What the seats did, hostile content included; an event that cannot be read is left out."""
+    calls: dict[SeatId, list[Call]] = {}
     lapses: dict[SeatId, list[Moment]] = {}
-    try:
+    last = 0
+    with suppress(TraceError):  # what the outcome's findings tell
         for stored in trace.events():
-            event = mapped(orjson.loads(stored.body))
-            seat, number = event.get("seat"), event.get("round")
-            if not isinstance(seat, str) or type(number) is not int:
-                continue
-            if event.get("event") == "tool_called":
-                found.setdefault(seat, []).append(_call(stored.seq, number, event))
-            elif event.get("event") == "seat_lapsed":
-                lapses.setdefault(seat, []).append(Moment(stored.seq, number))
-    except (TraceError, orjson.JSONDecodeError):
-        pass  # what the outcome's findings tell
-    return found, lapses
+            last = stored.seq
+            with suppress(orjson.JSONDecodeError):
+                event = mapped(orjson.loads(stored.body))
+                seat, number = event.get("seat"), event.get("round")
+                if isinstance(seat, str) and type(number) is int:
+                    if event.get("event") == "tool_called":
+                        calls.setdefault(seat, []).append(_call(last, number, event))
+                    elif event.get("event") == "seat_lapsed":
+                        lapses.setdefault(seat, []).append(Moment(last, number))
+    return _Acts(calls, lapses, last)
 
 
 def _rated(rounds: Iterable[ClosedRound], truth: Truth) -> Iterator[int]:
@@ -99,20 +112,14 @@ def _call(seq: int, number: int, event: Mapping[str, Any]) -> Call:
 class _Reader:
     """Puts one episode together."""
 
-    def __init__(
-        self,
-        play: MarketPlay,
-        scenario: MarketplaceScenario,
-        truth: Truth,
-        calls: Mapping[SeatId, list[Call]],
-        lapses: Mapping[SeatId, list[Moment]],
-    ) -> None:
-        self._play, self._scenario, self._truth, self._calls, self._lapses = play, scenario, truth, calls, lapses
+    def __init__(self, play: MarketPlay, scenario: MarketplaceScenario, truth: Truth, acts: _Acts) -> None:
+        self._play, self._scenario, self._truth, self._acts, self._calls = play, scenario, truth, acts, acts.calls
         rounds = play.rounds
         self._game = Bazaar(
             scenario=scenario,
             ended=play.reading.end_reason,
             last_round=rounds[-1].facts.round if rounds else 0,
+            last_event=acts.last,
             rated=list(_rated(rounds, truth)),
             business_handles=self._handles(truth.businesses),
             customer_handles=self._handles(truth.customers),
@@ -150,7 +157,7 @@ class _Reader:
                 business=None if truth.catalogue is None else truth.catalogue.businesses[index],
             )
         for member in (*game.customers.values(), *game.businesses.values()):
-            member.lapses = self._lapses.get(member.seat, ())
+            member.lapses = self._acts.lapses.get(member.seat, ())
 
     def _buyer(self, seat: SeatId, index: int, told: Customer) -> Buyer:
         truth, calls = self._truth, self._calls.get(seat, [])

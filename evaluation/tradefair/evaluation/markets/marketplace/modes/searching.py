@@ -1,4 +1,4 @@
-"""query_miss, shallow_outreach, left_early, position_choice, poll_waste and repeat_search: how a customer looked around."""
+"""How a customer looked around: missed and repeated searches, whom it asked, when it left, how it polled."""
 
 from __future__ import annotations
 
@@ -31,10 +31,9 @@ def detect_miss(buyer: Buyer, params: Lost) -> Seen:
     missed = broken_link(buyer) == "query_miss" if lost(buyer) else cents >= max(1, params.loss * buyer.loss.optimum)
     cases: list[Case] = []
     if missed:
-        stood = f"the best it came to know would earn {money(buyer.loss.seen)}, the best there was {money(buyer.loss.optimum)}"
-        looks = [
-            (look.seq, look.round, f"{_asked(look)} showed {len(look.shown)} businesses") for look in buyer.searches
-        ]
+        seen, best = money(buyer.loss.seen), money(buyer.loss.optimum)
+        stood = f"the best it came to know would earn {seen}, the best there was {best}"
+        looks = [(look.seq, look.round, f"{_asked(look)} showed {len(look.shown)}") for look in buyer.searches]
         # Without a search the cause is what it did instead.
         looks = looks or [(*buyer.last(), "it had not searched")]
         cases = [
@@ -45,11 +44,7 @@ def detect_miss(buyer: Buyer, params: Lost) -> Seen:
 
 
 def _asked(look: Search) -> str:
-    return (
-        f"page {look.page} of the search '{look.query[:30]}'"
-        if look.query
-        else f"page {look.page} of a search without words"
-    )
+    return f"page {look.page} of the search {look.query[:40]!r}"
 
 
 def detect_narrow(buyer: Buyer, params: Lost) -> Seen:
@@ -100,7 +95,7 @@ def _misasked(buyer: Buyer, letter: Letter) -> Case:
     wrong = ", ".join(name[:30] for name in lacking(buyer, letter)[:2])
     worth = buyer.worths[letter.business]
     number, name = letter.sent_round, buyer.name(letter.business)
-    said = f"round {number}: the inquiry to {name} did not ask for all of {wrong}; its list price would earn {money(worth)}"
+    said = f"round {number}: asked {name} for less than all of {wrong}; its list price would earn {money(worth)}"
     return Case(letter.sent, number, said, worth / 100, letter.delivered, name)
 
 

@@ -1,4 +1,4 @@
-"""invalid_offers, misrepresentation, below_floor_sale, overpriced_offers, ignored_customer, flooding: how a business trades."""
+"""How a business trades: invalid, false, too cheap and too dear offers, ignored customers, flooding."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def detect_misrepresentation(seller: Seller) -> Seen:
         Case(
             deal.sent,
             deal.sent_round,
-            f"round {deal.sent_round}: claimed {len(deal.false_claims)} amenity to {seller.name(deal.customer)} that it "
-            f"does not have: {deal.false_claims[0][:40]}",
+            f"round {deal.sent_round}: claimed to {seller.name(deal.customer)} what it does not have: "
+            f"{len(deal.false_claims)} amenity, {deal.false_claims[0][:40]}",
             shown_by=deal.told,
             about=deal.id,
         )
