@@ -10,13 +10,15 @@ from tradefair.evaluation.evaluator import Evaluator
 from tradefair.evaluation.headline import Headline
 from tradefair.evaluation.markets.bargaining.charts import charts
 from tradefair.evaluation.markets.bargaining.insight import bargaining_insight
-from tradefair.evaluation.markets.bargaining.modes.diagnose import diagnose_bargaining
+from tradefair.evaluation.markets.bargaining.modes.detectors import MODES, REPAIRS, what_was_said
+from tradefair.evaluation.markets.bargaining.modes.play import PHRASES, Side
+from tradefair.evaluation.markets.bargaining.modes.reading import read_game
 from tradefair.evaluation.markets.bargaining.outcomes import (
     BargainingOutcome,
     bargaining_outcome,
     relative_to_references,
 )
-from tradefair.evaluation.modes.diagnosis import Diagnosis
+from tradefair.evaluation.modes.diagnosis import Stage
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.outcome import PrimaryMetric, RatingRules
 from tradefair.tracestore import Trace
@@ -26,7 +28,8 @@ class BargainingEvaluator(Evaluator):
     """Evaluator of the market `bargaining`. Money in ticks."""
 
     market = "bargaining"
-    version = "2"
+    version = "3"
+    money = "ticks"
     seat_columns = ("limit", "profit", "surplus_share", "forfeits", "losses", "hindsight_regret")
     compared_columns = ("profit", "surplus_share", "hindsight_regret")
     market_columns = ("efficiency", "price_position", "first_trade_round")
@@ -53,6 +56,9 @@ class BargainingEvaluator(Evaluator):
     )
     primary_metrics = (PrimaryMetric(name="profit", unit="ticks"),)
     whole_ends = frozenset({"terminated:rounds_completed"})
+    modes = MODES
+    repairs = REPAIRS
+    phrases = PHRASES
     rating = RatingRules(
         # Two seats share one gap: what one earns the other does not, so that a game is a match between two labels.
         kind="duel",
@@ -71,9 +77,22 @@ class BargainingEvaluator(Evaluator):
         """Profits, offsets and talk per seat, trades and efficiency of the pair."""
         return bargaining_outcome(trace, self.version)
 
-    def diagnose(self, trace: Trace) -> Diagnosis:
-        """What was said and the failure modes of bargaining (page 10.2)."""
-        return diagnose_bargaining(trace)
+    def seats(self, trace: Trace) -> Mapping[SeatId, Side]:
+        """The game from either side."""
+        game = read_game(trace)
+        return {seat: game.side(seat) for seat in game.seats}
+
+    def stages(self, trace: Trace) -> list[Stage]:
+        """How much of what was said could be read."""
+        return what_was_said(read_game(trace))
+
+    def at_stake(self, outcome: BargainingOutcome, seat: SeatId) -> float | None:
+        """R·G: what the seat would earn if every round traded at the counterpart's limit; null before a round closed.
+
+        0 where no price lets both gain.
+        """
+        market = outcome.market_outcome
+        return None if market.gap is None else float(market.potential)
 
     def insight(self, trace: Trace) -> Insight:
         """Limits, quotes through them and rounds given away."""

@@ -53,7 +53,7 @@ class BargainingMarket(MarketOutcome):
 
     `law` names the distribution of the limits, `gap` is G, `potential` = R·G over the closed rounds, 0 where
     nothing can be gained. `price_position` is the seller's share of G in the mean trade, `first_trade_round` is R + 1
-    without a trade. `partial`: fewer rounds closed than the scenario asks for.
+    without a trade. `lossy_trades` cost either side money. `partial`: fewer rounds closed than the scenario asks for.
     """
 
     law: str | None
@@ -252,8 +252,7 @@ def _trades(rounds: Sequence[RoundFacts]) -> dict[str, Any]:
         "any_trade": bool(trades),
         # R + 1 stands for "never" (9), so that means over episodes exist; it is censored, not a round.
         "first_trade_round": trades[0] if trades else len(rounds) + 1,
-        # Without a gap there is no price at which both gain: every trade costs one of the two money.
-        "lossy_trades": len(trades) if rounds and rounds[0].opening.gap <= 0 else 0,
+        "lossy_trades": sum(min(closed.record.profit_buyer, closed.record.profit_seller) < 0 for closed in rounds),
     }
 
 

@@ -1,14 +1,23 @@
-"""anchor_acceptance: trading, in the end, where the counterpart had first put its number."""
+"""anchor_acceptance: trading where the counterpart had first put its number."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from typing import NamedTuple
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from tradefair.bargaining.model import PRICE_MAX
-from tradefair.evaluation.markets.bargaining.modes.play import Side
-from tradefair.evaluation.markets.bargaining.modes.verdict import Trouble, Verdict, spelled
+from tradefair.evaluation.markets.bargaining.modes.play import Side, spelled
+from tradefair.evaluation.modes.diagnosis import Seen, unchecked
+
+
+class Anchored(BaseModel):
+    """The least pull of a price (1: it is the counterpart's number), where first numbers are `distance` ticks apart."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    pull: float = Field(gt=0, le=1)
+    distance: int = Field(ge=1)
 
 
 class _Anchor(NamedTuple):
@@ -18,34 +27,28 @@ class _Anchor(NamedTuple):
     price: float
 
 
-def detect(side: Side, limits: Mapping[str, float]) -> Verdict:
-    """Whether late prices lie near the counterpart's first number rather than between both first numbers.
+def detect(side: Side, params: Anchored) -> Seen:
+    """Trades at prices near the counterpart's first number rather than between both first numbers.
 
-    One game is one case. Unchecked where the first numbers are near each other or few late rounds traded.
+    A case costs the distance to the middle of both. Unchecked where the first numbers are near each other.
     """
     own, theirs = _first(side), _first(side.counterpart)
-    # The last ⌈R/2⌉ of the closed rounds (10.2). Without the test `[-0:]` would be the whole list.
-    half = side.rounds[-math.ceil(len(side.rounds) / 2) :] if side.rounds else []
-    trades = [closed for closed in half if closed.price is not None]
     if own is None or theirs is None:
-        return Verdict((), 0, unchecked="a side never showed a number")
-    apart = abs(own.price - theirs.price)
+        return unchecked("a side never showed a number")
+    apart = own.price - theirs.price
     # Near first numbers leave no room to tell a pull to the one from a pull to the other.
-    if apart < limits["distance"]:
-        return Verdict((), 0, unchecked=f"the first numbers are {spelled(apart)} ticks apart")
-    if len(trades) < limits["trades"]:
-        return Verdict((), 0, unchecked=f"{len(trades)} trades in the second half of the game")
-    mean = sum(closed.price or 0 for closed in trades) / len(trades)
-    # 1 is the counterpart's number, 0 the own one; the sign of the roles drops out of the quotient.
-    pull = (own.price - mean) / (own.price - theirs.price)
-    if pull < limits["pull"]:
-        return Verdict((), 1)
-    cost = abs(mean - (own.price + theirs.price) / 2) * len(trades)
-    late = f"traded late at {mean:.2f} on average, pull {pull:.2f}"
-    words = f"opened at {spelled(own.price)} against {spelled(theirs.price)}, {late}"
-    first, last = trades[0].number, trades[-1].number
-    proof = (theirs.seq, own.seq, *(closed.seq for closed in trades))
-    return Verdict([Trouble(first, last, cost, proof, words)], 1)
+    if abs(apart) < params.distance:
+        return unchecked(f"the first numbers are {spelled(abs(apart))} ticks apart")
+    trades = [(closed, closed.price) for closed in side.rounds if closed.price is not None]
+    middle = (own.price + theirs.price) / 2
+    opened = f"own first number {spelled(own.price)}, the other's {spelled(theirs.price)}"
+    cases = [
+        side.case(closed, f"traded at {price}; {opened}, the middle {spelled(middle)}", abs(price - middle))
+        for closed, price in trades
+        # 1 is the counterpart's number, 0 the own one; the sign of the roles drops out of the quotient.
+        if (own.price - price) / apart >= params.pull
+    ]
+    return Seen(cases, len(trades))
 
 
 def _first(side: Side) -> _Anchor | None:

@@ -3,44 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from tradefair.evaluation.markets.bargaining.modes.commitments import binding_price, is_promise, standing
-from tradefair.evaluation.markets.bargaining.modes.play import Side
-from tradefair.evaluation.markets.bargaining.modes.verdict import Trouble, Verdict, spelled
+from tradefair.evaluation.markets.bargaining.modes.play import Side, is_bid, spelled
+from tradefair.evaluation.modes.diagnosis import Case, CaseRecord, Seen
 
 
-class _Expected(NamedTuple):
-    price: float
-    seq: int
+class Gift(BaseModel):
+    """The ticks beyond the expected and the real quote that are a gift."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    ticks: int = Field(ge=1)
 
 
-def detect(side: Side, limits: Mapping[str, float]) -> Verdict:
-    """Trades in which the own quote went far beyond the expected one and the real one.
+def detect(side: Side, params: Gift) -> Seen:
+    """Trades in which the own quote went far beyond the expected one and the real one; weighed in ticks.
 
-    Half of the distance is the cost: the price lies in the middle of both quotes.
+    Half of the excess is the cost: the price lies in the middle of both quotes.
     """
     tested = 0
-    troubles: list[Trouble] = []
+    cases: list[Case] = []
     for closed in side.rounds:
         quote, theirs = closed.quotes[side.seat], closed.quotes[side.other]
         expected = _expected(side, closed.number)
         if not closed.traded or quote is None or theirs is None or expected is None:
             continue
         tested += 1
-        beyond = side.gives(quote, theirs)
         # Both: a gift that the seat could not foresee is bad luck, one that the counterpart did not get is none.
-        if beyond >= limits["ticks"] and side.gives(quote, expected.price) >= limits["ticks"]:
-            words = f"round {closed.number}: quoted {quote}, expected {spelled(expected.price)}, met {theirs}"
-            proof = (expected.seq, *side.proof(closed.number))
-            troubles.append(Trouble(closed.number, closed.number, beyond / 2, proof, words))
-    return Verdict(troubles, tested)
+        beyond = min(side.gives(quote, theirs), side.gives(quote, expected))
+        if beyond >= params.ticks:
+            answer = f"an {side.word('answer')}" if side.word("answer") == "ask" else f"a {side.word('answer')}"
+            said = f"{side.named(quote)} where {answer} of {spelled(expected)} was expected and {theirs} came"
+            saved = f"{spelled(beyond)} less would have earned {spelled(beyond / 2)} more"
+            cases.append(side.case(closed, f"{said}; {saved}", beyond / 2, beyond))
+    return Seen(cases, tested)
 
 
-def _expected(side: Side, number: int) -> _Expected | None:
+def withheld(case: CaseRecord, arguments: Mapping[str, Any], facts: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The call without the gift: at the expected quote, or at the real one where that asked for more."""
+    return {**arguments, "price": round(arguments["price"] + (-case.amount if is_bid(case) else case.amount))}
+
+
+def _expected(side: Side, number: int) -> float | None:
     """The number that the counterpart firmly named for the round, else its last quote.
 
-    Null before the counterpart has quoted or promised anything. `seq` is the event that the expectation rests on.
+    Null before the counterpart has quoted or promised anything.
     """
     counterpart = side.counterpart
     said = standing(counterpart, number).winner
@@ -48,9 +59,5 @@ def _expected(side: Side, number: int) -> _Expected | None:
     if said is not None and said.statement.condition is None and is_promise(counterpart, said.statement):
         price = binding_price(counterpart, said.statement)
         if price is not None:
-            return _Expected(price, said.seq)
-    for closed in reversed(side.rounds):
-        quote = closed.quotes[side.other]
-        if closed.number < number and quote is not None:
-            return _Expected(quote, closed.seq)
-    return None
+            return price
+    return side.shown.get(number)

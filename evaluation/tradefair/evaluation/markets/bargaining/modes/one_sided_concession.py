@@ -1,40 +1,63 @@
-"""one_sided_concession: giving way, again and again, to somebody who does not move."""
+"""one_sided_concession: giving way to somebody who does not: after a trade, in a leap, or step by step."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from tradefair.evaluation.markets.bargaining.modes.play import Round, Side
-from tradefair.evaluation.markets.bargaining.modes.verdict import Trouble, Verdict, spelled
+from tradefair.evaluation.modes.diagnosis import Case, Seen
 
 
-class _Window(NamedTuple):
-    """Steps `first` to `last` (excluded) of a chain of rounds with both quotes."""
+class Concession(BaseModel):
+    """What a one-sided concession is, in ticks and steps from one round to the next.
 
-    first: int
-    last: int
+    `after_trade`: ticks given although the quote before had traded. `leap`: ticks given in one step from round
+    `leap_from` on, where they are at least `leap_share` of what still separated both. A window of at least `steps`
+    steps, `positive_steps` of them concessions, gave `ticks` or `share` of the first gap and got nothing.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    after_trade: int = Field(ge=1)
+    leap: int = Field(ge=1)
+    leap_from: int = Field(ge=2)
+    leap_share: float = Field(gt=0, le=1)
+    steps: int = Field(ge=2)
+    positive_steps: int = Field(ge=1)
+    ticks: int = Field(ge=1)
+    share: float = Field(gt=0, le=1)
 
 
-class _Rule(NamedTuple):
-    steps: int
+class _Step(NamedTuple):
+    """From one round to the next: what the seat gave and what the counterpart did, in ticks; `best`: given before."""
+
+    sooner: Round
+    later: Round
     given: float
-    positive: int
+    got: float
+    leapt: float
 
 
-def detect(side: Side, limits: Mapping[str, float]) -> Verdict:
-    """Longest windows of own concession without any of the counterpart's; none overlap."""
-    chains = list(_chains(side.rounds))
-    # The first round in which both quoted: 10 % of that gap, so that small steps in a wide game are none (10.2).
-    opening = next((abs(_gap(chain[0])) for chain in chains), 0)
-    rule = _Rule(int(limits["steps"]), max(limits["ticks"], limits["share"] * opening), int(limits["positive_steps"]))
-    troubles = [
-        _trouble(side, chain, window)
-        for chain in chains
-        for window in _windows(side, chain, _Window(0, len(chain) - 1), rule)
-    ]
-    return Verdict(troubles, sum(max(0, len(chain) - rule.steps) for chain in chains))
+def detect(side: Side, params: Concession) -> Seen:
+    """Steps that gave ticks for nothing, weighed by what they gave; parts: how many are of which form."""
+    chains = [list(_steps(side, chain)) for chain in _chains(side.rounds)]
+    # The first round in which both quoted: a share of that gap, so that small steps in a wide game are none (10.2).
+    opening = next((abs(_gap(steps[0].sooner)) for steps in chains if steps), 0)
+    least = max(params.ticks, params.share * opening)
+    slow = {step.later.number for steps in chains for step in _windows(steps, least, params) if step.given > 0}
+    cases: list[Case] = []
+    parts = {"after_trade": 0, "leap": 0, "step_by_step": 0}
+    for step in (step for steps in chains for step in steps):
+        form = "after_trade" if _after_trade(side, step, params) else "leap" if _leaps(side, step, params) else None
+        form = form or ("step_by_step" if step.later.number in slow else None)
+        if form is not None:
+            parts[form] += 1
+            cases.append(_case(side, step, step.leapt if form == "leap" else step.given))
+    return Seen(cases, sum(len(steps) for steps in chains), parts)
 
 
 def _gap(closed: Round) -> int:
@@ -59,47 +82,63 @@ def _chains(rounds: Sequence[Round]) -> Iterator[list[Round]]:
         yield chain
 
 
-def _windows(side: Side, chain: Sequence[Round], within: _Window, rule: _Rule) -> Iterator[_Window]:
-    """The longest window that qualifies, and those before and after it.
+def _steps(side: Side, chain: Sequence[Round]) -> Iterator[_Step]:
+    best = _quote(chain[0], side.seat)
+    for sooner, later in pairwise(chain):
+        own = _quote(later, side.seat)
+        given = side.gives(own, _quote(sooner, side.seat))
+        got = side.gives(_quote(sooner, side.other), _quote(later, side.other))
+        # A leap is measured from the most that was ever offered: to come back from a retreat is no concession.
+        leapt = side.gives(own, best)
+        yield _Step(sooner, later, given, got, leapt)
+        best = own if leapt > 0 else best
 
-    Of equally long windows the earliest is taken.
-    """
+
+def _after_trade(side: Side, step: _Step, params: Concession) -> bool:
+    """Whether the quote before had just traded, and would have traded again."""
+    again = side.crosses(_quote(step.sooner, side.seat), _quote(step.later, side.other))
+    return step.sooner.traded and again and step.given >= params.after_trade
+
+
+def _leaps(side: Side, step: _Step, params: Concession) -> bool:
+    apart = side.gives(_quote(step.sooner, side.other), _quote(step.later, side.seat)) + step.leapt
+    # Without anything between both, whatever is given is all of it.
+    far = step.leapt >= params.leap_share * max(0.0, apart)
+    return step.later.number >= params.leap_from and step.leapt >= params.leap and far
+
+
+def _windows(steps: Sequence[_Step], least: float, params: Concession) -> Iterator[_Step]:
+    """The steps of the longest window that qualifies, and of those before and after it."""
     # From long to short: the longest window tells the whole concession, its parts would tell it several times.
-    for length in range(within.last - within.first, rule.steps - 1, -1):
-        for first in range(within.first, within.last - length + 1):
-            window = _Window(first, first + length)
-            if _qualifies(side, chain, window, rule):
-                # Left, itself, right: windows come in the order of the rounds and never overlap.
-                yield from _windows(side, chain, _Window(within.first, window.first), rule)
-                yield window
-                yield from _windows(side, chain, _Window(window.last, within.last), rule)
+    for length in range(len(steps), params.steps - 1, -1):
+        for first in range(len(steps) - length + 1):
+            window = steps[first : first + length]
+            if _qualifies(window, least, params):
+                yield from _windows(steps[:first], least, params)
+                yield from window
+                yield from _windows(steps[first + length :], least, params)
                 return
 
 
-def _qualifies(side: Side, chain: Sequence[Round], window: _Window, rule: _Rule) -> bool:
+def _qualifies(window: Sequence[_Step], least: float, params: Concession) -> bool:
     """Three tests (10.2): enough given in all, nothing gained net from the counterpart, and enough steps of giving."""
-    first, last = chain[window.first], chain[window.last]
-    theirs = _quote(last, side.other) - _quote(first, side.other)
     # Net over the window: steps back and forth of either side cancel.
-    if side.gives(_quote(last, side.seat), _quote(first, side.seat)) < rule.given or -side.sign * theirs > 0:
+    if sum(step.given for step in window) < least or sum(step.got for step in window) > 0:
         return False
-    own = [_quote(closed, side.seat) for closed in chain[window.first : window.last + 1]]
-    return sum(side.gives(later, sooner) > 0 for sooner, later in pairwise(own)) >= rule.positive
+    return sum(step.given > 0 for step in window) >= params.positive_steps
 
 
 def _quote(closed: Round, seat: str) -> int:
     return closed.quotes[seat] or 0
 
 
-def _trouble(side: Side, chain: Sequence[Round], window: _Window) -> Trouble:
-    """The cost in ticks is half of what was given so far, over the traded rounds of the window."""
-    rounds = chain[window.first : window.last + 1]
-    first, last = rounds[0], rounds[-1]
-    given = [side.gives(_quote(closed, side.seat), _quote(first, side.seat)) for closed in rounds]
-    # Only traded rounds: what was offered and not taken has cost nothing yet.
-    cost = sum(max(0.0, so_far) / 2 for closed, so_far in zip(rounds, given, strict=True) if closed.traded)
-    words = (
-        f"rounds {first.number} to {last.number}: gave way {spelled(given[-1])} (from {first.quotes[side.seat]} to "
-        f"{last.quotes[side.seat]}), the counterpart went from {first.quotes[side.other]} to {last.quotes[side.other]}"
-    )
-    return Trouble(first.number, last.number, cost, tuple(side.proof(*(closed.number for closed in rounds))), words)
+def _case(side: Side, step: _Step, given: float) -> Case:
+    """It costs half of what was given beyond need in every later trade: the price lies in the middle of both quotes."""
+    later = [closed for closed in side.rounds if closed.traded and closed.number >= step.later.number]
+    beyond = (side.gives(_quote(closed, side.seat), _quote(closed, side.other)) for closed in later)
+    cost = sum(min(given, max(0.0, excess)) / 2 for excess in beyond)
+    before, after = (closed.quotes for closed in (step.sooner, step.later))
+    traded = " had traded" if step.sooner.traded else ""
+    moved = f"{side.word('answer')} {before[side.other]} then {after[side.other]}"
+    said = f"{side.named(after[side.seat])} after {before[side.seat]}{traded}, {moved}"
+    return side.case(step.later, said, cost, given)

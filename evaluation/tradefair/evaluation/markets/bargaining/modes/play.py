@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
 from tradefair.bargaining.model import BUYER, Role, other, role_of
 from tradefair.contract import SeatId
+from tradefair.evaluation.modes.diagnosis import Case, CaseRecord
 from tradefair.trading.statements import Statement
+
+PHRASES: Mapping[str, Mapping[str, str]] = {
+    "buyer": {"quote": "bid", "limit": "value", "answer": "ask"},
+    "seller": {"quote": "ask", "limit": "cost", "answer": "bid"},
+}
+"""The words of each role; `answer` is what the counterpart quotes."""
 
 
 class Message(NamedTuple):
-    """What a seat said: `seq` is its event; an empty text is silence."""
+    """What a seat said: `seq` is its event."""
 
     seq: int
     round: int
     seat: SeatId
     text: str
     statements: tuple[Statement, ...]
+
+    @property
+    def silent(self) -> bool:
+        """Whether it says nothing: neither a letter nor a digit."""
+        # A silent turn is an accepted message too; counted, it would dilute every share of messages.
+        return not any(map(str.isalnum, self.text))
 
 
 class Said(NamedTuple):
@@ -40,12 +53,15 @@ class Standing(NamedTuple):
 
 
 class Round(NamedTuple):
-    """A closed round; a quote is null where the seat forfeited. `quoted_at` are the events of the quotes, by seat."""
+    """A closed round; a quote is null where the seat forfeited.
+
+    `acted_at` are by seat the events that settled its quote: the accepted call or, where it forfeited, the lapse.
+    """
 
     number: int
     seq: int
     quotes: Mapping[SeatId, int | None]
-    quoted_at: Mapping[SeatId, int]
+    acted_at: Mapping[SeatId, int]
     price: int | None
     profits: Mapping[SeatId, int]
 
@@ -113,13 +129,12 @@ class Side:
     @cached_property
     def own_messages(self) -> list[Message]:
         """What the seat said, silence left out."""
-        # Silence is an accepted message without text; it would dilute every share of messages.
-        return [message for message in self.game.messages if message.seat == self.seat and message.text.strip()]
+        return [message for message in self.game.messages if message.seat == self.seat and not message.silent]
 
     @cached_property
     def their_messages(self) -> list[Message]:
         """What the counterpart said, silence left out."""
-        return [message for message in self.game.messages if message.seat == self.other and message.text.strip()]
+        return [message for message in self.game.messages if message.seat == self.other and not message.silent]
 
     @cached_property
     def said(self) -> list[Said]:
@@ -166,14 +181,45 @@ class Side:
         # In the counterpart's terms a quote that gives at least what is asked trades.
         return self.gives(quote, theirs) >= 0
 
-    def proof(self, *numbers: int) -> Iterator[int]:
-        """Events of the own quotes and the closures of these rounds, as far as they exist.
+    @cached_property
+    def shown(self) -> dict[int, int]:
+        """By round the counterpart's last quote before it: what the seat could go by, since quotes are sealed."""
+        found: dict[int, int] = {}
+        last: int | None = None
+        for closed in self.rounds:
+            if last is not None:
+                found[closed.number] = last
+            # A forfeit shows nothing new: what was quoted before it stands.
+            last = closed.quotes[self.other] if closed.quotes[self.other] is not None else last
+        return found
 
-        In the order of the given rounds, the quote before its closure.
-        """
-        for number in numbers:
-            closed = self.game.rounds.get(number)
-            if closed is not None:
-                if self.seat in closed.quoted_at:
-                    yield closed.quoted_at[self.seat]
-                yield closed.seq
+    def word(self, name: str) -> str:
+        """A word of the seat's role (`PHRASES`)."""
+        return PHRASES[self.role][name]
+
+    def named(self, quote: int | None) -> str:
+        """An own quote of a round, in words."""
+        return f"no {self.word('quote')}" if quote is None else f"{self.word('quote')} {quote}"
+
+    def answered(self, quote: int | None) -> str:
+        """The counterpart's quote of a round, in words."""
+        return f"no {self.word('answer')}" if quote is None else f"{self.word('answer')} {quote}"
+
+    def case(self, closed: Round, said: str, cost: float | None = None, amount: float = 1.0) -> Case:
+        """A case about the seat's quote of a round, or about its lapse; the closure shows it."""
+        seq = closed.acted_at.get(self.seat, closed.seq)
+        return Case(seq, closed.number, f"round {closed.number}: {said}", cost, closed.seq, None, amount)
+
+    def said_case(self, seq: int, number: int, said: str) -> Case:
+        """A case about a message."""
+        return Case(seq, number, f"round {number}: {said}")
+
+
+def spelled(number: float) -> str:
+    """A number of ticks without a needless fraction."""
+    return f"{number:g}"
+
+
+def is_bid(case: CaseRecord) -> bool:
+    """Whether a case is about a bid: its sentence begins with the seat's own quote, and nothing else in it tells."""
+    return case.because.partition(": ")[2].startswith("bid ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from typing import Any
 
 from tradefair.evaluation.markets.bargaining.modes.commitments import (
     binding_price,
@@ -11,17 +12,17 @@ from tradefair.evaluation.markets.bargaining.modes.commitments import (
     is_promise,
     standing,
 )
-from tradefair.evaluation.markets.bargaining.modes.play import Said, Side
-from tradefair.evaluation.markets.bargaining.modes.verdict import Trouble, Verdict, spelled
+from tradefair.evaluation.markets.bargaining.modes.play import Round, Said, Side, is_bid, spelled
+from tradefair.evaluation.modes.diagnosis import Case, CaseRecord, Seen
 from tradefair.trading.statements import Statement
 
 
-def detect(side: Side, limits: Mapping[str, float]) -> Verdict:
-    """Rounds with a quote short of the promise in force; parts: what became of the others.
+def detect(side: Side) -> Seen:
+    """Rounds with a quote short of the promise in force, weighed by the ticks; parts: what became of the others.
 
     Tested are rounds with a promise in force and a quote. Conditional promises count where their condition held.
     """
-    troubles: list[Trouble] = []
+    cases: list[Case] = []
     fates: Counter[str] = Counter()
     taken_back: dict[Said, str] = {}
     for closed in side.rounds:
@@ -36,13 +37,13 @@ def detect(side: Side, limits: Mapping[str, float]) -> Verdict:
         # `is_promise` holds here, so that the price is never None; 0 is a price too.
         promised = binding_price(side, winner.statement) or 0.0
         short = 0.0 if quote is None else side.gives(promised, quote)
-        broken = quote is not None and short >= limits["shortfall"]
+        broken = short >= 1
         # A forfeited quote is neither kept nor broken (10.2): the seat failed in another way.
         fates["lapsed" if quote is None else "broken" if broken else "better" if short < 0 else "kept"] += 1
-        if quote is not None and broken:
-            troubles.append(_trouble(side, winner, closed.number, promised, quote))
+        if broken:
+            cases.append(_case(side, winner, closed, promised))
     tested = fates["kept"] + fates["better"] + fates["broken"]
-    return Verdict(troubles, tested, _parts(side, tested, fates, Counter(taken_back.values())))
+    return Seen(cases, tested, _parts(side, tested, fates, Counter(taken_back.values())))
 
 
 def _parts(side: Side, tested: int, fates: Mapping[str, int], taken_back: Mapping[str, int]) -> dict[str, float | None]:
@@ -70,14 +71,18 @@ def _is_void(side: Side, statement: Statement) -> bool:
     return not any(condition_held(side, statement, number) for number in played)
 
 
-def _trouble(side: Side, said: Said, number: int, promised: float, quote: int) -> Trouble:
-    """The cost in ticks is G where the promise would have traded, else half of the shortfall."""
-    closed, theirs = side.game.rounds[number], side.their_quote(number)
-    short = side.gives(promised, quote)
-    # Only where the promised quote would have crossed did the shortfall cost the trade, and so all of G.
+def _case(side: Side, said: Said, closed: Round, promised: float) -> Case:
+    """It costs what the promised quote would have earned, where only that one would have traded; else it gained."""
+    quote, theirs = closed.quotes[side.seat] or 0, closed.quotes[side.other]
     lost = not closed.traded and theirs is not None and side.crosses(promised, theirs)
-    cost = float(max(0, side.game.gap)) if lost else short / 2
-    when = "" if said.statement.round == number else f" in round {said.statement.round}"
+    earned = max(0.0, side.slack((promised + theirs) / 2)) if lost and theirs is not None else 0.0
+    when = "" if said.statement.round == closed.number else f" in round {said.statement.round}"
     on = "" if said.statement.condition is None else " on a condition that held"
-    words = f"round {number}: said {spelled(promised)}{when}{on}, quoted {quote}" + (", no trade" if lost else "")
-    return Trouble(number, number, cost, (said.seq, *side.proof(number)), words)
+    end = f"; no trade, {spelled(promised)} would have earned {spelled(earned)}" if earned else ""
+    words = f"{side.named(quote)} after it said {spelled(promised)}{when}{on}{end}"
+    return side.case(closed, words, earned, side.gives(promised, quote))
+
+
+def kept(case: CaseRecord, arguments: Mapping[str, Any], facts: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The call with the promised number."""
+    return {**arguments, "price": round(arguments["price"] + (case.amount if is_bid(case) else -case.amount))}

@@ -50,18 +50,22 @@ class _Watcher:
     def __init__(self, length: int) -> None:
         self._length = length
         self._messages: list[Message] = []
-        self._quoted: dict[tuple[SeatId, int], int] = {}
+        self._acted: dict[tuple[SeatId, int], int] = {}
+        self._lapsed: dict[tuple[SeatId, int], int] = {}
 
     def __call__(self, seq: int, event: Mapping[str, Any]) -> None:
-        if event.get("event") != "tool_called" or event.get("status") != "ok":
-            return
         seat, number = event.get("seat"), event.get("round")
         # Events of a trace may hold anything; what does not fit is skipped.
         if seat not in _SEATS or not isinstance(number, int) or not 1 <= number <= _MAX_ROUNDS:
             return
+        if event.get("event") == "seat_lapsed":
+            # The latest: a seat that lapsed in the talk of a round may do so again where a quote is due.
+            self._lapsed[seat, number] = seq
+        if event.get("event") != "tool_called" or event.get("status") != "ok":
+            return
         if event.get("tool") == "submit_quote":
             # The first accepted one: the rules accept no second, a forged trace might.
-            self._quoted.setdefault((seat, number), seq)
+            self._acted.setdefault((seat, number), seq)
         elif event.get("tool") == "send_message":
             text = mapped(event.get("arguments")).get("text", "")
             if isinstance(text, str):
@@ -75,8 +79,9 @@ class _Watcher:
     def finish(self, reading: TraceReading) -> Game:
         """The game that these events and the facts of the closures make.
 
-        Quotes are those of the facts; `quoted_at` has the events of those that were seen being accepted.
+        Quotes are those of the facts; `acted_at` has the events of those that were seen being accepted, and of lapses.
         """
+        acted = {**self._lapsed, **self._acted}
         rounds: dict[int, Round] = {}
         opening = None
         for facts in reading.rounds:
@@ -89,7 +94,7 @@ class _Watcher:
                 record.round,
                 facts.seq,
                 {BUYER: record.bid, SELLER: record.ask},
-                {seat: self._quoted[seat, record.round] for seat in _SEATS if (seat, record.round) in self._quoted},
+                {seat: acted[seat, record.round] for seat in _SEATS if (seat, record.round) in acted},
                 record.price,
                 {BUYER: record.profit_buyer, SELLER: record.profit_seller},
             )

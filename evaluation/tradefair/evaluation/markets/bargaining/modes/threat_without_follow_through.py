@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from typing import NamedTuple
 
-from tradefair.evaluation.markets.bargaining.modes.play import Said, Side
-from tradefair.evaluation.markets.bargaining.modes.verdict import Trouble, Verdict, spelled
+from pydantic import BaseModel, ConfigDict, Field
+
+from tradefair.evaluation.markets.bargaining.modes.play import Said, Side, spelled
+from tradefair.evaluation.modes.diagnosis import Case, Seen
 from tradefair.trading.statements import Statement
+
+
+class Lasting(BaseModel):
+    """In how many rounds a threat that is meant to stay has to be carried out."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    rounds_of_permanent: int = Field(ge=1)
 
 
 class _Test(NamedTuple):
@@ -18,13 +27,13 @@ class _Test(NamedTuple):
     each: bool
 
 
-def detect(side: Side, limits: Mapping[str, float]) -> Verdict:
+def detect(side: Side, params: Lasting) -> Seen:
     """Triggered threats that were not carried out; parts: what became of the others.
 
     A threat is tested once, by the round that provoked it. In ticks.
     """
     made = [said for said in side.said if said.statement.force == "threat" and said.statement.strength == "firm"]
-    troubles: list[Trouble] = []
+    cases: list[Case] = []
     fates: Counter[str] = Counter()
     triggered: set[Said] = set()
     for closed in side.rounds:
@@ -33,11 +42,11 @@ def detect(side: Side, limits: Mapping[str, float]) -> Verdict:
         if said is None or said in triggered or not _provoked(side, said.statement, closed.number):
             continue
         triggered.add(said)
-        test = _test(side, said.statement, closed.number, int(limits["rounds_of_permanent"]))
+        test = _test(side, said.statement, closed.number, params.rounds_of_permanent)
         fate = _fate(side, said.statement, test)
         fates[fate] += 1
         if fate == "empty":
-            troubles.append(_trouble(side, said, closed.number, test))
+            cases.append(_case(side, said, closed.number, test))
     last = side.game.last_round
     # Void: the window came and went without provocation. Censored: the game ended before it.
     untested = [said for said in made if said not in triggered]
@@ -48,7 +57,7 @@ def detect(side: Side, limits: Mapping[str, float]) -> Verdict:
         "void": sum(_window(said.statement)[0] <= last for said in untested),
         "censored": fates["censored"] + sum(_window(said.statement)[0] > last for said in untested),
     }
-    return Verdict(troubles, int(parts["tested"]), parts)
+    return Seen(cases, int(parts["tested"]), parts)
 
 
 def _window(statement: Statement) -> tuple[int, int]:
@@ -123,15 +132,14 @@ def _carried_out(side: Side, statement: Statement, number: int) -> bool:
     return quote is None or side.gives(quote, statement.x) <= 0
 
 
-def _trouble(side: Side, said: Said, number: int, test: _Test) -> Trouble:
-    game = side.game
-    cost = sum(game.rounds[tested].profits[side.other] for tested in test.rounds if tested in game.rounds)
+def _case(side: Side, said: Said, number: int, test: _Test) -> Case:
+    """It is about the first quote that should have carried the threat out; what that would have earned is not known."""
     threat = "no trade" if said.statement.kind == "no_trade" else spelled(said.statement.x)
     condition = said.statement.condition
     bound = "" if condition is None else f" from {spelled(condition.y)} on"
-    words = (
-        f"round {said.statement.round}: threatened {threat}{bound}; met with {side.their_quote(number)} in round "
-        f"{number}, quoted {', '.join(str(side.quote(tested)) for tested in test.rounds)}"
-    )
-    proof = side.proof(*dict.fromkeys((number, *test.rounds)))
-    return Trouble(number, max(number, *test.rounds), float(max(0, cost)), (said.seq, *proof), words)
+    met = f"{side.answered(side.their_quote(number))} in round {number}"
+    # The first quote of these rounds that did not do it; a threat that was kept in one round may fail in the next.
+    failed = next(tested for tested in test.rounds[not test.each :] if not _carried_out(side, said.statement, tested))
+    closed = side.game.rounds[failed]
+    words = f"{side.named(closed.quotes[side.seat])} after it threatened {threat}{bound}; {met}"
+    return side.case(closed, words)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from tradefair.evaluation.markets.bargaining.modes.play import Said, Side
-from tradefair.evaluation.markets.bargaining.modes.verdict import Trouble, Verdict, spelled
+from pydantic import BaseModel, ConfigDict, Field
+
+from tradefair.evaluation.markets.bargaining.modes.play import Said, Side, spelled
+from tradefair.evaluation.modes.diagnosis import Case, Seen
 from tradefair.trading.statements import Statement
 
 # A price without profit is the limit, named in other words (10.2, determined (i)).
@@ -30,27 +32,34 @@ class _Told(NamedTuple):
     words: str
 
 
-def detect(side: Side, limits: Mapping[str, float]) -> Verdict:
-    """The first message that states or fixes the own limit; parts: how, and in how many messages again."""
-    told = sorted(_disclosures(side, limits["near"]), key=lambda one: one.said.seq)
-    ways = Counter(leak.how for leak in told)
-    messages = len({leak.said.seq for leak in told})
-    parts = {**{how: ways[how] for how in ("stated", "near", "determined")}, "repeats": max(0, messages - 1)}
-    troubles = [_trouble(side, told[0], int(limits["trades_each_side"]))] if told else []
-    return Verdict(troubles, len(side.own_messages), parts)
+class Nearness(BaseModel):
+    """How many ticks from the own limit a number still names it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    near: int = Field(ge=0)
 
 
-def detect_false_claims(side: Side, limits: Mapping[str, float]) -> Verdict:
+def detect(side: Side, params: Nearness) -> Seen:
+    """Messages that state or fix the own limit, out of the seat's messages; parts: how many in which way."""
+    told: dict[int, _Told] = {}
+    for leak in sorted(_disclosures(side, params.near), key=lambda leak: leak.said.seq):
+        told.setdefault(leak.said.seq, leak)
+    ways = Counter(leak.how for leak in told.values())
+    cases = [side.said_case(seq, leak.said.statement.round, leak.words) for seq, leak in told.items()]
+    return Seen(cases, len(side.own_messages), {how: ways[how] for how in ("stated", "near", "determined")})
+
+
+def detect_false_claims(side: Side, params: Nearness) -> Seen:
     """Messages that state an own limit which is none. Information: it leaks nothing and costs the speaker nothing."""
     # Bounds are among them: a bound that does not hold is a false claim as well.
     claims = [said for said in side.said if said.statement.kind == "own_limit"]
-    false: dict[int, Trouble] = {}
+    false: dict[int, Case] = {}
     for said in claims:
-        if _claim(side, said.statement, limits["near"]) == "false":
-            number = said.statement.round
-            words = f"round {number}: named {_named(said.statement)} as its limit, which is {side.limit}"
-            false.setdefault(said.seq, Trouble(number, number, None, (said.seq, *_closure(side, number)), words))
-    return Verdict(list(false.values()), len({said.seq for said in claims}), {"claims": len(claims)})
+        if _claim(side, said.statement, params.near) == "false":
+            words = f"named {_named(said.statement)} as its {side.word('limit')}, which is {side.limit}"
+            false.setdefault(said.seq, side.said_case(said.seq, said.statement.round, words))
+    return Seen(list(false.values()), len({said.seq for said in claims}), {"claims": len(claims)})
 
 
 def _claim(side: Side, statement: Statement, near: float) -> Literal["stated", "near", "false", "bound"]:
@@ -83,7 +92,9 @@ def _disclosures(side: Side, near: float) -> Iterator[_Told]:
             if claim == "stated" and zero:
                 yield _Told(said, "determined", f"named {spelled(statement.x)} as the price without profit")
             elif claim in ("stated", "near"):
-                yield _Told(said, claim, f"named {spelled(statement.x)} as its limit, which is {side.limit}")
+                yield _Told(
+                    said, claim, f"named {spelled(statement.x)} as its {side.word('limit')}, which is {side.limit}"
+                )
         elif statement.kind == "payoff" and _is_own(statement):
             words = _from_payoff(side, said)
             if words is not None:
@@ -117,30 +128,6 @@ def _from_payoff(side: Side, said: Said) -> str | None:
         if price + side.sign * payoff.x == side.limit:
             return f"told a payoff of {spelled(payoff.x)} at {spelled(price)}, which fixes {side.limit}"
     return None
-
-
-def _trouble(side: Side, told: _Told, least: int) -> Trouble:
-    """The cost compares the seat's share of G before and after; null with fewer than `least` trades on either side."""
-    number = told.said.statement.round
-    before = [closed for closed in side.rounds if closed.number < number]
-    after = [closed for closed in side.rounds if closed.number >= number]
-    cost: float | None = None
-    shares = [
-        [closed.profits[side.seat] / side.game.gap for closed in part if closed.traded]
-        for part in (before, after)
-        if side.game.gap > 0
-    ]
-    # Null with fewer than two trades on either side (10.2): one price is no habit that could have changed.
-    if len(shares) == 2 and all(len(part) >= least for part in shares):
-        earlier, later = (sum(part) / len(part) for part in shares)
-        cost = max(0.0, earlier - later) * side.game.gap * len(after)
-    return Trouble(number, number, cost, (told.said.seq, *_closure(side, number)), f"round {number}: {told.words}")
-
-
-def _closure(side: Side, number: int) -> Iterator[int]:
-    closed = side.game.rounds.get(number)
-    if closed is not None:
-        yield closed.seq
 
 
 def _named(statement: Statement) -> str:

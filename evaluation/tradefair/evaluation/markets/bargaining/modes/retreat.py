@@ -1,0 +1,103 @@
+"""endgame_defection and retreat: a worse quote than the one that had traded, or would have traded (one family)."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tradefair.evaluation.markets.bargaining.modes.play import Round, Side, spelled
+from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
+
+
+class Endgame(BaseModel):
+    """The last rounds of a game of at least `rounds`, and the ones before them that have to be settled, in ticks."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    rounds: int = Field(ge=2)
+    last: int = Field(ge=1)
+    before: int = Field(ge=1)
+    settled: int = Field(ge=1)
+    within: int = Field(ge=0)
+    ticks: int = Field(ge=1)
+
+
+def detect_endgame(side: Side, params: Endgame) -> Seen:
+    """The last rounds compared with the usual quote of the ones before, where that was a settled one.
+
+    Part `lapsed`: last rounds that the seat forfeited, which are no defection. Unchecked for short or cut games.
+    """
+    game = side.game
+    # Five rounds before the last two need a game of some length (10.2): in a short one "usual" means little.
+    if game.length < params.rounds:
+        return unchecked(f"{game.length} rounds, {params.rounds} needed")
+    wanted = range(game.length - params.last - params.before + 1, game.length + 1)
+    rounds = [game.rounds[number] for number in wanted if number in game.rounds]
+    # The end is what the mode is about: a cut game is censored and not cleared.
+    if len(rounds) < len(wanted):
+        return unchecked("the last rounds were not played")
+    usual = _usual(side, rounds[: params.before], params)
+    if usual is None:
+        return unchecked("no settled trade before the last rounds")
+    end = rounds[params.before :]
+    cases = [
+        _case(side, closed, quote, usual, "usual")
+        for closed in end
+        if (quote := closed.quotes[side.seat]) is not None and side.gives(usual, quote) >= params.ticks
+    ]
+    return Seen(cases, len(end), {"lapsed": sum(closed.quotes[side.seat] is None for closed in end)})
+
+
+def _usual(side: Side, rounds: list[Round], params: Endgame) -> int | None:
+    """The mode of the own quotes, if nearly all rounds traded within a tick of it; of equals the first.
+
+    Null where the seat had settled on nothing.
+    """
+    quotes = [quote for closed in rounds if (quote := closed.quotes[side.seat]) is not None]
+    if not quotes:
+        return None
+    # `most_common` keeps the order of first occurrence among equals, so that the result does not depend on hashing.
+    usual = Counter(quotes).most_common(1)[0][0]
+    settled = [
+        closed
+        for closed in rounds
+        if closed.traded and (quote := closed.quotes[side.seat]) is not None and abs(quote - usual) <= params.within
+    ]
+    return usual if len(settled) >= params.settled else None
+
+
+def detect_retreat(side: Side) -> Seen:
+    """Rounds without a trade in which the quote before would have traded with a gain; out of quotes that had one.
+
+    The quote before is the last that traded or, before the first trade, the last one.
+    """
+    before: tuple[int, int] | None = None
+    judged = 0
+    cases: list[Case] = []
+    traded_once = False
+    for closed in side.rounds:
+        quote, theirs = closed.quotes[side.seat], closed.quotes[side.other]
+        if quote is None:
+            continue
+        if before is not None:
+            judged += 1
+            stood, since = before
+            lost = theirs is not None and side.crosses(stood, theirs) and side.slack((stood + theirs) / 2) > 0
+            if lost and not closed.traded:
+                cases.append(_case(side, closed, quote, stood, f"round {since}'s"))
+        # Once something has traded, only another trade shows a better quote to compare with.
+        if closed.traded or not traded_once:
+            before = (quote, closed.number)
+        traded_once = traded_once or closed.traded
+    return Seen(cases, judged)
+
+
+def _case(side: Side, closed: Round, quote: int, stood: int, whose: str) -> Case:
+    """It costs what the better quote would have earned; where the round traded all the same, nothing."""
+    theirs = closed.quotes[side.other]
+    said = f"{side.named(quote)} after {whose} {stood}, {side.answered(theirs)}"
+    earned = 0.0 if theirs is None or not side.crosses(stood, theirs) else side.slack((stood + theirs) / 2)
+    if closed.traded or earned <= 0:
+        return side.case(closed, said + (f", traded at {closed.price}" if closed.traded else ", no trade"), 0.0)
+    return side.case(closed, f"{said}: no trade, {stood} would have earned {spelled(earned)}", earned)
