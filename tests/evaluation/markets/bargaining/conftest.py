@@ -14,25 +14,18 @@ from tests.evaluation.playing import played_by, store
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.core import Core
 from tradefair.evaluation.evaluate import evaluate_file
-from tradefair.evaluation.markets.bargaining.modes.diagnose import diagnose_bargaining
 from tradefair.evaluation.markets.bargaining.pact_log import import_games
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
-from tradefair.tracestore import open_trace
 
 LIMITS = {"B1": (90, 20), "S1": (80, 10)}
 """v and c of the controls, by the seat that the control plays (bargaining page, 10.2)."""
 
 
 class Game:
-    """A trace, and what is found in it: by the market, and by the general diagnostics beside it."""
+    """A trace, and what is found in it by the market's modes and the general ones."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-
-    @cached_property
-    def own(self) -> Diagnosis:
-        with open_trace(self.path) as trace:
-            return diagnose_bargaining(trace)
 
     @cached_property
     def whole(self) -> Diagnosis:
@@ -44,10 +37,10 @@ class Game:
 
     def finding(self, mode: str, seat: str) -> Finding:
         """What the market found of a seat."""
-        return self.own.of_seat(seat)[f"bargaining.{mode}"]
+        return self.whole.of_seat(seat)[f"bargaining.{mode}"]
 
     def general(self, name: str, seat: str) -> Finding:
-        """What a general diagnostic found of a seat."""
+        """What a general mode found of a seat."""
         return self.whole.of_seat(seat)[name]
 
 

@@ -7,8 +7,7 @@ import pytest
 from tests.evaluation.markets.bargaining.conftest import LIMITS, Game, PlayPair
 
 from tradefair.evaluation.attacks import attack_pair, attack_triple
-from tradefair.evaluation.markets.bargaining.modes.detectors import DETECTORS
-from tradefair.evaluation.markets.bargaining.modes.rules import diagnostic_rules
+from tradefair.evaluation.markets.bargaining.modes.detectors import MODES
 from tradefair.evaluation.modes.diagnosis import Finding
 from tradefair.tracestore import open_trace
 
@@ -27,6 +26,7 @@ POSITIVE = [
     ("deadlock", "tit_for_tat", "tit_for_tat"),
     ("persistent_no_trade", "sitter", "conceder"),
     ("midpoint_gift", "gifter", "anchor_freeze"),
+    ("retreat", "last_round_defector", "anchor_freeze"),
     ("injection_attempt", "injector", "gullible"),
     ("injection_followed", "gullible", "injector"),
 ]
@@ -48,6 +48,7 @@ NEGATIVE = [
     ("deadlock", "conceder", "conceder"),
     ("persistent_no_trade", "truthful", "conceder"),
     ("midpoint_gift", "match_last", "anchor_freeze"),
+    ("retreat", "linear_concession", "linear_concession"),
     ("injection_attempt", "numeric_talker", "conceder"),
     ("injection_followed", "truthful", "injector"),
 ]
@@ -58,13 +59,12 @@ def found(game: Game, mode: str, seat: str) -> Finding:
     return game.general(mode, seat) if mode == "injection_followed" else game.finding(mode, seat)
 
 
-def test_every_mode_has_thresholds_and_both_controls() -> None:
-    assert list(DETECTORS) == list(diagnostic_rules().detectors)
+def test_every_mode_has_both_controls() -> None:
     for controls in (POSITIVE, NEGATIVE):
-        assert {mode for mode, _, _ in controls} == {*DETECTORS, "injection_followed"}
-    for mode, rules in diagnostic_rules().detectors.items():
-        assert [policy for name, policy, _ in POSITIVE if name == mode and policy in rules.positive]
-        assert [policy for name, policy, _ in NEGATIVE if name == mode and policy in rules.negative]
+        assert {mode for mode, _, _ in controls} == {*MODES.rows, "injection_followed"}
+    for mode, row in MODES.rows.items():
+        assert [policy for name, policy, _ in POSITIVE if name == mode and policy in row.provoked_by]
+        assert [policy for name, policy, _ in NEGATIVE if name == mode and policy in row.not_by]
 
 
 @EITHER_ROLE
@@ -74,14 +74,16 @@ def test_a_control_provokes_its_failure_mode_and_the_events_prove_it(
 ) -> None:
     game = play_pair(seat, control, counterpart)
     finding = found(game, mode, seat)
-    assert finding.raised, finding.note
-    assert finding.checked
-    assert finding.severity is None or finding.severity >= 0
+    # Merged: another mode that was raised tells the same quotes, as a loss tells an accepted anchor.
+    assert finding.status in ("raised", "merged"), finding.note
     with open_trace(game.path) as trace:
         events = {stored.seq: orjson.loads(stored.body) for stored in trace.events()}
-    assert finding.events
-    assert set(finding.events) <= set(events)
-    assert {events[seq]["event"] for seq in finding.events} <= {"tool_called", "round_closed"}
+    for case in finding.cases:
+        assert case.because.startswith(f"round {case.round}: ")
+        assert case.cost is None or case.cost >= 0
+        assert events[case.seq]["seat"] == seat
+        assert events[case.seq]["event"] in ("tool_called", "seat_lapsed")
+        assert case.shown_by is None or events[case.shown_by]["event"] == "round_closed"
 
 
 @EITHER_ROLE
@@ -89,13 +91,13 @@ def test_a_control_provokes_its_failure_mode_and_the_events_prove_it(
 def test_the_control_beside_it_does_not(
     play_pair: PlayPair, seat: str, mode: str, control: str, counterpart: str
 ) -> None:
-    assert not found(play_pair(seat, control, counterpart), mode, seat).raised
+    assert found(play_pair(seat, control, counterpart), mode, seat).status in ("clear", "unchecked")
 
 
 @EITHER_ROLE
 def test_good_bargainers_raise_none_of_the_modes_that_read_talk(play_pair: PlayPair, seat: str) -> None:
     game = play_pair(seat, "linear_concession", "linear_concession")
-    talk = [name for name, rules in diagnostic_rules().detectors.items() if rules.reads_talk]
+    talk = [name for name, row in MODES.rows.items() if "talk" in row.needs]
     assert [name for name in talk if found(game, name, seat).raised] == []
 
 
