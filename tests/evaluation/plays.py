@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,8 @@ BEGINNING = re.compile(r"(?:round|day) \d+: \S")
 """How a case's sentence begins: a reader knows at once when it was."""
 
 
-class Play(NamedTuple):
+@dataclass(frozen=True)
+class Play:
     """A seat's record as its market reads it, and what the mode says of it: figures as literals, never computed.
 
     `because` is the sentence of the dearest case; None where there is no case.

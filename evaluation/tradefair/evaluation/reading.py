@@ -164,6 +164,9 @@ def agent_seats(core: ManifestCore, about: Mapping[str, Any]) -> list[SeatId]:
     late: Any = about.get("late")
     stands_in: Collection[Any] = late if isinstance(late, list) else ()  # pyright: ignore[reportUnknownVariableType]
     # `about` lies outside the chain and may hold anything.
-    said: Mapping[Any, Any] = seats if isinstance(seats, dict) else {}  # pyright: ignore[reportUnknownVariableType]
-    players = {seat.id: said.get(seat.id) for seat in core.seats}  # pyright: ignore[reportUnknownMemberType]
-    return [seat for seat, who in players.items() if who == AGENT or seat in stands_in]
+    said: dict[Any, Any] = seats if isinstance(seats, dict) else {}  # pyright: ignore[reportUnknownVariableType]
+    return [seat.id for seat in core.seats if _said(said, seat.id) == AGENT or seat.id in stands_in]
+
+
+def _said(seats: dict[Any, Any], seat: SeatId) -> Any:
+    return seats.get(seat)
