@@ -1,0 +1,146 @@
+"""Plays a seat with and without its flaw on the same seed, and reads what the findings say of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from benchmarks.planted.flaw import ANY, Flaw, Flawed, Marks, Scene
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract import Draw, MarketType, Policy, Scenario
+from tradefair.contract.core import Core
+from tradefair.evaluation.evaluate import diagnose, evaluate
+from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
+from tradefair.host.scripted import Scripted
+from tradefair.host.setup import AGENT, SeatPlan, manifest_about, seat_policy, seat_roles
+from tradefair.tracestore import Written, open_trace, write_trace
+
+PRESETS = {
+    "double_auction": "double_auction/bazaar",
+    "bargaining": "bargaining/pact",
+    "retail": "retail/middle",
+    "supply_chain": "supply_chain/gated",
+    "marketplace": "marketplace/small_demo",
+}
+"""The scenario of each market's flaws, where a flaw names no other."""
+
+_CHANGES: dict[str, dict[str, Any]] = {"retail": {"horizon_days": 45}}
+# Who plays the seats that a scenario gives to agents, but for the one that is looked at.
+_STAND_INS = {"customer": "item_searcher", "business": "honest", "buyer": "linear_concession"}
+_ONE_SEAT = ("retail", "supply_chain")
+# Draws of the flaw itself: another key than the policy's own, so that twin and flawed policy draw alike.
+_FLAW_KEY = 1_000_003
+
+
+class Setting(NamedTuple):
+    """What twins share: market, scenario, role, base policy and the policy of the others."""
+
+    market: str
+    preset: str
+    changes: str
+    role: str
+    base: str
+    others: str | None
+
+    @classmethod
+    def of(cls, flaw: Flaw) -> Setting:
+        """The setting of a flaw."""
+        changes = {**_CHANGES.get(flaw.market, {}), **flaw.changes}
+        preset = flaw.preset or PRESETS[flaw.market]
+        return cls(flaw.market, preset, orjson.dumps(changes).decode(), flaw.role, flaw.base, flaw.others)
+
+
+class Episode(NamedTuple):
+    """A finished episode: its trace, the seat, what the flaw altered, what the seat earned and what was found."""
+
+    path: Path
+    seat: str
+    marks: Marks
+    metric: float
+    found: list[Finding]
+    digest: str
+
+
+@cache
+def _scenario(setting: Setting) -> tuple[MarketType, Scenario]:
+    kind = market_type(setting.market)
+    return kind, load_scenario(kind.name, setting.preset, orjson.loads(setting.changes))
+
+
+def play(setting: Setting, flaw: Flaw | None, seed: int, folder: Path) -> Episode:
+    """Play the setting's base policy, with the flaw in it or (None) as it is."""
+    kind, scenario = _scenario(setting)
+    roles = seat_roles(kind, scenario)
+    seats = [seat for seat, role in roles.items() if setting.role in ("", role)]
+    # Seats by turns; where all seats are alike, the one that the scenario gives to an agent.
+    seat = seats[0] if setting.market in _ONE_SEAT else seats[seed % len(seats)]
+    named = {**_others(setting, scenario, roles), seat: setting.base}
+    marks: Marks = set()
+    makers = {
+        other: partial(seat_policy, kind, text, roles[other], Draw.of(seed, other)) for other, text in named.items()
+    }
+    if flaw is not None:
+        makers[seat] = partial(
+            _bent, makers[seat], flaw, kind, Draw.of(seed, seat, _FLAW_KEY), _rounds(scenario), marks
+        )
+    core = Core.create(kind, scenario, seed)
+    scripted = Scripted(makers, late=frozenset({seat}))
+    records = list(core.start().records)
+    while stretch := scripted.run(core):
+        records += stretch
+    plan = SeatPlan({**named, seat: AGENT})
+    about = {"end_reason": core.ended, "outcome_digest": core.outcome_digest, **manifest_about(plan, {}, scripted)}
+    path = folder / f"{flaw.name if flaw else 'twin'}-{seed}-{time.monotonic_ns()}.trace"
+    write_trace(path, core.manifest, about, [Written(record) for record in records])
+    with open_trace(path) as trace:
+        metric = getattr(evaluate(trace).seats[seat], metric_of(setting.market, roles[seat]))
+        found = ranked(diagnose(trace), seat)
+    return Episode(path, seat, marks, float(metric or 0.0), found, str(core.outcome_digest))
+
+
+def _others(setting: Setting, scenario: Scenario, roles: Mapping[str, str]) -> dict[str, str]:
+    """The policy of every seat if no flaw sat anywhere."""
+    if setting.others:
+        return dict.fromkeys(roles, setting.others)
+    given = {
+        seat: [scenario.seats.get(seat), scenario.seats.get(role), _STAND_INS.get(role)] for seat, role in roles.items()
+    }
+    return {seat: next((text for text in texts if text not in (None, AGENT)), AGENT) for seat, texts in given.items()}
+
+
+def _bent(make: Callable[[], Policy], flaw: Flaw, kind: MarketType, draw: Draw, rounds: int, marks: Marks) -> Policy:
+    actions = frozenset(name for name, tool in kind.tools.items() if not tool.read_only)
+    return Flawed(make(), flaw, Scene(draw, rounds), actions, marks)
+
+
+def _rounds(scenario: Scenario) -> int:
+    """Rounds or days of the scenario."""
+    for name in ("rounds", "horizon_days", "rounds_max"):
+        if isinstance(found := getattr(scenario, name, None), int):
+            return found
+    raise ValueError(f"{scenario.id} has no number of rounds")
+
+
+def metric_of(market: str, role: str) -> str:
+    """The seat field that says how well a seat did."""
+    return "revenue" if role == "business" else evaluator_of(market).primary_metrics[0].name
+
+
+def ranked(diagnosis: Diagnosis, seat: str) -> list[Finding]:
+    """The findings that were raised for a seat, the first one first."""
+    found = [finding for finding in diagnosis.raised if seat in finding.seats]
+    return sorted(found, key=lambda finding: rank if (rank := getattr(finding, "rank", None)) else len(found) + 1)
+
+
+def cites(episode: Episode, finding: Finding) -> bool:
+    """Whether one of the first three cases of a finding is something that the flaw altered or left out."""
+    with open_trace(episode.path) as trace:
+        events = {stored.seq: orjson.loads(stored.body) for stored in trace.events()}
+    cited = [events[case.seq] for case in finding.cases[:3] if case.seq in events]
+    return any((event.get("round"), tool) in episode.marks for event in cited for tool in (event.get("tool", ANY), ANY))
