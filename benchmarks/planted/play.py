@@ -133,9 +133,10 @@ def metric_of(market: str, role: str) -> str:
 
 
 def ranked(diagnosis: Diagnosis, seat: str) -> list[Finding]:
-    """The findings that were raised for a seat, the first one first."""
+    """The findings that were raised for a seat, the one to read first before the others."""
     found = [finding for finding in diagnosis.raised if seat in finding.seats]
-    return sorted(found, key=lambda finding: rank if (rank := getattr(finding, "rank", None)) else len(found) + 1)
+    # Stable: findings without a rank keep the order of the diagnosis.
+    return sorted(found, key=lambda finding: finding.rank or len(found) + 1)
 
 
 def cites(episode: Episode, finding: Finding) -> bool:

@@ -1,0 +1,37 @@
+"""`python -m benchmarks.planted [--market M] [--seeds 12] [--flaw NAME] [--json] [--write docs/validity.md]`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.planted.measure import flaws, goals, measure, rows_of
+from benchmarks.planted.page import as_json, page, text
+from benchmarks.planted.play import PRESETS
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Play the flaws beside their twins and print what the findings make of them."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.planted", description=__doc__)
+    parser.add_argument("--market", choices=list(PRESETS), action="append", help="only this market; repeatable")
+    parser.add_argument("--flaw", help="only the flaws of this name")
+    parser.add_argument("--seeds", type=int, default=12, help="seeds 1 to N; default 12")
+    parser.add_argument("--priced", type=int, default=3, help="on the first N seeds, price the findings; default 3")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--write", type=Path, help="write the page there")
+    given = parser.parse_args(arguments)
+    chosen = flaws(given.market or PRESETS, given.flaw)
+    if not chosen:
+        parser.error(f"there is no flaw {given.flaw}; there are {', '.join(flaw.name for flaw in flaws())}")
+    part = measure(chosen, range(1, given.seeds + 1), given.priced)
+    rows = list(rows_of(chosen, part.runs))
+    found = goals(rows, part.runs, part.twins)
+    if given.write:
+        given.write.write_text(page(rows, found, part, given.seeds))
+    print(json.dumps(as_json(rows, found, part)) if given.json else text(rows, found, part))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""The result as docs/validity.md, as text for a terminal and as JSON; no figure depends on the commit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from benchmarks.planted.measure import Goal, Part, Row
+
+_HOW = """# How far findings can be trusted
+
+After this page you know how often a finding of `tradefair evaluate` names what went wrong, and where it does not.
+It is written by `python -m benchmarks.planted --write docs/validity.md`.
+
+A **flaw** is planted in a bundled policy: a man in the middle alters a call, an answer or the end of a turn. The
+**twin** is the same policy without it, on the same seed, seat and luck. The true cost is what the twin earned more.
+A run is harmful where that is more than 2 % of what the twin earned. What each flaw should be called was written down
+before the first run (column `accepted`).
+
+- **detected**: an accepted finding is raised that the twin lacks, or its count at least doubles;
+- **first**: the first finding of the seat is such a one;
+- **cited**: one of its first three cases cites a call that was altered or left out;
+- **price**: the replayed price over the true cost.
+
+Flaws act at every turn (always), in one round of five (rare), or in the second half (late). Shares are of harmful runs.
+"""
+
+
+def page(rows: Sequence[Row], found: Sequence[Goal], part: Part, seeds: int) -> str:
+    """The whole page."""
+    measured = f"{len(rows)} flaws on {seeds} seeds: {len(part.runs)} runs beside {len(part.twins)} competent twins."
+    lines = [_HOW, "## Goals", "", f"{measured} CPU: {_minutes(part.cpu)} minutes.", "", *_goal_lines(found)]
+    lines += ["", "## Flaws", "", *_flaw_lines(rows)]
+    return "\n".join(lines) + "\n"
+
+
+def _minutes(cpu: float) -> int:
+    # Whole minutes: the page should not change with the machine's mood.
+    return round(cpu / 60)
+
+
+def _goal_lines(found: Sequence[Goal]) -> list[str]:
+    names = list(dict.fromkeys(goal.name for goal in found))
+    markets = list(dict.fromkeys(goal.market for goal in found))
+    by_name = {(goal.name, goal.market): goal for goal in found}
+    lines = [f"| figure | goal | {' | '.join(markets)} |", "|---|---|" + "---|" * len(markets)]
+    for name in names:
+        goal = by_name[name, markets[0]]
+        bound = f"{'<=' if goal.at_most else '>='} {goal.goal:g}"
+        cells = [_cell(by_name[name, market]) for market in markets]
+        lines.append(f"| {name} | {bound} | {' | '.join(cells)} |")
+    return lines
+
+
+def _cell(goal: Goal) -> str:
+    return "–" if goal.value is None else f"{goal.value:.2f} {'met' if goal.met else '**missed**'}"
+
+
+def _flaw_lines(rows: Sequence[Row]) -> list[str]:
+    lines: list[str] = []
+    market = ""
+    for row in rows:
+        flaw = row.flaw
+        if flaw.market != market:
+            market = flaw.market
+            lines += ["", f"### {market}", "", f"| {' | '.join(_COLUMNS)} |", "|" + "---|" * len(_COLUMNS)]
+        mark = " (harmless on purpose)" if flaw.harmless else ""
+        accepted = ", ".join(sorted(mode.removeprefix(f"{market}.") for mode in flaw.accepted)) or "none"
+        cells = [flaw.name, flaw.kind, flaw.base, flaw.onset, flaw.says + mark, accepted, *_figures(row)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+_COLUMNS = (
+    *("flaw", "kind", "base", "when", "what it does", "accepted"),
+    *("runs", "harmful", "mean true cost", "detected", "first", "cited", "price / cost"),
+)
+
+
+def _figures(row: Row) -> list[str]:
+    shares = ["–" if value is None else f"{value:.2f}" for value in (row.detected, row.first, row.cited)]
+    ratio = "–" if row.price_ratio is None else f"{row.price_ratio:.2f}"
+    return [str(row.runs), str(row.harmful_runs), f"{row.cost:,.1f}", *shares, ratio]
+
+
+def as_json(rows: Sequence[Row], found: Sequence[Goal], part: Part) -> dict[str, Any]:
+    """Plain data."""
+    return {
+        "goals": [{**goal._asdict(), "met": goal.met} for goal in found],
+        "flaws": [
+            {
+                **{name: value for name, value in row._asdict().items() if name != "flaw"},
+                **{name: getattr(row.flaw, name) for name in ("name", "market", "kind", "base", "onset", "harmless")},
+                "accepted": sorted(row.flaw.accepted),
+                "harmful": row.harmful,
+            }
+            for row in rows
+        ],
+        "runs": [run._asdict() for run in part.runs],
+        "twins": [{"market": twin.market, "base": twin.base, "found": list(twin.found)} for twin in part.twins],
+        "cpu_seconds": part.cpu,
+    }
+
+
+def text(rows: Sequence[Row], found: Sequence[Goal], part: Part) -> str:
+    """For a terminal: the goals, then a short line per flaw."""
+    lines = [*_goal_lines(found), ""]
+    for row in rows:
+        harmless = " (harmless on purpose)" if row.flaw.harmless else ""
+        figures = "  ".join(f"{value:>8}" for value in _figures(row)[1:])
+        lines.append(f"{row.flaw.market:15} {row.flaw.name:24} {figures}{harmless}")
+    return "\n".join(
+        [*lines, "", f"CPU {part.cpu:.0f} s; harmful runs, mean true cost, detected, first, cited, price/cost"]
+    )
