@@ -86,7 +86,8 @@ def with_prices(
     diagnosis = evaluation.diagnosis
     if diagnosis is None:
         return evaluation
-    agents = set(replays.agents)
+    # Of an episode in which all seats are scripted any of them may be meant.
+    agents = set(replays.agents or replays.roles)
     chosen = [finding for finding in diagnosis.raised if agents.issuperset(finding.seats)][:most]
     prices: dict[tuple[str, SeatId], Price] = {}
     for finding in watched(chosen, progress, lambda finding: f"pricing {finding.id}"):
@@ -97,7 +98,7 @@ def with_prices(
     ]
     core = replays.manifest.core
     estimates = {(finding.id, finding.seats[0]): _estimate(finding) for finding in findings if finding.raised}
-    findings = ranked(findings, estimates, references_of(core, evaluator_of(core.market)))
+    findings = ranked(findings, estimates, references_of(core, evaluator_of(core.market)), replays.agents)
     seats = dict.fromkeys(finding.seats[0] for finding in chosen)
     findings += _accounts(replays, diagnosis, findings, list(seats or replays.agents[:1]))
     return evaluation._replace(diagnosis=diagnosis.model_copy(update={"findings": findings}))

@@ -25,15 +25,18 @@ from tradefair.evaluation.evaluate import evaluate
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.modes.base_rates import references_of
 from tradefair.evaluation.outcome import Outcome, PrimaryMetric
+from tradefair.evaluation.reading import agent_seats
 from tradefair.evaluation.table import number_text
 from tradefair.host.forked_past import FORKED_FROM
 from tradefair.host.scripted import ScriptedFailure
 from tradefair.host.services import Services
-from tradefair.host.setup import AGENT, recorded_plan, scripted_seats, seat_policy
-from tradefair.runner.tape import Amended, Place, Shadow, Tape, TapePlayer, read_tapes, replay
+from tradefair.host.setup import recorded_plan, scripted_seats, seat_policy
+from tradefair.runner.tape import Place, Shadow, Tape, TapePlayer, read_tapes, replay
 from tradefair.tracestore import open_trace, sound_head
 
 _EMPTY = Tape({}, {})
+# Ends by the host. Those by the rules come again when the episode is replayed, also where they cut it short.
+_CUT_OFF = ("truncated:cancelled", "truncated:ttl", "truncated:harness_failure")
 
 
 class Repair(NamedTuple):
@@ -52,7 +55,7 @@ class Replays:
     """The replays of one finished trace. Whatever they have in common is played once.
 
     `path` is a trace that tradefair has played. Raises TraceError where it cannot be replayed: a seat's view, an
-    imported, unfinished, broken or forked one, or one of other rules.
+    imported, unfinished, broken or forked one, or one of other rules. `agents` are the seats that an agent played.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -63,7 +66,7 @@ class Replays:
             self._original = evaluate(trace)
         core, about = self.manifest.core, self.manifest.about
         ends = [event["reason"] for event in self.events[-1:] if event["event"] == "episode_ended"]
-        if not ends or not ends[0].startswith("terminated:"):
+        if not ends or ends[0] in _CUT_OFF:
             raise TraceError(f"the episode is unfinished ({ends[0] if ends else 'it has no end'})")
         if FORKED_FROM in about:
             raise TraceError("it is a fork: who played its seats changed in the middle")
@@ -73,17 +76,12 @@ class Replays:
         self.plan, self._key = recorded_plan(Path(path), about, [seat.id for seat in core.seats])
         if not self.plan.seats:
             raise TraceError("it does not say who sat where: only episodes that tradefair has played can be replayed")
+        self.agents = agent_seats(core, about)
         self.roles = {seat.id: seat.role for seat in core.seats}
         self._rates = references_of(core, evaluator_of(core.market))
         self._shadows: dict[SeatId, list[Shadow]] = {}
-        self._controls: dict[SeatId, float] = {}
+        self._controls: dict[SeatId, Outcome[Any, Any]] = {}
         self._whole: dict[tuple[SeatId, str], float] = {}
-
-    @property
-    def agents(self) -> list[SeatId]:
-        """The seats that an agent played, or a policy in its place; all seats where there is none."""
-        late = self.plan.late
-        return [seat for seat, who in self.plan.seats.items() if who == AGENT or seat in late] or list(self.plan.seats)
 
     def metric(self, seat: SeatId) -> PrimaryMetric:
         """What prices of this seat are counted in. Raises NotPriced, SeatError."""
@@ -96,7 +94,7 @@ class Replays:
 
     def original(self, seat: SeatId) -> float:
         """The seat's metric in the trace. Raises NotPriced where it is null."""
-        return _value(self._original, seat, self.metric(seat))
+        return self._value(self._original, seat)
 
     def event(self, seq: int) -> Mapping[str, Any]:
         """The event of this number. Raises NotPriced."""
@@ -111,11 +109,14 @@ class Replays:
         """
         if seat not in self._controls:
             shadows = [Shadow(name, self._policy(seat, name)) for name in self.competent(seat)]
-            self._controls[seat] = self._played(seat, TapePlayer(self._tapes.get(seat, _EMPTY), shadows), {})
+            self._controls[seat] = self._played(seat, TapePlayer(self._tapes.get(seat, _EMPTY), shadows))
             self._shadows[seat] = shadows
-        original, control = self.original(seat), self._controls[seat]
-        if control != original:
-            raise NotPriced(f"the tape gives {number_text(control)}, the trace {number_text(original)}")
+        found, original = self._controls[seat], self._original
+        if found.end_reason != original.end_reason:
+            raise NotPriced(f"the tape ends as {found.end_reason}, the trace as {original.end_reason}")
+        value = self._value(found, seat)
+        if value != self.original(seat):
+            raise NotPriced(f"the tape gives {number_text(value)}, the trace {number_text(self.original(seat))}")
 
     def price(self, seat: SeatId, repair: Repair, player: str | None) -> float:
         """The metric of the repaired episode less that of the original; positive where the repair is better.
@@ -125,15 +126,13 @@ class Replays:
         self.control(seat)
         tapes = read_tapes(self.events, repair.amend) if repair.amend else self._tapes
         shadows = [] if player is None else [Shadow(player, self._policy(seat, player))]
-        repaired = self._played(
-            seat, TapePlayer(tapes.get(seat, _EMPTY), shadows, self._turns(seat, repair)), repair.amend
-        )
+        repaired = self._played(seat, TapePlayer(tapes.get(seat, _EMPTY), shadows, self._turns(seat, repair)))
         for shadow in shadows:
             if shadow.broken is not None:
                 raise NotPriced(f"{shadow.name} cannot watch this episode: {shadow.broken!r}"[:200])
         sign = 1 if self.metric(seat).higher_is_better else -1
         # Nine digits, as in `compare`; adding 0.0 turns a negative zero into zero.
-        return round(sign * (repaired - self.original(seat)), 9) + 0.0
+        return round(sign * (self._value(repaired, seat) - self.original(seat)), 9) + 0.0
 
     def nearest(self, seat: SeatId, repair: Repair) -> str:
         """The competent reference that agrees most with the tape outside the repaired turns; of equals the best.
@@ -165,7 +164,7 @@ class Replays:
         """The metric with this policy in the seat from the start, played once."""
         if (seat, name) not in self._whole:
             player = TapePlayer(_EMPTY, [Shadow(name, self._policy(seat, name))], lambda place: True)
-            self._whole[seat, name] = self._played(seat, player, {})
+            self._whole[seat, name] = self._value(self._played(seat, player), seat)
         return self._whole[seat, name]
 
     def competent(self, seat: SeatId) -> list[str]:
@@ -220,8 +219,8 @@ class Replays:
         core = self.manifest.core
         return seat_policy(self.kind, name, self.roles[seat], Draw.of(core.seed, seat, self._key))
 
-    def _played(self, seat: SeatId, player: TapePlayer, amended: Amended) -> float:
-        """The seat's metric in an episode with this player. Raises NotPriced where a policy fails in it."""
+    def _played(self, seat: SeatId, player: TapePlayer) -> Outcome[Any, Any]:
+        """The outcome of an episode with this player. Raises NotPriced where a policy fails in it."""
         core = self.manifest.core
         others = {other: TapePlayer(self._tapes.get(other, _EMPTY)) for other in self.frozen}
         players = {**others, seat: player}
@@ -231,7 +230,7 @@ class Replays:
             trace = replay(Core(self.kind, core, self._scenario), scripted, players, self.manifest)
         except (ScriptedFailure, TradefairError) as failure:
             raise NotPriced(f"the replay fails: {failure}"[:200]) from failure
-        return _value(evaluate(trace), seat, self.metric(seat))
+        return evaluate(trace)
 
     @cached_property
     def _services(self) -> Services | None:
@@ -243,9 +242,9 @@ class Replays:
 
         return similarity_services(needs)
 
-
-def _value(outcome: Outcome[Any, Any], seat: SeatId, metric: PrimaryMetric) -> float:
-    value = getattr(outcome.seats.get(seat), metric.name, None)
-    if not isinstance(value, int | float):
-        raise NotPriced(f"{metric.name} of {seat} is not known")
-    return value
+    def _value(self, outcome: Outcome[Any, Any], seat: SeatId) -> float:
+        name = self.metric(seat).name
+        value = getattr(outcome.seats.get(seat), name, None)
+        if not isinstance(value, int | float):
+            raise NotPriced(f"{name} of {seat} is not known")
+        return value
