@@ -8,10 +8,12 @@ from typing import Any
 
 from tradefair.evaluation.markets.retail.modes.figures import BEST_SELLERS
 from tradefair.evaluation.markets.retail.modes.follow_up import event_pairs
+from tradefair.evaluation.markets.retail.modes.goods import lost_units
 from tradefair.evaluation.markets.retail.modes.play import RetailPlay, TradedDay
 from tradefair.evaluation.markets.retail.modes.pricing import below_cost
 from tradefair.evaluation.markets.retail.modes.reading import read_retail
 from tradefair.evaluation.markets.retail.modes.selection import high_demand
+from tradefair.evaluation.markets.retail.modes.stock import unit_margins
 from tradefair.evaluation.modes.diagnosis import Amend, Case, CaseRecord, Seen
 from tradefair.evaluation.modes.insight import EvidenceCase, Happening, Insight, Scale
 from tradefair.evaluation.modes.table import Fact
@@ -67,9 +69,19 @@ def _wanted(play: RetailPlay) -> Iterator[Happening]:
     """
     for number, day in enumerate(play.days, 1):
         for place in sorted(high_demand(day, BEST_SELLERS)):
-            yield Happening(number, product_id(place), day.ended)
+            # A best seller with days of stock calls for nothing.
+            if _is_short(play, day, place):
+                yield Happening(number, product_id(place), day.ended)
         for place in _left_out(play, day):
             yield Happening(number, product_id(place), day.ended, play.worth[place] / 100)
+
+
+def _is_short(play: RetailPlay, day: TradedDay, place: int) -> bool:
+    """Whether what lies here or is on its way lasts no longer than the quickest delivery, at the sales of the day."""
+    product, now = day.facts.product, day.facts.day
+    coming = sum(line.quantity for line in play.bought if line.product == place and line.day < now < line.due)
+    days = 1 + (play.quickest[place] if play.quickest else 1)
+    return product.opening_stock[place] + coming < days * max(product.units[place], product.demand[place])
 
 
 def _left_out(play: RetailPlay, day: TradedDay) -> list[int]:
@@ -98,16 +110,18 @@ def _idle(play: RetailPlay) -> Iterator[Case]:
     """Days that were only closed although goods could have been bought for less than their list price.
 
     No oracle is asked: it takes a product that no customer could buy that day, a quote of the day below its list price,
-    and the money for one unit at the close. Cost: the day's lost units at that product's best margin, None without lost
-    units.
+    and the money for what was wanted of it, or for one unit, beyond the rent. Cost: the day's lost units at the margins
+    of their products, None without lost units.
     """
+    margins = unit_margins(play)
     for day in play.days:
         if not day.conduct.active:
-            place, margin = _best_margin(day, play.scenario.shelf_places if play.scenario else 0)
+            lost = lost_units(day.facts, play.members, play.rho)
+            place, margin = _best_margin(day, play.scenario.shelf_places if play.scenario else 0, lost)
             # 0 means that nothing could have been bought at a profit: then closing the day was right.
             if margin > 0:
-                lost = day.facts.net_lost_units
-                cost = round(lost * margin) / 100 if lost > 0 else None
+                cents = sum(units * margins[item] for item, units in lost.items())
+                cost = round(cents) / 100 if lost else None
                 because = (
                     f"day {day.facts.day}: closed without an action; {product_id(place)} was not on sale "
                     f"and would have earned {margin / 100:.2f} a unit"
@@ -115,7 +129,7 @@ def _idle(play: RetailPlay) -> Iterator[Case]:
                 yield Case(day.ended, day.facts.day, because, cost, day.seq)
 
 
-def _best_margin(day: TradedDay, places: int) -> tuple[int, float]:
+def _best_margin(day: TradedDay, places: int, lost: Mapping[int, float]) -> tuple[int, float]:
     """The product that was not on sale, can be paid for and has the best margin; list price less lowest quote, cents.
 
     A product off the shelf counts only while the shelf has room for it. A margin of 0 when there is none.
@@ -130,7 +144,7 @@ def _best_margin(day: TradedDay, places: int) -> tuple[int, float]:
             continue
         # From 1e-4 currency units to cents.
         quote = min(offers.quote_e4[place * offers.suppliers : (place + 1) * offers.suppliers]) / 100
-        if quote <= day.facts.funds_cents:
+        if quote * max(1.0, lost.get(place, 0.0)) <= day.facts.funds_cents - day.facts.rent_cents:
             best = max(best, (place, price - quote), key=lambda found: found[1])
     return best
 

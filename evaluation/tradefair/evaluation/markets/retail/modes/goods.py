@@ -9,6 +9,11 @@ from typing import NamedTuple
 from tradefair.retail.engine.demand import category_mass, take_share
 from tradefair.retail.model import DayFacts, EndingFacts
 
+_PATIENCE = 2
+"""Days that goods may stand outside until there is room."""
+_RECENT = 14
+"""Last days from which it is known how fast a product sells."""
+
 
 class Bought(NamedTuple):
     """An accepted order line as the facts tell of it: units, cost in cents, the day on whose morning it arrives.
@@ -35,9 +40,10 @@ class Bought(NamedTuple):
 class Lot:
     """What became of one order line: units by fate; money in cents.
 
-    `waited` and `lay` are units that were at some close outside for want of room, or in the store `old_days` days after
-    their arrival. `stranded` is cost times days off the shelf, `lost` the cost of what expired and, at the end, what
-    age took from the rest; `lost_off_shelf` is the part of it that happened off the shelf.
+    `waited` are units that stood outside for want of room two days after they came, `lay` those in the store `old_days`
+    days after it, `excess` those at the end beyond what sells in so many days. `days` counts closes with units left,
+    `days_off` those of them off the shelf; `stranded` is cost times such days. `lost` is the cost of what expired and,
+    at the end, what age took from the rest; `lost_off_shelf` the part of it that happened off the shelf.
     """
 
     line: Bought
@@ -45,6 +51,9 @@ class Lot:
     expired: int = 0
     waited: int = 0
     lay: int = 0
+    excess: int = 0
+    days: int = 0
+    days_off: int = 0
     stranded: float = 0.0
     lost: float = 0.0
     lost_off_shelf: float = 0.0
@@ -79,9 +88,12 @@ def follow(
             here = [lot for lot in queue if lot.line.due <= facts.day and lot.left]
             if here:
                 sales += _live_through(facts, place, here, old_days)
-    if ending is not None and days:
-        for place, queue in queues.items():
-            _age(ending, place, days[-1], [lot for lot in queue if lot.line.due <= days[-1].day + 1 and lot.left])
+    for place, queue in queues.items() if days else ():
+        here = [lot for lot in queue if lot.line.due <= days[-1].day + 1 and lot.left]
+        if old_days:
+            _find_excess(days, place, here, old_days)
+        if ending is not None:
+            _age(ending, place, days[-1], here)
     return lots, sales
 
 
@@ -99,10 +111,14 @@ def _live_through(facts: DayFacts, place: int, here: Sequence[Lot], old_days: in
     for lot in reversed(here):
         outside = min(lot.left, waiting)
         waiting -= outside
-        lot.waited = max(lot.waited, outside)
+        # Goods that find room within two days were early, not too many.
+        if facts.day >= lot.line.due + _PATIENCE:
+            lot.waited = max(lot.waited, outside)
         if old_days and facts.day == lot.line.due + old_days:
             lot.lay = lot.left
+        lot.days += lot.left > 0
         if not shelved:
+            lot.days_off += lot.left > 0
             lot.stranded += lot.left * lot.line.unit_cents
 
 
@@ -114,6 +130,19 @@ def _oldest_first(here: Sequence[Lot], units: int) -> Iterator[tuple[Lot, int]]:
             lot.left -= taken
             units -= taken
             yield lot, taken
+
+
+def _find_excess(days: Sequence[DayFacts], place: int, here: Sequence[Lot], old_days: int) -> None:
+    """Mark what is more than `old_days` days of sales, the newest units first."""
+    columns = [facts.product for facts in days[-_RECENT:]]
+    units = [column.units[place] for column in columns if column.on_shelf[place] and column.opening_stock[place]]
+    # Goods that have only just come have had no time to show how they sell.
+    if len(units) < _RECENT // 2:
+        return
+    beyond = int(sum(lot.left for lot in here) - old_days * sum(units) / len(units))
+    for lot in reversed(here):
+        lot.excess = max(0, min(lot.left, beyond))
+        beyond -= lot.excess
 
 
 def _age(ending: EndingFacts, place: int, last: DayFacts, here: Sequence[Lot]) -> None:

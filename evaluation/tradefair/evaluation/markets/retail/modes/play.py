@@ -184,6 +184,19 @@ class RetailPlay:
         """T."""
         return len(self.days)
 
+    @property
+    def members(self) -> list[list[int]]:
+        """Products by category."""
+        found: dict[str, list[int]] = {}
+        for place, category in enumerate(self.categories):
+            found.setdefault(category, []).append(place)
+        return list(found.values())
+
+    @property
+    def rho(self) -> float:
+        """The exponent by which products of a category share its customers (6.5)."""
+        return self.scenario.demand.rho if self.scenario else 1.0
+
     def acted_days(self) -> list[list[int]]:
         """Days with an action event, `[product][…]`, ascending; an empty list for a product that was left alone."""
         return self._days_of(lambda day: day.conduct.acted)

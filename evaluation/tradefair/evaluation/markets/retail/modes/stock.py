@@ -98,7 +98,7 @@ def _median_quote(play: RetailPlay, place: int) -> float:
 
 def gaps_of(play: RetailPlay, first_day: int) -> Iterator[Gap]:
     """Every gap of every product, with its cause; days before `first_day` cause, but are not counted."""
-    lost = [lost_units(day.facts, _members(play.categories), _rho(play)) for day in play.days]
+    lost = [lost_units(day.facts, play.members, play.rho) for day in play.days]
     for place in range(len(play.categories)):
         days = [number for number, units in enumerate(lost, 1) if place in units]
         for run in _runs(days):
@@ -106,22 +106,14 @@ def gaps_of(play: RetailPlay, first_day: int) -> Iterator[Gap]:
             if judged:
                 sold = (day.facts.product.units[place] for day in play.days)
                 wanted = [units + day.get(place, 0.0) for units, day in zip(sold, lost, strict=True)]
-                seq, day, because = _cause(play, place, run[0], run[-1], wanted)
+                cause = _cause(play, place, run[0], run[-1], wanted)
+                # Enough was there or on its way, and came late: no order of that day would have been a better one.
+                if cause is None:
+                    continue
+                seq, day, because = cause
                 units = sum(lost[number - 1][place] for number in judged)
                 empty = sum(not play.days[number - 1].facts.product.opening_stock[place] for number in judged)
                 yield Gap(seq, day, because, place, units, empty, play.days[judged[0] - 1].seq)
-
-
-def _members(categories: Sequence[str]) -> list[list[int]]:
-    """Products by category."""
-    found: dict[str, list[int]] = {}
-    for place, category in enumerate(categories):
-        found.setdefault(category, []).append(place)
-    return list(found.values())
-
-
-def _rho(play: RetailPlay) -> float:
-    return play.scenario.demand.rho if play.scenario else 1.0
 
 
 def _runs(days: Sequence[int]) -> Iterator[list[int]]:
@@ -136,7 +128,7 @@ def _runs(days: Sequence[int]) -> Iterator[list[int]]:
         yield run
 
 
-def _cause(play: RetailPlay, place: int, first: int, last: int, wanted: Sequence[float]) -> tuple[int, int, str]:
+def _cause(play: RetailPlay, place: int, first: int, last: int, wanted: Sequence[float]) -> tuple[int, int, str] | None:
     """What left a gap open on the days first..last: event, day and what was done.
 
     The last day on which the quickest supplier could still have closed it decides. An order of that day was too small
@@ -149,13 +141,14 @@ def _cause(play: RetailPlay, place: int, first: int, last: int, wanted: Sequence
     about = product_id(place)
     if line is not None:
         held = _position(play, place, line.day)
-        until = max(line.due, first)
         if line.day == latest or held < sum(wanted[line.day - 1 : line.due]):
-            need = sum(wanted[line.day - 1 : until])
+            need = sum(wanted[line.day - 1 : last])
             done = f"order of {line.quantity} {about}, due day {line.due}"
-            return line.seq, line.day, f"day {line.day}: {done}; {_short(held, need, until)}"
+            because = f"day {line.day}: {done}; {_short(held, need, last)}"
+            return (line.seq, line.day, because) if held < need else None
     held, need = _position(play, place, latest), sum(wanted[latest - 1 : last])
-    return play.days[latest - 1].ended, latest, f"day {latest}: no order of {about}; {_short(held, need, last)}"
+    because = f"day {latest}: no order of {about}; {_short(held, need, last)}"
+    return (play.days[latest - 1].ended, latest, because) if held < need else None
 
 
 def _short(held: int, need: float, day: int) -> str:
@@ -183,13 +176,20 @@ def overbuying(play: RetailPlay, limits: OldDays) -> Seen:
     Cost: what expired, at cost, and what age took from the rest until the end.
     """
     lots, _ = follow(play.bought, [day.facts for day in play.days], play.ending, limits.old_days)
-    cases = [_overbought(lot, limits.old_days) for lot in lots if lot.expired or lot.waited or lot.lay]
+    # What was off the shelf for most of its time could not be sold: that is another fault than its quantity.
+    sold = (lot for lot in lots if 2 * lot.days_off <= lot.days)
+    cases = [_overbought(lot, limits.old_days) for lot in sold if lot.expired or lot.waited or lot.lay or lot.excess]
     return Seen(cases, sum(line.cents for line in play.bought) / 100)
 
 
 def _overbought(lot: Lot, old_days: int) -> Case:
     line, about = lot.line, product_id(lot.line.product)
-    fates = {"expired": lot.expired, "found no room": lot.waited, f"unsold after {old_days} days": lot.lay}
+    fates = {
+        "expired": lot.expired,
+        "found no room": lot.waited,
+        f"unsold after {old_days} days": lot.lay,
+        f"beyond {old_days} days of sales at the end": lot.excess,
+    }
     fate = ", ".join(f"{units} {name}" for name, units in fates.items() if units)
     because = f"day {line.day}: order of {line.quantity} {about} for {money(line.cents)}; {fate}"
     # One unit may expire after it waited and lay: it is counted once.
