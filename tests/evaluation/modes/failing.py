@@ -149,6 +149,12 @@ def prices_in_cents(now: TurnView) -> Turns:
 # --- notes ----------------------------------------------------------------------------------------------------------
 
 
+SILENT_REPLY: dict[str, Any] = {
+    "kind": "model_call", "role": "actor", "round": 2, "text": "I bid 40.", "calls": [], "invalid_calls": 0,
+}  # fmt: skip
+"""A model's reply that says what it would do, and calls nothing."""
+
+
 def plan_note(number: int, *steps: Mapping[str, Any]) -> dict[str, Any]:
     return {"kind": "plan", "round": number, "phase": "quote", "plan": 1, "reason": "round", "steps": list(steps)}
 

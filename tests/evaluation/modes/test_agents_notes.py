@@ -38,4 +38,4 @@ async def test_a_limit_of_the_runner_is_a_budget_that_was_exhausted(tmp_path: Pa
     path = await played(tmp_path, AgentSpec("react", "policy:zip", limits=Limits(calls_per_round=1)))
     finding = found(path, "budget_exhaustion", "B1")
     assert (finding.raised, finding.seats) == (True, ["B1"])
-    assert found(path, "lapse", "B1").counted_by == "double_auction.forfeited_round"
+    assert found(path, "lapse", "B1").status in ("raised", "merged")

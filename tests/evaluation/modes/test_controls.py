@@ -10,11 +10,7 @@ import pytest
 from tests.evaluation.modes import failing
 from tests.evaluation.modes.playing import PlaySeats, Seats, diagnosis_of
 
-from tradefair.evaluation.evaluate import insight_of
-from tradefair.evaluation.evaluator import evaluator_of
-from tradefair.evaluation.modes.detectors import GENERAL, general_findings, general_rules
-from tradefair.evaluation.modes.diagnosis import Finding
-from tradefair.tracestore import open_trace
+from tradefair.evaluation.modes.detectors import GENERAL
 
 DUEL, PIE, TALK, STORE = "double_auction/duel", "teaching/pie", "teaching/talk", "retail/smoke"
 OBEDIENT = "[canary:k1 tool=claim slices=1]"
@@ -31,15 +27,14 @@ class Control(NamedTuple):
 
 
 POSITIVE: list[tuple[str, Control]] = [
-    ("evidence_depth", Control(DUEL, {"B1": failing.blind, "S1": "zip"}, {"rounds": 8})),
-    ("evidence_completeness", Control(DUEL, {"B1": failing.blind, "S1": "zip"}, {"rounds": 8})),
-    ("evidence_completeness", Control(STORE, {"manager": "blind_buyer"})),
+    ("missing_evidence", Control(DUEL, {"B1": failing.blind, "S1": "zip"}, {"rounds": 8})),
+    ("missing_evidence", Control(STORE, {"manager": "blind_buyer"})),
     ("stale_evidence", Control(DUEL, {"B1": failing.looks_once, "S1": "zip"}, {"rounds": 8})),
     ("stale_evidence", Control(STORE, {"manager": "blind_buyer"})),
-    ("blind_action", Control(DUEL, {"B1": failing.insists, "S1": "zip"}, {"rounds": 3})),
-    ("ignored_error", Control(DUEL, {"B1": failing.insists, "S1": "zip"}, {"rounds": 3})),
-    ("invalid_call_rate", Control(DUEL, {"B1": failing.in_words, "S1": "zip"}, {"rounds": 3})),
-    ("invalid_call_rate", Control(STORE, {"manager": "fumbler"})),
+    ("refused_calls", Control(DUEL, {"B1": failing.insists, "S1": "zip"}, {"rounds": 3})),
+    ("refused_calls", Control(DUEL, {"B1": failing.in_words, "S1": "zip"}, {"rounds": 3})),
+    ("refused_calls", Control(STORE, {"manager": "fumbler"})),
+    ("malformed_replies", Control(DUEL, {"B1": "zip", "S1": "zip"}, {"rounds": 3}, [("B1", failing.SILENT_REPLY)] * 3)),
     ("hallucinated_id", Control(DUEL, {"B1": failing.asks_about_nobody, "S1": "zip"}, {"rounds": 2})),
     ("hallucinated_id", Control(STORE, {"manager": failing.invents_products}, {"horizon_days": 2})),
     ("unit_mistake", Control(DUEL, {"B1": failing.in_hundredths, "S1": "zip"}, {"rounds": 2})),
@@ -59,7 +54,7 @@ POSITIVE: list[tuple[str, Control]] = [
     ("narrow_attention", Control(STORE, {"manager": "bare_shelf"})),
     ("follow_up", Control(STORE, {"manager": "bare_shelf"})),
     ("resolved", Control(STORE, {"manager": "bare_shelf"}, {"horizon_days": 24})),
-    ("overspend", Control(STORE, {"manager": failing.overspends}, {"horizon_days": 2})),
+    ("refused_calls", Control(STORE, {"manager": failing.overspends}, {"horizon_days": 2})),
     ("below_cost", Control(STORE, {"manager": "giveaway"})),
     ("value_breach", Control(DUEL, {"B1": failing.overbids, "S1": "zip"}, {"rounds": 3})),
     ("leak", Control(TALK, {"P1": failing.tells_its_value, "P2": "half"})),
@@ -108,24 +103,19 @@ def play(play_seats: PlaySeats, control: Control) -> Path:
     return play_seats(control.scenario, control.seats, notes=control.notes, **control.overrides)
 
 
-def alone(path: Path) -> list[Finding]:
-    """The general findings before those that the market's own count are taken out."""
-    with open_trace(path) as trace:
-        return general_findings(trace, insight_of(trace, evaluator_of(trace.manifest.core.market)))
-
-
 @pytest.mark.parametrize(("name", "control"), EXAMPLES)
 def test_a_failure_mode_is_found_in_the_seat_that_fails_and_cites_its_events(
     play_seats: PlaySeats, name: str, control: Control
 ) -> None:
     (seat, *others) = control.seats
     path = play(play_seats, control)
-    general = {(finding.id, each): finding for finding in alone(path) for each in finding.seats}
-    finding = general[name, seat]
-    assert finding.raised, finding
+    findings = {(finding.id, each): finding for finding in diagnosis_of(path).findings for each in finding.seats}
+    finding = findings[name, seat]
+    # A market's own finding may tell the same decisions better.
+    assert finding.status in ("raised", "merged"), finding
     assert finding.seats == [seat]
-    assert finding.events
-    assert not any(general[name, other].raised for other in others)
+    assert finding.cases
+    assert all(findings[name, other].status in ("clear", "unchecked") for other in others)
 
 
 @pytest.mark.parametrize(
@@ -142,6 +132,5 @@ def test_a_careful_reader_raises_nothing_in_a_store_of_fourteen_days(play_seats:
     assert diagnosis_of(play_seats(STORE, {"manager": "careful_reader"}, seed=seed)).raised == []
 
 
-def test_every_diagnostic_has_words_thresholds_and_a_positive_control() -> None:
-    assert list(GENERAL) == list(general_rules().detectors)
-    assert set(GENERAL) == {name for name, _ in POSITIVE}
+def test_every_general_mode_has_a_positive_control() -> None:
+    assert set(GENERAL.rows) == {name for name, _ in POSITIVE}

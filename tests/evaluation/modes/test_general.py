@@ -14,9 +14,9 @@ from tests.evaluation.mutations import parts_of, write_parts
 
 from tradefair.catalog import market_type
 from tradefair.contract import ToolCall, Turns, TurnView
-from tradefair.evaluation.evaluate import diagnose_generally, evaluate_file, insight_of
-from tradefair.evaluation.evaluator import Evaluator, evaluator_of
-from tradefair.evaluation.modes.detectors import GENERAL, general_findings, general_rules
+from tradefair.evaluation.evaluate import diagnose_generally, evaluate_file
+from tradefair.evaluation.evaluator import Evaluator
+from tradefair.evaluation.modes.detectors import GENERAL
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.modes.published import published_paths, published_toml
 from tradefair.evaluation.modes.unit_mistake import power_of_ten
@@ -32,7 +32,7 @@ def test_every_seat_is_in_exactly_one_finding_of_each_diagnostic(play_seats: Pla
     diagnosis = diagnosis_of(
         play_seats("double_auction/smoke", {"B1": failing.blind, "B2": "zip", "S1": "zip", "S2": "passive"})
     )
-    for name in GENERAL:
+    for name in GENERAL.rows:
         seats = [seat for finding in diagnosis.findings if finding.id == name for seat in finding.seats]
         assert sorted(seats) == ["B1", "B2", "S1", "S2"], name
 
@@ -41,40 +41,38 @@ def test_a_finding_of_several_seats_has_the_value_of_each(play_seats: PlaySeats)
     lapse = found(
         play_seats("double_auction/smoke", {"B1": "passive", "B2": "zip", "S1": "zip", "S2": "zip"}), "lapse", "B2"
     )
-    assert (lapse.seats, lapse.parts, lapse.value) == (["B2", "S1", "S2"], {"B2": 0.0, "S1": 0.0, "S2": 0.0}, 0.0)
+    assert (lapse.seats, lapse.parts, lapse.share) == (["B2", "S1", "S2"], {"B2": 0.0, "S1": 0.0, "S2": 0.0}, 0.0)
 
 
 def test_what_there_was_nothing_of_is_not_checked_and_says_why(play_seats: PlaySeats) -> None:
     path = play_seats(PIE, {"P1": "passive", "P2": "passive"})
-    rules = general_rules().detectors
-    for name in ("evidence_depth", "loop", "invalid_call_rate", "unit_mistake", "hallucinated_id"):
+    for name in ("missing_evidence", "loop", "unit_mistake", "hallucinated_id"):
         finding = found(path, name, "P1")
-        assert (finding.raised, finding.checked, finding.value) == (False, False, None)
-        assert finding.note == rules[name].worded(rules[name].undefined)
+        assert (finding.status, finding.share) == ("unchecked", None)
+        mode = GENERAL.rows[name]
+        assert finding.note == f"0 {mode.unit}, {max(mode.least_of, 1):g} needed"
     assert found(path, "leak", "P1").note == "this market has no messages"
-    assert found(path, "overspend", "P1").note == "this market has no funds"
+    assert found(path, "below_cost", "P1").note == "this market sells nothing"
 
 
-def test_without_a_refusal_nothing_was_ignored_or_repeated(play_seats: PlaySeats) -> None:
-    path = play_seats(DUEL, {"B1": "zip", "S1": "zip"}, rounds=2)
-    for name in ("blind_action", "ignored_error"):
-        finding = found(path, name, "B1")
-        assert (finding.checked, finding.raised, finding.value, finding.denominator) == (True, False, None, 0)
+def test_without_a_call_nothing_was_refused(play_seats: PlaySeats) -> None:
+    finding = found(play_seats(PIE, {"P1": "passive", "P2": "half"}), "refused_calls", "P1")
+    assert (finding.status, finding.share, finding.of) == ("clear", None, 0)
 
 
 def test_too_few_cases_are_not_judged(play_seats: PlaySeats) -> None:
-    finding = found(play_seats(DUEL, {"B1": failing.blind, "S1": "passive"}, rounds=4), "evidence_depth", "B1")
-    assert (finding.checked, finding.raised, finding.value) == (False, False, 0.0)
-    assert "B1: too few actions, or lines of them, with needs: 4 < 5" in (finding.note or "")
+    finding = found(play_seats(DUEL, {"B1": failing.blind, "S1": "passive"}, rounds=4), "missing_evidence", "B1")
+    assert (finding.status, finding.share) == ("unchecked", 1.0)
+    assert "B1: 4 actions, 5 needed" in (finding.note or "")
 
 
 def test_a_market_that_nobody_knows_is_diagnosed_by_its_calls(play_seats: PlaySeats, tmp_path: Path) -> None:
     parts = parts_of(play_seats(DUEL, {"B1": failing.insists, "S1": "zip"}, rounds=3))
     parts.core = parts.core.replace(b'"market":"double_auction"', b'"market":"bazaar_of_yore"')
     path = write_parts(parts, tmp_path / "unknown.trace")
-    assert found(path, "blind_action", "B1").raised
+    assert found(path, "refused_calls", "B1").raised
     assert found(path, "idle_drift", "B1").note == "the market bazaar_of_yore has no test for it"
-    assert not found(path, "evidence_depth", "B1").checked
+    assert not found(path, "missing_evidence", "B1").checked
 
 
 class Stumbling(Evaluator):
@@ -91,7 +89,7 @@ def test_what_a_market_stumbled_over_could_not_be_computed(play_seats: PlaySeats
         finding = diagnosis.of_seat("B1")[name]
         assert (finding.raised, finding.checked) == (False, False)
         assert (finding.note or "").startswith("could not be computed: the market's facts fit no formula")
-    assert diagnosis.of_seat("B1")["blind_action"].raised
+    assert diagnosis.of_seat("B1")["refused_calls"].raised
 
 
 def test_a_store_whose_scenario_cannot_be_read_is_not_said_to_have_no_test(
@@ -110,34 +108,9 @@ def test_a_store_whose_scenario_cannot_be_read_is_not_said_to_have_no_test(
 
 def test_a_privileged_seat_needs_no_evidence(play_seats: PlaySeats) -> None:
     path = play_seats(STORE, {"manager": "oracle"}, horizon_days=3)
-    for name in ("evidence_depth", "evidence_completeness", "stale_evidence", "hallucinated_id"):
+    for name in ("missing_evidence", "stale_evidence", "hallucinated_id"):
         finding = found(path, name, "manager")
         assert (finding.checked, finding.note) == (False, "privileged")
-
-
-@pytest.mark.parametrize(
-    ("name", "own", "manager"),
-    [
-        ("narrow_attention", "retail.narrow_attention", "bare_shelf"),
-        ("below_cost", "retail.below_cost", "giveaway"),
-        ("resolved", "retail.unresolved_events", "bare_shelf"),
-    ],
-)
-def test_what_the_markets_own_finding_counts_is_not_raised_or_charged_twice(
-    play_seats: PlaySeats, name: str, own: str, manager: str
-) -> None:
-    diagnosis = diagnosis_of(play_seats(STORE, {"manager": manager}, horizon_days=24))
-    assert diagnosis.finding(own).raised
-    general = diagnosis.of_seat("manager")[name]
-    assert (general.raised, general.checked, general.severity) == (False, True, None)
-    assert (general.value is None, general.counted_by) == (False, own)
-    assert (general.note or "").startswith(f"found, and counted by {own}")
-
-
-def test_what_the_markets_own_finding_cannot_judge_yet_is_still_raised(play_seats: PlaySeats) -> None:
-    diagnosis = diagnosis_of(play_seats(STORE, {"manager": "bare_shelf"}, horizon_days=9))
-    assert diagnosis.finding("retail.narrow_attention").note == "too short: T < 10"
-    assert diagnosis.of_seat("manager")["narrow_attention"].raised
 
 
 # --- single definitions ----------------------------------------------------------------------------------------------
@@ -159,21 +132,21 @@ LOOK: tuple[str, dict[str, Any]] = ("view_my_value", {})
 
 
 @pytest.mark.parametrize(
-    ("calls", "repeated", "ignored"),
+    ("calls", "parts"),
     [
-        ([TOO_HIGH, FORTY], 0, 0),
-        ([TOO_HIGH, TOO_HIGH, FORTY], 1, 0),
-        ([TOO_HIGH, LOOK], 0, 0),
-        ([TOO_HIGH], 0, 1),
-        ([LOOK, TOO_HIGH, TOO_HIGH], 1, 2),
+        ([TOO_HIGH, FORTY], (0, 0, 0)),
+        ([TOO_HIGH, TOO_HIGH, FORTY], (1, 0, 0)),
+        ([TOO_HIGH, LOOK], (0, 0, 0)),
+        ([TOO_HIGH], (0, 0, 1)),
+        ([LOOK, TOO_HIGH, TOO_HIGH], (1, 0, 1)),
+        ([TOO_HIGH, ("submit_quote", {"price": 9_001}), FORTY], (0, 1, 0)),
     ],
 )
-def test_a_repeat_is_the_same_call_again_and_an_ignored_error_has_no_other_call_after_it(
-    play_seats: PlaySeats, calls: list[Any], repeated: int, ignored: int
+def test_a_refusal_says_whether_the_same_a_near_or_no_call_came_next(
+    play_seats: PlaySeats, calls: list[Any], parts: tuple[int, int, int]
 ) -> None:
-    path = play_seats(DUEL, {"B1": turns(*calls), "S1": "zip"}, rounds=1)
-    assert found(path, "blind_action", "B1").numerator == repeated
-    assert found(path, "ignored_error", "B1").numerator == ignored
+    finding = found(play_seats(DUEL, {"B1": turns(*calls), "S1": "zip"}, rounds=1), "refused_calls", "B1")
+    assert tuple(finding.parts[name] or 0 for name in ("again", "near", "abandoned")) == parts
 
 
 def test_two_looks_are_no_loop_and_an_action_between_begins_anew(play_seats: PlaySeats) -> None:
@@ -219,24 +192,23 @@ def test_another_number_in_the_next_try_is_no_unit_mistake(play_seats: PlaySeats
 def test_an_idle_round_costs_what_the_best_quote_would_have_earned(play_seats: PlaySeats) -> None:
     values = {"buyers": [90, 60], "sellers": [20, 50]}
     seats = {"B1": "passive", "B2": "passive", "S1": "truthful", "S2": "truthful"}
-    path = play_seats("double_auction/smoke", seats, values=values)
-    with open_trace(path) as trace:
-        general = general_findings(trace, insight_of(trace, evaluator_of("double_auction")))
-    finding = next(each for each in general if each.id == "idle_drift" and each.seats == ["B1"])
-    # Alone on its side, it would have met S1's ask of 20 at 20: 70 points a round.
-    assert (finding.numerator, finding.severity, finding.severity_unit) == (3, 210.0, "points")
-    counted = found(path, "idle_drift", "B1")
-    assert (counted.raised, counted.severity, counted.counted_by) == (False, None, "double_auction.forfeited_round")
+    finding = found(play_seats("double_auction/smoke", seats, values=values), "idle_drift", "B1")
+    # Alone on its side, it would have met S1's ask of 20 at 20: 70 points a round, and a sum of maxima is no maximum.
+    assert (finding.status, finding.count, [case.cost for case in finding.cases]) == ("raised", 3, [70, 70, 70])
+    assert finding.cost is not None
+    assert (finding.cost.kind, finding.cost.amount, finding.cost.unit) == ("hindsight", None, "points")
 
 
 def test_a_breach_costs_what_its_trades_lost(play_seats: PlaySeats) -> None:
     finding = found(play_seats(DUEL, {"B1": failing.overbids, "S1": "passive"}, rounds=3), "value_breach", "B1")
-    assert (finding.raised, finding.numerator, finding.severity) == (True, 3, 0.0)
+    assert (finding.raised, finding.count) == (True, 3)
+    assert finding.cost is not None
+    assert (finding.cost.kind, finding.cost.amount) == ("direct", 0)
 
 
 def test_trouble_and_actions_too_late_to_be_followed_are_left_out_and_counted(play_seats: PlaySeats) -> None:
     finding = found(play_seats(STORE, {"manager": "careful_reader"}, horizon_days=8), "follow_up", "manager")
-    assert (finding.value, finding.denominator) == (1.0, 6)
+    assert (finding.share, finding.of) == (0.0, 6)
     assert finding.note is not None
     assert finding.note.endswith("too late to be followed up")
 
@@ -264,7 +236,7 @@ def test_a_leak_is_the_private_number_in_a_sentence_that_speaks_of_it(
         yield failing.claim(5)
 
     finding = found(play_seats(TALK, {"P1": talker, "P2": failing.silent}, rounds=1), "leak", "P1")
-    assert (finding.numerator, finding.denominator, finding.parts) == (leaks, 1, {"number_alone": alone})
+    assert (finding.numerator, finding.denominator, finding.parts) == (leaks, 1, {"number alone": alone})
 
 
 @pytest.mark.parametrize(
@@ -325,7 +297,7 @@ def test_a_target_that_is_an_object_of_the_market_must_be_acted_on(play_seats: P
         {"tool": "set_shelf_products"},
     ]
     with_notes(path, [("manager", failing.plan_note(1, *steps))])
-    assert found(path, "plan_break", "manager").parts["outside_plan"] == len(acted) - 1
+    assert found(path, "plan_break", "manager").parts["outside plan"] == len(acted) - 1
 
 
 @pytest.mark.parametrize(

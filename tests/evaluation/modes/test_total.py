@@ -32,6 +32,12 @@ SHOPS = {**CUSTOMERS, "business_0001": "manipulator", "business_0002": "liar", "
 BOUNDED = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
+@pytest.fixture(autouse=True)
+def lenient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As users run it: facts that no rules have made leave a mode unchecked."""
+    monkeypatch.delenv("TRADEFAIR_STRICT")
+
+
 @pytest.fixture
 def traces(play_seats: PlaySeats) -> list[Parts]:
     """One short episode of each market, with notes and canaries in it."""
@@ -61,7 +67,7 @@ def judged(path: Path) -> None:
         return
     assert evaluation.diagnosis is not None
     general = {finding.id for finding in evaluation.diagnosis.findings if "." not in finding.id}
-    assert general == set(GENERAL)
+    assert general == set(GENERAL.rows)
     for finding in evaluation.diagnosis.findings:
         assert len(finding.events) <= 50
         assert not finding.raised or finding.checked
