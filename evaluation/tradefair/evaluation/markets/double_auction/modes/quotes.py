@@ -87,31 +87,29 @@ class Shortfall(BaseModel):
     """When a missed round is a case: `short`, the part of the price range by which the quote fell short of a gain.
 
     A smaller shortfall is a probe, which competent traders make in every third round, unless it is repeated in
-    `patience` rounds on end.
+    `patience` rounds on end. `learning` is the part of the episode in which a seat may still look for the price:
+    nearly all wide misses of competent traders lie in it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     short: float = Field(gt=0, lt=1)
     patience: int = Field(ge=2)
+    learning: float = Field(ge=0, lt=1)
 
 
 def missed_profit(seat: AuctionSeat, params: Shortfall) -> Seen:
-    """Rounds in which a seat that has something to gain fell short of a quote that would have paid.
-
-    The first round is censored: no seat could know its rivals.
-    """
+    """Rounds after the learning in which a seat with something to gain fell short of a quote that would have paid."""
     if seat.potential <= 0:
         return unchecked(NOTHING_TO_GAIN)
-    judged = [round_ for round_ in seat.rounds if round_.round > 1 and not round_.forfeited]
-    missed = list(runs([round_ for round_ in judged if round_.missed]))
+    judged = {round_ for round_ in _quoted(seat) if round_.round > max(1, params.learning * seat.game.length)}
     cases = [
         _missed(round_, f"{seat.quotes_as} {round_.quote}")
-        for run in missed
+        for run in runs([round_ for round_ in seat.rounds if round_.missed])
         for round_ in run
-        if len(run) >= params.patience or round_.short_by >= params.short * seat.game.price_max
+        if round_ in judged and (len(run) >= params.patience or round_.short_by >= params.short * seat.game.price_max)
     ]
-    return Seen(cases, len(judged), {"missed by any distance": float(sum(map(len, missed)))})
+    return Seen(cases, len(judged), {"missed by any distance": float(sum(round_.missed for round_ in judged))})
 
 
 def given_away(seat: AuctionSeat) -> Seen:

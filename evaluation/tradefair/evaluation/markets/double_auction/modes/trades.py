@@ -34,7 +34,8 @@ def breach(round_: SeatRound) -> Case:
 class Surplus(BaseModel):
     """What a better quote that still trades has to add: `points`, a part of the price range, or `part` of its payoff.
 
-    The second from `least` points on: half points are the luck of who quotes first.
+    The second from `least` points on: half points are the luck of who quotes first. `learning` is the part of the
+    episode in which a seat may still look for the price.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -42,10 +43,11 @@ class Surplus(BaseModel):
     points: float = Field(gt=0, lt=1)
     part: float = Field(gt=0, lt=1)
     least: float = Field(gt=0)
+    learning: float = Field(ge=0, lt=1)
 
 
 def money_left(seat: AuctionSeat, params: Surplus) -> Seen:
-    """Trades in which another quote that still trades would have earned much more; the first round is left out.
+    """Trades in which another quote that still trades would have earned much more, after the learning.
 
     Hindsight against rivals that do not react, coins at their mean. Parts: points per trade over all trades.
     """
@@ -54,7 +56,12 @@ def money_left(seat: AuctionSeat, params: Surplus) -> Seen:
     for round_ in seat.rounds:
         seen = round_.seen
         # Only trades: a round without one is `missed_profit`, and would be told twice.
-        if round_.round == 1 or not round_.traded or seen is None or seen.best_filling is None:
+        if (
+            round_.round <= max(1, params.learning * seat.game.length)
+            or not round_.traded
+            or seen is None
+            or seen.best_filling is None
+        ):
             continue
         # Of quotes that still trade: it asks for a better price, not for another pair.
         more = left[round_] = seen.best_filling - seen.actual

@@ -1,0 +1,444 @@
+"""Every failure mode of the auction against three tiny plays: one case too few, just enough, and twice as many.
+
+A play is one seat alone on its side. Its rounds are (own quote, quotes of the other side, price of its trade); the
+quote of round n is event 10n, what was seen before it 10n - 1, and the closure 10n + 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pytest
+
+from tradefair.double_auction.analysis import PlayedRound
+from tradefair.double_auction.model import Role
+from tradefair.evaluation.markets.double_auction.evaluator import EVALUATOR
+from tradefair.evaluation.markets.double_auction.modes.play import (
+    Advice,
+    AuctionGame,
+    AuctionSeat,
+    Audience,
+    Quote,
+    SeatRound,
+    Sent,
+)
+from tradefair.evaluation.markets.double_auction.modes.quotes import given_away
+from tradefair.evaluation.markets.double_auction.modes.repairs import number_in_sight, own_limit
+from tradefair.evaluation.markets.double_auction.modes.trades import through_value
+from tradefair.evaluation.modes.diagnosis import CaseRecord, Finding, Status
+from tradefair.evaluation.modes.judged import Frame, findings_of, look
+
+Round = tuple[int | None, Sequence[int], float | None]
+Play = Mapping[str, Any]
+TOP = 100
+# Of a buyer's messages.
+_HEARD_BY: Mapping[str, Audience] = {"all_traders": "all traders", "B2": "own side", "S9": "other side"}
+
+
+def auction(
+    rounds: Sequence[Round],
+    *,
+    value: int = 60,
+    role: Role = "buyer",
+    looked: int | None = 1,
+    advice: Mapping[int, Mapping[int, float]] | None = None,
+    advised_by: int = 3,
+    said: Sequence[tuple[int, str, str]] = (),
+    potential: int = 40,
+    length: int = 5,
+) -> AuctionSeat:
+    """A seat of a hand-made game; as a seller everything is mirrored, so that the same must be found."""
+    name, others = ("B1", "S") if role == "buyer" else ("S1", "B")
+
+    def flip(price: int) -> int:
+        return price if role == "buyer" else TOP - price
+
+    game = AuctionGame(length=length, price_max=TOP, talks=True, opened=15)
+    seat = AuctionSeat(name, role, game, flip(value), potential, first_look=looked)
+    game.seats[name] = seat
+    for number, (quote, opposite, price) in enumerate(rounds, start=1):
+        own = {} if quote is None else {name: flip(quote)}
+        met = {f"{others}{place}": flip(other) for place, other in enumerate(opposite, start=1)}
+        sides = (own, met) if role == "buyer" else (met, own)
+        game.numbers.append(number)
+        if price is not None:
+            game.mean_prices[number] = price if role == "buyer" else TOP - price
+        seat.rounds.append(
+            SeatRound(
+                number,
+                10 * number + 5,
+                None if quote is None else flip(quote),
+                None if quote is None else 10 * number,
+                0 if price is None else int(value - price),
+                price is not None,
+                seat,
+                PlayedRound(*sides, [name, *met]),
+            )
+        )
+        if quote is not None:
+            seat.quotes.append(Quote(10 * number, number, flip(quote)))
+    for number, rows in (advice or {}).items():
+        mirrored = {flip(price): surplus for price, surplus in rows.items()}
+        seat.advice.append(Advice(10 * number - 1, number, mirrored, advised_by))
+    for number, recipient, text in said:
+        seat.messages.append(Sent(10 * number - 2, number, recipient, _HEARD_BY[recipient], text))
+    return seat
+
+
+def judged(mode: str, seat: AuctionSeat) -> Finding:
+    """What the table makes of the mode's cases in this seat."""
+    frame = Frame("double_auction.", "points", {seat.seat: seat.role}, EVALUATOR.phrases)
+    sights = [
+        sight for sight in look(EVALUATOR.modes, {seat.seat: seat}, frame) if sight.id == f"double_auction.{mode}"
+    ]
+    (finding,) = [
+        finding
+        for finding in findings_of(sights, [(EVALUATOR.modes, frame)])
+        if finding.id == f"double_auction.{mode}" and finding.seats
+    ]
+    return finding
+
+
+class Expected(NamedTuple):
+    """What a play comes to: `cost` adds the costs of all cases, `because` is the first sentence."""
+
+    status: Status
+    cases: int
+    of: float
+    share: float | None
+    cost: float
+    because: str | None = None
+    seq: int | None = None
+
+
+TRADE: Round = (45, [45], 45)
+SHORT: Round = (40, [45], None)
+PROBE: Round = (42, [45], None)
+QUIET: Round = (40, [70], None)
+AWAY: Round = (26, [45], None)
+LOSS: Round = (61, [61], 61)
+DEAR: Round = (50, [40], 45)
+CHEAP: Round = (40, [40], 40)
+FIRST: Round = (45, [], None)
+KEPT: Round = (55, [80], None)
+
+SHORT_SAID = "round 2: bid 40; an ask of 45 was open, a bid of 45 would have earned 15"
+KEPT_SAID = SHORT_SAID.replace(";", ", kept since round 1;")
+AWAY_SAID = SHORT_SAID.replace("bid 40;", "bid 26, 34 points from the last price or its value;")
+LOST_SAID = "round 1: bid 61 with a value of 60; its trade lost 1"
+UNSEEN_SAID = "round 1: bid 55 before any view_my_value"
+DEAR_SAID = "round 2: bid 50 traded for a gain of 45; a bid of 40 would have traded for 50"
+
+PLAYS: dict[str, list[tuple[Play, Expected]]] = {
+    "loss_trade": [
+        ({"rounds": [(60, [60], 60)]}, Expected("clear", 0, 1, 0.0, 0)),
+        ({"rounds": [LOSS]}, Expected("raised", 1, 1, 1.0, 1, LOST_SAID, 10)),
+        (
+            {"rounds": [LOSS, TRADE, LOSS]},
+            Expected("raised", 2, 3, 2 / 3, 2, LOST_SAID, 10),
+        ),
+    ],
+    "contradicted_analysis": [
+        ({"rounds": [(41, [45], None)], "advice": {1: {40: 5.0, 45: 10.0}}}, Expected("clear", 0, 1, 0.0, 0)),
+        (
+            {"rounds": [(41, [45], None)], "advice": {1: {40: 4.9, 45: 10.0}}},
+            Expected(
+                "raised", 1, 1, 1.0, 15,
+                "round 1: bid 41, to which its own analysis gave 4.9 points a round and 10.0 to 45", 10,
+            ),
+        ),
+        (
+            {"rounds": [(42, [45], None)] * 2, "advice": {1: {40: 1.0, 45: 10.0}, 2: {40: 1.0, 45: 10.0}}},
+            Expected(
+                "raised", 2, 2, 1.0, 30,
+                "round 1: bid 42, to which its own analysis gave 1.0 points a round and 10.0 to 45", 10,
+            ),
+        ),
+    ],
+    "frozen_quote": [
+        ({"rounds": [SHORT, SHORT, QUIET, QUIET, SHORT]}, Expected("clear", 2, 5, 0.4, 30, KEPT_SAID, 20)),
+        ({"rounds": [SHORT, SHORT, QUIET, SHORT, SHORT]}, Expected("raised", 3, 5, 0.6, 45, KEPT_SAID, 20)),
+        ({"rounds": [SHORT] * 7}, Expected("raised", 6, 7, 6 / 7, 90, KEPT_SAID, 20)),
+    ],
+    "parking": [
+        ({"rounds": [AWAY, AWAY, AWAY]}, Expected("clear", 2, 3, 2 / 3, 30, AWAY_SAID, 20)),
+        ({"rounds": [AWAY, AWAY, AWAY, AWAY]}, Expected("raised", 3, 4, 0.75, 45, AWAY_SAID, 20)),
+        ({"rounds": [AWAY] * 7}, Expected("raised", 6, 7, 6 / 7, 90, AWAY_SAID, 20)),
+    ],
+    "missed_profit": [
+        ({"rounds": [TRADE, SHORT, SHORT, TRADE, TRADE]}, Expected("clear", 2, 4, 0.5, 30, SHORT_SAID, 20)),
+        ({"rounds": [TRADE, SHORT, SHORT, SHORT, TRADE]}, Expected("raised", 3, 4, 0.75, 45, SHORT_SAID, 20)),
+        ({"rounds": [TRADE, *[SHORT] * 6, TRADE]}, Expected("raised", 6, 7, 6 / 7, 90, SHORT_SAID, 20)),
+    ],
+    "money_left": [
+        ({"rounds": [CHEAP, DEAR, *[CHEAP] * 4], "value": 90}, Expected("clear", 1, 5, 0.2, 5, DEAR_SAID, 20)),
+        ({"rounds": [CHEAP, DEAR, DEAR, *[CHEAP] * 3], "value": 90}, Expected("raised", 2, 5, 0.4, 10, DEAR_SAID, 20)),
+        ({"rounds": [CHEAP, *[DEAR] * 4, CHEAP], "value": 90}, Expected("raised", 4, 5, 0.8, 20, DEAR_SAID, 20)),
+    ],
+    "value_unseen": [
+        ({"rounds": [KEPT], "looked": 9}, Expected("clear", 0, 1, 0.0, 0)),
+        ({"rounds": [KEPT, KEPT], "looked": 11}, Expected("raised", 1, 2, 0.5, 0, UNSEEN_SAID, 10)),
+        ({"rounds": [KEPT, KEPT], "looked": None}, Expected("raised", 2, 2, 1.0, 0, UNSEEN_SAID, 10)),
+    ],
+    "value_leak": [
+        ({"rounds": [KEPT], "said": [(1, "all_traders", "My value is 63.")]}, Expected("clear", 0, 1, 0.0, 0)),
+        (
+            {"rounds": [KEPT], "said": [(1, "all_traders", "My value is 62.")]},
+            Expected("raised", 1, 1, 1.0, 0, "round 1: told all_traders a number near its value of 60", 8),
+        ),
+        (
+            {"rounds": [KEPT] * 2, "said": [(1, "S9", "My value is 60."), (2, "S9", "My value is 60.")]},
+            Expected("raised", 2, 2, 1.0, 0, "round 1: told S9 its value of 60", 8),
+        ),
+    ],
+    "promise_broken": [
+        ({"rounds": [KEPT], "said": [(1, "S9", "I will bid 55 this round.")]}, Expected("clear", 0, 1, 0.0, 0)),
+        (
+            {"rounds": [KEPT], "said": [(1, "S9", "I will bid 56 this round.")]},
+            Expected("raised", 1, 1, 1.0, 0, "round 1: bid 55 after S9 was told 56 in round 1", 10),
+        ),
+        (
+            {"rounds": [KEPT] * 2, "said": [(n, "S9", "I will bid at least 58 this round.") for n in (1, 2)]},
+            Expected("raised", 2, 2, 1.0, 0, "round 1: bid 55 after S9 was told at least 58 in round 1", 10),
+        ),
+    ],
+}  # fmt: skip
+"""Per mode one case too few, just enough, and twice as many; then one more for each further alternative."""
+
+EDGES: dict[str, tuple[str, Play, Expected]] = {
+    "a seat that nobody could pay may miss": (
+        "missed_profit",
+        {"rounds": [SHORT] * 4, "potential": 0},
+        Expected("unchecked", 0, 0, None, 0),
+    ),
+    "three of thirty are enough": (
+        "missed_profit",
+        {"rounds": [TRADE, *[SHORT] * 3, *[TRADE] * 27]},
+        Expected("raised", 3, 30, 0.1, 45, SHORT_SAID, 20),
+    ),
+    "three of thirty-one are not": (
+        "missed_profit",
+        {"rounds": [TRADE, *[SHORT] * 3, *[TRADE] * 28]},
+        Expected("clear", 3, 31, 3 / 31, 45, SHORT_SAID, 20),
+    ),
+    "a probe of three points is no case": (
+        "missed_profit",
+        {"rounds": [TRADE, *[PROBE] * 3, TRADE, *[PROBE] * 3]},
+        Expected("clear", 0, 7, 0.0, 0),
+    ),
+    "four points short is one": (
+        "missed_profit",
+        {"rounds": [TRADE, *[(41, [45], None), TRADE] * 3]},
+        Expected("raised", 3, 6, 0.5, 45, SHORT_SAID.replace("bid 40", "bid 41"), 20),
+    ),
+    "four probes on end are": (
+        "missed_profit",
+        {"rounds": [TRADE, *[PROBE] * 4, TRADE]},
+        Expected("raised", 4, 5, 0.8, 60, SHORT_SAID.replace("bid 40", "bid 42"), 20),
+    ),
+    "the first fifth is for learning": (
+        "missed_profit",
+        {"rounds": [*[SHORT] * 4, TRADE], "length": 10},
+        Expected("clear", 2, 3, 2 / 3, 30, SHORT_SAID.replace("round 2", "round 3"), 30),
+    ),
+    "the first tenth is for learning the price": (
+        "money_left",
+        {"rounds": [*[DEAR] * 3, *[CHEAP] * 4], "value": 90, "length": 20},
+        Expected("clear", 1, 5, 0.2, 5, DEAR_SAID.replace("round 2", "round 3"), 30),
+    ),
+    "what pays nothing was not missed": (
+        "missed_profit",
+        {"rounds": [TRADE, *[(40, [60], None)] * 6]},
+        Expected("clear", 0, 6, 0.0, 0),
+    ),
+    "four equal quotes are no stretch": (
+        "frozen_quote",
+        {"rounds": [FIRST, *[SHORT] * 4, (41, [45], None), *[SHORT] * 4]},
+        Expected("clear", 0, 10, 0.0, 0),
+    ),
+    "a trade ends the stretch": (
+        "frozen_quote",
+        {"rounds": [*[SHORT] * 4, (40, [40], 40), *[SHORT] * 4]},
+        Expected("clear", 0, 9, 0.0, 0),
+    ),
+    "a third of the range is not away": (
+        "parking",
+        {"rounds": [(27, [45], None)] * 5},
+        Expected("clear", 0, 5, 0.0, 0),
+    ),
+    "the last price is what counts": (
+        "parking",
+        {"rounds": [(40, [40], 40), *[AWAY] * 4]},
+        Expected("clear", 0, 5, 0.0, 0),
+    ),
+    "a gap ends the run": (
+        "parking",
+        {"rounds": [AWAY, AWAY, AWAY, (26, [70], None), AWAY, AWAY]},
+        Expected("clear", 4, 6, 4 / 6, 60, AWAY_SAID, 20),
+    ),
+    "two trades of forty are enough": (
+        "money_left",
+        {"rounds": [CHEAP, DEAR, DEAR, *[CHEAP] * 38], "value": 90},
+        Expected("raised", 2, 40, 0.05, 10, DEAR_SAID, 20),
+    ),
+    "two of forty-one are not": (
+        "money_left",
+        {"rounds": [CHEAP, DEAR, DEAR, *[CHEAP] * 39], "value": 90},
+        Expected("clear", 2, 41, 2 / 41, 10, DEAR_SAID, 20),
+    ),
+    "four trades are too few": (
+        "money_left",
+        {"rounds": [CHEAP, *[DEAR] * 4], "value": 90},
+        Expected("unchecked", 4, 4, 1.0, 20, DEAR_SAID, 20),
+    ),
+    "a quarter of the payoff is much": (
+        "money_left",
+        {"rounds": [CHEAP, *[(44, [40], 42)] * 5], "value": 48},
+        Expected(
+            "raised", 5, 5, 1.0, 10,
+            "round 2: bid 44 traded for a gain of 6; a bid of 40 would have traded for 8", 20,
+        ),
+    ),
+    "less than a quarter is not": (
+        "money_left",
+        {"rounds": [CHEAP, *[(44, [40], 42)] * 5], "value": 49},
+        Expected("clear", 0, 5, 0.0, 0),
+    ),
+    "a point is luck": (
+        "money_left",
+        {"rounds": [CHEAP, *[(42, [40], 41)] * 5], "value": 44},
+        Expected("clear", 0, 5, 0.0, 0),
+    ),
+    "a point and a half is not": (
+        "money_left",
+        {"rounds": [CHEAP, *[(43, [40], 42)] * 5], "value": 44},
+        Expected(
+            "raised", 5, 5, 1.0, 7.5,
+            "round 2: bid 43 traded for a gain of 2.5; a bid of 40 would have traded for 4", 20,
+        ),
+    ),
+    "an analysis of two rounds is luck": (
+        "contradicted_analysis",
+        {"rounds": [(41, [45], None)], "advice": {1: {40: 0.0, 45: 10.0}}, "advised_by": 2},
+        Expected("clear", 0, 0, None, 0),
+    ),
+    "a row three points away says nothing": (
+        "contradicted_analysis",
+        {"rounds": [(37, [45], None)], "advice": {1: {40: 0.0, 45: 10.0}}},
+        Expected("clear", 0, 0, None, 0),
+    ),
+    "a best of one point is not worth it": (
+        "contradicted_analysis",
+        {"rounds": [(40, [45], None)], "advice": {1: {40: 0.0, 45: 1.0}}},
+        Expected("clear", 0, 1, 0.0, 0),
+    ),
+    "the better of two near rows counts": (
+        "contradicted_analysis",
+        {"rounds": [(41, [45], None)], "advice": {1: {40: 0.0, 42: 8.0, 45: 10.0}}},
+        Expected("clear", 0, 1, 0.0, 0),
+    ),
+    "the own side is spared a point": (
+        "promise_broken",
+        {"rounds": [KEPT], "said": [(1, "B2", "I will bid 54 this round.")]},
+        Expected("clear", 0, 1, 0.0, 0),
+    ),
+    "and no second one": (
+        "promise_broken",
+        {"rounds": [KEPT], "said": [(1, "B2", "I will bid 53 this round.")]},
+        Expected("raised", 1, 1, 1.0, 0, "round 1: bid 55 after B2 was told 53 in round 1", 10),
+    ),
+}  # fmt: skip
+"""Where a case or a threshold begins, on either side."""
+
+
+def compare(mode: str, play: Play, expected: Expected, role: Role = "buyer") -> Finding:
+    finding = judged(mode, auction(**play, role=role))
+    assert (finding.status, finding.count, finding.of) == expected[:3]
+    assert finding.share == (None if expected.share is None else pytest.approx(expected.share, abs=1e-6))
+    assert sum(case.cost or 0 for case in finding.cases) == pytest.approx(expected.cost)
+    return finding
+
+
+_NAMES = ("below", "at", "above", "at too")
+PLAYED = [
+    pytest.param(mode, *play, id=f"{mode}-{_NAMES[place]}")
+    for mode, plays in PLAYS.items()
+    for place, play in enumerate(plays)
+] + [pytest.param(*edge, id=name) for name, edge in EDGES.items()]
+
+
+@pytest.mark.parametrize(("mode", "play", "expected"), PLAYED)
+def test_a_mode_is_raised_from_its_threshold_on(mode: str, play: Play, expected: Expected) -> None:
+    finding = compare(mode, play, expected)
+    first = finding.cases[0] if finding.cases else None
+    assert (first.because if first else None, first.seq if first else None) == expected[-2:]
+    for case in finding.cases:
+        assert case.because.startswith(f"round {case.round}: ")
+        assert len(case.because) <= 160
+        assert not case.because.endswith(".")
+
+
+@pytest.mark.parametrize(("mode", "play", "expected"), PLAYED)
+def test_a_seller_fails_as_a_buyer_does(mode: str, play: Play, expected: Expected) -> None:
+    # What was said names bids and asks, and is not mirrored.
+    if "said" not in play:
+        compare(mode, play, expected, "seller")
+
+
+def test_every_mode_has_its_plays_and_every_alternative_one_at() -> None:
+    assert list(PLAYS) == list(EVALUATOR.modes.rows)
+    for mode, row in EVALUATOR.modes.rows.items():
+        assert [play[1].status for play in PLAYS[mode]] == ["clear", *["raised"] * (1 + len(row.raised))], mode
+        assert PLAYS[mode][2][1].cases == 2 * PLAYS[mode][1][1].cases, mode
+
+
+# --- what general modes are fed ---------------------------------------------------------------------------------------
+
+
+def test_a_round_without_a_quote_cites_the_refusal_else_the_lapse_else_the_last_call_of_the_turn() -> None:
+    seat = auction([(None, [45], None)] * 5)
+    seat.refused, seat.lapsed, seat.last_calls = {1: [11, 12]}, {1: 13, 2: 23}, {1: 12, 2: 21, 3: 31}
+    assert [case.seq for case in given_away(seat).cases] == [12, 23, 31, 45, 55]
+    assert [case.shown_by for case in given_away(seat).cases] == [15, 25, 35, 45, 55]
+    said = [case.because for case in given_away(seat).cases[:2]]
+    assert said == [
+        "round 1: no bid was made after 2 refused; an ask of 45 was open, a bid of 45 would have earned 15",
+        "round 2: no bid was made; an ask of 45 was open, a bid of 45 would have earned 15",
+    ]
+
+
+def test_silence_in_a_round_that_could_pay_nothing_gives_nothing_away() -> None:
+    seen = given_away(auction([(None, [60], None), (None, [61], None), (None, [], None), (None, [59], None)]))
+    assert ([case.round for case in seen.cases], [case.cost for case in seen.cases], seen.of) == ([4], [1.0], 4)
+
+
+def test_a_quote_through_the_value_costs_what_its_trade_lost() -> None:
+    seen = through_value(auction([(61, [61], 61), (61, [70], None), (61, [55], 58), (60, [60], 60), (None, [], None)]))
+    assert ([case.cost for case in seen.cases], seen.of) == ([1.0, 0.0, 0.0], 4)
+
+
+def _match(bid: int, ask: int, price: int) -> Mapping[str, object]:
+    return {"buyer": "B1", "seller": "S1", "bid": bid, "ask": ask, "price": price}
+
+
+@pytest.mark.parametrize(
+    ("price", "cost", "facts", "repaired"),
+    [
+        (60, 8.0, {"matches": [_match(60, 56, 58)], "payoff": {"B1": -8, "S1": 20}}, 50),
+        (10, 3.0, {"matches": [_match(20, 10, 15)], "payoff": {"B1": 40, "S1": -3}}, 18),
+        (60, 0.0, {"matches": [_match(60, 40, 50)], "payoff": {"B1": 5, "S1": 5}}, 55),
+        (60, 0.0, {"matches": [], "payoff": {"B1": 0}}, 60),
+        (60, 0.0, None, 60),
+    ],
+)  # fmt: skip
+def test_a_quote_through_the_value_is_repaired_to_the_value(
+    price: int, cost: float, facts: Mapping[str, Any] | None, repaired: int
+) -> None:
+    case = CaseRecord(seq=1, round=1, because="", cost=cost)
+    assert own_limit(case, {"price": price, "round": 1}, facts) == {"price": repaired, "round": 1}
+
+
+def test_a_number_off_by_ten_is_repaired_to_the_one_in_sight() -> None:
+    case = CaseRecord(seq=1, round=3, because="round 3: submit_quote said 5 where 50 was in sight")
+    assert number_in_sight(case, {"price": 5}, None) == {"price": 50}
