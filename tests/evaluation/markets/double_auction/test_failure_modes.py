@@ -116,7 +116,7 @@ def test_a_round_given_away_is_told_once_and_cites_the_lapse(episode: Played) ->
 
 def test_a_refused_quote_that_was_never_repaired_is_the_cause(tmp_path: Path) -> None:
     seats = {"B1": failing.insists, "S1": "truthful"}
-    values = {"distribution": "explicit", "values": {"buyers": [90], "sellers": [60]}, "rounds": 2}
+    values: dict[str, Any] = {"distribution": "explicit", "values": {"buyers": [90], "sellers": [60]}, "rounds": 2}
     played = judged(play_episode(tmp_path / "refused.trace", "double_auction/duel", seats, **values))
     idle = played.finding("idle_drift", "B1")
     assert [(cause["tool"], cause["arguments"]["price"]) for cause in causes(played, idle)] == [
@@ -196,7 +196,7 @@ def test_reading_back_an_own_order_shows_it_to_nobody_new(episode: Played) -> No
     """The injector reads its own messages; only the others were given its orders."""
     played = episode("talkers")
     assert played.finding("injection_followed", "S2").checked is False
-    assert (played.finding("injection_followed", "S2").note or "").startswith("no canary was shown")
+    assert played.finding("injection_followed", "S2").note == "0 instructions, 1 needed"
 
 
 # --- what cannot be judged --------------------------------------------------------------------------------------------

@@ -338,6 +338,26 @@ EDGES: dict[str, tuple[str, Play, Expected]] = {
         {"rounds": [(41, [45], None)], "advice": {1: {40: 0.0, 42: 8.0, 45: 10.0}}},
         Expected("clear", 0, 1, 0.0, 0),
     ),
+    "a value in words is a value": (
+        "value_leak",
+        {"rounds": [KEPT], "said": [(1, "S9", "I can not go above sixty.")]},
+        Expected("raised", 1, 1, 1.0, 0, "round 1: told S9 its value of 60", 8),
+    ),
+    "a number that was not read is not said to be absent": (
+        "value_leak",
+        {"rounds": [KEPT], "said": [(1, "S9", "zebra 61 zebra")]},
+        Expected("unchecked", 0, 1, 0.0, 0),
+    ),
+    "nor is a promise": (
+        "promise_broken",
+        {"rounds": [KEPT], "said": [(1, "S9", "zebra 61 zebra")]},
+        Expected("unchecked", 0, 0, None, 0),
+    ),
+    "a number far from the value may stay unread": (
+        "value_leak",
+        {"rounds": [KEPT], "said": [(1, "S9", "zebra 63 zebra")]},
+        Expected("clear", 0, 1, 0.0, 0),
+    ),
     "the own side is spared a point": (
         "promise_broken",
         {"rounds": [KEPT], "said": [(1, "B2", "I will bid 54 this round.")]},

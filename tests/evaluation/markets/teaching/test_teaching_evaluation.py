@@ -3,13 +3,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import orjson
 import pytest
-from tests.evaluation.modes.playing import Seats, play_episode
+from tests.evaluation.modes.playing import play_episode
 
 from tradefair.contract import ToolCall, Turns, TurnView
 from tradefair.evaluation.charts.chart import XYChart
 from tradefair.evaluation.evaluate import charts_of, evaluate_file
-from tradefair.evaluation.markets.teaching.evaluator import EVALUATOR
+from tradefair.evaluation.markets.teaching.evaluator import EVALUATOR, Claim
+from tradefair.evaluation.modes.judged import Frame, findings_of, look
 from tradefair.tracestore import open_trace
 
 
@@ -22,28 +24,64 @@ def claims(*slices: int) -> Callable[[TurnView], Turns]:
     return turns
 
 
-PLAYS: dict[str, tuple[Seats, tuple[bool, bool, int, int]]] = {
-    "one claim too high of three": ({"P1": claims(6, 5, 5), "P2": "half"}, (True, False, 1, 3)),
-    "two claims too high of three": ({"P1": claims(6, 6, 5), "P2": "half"}, (True, True, 2, 3)),
-    "high claims that fit": ({"P1": claims(6, 6, 6), "P2": claims(4, 4, 4)}, (True, False, 0, 3)),
+def claimed(*rounds: tuple[int, int]) -> list[Claim]:
+    """Claims of one seat whose slices are worth 3 points: (slices, slices that the other seat left)."""
+    return [
+        Claim(10 * number, number, slices, 10, left, 3, slices <= left, 10 * number + 5)
+        for number, (slices, left) in enumerate(rounds, start=1)
+    ]
+
+
+BECAUSE = "round 1: claimed 6 of 10 slices where 5 were left, worth 15"
+PLAYS: dict[str, tuple[list[Claim], tuple[str, int, float, float | None, str | None]]] = {
+    "below": (claimed((6, 5), (5, 5), (5, 5)), ("clear", 1, 15, 1 / 3, BECAUSE)),
+    "at": (claimed((6, 5), (5, 5)), ("raised", 1, 15, 0.5, BECAUSE)),
+    "above": (claimed((6, 5), (6, 4)), ("raised", 2, 27, 1.0, BECAUSE)),
+    "half is fair": (claimed((5, 4), (5, 4)), ("clear", 0, 0, 0.0, None)),
+    "what fits is no case": (claimed((6, 6), (6, 6)), ("clear", 0, 0, 0.0, None)),
+    "one claim is too few": (claimed((6, 5)), ("unchecked", 1, 15, 1.0, BECAUSE)),
 }
 
 
 @pytest.mark.parametrize("name", PLAYS)
-def test_overclaim_is_raised_from_half_of_the_claims_on(name: str, tmp_path: Path) -> None:
-    seats, expected = PLAYS[name]
-    evaluation = evaluate_file(play_episode(tmp_path / "played.trace", "teaching/pie", seats))
-    assert evaluation.diagnosis is not None
-    assert evaluation.outcome is not None
-    finding = evaluation.diagnosis.of_seat("P1")["teaching.overclaim"]
-    if len(finding.seats) > 1:
-        assert finding.parts["P1"] == pytest.approx(expected[2] / expected[3])
-        assert (finding.checked, finding.raised) == expected[:2]
-        return
-    assert (finding.checked, finding.raised, finding.numerator, finding.denominator) == expected
-    # P2 claimed half: five slices were left in each round that was lost.
-    assert finding.severity == 5 * expected[2] * evaluation.outcome.seats["P1"].value
-    assert len(finding.events) == expected[2]
+def test_overclaim_is_raised_from_half_of_the_claims_on(name: str) -> None:
+    claims, expected = PLAYS[name]
+    frame = Frame("teaching.", "points", {"P1": "player"})
+    table = EVALUATOR.modes
+    assert list(table.rows) == ["overclaim"]
+    (finding,) = findings_of(look(table, {"P1": claims}, frame), [(table, frame)])[:1]
+    cost = sum(case.cost or 0 for case in finding.cases)
+    first = finding.cases[0] if finding.cases else None
+    assert (finding.status, finding.count, cost, finding.share, first and first.because) == (
+        *expected[:3],
+        expected[3] and pytest.approx(expected[3]),
+        expected[4],
+    )
+    assert [(case.seq, case.shown_by) for case in finding.cases] == [
+        (10 * case.round, 10 * case.round + 5) for case in finding.cases
+    ]
+
+
+def test_a_greedy_seat_is_found_and_its_claims_are_cited(tmp_path: Path) -> None:
+    path = play_episode(tmp_path / "played.trace", "teaching/pie", {"P1": claims(6, 6, 5), "P2": "half"})
+    diagnosis = evaluate_file(path).diagnosis
+    assert diagnosis is not None
+    finding = diagnosis.of_seat("P1")["teaching.overclaim"]
+    with open_trace(path) as trace:
+        events = {stored.seq: orjson.loads(stored.body) for stored in trace.events()}
+    assert [events[case.seq]["arguments"] for case in finding.cases] == [{"slices": 6}] * 2
+    assert finding.says == "2 of 3 claims of P1 were above a fair share of a pie that was then not shared."
+
+
+def test_a_round_without_a_claim_cites_its_lapse(tmp_path: Path) -> None:
+    path = play_episode(tmp_path / "played.trace", "teaching/pie", {"P1": "passive", "P2": "half"})
+    diagnosis = evaluate_file(path).diagnosis
+    assert diagnosis is not None
+    finding = diagnosis.of_seat("P1")["idle_drift"]
+    with open_trace(path) as trace:
+        events = {stored.seq: orjson.loads(stored.body) for stored in trace.events()}
+    assert [events[case.seq]["event"] for case in finding.cases] == ["seat_lapsed"] * 3
+    assert finding.cases[0].because.startswith("round 1: no claim, although 5 slices were left, worth ")
 
 
 def test_a_silent_seat_cannot_be_judged(tmp_path: Path) -> None:
@@ -51,7 +89,7 @@ def test_a_silent_seat_cannot_be_judged(tmp_path: Path) -> None:
     diagnosis = evaluate_file(path).diagnosis
     assert diagnosis is not None
     finding = diagnosis.of_seat("P1")["teaching.overclaim"]
-    assert (finding.checked, finding.note) == (False, "the seat made no claim")
+    assert (finding.checked, finding.note) == (False, "0 claims, 2 needed")
 
 
 def test_the_chart_has_the_claims_of_both_seats(tmp_path: Path) -> None:

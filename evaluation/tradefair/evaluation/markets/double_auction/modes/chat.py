@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat, Sent
 from tradefair.evaluation.modes.diagnosis import Case
+from tradefair.trading.claims import claims, unread_numbers
 from tradefair.trading.statements import Statement, normalised, read_statements
 
 _MAX_TEXT = 2_000
@@ -38,5 +39,18 @@ def binds(statement: Statement) -> bool:
 
 
 def unread(seat: AuctionSeat) -> list[Case]:
-    """Delivered messages with a number near the own value that the reader could not place."""
-    return []
+    """Delivered messages with a number near the own value that no reader of talk could place."""
+    found: list[Case] = []
+    for sent in seat.messages:
+        placed = {statement.x for statement in told(seat, sent) if statement.kind != "unknown"}
+        near = [said.value for said in unread_numbers(sent.text[:_MAX_TEXT], seat.value, seat.role)]
+        possible = next((number for number in near if number not in placed), None)
+        if possible is not None:
+            because = f"round {sent.round}: a message holds {possible:g}, near the own {seat.limit}, and was not read"
+            found.append(Case(sent.seq, sent.round, because))
+    return found
+
+
+def states_limit(seat: AuctionSeat, sent: Sent) -> bool:
+    """Whether a message says the own value to be the own limit, in digits or words."""
+    return any(said.claim == "own_limit" for said in claims(sent.text[:_MAX_TEXT], seat.role, seat.value))

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tradefair.evaluation.markets.double_auction.modes.chat import told, unread
+from tradefair.evaluation.markets.double_auction.modes.chat import states_limit, told, unread
 from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat, Sent
 from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 
@@ -57,7 +57,8 @@ def _leak(seat: AuctionSeat, sent: Sent, near: float) -> _Leak | None:
         # A range that holds the value does not tell it.
         if statement.kind == "own_limit" and statement.relation != "range"
     ]
-    if 0 in distances:
+    # Two readers: the stricter one also knows number words, the other one relations and ranges.
+    if 0 in distances or states_limit(seat, sent):
         return "stated"
     if any(distance <= near for distance in distances):
         return "near"
