@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -40,10 +39,10 @@ def retail_insight(trace: Trace) -> Insight:
     play = read_retail(trace).play
     # Without the scenario the store's columns have no meaning; conduct is still judged from the trace alone.
     if play.scenario is None:
-        return Insight(unit="currency", facts=_FACTS, absent={**_UNREADABLE, **_ABSENT})
+        return Insight(unit="currency units", facts=_FACTS, absent={**_UNREADABLE, **_ABSENT})
     seat = play.seat
     return Insight(
-        unit="currency",
+        unit="currency units",
         facts=_FACTS,
         scales={seat: list(_scales(play))},
         idle={seat: Seen(list(_idle(play)), play.length)},
@@ -167,11 +166,10 @@ def _scales(play: RetailPlay) -> Iterator[Scale]:
 
 
 def _in_sight(case: CaseRecord, arguments: Mapping[str, Any], facts: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """The price that was set, moved by the power of ten that separates it from the one in sight."""
-    said = float(arguments["new_price"])
-    # The sentence is made from both numbers; the one in sight is the last of them.
-    seen = float(case.because.rsplit(" where ", 1)[1].split(" ", 1)[0])
-    return {**arguments, "new_price": round(said * 10 ** -round(math.log10(said / seen)), 2)}
+    """The price in sight instead of the one that was set; a refused call is left out, for its correction followed."""
+    # The sentence is made from both numbers: "said 119 for P001 where 1.19 was in sight".
+    _, seen, rest = case.because.rpartition(" where ")
+    return {**arguments, "new_price": round(float(rest.split()[0]), 2)} if seen and "new_price" in arguments else None
 
 
 REPAIRS: Mapping[str, Amend] = {"unit_mistake": _in_sight}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from tradefair.evaluation.markets.retail.modes.play import LineChoice, PriceChoice
 from tradefair.evaluation.markets.retail.modes.visible import Visible
 from tradefair.retail.analysis import EVIDENCE_UNITS, SupplierEvidence, best_visible_supplier
@@ -36,7 +34,7 @@ def judge_line(visible: Visible, facts: DayFacts, seq: int, place: int, supplier
     chosen = evidence[supplier]
     lowest = min(known, key=_returns, default=None)
     daily = visible.daily_units(place)
-    price = facts.product.price_cents[place]
+    compared = lowest if chosen in known else None
     return LineChoice(
         seq=seq,
         day=facts.day,
@@ -51,29 +49,12 @@ def judge_line(visible: Visible, facts: DayFacts, seq: int, place: int, supplier
         # Only where there was a choice: with one known supplier nothing can be ignored.
         ignored=chosen.shrunk > 2 * lowest.shrunk if lowest and len(known) >= 2 and chosen in known else None,
         cover=quantity / daily if daily else None,
-        cost_of_choice=_cost_of_choice(chosen, lowest, known, price, quantity),
-        instead=lowest.supplier if lowest else None,
+        instead=compared.supplier if compared else None,
+        instead_rate=float(compared.shrunk) if compared else None,
+        saved=(compared.quote_e4 - chosen.quote_e4) / 100 if compared else None,
     )
 
 
 def _returns(row: SupplierEvidence) -> tuple[object, int, int]:
     """Order by known return rate; then by quote and number, so that equal rates have one answer."""
     return row.shrunk, row.quote_e4, row.supplier
-
-
-def _cost_of_choice(
-    chosen: SupplierEvidence,
-    lowest: SupplierEvidence | None,
-    known: Sequence[SupplierEvidence],
-    price: int,
-    quantity: int,
-) -> float | None:
-    """Expected refunds above those of the least returned known supplier, less what the lower quote saved.
-
-    In currency units; None where one of the two suppliers has no evidence.
-    """
-    if lowest is None or chosen not in known:
-        return None
-    refunds = quantity * price / 100 * float(chosen.shrunk - lowest.shrunk)
-    saved = quantity * (lowest.quote_e4 - chosen.quote_e4) / 10_000
-    return refunds - saved

@@ -61,8 +61,8 @@ class LineChoice(NamedTuple):
     Ranks count from 1; qualities in 1/1000 star. `best_visible` says whether it went to the best visible supplier,
     `ignored` whether its supplier's r̂ is above twice the lowest. Both are None with fewer than two known suppliers,
     `ignored` also when its own is not known: a buyer who never leaves a bad supplier would look better day by day.
-    `cover` is in days of sales. `cost_of_choice` in currency units: expected refunds above those of the least returned
-    known supplier `instead`, less what the lower quote saved; None when either is not known.
+    `cover` is in days of sales. `instead` is the least returned known supplier, `instead_rate` its r̂, `saved` what a
+    unit cost less than its own, in cents; None without such a one, or where the chosen supplier is not known.
     """
 
     seq: int
@@ -77,8 +77,9 @@ class LineChoice(NamedTuple):
     best_visible: bool | None
     ignored: bool | None
     cover: float | None
-    cost_of_choice: float | None
     instead: int | None
+    instead_rate: float | None
+    saved: float | None
 
 
 class ShelfCall(NamedTuple):
