@@ -9,7 +9,6 @@ from benchmarks.planted.flaw import Altered, Scene, Wrap, planter
 from tradefair.contract import ToolCall
 
 _QUOTE = "submit_quote"
-_CHAT = {"chat": {"enabled": True}}
 
 
 def quoting(price: object, **more: Any) -> ToolCall:
@@ -193,7 +192,7 @@ def _late_first_quote(scene: Scene) -> Iterable[ToolCall] | None:
 
 
 _plant = planter("double_auction")
-_CHAT = {"changes": {"chat": {"enabled": True}}}
+_CHAT: dict[str, Any] = {"changes": {"chat": {"enabled": True}}}
 # fmt: off
 FLAWS = [
     _plant("value_read_lax", "perception", "gd", "value_breach .loss_trade .money_left",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
 
 from benchmarks.planted.flaw import Altered, Scene, Wrap, planter
 from tradefair.contract import ToolCall
@@ -17,8 +17,10 @@ _SEARCH, _SEND, _PAY, _FINISH, _OFFERS = (
 )
 _PROPOSE = "send_proposal"
 
+Rows: TypeAlias = list[dict[str, Any]]
 
-def _open_offers(scene: Scene) -> list[dict[str, Any]]:
+
+def _open_offers(scene: Scene) -> Rows:
     """The compared offers that are open, cheapest first."""
     rows = scene.heard.get(_OFFERS, {}).get("offers", ())
     return sorted((row for row in rows if row["state"] == "open"), key=lambda row: row["total"])
@@ -27,7 +29,7 @@ def _open_offers(scene: Scene) -> list[dict[str, Any]]:
 # --- perception -----------------------------------------------------------------------------------------------------
 
 
-def _results(chosen: Any) -> Any:
+def _results(chosen: Callable[[Rows], Rows]) -> Any:
     def answer(scene: Scene, call: ToolCall, data: Any) -> Any:
         if call.tool == _SEARCH:
             data["results"] = chosen(data["results"])
@@ -36,7 +38,7 @@ def _results(chosen: Any) -> Any:
     return answer
 
 
-def _offers_read(change: Any) -> Any:
+def _offers_read(change: Callable[[Rows], Rows]) -> Any:
     """Reads the compared offers as `change` makes them."""
 
     def answer(scene: Scene, call: ToolCall, data: Any) -> Any:
@@ -47,11 +49,11 @@ def _offers_read(change: Any) -> Any:
     return answer
 
 
-def _claims_overlooked(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _claims_overlooked(rows: Rows) -> Rows:
     return [{**row, "claims_missing": 0} for row in rows]
 
 
-def _totals_upside_down(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _totals_upside_down(rows: Rows) -> Rows:
     """The dearest offer looks cheapest."""
     totals = sorted(row["total"] for row in rows)
     swapped = dict(zip(totals, reversed(totals), strict=True))
@@ -88,7 +90,7 @@ def _limit_read(factor: float) -> Any:
     return answer
 
 
-def _states_total(change: Any) -> Any:
+def _states_total(change: Callable[[float], float]) -> Any:
     """States another total than the offer's; leaves at the refusal without another try."""
 
     def call_made(scene: Scene, call: ToolCall) -> Altered:
@@ -107,7 +109,7 @@ def _prices_times(factor: float) -> Any:
         if call.tool != _PROPOSE:
             return call
         lines: Any = call.arguments["lines"]
-        priced = [{**line, "unit_price": round(line["unit_price"] * factor, 2)} for line in lines]
+        priced: list[Any] = [{**line, "unit_price": round(line["unit_price"] * factor, 2)} for line in lines]
         return ToolCall(_PROPOSE, {**call.arguments, "lines": priced})
 
     return call_made

@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from statistics import fmean, median
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from benchmarks.planted.flaw import Flaw
 from benchmarks.planted.play import PRESETS, Episode, Setting, cites, play
@@ -232,7 +232,8 @@ def _spearman(runs: Sequence[Run]) -> float | None:
     pairs = [(run.price, run.cost) for run in runs if run.price is not None]
     if len(pairs) < 3:
         return None
-    from scipy.stats import spearmanr
+    from scipy.stats import spearmanr  # pyright: ignore[reportUnknownVariableType]  # scipy has no types
 
     prices, costs = zip(*pairs, strict=True)
-    return float(spearmanr(prices, costs).statistic)
+    found: Any = spearmanr(prices, costs)
+    return float(found.statistic)

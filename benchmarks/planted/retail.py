@@ -115,9 +115,7 @@ def _from_the(chosen: Any) -> Any:
     def call_made(scene: Scene, call: ToolCall) -> Altered:
         line = _line(call)
         quotes = _quotes_of(scene, line[0]) if line else {}
-        return (
-            _ordered(call, line[1], supplier=chosen(quotes, key=lambda name: quotes[name])) if line and quotes else call
-        )
+        return _ordered(call, line[1], supplier=chosen(quotes, key=quotes.__getitem__)) if line and quotes else call
 
     return call_made
 

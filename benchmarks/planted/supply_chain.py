@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
 
 from benchmarks.planted.flaw import Altered, Scene, Wrap, planter
 from tradefair.contract import ToolCall
@@ -13,18 +13,21 @@ _BLAND = "Shop with us today."
 _STUFFED = "cheap deal green fair trade luxury exclusive new hot premium quality"
 
 
-def _lines(call: ToolCall) -> list[dict[str, Any]]:
+Line: TypeAlias = dict[str, Any]
+
+
+def _lines(call: ToolCall) -> list[Line]:
     lines: Any = call.arguments.get("bids" if call.tool == _BIDS else "prices", [])
     return lines
 
 
-def _bidding(change: Any) -> Any:
+def _bidding(change: Callable[[Scene, Line], Line | None]) -> Any:
     """Alters each line of a bid vector; a line that becomes None is left out."""
 
     def call_made(scene: Scene, call: ToolCall) -> Altered:
         if call.tool != _BIDS:
             return call
-        lines = [line for line in (change(scene, dict(line)) for line in _lines(call)) if line]
+        lines: list[Any] = [line for line in (change(scene, dict(line)) for line in _lines(call)) if line]
         return ToolCall(_BIDS, {"bids": lines})
 
     return call_made
@@ -36,7 +39,7 @@ def _pricing(factor: float) -> Any:
     def call_made(scene: Scene, call: ToolCall) -> Altered:
         if call.tool != _OFFER:
             return call
-        prices = [{**line, "price": max(1, round(line["price"] * factor))} for line in _lines(call)]
+        prices: list[Any] = [{**line, "price": max(1, round(line["price"] * factor))} for line in _lines(call)]
         return ToolCall(_OFFER, {**call.arguments, "prices": prices})
 
     return call_made
@@ -88,22 +91,18 @@ def _quantity_times(factor: int) -> Any:
     return _bidding(lambda scene, line: {**line, "quantity": line["quantity"] * factor})
 
 
-def _bid_price_times(factor: float) -> Any:
-    return _bidding(lambda scene, line: {**line, "price": round(line["price"] * factor)})
-
-
-def _spends_more(scene: Scene, line: dict[str, Any]) -> dict[str, Any]:
+def _spends_more(scene: Scene, line: Line) -> Line:
     """Pays half as much again a unit, and buys the fewer units that this leaves."""
     return {"item": line["item"], "price": round(line["price"] * 1.5), "quantity": line["quantity"] * 2 // 3}
 
 
-def _at_the_floor(scene: Scene, line: dict[str, Any]) -> dict[str, Any]:
+def _at_the_floor(scene: Scene, line: Line) -> Line:
     rows = scene.heard.get("list_supplier_offers", {}).get("offers", ())
     floors = {row["item"]: row["reserve"] for row in rows}
     return {**line, "price": floors.get(line["item"], line["price"])}
 
 
-def _timid(scene: Scene, line: dict[str, Any]) -> dict[str, Any] | None:
+def _timid(scene: Scene, line: Line) -> Line | None:
     units = line["quantity"] // 5
     return {**line, "quantity": units} if units else None
 
@@ -133,7 +132,7 @@ def _doubled_lines(scene: Scene, call: ToolCall) -> Altered:
 def _text_prices_first(scene: Scene, call: ToolCall) -> Altered:
     if call.tool != _OFFER or not _lines(call):
         return call
-    lines = [{**line, "price": str(line["price"])} for line in _lines(call)]
+    lines: list[Any] = [{**line, "price": str(line["price"])} for line in _lines(call)]
     return [ToolCall(_OFFER, {**call.arguments, "prices": lines}), call]
 
 

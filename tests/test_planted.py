@@ -1,0 +1,199 @@
+"""The instrument test itself: flaws are what they say, twins are unflawed, and findings name most of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from benchmarks.planted.flaw import ANY, Flaw, Flawed, Scene, Wrap
+from benchmarks.planted.measure import Row, Run, Twin, flaws, goals, rows_of, run_of
+from benchmarks.planted.page import page
+from benchmarks.planted.play import PRESETS, Episode, Setting, play
+
+from tradefair.catalog import market_type
+from tradefair.contract import Draw, ToolAnswer, ToolCall, Turns, TurnView
+from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.modes.detectors import GENERAL
+
+_ALL = {(flaw.market, flaw.name): flaw for flaw in flaws()}
+_FEW = [
+    *(("double_auction", name) for name in ("margin_added", "gives_up", "walks_away", "text_first")),
+    *(("bargaining", name) for name in ("limit_read_lax", "digit_slip", "obeys_messages", "tells_its_limit")),
+    *(("retail", name) for name in ("prices_too_low", "only_closes")),
+    *(("supply_chain", name) for name in ("pays_half_more", "price_a_tenth")),
+    *(("marketplace", name) for name in ("pays_again", "leaves_unpaid", "polls")),
+]
+_SEED = 1
+
+Planted = Callable[[Flaw], tuple[Episode, Episode]]
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Planted:
+    """Twin and flawed episode of a flaw, each played once."""
+    folder, known = tmp_path_factory.mktemp("planted"), dict[tuple[Setting, str], Episode]()
+
+    def played(flaw: Flaw | None, setting: Setting) -> Episode:
+        name = setting, flaw.name if flaw else ""
+        if name not in known:
+            known[name] = play(setting, flaw, _SEED, folder)
+        return known[name]
+
+    def _planted(flaw: Flaw) -> tuple[Episode, Episode]:
+        return played(None, Setting.of(flaw)), played(flaw, Setting.of(flaw))
+
+    return _planted
+
+
+def test_flaws_are_many_of_every_kind_and_in_every_market() -> None:
+    assert len(_ALL) == len(flaws()) >= 60
+    assert all(len(flaws([market])) >= 12 for market in PRESETS)
+    kinds = {(flaw.market, flaw.kind) for flaw in _ALL.values()}
+    assert len({kind for _, kind in kinds}) == 8
+    assert {flaw.onset for flaw in _ALL.values()} == {"always", "rare", "late"}
+    assert sum(flaw.harmless for flaw in _ALL.values()) >= 10
+    best = {"gd", "linear_concession", "careful_reader", "adaptive", "item_searcher"}
+    assert 3 * sum(flaw.base not in best for flaw in _ALL.values()) >= len(_ALL)
+
+
+@pytest.mark.parametrize("flaw", _ALL.values(), ids=lambda flaw: f"{flaw.market}-{flaw.name}")
+def test_what_a_flaw_should_be_called_is_a_mode_of_its_market(flaw: Flaw) -> None:
+    own = {f"{flaw.market}.{mode.id}" for mode in evaluator_of(flaw.market).modes.rows}
+    assert flaw.accepted <= own | {mode.id for mode in GENERAL.rows}
+    assert flaw.accepted or flaw.harmless
+
+
+@pytest.mark.parametrize("key", _FEW, ids=lambda key: "-".join(key))
+def test_a_flaw_alters_what_it_marks_and_nothing_before(planted: Planted, key: tuple[str, str]) -> None:
+    flaw = _ALL[key]
+    twin, bent = planted(flaw)
+    assert twin.marks == set()
+    assert bent.marks
+    if flaw.onset == "late":
+        assert min(number for number, _ in bent.marks) > 1
+    tools = set(market_type(flaw.market).tools)
+    assert {tool for _, tool in bent.marks} <= tools | {ANY}
+    if flaw.harmless:
+        assert bent.metric == twin.metric
+    else:
+        assert run_of(flaw, _SEED, twin, bent).harmful
+
+
+def test_a_flaw_that_never_acts_leaves_the_twin(tmp_path: Path) -> None:
+    flaw = _ALL["bargaining", "anchored"]
+    setting = Setting.of(flaw)
+    idle = play(setting, Flaw("idle", "bargaining", "talk", flaw.base, frozenset(), "nothing", Wrap()), 3, tmp_path)
+    twin = play(setting, None, 3, tmp_path)
+    assert (idle.digest, idle.metric, idle.marks) == (twin.digest, twin.metric, set())
+
+
+def test_most_of_a_few_harmful_flaws_are_named(planted: Planted) -> None:
+    """Loose on purpose: the whole benchmark holds the goals, one seed of few flaws is a smoke test."""
+    runs = [run_of(flaw, _SEED, *planted(flaw)) for flaw in map(_ALL.__getitem__, _FEW)]
+    harmful = [run for run in runs if run.harmful]
+    assert len(harmful) >= 9
+    assert sum(run.named is not None for run in harmful) >= 0.7 * len(harmful)
+    assert sum(run.cited for run in harmful) >= 0.6 * len(harmful)
+
+
+# --- the man in the middle ------------------------------------------------------------------------------------------
+
+
+class _Asks:
+    """Looks, then acts, and keeps what it was told."""
+
+    def __init__(self) -> None:
+        self.told: list[ToolAnswer] = []
+
+    def turn(self, now: TurnView) -> Turns:
+        for tool in ("look", "act"):
+            self.told.append((yield ToolCall(tool, {"price": 40})))
+
+
+def _turn(number: int = 1) -> TurnView:
+    return TurnView(
+        seat="B1", role="buyer", round=number, phase="quote", revision=number, awaited=True, over=False, end_reason=None,
+        still_open=True, limits=[], market={},
+    )  # fmt: skip
+
+
+def _drive(wrap: Wrap, turns: int = 1) -> tuple[list[ToolCall], _Asks, set[tuple[int, str]]]:
+    base, marks, made = _Asks(), set[tuple[int, str]](), list[ToolCall]()
+    flaw = Flaw("x", "bargaining", "talk", "", frozenset(), "", wrap)
+    policy = Flawed(base, flaw, Scene(Draw("x"), 10), frozenset({"act"}), marks)
+    for number in range(1, turns + 1):
+        calls = policy.turn(_turn(number))
+        call = next(calls, None)
+        while call is not None:
+            made.append(call)
+            try:
+                call = calls.send(ToolAnswer(b'{"value":7}', None, False))
+            except StopIteration:
+                break
+    return made, base, marks
+
+
+def test_an_altered_answer_marks_the_look_and_what_was_done_upon_it() -> None:
+    _, base, marks = _drive(
+        Wrap(answer=lambda scene, call, data: {**data, "value": 9} if call.tool == "look" else data)
+    )
+    assert [answer.data["value"] for answer in base.told] == [9, 7]
+    assert marks == {(1, "look"), (1, "act")}
+
+
+def test_a_dropped_call_is_not_made_and_the_policy_is_told_of_a_refusal() -> None:
+    made, base, marks = _drive(Wrap(call=lambda scene, call: None if call.tool == "act" else call))
+    assert [call.tool for call in made] == ["look"]
+    assert base.told[1].error is not None
+    assert marks == {(1, "act"), (1, ANY)}
+
+
+def test_a_recalled_look_is_shown_again_and_not_made() -> None:
+    made, base, marks = _drive(Wrap(recalls=frozenset({"look"})), turns=2)
+    assert [call.tool for call in made] == ["look", "act", "act"]
+    assert base.told[2] == base.told[0]
+    assert marks == {(2, "look"), (2, ANY), (2, "act")}
+
+
+# --- counting -------------------------------------------------------------------------------------------------------
+
+
+def _run(seed: int, cost: float, named: str | None, price: float | None = None, **more: bool) -> Run:
+    facts = {"top": False, "cited": False, **more}
+    harmful = cost > 2
+    return Run(
+        "bargaining", "anchored", seed, 100.0, cost, 1, harmful, named, facts["top"], facts["cited"], named, (), price, None
+    )  # fmt: skip
+
+
+def test_shares_are_of_harmful_runs() -> None:
+    flaw = _ALL["bargaining", "anchored"]
+    runs = [
+        _run(1, 40, "deadlock", price=30, top=True, cited=True),
+        _run(2, 20, "deadlock", price=60),
+        _run(3, 30, None),
+        _run(4, -2, "deadlock"),
+    ]
+    row = next(rows_of([flaw], runs))
+    assert row == Row(flaw, 4, 3, 22.0, 100.0, 2 / 3, 1 / 3, 1 / 2, pytest.approx((0.75 + 3) / 2))
+    found = {
+        goal.name: goal.value
+        for goal in goals([row], runs, [Twin("bargaining", "x", ("deadlock",))])
+        if goal.market == "all"
+    }
+    assert found["harmful flaws detected"] == pytest.approx(2 / 3)
+    assert found["price within x2 of the true cost"] == 0.5
+    assert found["findings an episode on unflawed competent seats"] == 1.0
+
+
+def test_the_page_lists_every_flaw_with_what_it_should_be_called() -> None:
+    flaw = _ALL["bargaining", "anchored"]
+    runs = [_run(1, 40, "deadlock")]
+    rows = list(rows_of([flaw], runs))
+    from benchmarks.planted.measure import Part
+
+    text = page(rows, goals(rows, runs, []), Part(runs, [], 61.0), 1)
+    assert "| anchored | judgement | linear_concession | always |" in text
+    assert "deadlock, persistent_no_trade, promise_break" in text
+    assert "CPU: 1 minutes" in text
