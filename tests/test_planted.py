@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.planted.flaw import ANY, Flaw, Flawed, Scene, Wrap
-from benchmarks.planted.measure import Row, Run, Twin, flaws, goals, rows_of, run_of
+from benchmarks.planted.measure import Part, Row, Run, Twin, flaws, goals, rows_of, run_of
 from benchmarks.planted.page import page
 from benchmarks.planted.play import PRESETS, Episode, Setting, play
 
@@ -57,14 +57,14 @@ def test_flaws_are_many_of_every_kind_and_in_every_market() -> None:
     assert 3 * sum(flaw.base not in best for flaw in _ALL.values()) >= len(_ALL)
 
 
-@pytest.mark.parametrize("flaw", _ALL.values(), ids=lambda flaw: f"{flaw.market}-{flaw.name}")
-def test_what_a_flaw_should_be_called_is_a_mode_of_its_market(flaw: Flaw) -> None:
-    own = {f"{flaw.market}.{mode.id}" for mode in evaluator_of(flaw.market).modes.rows}
-    assert flaw.accepted <= own | {mode.id for mode in GENERAL.rows}
-    assert flaw.accepted or flaw.harmless
+def test_what_flaws_should_be_called_are_modes_of_their_market() -> None:
+    known = {market: {f"{market}.{mode}" for mode in evaluator_of(market).modes.rows} for market in PRESETS}
+    unknown = {key: flaw.accepted - known[flaw.market] - GENERAL.rows.keys() for key, flaw in _ALL.items()}
+    assert not {key: modes for key, modes in unknown.items() if modes}
+    assert all(flaw.accepted or flaw.harmless for flaw in _ALL.values())
 
 
-@pytest.mark.parametrize("key", _FEW, ids=lambda key: "-".join(key))
+@pytest.mark.parametrize("key", _FEW, ids="-".join)
 def test_a_flaw_alters_what_it_marks_and_nothing_before(planted: Planted, key: tuple[str, str]) -> None:
     flaw = _ALL[key]
     twin, bent = planted(flaw)
@@ -113,8 +113,8 @@ class _Asks:
 
 def _turn(number: int = 1) -> TurnView:
     return TurnView(
-        seat="B1", role="buyer", round=number, phase="quote", revision=number, awaited=True, over=False, end_reason=None,
-        still_open=True, limits=[], market={},
+        seat="B1", role="buyer", round=number, phase="quote", revision=number, awaited=True, over=False,
+        end_reason=None, still_open=True, limits=[], market={},
     )  # fmt: skip
 
 
@@ -135,15 +135,19 @@ def _drive(wrap: Wrap, turns: int = 1) -> tuple[list[ToolCall], _Asks, set[tuple
 
 
 def test_an_altered_answer_marks_the_look_and_what_was_done_upon_it() -> None:
-    _, base, marks = _drive(
-        Wrap(answer=lambda scene, call, data: {**data, "value": 9} if call.tool == "look" else data)
-    )
+    def misread(scene: Scene, call: ToolCall, data: dict[str, int]) -> dict[str, int]:
+        return {**data, "value": 9} if call.tool == "look" else data
+
+    _, base, marks = _drive(Wrap(answer=misread))
     assert [answer.data["value"] for answer in base.told] == [9, 7]
     assert marks == {(1, "look"), (1, "act")}
 
 
 def test_a_dropped_call_is_not_made_and_the_policy_is_told_of_a_refusal() -> None:
-    made, base, marks = _drive(Wrap(call=lambda scene, call: None if call.tool == "act" else call))
+    def drop(scene: Scene, call: ToolCall) -> ToolCall | None:
+        return None if call.tool == "act" else call
+
+    made, base, marks = _drive(Wrap(call=drop))
     assert [call.tool for call in made] == ["look"]
     assert base.told[1].error is not None
     assert marks == {(1, "act"), (1, ANY)}
@@ -160,11 +164,8 @@ def test_a_recalled_look_is_shown_again_and_not_made() -> None:
 
 
 def _run(seed: int, cost: float, named: str | None, price: float | None = None, **more: bool) -> Run:
-    facts = {"top": False, "cited": False, **more}
-    harmful = cost > 2
-    return Run(
-        "bargaining", "anchored", seed, 100.0, cost, 1, harmful, named, facts["top"], facts["cited"], named, (), price, None
-    )  # fmt: skip
+    top, cited = more.get("top", False), more.get("cited", False)
+    return Run("bargaining", "anchored", seed, 100.0, cost, 1, cost > 2, named, top, cited, named, (), price, None)
 
 
 def test_shares_are_of_harmful_runs() -> None:
@@ -176,7 +177,7 @@ def test_shares_are_of_harmful_runs() -> None:
         _run(4, -2, "deadlock"),
     ]
     row = next(rows_of([flaw], runs))
-    assert row == Row(flaw, 4, 3, 22.0, 100.0, 2 / 3, 1 / 3, 1 / 2, pytest.approx((0.75 + 3) / 2))
+    assert row == Row(flaw, 4, 3, 22.0, 100.0, 2 / 3, 1 / 3, 1 / 2, 1.875)
     found = {
         goal.name: goal.value
         for goal in goals([row], runs, [Twin("bargaining", "x", ("deadlock",))])
@@ -191,8 +192,6 @@ def test_the_page_lists_every_flaw_with_what_it_should_be_called() -> None:
     flaw = _ALL["bargaining", "anchored"]
     runs = [_run(1, 40, "deadlock")]
     rows = list(rows_of([flaw], runs))
-    from benchmarks.planted.measure import Part
-
     text = page(rows, goals(rows, runs, []), Part(runs, [], 61.0), 1)
     assert "| anchored | judgement | linear_concession | always |" in text
     assert "deadlock, persistent_no_trade, promise_break" in text

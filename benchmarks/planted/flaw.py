@@ -118,6 +118,7 @@ class Flawed:
         self._base, self._scene, self._actions, self._marks = base, scene, actions, marks
         self._flaw, self._wrap = flaw, flaw.wrap if flaw else Wrap()
         self._misled = False
+        self._round = 0
         self._shown: dict[str, ToolAnswer] = {}
 
     def turn(self, now: TurnView) -> Turns:
@@ -126,7 +127,9 @@ class Flawed:
         scene.now = now
         if self._flaw is None or not self._flaw.active(scene):
             wrap = Wrap(lasting=wrap.lasting)
-        self._misled = self._misled and wrap.lasting
+        # What was misread in the talk of a round misleads its quote too.
+        self._misled = self._misled and (wrap.lasting or now.round == self._round)
+        self._round = now.round
         seen = wrap.view(scene) if wrap.view else now
         self._misled |= seen != now
         instead = wrap.instead(scene) if wrap.instead else None

@@ -144,4 +144,11 @@ def cites(episode: Episode, finding: Finding) -> bool:
     with open_trace(episode.path) as trace:
         events = {stored.seq: orjson.loads(stored.body) for stored in trace.events()}
     cited = [events[case.seq] for case in finding.cases[:3] if case.seq in events]
-    return any((event.get("round"), tool) in episode.marks for event in cited for tool in (event.get("tool", ANY), ANY))
+    altered = {number for number, _ in episode.marks}
+    # A lapse ends the turn in which something was altered.
+    return any(
+        event.get("round") in altered
+        if event["event"] == "seat_lapsed"
+        else bool({(event.get("round"), event.get("tool", ANY)), (event.get("round"), ANY)} & episode.marks)
+        for event in cited
+    )
