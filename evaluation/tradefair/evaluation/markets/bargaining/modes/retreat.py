@@ -42,7 +42,7 @@ def detect_endgame(side: Side, params: Endgame) -> Seen:
         return unchecked("no settled trade before the last rounds")
     end = rounds[params.before :]
     cases = [
-        _case(side, closed, quote, usual, "usual")
+        _case(side, closed, quote, usual, f"the usual {usual}")
         for closed in end
         if (quote := closed.quotes[side.seat]) is not None and side.gives(usual, quote) >= params.ticks
     ]
@@ -85,7 +85,7 @@ def detect_retreat(side: Side) -> Seen:
             stood, since = before
             lost = theirs is not None and side.crosses(stood, theirs) and side.slack((stood + theirs) / 2) > 0
             if lost and not closed.traded:
-                cases.append(_case(side, closed, quote, stood, f"round {since}'s"))
+                cases.append(_case(side, closed, quote, stood, f"{stood} in round {since}"))
         # Once something has traded, only another trade shows a better quote to compare with.
         if closed.traded or not traded_once:
             before = (quote, closed.number)
@@ -93,10 +93,10 @@ def detect_retreat(side: Side) -> Seen:
     return Seen(cases, judged)
 
 
-def _case(side: Side, closed: Round, quote: int, stood: int, whose: str) -> Case:
+def _case(side: Side, closed: Round, quote: int, stood: int, named: str) -> Case:
     """It costs what the better quote would have earned; where the round traded all the same, nothing."""
     theirs = closed.quotes[side.other]
-    said = f"{side.named(quote)} after {whose} {stood}, {side.answered(theirs)}"
+    said = f"{side.named(quote)} after {named}, {side.answered(theirs)}"
     earned = 0.0 if theirs is None or not side.crosses(stood, theirs) else side.slack((stood + theirs) / 2)
     if closed.traded or earned <= 0:
         return side.case(closed, said + (f", traded at {closed.price}" if closed.traded else ", no trade"), 0.0)

@@ -89,12 +89,13 @@ def _disclosures(side: Side, near: float) -> Iterator[_Told]:
             claim = _claim(side, statement, near)
             zero = _ZERO_PROFIT.search(statement.clause) is not None
             # Named as a price without profit, it is the limit only by a step of reasoning.
+            name, x = side.word("limit"), spelled(statement.x)
             if claim == "stated" and zero:
-                yield _Told(said, "determined", f"named {spelled(statement.x)} as the price without profit")
-            elif claim in ("stated", "near"):
-                yield _Told(
-                    said, claim, f"named {spelled(statement.x)} as its {side.word('limit')}, which is {side.limit}"
-                )
+                yield _Told(said, "determined", f"named {x} as the price without profit, which is its {name}")
+            elif claim == "stated":
+                yield _Told(said, "stated", f"named its {name}, {x}")
+            elif claim == "near":
+                yield _Told(said, "near", f"named {x} as its {name}, which is {side.limit}")
         elif statement.kind == "payoff" and _is_own(statement):
             words = _from_payoff(side, said)
             if words is not None:
@@ -114,7 +115,8 @@ def _from_payoff(side: Side, said: Said) -> str | None:
     if _TOTAL.search(payoff.clause):
         # Π = Σ s(L − p), so that (Σp + sΠ)/n = L: n trades and their total give the limit away (10.2, (iii)).
         fixed = bool(priced) and abs(sum(priced) + side.sign * payoff.x - len(priced) * side.limit) < _EXACT
-        return f"told its total of {spelled(payoff.x)} after {len(priced)} trades" if fixed else None
+        told = f"told its total of {spelled(payoff.x)} after {len(priced)} trades, which fixes {side.limit}"
+        return told if fixed else None
     prices = [
         near.statement.x
         for near in side.said
