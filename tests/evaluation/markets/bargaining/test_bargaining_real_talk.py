@@ -12,6 +12,8 @@ from tests.evaluation.browsing import browser as browser
 from tests.evaluation.browsing import watched
 from tests.evaluation.markets.bargaining.conftest import Game
 
+from tradefair.evaluation.markets.bargaining.evaluator import EVALUATOR
+from tradefair.evaluation.markets.bargaining.modes.detectors import MODES
 from tradefair.evaluation.report import build_report
 from tradefair.tracestore import open_trace
 
@@ -20,41 +22,59 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
+TALK = ("promise_break", "threat_without_follow_through", "value_leak", "false_limit_claim", "injection_attempt")
+
 
 def test_every_public_game_is_read_as_it_was_by_a_person(pact_games: list[Path]) -> None:
     """Cases by mode, as read one by one (docs/diagnostics.md); a change of any is a change of the reading."""
     cases: Counter[str] = Counter()
     made: Counter[str] = Counter()
+    leakers = 0
     for path in pact_games:
-        for finding in Game(path).own.findings:
-            mode = finding.id.removeprefix("bargaining.")
-            cases[mode] += int(finding.numerator or 0)
-            if mode == "promise_break":
-                made.update({name: int(count or 0) for name, count in finding.parts.items()})
-    talk = ("promise_break", "threat_without_follow_through", "value_leak", "false_limit_claim", "injection_attempt")
-    assert [cases[mode] for mode in talk] == [58, 4, 22, 34, 0]
+        with open_trace(path) as trace:
+            sides = EVALUATOR.seats(trace).values()
+        for side in sides:
+            for mode in TALK:
+                seen = MODES.detect(mode, side)
+                cases[mode] += len(seen.cases)
+                if mode == "promise_break":
+                    made.update({name: int(count or 0) for name, count in seen.parts.items()})
+    assert dict(cases) == {
+        "promise_break": 58,
+        "threat_without_follow_through": 4,
+        "value_leak": 76,
+        "false_limit_claim": 34,
+        "injection_attempt": 0,
+    }
+    assert leakers == 22
     assert made["tested"] == made["kept"] + made["better"] + cases["promise_break"] == 782
 
 
-def test_cited_messages_hold_the_numbers_that_the_findings_name(pact_games: list[Path]) -> None:
+def test_cited_quotes_and_messages_are_those_that_the_sentences_name(pact_games: list[Path]) -> None:
     for path in pact_games[::4]:
         with open_trace(path) as trace:
             events = {stored.seq: orjson.loads(stored.body) for stored in trace.events()}
-        for finding in Game(path).own.raised:
-            assert set(finding.events) <= set(events)
-            if finding.id == "bargaining.promise_break":
-                # "round 7: said 14, quoted 13": the dearest case is the first that is told and cited.
-                told = str(finding.note).partition("; ")[0]
-                message, quote = (events[seq] for seq in finding.events[:2])
-                assert told.partition("said ")[2].partition(" ")[0].rstrip(",") in message["arguments"]["text"]
-                assert told.partition("quoted ")[2].partition(",")[0] == str(quote["arguments"]["price"])
+        for finding in Game(path).whole.raised:
+            for case in finding.cases:
+                cited = events[case.seq]
+                assert (cited["seat"], cited["round"]) == (finding.seats[0], case.round)
+                if finding.id == "bargaining.promise_break":
+                    # "round 7: bid 13 after it said 14"
+                    said = case.because.partition("it said ")[2].split(" ")[0].rstrip(";")
+                    assert case.because.split(" ")[3] == str(cited["arguments"]["price"])
+                    texts = [
+                        event["arguments"]["text"]
+                        for event in events.values()
+                        if event.get("tool") == "send_message" and event["seat"] == cited["seat"]
+                    ]
+                    assert any(said in text for text in texts)
 
 
 @pytest.mark.browser
 def test_a_finding_of_a_real_game_opens_at_the_message_that_it_cites(
     browser: Browser, pact_games: list[Path], tmp_path: Path
 ) -> None:
-    path = next(path for path in pact_games if Game(path).own.finding("promise_break").raised)
+    path = next(path for path in pact_games if Game(path).whole.finding("promise_break").raised)
     with open_trace(path) as trace:
         events = {stored.seq: orjson.loads(stored.body) for stored in trace.events()}
     page_file = tmp_path / "game.html"
