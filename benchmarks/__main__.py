@@ -34,6 +34,7 @@ _NAMES = (
     "tournament",
     "sweep",
     "evaluating",
+    "pricing",
     "importing",
     "ratings",
     "supply_chain",

@@ -23,6 +23,7 @@ SLOW = (
     "tournament",
     "sweep",
     "evaluating",
+    "pricing",
     "marketplace",
     "marketplace_load",
 )

@@ -30,7 +30,7 @@ MARKETS: dict[str, tuple[str, dict[str, Any], str, tuple[str, str, str]]] = {
     "double_auction": ("bazaar", {"rounds": 10}, "B1", ("zip", "stubborn", "zic")),
     "bargaining": ("pact", {"rounds": 8}, "B1", ("linear_concession", "gifter", "random_within_value")),
     "retail": ("smoke", {}, "manager", ("careful_reader", "bare_shelf", "random_legal")),
-    "supply_chain": ("smoke", {}, "retailer_01", ("adaptive", "passive", "random_legal")),
+    "supply_chain": ("duel", {}, "retailer_01", ("adaptive", "passive", "random_legal")),
     "marketplace": ("small_demo", {}, "customer_0001", ("item_searcher", "double_payer", "random_legal")),
 }
 
