@@ -67,11 +67,12 @@ def price_rounds(
     """What a seat would have earned more, had other turns been played: the part of `price` below findings.
 
     `rounds`: in these the policy `player` (default: the nearest competent reference) plays. `onwards_from`: it plays
-    from the turn of this event on. `amend`: calls by event number, with other arguments or None for left out. Exactly
-    one of the three. Raises TraceError for a trace that cannot be replayed, NotPriced with the reason.
+    from the turn of this event on, and `rounds` are only those that are not compared. `amend`: calls by event number,
+    with other arguments or None for left out. Raises TraceError for a trace that cannot be replayed, NotPriced with the
+    reason.
     """
-    if (bool(rounds) + (onwards_from is not None) + bool(amend)) != 1:
-        raise ValueError("name one of rounds, onwards_from and amend")
+    if not rounds and onwards_from is None and not amend:
+        raise ValueError("name rounds, onwards_from or amend")
     replays, repair = Replays(path), Repair(frozenset(rounds), onwards_from, amend or {})
     return replays.price(seat, repair, None if amend else player or replays.nearest(seat, repair))
 
@@ -157,10 +158,9 @@ def _repair(replays: Replays, mode: Mode, finding: Finding) -> Repair:
     if not finding.cases:
         raise NotPriced("it cites no event")
     seqs = [case.seq for case in finding.cases]
-    if mode.repair == "onwards":
-        return Repair(onwards_from=min(seqs))
-    if mode.repair == "turns":
-        return Repair(frozenset(replays.event(seq)["round"] for seq in seqs))
+    rounds = frozenset(replays.event(seq)["round"] for seq in seqs)
+    if mode.repair != "amend":
+        return Repair(rounds, onwards_from=min(seqs) if mode.repair == "onwards" else None)
     amend = evaluator_of(replays.kind.name).repairs.get(finding.id.removeprefix(f"{replays.kind.name}."))
     if amend is None:
         raise NotPriced(f"{replays.kind.name} does not say how to amend such a call")
@@ -172,7 +172,7 @@ def _repair(replays: Replays, mode: Mode, finding: Finding) -> Repair:
             calls[case.seq] = amend(case, replays.event(case.seq)["arguments"], facts)
     if not calls:
         raise NotPriced("it cites no call")
-    return Repair(amend=calls)
+    return Repair(rounds, amend=calls)
 
 
 def _spread(replays: Replays, seat: SeatId, repair: Repair) -> dict[str, float]:

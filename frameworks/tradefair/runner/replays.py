@@ -40,7 +40,10 @@ _CUT_OFF = ("truncated:cancelled", "truncated:ttl", "truncated:harness_failure")
 
 
 class Repair(NamedTuple):
-    """What is played otherwise: rounds, everything from an event on, or single calls (`amend`); one of the three."""
+    """What is played otherwise: everything from an event on, else single calls (`amend`), else the rounds.
+
+    `rounds` are those in which something went wrong, also where the repair is another: there nothing is compared.
+    """
 
     rounds: frozenset[int] = frozenset()
     onwards_from: int | None = None
@@ -135,19 +138,12 @@ class Replays:
         return round(sign * (self._value(repaired, seat) - self.original(seat)), 9) + 0.0
 
     def nearest(self, seat: SeatId, repair: Repair) -> str:
-        """The competent reference that agrees most with the tape outside the repaired turns; of equals the best.
+        """The competent reference that agrees most with the tape outside the repair's rounds; of equals the best.
 
         Agreement is the share of equal actions (tool and arguments) among those of the tape and those of the policy.
         """
         self.control(seat)
-        first = None if repair.onwards_from is None else self._place(seat, repair.onwards_from)[0]
-        shares: dict[str, float] = {}
-        for shadow in self._shadows[seat]:
-            rounds = {number for number in shadow.agreed | shadow.differed if number not in repair.rounds}
-            kept = {number for number in rounds if first is None or number < first}
-            agreed = sum(shadow.agreed[number] for number in kept)
-            if shadow.broken is None:
-                shares[shadow.name] = agreed / (agreed + sum(shadow.differed[number] for number in kept) or 1)
+        shares = {shadow.name: shadow.agreement(repair.rounds) for shadow in self._shadows[seat] if not shadow.broken}
         if not shares:
             raise NotPriced(f"no competent reference can play {seat}")
         # With nothing to compare all shares are 0, and all are equals.
@@ -204,7 +200,7 @@ class Replays:
     def _turns(self, seat: SeatId, repair: Repair) -> Callable[[Place], bool]:
         """Which turns are repaired. Asked in the order of turns: up to the first of them all is as it was."""
         if repair.onwards_from is None:
-            return lambda place: place[0] in repair.rounds
+            return lambda place: not repair.amend and place[0] in repair.rounds
         first, begun = self._place(seat, repair.onwards_from), False
 
         def onwards(place: Place) -> bool:

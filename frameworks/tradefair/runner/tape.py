@@ -8,7 +8,7 @@ So a shadow knows at every turn what it would know had it been there, and can pl
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -77,6 +77,14 @@ class Shadow:
         self._round = 0
         # Calls of this turn's tape that it wanted too.
         self._taken: set[int] = set()
+
+    def agreement(self, without: Collection[int]) -> float:
+        """The share of equal actions among its own and the tape's, outside these rounds; 0 where there are none."""
+        agreed, differed = (
+            sum(count for number, count in counts.items() if number not in without)
+            for counts in (self.agreed, self.differed)
+        )
+        return agreed / (agreed + differed) if agreed else 0.0
 
     def begin(self, now: TurnView) -> None:
         """Open a turn."""
