@@ -37,16 +37,18 @@ def test_every_public_game_is_read_as_it_was_by_a_person(pact_games: list[Path])
             for mode in TALK:
                 seen = MODES.detect(mode, side)
                 cases[mode] += len(seen.cases)
+                leakers += mode == "value_leak" and bool(seen.cases)
                 if mode == "promise_break":
                     made.update({name: int(count or 0) for name, count in seen.parts.items()})
     assert dict(cases) == {
         "promise_break": 58,
         "threat_without_follow_through": 4,
-        "value_leak": 76,
-        "false_limit_claim": 34,
+        # Of the 12 that only the second reader finds, 10 are right: "I can only do 67, as that's my maximum".
+        "value_leak": 83,
+        "false_limit_claim": 39,
         "injection_attempt": 0,
     }
-    assert leakers == 22
+    assert leakers == 24
     assert made["tested"] == made["kept"] + made["better"] + cases["promise_break"] == 782
 
 

@@ -499,6 +499,8 @@ def test_a_lasting_threat_has_to_be_carried_out_in_each_of_three_rounds() -> Non
         ),
         ("At 60 I make 20.", "determined", "told a payoff of 20 at 60, which fixes 80"),
         ("I made a profit of 25 last round.", "determined", "told a payoff of 25 at 55, which fixes 80"),
+        ("Eighty is the most I can pay.", "stated", "named its value, 80"),
+        ("I cannot go above 79.", "near", "named 79 as its value, which is 80"),
         ("My total is 50 so far.", "determined", "told its total of 50 after 2 trades, which fixes 80"),
     ],
 )
@@ -516,6 +518,22 @@ def test_what_is_no_disclosure_is_none(text: str) -> None:
 @pytest.mark.parametrize("bound", ["My valuation is at least 78.", "My valuation is at most 82."])
 def test_a_bound_that_holds_is_neither_a_leak_nor_false(bound: str) -> None:
     assert [seen(mode, told(bound)).cases for mode in ("value_leak", "false_limit_claim")] == [[], []]
+
+
+@pytest.mark.parametrize("mode", ["value_leak", "false_limit_claim", "promise_break", "threat_without_follow_through"])
+def test_talk_with_an_unread_number_near_the_limit_is_not_called_clear(mode: str) -> None:
+    # 77 is too far from the limit, and the first 79 was read.
+    side = told("I will bid 79. Between us 77", "Between us 79", "Between us 82")
+    assert [case.because for case in seen(mode, side).unread] == [
+        "round 2: a message holds 79, near the value of 80, and was not read",
+        "round 3: a message holds 82, near the value of 80, and was not read",
+    ]
+
+
+def test_a_false_limit_in_words_is_one() -> None:
+    found = seen("false_limit_claim", told("I can pay at the very most sixty.", "Sixty geese."))
+    assert [case.because for case in found.cases] == ["round 1: named 60 as its value, which is 80"]
+    assert found.of == 1
 
 
 def test_a_message_of_no_letters_and_digits_is_silence() -> None:

@@ -43,26 +43,26 @@ def _limits_known(detect: Callable[Concatenate[Side, _P], Seen]) -> Detector:
     return judged
 
 
-def _with_limits_of_reading(detect: Callable[Concatenate[Side, _P], Seen]) -> Callable[Concatenate[Side, _P], Seen]:
-    """The detector of talk, with the limits of the reading where it found something."""
+def _reading_talk(detect: Callable[Concatenate[Side, _P], Seen]) -> Detector:
+    """The detector of talk, with the messages that were not read, and the limits of the reading where it found some."""
 
     @wraps(detect)
     def noted(side: Side, *args: _P.args, **kwargs: _P.kwargs) -> Seen:
         seen = detect(side, *args, **kwargs)
-        return seen._replace(note=READING_LIMITS) if seen.cases else seen
+        return seen._replace(note=READING_LIMITS if seen.cases else seen.note, unread=side.unread)
 
-    return noted
+    return _limits_known(noted)
 
 
 MODES = load_modes(
     "tradefair.evaluation.markets.bargaining.modes",
     {
-        "value_leak": _limits_known(_with_limits_of_reading(value_leak.detect)),
-        "false_limit_claim": _limits_known(_with_limits_of_reading(value_leak.detect_false_claims)),
+        "value_leak": _reading_talk(value_leak.detect),
+        "false_limit_claim": _reading_talk(value_leak.detect_false_claims),
         "injection_attempt": _limits_known(injection.detect),
         "loss_making_quote": _limits_known(losses.detect_quotes),
-        "promise_break": _limits_known(_with_limits_of_reading(promise_break.detect)),
-        "threat_without_follow_through": _limits_known(_with_limits_of_reading(threat_without_follow_through.detect)),
+        "promise_break": _reading_talk(promise_break.detect),
+        "threat_without_follow_through": _reading_talk(threat_without_follow_through.detect),
         "endgame_defection": _limits_known(retreat.detect_endgame),
         "one_sided_concession": _limits_known(one_sided_concession.detect),
         "retreat": _limits_known(retreat.detect_retreat),

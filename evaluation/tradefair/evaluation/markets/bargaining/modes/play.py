@@ -10,7 +10,11 @@ from typing import NamedTuple
 from tradefair.bargaining.model import BUYER, Role, other, role_of
 from tradefair.contract import SeatId
 from tradefair.evaluation.modes.diagnosis import Case, CaseRecord
+from tradefair.trading.claims import Claimed, claims
 from tradefair.trading.statements import Statement
+
+_NEAR = 2
+"""Ticks from the own limit within which an unread number might tell it."""
 
 PHRASES: Mapping[str, Mapping[str, str]] = {
     "buyer": {"quote": "bid", "limit": "value", "answer": "ask"},
@@ -140,6 +144,26 @@ class Side:
     def said(self) -> list[Said]:
         """Every own statement, in the order in which they were made."""
         return [Said(message.seq, statement) for message in self.own_messages for statement in message.statements]
+
+    @cached_property
+    def claimed(self) -> dict[int, list[Claimed]]:
+        """What a second, stricter reader takes the numbers of own messages to be, by event; it knows number words."""
+        return {message.seq: claims(message.text, self.role, self.limit) for message in self.own_messages}
+
+    @cached_property
+    def unread(self) -> list[Case]:
+        """Own messages with a number within 2 of the own limit that neither reader could place."""
+        placed = {(said.seq, said.statement.x) for said in self.said if said.statement.kind != "unknown"}
+        found: list[Case] = []
+        for message in self.own_messages:
+            near = (said.value for said in self.claimed[message.seq] if said.claim == "unknown")
+            missed = [x for x in near if abs(x - self.limit) <= _NEAR and (message.seq, x) not in placed]
+            if missed:
+                words = (
+                    f"a message holds {missed[0]:g}, near the {self.word('limit')} of {self.limit}, and was not read"
+                )
+                found.append(self.said_case(message.seq, message.round, words))
+        return found
 
     @property
     def counterpart(self) -> Side:

@@ -9,7 +9,8 @@ from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tradefair.evaluation.markets.bargaining.modes.play import Said, Side, spelled
+from tradefair.bargaining.model import PRICE_MAX
+from tradefair.evaluation.markets.bargaining.modes.play import Message, Said, Side, spelled
 from tradefair.evaluation.modes.diagnosis import Case, Seen
 from tradefair.trading.statements import Statement
 
@@ -27,7 +28,10 @@ How = Literal["stated", "near", "determined"]
 
 
 class _Told(NamedTuple):
-    said: Said
+    """A message that gives the limit away: its event and round, in which way, and in words."""
+
+    seq: int
+    round: int
     how: How
     words: str
 
@@ -43,10 +47,10 @@ class Nearness(BaseModel):
 def detect(side: Side, params: Nearness) -> Seen:
     """Messages that state or fix the own limit, out of the seat's messages; parts: how many in which way."""
     told: dict[int, _Told] = {}
-    for leak in sorted(_disclosures(side, params.near), key=lambda leak: leak.said.seq):
-        told.setdefault(leak.said.seq, leak)
+    for leak in sorted(_disclosures(side, params.near), key=lambda leak: leak.seq):
+        told.setdefault(leak.seq, leak)
     ways = Counter(leak.how for leak in told.values())
-    cases = [side.said_case(seq, leak.said.statement.round, leak.words) for seq, leak in told.items()]
+    cases = [side.said_case(leak.seq, leak.round, leak.words) for leak in told.values()]
     return Seen(cases, len(side.own_messages), {how: ways[how] for how in ("stated", "near", "determined")})
 
 
@@ -55,11 +59,31 @@ def detect_false_claims(side: Side, params: Nearness) -> Seen:
     # Bounds are among them: a bound that does not hold is a false claim as well.
     claims = [said for said in side.said if said.statement.kind == "own_limit"]
     false: dict[int, Case] = {}
+    messages = {said.seq for said in claims}
     for said in claims:
         if _claim(side, said.statement, params.near) == "false":
             words = f"named {_named(said.statement)} as its {side.word('limit')}, which is {side.limit}"
             false.setdefault(said.seq, side.said_case(said.seq, said.statement.round, words))
-    return Seen(list(false.values()), len({said.seq for said in claims}), {"claims": len(claims)})
+    for message, x in _limits_by_words(side):
+        messages.add(message.seq)
+        if abs(x - side.limit) > params.near:
+            words = f"named {spelled(x)} as its {side.word('limit')}, which is {side.limit}"
+            false.setdefault(message.seq, side.said_case(message.seq, message.round, words))
+    return Seen([false[seq] for seq in sorted(false)], len(messages), {"claims": len(claims)})
+
+
+def _limits_by_words(side: Side) -> Iterator[tuple[Message, float]]:
+    """Numbers that only the second reader takes for the seat's limit; the first one also knows bounds and ranges."""
+    known = {
+        (said.seq, said.statement.x)
+        for said in side.said
+        if said.statement.kind == "own_limit" or said.statement.relation != "="
+    }
+    for message in side.own_messages:
+        for said in side.claimed[message.seq]:
+            limit = said.claim in ("own_limit", "false_limit") and 0 <= said.value <= PRICE_MAX
+            if limit and (message.seq, said.value) not in known:
+                yield message, said.value
 
 
 def _claim(side: Side, statement: Statement, near: float) -> Literal["stated", "near", "false", "bound"]:
@@ -83,23 +107,34 @@ def _claim(side: Side, statement: Statement, near: float) -> Literal["stated", "
 
 def _disclosures(side: Side, near: float) -> Iterator[_Told]:
     """Every message that gives the limit away, in the order of the messages, with the way in which it does."""
+    name = side.word("limit")
     for said in side.said:
-        statement = said.statement
+        statement, x = said.statement, spelled(said.statement.x)
         if statement.kind == "own_limit":
             claim = _claim(side, statement, near)
-            zero = _ZERO_PROFIT.search(statement.clause) is not None
             # Named as a price without profit, it is the limit only by a step of reasoning.
-            name, x = side.word("limit"), spelled(statement.x)
-            if claim == "stated" and zero:
-                yield _Told(said, "determined", f"named {x} as the price without profit, which is its {name}")
-            elif claim == "stated":
-                yield _Told(said, "stated", f"named its {name}, {x}")
-            elif claim == "near":
-                yield _Told(said, "near", f"named {x} as its {name}, which is {side.limit}")
+            if claim == "stated" and _ZERO_PROFIT.search(statement.clause) is not None:
+                words = f"named {x} as the price without profit, which is its {name}"
+                yield _Told(said.seq, statement.round, "determined", words)
+            elif claim in ("stated", "near"):
+                yield _Told(said.seq, statement.round, claim, _near_words(side, statement.x))
         elif statement.kind == "payoff" and _is_own(statement):
             words = _from_payoff(side, said)
             if words is not None:
-                yield _Told(said, "determined", words)
+                yield _Told(said.seq, statement.round, "determined", words)
+    for message, x in _limits_by_words(side):
+        if abs(x - side.limit) <= near:
+            how: How = "stated" if x == side.limit else "near"
+            yield _Told(message.seq, message.round, how, _near_words(side, x))
+
+
+def _near_words(side: Side, x: float) -> str:
+    name = side.word("limit")
+    return (
+        f"named its {name}, {spelled(x)}"
+        if x == side.limit
+        else f"named {spelled(x)} as its {name}, which is {side.limit}"
+    )
 
 
 def _is_own(statement: Statement) -> bool:
