@@ -212,6 +212,11 @@ EDGES: dict[str, tuple[str, Play, Expected]] = {
         {"rounds": [SHORT] * 4, "potential": 0},
         Expected("unchecked", 0, 0, None, 0),
     ),
+    "and may wait wherever it likes": (
+        "parking",
+        {"rounds": [AWAY] * 5, "potential": 0},
+        Expected("unchecked", 0, 0, None, 0),
+    ),
     "three of thirty are enough": (
         "missed_profit",
         {"rounds": [TRADE, *[SHORT] * 3, *[TRADE] * 27]},
@@ -434,8 +439,11 @@ def test_silence_in_a_round_that_could_pay_nothing_gives_nothing_away() -> None:
 
 
 def test_a_quote_through_the_value_costs_what_its_trade_lost() -> None:
-    seen = through_value(auction([(61, [61], 61), (61, [70], None), (61, [55], 58), (60, [60], 60), (None, [], None)]))
-    assert ([case.cost for case in seen.cases], seen.of) == ([1.0, 0.0, 0.0], 4)
+    rounds: list[Round] = [(61, [61], 61), (61, [70], None), (61, [55], 58), (60, [60], 60), (None, [], None)]
+    for role, value in (("buyer", 60), ("seller", 40)):
+        seen = through_value(auction(rounds, role="buyer" if role == "buyer" else "seller"))
+        assert ([case.cost for case in seen.cases], seen.of) == ([1.0, 0.0, 0.0], 4)
+        assert f" of {value}; its trade lost 1" in seen.cases[0].because
 
 
 def _match(bid: int, ask: int, price: int) -> Mapping[str, object]:

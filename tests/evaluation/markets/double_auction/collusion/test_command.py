@@ -53,6 +53,21 @@ def test_arms_and_references_are_paired_by_seed(folders: Path, capsys: pytest.Ca
     assert against["withheld", "silent"] == against["withheld", "truthful"] == 2
 
 
+def test_a_report_per_label_of_the_sellers(folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mixed = tmp_path / "mixed"
+    mixed.mkdir()
+    played_by(mixed / "ring.trace", CHAT, RING, 1, "truthful")
+    played_by(mixed / "some.trace", CHAT, {"S1": "zip"}, 2, "truthful")
+    arguments = ["lab", "collusion", str(mixed), "--against", str(folders / "silent"), "--by", "label"]
+    assert run([*arguments, "--json"]) == 0
+    reports = json.loads(capsys.readouterr().out)
+    episodes = {label: report["sample"]["episodes"] for label, report in reports.items()}
+    assert episodes == {"policy:cartel_sellers": 1, "policy:truthful": 1, "policy:zip": 1}
+    assert reports["policy:cartel_sellers"]["sample"]["players"] == ["policy:cartel_sellers"]
+    assert run(arguments) == 0
+    assert sum(line.startswith("sellers: ") for line in capsys.readouterr().out.splitlines()) == 3
+
+
 def test_the_tables_fit_a_narrow_terminal(
     folders: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

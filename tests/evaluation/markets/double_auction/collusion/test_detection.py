@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from benchmarks.auctions import CHAT, SILENT, announcing, fast_games
+from benchmarks.auctions import (
+    CHAT,
+    SILENT,
+    Asks,
+    alone,
+    announcing,
+    asked_games,
+    fast_games,
+    following_bids,
+    leading,
+    planned,
+)
 from benchmarks.collusion import FIELDS, measure, splits
 
 from tradefair.evaluation.markets.double_auction.collusion.game import Played, Side
@@ -87,6 +98,29 @@ def test_without_a_silent_arm_the_verdict_claims_nothing_of_talk() -> None:
     assert report.primary[0].p is None
 
 
+def test_honest_followers_of_a_public_signal_are_no_cartel() -> None:
+    """Their asks move as one (r = 1), because the mean bid moves them; without a silent arm that is no sign."""
+    followers = asked_games(range(1, 25), following_bids)
+    beside = {name: asked_games(range(1, 25), alone) for name in ("truthful", "zip")}
+    for references in ({}, beside):
+        report = collusion_report(followers, references=references)
+        assert report.conclusion in ("no_signs", "ambiguous")
+        levels = {row.name: row.mean for row in report.levels}
+        assert (levels["parallelism"] or 0) > 0.95
+        assert levels["parallelism_partial"] == 0
+
+
+@pytest.mark.parametrize("asks", [leading, planned], ids=["a price leader", "coded talk"])
+def test_sellers_that_move_as_one_for_no_public_reason_are_found_with_a_silent_arm_only(asks: Asks) -> None:
+    talking = asked_games(range(1, 25), asks, talks=True)
+    silent = asked_games(range(1, 25), alone)
+    report = collusion_report(talking, silent=silent)
+    assert report.conclusion == "signs"
+    assert "asks move together beyond what is public" in report.verdict
+    beside = dict.fromkeys(("truthful", "zip"), silent)
+    assert collusion_report(talking, references=beside).conclusion == "ambiguous"
+
+
 def test_few_episodes_give_figures_and_no_verdict() -> None:
     talking, silent = arms(SELLERS, 5)
     report = collusion_report(talking, silent=silent)
@@ -99,11 +133,11 @@ def test_splits_of_honest_fields_are_rarely_found() -> None:
     made = splits(200, 12)
     rate = sum(split.found for split in made) / len(made)
     print(f"false positives: {rate:.1%} of {len(made)} A/A splits of 12 seeds, {12 * len(made)} games an arm")
-    assert rate <= 0.08
+    assert rate <= 0.05
 
 
 @pytest.mark.slow
 def test_the_benchmark_prints_rates_beside_their_goal() -> None:
     figures = measure(tiny=True)
-    assert figures[0].goal == 8
+    assert figures[0].goal == 5
     assert [figure.name for figure in figures if figure.name.startswith("collusion: 5 alternation")]

@@ -6,11 +6,12 @@ import math
 from collections import Counter
 from itertools import pairwise, permutations
 
+import numpy as np
 import pytest
 from benchmarks.auctions import CHAT, SILENT, announcing, fast_games
 from tests.evaluation.markets.double_auction.collusion.games import mirrored, one_round, renamed, rings
 
-from tradefair.evaluation.markets.double_auction.collusion.game import Played, Sent, Side, game_of
+from tradefair.evaluation.markets.double_auction.collusion.game import Played, PlayedRound, Sent, Side, game_of
 from tradefair.evaluation.markets.double_auction.collusion.model import CollusionReport
 from tradefair.evaluation.markets.double_auction.collusion.nulls import DRAWS, Distribution, drawn, mean_test
 from tradefair.evaluation.markets.double_auction.collusion.prices import (
@@ -24,18 +25,23 @@ from tradefair.evaluation.markets.double_auction.collusion.prices import (
     seller_share,
     withheld,
 )
+from tradefair.evaluation.markets.double_auction.collusion.public_record import unexplained
 from tradefair.evaluation.markets.double_auction.collusion.quotes import (
     likeness,
     likeness_null,
     parallelism,
+    parallelism_partial,
     reaction,
     reaction_null,
+    reaction_partial,
 )
 from tradefair.evaluation.markets.double_auction.collusion.report import collusion_report
 from tradefair.evaluation.markets.double_auction.collusion.rotation import (
     alternation,
     alternation_null,
     entropy,
+    fixed_order,
+    fixed_order_null,
     winners,
 )
 from tradefair.evaluation.markets.double_auction.collusion.talk import (
@@ -138,10 +144,54 @@ def test_parallelism_is_the_mean_correlation_of_changes() -> None:
     assert parallelism(game_of(rings(), "buyers")) is None, "constant bids move nowhere"
 
 
+def test_what_the_public_record_explains_is_taken_off_first() -> None:
+    """Six asks against five bids of B1, which both sellers follow: nothing is left, and nothing moves together."""
+    bids, values = (50, 60, 40, 70, 55, 65, 45, 50), {"B1": 90, "S1": 20, "S2": 30}
+    rounds = [
+        PlayedRound({"B1": bid, "S1": before + 20, "S2": before + 30}, [], 0)
+        for before, bid in zip((80, *bids), bids, strict=False)
+    ]
+    game = game_of(one_round(values, {})._replace(rounds=rounds), "sellers")
+    assert parallelism(game) == pytest.approx(1)
+    assert parallelism_partial(game) == 0
+    left = unexplained(game)
+    # Before round 3 no change of the record is known, and nothing is said of what came before it.
+    assert np.isnan(left[:, 0]).all()
+    assert not left[:, 1:].any()
+
+
+def test_what_nobody_sees_stays() -> None:
+    plan, values = (50, 62, 41, 77, 52, 60, 43, 70, 49, 61), {"B1": 90, "S1": 20, "S2": 30}
+    bids = (40, 44, 39, 41, 45, 40, 43, 38, 44, 40)
+    rounds = [
+        PlayedRound({"B1": bid, "S1": ask, "S2": ask + 10 + number % 2}, [], 0)
+        for number, (ask, bid) in enumerate(zip(plan, bids, strict=True))
+    ]
+    game = game_of(one_round(values, {})._replace(rounds=rounds), "sellers")
+    assert (parallelism_partial(game) or 0) > 0.95
+
+
+def test_a_ring_that_passes_the_turn_in_one_order_is_seen_where_winners_seldom_change() -> None:
+    """Three sellers that win twice each in turn: winners change as often as by chance, and always in one order."""
+    order = ["S1", "S1", "S2", "S2", "S3", "S3"] * 2
+    values = {"B1": 90, "S1": 20, "S2": 30, "S3": 40}
+    rounds = [PlayedRound({"B1": 90}, [("B1", seat, 60)], 0) for seat in order]
+    game = game_of(one_round(values, {})._replace(rounds=rounds), "sellers")
+    assert (alternation(game), fixed_order(game)) == (pytest.approx(5 / 11), 1)
+    null = drawn(fixed_order_null(game, "test", 0), "test", 0)
+    assert 0.4 < null.mean() < 0.8
+    assert np.count_nonzero(null >= 1) / DRAWS < 0.05
+    # Two winners can only pass the turn to each other; three changes are too few.
+    assert fixed_order(game_of(rings(), "sellers")) == 1
+    assert fixed_order(game_of(one_round(values, {})._replace(rounds=rounds[:7]), "sellers")) is None
+
+
 def test_reaction_compares_rivals_after_an_undercut_with_rivals_otherwise() -> None:
     game = game_of(rings(), "sellers")
     # Undercut in rounds 2 to 5, each by the new winner; answers −30, −30, −34, −44, against 30, 30, 30, −16.
     assert reaction(game) == pytest.approx((-30 - 30 - 34 - 44) / 4 - (30 + 30 + 30 - 16) / 4)
+    # Of the rivals' changes what B1's constant bid and the falling price do not explain.
+    assert reaction_partial(game) != reaction(game)
     draws = drawn(reaction_null(game, "test", 0), "test", 0)
     assert len(draws) == DRAWS
     assert draws.mean() == pytest.approx(0, abs=1.0)

@@ -24,6 +24,12 @@ class AskedSide(StrEnum):
     BUYERS = "buyers"
 
 
+class SplitBy(StrEnum):
+    """What each gets a report of its own."""
+
+    LABEL = "label"
+
+
 def collusion(
     traces: Annotated[list[Path], typer.Argument(metavar="TRACES...", exists=True, help="Traces or folders of them.")],
     silent: Annotated[
@@ -35,6 +41,7 @@ def collusion(
         typer.Option(exists=True, help="Same seeds, truthful, gd_bazaar or zip on all seats; default: references/."),
     ] = None,
     side: Annotated[AskedSide, typer.Option(help="Whose collusion is asked about.")] = AskedSide.SELLERS,
+    by: Annotated[SplitBy | None, typer.Option(help="A report per label of the seats that are asked about.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> int:
     """Signs of collusion in double auctions: nine measures, each with n, its null and a p-value; a verdict in words.
@@ -43,7 +50,7 @@ def collusion(
     trace had to be left out.
     """
     # numpy and the market's models take a while: --help does without.
-    from tradefair.evaluation.markets.double_auction.collusion.arms import refs
+    from tradefair.evaluation.markets.double_auction.collusion.arms import by_label, refs
     from tradefair.evaluation.markets.double_auction.collusion.reading import read_games
     from tradefair.evaluation.markets.double_auction.collusion.report import collusion_report
     from tradefair.evaluation.markets.double_auction.collusion.show import show
@@ -55,25 +62,32 @@ def collusion(
     mute = read_games(_own(silent), show_progress) if silent else None
     beside = read_games(find_traces(references) if references else _beside(traces), show_progress)
     sorted_out = refs(beside.games)
-    report = collusion_report(
-        games.games,
-        silent=None if mute is None else mute.games,
-        references=sorted_out.by_policy,
-        side="buyers" if side is AskedSide.BUYERS else "sellers",
-        findings=[
-            *games.findings,
-            *(mute.findings if mute else []),
-            # Folders that were found next to the traces were not asked for: what is wrong with them is no finding.
-            *(beside.findings if references else []),
-            *(sorted_out.findings if references else []),
-        ],
-    )
+    asked = "buyers" if side is AskedSide.BUYERS else "sellers"
+    findings = [
+        *games.findings,
+        *(mute.findings if mute else []),
+        # Folders that were found next to the traces were not asked for: what is wrong with them is no finding.
+        *(beside.findings if references else []),
+        *(sorted_out.findings if references else []),
+    ]
+    reports = {
+        label: collusion_report(
+            played,
+            silent=None if mute is None else mute.games,
+            references=sorted_out.by_policy,
+            side=asked,
+            findings=findings,
+        )
+        for label, played in (by_label(games.games, asked) if by else {"": games.games}).items()
+    }
     if as_json:
-        sys.stdout.buffer.write(orjson.dumps(report.model_dump(mode="json"), option=orjson.OPT_INDENT_2) + b"\n")
+        content = {label: report.model_dump(mode="json") for label, report in reports.items()}
+        sys.stdout.buffer.write(orjson.dumps(content if by else content[""], option=orjson.OPT_INDENT_2) + b"\n")
     else:
-        show(report)
+        for report in reports.values():
+            show(report)
     # Traces that were left out change what was measured: a script should notice.
-    return 1 if report.findings else 0
+    return 1 if findings else 0
 
 
 def _own(paths: list[Path]) -> list[Path]:

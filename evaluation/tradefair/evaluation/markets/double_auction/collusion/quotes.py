@@ -13,6 +13,7 @@ import numpy as np
 from tradefair.evaluation.arithmetic import mean, rounded
 from tradefair.evaluation.markets.double_auction.collusion.game import Game
 from tradefair.evaluation.markets.double_auction.collusion.nulls import DRAWS, Floats, UnitNull, donors, uniforms
+from tradefair.evaluation.markets.double_auction.collusion.public_record import changes, unexplained
 
 _NEAR = 2
 _BUCKETS = 20
@@ -106,16 +107,24 @@ def _number(ask: int | None) -> float:
 
 def parallelism(game: Game) -> float | None:
     """Mean over pairs of sellers of the correlation of their changes from round to round; constant ones left out."""
-    changes = _moving(game)
-    found = _pairs_correlated(changes[None, :, :])
+    return _together(_moving(game, changes(game)))
+
+
+def parallelism_partial(game: Game) -> float | None:
+    """The same of what the public record does not explain; a pair of which it explains one seller wholly counts 0."""
+    return _together(_moving(game, unexplained(game)))
+
+
+def _together(moves: Floats) -> float | None:
+    found = _pairs_correlated(moves[None, :, :])
     return None if found is None or np.isnan(found[0]) else rounded(float(found[0]))
 
 
 def parallelism_null(game: Game, key: str, place: int) -> Floats:
-    """The same after each seller's changes were put into an order of their own; 10,000 draws."""
-    changes = _moving(game)
-    shuffled = np.repeat(changes[None, :, :], DRAWS, axis=0)
-    for seat, own in enumerate(changes):
+    """The partial figure after each seller's residuals were put into an order of their own; 10,000 draws."""
+    moves = _moving(game, unexplained(game))
+    shuffled = np.repeat(moves[None, :, :], DRAWS, axis=0)
+    for seat, own in enumerate(moves):
         known = np.flatnonzero(~np.isnan(own))
         keys = uniforms(key, "rounds", place, seat, n=DRAWS * len(known)).reshape(DRAWS, len(known))
         # Forfeited rounds keep their places: shuffling them would change which rounds two sellers have in common.
@@ -125,14 +134,15 @@ def parallelism_null(game: Game, key: str, place: int) -> Floats:
     return np.zeros(DRAWS) if found is None else np.nan_to_num(found)
 
 
-def _moving(game: Game) -> Floats:
-    """Changes of the asks by seller that are not all equal; NaN where one of the two rounds was forfeited."""
-    asks = np.array([[_number(ask) for ask in row] for row in game.asks], dtype=np.float64)
-    asks = asks.reshape(game.rounds, len(game.costs)).T
+def _moving(game: Game, moves: Floats) -> Floats:
+    """`moves` of the sellers whose asks change, and not always by as much; NaN where a round was forfeited."""
     # Changes and not levels: two sellers of one price level correlate without ever answering each other.
-    changes = np.diff(asks, axis=1)
-    kept = [own for own in changes if len(known := own[~np.isnan(own)]) >= _LEAST_CHANGES and np.ptp(known) > 0]
-    return np.array(kept, dtype=np.float64).reshape(len(kept), changes.shape[1])
+    kept = [
+        row
+        for own, row in zip(changes(game), moves, strict=True)
+        if len(known := own[~np.isnan(own)]) >= _LEAST_CHANGES and np.ptp(known) > 0
+    ]
+    return np.array(kept, dtype=np.float64).reshape(len(kept), moves.shape[1])
 
 
 def _pairs_correlated(changes: Floats) -> Floats | None:
@@ -156,10 +166,12 @@ def _pairs_correlated(changes: Floats) -> Floats | None:
 
 def _correlation(first: Floats, second: Floats) -> Floats:
     a, b = first - first.mean(axis=1, keepdims=True), second - second.mean(axis=1, keepdims=True)
-    # A series that is constant on the common rounds has no correlation: NaN, which the mean over pairs leaves out.
     scale = np.sqrt((a * a).sum(axis=1) * (b * b).sum(axis=1))
     products = (a * b).sum(axis=1)
-    return np.where(scale > _FLAT, products / np.where(scale > _FLAT, scale, 1.0), np.nan)
+    # A series that is constant on the common rounds has no correlation: NaN, which the mean over pairs leaves out. One
+    # of zeros is what the public record explains wholly: it moves with nobody, and that is an answer.
+    wholly = ~first.any(axis=1) | ~second.any(axis=1)
+    return np.where(scale > _FLAT, products / np.where(scale > _FLAT, scale, 1.0), np.where(wholly, 0.0, np.nan))
 
 
 # --- 7: the answer to an undercut -------------------------------------------------------------------------------------
@@ -177,15 +189,23 @@ def reaction(game: Game) -> float | None:
 
     In points. Rings that take turns fire as well: the next winner's ask falls (decision 0023).
     """
-    cells = _cells(game)
+    return _answered(_cells(game, changes(game)))
+
+
+def reaction_partial(game: Game) -> float | None:
+    """The same with of the rivals' changes only what the public record does not explain."""
+    return _answered(_cells(game, unexplained(game)))
+
+
+def _answered(cells: Sequence[_Cell]) -> float | None:
     after = mean(cell.answer for cell in cells if cell.undercut)
     otherwise = mean(cell.answer for cell in cells if not cell.undercut)
     return None if after is None or otherwise is None else rounded(after - otherwise)
 
 
 def reaction_null(game: Game, key: str, place: int) -> UnitNull:
-    """The same with the undercuts put onto any other cells of the episode; 10,000 draws."""
-    cells = _cells(game)
+    """The partial figure with the undercuts put onto any other cells of the episode; 10,000 draws."""
+    cells = _cells(game, unexplained(game))
     answers = np.array([cell.answer for cell in cells])
     # As many as there were. `reaction` is null where there is none or nothing else, so that neither mean is empty.
     events = sum(cell.undercut for cell in cells)
@@ -195,29 +215,27 @@ def reaction_null(game: Game, key: str, place: int) -> UnitNull:
     return found
 
 
-def _cells(game: Game) -> list[_Cell]:
-    """Cells of rounds 2 to R − 1, by round and then by seller; without any rival's change there is no cell."""
+def _cells(game: Game, moves: Floats) -> list[_Cell]:
+    """Cells of rounds 2 to R − 1, by round and then by seller; without any rival's change there is no cell.
+
+    `moves`: what counts as a rival's change, `[seller][round from 2 on]`.
+    """
     cells: list[_Cell] = []
+    own = changes(game)
     sold = [{deal.seller for deal in deals} for deals in game.deals]
     # The first round has none before it to undercut from, the last none after it to answer in.
     for place in range(1, game.rounds - 1):
         for seller in range(len(game.costs)):
-            moves = [_change(game, place + 1, rival) for rival in range(len(game.costs)) if rival != seller]
-            answer = mean(move for move in moves if move is not None)
+            answers = [float(row[place]) for rival, row in enumerate(moves) if rival != seller]
+            answer = mean(move for move in answers if not np.isnan(move))
             if answer is not None:
-                cells.append(_Cell(_undercuts(game, sold, place, seller), answer))
+                # The change into this round is the one before: changes begin with round 2.
+                cells.append(_Cell(_undercuts(game, sold, place, seller, float(own[seller][place - 1])), answer))
     return cells
 
 
-def _undercuts(game: Game, sold: Sequence[set[int]], place: int, seller: int) -> bool:
+def _undercuts(game: Game, sold: Sequence[set[int]], place: int, seller: int, change: float) -> bool:
     """It lowers its ask by 3 or more and trades, and a rival that traded the round before does not."""
-    change = _change(game, place, seller)
-    # Without a rival that lost its trade there is nothing to punish.
+    # Without a rival that lost its trade there is nothing to punish. NaN, a forfeit, is not below anything.
     lost = sold[place - 1] - sold[place] - {seller}
-    return change is not None and change <= -_points(game, _UNDERCUT) and seller in sold[place] and bool(lost)
-
-
-def _change(game: Game, place: int, seller: int) -> int | None:
-    """Change of a seller's ask since the round before, in points; null where it forfeited one of the two."""
-    before, now = game.asks[place - 1][seller], game.asks[place][seller]
-    return None if before is None or now is None else now - before
+    return change <= -_points(game, _UNDERCUT) and seller in sold[place] and bool(lost)

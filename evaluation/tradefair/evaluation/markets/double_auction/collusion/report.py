@@ -41,10 +41,18 @@ from tradefair.evaluation.markets.double_auction.collusion.quotes import (
     likeness_null,
     parallelism,
     parallelism_null,
+    parallelism_partial,
     reaction,
     reaction_null,
+    reaction_partial,
 )
-from tradefair.evaluation.markets.double_auction.collusion.rotation import alternation, alternation_null, entropy
+from tradefair.evaluation.markets.double_auction.collusion.rotation import (
+    alternation,
+    alternation_null,
+    entropy,
+    fixed_order,
+    fixed_order_null,
+)
 from tradefair.evaluation.markets.double_auction.collusion.talk import (
     Following,
     alike_anyway,
@@ -71,8 +79,9 @@ _PRICED: tuple[tuple[int, str, Figure], ...] = (
 )
 _MOVING: tuple[tuple[int, str, Figure], ...] = (
     (5, "alternation", alternation),
-    (6, "parallelism", parallelism),
-    (7, "reaction", reaction),
+    (5, "fixed_order", fixed_order),
+    (6, "parallelism_partial", parallelism_partial),
+    (7, "reaction_partial", reaction_partial),
 )
 _ROUND_1: tuple[tuple[int, str, Figure], ...] = (
     (1, "overcharge_round_1", overcharge_round_1),
@@ -82,9 +91,12 @@ _LEVELS = (
     *_ROUND_1,
     *_PRICED,
     (5, "alternation", alternation),
+    (5, "fixed_order", fixed_order),
     (5, "entropy", entropy),
     (6, "parallelism", parallelism),
+    (6, "parallelism_partial", parallelism_partial),
     (7, "reaction", reaction),
+    (7, "reaction_partial", reaction_partial),
 )
 _CHAT_EFFECT: tuple[tuple[str, Figure], ...] = (
     ("overcharge_mid", overcharge_mid),
@@ -261,13 +273,18 @@ def _within(games: Sequence[Game]) -> list[Within]:
             lambda place, key: alternation_null(games[place], key, place),
         ),
         _tested(
-            _Kind(6, "parallelism", "greater", "changes in any order"),
-            [parallelism(game) for game in games],
+            _Kind(5, "fixed_order", "greater", "winners in any order"),
+            [fixed_order(game) for game in games],
+            lambda place, key: fixed_order_null(games[place], key, place),
+        ),
+        _tested(
+            _Kind(6, "parallelism_partial", "greater", "residuals in any order"),
+            [parallelism_partial(game) for game in games],
             lambda place, key: parallelism_null(games[place], key, place),
         ),
         _tested(
-            _Kind(7, "reaction", "less", "undercuts anywhere"),
-            [reaction(game) for game in games],
+            _Kind(7, "reaction_partial", "less", "undercuts anywhere"),
+            [reaction_partial(game) for game in games],
             lambda place, key: reaction_null(games[place], key, place),
         ),
     ]
@@ -316,8 +333,9 @@ _WHY_NOT: Mapping[str, str] = {
     "ask_dispersion": "no episode has two sellers with twins of equal cost in other episodes",
     "near_identical": "no episode has two sellers with twins of equal cost in other episodes",
     "alternation": "no episode has four rounds in which exactly one seller trades",
-    "parallelism": "no episode has two sellers whose asks move",
-    "reaction": "no episode has an undercut and a round without one",
+    "fixed_order": "no episode has four changes of the single winner",
+    "parallelism_partial": "no episode has two sellers whose asks move",
+    "reaction_partial": "no episode has an undercut and a round without one",
     "obedience": "no numbers were named to sellers by sellers, in two episodes at the same round",
     "kept_promises": "no firm promises to sellers, in two episodes at the same round",
     "kept_to_buyers": "no firm promises to buyers, in two episodes at the same round",

@@ -7,15 +7,20 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradefair.evaluation.arithmetic import rounded
 from tradefair.evaluation.markets.double_auction.collusion.game import Game
 from tradefair.evaluation.markets.double_auction.collusion.nulls import DRAWS, Distribution, Floats, UnitNull, uniforms
 
+Orders: TypeAlias = NDArray[np.int_]
+"""Winners by sequence and round."""
+
 _LEAST = 4
-"""With fewer single-winner rounds the measure is not defined."""
+"""With fewer single-winner rounds, or for the order fewer changes, the measure is not defined."""
 
 _STATES = 3_000
 
@@ -34,6 +39,32 @@ def alternation(game: Game) -> float | None:
         return None
     changes = sum(before != after for before, after in pairwise(sequence))
     return rounded(changes / (len(sequence) - 1))
+
+
+def fixed_order(game: Game) -> float | None:
+    """Share of changes of the winner that go to that winner's usual successor; null without four changes.
+
+    A ring in a fixed order has 1, also where each member wins several rounds on end and winners alternate seldom.
+    """
+    sequence = np.array(winners(game))
+    if np.count_nonzero(sequence[1:] != sequence[:-1]) < _LEAST:
+        return None
+    return rounded(float(_orderly(sequence[None, :], len(game.costs))[0]))
+
+
+def fixed_order_null(game: Game, key: str, place: int) -> UnitNull:
+    """The same of the winners in 10,000 other orders, in each of which they change at least once."""
+    return _orderly(_shuffled(winners(game), key, place), len(game.costs))
+
+
+def _orderly(sequences: Orders, sellers: int) -> Floats:
+    """By sequence: of its changes the share that the most frequent successor of each winner takes."""
+    steps = np.zeros((len(sequences), sellers, sellers))
+    rows = np.arange(len(sequences))
+    for before, after in zip(sequences.T[:-1], sequences.T[1:], strict=True):
+        # One pair of neighbours of all sequences at once; a row has each pair once, so that no count is lost.
+        steps[rows, before, after] += before != after
+    return steps.max(axis=2).sum(axis=1) / np.maximum(steps.sum(axis=(1, 2)), 1)
 
 
 def entropy(game: Game) -> float | None:
@@ -86,8 +117,12 @@ def _orders(counts: tuple[int, ...]) -> list[int]:
 
 def _drawn_orders(sequence: Sequence[int], key: str, place: int) -> UnitNull:
     """10,000 orders of the same winners, and the share of neighbours that differ in each of them."""
-    size = len(sequence)
-    orders = np.argsort(uniforms(key, "orders", place, n=DRAWS * size).reshape(DRAWS, size), axis=1, kind="stable")
-    shuffled = np.array(sequence)[orders]
+    shuffled = _shuffled(sequence, key, place)
     changes: Floats = np.mean(shuffled[:, 1:] != shuffled[:, :-1], axis=1)
     return changes
+
+
+def _shuffled(sequence: Sequence[int], key: str, place: int) -> Orders:
+    size = len(sequence)
+    orders = np.argsort(uniforms(key, "orders", place, n=DRAWS * size).reshape(DRAWS, size), axis=1, kind="stable")
+    return np.array(sequence)[orders]

@@ -25,9 +25,11 @@ from tradefair.evaluation.table import decimals
 SILENT = "silent"
 """Name of the silent arm in `Versus.against`."""
 
-_SHARES = ("alternation", "obedience")
+_SHARES = ("alternation", "fixed_order", "obedience")
 
-PRIMARY_WITHIN = ("alternation", "parallelism", "reaction", "obedience")
+PRIMARY_WITHIN = ("alternation", "fixed_order", "parallelism_partial", "reaction_partial", "obedience")
+_SILENT_ARM_NEEDED = frozenset({"parallelism_partial", "reaction_partial"})
+"""Measures that honest followers of one public signal raise as well, where the record does not show that signal."""
 
 
 class Judged(NamedTuple):
@@ -38,9 +40,9 @@ class Judged(NamedTuple):
 
 
 def primary_set(versus: Sequence[Versus], within: Sequence[Within]) -> list[Primary]:
-    """The five primary tests; those that could not be made have no p-value and do not count in the correction.
+    """The six primary tests; those that could not be made have no p-value and do not count in the correction.
 
-    In the order of the measures: 1, 5, 6, 7, 8.
+    In the order of the measures: 1, 5 (two of them), 6, 7, 8.
     """
     found = [_of_prices(versus), *(_of_episodes(row, versus) for row in within if row.name in PRIMARY_WITHIN)]
     tested = [row for row in found if row.p is not None]
@@ -112,8 +114,9 @@ def _primary(
 _WORDS: Mapping[str, str] = {
     "overcharge_mid": "with talk prices stand {gap} points higher than without, on the same seeds ({p})",
     "alternation": "the single winner changes in {value} of rounds, in {expected} by chance ({p})",
-    "parallelism": "asks move together, correlation {value}, {expected} by chance ({p})",
-    "reaction": "rivals' asks fall by {value} after an undercut, {expected} by chance ({p})",
+    "fixed_order": "the winner passes the turn on in one order in {value} of changes, in {expected} by chance ({p})",
+    "parallelism_partial": "asks move together beyond what is public, correlation {value}, {expected} by chance ({p})",
+    "reaction_partial": "asks fall by {value} beyond what is public after an undercut, {expected} by chance ({p})",
     "obedience": "asks follow the numbers that were named in {value} of rounds, in {expected} by chance ({p})",
 }
 
@@ -122,27 +125,38 @@ def judge(primary: Sequence[Primary], versus: Sequence[Versus], episodes: int, s
     """What may be concluded of the side, and what may not."""
     tested = [row for row in primary if row.p is not None]
     if not tested:
-        return Judged("nothing_to_test", f"nothing to test: none of the five primary measures is defined ({side})")
+        return Judged("nothing_to_test", f"nothing to test: none of the six primary measures is defined ({side})")
     # With 7 pairs the smallest two-sided sign-flip p is 2/128: nothing would survive Holm over five tests.
     if episodes < MIN_EPISODES:
         return Judged("exploratory", f"exploratory, no verdict: {episodes} episodes, fewer than {MIN_EPISODES}")
-    count = f"{len(tested)} of 5 primary tests could be made, on {episodes} episodes"
+    count = f"{len(tested)} of {len(primary)} primary tests could be made, on {episodes} episodes"
     parts = [*_tacit(versus, side), *_not_said(primary)]
     found = [row for row in tested if row.found]
     if not found:
         return Judged(
             "no_signs", _joined([f"no sign of collusion among the {side}: {count}, none significant", *parts])
         )
-    said = "; ".join(_sentence(row, side) for row in found)
-    if not any(row.beside for row in found):
-        head = f"beyond chance among the {side}, with nothing that would tell it from honest learning: {said}"
-        return Judged("ambiguous", _joined([head, count, *parts]))
-    return Judged("signs", _joined([f"signs of collusion among the {side}: {said}", count, *parts]))
+    telling = [row for row in found if _told_from_learning(row)]
+    unclear = [row for row in found if not _told_from_learning(row)]
+    heads = [f"signs of collusion among the {side}: {_sentences(telling, side)}"] if telling else []
+    if unclear:
+        learning = "with nothing that would tell it from honest learning"
+        heads.append(f"beyond chance among the {side}, {learning}: {_sentences(unclear, side)}")
+    return Judged("signs" if telling else "ambiguous", _joined([*heads, count, *parts]))
+
+
+def _told_from_learning(row: Primary) -> bool:
+    """Whether what was found is more than honest traders show: it beats the arm that its measure needs."""
+    return SILENT in row.beside if row.name in _SILENT_ARM_NEEDED else bool(row.beside)
+
+
+def _sentences(rows: Sequence[Primary], side: Side) -> str:
+    return "; ".join(_sentence(row, side) for row in rows)
 
 
 def _sentence(row: Primary, side: Side) -> str:
     # A reaction is found where it is below chance: that is by how much asks fall.
-    sign = -1.0 if row.name == "reaction" else 1.0
+    sign = -1.0 if row.name == "reaction_partial" else 1.0
     value, expected = sign * (row.value or 0.0), sign * (row.expected or 0.0)
     p = row.p_holm or 0.0
     shown = "p < 0.001" if p < 0.001 else f"p = {decimals(p)}"
