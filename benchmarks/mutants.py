@@ -115,8 +115,8 @@ def mutated(mutant: Mutant) -> str:
             node.ops = [_SWAPS[type(node.ops[0])]()]
         case ast.BinOp() | ast.BoolOp() | ast.AugAssign():
             node.op = _SWAPS[type(node.op)]()
-        case ast.Constant():
-            node.value += 1
+        case ast.Constant(value=int() as value):
+            node.value = value + 1
         case ast.Expr():
             node.value = ast.Constant(None)
         case _:

@@ -40,32 +40,25 @@ def findings_text(diagnosis: Diagnosis, *, brief: bool = False, whole: bool = Fa
     if raised[most:]:
         rest = dict.fromkeys(f"{finding.id} of {', '.join(finding.seats)}" for finding in raised[most:])
         yield Said("aside", f"and {', '.join(list(rest)[:_MAX_SEATS])}{' …' * (len(rest) > _MAX_SEATS)}: --all")
-    if raised and not diagnosis.rates:
-        yield Said("aside", "competent seats: no base rate is shipped for this scenario")
-    yield from _conditions(diagnosis)
-    for finding in diagnosis.findings:
-        # The account is told where it closes without a finding too: what is left is an answer.
-        if finding.id == UNEXPLAINED and not finding.raised:
-            yield Said("aside", f"unexplained: {finding.note}")
-    if diagnosis.not_read:
-        where = ", ".join(f"#{message.seq}" for message in diagnosis.not_read[:_MAX_SEATS])
-        more = " …" * (len(diagnosis.not_read) > _MAX_SEATS)
-        count = len(diagnosis.not_read)
-        words = f"{count} message{'s hold' if count != 1 else ' holds'} a number near a private one"
-        yield Said("aside", f"not read: {words} of the sender and could not be classified: {where}{more}")
+    yield from (Said("aside", text) for text in asides_text(diagnosis))
     if not brief:
         yield from _not_found(diagnosis, found)
 
 
 def _finding(finding: Finding, most: int) -> Iterator[Said]:
     yield Said("finding", f"{finding.rank or 0:2}  {finding.id}  {finding.says}")
-    figures = [price_text(finding.price), cost_text(finding.cost), base_rate_text(finding), finding.note]
-    if any(figures):
-        yield Said("detail", "      " + "   ".join(filter(None, figures)))
+    figures = [*told_text(finding), *([finding.note] if finding.note else [])]
+    if figures:
+        yield Said("detail", "      " + "   ".join(figures))
     for case in finding.cases[:most]:
         yield Said("detail", "      " + case_text(case))
     if finding.cases[most:]:
         yield Said("aside", f"      {len(finding.cases) - most} more: --all")
+
+
+def told_text(finding: Finding) -> Iterator[str]:
+    """Replayed price, what the trace tells of the cost, and how many competent seats do the same; what is known."""
+    return filter(None, (price_text(finding.price), cost_text(finding.cost), base_rate_text(finding)))
 
 
 def case_text(case: CaseRecord) -> str:
@@ -106,12 +99,24 @@ def base_rate_text(finding: Finding) -> str | None:
     return None if rate is None else f"competent seats: {rate.raised} of {rate.of}"
 
 
-def _conditions(diagnosis: Diagnosis) -> Iterator[Said]:
-    """One line: what competent policies raise in this preset too is no finding about an agent."""
+def asides_text(diagnosis: Diagnosis) -> Iterator[str]:
+    """Lines about all findings: missing base rates, conditions of the market, messages that could not be read."""
+    if diagnosis.raised and not diagnosis.rates:
+        yield "competent seats: no base rate is shipped for this scenario"
     conditions: dict[str, Finding] = {finding.id: finding for finding in diagnosis.conditions}
     if conditions:
         rates = (f"{name} ({base_rate_text(finding)})" for name, finding in conditions.items())
-        yield Said("aside", f"market condition: {', '.join(rates)}")
+        yield f"market condition: {', '.join(rates)}"
+    for finding in diagnosis.findings:
+        # The account is told where it closes without a finding too: what is left is an answer.
+        if finding.id == UNEXPLAINED and not finding.raised:
+            yield f"unexplained: {finding.note}"
+    if diagnosis.not_read:
+        where = ", ".join(f"#{message.seq}" for message in diagnosis.not_read[:_MAX_SEATS])
+        more = " …" * (len(diagnosis.not_read) > _MAX_SEATS)
+        count = len(diagnosis.not_read)
+        words = f"{count} message{'s hold' if count != 1 else ' holds'} a number near a private one"
+        yield f"not read: {words} of the sender and could not be classified: {where}{more}"
 
 
 def _not_found(diagnosis: Diagnosis, found: set[str]) -> Iterator[Said]:

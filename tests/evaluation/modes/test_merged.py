@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tradefair.evaluation.modes.diagnosis import Case, Finding, Seen
+from tradefair.evaluation.modes.diagnosis import Case, Detector, Finding, Seen
 from tradefair.evaluation.modes.judged import Frame, Sight, findings_of, is_raised, longest_run, look
 from tradefair.evaluation.modes.merged import fact_of, merge
 from tradefair.evaluation.modes.table import Mode, ModeTable, Term
@@ -86,7 +86,8 @@ def test_a_repeated_sentence_is_not_said_twice() -> None:
 def test_a_decision_is_seat_kind_round_and_object_and_a_step_of_work_is_its_call(
     first: dict[str, Any], second: dict[str, Any], same: bool
 ) -> None:
-    a, b = (sight("x", **{"cases": [case(1)], **changes}) for changes in (first, second))
+    made: list[dict[str, Any]] = [{"cases": [case(1)], **changes} for changes in (first, second)]
+    a, b = (sight("x", **fields) for fields in made)
     assert (fact_of(a, a.seen.cases[0]) == fact_of(b, b.seen.cases[0])) is same
 
 
@@ -139,7 +140,8 @@ def test_a_run_counts_consecutive_rounds_once(rounds: list[int], run: int) -> No
 
 
 def found(seen: dict[str, Seen], **changes: Any) -> list[Finding]:
-    table = ModeTable({"x": mode(**changes)}, {"x": lambda seat: seen[seat]}, {"x": None}, "")
+    detectors: dict[str, Detector] = {"x": seen.__getitem__}
+    table = ModeTable({"x": mode(**changes)}, detectors, {"x": None}, "")
     return findings_of(look(table, {seat: seat for seat in seen}, FRAME), [(table, FRAME)])
 
 
@@ -209,7 +211,8 @@ def test_only_the_roles_of_the_row_are_judged_and_an_unjudged_mode_is_named() ->
 
 
 def test_what_the_trace_cannot_tell_is_not_asked() -> None:
-    table = ModeTable({"x": mode(needs=("looks",))}, {"x": lambda seat: Seen([], 4)}, {"x": None}, "")
+    detectors: dict[str, Detector] = {"x": lambda seat: Seen([], 4)}  # pyright: ignore[reportUnknownLambdaType]
+    table = ModeTable({"x": mode(needs=("looks",))}, detectors, {"x": None}, "")
     frame = FRAME._replace(lacking={"looks": "an imported log"})
     (seen,) = look(table, {"A": None}, frame)
     assert (seen.status, seen.note) == ("unchecked", "an imported log")

@@ -16,14 +16,23 @@ from tradefair.contract.event import ManifestCore
 from tradefair.evaluation.accounts import account
 from tradefair.evaluation.evaluate import charts_of, diagnose, evaluate, tables_of
 from tradefair.evaluation.evaluator import evaluator_of, fields_for
-from tradefair.evaluation.modes.diagnosis import Diagnosis
+from tradefair.evaluation.findings_text import asides_text, told_text
+from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.population import Populations
 from tradefair.evaluation.report.audit import Audit, audit
 from tradefair.evaluation.report.boards import Boards, rated_boards
 from tradefair.evaluation.report.events import pack_bodies, pack_notes, read_events, read_notes
 from tradefair.evaluation.report.page import html_page
-from tradefair.evaluation.report.page_data import EpisodePage, PageData, Problem, SeatPage, TablePage, Verification
+from tradefair.evaluation.report.page_data import (
+    EpisodePage,
+    PageData,
+    Problem,
+    RaisedPage,
+    SeatPage,
+    TablePage,
+    Verification,
+)
 from tradefair.evaluation.report.pair import pair_page
 from tradefair.evaluation.verify import Check, verify
 from tradefair.tracestore import Trace, open_trace
@@ -192,7 +201,8 @@ def _episode(trace: Trace, check: bool, populations: Populations) -> EpisodePage
         tables=_tables(outcome, populations.of(trace)),
         charts=charts,
         diagnosis=diagnosis,
-        raised=diagnosis.raised if diagnosis else [],
+        raised=[_raised(finding) for finding in diagnosis.raised] if diagnosis else [],
+        asides=list(asides_text(diagnosis)) if diagnosis else [],
         evidence_categories=seen.categories,
         evidence=seen.evidence,
         looks=seen.looks,
@@ -203,6 +213,10 @@ def _episode(trace: Trace, check: bool, populations: Populations) -> EpisodePage
         notes=notes.packed(),
         note_bodies=pack_notes(trace, notes),
     )
+
+
+def _raised(finding: Finding) -> RaisedPage:
+    return RaisedPage(finding=finding, told=list(told_text(finding)), events=finding.events)
 
 
 def _diagnosis(trace: Trace) -> tuple[Diagnosis | None, str | None]:

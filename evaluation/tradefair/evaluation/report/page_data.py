@@ -100,12 +100,20 @@ class Problem(_Record):
     message: str
 
 
+class RaisedPage(_Record):
+    """A raised finding, what it cost and how often competent seats do it in words, and the events of its cases."""
+
+    finding: Finding
+    told: list[str]
+    events: list[int]
+
+
 class EpisodePage(_Record):
     """One trace. `events` and `notes` are columns, packed like texts: one row that holds JSON.
 
     `bytes` is the size of the file; `wall_seconds` the time from the first to the last event, null
     where unknown. `bodies` and `note_bodies` have one row per event or note. `manifest` and `about` are
-    JSON as it is stored.
+    JSON as it is stored. `raised` are findings in the order in which to read them, `asides` lines about all of them.
     """
 
     name: str
@@ -128,7 +136,8 @@ class EpisodePage(_Record):
     tables: list[TablePage]
     charts: list[Chart]
     diagnosis: Diagnosis | None
-    raised: list[Finding]
+    raised: list[RaisedPage]
+    asides: list[str]
     evidence_categories: list[str]
     evidence: list[EvidenceRow]
     looks: list[HeatChart]

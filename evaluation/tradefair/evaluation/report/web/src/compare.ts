@@ -1,10 +1,10 @@
 // Two episodes side by side: what differs, the first decision that does, pictures on common scales, both timelines.
 
 import { barDomain, figure, valueDomain } from "./charts";
-import type { Chart, Decision, Divergence, Episode, Finding, Opened, Pair } from "./data";
+import type { Chart, Decision, Divergence, Episode, Opened, Pair } from "./data";
 import { button, type Child, foreign, h } from "./dom";
 import { badge, findingName, type OpenEvent, section, table, timelineParts } from "./episode";
-import { endWords, number, words } from "./format";
+import { endWords, number, plural, words } from "./format";
 
 const SIDES = ["A", "B"] as const;
 
@@ -81,13 +81,12 @@ function timelines(sides: [Opened, Opened], found: Divergence | null, open: Open
 }
 
 function findings(pages: [Episode, Episode]): Child {
-  const ids = [...new Set(pages.flatMap((page) => page.diagnosis?.findings.filter((one) => one.raised).map((one) => one.id) ?? []))];
+  const ids = [...new Set(pages.flatMap((page) => page.raised.map((raised) => raised.finding.id)))];
   if (ids.length === 0) return h("p", { class: "empty" }, "Nothing was found in either.");
   const cell = (page: Episode, id: string): Child => {
-    const one: Finding | undefined = page.diagnosis?.findings.find((found) => found.id === id);
-    if (!one) return "–";
-    if (!one.raised) return h("span", { class: "quiet" }, "not found");
-    return one.severity === null ? `found, ${number(one.value)}` : `found, about ${number(Math.round(one.severity))} ${one.severity_unit}`;
+    const same = page.raised.filter((raised) => raised.finding.id === id), [first] = same;
+    if (!first) return h("span", { class: "quiet" }, page.diagnosis ? "not found" : "–");
+    return [foreign(first.finding.says), first.told[0] ? h("span", { class: "quiet" }, ` ${first.told[0]}`) : null, same.length > 1 ? ` and in ${plural(same.length - 1, "other seat")}` : null];
   };
   return table(["failure mode", "A", "B"], ids.map((id) => [findingName(id), cell(pages[0], id), cell(pages[1], id)]), "Findings", 3);
 }

@@ -26,12 +26,18 @@ export interface Figure {
   id: string; seats: string[]; value: number | null; numerator: number | null; denominator: number | null;
   formula: string; window: string | null; events: number[]; parts: Record<string, number | null>; note: string | null;
 }
-export interface Finding extends Figure {
-  raised: boolean; threshold: string; severity: number | null; severity_unit: string;
+export interface Case {
+  seq: number; round: number; because: string; cost: number | null; shown_by: number | null; about: string | null; also: string[];
 }
+export interface Finding {
+  id: string; seats: string[]; status: "raised" | "condition" | "clear" | "unchecked" | "merged"; says: string; counts: string;
+  threshold: string; count: number; of: number; share: number | null; cases: Case[]; parts: Record<string, number | null>; note: string | null;
+}
+// A raised finding, what it cost in words, and the events of its cases.
+export interface Raised { finding: Finding; told: string[]; events: number[] }
 export interface Diagnosis {
-  market: string; version: string; evidence_map: string | null;
-  stages: { name: string; figures: Figure[] }[]; findings: Finding[];
+  market: string; modes_version: string; evidence_map: string | null;
+  stages: { name: string; figures: Figure[] }[]; findings: Finding[]; not_read: { seq: number; seat: string; because: string }[];
 }
 export interface Account {
   calls?: number; actions?: number; inner_calls?: number; refused?: number; lapses?: Record<string, number>;
@@ -57,7 +63,7 @@ export interface Episode {
   rules_version: string; rounds_closed: number; end_reason: string | null; censored: boolean;
   wall_seconds: number | null; manifest: string; about: string; verification: Verification | null; seats: Seat[];
   seat_columns: string[]; results: [string, unknown][]; tables: { title: string; columns: string[]; rows: string[][] }[];
-  charts: Chart[]; diagnosis: Diagnosis | null; raised: Finding[]; evidence_categories: string[];
+  charts: Chart[]; diagnosis: Diagnosis | null; raised: Raised[]; asides: string[]; evidence_categories: string[];
   evidence: EvidenceRow[]; looks: HeatChart[]; audit: AuditRow[]; problems: { seq: number | null; message: string }[];
   events: Packed; bodies: Packed; notes: Packed; note_bodies: Packed;
 }
@@ -149,7 +155,7 @@ export class Texts {
 export class Opened {
   readonly rowOf = new Map<number, number>();
   readonly children = new Map<number, number[]>();
-  readonly citedBy = new Map<number, Finding[]>();
+  readonly citedBy = new Map<number, { id: string; because: string }[]>();
 
   private constructor(
     readonly page: Episode,
@@ -159,8 +165,12 @@ export class Opened {
     readonly noteTexts: Texts,
   ) {
     this.index(0);
-    for (const finding of page.raised)
-      for (const seq of finding.events) this.citedBy.set(seq, [...(this.citedBy.get(seq) ?? []), finding]);
+    for (const { finding } of page.raised)
+      for (const found of finding.cases)
+        for (const seq of new Set([found.seq, found.shown_by ?? found.seq])) {
+          const because = [found.because, ...found.also].join("; ");
+          this.citedBy.set(seq, [...(this.citedBy.get(seq) ?? []), { id: finding.id, because }]);
+        }
   }
 
   static async of(page: Episode): Promise<Opened> {

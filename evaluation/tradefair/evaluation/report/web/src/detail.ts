@@ -113,7 +113,7 @@ function statusBadge(status: string): HTMLElement {
 
 function citations(opened: Opened, row: number): Child {
   const found = opened.citedBy.get(opened.events.seq[row] ?? 0) ?? [];
-  return found.length ? h("p", { class: "cites" }, "Cited by ", found.map((finding, place) => [place ? ", " : "", h("b", {}, finding.id)])) : null;
+  return found.length ? h("ul", { class: "cites" }, found.map((cited) => h("li", {}, h("b", {}, cited.id), " ", foreign(cited.because)))) : null;
 }
 
 function callParts(tree: Tree, result: { text: string | null; length: number | null } | null, status: string): Child[] {

@@ -2,7 +2,7 @@
 
 import { CallList } from "./calls";
 import { figure } from "./charts";
-import type { AuditRow, Episode, EvidenceRow, Figure, Finding, Opened, Seat, Verification } from "./data";
+import type { AuditRow, Case, Episode, EvidenceRow, Figure, Finding, Opened, Raised, Seat, Verification } from "./data";
 import { button, type Child, foreign, h } from "./dom";
 import { Filter, isMark } from "./filter";
 import { aligned, bytes, dollars, endWords, isNumeric, number, percent, plural, seconds, words } from "./format";
@@ -13,7 +13,8 @@ export type OpenEvent = (opened: Opened, row: number, opener: HTMLElement) => vo
 
 const MAX_LINKS = 12;
 const MAX_SEATS = 4;
-const MAX_ALIKE = 3;
+const MAX_CASES = 3;
+const MAX_FINDINGS = 10;
 const MAX_ROWS = 40;
 
 export function section(id: string, title: string, ...children: Child[]): HTMLElement {
@@ -140,68 +141,42 @@ function seatsText(seats: string[]): HTMLElement {
   return h("span", more ? { title: seats.join(", ") } : {}, foreign(seats.slice(0, MAX_SEATS).join(", ")), more);
 }
 
-type Show = (one: Finding) => void;
+type Show = (one: Raised) => void;
 
-function costCell(costs: (number | null)[], unit: string): HTMLElement {
-  const known = costs.filter((cost) => cost !== null), total = known.reduce((sum, cost) => sum + cost, 0);
-  return h("div", { class: "cost" }, known.length === 0 ? h("span", { class: "quiet" }, unit ? "cost unknown" : "unknown") : [h("b", { class: "num" }, number(Math.round(total * 100) / 100)), h("span", { class: "unit" }, unit)]);
-}
-
-function valueText(one: Finding): string {
-  return number(one.value) + (ratioText(one) ? ` (${ratioText(one)})` : "");
-}
-
-// What is special about one finding of a mode: its parts, its note, the events that prove it.
-function proof(opened: Opened, one: Finding, open: OpenEvent, show: Show, seats: Child): Child {
-  const parts = Object.entries(one.parts).filter(([, value]) => value !== null);
-  return [
-    parts.length ? h("p", { class: "aside" }, parts.map(([name, value]) => `${words(name)} ${number(value)}`).join(" · ")) : null,
-    one.note ? h("p", { class: "aside" }, foreign(one.note)) : null,
-    h("p", { class: "evidence-links" }, seats, eventLinks(opened, one.events, open),
-      one.events.some((seq) => isMark(opened, opened.rowOf.get(seq))) ? button("show on the timeline", () => show(one), { class: "link" }) : null),
-  ];
-}
-
-// A failure mode: explained once; of many findings the dearest, the others folded.
-function failureMode(opened: Opened, same: [Finding, ...Finding[]], all: Finding[], open: OpenEvent, show: Show): HTMLElement {
-  const [first, ...others] = same;
-  const said = h("p", {}, first.formula, "; raised when ", first.threshold, ".");
-  if (others.length === 0)
-    return h("li", { class: "finding", "data-finding": first.id }, costCell([first.severity], first.severity_unit),
-      h("div", {}, h("h3", {}, findingName(first.id), " ", h("span", { class: "quiet num" }, valueText(first))), said,
-        proof(opened, first, open, show, first.seats.length ? [h("span", { class: "quiet" }, "seats "), seatsText(first.seats), " · "] : null)));
-  const seats = new Set(same.flatMap((one) => one.seats)), looked = new Set(all.flatMap((one) => one.seats));
-  const instance = (one: Finding): HTMLElement => h("li", { "data-instance": one.id }, costCell([one.severity], ""),
-    h("div", {}, h("p", {}, seatsText(one.seats), " ", h("span", { class: "quiet num" }, valueText(one))), proof(opened, one, open, show, null)));
-  const rest = same.slice(MAX_ALIKE);
-  return h("li", { class: "finding", "data-finding": first.id }, costCell(same.map((one) => one.severity), first.severity_unit),
-    h("div", {}, h("h3", {}, findingName(first.id), " ", h("span", { class: "quiet num" }, `in ${number(seats.size)} of ${plural(looked.size, "seat")}`)), said,
-      h("ol", { class: "instances" }, same.slice(0, MAX_ALIKE).map(instance)), rest.length ? unfolded(`${number(rest.length)} more`, () => h("ol", { class: "instances" }, rest.map(instance))) : null));
-}
-
-function total(same: Finding[]): number {
-  return same.reduce((sum, one) => sum + (one.severity ?? 0), 0);
+// A finding: what went wrong in a sentence, what it cost, then the calls behind it and why each was wrong.
+function card(opened: Opened, raised: Raised, open: OpenEvent, show: Show): HTMLElement {
+  const { finding, told, events } = raised;
+  const parts = Object.entries(finding.parts).filter(([, value]) => value !== null);
+  const reason = (found: Case): HTMLElement => h("li", {}, eventLinks(opened, [found.seq], open), foreign([found.because, ...found.also].join("; ")));
+  const rest = finding.cases.slice(MAX_CASES);
+  return h("li", { class: "finding", "data-finding": finding.id, "data-seat": finding.seats.join(" ") },
+    h("div", { class: "cost" }, told.length ? told.map((words) => h("p", {}, words)) : h("p", { class: "quiet" }, "no cost known")),
+    h("div", {}, h("h3", {}, findingName(finding.id), " ", seatsText(finding.seats)), h("p", {}, foreign(finding.says)),
+      h("ol", { class: "cases" }, finding.cases.slice(0, MAX_CASES).map(reason)),
+      rest.length ? unfolded(`${number(rest.length)} more`, () => h("ol", { class: "cases" }, rest.map(reason))) : null,
+      h("p", { class: "aside" }, `Counted: ${finding.counts}; raised by ${finding.threshold}.`, parts.length ? ` ${parts.map(([name, value]) => `${words(name)} ${number(value)}`).join(" · ")}.` : null, finding.note ? [" ", foreign(finding.note)] : null),
+      events.some((seq) => isMark(opened, opened.rowOf.get(seq))) ? button("show on the timeline", () => show(raised), { class: "link" }) : null));
 }
 
 function findings(opened: Opened, open: OpenEvent, show: Show): HTMLElement {
-  const { diagnosis, raised } = opened.page;
+  const { diagnosis, raised, asides } = opened.page;
   if (!diagnosis) return section("findings", "Findings", h("p", { class: "empty" }, "This market has no diagnostics."));
-  const clear = diagnosis.findings.filter((one) => !one.raised), limited = clear.filter((one) => one.note), plain = clear.filter((one) => !one.note);
+  const others = diagnosis.findings.filter((one) => one.status !== "raised" && one.status !== "condition");
+  const clear = others.filter((one) => one.status === "clear"), limited = others.filter((one) => one.status !== "clear" && one.note);
   const short = (one: Figure) => words(one.id.replace(/^[^.]+\./, ""));
   // A mode is looked for in each seat: found in one, it can be clear in another, so seats are named where they differ.
-  const found = new Map<string, [Finding, ...Finding[]]>(), modes = new Set(diagnosis.findings.map((one) => one.id));
-  for (const one of raised) {
-    const same = found.get(one.id);
-    if (same) same.push(one);
-    else found.set(one.id, [one]);
-  }
+  const found = new Set(raised.map((one) => one.finding.id)), modes = new Set(diagnosis.findings.map((one) => one.id));
   const split = (id: string): boolean => diagnosis.findings.filter((one) => one.id === id).length > 1;
   const ofSeats = (one: Finding): Child => one.seats.length > 0 && split(one.id) ? [" of ", seatsText(one.seats)] : null;
+  const cards = (some: Raised[]): HTMLElement => h("ol", { class: "findings" }, some.map((one) => card(opened, one, open, show)));
+  const rest = raised.slice(MAX_FINDINGS);
   return section("findings", "Findings",
-    h("p", { class: "lead" }, `${found.size} of ${plural(modes.size, "failure mode")} found, dearest first.`),
-    raised.length ? h("ol", { class: "findings" }, [...found].sort(([, a], [, b]) => total(b) - total(a)).map(([id, same]) => failureMode(opened, same, diagnosis.findings.filter((one) => one.id === id), open, show))) : h("p", { class: "empty" }, "Nothing was found."),
-    plain.length ? [h("h3", {}, "Checked, not found"), h("ul", { class: "clear" }, plain.map((one) => h("li", { title: `${one.formula}; raised when ${one.threshold}` }, findingName(one.id), ofSeats(one))))] : null,
-    limited.length ? [h("h3", {}, "Not checked, not fully, or counted elsewhere"), h("ul", { class: "limits" }, limited.map((one) => h("li", {}, h("b", {}, findingName(one.id), ofSeats(one)), " ", foreign(one.note ?? ""))))] : null,
+    h("p", { class: "lead" }, `${found.size} of ${plural(modes.size, "failure mode")} found, the one to read first on top. Costs of two findings may be of one loss: they do not add up.`),
+    raised.length ? cards(raised.slice(0, MAX_FINDINGS)) : h("p", { class: "empty" }, "Nothing was found."),
+    rest.length ? unfolded(`${plural(rest.length, "more finding")}`, () => cards(rest)) : null,
+    asides.map((text) => h("p", { class: "aside" }, foreign(text))),
+    clear.length ? [h("h3", {}, "Checked, not found"), h("ul", { class: "clear" }, clear.map((one) => h("li", { title: `${one.counts}; raised by ${one.threshold}` }, findingName(one.id), ofSeats(one))))] : null,
+    limited.length ? [h("h3", {}, "Not checked, or told by another finding"), h("ul", { class: "limits" }, limited.map((one) => h("li", {}, h("b", {}, findingName(one.id), ofSeats(one)), " ", foreign(one.note ?? ""))))] : null,
     diagnosis.stages.map((stage) => h("details", { class: "block" }, h("summary", {}, `Figures: ${stage.name}`),
       table(["figure", "value", "of", "what"], stage.figures.map((one, place) => [short(one), aligned(stage.figures.map((other) => other.value))[place] ?? "", ratioText(one) || "–",
         h("div", { class: "what" }, one.formula, one.note ? h("span", { class: "quiet" }, ` · ${one.note}`) : null)]), `Figures: ${stage.name}`))));

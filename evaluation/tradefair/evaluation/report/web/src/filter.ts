@@ -1,6 +1,6 @@
 // Which calls are shown: by seat, kind, status, tool, finding and text. One filter serves timeline and list.
 
-import type { Finding, Opened } from "./data";
+import type { Opened, Raised } from "./data";
 import { button, freshId, h, replace } from "./dom";
 import { number, words } from "./format";
 
@@ -33,7 +33,7 @@ export class Filter {
   private tool = "";
   private text = "";
   private found: Set<number> | null = null;
-  private finding: Finding | null = null;
+  private finding: Raised | null = null;
   private search = 0;
   private readonly count = h("p", { class: "count", "aria-live": "polite", role: "status" });
   private readonly chips = h("div", { class: "chips", role: "group", "aria-label": "Kinds and outcomes of calls" });
@@ -69,7 +69,7 @@ export class Filter {
   }
 
   // Show only what a finding cites; null for all again.
-  show(finding: Finding | null): void {
+  show(finding: Raised | null): void {
     this.set(() => (this.finding = finding));
   }
 
@@ -126,7 +126,7 @@ export class Filter {
       (cited === null || cited.has(opened.events.seq[row] ?? 0)) && (this.found === null || this.found.has(row)));
     for (const row of this.shown) this.matches[row] = 1;
     this.count.textContent = `${number(this.shown.length)} of ${number(this.marks.length)} calls`;
-    replace(this.cited, this.finding ? [`Only what “${this.finding.id}” cites. `, button("Show all calls", () => this.show(null), { class: "link" })] : null);
+    replace(this.cited, this.finding ? [`Only what “${this.finding.finding.id}” cites. `, button("Show all calls", () => this.show(null), { class: "link" })] : null);
     for (const listener of this.listeners) listener();
   }
 
