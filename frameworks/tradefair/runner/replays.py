@@ -167,17 +167,18 @@ class Replays:
         """The references that play the seat's role well by the preset's base rates, the best first.
 
         Where none are shipped for this very scenario: the field of the market's headline without its naive one, in its
-        order; in a market without a headline every bundled policy of the role that is not privileged.
+        order; for a role that this field does not play every bundled policy that is neither privileged nor a control (a
+        policy that shows one mistake).
         """
         role, rates, headline = self.roles[seat], self._rates, evaluator_of(self.kind.name).headline
         fitting = {name: spec for name, spec in self.kind.policies.items() if role in spec.roles}
         if rates is not None:
             named = sorted(rates.competent, key=lambda name: -rates.rows[name].mean)
-        elif headline is not None:
-            named = [name for name in headline.field if name != headline.naive]
         else:
-            named = [name for name, spec in fitting.items() if not spec.privileged]
-        return [name for name in named if parse_policy(name)[0] in fitting]
+            named = [name for name in headline.field if name != headline.naive] if headline is not None else []
+        found = [name for name in named if parse_policy(name)[0] in fitting]
+        usable = (spec for spec in fitting.values() if not spec.privileged)
+        return found or [spec.name for spec in usable if not spec.description.startswith("control:")]
 
     @property
     def frozen(self) -> list[SeatId]:
