@@ -26,6 +26,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("play", "Play", "Play an episode here: agents and scripted seats.", "runner.play_command:play"),
     Command("sweep", "Play", "Play every episode of a plan; resumable.", "runner.sweep_commands:sweep_plan"),
     Command("tournament", "Play", "A sweep, and its ranking.", "runner.tournament_commands:tournament"),
+    Command("seeds", "Play", "Seeds that nobody knows before the games.", "runner.seeds_command:seeds"),
     Command("fork", "Play", "Redo a decision on the same luck.", "runner.fork_command:fork"),
     Command("serve", "Play", "Serve one seat of one episode over stdio.", "host.serving_commands:serve"),
     Command("host", "Play", "Host episodes over HTTP, one token per seat.", "host.serving_commands:host"),

@@ -1,0 +1,77 @@
+"""The commands `seeds new`, `seeds show` and `seeds check`: seeds that nobody knows before the games."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import ValidationError
+
+from tradefair.contract import ScenarioError
+from tradefair.contract.sealed_seeds import MAX_SEALED, SealedSeeds
+
+seeds = typer.Typer(no_args_is_help=True, help="Seeds that nobody knows before the games, and a commitment to them.")
+
+File = Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="A file of sealed seeds.")]
+_MAX_FILE = 4_096
+
+
+@seeds.command()
+def new(
+    output: Annotated[Path, typer.Option("-o", "--output", help="The file for the secret; it must not exist.")],
+    count: Annotated[int, typer.Option(min=1, max=MAX_SEALED, help="How many seeds.")] = 64,
+    label: Annotated[str, typer.Option(help="Gives each plan seeds of its own: the plan's name, for instance.")] = "",
+) -> None:
+    """Draw a secret, write it to a file that only you can read, and print the commitment to publish.
+
+    Keep the file to yourself until the games are over; then publish it, and anybody can check it.
+    """
+    try:
+        sealed = SealedSeeds.new(count, label)
+    except ValidationError:
+        raise typer.BadParameter(
+            "at most 80 characters, without | and control characters", param_hint="--label"
+        ) from None
+    try:
+        stream = os.fdopen(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w")
+    except FileExistsError:
+        raise ScenarioError(f"{output} exists: a secret is never overwritten; name another file") from None
+    except OSError as fault:
+        raise ScenarioError(f"{output} cannot be written: {fault.strerror}") from None
+    with stream:
+        stream.write(sealed.model_dump_json(indent=1) + "\n")
+    sys.stderr.write(f"{count} seeds sealed in {output}; publish the commitment, keep the file\n")
+    sys.stdout.write(f"{sealed.commitment}\n")
+
+
+@seeds.command()
+def show(file: File) -> None:
+    """Print the seeds, one a line: for a plan's list `seeds = […]`, once they may be known."""
+    sys.stdout.writelines(f"{seed}\n" for seed in _read(file).seeds)
+
+
+@seeds.command()
+def check(
+    file: File, commitment: Annotated[str, typer.Argument(metavar="COMMITMENT", help="What was published before.")]
+) -> None:
+    """Check that a file is the one that was committed to. Exit code 1, with both digests, when it is not."""
+    found = _read(file).commitment
+    if found != commitment.strip().lower():
+        sys.stdout.write(f"another secret\n  committed to {commitment.strip()[:80]}\n  the file has {found}\n")
+        raise typer.Exit(1)
+    sys.stdout.write(f"the secret is the one that was committed to: {found}\n")
+
+
+def _read(file: Path) -> SealedSeeds:
+    # Published files come from strangers: a size first, then the shape.
+    if file.stat().st_size > _MAX_FILE:
+        raise ScenarioError(f"{file}: over {_MAX_FILE} bytes; a file of sealed seeds has one secret, label and count")
+    try:
+        return SealedSeeds.model_validate_json(file.read_bytes())
+    except ValidationError as fault:
+        first = fault.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise ScenarioError(f"{file} holds no sealed seeds: {where}{': ' * bool(where)}{first['msg']}") from None
