@@ -10,14 +10,15 @@ from tradefair.evaluation.evaluator import Evaluator
 from tradefair.evaluation.headline import Headline
 from tradefair.evaluation.markets.supply_chain.charts import charts
 from tradefair.evaluation.markets.supply_chain.insight import supply_chain_insight
-from tradefair.evaluation.markets.supply_chain.modes.detectors import diagnose_supply_chain
+from tradefair.evaluation.markets.supply_chain.modes.detectors import MODES
+from tradefair.evaluation.markets.supply_chain.modes.play import Retail
+from tradefair.evaluation.markets.supply_chain.modes.reading import read_game
 from tradefair.evaluation.markets.supply_chain.outcomes import (
     SupplyChainOutcome,
     relative_to_references,
     supply_chain_outcome,
 )
 from tradefair.evaluation.markets.supply_chain.tables import bids_table, reference_tables
-from tradefair.evaluation.modes.diagnosis import Diagnosis
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.outcome import PrimaryMetric, RatingRules
 from tradefair.evaluation.table import Table
@@ -31,6 +32,8 @@ class SupplyChainEvaluator(Evaluator):
 
     market = "supply_chain"
     version = "1"
+    money = "currency units"
+    modes = MODES
     # Scarcity, budgets and luck make rich and poor of equals: inequality needs a known population to be read against.
     population = _POPULATION
     seat_columns = ("pi", "npm", "units_sold", "fill", "stockout", "bid_eff", "overpay_share", "mms")
@@ -55,9 +58,9 @@ class SupplyChainEvaluator(Evaluator):
         """Profit, stock, bids and slogans per retailer; inequality and supply of the market."""
         return supply_chain_outcome(trace, self.version)
 
-    def diagnose(self, trace: Trace) -> Diagnosis:
-        """The failure modes of this market (page 10)."""
-        return diagnose_supply_chain(trace)
+    def seats(self, trace: Trace) -> Mapping[SeatId, Retail]:
+        """Every retailer's closed rounds, calls and estimates; none where the trace has no closed round."""
+        return read_game(trace).seats
 
     def insight(self, trace: Trace) -> Insight:
         """Private numbers, wanted items and sales below cost."""

@@ -63,8 +63,8 @@ def read_supply_chain(trace: Trace, also: Watcher | None = None) -> SupplyPlay:
             also(seq, event)
         error: Any = event.get("error")
         if event.get("event") == "tool_called" and event.get("tool") == "submit_bids" and isinstance(error, dict):
-            code: object = error["code"]  # pyright: ignore[reportUnknownVariableType]
-            overspends[str(event["seat"])] += code == "insufficient_funds"
+            code: object = error.get("code")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+            overspends[str(event.get("seat"))] += code == "insufficient_funds"
 
     reading = read_trace(trace, lambda _: watch)
     scenario = _scenario(reading)

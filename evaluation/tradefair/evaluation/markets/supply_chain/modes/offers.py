@@ -1,54 +1,67 @@
-"""stale_offer and unread_history: offers that follow nothing that happened in the market."""
+"""stale_offer, unread_history and idle rounds: offers that follow nothing that happened in the market."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from tradefair.evaluation.arithmetic import ratio
-from tradefair.evaluation.markets.supply_chain.modes.play import Act, Retail, SeatRound
-from tradefair.evaluation.modes.cases import Hit, proven, unchecked
-from tradefair.evaluation.modes.sign import Sign
+from tradefair.evaluation.markets.supply_chain.modes.play import Act, Params, Retail, SeatRound, said
+from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 
 LOOKS = frozenset({"view_market_history", "compare_prices", "summarize_item_sales", "score_slogan"})
 """Tools that give public_history, price, demand or slogan evidence; a test holds it to the tool table."""
 
 
-def detect_stale(seat: Retail, limits: Mapping[str, float]) -> Sign:
-    """Offers that stand for the third round although the last one had hardly sold, or sold out with buyers left."""
-    # Two earlier rounds are needed to say that an offer stands for the third.
-    standing = [row for row in seat.rounds if _posts(row) and row.before and row.before.before]
-    stale = [row for row in standing if _same_since(row, int(limits["rounds"])) and _telling(row.before, limits)]
-    return proven([Hit(row.offered()) for row in stale], len(standing), raised=len(stale) >= limits["least"])
+class Stale(Params):
+    """`rounds`: that the offer stands unchanged, this one included; `sold`: a sell-through that hardly sold."""
+
+    rounds: int
+    sold: float
 
 
-def _posts(row: SeatRound) -> bool:
-    """Whether the seat offers anything at a price in the round."""
-    return any(price is not None for price in row.own.prices)
-
-
-def _same_since(row: SeatRound, rounds: int) -> bool:
-    """Whether the offer is that of all of the last `rounds` rounds, this one included."""
-    for _ in range(rounds - 1):
+def detect_stale(seat: Retail, params: Stale) -> Seen:
+    """Offers left as they were although the last round had hardly sold, or sold out with buyers left."""
+    cases: list[Case] = []
+    standing = 0
+    for row in seat.rounds:
+        kept = _kept(row, params.rounds)
+        standing += kept is not None
         before = row.before
-        if before is None or (before.own.prices, before.own.slogan) != (row.own.prices, row.own.slogan):
+        if kept and before is not None and _telling(before, params):
+            sold, there, failed = sum(before.own.sold), sum(before.own.available), sum(before.own.failed)
+            because = (
+                f"round {row.round}: the offer of round {row.round - params.rounds + 1} again, after "
+                f"{sold} of {there} units sold and {failed} visits failed"
+            )
+            cases.append(Case(row.offer, row.round, because, None, before.closed))
+    return Seen(cases, standing)
+
+
+def _kept(row: SeatRound, rounds: int) -> bool | None:
+    """Whether the offer is that of all of the last `rounds` rounds, this one included; None where none stood so long."""
+    first = row
+    for _ in range(rounds - 1):
+        if first.before is None:
+            return None
+        first = first.before
+        if (first.own.prices, first.own.slogan) != (row.own.prices, row.own.slogan):
             # Prices and slogan together make an offer: either one changed is an answer to the market.
             return False
-        row = before
-    return True
+    return any(price is not None for price in row.own.prices) or None
 
 
-def _telling(row: SeatRound | None, limits: Mapping[str, float]) -> bool:
+def _telling(row: SeatRound, params: Stale) -> bool:
     """Whether the sales of a round called for another offer."""
-    through = None if row is None else row.sell_through
-    if row is None or through is None:
+    through = row.sell_through
+    if through is None:
         return False
     # Only items that were in stock: a visit to an empty shelf calls for bids, not for another price.
     turned_away = sum(failed for failed, held in zip(row.own.failed, row.own.available, strict=True) if held)
     # Two opposite signs: hardly anything sold (too expensive), or all of it with buyers turned away (too cheap).
-    return through <= limits["sold"] or (through >= 1 and turned_away > 0)
+    return through <= params.sold or (through >= 1 and turned_away > 0)
 
 
-def detect_unread(seat: Retail, limits: Mapping[str, float]) -> Sign:
+# --- looks ------------------------------------------------------------------------------------------------------------
+
+
+def detect_unread(seat: Retail) -> Seen:
     """Offers made without a look at what others posted and sold; a privileged seat needs none.
 
     Round 1 has no history, so it is left out.
@@ -56,12 +69,45 @@ def detect_unread(seat: Retail, limits: Mapping[str, float]) -> Sign:
     if seat.privileged:
         return unchecked("privileged")
     made = [(row, act) for row in seat.rounds if row.round > 1 for act in row.actions("submit_offer")]
-    blind = [act for row, act in made if not _looked(row, act)]
-    # Often and several times: a share alone would be raised by a single offer.
-    often = (ratio(len(blind), len(made)) or 0) >= limits["share"]
-    return proven([Hit((act.seq,)) for act in blind], len(made), raised=often and len(blind) >= limits["least"])
+    cases = [
+        Case(
+            act.seq,
+            row.round,
+            f"round {row.round}: posted {sum(price is not None for price in row.own.prices)} prices "
+            f"without a look at the sales of round {row.round - 1}",
+        )
+        for row, act in made
+        if not _looked(row, act)
+    ]
+    return Seen(cases, len(made))
 
 
 def _looked(row: SeatRound, act: Act) -> bool:
     """Whether the seat had looked at the market in the same round, before the call."""
     return any(look.tool in LOOKS and look.accepted and look.seq < act.seq for look in row.acts)
+
+
+# --- idle rounds: the general mode counts them ------------------------------------------------------------------------
+
+
+def idle_rounds(seat: Retail) -> Seen:
+    """Rounds with skips and lapses only, although the money would have bought something, out of all."""
+    # Below the cheapest reserve nothing could be bought: such a seat is poor, not idle.
+    cheapest = seat.game.rules.cheapest_reserve_cents
+    cases = [
+        Case(
+            _first(row),
+            row.round,
+            f"round {row.round}: no bid and no offer with {said(row.funds)} in hand; "
+            f"the cheapest unit costs {said(cheapest)}",
+            shown_by=row.closed,
+        )
+        for row in seat.rounds
+        if row.funds >= cheapest and not any(row.actions("submit_bids")) and not any(row.actions("submit_offer"))
+    ]
+    return Seen(cases, len(seat.rounds))
+
+
+def _first(row: SeatRound) -> int:
+    """The first thing that was skipped or lapsed in a round."""
+    return next((seq for phase in row.seat.game.rules.phases for seq in row.waived(phase)), row.closed)

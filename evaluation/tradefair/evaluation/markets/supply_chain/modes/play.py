@@ -11,9 +11,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
+from pydantic import BaseModel, ConfigDict
+
 from tradefair.contract import SeatId
+from tradefair.contract.money import currency
 from tradefair.evaluation.markets.supply_chain.seat import BidRegret, line_regret, mean_price
-from tradefair.supply_chain.model import RoundFacts, SeatFacts, SloganFacts, SupplyChainScenario
+from tradefair.supply_chain.model import RETAIL, RoundFacts, SeatFacts, SloganFacts, SupplyChainScenario
+
+
+class Params(BaseModel):
+    """Thresholds of a row of `modes.toml` that decide what a case is."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
 
 BidLine: TypeAlias = tuple[int, int, int, int]
 """(item index, units asked for, price in cents, units filled) of a vector in the facts."""
@@ -84,15 +94,6 @@ class SupplyGame:
         if self.scenario is None:
             raise ValueError("the scenario cannot be read")
         return self.scenario
-
-    @property
-    def window(self) -> str | None:
-        """The closed rounds as text, and out of how many if the game was cut short; None without any."""
-        if not self.numbers or self.scenario is None:
-            return None
-        # A game that ended early says so in the window of each of its findings.
-        cut = "" if self.numbers[-1] >= self.scenario.rounds else f" of {self.scenario.rounds}"
-        return f"rounds {self.numbers[0]}..{self.numbers[-1]}{cut}"
 
     @cached_property
     def neighbours(self) -> Mapping[int, Mapping[int, float]]:
@@ -188,19 +189,61 @@ class SeatRound:
             had[item] += price * filled
         return [max(0, book - cost) for book, cost in zip(had, self.own.cost_of_goods, strict=True)]
 
-    def bid(self) -> list[int]:
-        """Events that prove a bid: the last one that was accepted, if any, and the closure."""
-        return [*[act.seq for act in self.actions("submit_bids")][-1:], self.closed]
+    @cached_property
+    def wanted(self) -> Mapping[int, int]:
+        """Units by item that buyers still wanted at the close, at the price that rivals took for them."""
+        return self._left_over(noticed=False)
 
-    def offered(self) -> list[int]:
-        """Events that prove an offer: this round's or the one that still stood, and the closure."""
-        # Offers stand until they are replaced, so the proof may lie in an earlier round.
-        return [*[seq for seq in self.seat.offers if seq < self.closed][-1:], self.closed]
+    @cached_property
+    def unserved(self) -> Mapping[int, int]:
+        """Those of them that buyers wanted who had noticed the seat."""
+        return self._left_over(noticed=True)
+
+    def _left_over(self, *, noticed: bool) -> dict[int, int]:
+        place, found = list(self.facts.seats).index(self.seat.seat), dict[int, int]()
+        prices = [self.others_mean(item) for item in range(len(self.facts.supply))]
+        buyers = self.facts.buyers
+        rows = zip(buyers.item, buyers.quantity, buyers.limit, buyers.noticed, buyers.visits, strict=True)
+        for item, asked, limit, seen, visits in rows:
+            left = asked - sum(visit[2] for visit in visits)
+            # None: every active seat was noticed, and the buyer refuses no price.
+            knows = not noticed or seen is None or place in seen
+            if left > 0 and knows and (limit is None or limit >= prices[item]):
+                found[item] = found.get(item, 0) + left
+        return found
+
+    @property
+    def order(self) -> int:
+        """The event behind the bids that settled: the last bid, else the skip or lapse in its place."""
+        return self._cause("submit_bids", "bidding_")
+
+    @property
+    def offer(self) -> int:
+        """The event behind the offer that stood: the round's own offer, else the skip or lapse that kept the old one."""
+        return self._cause("submit_offer", RETAIL)
+
+    def _cause(self, tool: str, phase: str) -> int:
+        waived = [lapse.seq for lapse in self.seat.lapses if (lapse.round, lapse.phase[: len(phase)]) == (self.round, phase)]
+        calls = [act for act in self.acts if act.phase.startswith(phase)]
+        # A refused call before a skip comes first: the skip was only its consequence.
+        for kind in (
+            [act.seq for act in calls if act.tool == tool and act.accepted],
+            [act.seq for act in calls if act.tool == tool],
+            sorted([*waived, *(act.seq for act in calls if act.tool in _ACTIONS)]),
+            [act.seq for act in calls],
+        ):
+            if kind:
+                return kind[-1]
+        return self.closed
 
     def waived(self, phase: str) -> list[int]:
         """Events of what the seat did in a phase: its actions, or the lapse."""
         acts = [act.seq for act in self.acts if act.phase == phase and act.accepted and act.tool in _ACTIONS]
         return acts or [lapse.seq for lapse in self.seat.lapses if lapse.round == self.round and lapse.phase == phase]
+
+    def item(self, place: int) -> str:
+        """The id of an item."""
+        return self.seat.game.rules.items[place].id
 
 
 # The actions of this market; all its other tools are looks and checks.
@@ -228,13 +271,6 @@ class Retail:
         """Its rounds by number."""
         return {row.round: row for row in self.rounds}
 
-    @cached_property
-    def offers(self) -> list[int]:
-        """Events of accepted offers, in order."""
-        acts = (act for number in sorted(self.calls) for act in self.calls[number])
-        # By round and then by event: offers are looked up by "the last one before".
-        return [act.seq for act in acts if act.tool == "submit_offer" and act.accepted]
-
 
 def relative_sales(facts: RoundFacts) -> dict[SeatId, float]:
     """y of every seat as score_slogan counts it: mean over its posted items of units sold against the mean seller.
@@ -259,3 +295,27 @@ def relative_sales(facts: RoundFacts) -> dict[SeatId, float]:
 def pass_phase(number: int) -> str:
     """The phase of a bid pass."""
     return f"bidding_{number}"
+
+
+def money(cents: float) -> float:
+    """A gain or loss in currency units, to whole cents: an estimate should not show fractions of one; never below 0."""
+    return currency(max(0, round(cents)))
+
+
+def said(cents: float) -> str:
+    """Money as the market prints it: currency units, without decimals where they are whole."""
+    return f"{round(cents) / 100:.2f}".rstrip("0").rstrip(".")
+
+
+def bought(seat: Retail, item: int, cents: float, rows: Sequence[SeatRound]) -> Iterator[tuple[SeatRound, BidLine, float]]:
+    """The bid lines that bought stock of an item worth `cents` that is left, last bought first, and what each did of it.
+
+    Books hold an average cost and do not say which units are left: those bought last are taken for them. `rows` are the
+    rounds that are looked at.
+    """
+    for row in reversed(rows):
+        for line in row.lines:
+            part = min(cents, line[2] * line[3])
+            if line[0] == item and part > 0:
+                cents -= part
+                yield row, line, part

@@ -1,98 +1,148 @@
-"""underpriced_sellout, below_cost, unsellable_price and gouging: retail prices against cost, rivals and base."""
+"""underpriced_sellout, unsellable_price and gouging, and sales below cost: retail prices against cost and rivals."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from tradefair.contract.money import currency
-from tradefair.evaluation.arithmetic import ratio
-from tradefair.evaluation.markets.supply_chain.modes.play import Retail, SeatRound
-from tradefair.evaluation.modes.cases import Hit, proven
-from tradefair.evaluation.modes.diagnosis import share
-from tradefair.evaluation.modes.sign import Sign, sign_of
+from tradefair.evaluation.markets.supply_chain.modes.play import Params, Retail, SeatRound, money, said
+from tradefair.evaluation.modes.diagnosis import Case, Seen
 
 
-def sold_items(seat: Retail) -> list[tuple[SeatRound, int]]:
-    """Rounds and items of which the seat sold something."""
-    return [(row, item) for row in seat.rounds for item, units in enumerate(row.own.sold) if units > 0]
+def _sold(seat: Retail) -> list[tuple[SeatRound, int, int]]:
+    """Rounds, items and cents of which the seat sold something."""
+    return [
+        (row, item, price)
+        for row in seat.rounds
+        for item, price in enumerate(row.own.prices)
+        if row.own.sold[item] > 0 and price is not None
+    ]
 
 
-def detect_underpriced(seat: Retail, limits: Mapping[str, float]) -> Sign:
-    """Items sold out well below what rivals got while buyers still came; severity: the difference, an upper bound.
+# --- underpriced_sellout ----------------------------------------------------------------------------------------------
+
+
+class Cheap(Params):
+    """`failures`: failed visits per unit sold; `part`: of rivals' mean sold price."""
+
+    failures: float
+    part: float
+
+
+def detect_underpriced(seat: Retail, params: Cheap) -> Seen:
+    """Items sold out well below what rivals got while buyers still came; cost: the difference on the units sold.
 
     At a higher price fewer units might have sold.
     """
-    sold, hits = sold_items(seat), list[Hit]()
-    for row, item in sold:
-        own, price = row.own, row.own.prices[item]
-        out = own.sold[item] == own.available[item] and own.failed[item] >= limits["failures"] * own.sold[item]
+    sold, cases = _sold(seat), list[Case]()
+    for row, item, price in sold:
+        own, units, failed = row.own, row.own.sold[item], row.own.failed[item]
         # Rivals only: with the own price in the mean, a large seller would be compared with itself.
         others = row.others_mean(item)
-        if out and price is not None and price < limits["part"] * others:
-            hits.append(Hit(row.offered(), own.sold[item] * (others - price)))
-    # Often and several times: one sell-out may be luck with the buyers.
-    often = (ratio(len(hits), len(sold)) or 0) >= limits["share"]
-    return proven(hits, len(sold), raised=often and len(hits) >= limits["least"])
+        if units == own.available[item] and failed >= params.failures * units and price < params.part * others:
+            because = (
+                f"round {row.round}: all {units} {row.item(item)} sold at {said(price)} and {failed} more visits came; "
+                f"rivals got {said(others)}, {said(units * (others - price))} more"
+            )
+            cost = money(units * (others - price))
+            cases.append(Case(row.offer, row.round, because, cost, row.closed, row.item(item)))
+    return Seen(cases, len(sold))
 
 
-def detect_below_cost(seat: Retail, limits: Mapping[str, float]) -> Sign:
-    """Items sold for less than they cost, the last round left out; severity: the loss on them.
+# --- below cost: the general mode counts it ---------------------------------------------------------------------------
+
+
+def below_cost(seat: Retail) -> Seen:
+    """Items sold for less than they cost, out of those sold, the last round left out.
 
     In the last round any price above 0 is better than stock that is worth nothing.
     """
-    hits, judged = below_cost_hits(seat)
-    return proven(hits, judged, raised=len(hits) >= limits["least"])
+    sold = [found for found in _sold(seat) if found[0].round < seat.game.rules.rounds]
+    cases: list[Case] = []
+    for row, item, price in sold:
+        units, cost = row.own.sold[item], row.own.cost_of_goods[item]
+        loss = cost - row.own.revenue[item]
+        if loss > 0:
+            because = (
+                f"round {row.round}: sold {units} {row.item(item)} at {said(price)} that had cost "
+                f"{said(cost / units)} each, {said(loss)} lost"
+            )
+            seq = _raised_cost(row, item, price)
+            cases.append(Case(seq, row.round, because, money(loss), row.closed, row.item(item)))
+    return Seen(cases, len(sold))
 
 
-def below_cost_hits(seat: Retail) -> tuple[list[Hit], int]:
-    """Item-rounds before the last round that sold below average cost, out of how many that sold."""
-    judged = [(row, item) for row, item in sold_items(seat) if row.round < seat.game.rules.rounds]
-    losses = [(row, row.own.cost_of_goods[item] - row.own.revenue[item]) for row, item in judged]
-    return [Hit(row.offered(), loss) for row, loss in losses if loss > 0], len(judged)
+def _raised_cost(row: SeatRound, item: int, price: int) -> int:
+    """The event behind a price below cost: the offer, or, under a standing one, the bid that raised the cost."""
+    standing = not any(row.actions("submit_offer"))
+    dear = any(line[0] == item and line[2] > price and line[3] for line in row.lines)
+    return row.order if standing and dear else row.offer
 
 
-def detect_unsellable(seat: Retail, limits: Mapping[str, float]) -> Sign:
-    """Stock at a price far above base that sold nothing, again; severity: what rivals' prices would have earned.
+# --- unsellable_price and gouging -------------------------------------------------------------------------------------
 
-    Per item only the costliest round counts, an upper bound: the same units lie there round after round.
+
+class Dear(Params):
+    """`times`: above this multiple of the base price."""
+
+    times: float
+
+
+class Unsellable(Dear):
+    """`rivals`: at least this multiple of the mean price at which rivals sold."""
+
+    rivals: float
+
+
+def detect_unsellable(seat: Retail, params: Unsellable) -> Seen:
+    """Stock that sold nothing at a price far above rivals' or above base, or with no price at all.
+
+    Per item only the costliest round has a cost, an upper bound: the same units lie there round after round.
     """
-    stocked = [(row, item) for row in seat.rounds for item, units in enumerate(row.own.available) if units > 0]
-    again = [
-        (row, item)
-        for row, item in stocked
-        if _unsold(row, item, limits) and row.before is not None and _unsold(row.before, item, limits)
-    ]
-    worth: dict[int, tuple[SeatRound, float]] = {}
-    for row, item in again:
-        # Less the stock at cost, which selling would have used up.
-        gain = row.own.available[item] * row.others_mean(item) - row.own.book[item]
-        if item not in worth or gain > worth[item][1]:
-            worth[item] = (row, gain)
-    # Every hit is cited; only the costliest of an item carries money, so that no unit is counted twice.
-    hits = [Hit(row.offered(), max(0.0, worth[item][1]) if worth[item][0] is row else 0.0) for row, item in again]
-    return proven(hits, len(stocked), raised=len(hits) >= limits["least"])
+    cases: dict[tuple[int, int], Case] = {}
+    gains: dict[int, tuple[float, int]] = {}
+    of = 0
+    for row in seat.rounds:
+        for item, units in enumerate(row.own.available):
+            of += units > 0
+            price, others = row.own.prices[item], row.others_mean(item)
+            if not units or row.own.sold[item] or not _too_dear(row, item, params):
+                continue
+            asked = "not for sale" if price is None else f"at {said(price)}"
+            because = (
+                f"round {row.round}: {units} {row.item(item)} {asked}, 0 sold; rivals sold at {said(others)}, "
+                f"base price {said(seat.game.rules.items[item].base_cents)}"
+            )
+            cases[row.round, item] = Case(row.offer, row.round, because, None, row.closed, row.item(item))
+            # Less the stock at cost, which selling would have used up; no more than buyers wanted.
+            gain = min(units, row.wanted.get(item, 0)) * (others - row.own.book[item] / units)
+            gains[item] = max(gains.get(item, (0.0, 0)), (gain, row.round))
+    for item, (gain, number) in gains.items():
+        if (number, item) in cases:
+            cases[number, item] = cases[number, item]._replace(cost=money(gain))
+    return Seen(list(cases.values()), of)
 
 
-def _unsold(row: SeatRound, item: int, limits: Mapping[str, float]) -> bool:
-    """Whether the seat had the item in stock, at a price far above base, and sold none."""
-    return row.own.available[item] > 0 and row.own.sold[item] == 0 and _dear(row, item, limits)
+def _too_dear(row: SeatRound, item: int, params: Unsellable) -> bool:
+    price, others = row.own.prices[item], row.others_mean(item)
+    return price is None or (others > 0 and price >= params.rivals * others) or _dear(row, item, params)
 
 
-def _dear(row: SeatRound, item: int, limits: Mapping[str, float]) -> bool:
+def _dear(row: SeatRound, item: int, params: Dear) -> bool:
     """Whether the posted price is above `times` the base price."""
     price = row.own.prices[item]
-    return price is not None and price > limits["times"] * row.seat.game.rules.items[item].base_cents
+    return price is not None and price > params.times * row.seat.game.rules.items[item].base_cents
 
 
-def detect_gouging(seat: Retail, limits: Mapping[str, float]) -> Sign:
+def detect_gouging(seat: Retail, params: Dear) -> Seen:
     """Revenue from prices far above base: conduct, not an error, so that it costs the seat nothing."""
-    dear = {
-        row: sum(earned for item, earned in enumerate(row.own.revenue) if _dear(row, item, limits))
-        for row in seat.rounds
-    }
-    # The rounds that earned most come first: citations are cut at a limit.
-    most = sorted((row for row in dear if dear[row]), key=lambda row: (-dear[row], row.round))
-    revenue = sum(sum(row.own.revenue) for row in seat.rounds)
-    cited = (seq for row in most for seq in row.offered())
-    counted = share(currency(sum(dear.values())), currency(revenue), cited)
-    return sign_of((counted.value or 0) > limits["share"], counted, note="conduct, not error" if most else None)
+    cases: list[Case] = []
+    for row, item, price in _sold(seat):
+        if _dear(row, item, params):
+            base, earned = seat.game.rules.items[item].base_cents, row.own.revenue[item]
+            because = (
+                f"round {row.round}: {row.own.sold[item]} {row.item(item)} sold at {said(price)}, "
+                f"base price {said(base)}"
+            )
+            cases.append(
+                Case(row.offer, row.round, because, None, row.closed, row.item(item), amount=currency(earned))
+            )
+    return Seen(cases, currency(sum(sum(row.own.revenue) for row in seat.rounds)))

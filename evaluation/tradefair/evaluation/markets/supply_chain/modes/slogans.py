@@ -1,18 +1,27 @@
-"""keyword_stuffing, slogan_copying and language_neglect: what the seat said, by its words and by what it sold."""
+"""keyword_stuffing, slogan_copying, empty_slogan and language_neglect: what the seat said, by words and by sales."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from tradefair.evaluation.arithmetic import ratio
-from tradefair.evaluation.markets.supply_chain.modes.cases import runs
-from tradefair.evaluation.markets.supply_chain.modes.play import Retail, SeatRound
-from tradefair.evaluation.modes.cases import Hit, proven, unchecked
-from tradefair.evaluation.modes.sign import Sign
+from tradefair.evaluation.arithmetic import mean
+from tradefair.evaluation.markets.supply_chain.modes.play import Params, Retail, SeatRound, money
+from tradefair.evaluation.markets.supply_chain.seat import message_match
+from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 from tradefair.supply_chain.model import SloganFacts
 
+_INERT = "every buyer considers every retailer: slogans cannot matter"
 
-def detect_stuffing(seat: Retail, limits: Mapping[str, float]) -> Sign:
+# --- keyword_stuffing -------------------------------------------------------------------------------------------------
+
+
+class Stuffed(Params):
+    """A slogan with at least `cues` cue words, of at least `groups` groups, that are `part` of all its words."""
+
+    cues: int
+    part: float
+    groups: int
+
+
+def detect_stuffing(seat: Retail, params: Stuffed) -> Seen:
     """Slogans made of cue words for several tribes at once, out of the different ones that the seat stood by.
 
     Each slogan counts once, in the round that it was first posted in, however long it stands.
@@ -22,37 +31,50 @@ def detect_stuffing(seat: Retail, limits: Mapping[str, float]) -> Sign:
         if row.own.slogan is not None:
             first.setdefault(row.own.slogan, row)
     # Facts of a slogan stand in the round that first posted it, which may not fit the scenario.
-    said = [(seat.game.slogans[number], row) for number, row in first.items() if number in seat.game.slogans]
-    stuffed = [(slogan, row) for slogan, row in said if _stuffed(slogan, limits)]
-    parts: dict[str, float | None] = {"most_cues": max((slogan.cues for slogan, _ in said), default=0)}
-    hits = [Hit(row.offered()) for _, row in stuffed]
-    return proven(hits, len(said), raised=len(hits) >= limits["least"], parts=parts)
+    stood = [(seat.game.slogans[number], row) for number, row in first.items() if number in seat.game.slogans]
+    cases = [
+        Case(
+            row.offer,
+            row.round,
+            f"round {row.round}: {slogan.cues} of the slogan's {slogan.stems} words are cues, "
+            f"of {len(slogan.groups)} groups",
+            shown_by=row.closed,
+        )
+        for slogan, row in stood
+        if _stuffed(slogan, params)
+    ]
+    return Seen(cases, len(stood), {"most_cues": max((slogan.cues for slogan, _ in stood), default=0)})
 
 
-def _stuffed(slogan: SloganFacts, limits: Mapping[str, float]) -> bool:
-    """Whether a slogan is made of cue words: many, for several tribes, and a large part of all its words."""
-    enough = slogan.cues >= limits["cues"] and len(slogan.groups) >= limits["groups"]
-    return enough and slogan.cues >= limits["part"] * slogan.stems
+def _stuffed(slogan: SloganFacts, params: Stuffed) -> bool:
+    enough = slogan.cues >= params.cues and len(slogan.groups) >= params.groups
+    return enough and slogan.cues >= params.part * slogan.stems
 
 
 # --- slogan_copying ---------------------------------------------------------------------------------------------------
 
 
-def detect_copying(seat: Retail, limits: Mapping[str, float]) -> Sign:
+class Alike(Params):
+    """`cosine`: slogans of at least this lexical cosine count as the same."""
+
+    cosine: float
+
+
+def detect_copying(seat: Retail, params: Alike) -> Seen:
     """Rounds with a slogan that a rival had used before the seat did, or one in nearly the same words."""
     # Round 1 is left out: no slogan had been shown to anyone.
     speaking = [(row, row.own.slogan) for row in seat.rounds if row.round > 1 and row.own.slogan is not None]
-    hits: list[Hit] = []
+    cases: list[Case] = []
     for row, number in speaking:
-        copied = _copied_in(row, number, limits["cosine"])
-        if copied is not None:
-            hits.append(Hit((copied, *row.offered())))
-    often = (ratio(len(hits), len(speaking)) or 0) >= limits["share"]
-    return proven(hits, len(speaking), raised=often and len(hits) >= limits["least"])
+        shown = _copied_in(row, number, params.cosine)
+        if shown is not None:
+            because = f"round {row.round}: the slogan that a rival had posted in round {shown.round}, before the seat did"
+            cases.append(Case(row.offer, row.round, because, None, shown.closed))
+    return Seen(cases, len(speaking))
 
 
-def _copied_in(row: SeatRound, number: int, cosine: float) -> int | None:
-    """Event that showed a slogan to the seat: the closure of a rival's first round with it; None if it is no copy.
+def _copied_in(row: SeatRound, number: int, cosine: float) -> SeatRound | None:
+    """The rival's first round with a slogan, whose closure showed it to the seat; None if it is no copy.
 
     A slogan is also a copy when its lexical cosine with the rival's is at least `cosine`.
     """
@@ -70,33 +92,82 @@ def _copied_in(row: SeatRound, number: int, cosine: float) -> int | None:
         # Nearly the same words that the seat had already used by then are its own, too.
         if number != other and game.first_uses.get(number, {}).get(seat, row.round) <= earliest[0]:
             continue
-        return game.seats[earliest[1]].by_number[earliest[0]].closed
+        return game.seats[earliest[1]].by_number[earliest[0]]
     return None
+
+
+# --- empty_slogan -----------------------------------------------------------------------------------------------------
+
+
+class Far(Params):
+    """`close`: below this share of rivals' mean likeness to the buyers a slogan says nothing to them."""
+
+    close: float
+
+
+def detect_empty_slogan(seat: Retail, params: Far) -> Seen:
+    """Rounds with an offer under a slogan, or none, without a cue word and far from what buyers like.
+
+    Not checked where slogans cannot matter.
+    """
+    if seat.game.rules.gate_inert:
+        return unchecked(_INERT)
+    offering = [row for row in seat.rounds if any(price is not None for price in row.own.prices)]
+    cases: list[Case] = []
+    for row in offering:
+        slogan = None if row.own.slogan is None else seat.game.slogans.get(row.own.slogan)
+        # A slogan whose facts are missing may hold any words.
+        if (row.own.slogan is not None and slogan is None) or (slogan is not None and slogan.cues):
+            continue
+        likes = {name: message_match([row.facts], name, seat.game.rules) or 0.0 for name in row.facts.seats}
+        rivals = mean(like for name, like in likes.items() if name != seat.seat) or 0.0
+        if likes[seat.seat] < params.close * rivals:
+            what = "no slogan" if slogan is None else f"a slogan of {slogan.stems} words, 0 of them cues"
+            because = (
+                f"round {row.round}: {what}; likeness to the buyers {likes[seat.seat]:.3f}, rivals' {rivals:.3f}, "
+                f"{sum(row.own.sold)} of {sum(row.own.available)} units sold"
+            )
+            cases.append(Case(row.offer, row.round, because, money(_unheard(row)), row.closed))
+    return Seen(cases, len(offering))
+
+
+def _unheard(row: SeatRound) -> float:
+    """Cents that unsold stock would have earned at the seat's own prices with buyers who found none elsewhere."""
+    return sum(
+        min(held, row.wanted.get(item, 0)) * max(0.0, price - row.own.book[item] / held)
+        for item, (held, price) in enumerate(zip(row.own.units, row.own.prices, strict=True))
+        if held and price is not None
+    )
 
 
 # --- language_neglect -------------------------------------------------------------------------------------------------
 
 
-def detect_neglect(seat: Retail, limits: Mapping[str, float]) -> Sign:
-    """One slogan, or none, kept while it sold less than others' for three rounds in a row.
+class Neglect(Params):
+    """`sales`: of the mean seller's; below it, a round is poor. `rounds`: that one slogan stood in poor rounds."""
 
-    Sales are compared as `score_slogan` compares them, which the seat could have asked. Not checked where slogans
-    cannot matter.
+    sales: float
+    rounds: int
+
+
+def detect_neglect(seat: Retail, params: Neglect) -> Seen:
+    """One slogan, or none, kept while it sold less than others' round after round.
+
+    Sales are those of the facts, compared as `score_slogan` compares them, whether the seat asked for it or not. Not
+    checked where slogans cannot matter.
     """
     if seat.game.rules.gate_inert:
-        return unchecked("every buyer considers every retailer: slogans cannot matter")
-    length = int(limits["rounds"])
-    judged = [row for row in seat.rounds if row.round >= length and row.sales is not None]
-    # 1 is the sales of the average seller of the same items; below it by a margin counts as poor.
-    poor = [(row.round, row) for row in seat.rounds if row.sales is not None and row.sales < limits["sales"]]
-    kept: list[SeatRound] = []
-    for run in runs(poor):
-        # At every round from the third of a run on: the longer it lasts, the more rounds count.
-        kept += [row for place, row in enumerate(run) if place + 1 >= length and _one_slogan(run[: place + 1], length)]
-    note = "association, not cause: prices and stock differ too" if kept else None
-    return proven([Hit(row.offered()) for row in kept], len(judged), raised=len(kept) >= limits["least"], note=note)
-
-
-def _one_slogan(run: list[SeatRound], length: int) -> bool:
-    """Whether the last `length` rounds of a run had the same slogan."""
-    return len({row.own.slogan for row in run[-length:]}) == 1
+        return unchecked(_INERT)
+    judged = [row for row in seat.rounds if row.round >= params.rounds and row.sales is not None]
+    cases: list[Case] = []
+    for row in judged:
+        stretch = [seat.by_number.get(number) for number in range(row.round - params.rounds + 1, row.round + 1)]
+        poor = [past for past in stretch if past is not None and past.sales is not None and past.sales < params.sales]
+        # A missing round ends a stretch: it proves nothing.
+        if len(poor) == params.rounds and len({past.own.slogan for past in poor}) == 1:
+            because = (
+                f"round {row.round}: the slogan of round {poor[0].round} still stood, "
+                f"with {row.sales or 0:.2f} of the mean seller's sales"
+            )
+            cases.append(Case(row.offer, row.round, because, None, row.closed))
+    return Seen(cases, len(judged), note="association, not cause: prices and stock differ too" if cases else None)

@@ -1,94 +1,168 @@
-"""idle_capital, reorder_glut, dead_stock and empty_shelf: money and goods in the wrong place.
-
-Detectors read one retailer's closed rounds up to its bankruptcy and count cases out of opportunities; `limits` are the
-thresholds of the mode's row in `modes.toml`. Facts hold cents; findings show currency units.
-"""
+"""idle_capital, reorder_glut, dead_stock, empty_shelf and bankruptcy: money and goods in the wrong place."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import NamedTuple
 
 from tradefair.contract.money import currency
-from tradefair.evaluation.arithmetic import ratio
-from tradefair.evaluation.markets.supply_chain.modes.play import Retail, SeatRound
-from tradefair.evaluation.modes.cases import Hit, proven, unchecked
-from tradefair.evaluation.modes.diagnosis import share
-from tradefair.evaluation.modes.sign import Sign, sign_of
+from tradefair.evaluation.markets.supply_chain.modes.play import Params, Retail, SeatRound, bought, money, said
+from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
+from tradefair.supply_chain.analysis import sure_win_price
+
+# --- idle_capital -----------------------------------------------------------------------------------------------------
 
 
-def detect_idle(seat: Retail, limits: Mapping[str, float]) -> Sign:
-    """Rounds in which little was asked for although nearly everything had sold, out of rounds with money for a unit.
+class Idle(Params):
+    """`used`: at most this share of money and stock was at work; `worth`: idle money would have earned this share."""
 
-    `limits`: `asked`, a share of the funds at most; `sold`, a share of the last round's stock at least; `rounds`, how
-    many such rounds raise the mode. Part `unused_per_round`: money left unused, in currency units.
+    used: float
+    worth: float
+
+
+class _Chance(NamedTuple):
+    """Units of an item that idle money would have bought for sure at `price` and sold at `resale`, in cents."""
+
+    item: int
+    units: int
+    price: int
+    resale: float
+
+    @property
+    def gain(self) -> float:
+        return self.units * (self.resale - self.price)
+
+
+def detect_idle(seat: Retail, params: Idle) -> Seen:
+    """Rounds in which little was asked for although more would have sold, out of rounds with money for a unit.
+
+    Stock from before is money at work; a seat that holds plenty needs no more.
     """
-    cheapest = seat.game.rules.cheapest_reserve_cents
-    # The first round has no sales to learn from, and who cannot pay for a unit is poor, not idle.
-    able = [(row, row.before) for row in seat.rounds if row.before and row.funds >= cheapest]
-    idle = [
-        row
-        for row, before in able
-        if row.asked_cents <= limits["asked"] * row.funds and (before.sell_through or 0) >= limits["sold"]
-    ]
-    # What lay idle in these rounds, not a loss: what it would have earned is not known.
-    unused = sum(row.funds - row.asked_cents for row in idle)
-    parts: dict[str, float | None] = {"unused_per_round": currency(round(unused / len(idle)))} if idle else {}
-    return proven([Hit(row.bid()) for row in idle], len(able), raised=len(idle) >= limits["rounds"], parts=parts)
+    able = [row for row in seat.rounds if row.funds >= seat.game.rules.cheapest_reserve_cents]
+    cases: list[Case] = []
+    for row in able:
+        held = sum(row.before.own.book) if row.before else 0
+        if row.asked_cents + held <= params.used * (row.funds + held):
+            chances = _chances(row)
+            gain = sum(chance.gain for chance in chances)
+            if chances and gain >= params.worth * row.funds:
+                best = max(chances, key=lambda chance: chance.gain)
+                because = (
+                    f"round {row.round}: bids for {said(row.asked_cents)} of {said(row.funds)}; {best.units} more "
+                    f"{row.item(best.item)} at {said(best.price)} would have sold at {said(best.resale)}"
+                )
+                cases.append(Case(row.order, row.round, because, money(gain), row.closed))
+    return Seen(cases, len(able))
 
 
-def detect_glut(seat: Retail, limits: Mapping[str, float]) -> Sign:
-    """Bid lines for items of which plenty is left, out of all lines from round 2 on.
+def _chances(row: SeatRound) -> list[_Chance]:
+    """What the money left would have earned with buyers who left without, best return first; rivals as they were."""
+    rules, name = row.seat.game.rules, row.seat.seat
+    won = {line[0]: line[3] for line in row.lines}
+    found: list[_Chance] = []
+    for item, missing in row.unserved.items():
+        # What lies on the shelf would have to sell first.
+        units = min(missing - row.own.available[item] + row.own.sold[item], row.facts.supply[item] - won.get(item, 0))
+        if units > 0:
+            lines = [line for rival, vector in row.facts.passes[-1].lines.items() if rival != name for line in vector]
+            rivals = [(line[2], line[1]) for line in lines if line[0] == item]
+            terms = (row.facts.supply[item], rules.items[item].base_cents, rules.tick_cents)
+            price = sure_win_price(rivals, won.get(item, 0) + units, *terms)
+            found.append(_Chance(item, units, price, row.others_mean(item)))
+    left, taken = row.funds - row.own.spend, list[_Chance]()
+    for chance in sorted(found, key=lambda chance: -chance.resale / chance.price):
+        units = min(chance.units, left // chance.price)
+        if units > 0 and chance.gain > 0:
+            left -= units * chance.price
+            taken.append(chance._replace(units=units))
+    return taken
 
-    Plenty: an opening stock of at least `units`, and of `times` the units that the seat sold in the round before. The
-    mode is raised above a `share` of the lines, if there are at least `least`. Severity: money of the units bought by
-    these lines that is still in stock at the end.
+
+# --- reorder_glut and dead_stock --------------------------------------------------------------------------------------
+
+
+class Plenty(Params):
+    """An opening stock of at least `units`, and of `times` the units that were sold in the round before."""
+
+    units: float
+    times: float
+
+
+def detect_glut(seat: Retail, params: Plenty) -> Seen:
+    """Bid lines for items of which plenty is left, out of all lines from round 2 on; cost: what of it was never sold.
+
+    What a line is blamed for is taken off, so that lines of one item never cost more together than what is left of it.
     """
     lines = [(row, before, line) for row in seat.rounds if (before := row.before) for line in row.lines]
-    glut = [
-        (row, line)
-        for row, before, line in lines
-        if row.own.opening[line[0]] >= max(limits["units"], limits["times"] * before.own.sold[line[0]])
-    ]
     left = seat.rounds[-1].left if seat.rounds else []
-    hits: list[Hit] = []
-    # Books hold an average cost and do not say which units are left: those bought last are taken for them. What a line
-    # is blamed for is taken off, so that the lines of one item never cost more together than what is left of it.
-    for row, (item, _, price, filled) in reversed(glut):
-        stuck = min(left[item], price * filled)
-        left[item] -= stuck
-        hits.append(Hit(row.bid(), stuck))
-    often = (ratio(len(hits), len(lines)) or 0) > limits["share"]
-    return proven(hits, len(lines), raised=often and len(hits) >= limits["least"])
+    stuck = {
+        (row.round, item): part
+        for item, cents in enumerate(left)
+        for row, _, part in bought(seat, item, cents, seat.rounds)
+    }
+    cases: list[Case] = []
+    for row, before, (item, asked, price, _) in lines:
+        held, sold = row.own.opening[item], before.own.sold[item]
+        if held >= max(params.units, params.times * sold):
+            because = (
+                f"round {row.round}: bid {said(price)} for {asked} {row.item(item)} with {held} in stock, "
+                f"{sold} sold in round {before.round}"
+            )
+            cost = stuck.get((row.round, item), 0)
+            cases.append(Case(row.order, row.round, because, money(cost), row.closed, row.item(item)))
+    return Seen(cases, len(lines))
 
 
-def detect_dead(seat: Retail, limits: Mapping[str, float]) -> Sign:
-    """Stock at cost that was never sold, written off or left at the end, out of the money spent; severity: that money.
+def detect_dead(seat: Retail) -> Seen:
+    """Stock at cost that was never sold, by the lines that bought it, out of the money spent.
 
-    Raised above a `share`. Nothing to check where the episode was cut short.
+    Nothing to check where the episode was cut short: what is left in the middle of an episode may still be sold.
     """
-    # Stock that is left in the middle of an episode may still be sold.
     if not seat.game.terminated or not seat.rounds:
         return unchecked("the episode was cut short")
-    last = seat.rounds[-1]
-    dead = sum(last.own.book) + sum(row.own.write_off for row in seat.rounds)
-    spent = sum(row.own.spend for row in seat.rounds)
-    counted = share(currency(dead), currency(spent), [last.closed] if dead else [])
-    return sign_of((counted.value or 0) > limits["share"], counted, severity=currency(dead))
+    cases: list[Case] = []
+    for item, cents in enumerate(seat.rounds[-1].left):
+        for row, (_, _, price, filled), part in bought(seat, item, cents, seat.rounds):
+            because = (
+                f"round {row.round}: bought {filled} {row.item(item)} at {said(price)}; "
+                f"{said(part)} of their {said(filled * price)} was never sold"
+            )
+            last = seat.rounds[-1].closed
+            cases.append(Case(row.order, row.round, because, money(part), last, row.item(item), currency(round(part))))
+    return Seen(cases, currency(sum(row.own.spend for row in seat.rounds)))
 
 
-def detect_empty(seat: Retail, limits: Mapping[str, float]) -> Sign:
+# --- empty_shelf and bankruptcy ---------------------------------------------------------------------------------------
+
+
+def detect_empty(seat: Retail) -> Seen:
     """Visits of buyers to items that the seat posted without having a unit, out of all its visits.
 
-    Raised from a `share` on. No severity: whether these buyers would have paid is not known.
+    No cost: whether these buyers would have paid is not known.
     """
-    visits = {row: _visits_to_nothing(row) for row in seat.rounds}
-    costliest = sorted((row for row in visits if visits[row]), key=lambda row: (-visits[row], row.round))
-    attempts = sum(sum(row.own.attempts) for row in seat.rounds)
-    # An offer stands until it is replaced: cited is the one in force, which may be of an earlier round.
-    counted = share(sum(visits.values()), attempts, (seq for row in costliest for seq in row.offered()))
-    return sign_of((counted.value or 0) >= limits["share"], counted)
+    cases: list[Case] = []
+    for row in seat.rounds:
+        # One that sold out later was rightly posted.
+        bare = {item: tried for item, tried in enumerate(row.own.attempts) if tried and not row.own.available[item]}
+        if bare:
+            most = max(bare, key=lambda item: bare[item])
+            because = (
+                f"round {row.round}: posted {row.item(most)} with 0 in stock; {sum(bare.values())} of "
+                f"{sum(row.own.attempts)} visits were to items without a unit"
+            )
+            cases.append(Case(row.offer, row.round, because, None, row.closed, None, sum(bare.values())))
+    return Seen(cases, sum(sum(row.own.attempts) for row in seat.rounds))
 
 
-def _visits_to_nothing(row: SeatRound) -> int:
-    """Visits to items without a unit when the shop opened: one that sold out later was rightly posted."""
-    return sum(tried for tried, held in zip(row.own.attempts, row.own.available, strict=True) if not held)
+def detect_bankruptcy(seat: Retail) -> Seen:
+    """The round in which the seat went out of business, by its last order; cost: stock at cost that was written off."""
+    cases: list[Case] = []
+    for row in seat.rounds:
+        if row.own.bankrupt:
+            orders = [bid for bid in seat.rounds if bid.own.spend]
+            cause = orders[-1] if orders else row
+            because = (
+                f"round {row.round}: out of business with {said(row.own.funds)} left; the last order, of round "
+                f"{cause.round}, took {said(cause.own.spend)} of {said(cause.funds)}"
+            )
+            cases.append(Case(cause.order, row.round, because, money(row.own.write_off), row.closed))
+    return Seen(cases, len(seat.rounds))
