@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from tradefair.contract import TradefairError
 from tradefair.contract.money import currency, to_minor
@@ -12,6 +12,7 @@ from tradefair.evaluation.markets.supply_chain.modes.prices import below_cost
 from tradefair.evaluation.markets.supply_chain.modes.reading import read_game
 from tradefair.evaluation.modes.calls import listed, mapped
 from tradefair.evaluation.modes.insight import Insight, Scale, Secret
+from tradefair.evaluation.modes.table import Fact
 from tradefair.tracestore import Trace
 
 _UNIT = "currency units"
@@ -23,6 +24,7 @@ _ABSENT = {
 # Arguments that hold ids although their names do not end in `_id`.
 _IDS = frozenset({"item", "items", "retailers"})
 _SPEAKS = {"submit_offer": "slogan"}
+_DECIDES: Mapping[str, Fact] = {"submit_bids": "order", "submit_offer": "price"}
 
 
 def supply_chain_insight(trace: Trace) -> Insight:
@@ -35,6 +37,7 @@ def supply_chain_insight(trace: Trace) -> Insight:
     seats = game.seats
     return Insight(
         unit=_UNIT,
+        facts=_DECIDES,
         id_arguments=_IDS,
         messages=_SPEAKS,
         secrets={name: list(_secrets(seat)) for name, seat in seats.items()},

@@ -29,5 +29,5 @@ DETECTORS: Mapping[str, Callable[..., Seen]] = {
     "bankruptcy": stock.detect_bankruptcy,
 }
 
-MODES = load_modes(__package__, DETECTORS)
+MODES = load_modes("tradefair.evaluation.markets.supply_chain.modes", DETECTORS)
 """The table with its detectors, as the evaluator declares it."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from tradefair.evaluation.markets.supply_chain.modes.play import Act, Params, Retail, SeatRound, said
 from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 
@@ -35,7 +37,7 @@ def detect_stale(seat: Retail, params: Stale) -> Seen:
 
 
 def _kept(row: SeatRound, rounds: int) -> bool | None:
-    """Whether the offer is that of all of the last `rounds` rounds, this one included; None where none stood so long."""
+    """Whether the offer is that of the last `rounds` rounds, this one included; None where none stood so long."""
     first = row
     for _ in range(rounds - 1):
         if first.before is None:
@@ -61,25 +63,45 @@ def _telling(row: SeatRound, params: Stale) -> bool:
 # --- looks ------------------------------------------------------------------------------------------------------------
 
 
-def detect_unread(seat: Retail) -> Seen:
-    """Offers made without a look at what others posted and sold; a privileged seat needs none.
+class Blind(Params):
+    """`off`: a price that lies so far from rivals' mean sold price of the last round, as a share of it."""
 
-    Round 1 has no history, so it is left out.
+    off: float
+
+
+def detect_unread(seat: Retail, params: Blind) -> Seen:
+    """Offers made without a look at what others posted and sold, with a price that a look would have questioned.
+
+    A privileged seat needs no look. Round 1 has no history, so it is left out.
     """
     if seat.privileged:
         return unchecked("privileged")
-    made = [(row, act) for row in seat.rounds if row.round > 1 for act in row.actions("submit_offer")]
-    cases = [
-        Case(
-            act.seq,
-            row.round,
-            f"round {row.round}: posted {sum(price is not None for price in row.own.prices)} prices "
-            f"without a look at the sales of round {row.round - 1}",
-        )
-        for row, act in made
-        if not _looked(row, act)
-    ]
+    made = [(row, before, act) for row in seat.rounds if (before := row.before) for act in row.actions("submit_offer")]
+    cases: list[Case] = []
+    for row, before, act in made:
+        off = _furthest(row, before)
+        if off is not None and off.by >= params.off and not _looked(row, act):
+            because = (
+                f"round {row.round}: posted {row.item(off.item)} at {said(off.price)} without a look at the market; "
+                f"rivals sold at {said(off.mean)} in round {before.round}"
+            )
+            cases.append(Case(act.seq, row.round, because, None, before.closed))
     return Seen(cases, len(made))
+
+
+class _Off(NamedTuple):
+    """A price, and by what share it lies off rivals' mean."""
+
+    by: float
+    item: int
+    price: int
+    mean: float
+
+
+def _furthest(row: SeatRound, before: SeatRound) -> _Off | None:
+    """The price furthest off what rivals took in the round before; None where they sold nothing of it."""
+    posted = [(item, price, before.others_mean(item)) for item, price in enumerate(row.own.prices) if price is not None]
+    return max((_Off(abs(price / mean - 1), item, price, mean) for item, price, mean in posted if mean), default=None)
 
 
 def _looked(row: SeatRound, act: Act) -> bool:

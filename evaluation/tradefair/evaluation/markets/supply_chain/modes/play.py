@@ -148,11 +148,9 @@ class SeatRound:
         return self.facts.passes[-1].lines.get(self.seat.seat, ())
 
     @property
-    def asked_cents(self) -> int:
-        """Value in cents of what was asked for in the settling pass, a forfeited vector included."""
-        # A forfeited vector was asked for too: such a seat did not leave its money idle.
-        lost = self.facts.passes[-1].forfeited.get(self.seat.seat, ())
-        return sum(line[1] * line[2] for line in (*self.lines, *lost))
+    def lost_cents(self) -> int:
+        """Value in cents of the vector of the settling pass that was above funds and won nothing."""
+        return sum(line[1] * line[2] for line in self.facts.passes[-1].forfeited.get(self.seat.seat, ()))
 
     @cached_property
     def regrets(self) -> Mapping[int, BidRegret]:
@@ -219,11 +217,13 @@ class SeatRound:
 
     @property
     def offer(self) -> int:
-        """The event behind the offer that stood: the round's own offer, else the skip or lapse that kept the old one."""
+        """The event behind the offer that stood: the round's own, else the skip or lapse that kept the old one."""
         return self._cause("submit_offer", RETAIL)
 
     def _cause(self, tool: str, phase: str) -> int:
-        waived = [lapse.seq for lapse in self.seat.lapses if (lapse.round, lapse.phase[: len(phase)]) == (self.round, phase)]
+        waived = [
+            lapse.seq for lapse in self.seat.lapses if (lapse.round, lapse.phase[: len(phase)]) == (self.round, phase)
+        ]
         calls = [act for act in self.acts if act.phase.startswith(phase)]
         # A refused call before a skip comes first: the skip was only its consequence.
         for kind in (
@@ -307,8 +307,10 @@ def said(cents: float) -> str:
     return f"{round(cents) / 100:.2f}".rstrip("0").rstrip(".")
 
 
-def bought(seat: Retail, item: int, cents: float, rows: Sequence[SeatRound]) -> Iterator[tuple[SeatRound, BidLine, float]]:
-    """The bid lines that bought stock of an item worth `cents` that is left, last bought first, and what each did of it.
+def bought(
+    seat: Retail, item: int, cents: float, rows: Sequence[SeatRound]
+) -> Iterator[tuple[SeatRound, BidLine, float]]:
+    """The bid lines that bought stock of an item worth `cents` that is left, and for how much; last bought first.
 
     Books hold an average cost and do not say which units are left: those bought last are taken for them. `rows` are the
     rounds that are looked at.

@@ -95,10 +95,9 @@ class Unsellable(Dear):
 def detect_unsellable(seat: Retail, params: Unsellable) -> Seen:
     """Stock that sold nothing at a price far above rivals' or above base, or with no price at all.
 
-    Per item only the costliest round has a cost, an upper bound: the same units lie there round after round.
+    Cost: what rivals' mean price would have earned on it that round, with buyers who were left without.
     """
-    cases: dict[tuple[int, int], Case] = {}
-    gains: dict[int, tuple[float, int]] = {}
+    cases: list[Case] = []
     of = 0
     for row in seat.rounds:
         for item, units in enumerate(row.own.available):
@@ -111,14 +110,10 @@ def detect_unsellable(seat: Retail, params: Unsellable) -> Seen:
                 f"round {row.round}: {units} {row.item(item)} {asked}, 0 sold; rivals sold at {said(others)}, "
                 f"base price {said(seat.game.rules.items[item].base_cents)}"
             )
-            cases[row.round, item] = Case(row.offer, row.round, because, None, row.closed, row.item(item))
-            # Less the stock at cost, which selling would have used up; no more than buyers wanted.
+            # Less the stock at cost, which selling would have used up.
             gain = min(units, row.wanted.get(item, 0)) * (others - row.own.book[item] / units)
-            gains[item] = max(gains.get(item, (0.0, 0)), (gain, row.round))
-    for item, (gain, number) in gains.items():
-        if (number, item) in cases:
-            cases[number, item] = cases[number, item]._replace(cost=money(gain))
-    return Seen(list(cases.values()), of)
+            cases.append(Case(row.offer, row.round, because, money(gain), row.closed, row.item(item)))
+    return Seen(cases, of)
 
 
 def _too_dear(row: SeatRound, item: int, params: Unsellable) -> bool:
@@ -142,7 +137,5 @@ def detect_gouging(seat: Retail, params: Dear) -> Seen:
                 f"round {row.round}: {row.own.sold[item]} {row.item(item)} sold at {said(price)}, "
                 f"base price {said(base)}"
             )
-            cases.append(
-                Case(row.offer, row.round, because, None, row.closed, row.item(item), amount=currency(earned))
-            )
+            cases.append(Case(row.offer, row.round, because, None, row.closed, row.item(item), amount=currency(earned)))
     return Seen(cases, currency(sum(sum(row.own.revenue) for row in seat.rounds)))

@@ -61,16 +61,31 @@ class Alike(Params):
 
 
 def detect_copying(seat: Retail, params: Alike) -> Seen:
-    """Rounds with a slogan that a rival had used before the seat did, or one in nearly the same words."""
+    """Rounds with the slogan of the last round's best-selling rival, who had used it, or nearly its words, before."""
     # Round 1 is left out: no slogan had been shown to anyone.
-    speaking = [(row, row.own.slogan) for row in seat.rounds if row.round > 1 and row.own.slogan is not None]
+    speaking = [(row, row.before, row.own.slogan) for row in seat.rounds if row.before and row.own.slogan is not None]
     cases: list[Case] = []
-    for row, number in speaking:
+    for row, before, number in speaking:
         shown = _copied_in(row, number, params.cosine)
-        if shown is not None:
-            because = f"round {row.round}: the slogan that a rival had posted in round {shown.round}, before the seat did"
-            cases.append(Case(row.offer, row.round, because, None, shown.closed))
+        # Where all slogans come from one small pool, a rival has used each of them: only the best seller's is followed.
+        if shown is not None and _close(row, number, params.cosine) & _best_selling(before):
+            because = (
+                f"round {row.round}: the best seller's slogan, which a rival had first posted in round {shown.round}"
+            )
+            cases.append(Case(row.offer, row.round, because, None, before.closed))
     return Seen(cases, len(speaking))
+
+
+def _best_selling(row: SeatRound) -> set[int | None]:
+    """Slogans of the rivals that sold most units in a round."""
+    rivals = [own for name, own in row.facts.seats.items() if name != row.seat.seat]
+    most = max((sum(own.sold) for own in rivals), default=0)
+    return {own.slogan for own in rivals if sum(own.sold) == most}
+
+
+def _close(row: SeatRound, number: int, cosine: float) -> set[int]:
+    """The slogan and those in nearly its words."""
+    return {number, *(other for other, close in row.seat.game.neighbours.get(number, {}).items() if close >= cosine)}
 
 
 def _copied_in(row: SeatRound, number: int, cosine: float) -> SeatRound | None:
@@ -79,9 +94,7 @@ def _copied_in(row: SeatRound, number: int, cosine: float) -> SeatRound | None:
     A slogan is also a copy when its lexical cosine with the rival's is at least `cosine`.
     """
     game, seat = row.seat.game, row.seat.seat
-    # The slogan itself first: the same words are the plainest copy.
-    near = [number, *(other for other, close in game.neighbours.get(number, {}).items() if close >= cosine)]
-    for other in near:
+    for other in sorted(_close(row, number, cosine)):
         uses = game.first_uses.get(other, {})
         earliest = min(((used, rival) for rival, used in uses.items() if rival != seat), default=None)
         # The seat's own first round with the rival's very slogan.

@@ -41,14 +41,17 @@ def detect_idle(seat: Retail, params: Idle) -> Seen:
     cases: list[Case] = []
     for row in able:
         held = sum(row.before.own.book) if row.before else 0
-        if row.asked_cents + held <= params.used * (row.funds + held):
+        # A vector above funds that is forfeited puts no money to work.
+        asked = sum(line[1] * line[2] for line in row.lines)
+        if asked + held <= params.used * (row.funds + held):
             chances = _chances(row)
             gain = sum(chance.gain for chance in chances)
             if chances and gain >= params.worth * row.funds:
                 best = max(chances, key=lambda chance: chance.gain)
+                what = f"bids for {said(asked)}" if asked or not row.lost_cents else f"{said(row.lost_cents)} forfeited"
                 because = (
-                    f"round {row.round}: bids for {said(row.asked_cents)} of {said(row.funds)}; {best.units} more "
-                    f"{row.item(best.item)} at {said(best.price)} would have sold at {said(best.resale)}"
+                    f"round {row.round}: {what} of {said(row.funds)}; {best.units} more {row.item(best.item)} "
+                    f"at {said(best.price)} would have sold at {said(best.resale)}"
                 )
                 cases.append(Case(row.order, row.round, because, money(gain), row.closed))
     return Seen(cases, len(able))
