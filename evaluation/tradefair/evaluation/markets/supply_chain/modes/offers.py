@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tradefair.evaluation.markets.supply_chain.modes.play import Act, Params, Retail, SeatRound, said
+from tradefair.evaluation.markets.supply_chain.modes.play import Act, Params, Retail, SeatRound, printed
 from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 
 LOOKS = frozenset({"view_market_history", "compare_prices", "summarize_item_sales", "score_slogan"})
@@ -82,8 +82,8 @@ def detect_unread(seat: Retail, params: Blind) -> Seen:
         off = _furthest(row, before)
         if off is not None and off.by >= params.off and not _looked(row, act):
             because = (
-                f"round {row.round}: posted {row.item(off.item)} at {said(off.price)} without a look at the market; "
-                f"rivals sold at {said(off.mean)} in round {before.round}"
+                f"round {row.round}: posted {row.item(off.item)} at {printed(off.price)} without a look at the market; "
+                f"rivals sold at {printed(off.mean)} in round {before.round}"
             )
             cases.append(Case(act.seq, row.round, because, None, before.closed))
     return Seen(cases, len(made))
@@ -120,8 +120,8 @@ def idle_rounds(seat: Retail) -> Seen:
         Case(
             _first(row),
             row.round,
-            f"round {row.round}: no bid and no offer with {said(row.funds)} in hand; "
-            f"the cheapest unit costs {said(cheapest)}",
+            f"round {row.round}: no bid and no offer with {printed(row.funds)} in hand; "
+            f"the cheapest unit costs {printed(cheapest)}",
             shown_by=row.closed,
         )
         for row in seat.rounds

@@ -302,7 +302,7 @@ def money(cents: float) -> float:
     return currency(max(0, round(cents)))
 
 
-def said(cents: float) -> str:
+def printed(cents: float) -> str:
     """Money as the market prints it: currency units, without decimals where they are whole."""
     return f"{round(cents) / 100:.2f}".rstrip("0").rstrip(".")
 

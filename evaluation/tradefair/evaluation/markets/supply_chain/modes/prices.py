@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradefair.contract.money import currency
-from tradefair.evaluation.markets.supply_chain.modes.play import Params, Retail, SeatRound, money, said
+from tradefair.evaluation.markets.supply_chain.modes.play import Params, Retail, SeatRound, money, printed
 from tradefair.evaluation.modes.diagnosis import Case, Seen
 
 
@@ -39,8 +39,8 @@ def detect_underpriced(seat: Retail, params: Cheap) -> Seen:
         others = row.others_mean(item)
         if units == own.available[item] and failed >= params.failures * units and price < params.part * others:
             because = (
-                f"round {row.round}: all {units} {row.item(item)} sold at {said(price)} and {failed} more visits came; "
-                f"rivals got {said(others)}, {said(units * (others - price))} more"
+                f"round {row.round}: all {units} {row.item(item)} sold at {printed(price)}, {failed} more visits came; "
+                f"rivals got {printed(others)}, {printed(units * (others - price))} more"
             )
             cost = money(units * (others - price))
             cases.append(Case(row.offer, row.round, because, cost, row.closed, row.item(item)))
@@ -62,8 +62,8 @@ def below_cost(seat: Retail) -> Seen:
         loss = cost - row.own.revenue[item]
         if loss > 0:
             because = (
-                f"round {row.round}: sold {units} {row.item(item)} at {said(price)} that had cost "
-                f"{said(cost / units)} each, {said(loss)} lost"
+                f"round {row.round}: sold {units} {row.item(item)} at {printed(price)} that had cost "
+                f"{printed(cost / units)} each, {printed(loss)} lost"
             )
             seq = _raised_cost(row, item, price)
             cases.append(Case(seq, row.round, because, money(loss), row.closed, row.item(item)))
@@ -105,10 +105,10 @@ def detect_unsellable(seat: Retail, params: Unsellable) -> Seen:
             price, others = row.own.prices[item], row.others_mean(item)
             if not units or row.own.sold[item] or not _too_dear(row, item, params):
                 continue
-            asked = "not for sale" if price is None else f"at {said(price)}"
+            asked = "not for sale" if price is None else f"at {printed(price)}"
             because = (
-                f"round {row.round}: {units} {row.item(item)} {asked}, 0 sold; rivals sold at {said(others)}, "
-                f"base price {said(seat.game.rules.items[item].base_cents)}"
+                f"round {row.round}: {units} {row.item(item)} {asked}, 0 sold; rivals sold at {printed(others)}, "
+                f"base price {printed(seat.game.rules.items[item].base_cents)}"
             )
             # Less the stock at cost, which selling would have used up.
             gain = min(units, row.wanted.get(item, 0)) * (others - row.own.book[item] / units)
@@ -134,8 +134,8 @@ def detect_gouging(seat: Retail, params: Dear) -> Seen:
         if _dear(row, item, params):
             base, earned = seat.game.rules.items[item].base_cents, row.own.revenue[item]
             because = (
-                f"round {row.round}: {row.own.sold[item]} {row.item(item)} sold at {said(price)}, "
-                f"base price {said(base)}"
+                f"round {row.round}: {row.own.sold[item]} {row.item(item)} sold at {printed(price)}, "
+                f"base price {printed(base)}"
             )
             cases.append(Case(row.offer, row.round, because, None, row.closed, row.item(item), amount=currency(earned)))
     return Seen(cases, currency(sum(sum(row.own.revenue) for row in seat.rounds)))

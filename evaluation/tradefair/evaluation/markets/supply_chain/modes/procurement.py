@@ -19,7 +19,7 @@ from tradefair.evaluation.markets.supply_chain.modes.play import (
     SeatRound,
     money,
     pass_phase,
-    said,
+    printed,
 )
 from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 
@@ -31,10 +31,10 @@ def detect_overpay(seat: Retail) -> Seen:
         for item, _, price, filled in row.lines:
             over = row.regrets[item].overpaid
             if over > 0:
-                sure = said(price - over / filled)
+                sure = printed(price - over / filled)
                 because = (
-                    f"round {row.round}: bought {filled} {row.item(item)} at {said(price)}; a bid of {sure} "
-                    f"would have won them for {said(over)} less"
+                    f"round {row.round}: bought {filled} {row.item(item)} at {printed(price)}; a bid of {sure} "
+                    f"would have won them for {printed(over)} less"
                 )
                 cases.append(
                     Case(row.order, row.round, because, money(over), row.closed, row.item(item), currency(over))
@@ -66,9 +66,9 @@ def detect_floor(seat: Retail, params: Fill) -> Seen:
     for row, before, (item, asked, price, filled) in lines:
         # Per item: bids at the floor on different items in turn are no stretch.
         if {(row.round, item), (row.round - 1, item)} <= low:
-            marginal = said(before.facts.passes[-1].marginal[item])
+            marginal = printed(before.facts.passes[-1].marginal[item])
             because = (
-                f"round {row.round}: bid {said(price)} for {asked} {row.item(item)} and won {filled}; "
+                f"round {row.round}: bid {printed(price)} for {asked} {row.item(item)} and won {filled}; "
                 f"the marginal price of round {before.round} was {marginal}"
             )
             missed = money(row.regrets[item].underbid)
@@ -132,7 +132,7 @@ def _ignored(told: _Told) -> Case:
     row, (item, asked, price, filled) = told.row, told.short[0]
     missed = sum(row.regrets[line[0]].underbid for line in told.short if line[0] in row.regrets)
     because = (
-        f"round {row.round}: pass {told.number - 1} filled {filled} of {asked} {row.item(item)} at {said(price)}; "
+        f"round {row.round}: pass {told.number - 1} filled {filled} of {asked} {row.item(item)} at {printed(price)}; "
         f"pass {told.number} asked the same again"
     )
     seq = [*row.waived(pass_phase(told.number)), row.order][0]
@@ -163,8 +163,8 @@ def detect_contradicted(seat: Retail) -> Seen:
         # Below the lowest price of the estimate: at it, a bid may still win.
         if price < low:
             because = (
-                f"round {row.round}: estimate of {row.item(item)} named {said(low)} as the lowest price, "
-                f"then bid {said(price)} for {asked} and won {filled}"
+                f"round {row.round}: estimate of {row.item(item)} named {printed(low)} as the lowest price, "
+                f"then bid {printed(price)} for {asked} and won {filled}"
             )
             cost = money(row.regrets[item].underbid) if _settles(row, act) else None
             cases.append(Case(act.seq, row.round, because, cost, told, row.item(item)))

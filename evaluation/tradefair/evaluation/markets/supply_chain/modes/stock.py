@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tradefair.contract.money import currency
-from tradefair.evaluation.markets.supply_chain.modes.play import Params, Retail, SeatRound, bought, money, said
+from tradefair.evaluation.markets.supply_chain.modes.play import Params, Retail, SeatRound, bought, money, printed
 from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 from tradefair.supply_chain.analysis import sure_win_price
 
@@ -48,10 +48,14 @@ def detect_idle(seat: Retail, params: Idle) -> Seen:
             gain = sum(chance.gain for chance in chances)
             if chances and gain >= params.worth * row.funds:
                 best = max(chances, key=lambda chance: chance.gain)
-                what = f"bids for {said(asked)}" if asked or not row.lost_cents else f"{said(row.lost_cents)} forfeited"
+                what = (
+                    f"bids for {printed(asked)}"
+                    if asked or not row.lost_cents
+                    else f"{printed(row.lost_cents)} forfeited"
+                )
                 because = (
-                    f"round {row.round}: {what} of {said(row.funds)}; {best.units} more {row.item(best.item)} "
-                    f"at {said(best.price)} would have sold at {said(best.resale)}"
+                    f"round {row.round}: {what} {printed(row.funds)}; {best.units} more {row.item(best.item)} "
+                    f"at {printed(best.price)} would have sold at {printed(best.resale)}"
                 )
                 cases.append(Case(row.order, row.round, because, money(gain), row.closed))
     return Seen(cases, len(able))
@@ -107,7 +111,7 @@ def detect_glut(seat: Retail, params: Plenty) -> Seen:
         held, sold = row.own.opening[item], before.own.sold[item]
         if held >= max(params.units, params.times * sold):
             because = (
-                f"round {row.round}: bid {said(price)} for {asked} {row.item(item)} with {held} in stock, "
+                f"round {row.round}: bid {printed(price)} for {asked} {row.item(item)} with {held} in stock, "
                 f"{sold} sold in round {before.round}"
             )
             cost = stuck.get((row.round, item), 0)
@@ -126,8 +130,8 @@ def detect_dead(seat: Retail) -> Seen:
     for item, cents in enumerate(seat.rounds[-1].left):
         for row, (_, _, price, filled), part in bought(seat, item, cents, seat.rounds):
             because = (
-                f"round {row.round}: bought {filled} {row.item(item)} at {said(price)}; "
-                f"{said(part)} of their {said(filled * price)} was never sold"
+                f"round {row.round}: bought {filled} {row.item(item)} at {printed(price)}; "
+                f"{printed(part)} of their {printed(filled * price)} was never sold"
             )
             last = seat.rounds[-1].closed
             cases.append(Case(row.order, row.round, because, money(part), last, row.item(item), currency(round(part))))
@@ -164,8 +168,8 @@ def detect_bankruptcy(seat: Retail) -> Seen:
             orders = [bid for bid in seat.rounds if bid.own.spend]
             cause = orders[-1] if orders else row
             because = (
-                f"round {row.round}: out of business with {said(row.own.funds)} left; the last order, of round "
-                f"{cause.round}, took {said(cause.own.spend)} of {said(cause.funds)}"
+                f"round {row.round}: out of business with {printed(row.own.funds)} left; the last order, of round "
+                f"{cause.round}, took {printed(cause.own.spend)} of {printed(cause.funds)}"
             )
             cases.append(Case(cause.order, row.round, because, money(row.own.write_off), row.closed))
     return Seen(cases, len(seat.rounds))
