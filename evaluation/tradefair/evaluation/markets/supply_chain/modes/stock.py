@@ -48,11 +48,8 @@ def detect_idle(seat: Retail, params: Idle) -> Seen:
             gain = sum(chance.gain for chance in chances)
             if chances and gain >= params.worth * row.funds:
                 best = max(chances, key=lambda chance: chance.gain)
-                what = (
-                    f"bids for {printed(asked)}"
-                    if asked or not row.lost_cents
-                    else f"{printed(row.lost_cents)} forfeited"
-                )
+                lost = row.lost_cents
+                what = f"bids for {printed(lost)} forfeited, with" if lost else f"bids for {printed(asked)} of"
                 because = (
                     f"round {row.round}: {what} {printed(row.funds)}; {best.units} more {row.item(best.item)} "
                     f"at {printed(best.price)} would have sold at {printed(best.resale)}"
