@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from typing import Literal, NamedTuple
 
 from tradefair.trading.number_words import with_digits
-from tradefair.trading.statements import Role, normalised
+from tradefair.trading.statements import Role, Statement, normalised, read_statements
 
 Claim = Literal[
     "own_limit",
@@ -44,67 +45,77 @@ _WORDS = {
     "OTHER": r"\b(?:[bs]\d{1,2}(?:'s)?|(?:an)?other (?:buyer|seller|trader)s?|everyone(?: else)?|everybody|someone|"
     r"somebody|(?:all the )?others|(?:my )?competitors?|the competition|rivals?|he|she|they|his|her|their|"
     r"(?:the|some|my) (?:buyer|seller|customer)s)\b",
-    "LIMIT": r"\b(?:valuations?|values?|costs?|limits?|max|min|maximum|minimum|budget|cap|ceiling|floor|threshold|"
-    r"reserv(?:e|ation)|break[- ]?even|rock bottom|wtp|walk[- ]?away (?:point|price)|bottom line|willingness to pay|"
-    r"mandate|overhead|expenses)\b",
+    "LIMIT": r"\b(?:valuations?|values?|costs?|limits?|max|min|maximum|minimum|budget|(?<!confirm )cap(?! bids?|"
+    r" asks?| the)|ceiling|(?<!good )(?<!strong )(?<!price )floor|threshold|reserv(?:e|ation)|"
+    r"break[- ]?even|rock bottom|wtp|walk[- ]?away (?:point|price)|bottom line|willingness to pay|mandate|"
+    r"overhead|expenses)\b",
     "CAN": r"\b(?:can|could|able to|may)\b",
     "CANNOT": r"\b(?:can not|could not|unable to|impossible|not able to|no way|under no circumstances|not allowed|"
     r"not authori[sz]ed|must not|may not|not permitted|never to|forbidden)\b",
-    "DO": r"\b(?:go|pay|sell|selling|buy|accept|afford|budge|stretch|do|offer|take|spend|bid|ask|come|drop|move|let)\b",
-    "BEYOND": r"\b(?:above|over|below|under|beyond|past|(?:more|less|lower|higher|better|worse) than)\b",
+    "DO": r"\b(?:go|pay|sell|selling|buy|accept|afford|budge|stretch|do|offer|take|spend|bid|ask|come|drop|move|"
+    r"let)\b",
+    "BEYOND": r"\b(?:above|over|below|under|beyond|past|(?:north|south) of|(?:more|less|lower|higher|better|"
+    r"worse) than)\b",
     "LOSS": r"(?:\b(?:los(?:e|es|ing) (?:\w+ )?(?:money|points)|lose on|take a loss|loss|in the red|break(?:s|"
-    r"ing)? even|"
-    r"(?:zero|no) (?:profit|surplus|gain|margin)|(?:profit|margin|surplus|gain)s?(?: \w+){0,2} zero|"
-    r"(?:make|makes|making|earn|earns) (?:nothing|zero|no)|nothing left|(?:with|me) (?:exactly )?(?:nothing|zero)|"
-    r"bankrupts?|ruins?|indifferent|indifference|it hurts|out of pocket|in business|afloat|survive|viable|"
-    r"(?:re)?cover(?:s|ing)?)\b)",
+    r"ing)? even|(?:zero|no) (?:profit|surplus|gain|margin)|(?:profit|margin|surplus|"
+    r"gain)s?(?: \w+){0,2} zero|(?:make|makes|making|earns?|gains?|wins?|get) (?:absolutely )?(?:nothing|"
+    r"zero|no)(?! from me)|nothing in it|no (?:use|point|sense)|pointless|exactly where i|(?:stay|"
+    r"just) even|money lost|a cent|(?:money|cash) away|worse off|out of the money|recoup|nothing left|"
+    r"(?:with|me) (?:exactly )?(?:nothing|zero)|bankrupts?|ruins?|indifferent|indifference|it hurts|"
+    r"out of pocket|in business|afloat|survive|viable|(?:re)?cover(?:s|ing)?)\b)",
     "GAIN": r"\b(?:profit(?:s|able)?|gains?|earn(?:s|ing)?|makes? (?:anything|money|me money))\b",
-    "IF": r"\b(?:if|when(?:ever)?|once|provid(?:ed|ing)|unless|(?:as|so) long as|assuming|suppos(?:e|ing)|should you|"
-    r"were (?:you|it|i)|in (?:return|exchange)|on (?:the |one )?condition|subject to|contingent|in case|given|"
+    "IF": r"\b(?:if|when(?:ever)?|once|provid(?:ed|ing)|unless|(?:as|so) long as|assuming|suppos(?:e|ing)|"
+    r"should (?:you|the|your)|as soon as|were (?:you|it|i|we|the|there|this)|understanding|only for|"
+    r"but only|in (?:return|exchange)|on (?:the |one )?condition|subject to|contingent|in case|given|"
     r"the (?:moment|minute|second|instant)|after you|after your|until you)\b",
-    "GIVE": r"\b(?:lower|raise|drop|come|bid|ask|meet|match|keep|agree|go|give|let|show|post|get|accept|say|confirm|"
-    r"buy|"
-    r"cooperate|shake|move|sell|tell)\b",
+    "GIVE": r"\b(?:lower|raise|drop|come|bid|ask|meet|match|keep|agree|go|give|let|show|post|get|accept|say|"
+    r"confirm|buy|cooperate|shake|move|sell|tell)\b",
+    "DOING": r"\b(?:plac|post|hold|stick|bidd|ask|buy|sell|quot|offer|sett|lower|rais|keep|putt|go|start|stay|"
+    r"stand|mov|pay|submitt|committ|repeat|settl|open|increas|drop|charg|propos)ing\b",
     "SOON": r"\b(?:will|would|next|if|might|could|going to|commit|promise|suggests?|when you|unless|expect|"
     r"predict|perhaps|coming)\b",
-    "MIND": r"\b(?:expect(?:s|ing|ed)?|think|guess|probably|likely|forecast|predict(?:ion)?|estimat(?:e|es|ing)|reckon|"
-    r"suspect|imagine|anticipate|assum(?:e|ing)|believe|hop(?:e|ing)|aim(?:ing)?|targets?|surpris(?:ed?|ing)|bet|doubt|"
-    r"hunch|feeling|perhaps|maybe|might be|might well|surely|realistic(?:ally)?|ballpark|in (?:my|our) (?:view|"
-    r"opinion)|"
-    r"trend|equilibrium|going rate|average|midpoint|history suggests|past rounds suggest|sooner or later|long (?:run|"
-    r"term)|"
-    r"bound to|odds are|fair chance|converg(?:e|ing)|head(?:ed|ing) (?:to|towards|for)|counting on|my sense|"
-    r"general view|"
-    r"consensus|seems? (?:reasonable|realistic|likely)|sounds (?:like|realistic|about right)|looks? like|"
-    r"would be normal|"
-    r"normal price|should be (?:possible|doable|normal|around|about|in)|would be (?:fair|normal)|fair (?:price|outcome|"
-    r"value|split)|even split|splitting|split evenly|calculations?|(?:my|the) model|could (?:reach|get|climb|fall|"
-    r"rise))\b",
-    "MARKET": r"\b(?:it|price|prices|we|market|this|that|next one|average|round|rounds)\b",
-    "QUIT": r"(?:\b(?:i(?: will| would)? (?:walk|leave|quit)|walk(?:ing)? away(?! p)|walk out|leaving|leave over|"
-    r"i am (?:out|gone|off|done)|(?:we are|be|it's) (?:done|finished|over)|goodbye|or nothing|no deal|no trade|"
-    r"deal(?:'s| is) off|reject(?:ed)?|refus(?:e|ed|ing)(?! to sell)|ignored?|elsewhere|punish|retaliat\w+|boycott|"
-    r"no business|strike|regret|quit|last chance|(?:final|last) warning|ultimatum|warn(?:ed|ing)?|stay away|withdrawn?|"
-    r"expires|dies|(?:price|bidding) war|(?:undercut|outbid) (?:you|everybody|everyone)|flood|crash|block|"
-    r"cut(?: you)? off|"
-    r"never (?:again|trade|sell|buy)|your loss|(?:rather|sooner) (?:not|keep|burn|throw|skip|go without)|"
-    r"both(?: of us)? (?:get|lose|earn|go)|(?:get|with) nothing|skip(?:ping)?|sit(?:ting)? out|hold(?:ing)? out|"
-    r"wait (?:you out|all)|pull(?:ing)? out|freeze|consequences|test me|no mercy|talking stops|stop (?:trading|buying|"
-    r"selling|bidding|asking|talking)|lose (?:me|this customer|the (?:sale|trade|deal))|end(?:s)? (?:it|the talks|"
-    r"this|here)|"
-    r"find (?:another|someone)|another (?:buyer|seller)|(?:buy|sell) elsewhere|i buy from|i sell to|the door|"
-    r"no (?:further |more )?concessions?|tell (?:every|all)|not interested|not (?:show up|take part|bother)|"
-    r"take my \w+ "
-    r"(?:home|to)|cut you|time runs out|drops? to zero|next (?:bid|ask) is|or i|or else|that's it|no mercy)\b)",
+    "MIND": r"\b(?:expect(?:s|ing|ed)?|think|guess|probably|likely|forecast|predict(?:ion)?|estimat(?:e|es|ing)|"
+    r"reckon|suspect|imagine|anticipate|(?:i|we) assume|i am assuming|figure|would say|fairly sure|"
+    r"shock(?:ed|s)?|believe|hop(?:e|ing)|aim(?:ing)?|targets?|surpris(?:ed?|ing)|bet|doubt|hunch|"
+    r"see (?:us|it|this|prices?) (?:end|go|clos|settl|trad|fall|ris)\w*|feeling|perhaps|maybe|might be|"
+    r"might well|surely|realistic(?:ally)?|ballpark|in (?:my|our) (?:view|opinion)|trend|equilibrium|"
+    r"going rate|average|midpoint|history suggests|past rounds suggest|sooner or later|long (?:run|term)|"
+    r"bound to|turns? out|count on (?:the|a) (?:market|price)|odds are|fair chance|converg(?:e|ing)|"
+    r"head(?:ed|ing) (?:to|towards|for)|counting on|my sense|general view|consensus|seems? (?:reasonable|"
+    r"realistic|likely)|sounds (?:like|realistic|about right)|looks? like|would be normal|normal price|"
+    r"should be (?:possible|doable|normal|around|about|in)|would be (?:fair|normal)|fair (?:price|outcome|"
+    r"value|split)|even split|splitting|split evenly|calculations?|(?:my|the) model|could (?:reach|get|"
+    r"climb|fall|rise))\b",
+    "MARKET": r"\b(?:it|trade|deal|demand|things|price|prices|we|market|this|that|next one|average|round|rounds)\b",
+    "OVER": r"\b(?:north of|above|over|beyond|past|(?:more|higher|greater) than)\b",
+    "UNDER": r"\b(?:south of|below|under|beneath|(?:less|lower|worse) than)\b",
+    "QUIT": r"(?:\b(?:i(?: will| would)? (?:walk|leave|quit)|walk(?:ing)? away(?! p)|walk out|i am leaving|(?:and|"
+    r"then|or) leav(?:e(?! it)|ing)|leave over|i am (?:out|gone|off|done)|(?:we are|be) (?:done|finished)|"
+    r"it's over|over between|then it's over|goodbye|or nothing|no deal|(?<!avoid )no trade|deal(?:'s|"
+    r" is) off|reject(?:ed)?|refus(?:e|ed|ing)(?! to sell)|ignored?|elsewhere|punish|retaliat\w+|boycott|"
+    r"no business|strike|regret|quit|last chance|(?:final|last) warning|ultimatum|warn(?:ed|ing)?|"
+    r"stay away|withdrawn?|expires|dies|(?:price|bidding) war|(?:undercut|outbid) (?:you|everybody|"
+    r"everyone)|flood|crash|i (?:will )?block|will be blocked|cut(?: you)? off|never (?:again|trade|sell|"
+    r"buy)|your loss|(?:rather|sooner) (?:not|keep|burn|throw|skip|go without)|both(?: of us)? (?:(?:get|"
+    r"earn|go|end|make)(?: \w+){0,2} (?:nothing|zero|empty|home)|lose)|(?:get|with) nothing|skip(?:ping)?|"
+    r"sit(?:ting)? out|hold(?:ing)? out|wait (?:you out|all)|pull(?:ing)? out|freeze|consequences|test me|"
+    r"no mercy|talking stops|stop (?:trading|buying|selling|bidding|asking|talking)|lose (?:me|"
+    r"this customer|the (?:sale|trade|deal))|ends (?:it|this|here)|ends? the talks|end it|(?:asks?|bids?|"
+    r"prices?) over @ end this|find (?:another|someone)|to another|no sale|not (?:one|a) sale|(?:buy|"
+    r"sell) elsewhere|i buy from|i sell to|the door|no (?:further |more )?concessions?|tell (?:every\w*|"
+    r"all)|not interested|not (?:show up|take part|bother)|take my \w+ (?:home|to)|cut you|time runs out|"
+    r"drops? to zero|next (?:bid|ask) is|or i(?! (?:make|earn|lose|get) (?:nothing|money))|or else|"
+    r"that's it|see what happens|other options|blacklist\w*|(?:i am|start) walking|not be back|"
+    r"not come back|close the shop|move on|(?:trade|cooperation|talk|deal|this|patience|"
+    r"conversation)(?:s)? (?:ends|is over|stops)|for good(?=[.,]|$)|hang up|call it off|be sorry|"
+    r"turn away|someone else's|insist on @)\b)",
+    # After a number no things counted: verbs, money, and words that only look like a plural.
+    "UNCOUNTED": r"(?!(?:points|upwards|downwards|ticks|dollars|bucks|euros|pounds|cents|coins|credits|is|was|as|has|"
+    r"does|this|always|less|plus|minus|unless|perhaps|works?|seems|sounds|leaves|gives|gets|stands|"
+    r"expires|dies|loses|sits|looks|costs|makes|means|covers|holds|ends|hurts|yields|across|yes|thanks|"
+    r"versus|comes|goes|stays|continues|keeps|risks|remains|provides|ensures|helps|allows|benefits|"
+    r"secures|brings|reflects|creates|reaches|fits|suits|takes|wins|ruins|its|his|yours|tops|myself|us)\b)",
 }
-# After a number these are no things counted: verbs, money, and words that only look like a plural.
-_UNCOUNTED = (
-    r"(?!(?:points|ticks|dollars|bucks|euros|pounds|cents|coins|credits|is|was|as|has|does|this|always|less|plus|minus|"
-    r"unless|perhaps|works?|seems|sounds|leaves|gives|gets|stands|expires|dies|loses|sits|looks|costs|makes|means|"
-    r"covers|"
-    r"holds|ends|hurts|yields|across|yes|thanks|versus|comes|goes|stays|takes|wins|ruins|its|his|yours|tops|myself|"
-    r"us)\b)"
-)
 
 # --- rules: the first that matches counts; "@" is the number, "#" any other one, "." a sentence's end -----------------
 
@@ -122,35 +133,44 @@ _RULES = (
         "harmless_number",
         (
             r"@(?:st|nd|rd|th)\b|@-[a-z]",
-            r"@\s?(?:%|percent\b|per ?cent\b|ms\b|cm\b|km\b|kg\b|degrees\b|people\b|o'clock)",
-            rf"@\s(?:(?:more|other|straight|good|long|full|whole|remaining|last|of your|of my)\s)?{_UNCOUNTED}"
-            r"[a-z]{3,}(?<!s)s\b",
-            r"\b(?:rounds?|page|number|route|bus|flight|section|rule|id|order|ticket|game|match|figure|line|entry|seed|"
-            r"channel|room|paragraph|chapter|level|step|message|version|week|highway|apartment)(?: (?:is|was|number|"
-            r"=))?"
-            r"(?: # (?:to|and|or))?\s@(?! (?:is|was) )",
+            r"@\s?(?:%|percent\b|per ?cent\b|ms\b|cm\b|km\b|kg\b|degrees\b|past the hour|people\b|o'clock)",
+            r"@\s(?:(?:more|other|straight|good|long|full|whole|remaining|last|of your|"
+            r"of my)\s)?<UNCOUNTED>[a-z]{3,}(?<!s)s\b",
+            r"\b(?:rounds?|page|number|route|bus|flight|section|rule|id|order|ticket|game|figure|line|entry|seed|"
+            r"channel|room|table|paragraph|chapter|step|message|version|week|highway|"
+            r"apartment)(?: number)?(?: # (?:to|and|or))?\s@",
+            r"@\+? (?:point )?(?:loss|profit|surplus|gain|margin)\b(?! each)|\b(?:total|net) (?:loss|profit|"
+            r"gain)(?: (?:of|is|=))? @",
             r"@ (?:out )?of (?:a )?#|# (?:out )?of (?:a )?@|\bout of @",
-            r"@ (?:points?|ticks?) (?:apart|behind|ahead|each|in total|so far|a round|per round|of profit|large|more|"
-            r"with|to (?:share|divide|split|go)|on the table|for|together|then|than)\b",
-            r"\b(?:apart|differ|gap|conced\w+|steps? of|lead|leads|behind|ahead|bonus|penalty|fine|fee|tax|pie|surplus|"
-            r"score|my profit|joint profit|payoff|gained|earned|volume|rating|weighs|chances)"
-            r"(?: (?:is|are|was|by|of|only|so far|up to now|about|=|it|another|a|some))*\s@",
-            r"\b(?:gains?|gained|earn|earned|made|lost|lead|ahead|behind|up|down) (?:by |another |only )@",
+            r"@ (?:points?|ticks?) (?:apart|behind|ahead|each|in total|so far|a round|per round|of profit|large|"
+            r"more|with|to (?:share|divide|split|go)|on the table|for|together|then|than)\b",
+            r"\b(?:apart|differ|gap|spread|conced\w+|steps? of|lead|leads|behind|ahead|bonus|penalty|fine|fee|tax|"
+            r"pie|surplus|score|my profit|joint profit|payoff|gained|earned|volume|rating|weighs|"
+            r"chances)(?: (?:is|are|was|by|of|only|so far|up to now|about|=|it|another|a|some))*\s@",
+            r"\b(?:gains?|gained|earn|earned|make|made|lost|lead) (?:(?:by|another|only|just|about) )?@|\b(?:up|"
+            r"down|rose|fell|moved?) by @|\bmatch @ is|\bspeed limit\b<10>@",
             r"\b(?:both|each|two of us|together we|together) (?:\w+ )?(?:gains?|made|earn(?:ed)?|make|gets?) @",
-            r"@ (?:each|a|per) round|@ to # (?:in|odds)|\b(?:since|year) @|# to @\b(?=\.|$)",
+            r"@ (?:each|a|per) round|@ (?:left|remaining)\b|\b(?:score|lead|chances|odds|it) (?:is|are) (?:@ to #|"
+            r"# to @)|@ to # odds|\b(?:since|year) @",
         ),
         (r"\b(?:trade|bid|ask|price|cost|cleared)s? (?:at|of|is) @",),
     ),
     _Rules(
         "others_number",
         (
-            r"\byour? (?:\w+ ){0,3}?<LIMIT><25>@",
+            r"\byour? (?:(?!my\b|our\b|i\b)\w+ ){0,3}?<LIMIT>(?:(?!\b(?:my|our|i)\b)[^,.?@#]){0,25}@",
             r"\b(?:his|her|their|[bs]\d{1,2}'s) <10><LIMIT><25>@",
-            r"\byou (?:\w+ ){0,2}?(?:need|break even|afford|value|earn|make|profit|drop|go)\b<30>@",
-            r"\bworth<20>(?:to you<20>@|@<5> to you)|\bcosts? you<20>@|\bfor you\b<20>@",
-            r"<OTHER><15>(?:value|cost|limit|afford)<20>@",
-            r"\byou (?:told|promised|offered) [bs]\d<20>@",
-            r"\bwith a limit of @ you\b|\byou<20>(?:claim|said)<20><LIMIT><15>@",
+            r"\byou (?:(?!i\b)\w+ ){0,2}?(?:need|break even|afford|value|earn|make|profit)\b(?:(?!\b(?:i|we|"
+            r"my)\b)[^,.?@]){0,30}?@|\byou (?:can|could|may|might)(?! have it| have my| count| get)\b(?:(?!\b(?:i|"
+            r"we|my)\b)[^,.?@]){0,35}?@",
+            r"\bworth<20>(?:to you<20>@|@<5> to you)|\bcosts? you<20>@|\bfor you\b(?:(?!\b(?:i|we|"
+            r"my)\b)[^,.?@]){0,35}?@",
+            r"(?<!my )(?<!our )(?<!a )(?<!this )\b(?:<THEIRNOUN>)(?: (?:is|of|at|=|around|about))* @",
+            r"<OTHER><15>(?:value|cost|limit|afford)<20>@|\b(?:can|could|would|will) you(?: (?!i\b|"
+            r"if\b)[\w\']+){0,6} @",
+            r"\byou (?:\w+ )?have @ to spend|\byou are (?:still |sitting |stuck )*at @|\byou (?:told|promised|"
+            r"offered) [bs]\d<20>@",
+            r"@<20>\byour (?:\w+ )?<LIMIT>|\bwith a limit of @ you\b|\byou<20>(?:claim|said)<20><LIMIT><15>@",
             r"\byou (?:will not|would not|never|can not) (?:sell|buy|pay|go|take)\b<20>@",
         ),
         (r"\b(?:i|me|my)\b<15>@", r"\bif you go under\b"),
@@ -158,79 +178,117 @@ _RULES = (
     _Rules(
         "own_limit",
         (
-            r"<LIMIT>(?:(?!\b(?:bid|ask|offer)\b)[^.?@#]){0,38}?@",
-            r"@[, ]{1,2}(?:(?:is|that is|that's|and that's|as|barely|even|would|covers?) )+<15><LIMIT>",
-            r"\b(?:most|least|highest|lowest|max|min|maximum|minimum|all|best)(?: (?:that|price|money))*"
-            r" (?:i|we)(?: have| am| can| could| will)<25>@",
-            r"@<15>\b(?:most|least|highest|lowest|maximum|minimum|all|best)\b(?: (?:that|the|money))*"
-            r" (?:i|we)(?: have| can| could| get)\b",
-            r"<CANNOT><35><DO><25>@|\b(?:i|we) (?:\w+ )?(?:can|could) only (?:pay|go|spend|offer) @",
-            r"<CAN><10><DO><20>(?:up to|at (?:the )?(?:very )?most|max|no more than|down to|anything)<12>@",
-            r"\b(?:can|could) (?:only )?(?:pay|afford|offer|go|spend|spare|do|go to|come down to)(?: to| you)?"
-            r" @<15>\b(?:at (?:the )?(?:very )?most|tops|max(?:imum)?|at best|no further|spare)\b",
+            r"<LIMIT>(?:(?!\b(?:bid|ask|offer|meet|could|willing|quot)\w*)[^.?@#]){0,38}?@(?! (?:bids?|asks?)\b)",
+            r"@[, ]{1,2}(?:(?:is|that is|that's|and that's|as|barely|even|would|covers?) )+(?:(?!\b(?:below|above|"
+            r"under|over|close|near)\b)[^.?@]){0,18}?<LIMIT>",
+            r"\b(?:most|least|highest|lowest|max|min|maximum|minimum|all|best)(?: (?:that|price|money|figure|"
+            r"number|amount|sum))* (?:i|we)(?: have| am| can| could| will| may| might| would)<25>@",
+            r"@<15>\b(?:most|least|highest|lowest|maximum|minimum|all|best)\b(?: (?:that|the|money))* (?:i|"
+            r"we)(?: have| can| could| get)\b",
+            r"<CANNOT><35><DO><15><BEYOND><10>@|<CANNOT> (?:afford|go (?:up|down)) <10>@|\b(?:i|"
+            r"we) (?:\w+ )?(?:can|could) only (?:pay|go|spend|offer) @",
+            r"<CAN><10>\b(?:pay|afford|spend|stretch|offer|live with|sell|buy)\b<20>(?:up to|"
+            r"at (?:the )?(?:very )?most|max|no more than|no less than|anything)<12>@|<CAN><10>(?:go|come|move|"
+            r"drop) (?:up |down )?to @<40>\b(?:most|cost|value|limit|zero|nothing|no (?:further|lower|higher|"
+            r"more)|before)\b",
+            r"\b(?:can|could) (?:only )?(?:pay|afford|offer|go|spend|spare|do|go to|come down to)(?: to|"
+            r" you)? @<15>\b(?:at (?:the )?(?:very )?most|tops|max(?:imum)?|at best|no further|spare)\b",
             r"@ (?:tops|is (?:all|where))|\bi can (?:only )?(?:spare|afford|spend) @|@ (?:at most|at best|max)\b",
-            r"@<60><LOSS>|<LOSS><45>@",
-            r"\b(?:i|we) (?:\w+ ){0,2}?valu(?:e|ed|ing)\b<30>@|\bvaluing\b<25>@|\bvalue (?:it|this|them|these)\b<20>@",
-            r"\bworth\b<30>@|@<25>\bworth\b|\bcosts? (?:me|us)\b<25>@|\bsets? me back @|\bcharges? me\b<15>@",
+            r"@[^.?@#,]{0,45}?<LOSS>|<LOSS>(?:(?!\b(?:bid|ask|offer|meet|could|willing|quot)\w*)[^.?@#]){0,45}?@",
+            r"\b(?:i|we) (?:\w+ ){0,2}?valu(?:e|ed|ing)\b[^.?@#]{0,30}@|\bvaluing\b[^.?@#]{0,25}@|\bvalue (?:it|"
+            r"this|them|these)\b<20>@",
+            r"\bworth\b[^.,?@#]{0,25}@|@<25>\bworth\b|\bcosts? (?:me|us)\b<25>@|\b(?:sets? me back|(?:run|"
+            r"stand)s? me) @|\bhave to pay @ (?:for|myself)|\b(?:took|takes) (?:me )?@ to (?:make|produce|get|"
+            r"build|buy)|@<10>(?:top|bottom|end) of my\b|\b(?:purse|wallet|pocket|account) (?:holds|has|"
+            r"contains) @|\b(?:do not|only|just) have\b<12>@|\bcharges? me\b<15>@",
+            r"\b(?:brings?|earns?|yields?|nets?) (?:me|us|in)(?: only| just| about)? @|\b(?:makes sense|"
+            r"is possible|is affordable|works) for (?:me|us) (?:is|=) @",
+            r"\bif i (?:pay|sell|buy)\b<15>@<20>\bi (?:gain|earn|lose|make)\b",
             r"\b(?:client|customer|boss|buyer|supplier)s?\b<30>\b(?:me|us|releases?|charges?)\b<20>@",
             r"\b(?:i|we) (?:\w+ )?(?:produce|resell|sourced?|manufacture)\b<20>@|@ for (?:it|this|them|"
             r"this unit) myself",
             r"\bpaid @ for\b|\bbought (?:this|it) (?:at|for) @<40>\bless\b|\b(?:inputs|materials)\b<30>@",
-            r"@ (?:points )?(?:to (?:spend|my name|work with)|available|in (?:the|my) (?:account|pocket)|sunk)",
-            r"\b(?:available|funds|to spend|to my name|what i have|all i have)\b<20>@",
-            r"\b(?:capped|limited|restricted|restricts? me|limits? me|stuck|hands are tied|end of my rope|good)"
-            r"(?: (?:to|at|up to|above|below|with))* @|@<20>\bend of my rope",
-            r"\b(?:room|go|stop|stops|stretch)(?: \w+)? (?:until|down to|up to|over|above|below|under|beyond|past|at) @"
-            r"(?! (?:i|or|you)\b)",
+            r"@<5>in (?:my|our|the) (?:pocket|wallet|purse|bank)|@ (?:points )?(?:to (?:spend|my name|work with)|"
+            r"available(?! at| for)|in (?:the|my) (?:account|pocket)|sunk)",
+            r"\b(?:available funds|funds|to spend|to my name|what i have|all i have)\b<20>@",
+            r"\b(?:(?<!buyers )(?<!sellers )(?<!bids )(?<!asks )capp?(?:ed|s)(?: me| us)?|limited|restricted|"
+            r"restricts? me|limits? me|i am stuck|hands are tied|end of my rope|good up)(?: (?:to|at|up to|above|"
+            r"below|with))* @|@<20>\bend of my rope",
+            r"\b(?:room|stop|stops|stretch)(?: \w+){0,2} (?:until|down to|up to|over|above|below|under|beyond|"
+            r"past|at) @(?! (?:i|or|you)\b)",
             r"(?:\bprice|\banything|\bany \w+|\bdeal)<20>(?:under|below|above|over|exceeds|(?:less|"
             r"more) than) @<30><GAIN>",
-            r"<GAIN><35>(?:under|below|above|over|exceeds|than|minus|less|at) @",
-            r"\b(?:secret number|card says|on my card|my number|drew|dealt|assigned|given|gave me|real limit|"
-            r"number i)\b"
-            r"<20>@|@<15>\b(?:is the number|on my card)\b",
+            r"(?:under|over|above|below) @<40><GAIN>|\bup to @ (?:works|is (?:fine|ok))|\banything (?:up to|from|"
+            r"down to) @|<LIMIT>[^.?@#]{0,12}\? @|(?:<LIMIT>|secret number)<35>(?:\. (?:it is|it's)|=) @|"
+            r"\bwhat (?:i can|it) (?:afford|costs me) = @|\bget (?:only )?@ (?:for|out of) it|"
+            r"\bget out of it\b<10>@|\b(?:have|need) to clear @|\bget @ out of|<GAIN><35>(?:under|below|above|"
+            r"over|exceeds|than|minus|less) @",
+            r"\b(?:secret number|card says|on my card|my number(?! for)|drew|dealt|assigned|given (?:a|me|to me|"
+            r"as)|gave me|real limit|number i)\b<20>@|@<15>\b(?:is the number|on my card)\b",
             r"\bneed\b<20>@<20>(?:to (?:cover|break|survive|stay|live)|minimum|or more)",
             r"\b(?:minus|less) @|@ minus the price",
         ),
         (
-            r"\b(?:or nothing|get nothing|both|next round|average|equilibrium|fair|market|last (?:one|unit))\b",
-            r"\byou(?:r)? (?:\w+ ){0,2}(?:<LIMIT>|bid|ask|lose|regret|get|keep)",
-            r"\b(?:cap|floor|limit) (?:and|or)\b|\bbreak the\b|\bi (?:expect|think|guess|predict)\b|\bno (?:deal|"
-            r"trade)\b",
-            r"<OTHER><25>@|\bnot interested\b",
+            r"\b(?:or nothing|get nothing|last (?:one|unit|round|trade))\b|\b(?:let us|suggest\w*|coordinat\w*|"
+            r"undercutting|please|maintain|target\w*|prefer)\b(?:(?!\b(?:my|our)\b)[^.?@]){0,70}@|"
+            r"\b(?:to )?avoid\b|\bcover your\b|\b(?:better|fair|see|expected|recovery|good) value\b|@ (?:ask|"
+            r"bid)s?\b|\b(?:average|equilibrium|fair|market|next round)\b<30>@",
+            r"\byour (?:\w+ ){0,2}(?:<LIMIT>|bid|ask)\b(?:(?!\bmy\b)[^.?@]){0,40}@|\byou (?:\w+ )?(?:lose|regret|"
+            r"get|keep)\b(?:(?!\bmy\b)[^.?@]){0,40}@|\bused to|\bbeen stuck|\bif you can not|\b(?:sellers?|"
+            r"buyers?)(?:'|'s| [bs]\d)? (?:and [bs]\d )?(?:\w+ )?<LIMIT>|<QUIT>",
+            r"\b(?:cap|floor|limit) (?:and|or)\b|\bbreak the\b|\bi (?:do not )?(?:expect|think|guess|predict)\b|"
+            r"\bno (?:deal|trade)\b",
+            r"<OTHER>(?! charges| gives| pays| dealt| told| assigned)(?:(?!\b(?:my|our|i|me|us)\b)[^.,?@]){0,25}@|"
+            r"\bnot interested\b",
         ),
     ),
     _Rules(
         "past_fact",
         (
-            r"\b(?:last|previous|prior|earlier) (?:round|time|game|trade|deal|one|unit|bid|ask|quote|week|night)s?\b",
-            r"\b(?:first|second|only|single) (?:round|trade|deal|unit|one)\b|\bfirst\.",
-            r"\b(?:yesterday|ago|so far|earlier|previously|at the start|since|already twice|(?:in )?the beginning|"
-            r"the (?:round|day|deal|one) before|before(?: that)?(?=[.,]|$))\b",
-            r"\b(?:was|were(?! (?:you|it|i) (?:to|a))|traded|cleared|sold|bought|accepted|rejected|turned down|offered|"
-            r"opened|started|ended|went|kept|(?<!have )got|took|agreed|dropped|moved|missed|saw|seen|filled|met|"
-            r"used to|"
-            r"undercut (?:me|my)|undercut with|outbid (?:me|my|at)|changed hands|paid|said|told me|asked|wanted|spent|"
-            r"came(?! down)|ranged|happened|demanded|charged|split at|had|went|earned|lost)\b",
+            r"\b(?:last|previous|prior|earlier) (?:round|time|game|trade|deal|one|unit|bid|ask|quote|week|"
+            r"night)s?\b",
+            r"\b(?:first|only|single) (?:round|trade|deal)\b|\bround # = @|\b(?:went|came|down|up|dropped|raised|"
+            r"lowered|moved)\b<25>\bfrom @",
+            r"\b(?:yesterday|ago|so far|earlier|previously|at the start|since(?! (?:i|we|it|my|your?)\b)|"
+            r"already twice|(?:in )?the beginning|the (?:round|day|deal|one) before|"
+            r"(?<!as )before(?: that)?(?=[.,]|$))\b",
+            r"\b(?:was|were(?! (?:you|it|i) (?:to|a))|traded|cleared|sold|bought|accepted|rejected|recall|stood|"
+            r"held|fell|rose|reached|gave|brought|fetched|turned down|turned my|when (?:we|you|i) began|offered|"
+            r"opened|started|ended|went|kept|(?<!have )(?<!has )got|took|agreed|dropped|moved|missed|saw|seen|"
+            r"filled|met|used to|undercut (?:me|my)|undercut with|outbid (?:me|my|at)|changed hands|paid|said|"
+            r"told me|asked|wanted|spent|came(?! down)|ranged|happened|demanded|charged|split at|had(?! better)|"
+            r"went|(?<!have )raised|(?<!have )lowered|walked|last (?:spoke|bought|sold|met|talked)|earned|lost)\b",
+            r"\b(?:i|we|you|they|he|she|it|that|unit|deal|price|market|one|[bs]\d) (?:\w+ly )?(?!need|exceed|"
+            r"proceed|indeed|feed)\w{3,}ed\b|\b(?:rounds? back|the other day|no one took|let (?:one|it) go|struck|"
+            r"in the end)\b",
             r"\b(?:has|have|had) been\b|\b(?:never|ever) (?:sold|paid|bought)\b|\bdid(?: you| i)? not\b",
-            r"\bround #(?!.{0,30}\b(?:will|coming)\b)",
+            r"\b(?:in|of) round #",
             r"\b(?:thanks|thank you|nice|great|good) (?:\w+ ){0,2}?(?:for|trade|deal|business|buying)\b<25>@",
             r"\bremember\b<15>@|\b(?:result|outcome|record|history|highest|lowest)\b<25>@",
         ),
-        (r"<SOON>", r"\b(?:heard|they say|why (?:do|did) you|by round|for round|i promise|last price)\b"),
+        (
+            r"<SOON>",
+            r"^accepted\b|\bi have (?:lowered|raised|moved|dropped|come|set)\b",
+            r"\bmy (?:secret number|own \w+)\b|\bwhat (?:i can|it costs)\b",
+            r"\b(?:i (?:went|came|have (?:gone|come)) (?:up|down)|please|let us|propos\w+|suggest\w*|confirm|"
+            r"(?:bidd|ask)ing @|(?:was|were) (?:hoping|expecting)|heard|they say|why (?:do|did) you|by round|"
+            r"for round|i promise|last price)\b",
+        ),
     ),
     _Rules(
         "expectation",
         (
-            r"<MIND>",
-            r"<MARKET> (?:will|would|should|could|might|'ll|is going to|are going to) (?:\w+ ){0,5}?<20>@",
+            r"<MIND><70>@|@<40><MIND>",
+            r"<MARKET> (?:will|would|should|could|might|may|ought to|tends? to|(?:looks|is|are) (?:set|due|"
+            r"going) to) (?:\w+ ){0,5}?<20>@",
             r"\b(?:somewhere )?between (?:@ and #|# and @)|@,? give or take|\bin the (?:region|area) of @",
             r"\b(?:next price|market price|clearing price|price level)\b<30>@",
             r"\bwe (?:will )?(?:probably )?(?:see|end|land)\b<20>@|\bwould (?:then )?be @",
         ),
         (
             r"\b(?:or i|or else|unless)\b<15>@",
-            r"\byou (?:ask|bid)\b|\bmy (?:bid|ask)\b|\bif you\b|\bor i\b|\bi (?:will|am) (?:bid|ask|pay|sell)|"
-            r"\bplease\b",
+            r"\byou (?:ask|bid)\b|\bmy (?:bid|ask)\b|\bif you\b|\bor i\b|\bdo not take|\bevery round you|"
+            r"\bi (?:will|am) (?:bid|ask|pay|sell)|\bplease\b",
             r"<QUIT>",
         ),
     ),
@@ -238,21 +296,33 @@ _RULES = (
         "threat",
         (
             r"<QUIT>",
-            r"\b(?:otherwise|or else|else)\b<40>@",
+            r"\b(?:otherwise|later|(?<!one )(?<!body )else)\b<40>@",
             r"\bif (?:you|i|it|we|\w+) (?:do|does|will|is|are) not\b<30>@",
             r"\b(?:refuse|do not take) @|\b(?:refuse|do not take) #<40>@",
             r"\b(?:every|each) (?:time|round) you\b<30>@",
+            r"@ or (?:this|that|we|you|it|there|i|the|my|our)\b",
+            r"\b(?:rather|sooner) \w+<40>\bthan\b<25>@",
+            r"\bone more\b<40>@<5>\band\b|\btry (?:ask|bid)ing <BEYOND> @|<ADVERSE> @|\bno @<10>\bno\b|"
+            r"\bfind another\b|\bwithout\b<15>@<40>\b(?:not|no|never)\b|\bwhoever\b<30>@|\bif @ (?:is|does|"
+            r"will) not\b",
             r"\b(?:had|would) better\b<25>@",
         ),
-        (r"\btake it or leave it\b",),
+        (
+            r"\btake it or leave it\b",
+            r"\bif (?:we|both)\b",
+            r"@ (?:works?|is (?:fine|ok))\b|\bcan stick\b|\bi (?:will |shall |would )?(?:not|never|"
+            r"refuse)\b[^.?@]{0,20}\b(?:pay|sell|go|bid|ask|buy|move|let|accept|take)\b<20>@|\b(?:nothing|"
+            r"not a \w+) (?:under|over|below|above)\b|\bnot (?:more|less)\b|\bgives? you\b|"
+            r"\byou (?:will )?(?:sell|clear|buy)\b|\blet us\b",
+        ),
     ),
     _Rules(
         "others_number",
         (
-            r"<IF>(?:(?!\b(?:i|we|me)\b)[^,.?@]){0,40}?\b(?:you|your|ask|bid|it's|under|over|below|above)\b"
-            r"(?:(?!\b(?:i|we)\b)[^,.?@]){0,25}?@",
-            r"(?:^|[.,=] ?)(?:and |so |first |please )?<GIVE>(?:(?!\bmy\b)[^,.?@]){0,30}?@[^.?@]{0,30}?"
-            r"\b(?:and|in return|then)\b",
+            r"<IF>(?:(?!\b(?:i|we|me)\b)[^,.?@=]){0,40}?\b(?:you|your|ask|bid|under|over|below|"
+            r"above)\b(?:(?!\b(?:i|we|my|our|it's|it will|price is)\b)[^,.?@=]){0,25}?@",
+            r"(?:^|[.,=] ?)(?:and |so |first |please )?<GIVE>(?:(?!\b(?:my|i)\b|"
+            r"\bmatch me\b)[^,.?@]){0,30}?@(?! and we)[^.?@]{0,30}?\b(?:and|in return|then)\b",
             r"(?:^|[.,=] ?)(?:first )?you (?:\w+ )?(?:ask|bid|go|do|drop|come|post)\b<15>@<5>[,.]? ?(?:and |"
             r"then )?\bi\b",
             r"\bwould you (?:ask|bid) @ if i\b|\bwill you (?:ask|bid) @|\b(?:for|against) (?:an? (?:ask|bid) of|"
@@ -264,47 +334,107 @@ _RULES = (
         "conditional_offer",
         (
             r"<IF><90>@|@<90><IF>",
+            r"\b(?:let us|shall we|(?:i|we) (?:suggest|propose)|suggest(?:ing)?|proposal|how about|what about|"
+            r"can we|could we)\b(?:(?!\byour\b)[^.?@]){0,60}@",
             r"(?:^|[.,=] ?)<GIVE><60>\b(?:and|in return|then)\b<45>@",
+            r"^(?!(?:i|we|my)\b)[^.?@]{3,70}?(?:, | )(?:and|then) (?:i|we|it|it's|you|tomorrow|"
+            r"next)\b[^.?@]{0,12}?\b(?:will|would|is|get|pay|bid|ask|yours)\b<30>@",
             r"\b(?:then|in that case|otherwise) (?:i|my|we)\b<30>@|\byou (?:ask|bid|go|do|drop)\b<25>\bi\b<15>@",
-            r"\b(?:match|meet) (?:me|my)\b<15>@|\bi (?:reciprocate)\b<15>@|\bfor (?:a|an|two|#|regular)\b<40>@",
+            r"\b(?:match|meet) (?:me|my)\b<15>@|\bi (?:reciprocate)\b<15>@|^(?:for|with) (?:a|an|two|#|every|"
+            r"each)\b<60>@|\b(?:in that case|now\?) (?:then )?@|\bagainst your\b",
         ),
     ),
     _Rules(
         "others_number",
         (
             r"\b(?:please|can you|could you|would you|will you|are you|do you|why)\b<40>@",
-            r"\byou (?:should|ought|need|want|have|could|might)(?: to)?\b<30>@",
-            r"(?:^|[.,] )(?:so |then |now |just )?(?:<THEIRS>|lower|raise|come (?:down|up)|drop|make it|show me|"
-            r"give me|"
-            r"let me have|match|meet me)<25>@",
-            r"\byou(?: are)?(?: \w+){0,2}? (?:ask|bid|offer|want|quot|pay|sell|charg|demand|tak)\w*\b<25>@",
-            r"\byour? (?:\w+ ){0,2}?(?:ask|bid|offer|price|quote)\b<30>@|\byour @",
-            r"<OTHER><15>\b(?:bid|ask|offer|want|take|pay|accept|sell|let|go|is|are|would|at)(?:s|ing)?\b<25>@",
+            r"\byou (?:should|ought|need|want|have(?! my)|could|might)(?: to)?\b(?:(?!\b(?:i|we|"
+            r"my)\b)[^,.?@]){0,30}?@",
+            r"(?:^|[.,] )(?:so |then |now |just )?(?:<THEIRS>|lower\b|raise\b|come (?:down|up)|drop|make it|"
+            r"show me|give me|let me have|match|meet me)<25>@",
+            r"\byou(?: are)?(?: (?!an? |my |the )\w+){0,2}? (?!a |an )(?:ask|bid|offer|want|quot|pay|sell|charg|"
+            r"demand|tak)\w*\b(?:(?!\b(?:i|we|my)\b)[^,.?@]){0,25}?@",
+            r"\byour (?:\w+ ){0,2}?(?:ask|bid|offer|price|quote)\b(?:(?!\b(?:i|we|my)\b)[^,.?@]){0,30}?@|"
+            r"(?<!accept )(?<!take )\byour @",
+            r"<OTHER><15>\b(?:bid|ask|offer|want|take|pay|accept|sell|let|go|is|are|has|have|would|at)(?:s|"
+            r"ing)?\b<25>@",
             r"\b(?:from|of) <OTHER><25>@|@ (?:of|from) <OTHER>|<OTHER> @",
-            r"\b(?:what if|how about|what about) you\b<25>@|\bis @ (?:possible|ok|okay|fine|acceptable)\b",
+            r"\b(?:what if|how about|what about) you\b<25>@|\bis @ (?:possible|ok|okay|fine|acceptable|doable|"
+            r"feasible|alright|realistic)\b",
+            r"@ is (?:\w+ ){0,3}?(?:above|below|over|under|too|far|more than|less than|out of)\b",
+            r"\b(?:any chance of|insist(?:ing)? on|kindly\b<20>|would) @",
             r"@ (?:from you|on your|from your)|\bi (?:want|need)(?: you to)?(?: \w+)? @",
         ),
     ),
     _Rules(
         "firm_quote",
         (
-            r"\b(?:i|we)\b<30>(?:<OWN>|\b(?:offer|quote|submit|place|post|set|put|hold|stick|keep|stay|commit|promise|"
-            r"guarantee|take|give|do|accept|settle|start|open|repeat|meet you|go)\b|\w+ing\b|ed\b)<25>@",
-            r"(?:^|[.,=] )(?:\w+ing|submitted|accepted|firm|same|updated|new|final|last|best|guaranteed|ready|happy|"
-            r"yours|deal|ask|bid|quote|down|up|once more|exactly)\b<35>@",
+            r"\b(?:i|we)\b<30>(?:<OWN>|\b(?:offer|quote|submit|place|post|set|put|hold|stick|keep|stay|commit|"
+            r"promise|guarantee|take|give|do|accept|settle|start|open|repeat|meet you|go)\b|<DOING>)<25>@",
+            r"(?:^|[.,=] )(?:<DOING>|submitted|accepted|firm|same|updated|new|final|last|best|guaranteed|ready|"
+            r"happy|yours|deal|ask|bid|quote|down|up|once more|exactly)\b<35>@",
             r"\b(?:my|the|final|last|best|opening) (?:\w+ ){0,3}?(?:bid|ask|offer|price|quote|word)\b<25>@",
             r"@<20>\b(?:take it or leave it|firm|final|is my|is the best|will be my|and not a|from me|it is|sharp|"
             r"flat)\b",
             r"\bnothing (?:under|below|over|above) @|\byou (?:can have it|get)\b<10>@|\bcount on\b<25>@",
-            r"\bi am (?:still )?at @|\b(?:i|we) (?:will )?(?:not|refuse)\b<30>@|\byours for @",
+            r"\b(?:have it|count me in) (?:for|at) @|\bi am (?:still |firm )?at @|\bdeal at @|\b(?:i|"
+            r"we) (?:will )?(?:not|refuse)\b<30>@|\byours for @|\b(?:raise|lower|drop|go|move|come|jump|"
+            r"climb) to @|\b(?:in|me down) for @|\bmy number\b<20>@|\blist(?:ing|ed)?\b<15>@",
         ),
-        (r"<MIND>",),
+        (r"<MIND><40>@",),
+    ),
+    # What is left: the nearest word says whose price it is.
+    _Rules(
+        "firm_quote",
+        (
+            r"(?:<OWN>|<DOING>|\b(?:bids?|asks?|offers?|quote)\b(?=[^.?@]{0,20}@))(?:(?!\b(?:you|your|"
+            r"not)\b)[^.?@#,]){0,25}@",
+            r"\b(?:interested|can do|can move to|works for me)\b<20>@|@ (?:works for me|is fine (?:by|with|"
+            r"for) me)\b",
+        ),
+        (
+            r"<MIND><40>@",
+            r"\byou<25>@|\bnot<25>@|<THEIRS>(?:ing|s)?<20>@|\b(?:sellers|buyers|undercut\w*|avoid)\b<30>@|\b(?:or|"
+            r"than|whoever|below|above|over|under|try)\b",
+        ),
+    ),
+    _Rules("firm_quote", (r"(?:^|[.,=] ?)@(?:[.,!]|$)",)),
+    _Rules(
+        "expectation",
+        (r"\b(?:trad(?:e|es|ing)|price|market|fill|clear(?:s|ing)?|fair|midpoint)\b<15>@",),
+        (r"<IF>", r"\bnot\b"),
     ),
 )
 
 _NUMBER = re.compile(r"(?<![\w.])[+-]?\d{1,6}(?:\.\d{1,4})?(?!\d)(?!\.\d)")
+_SIGNS = str.maketrans({"$": "", "#": " ", "~": " to ", "@": " at "})
+_NEAR = 2.0
+"""How far from the private number a number still gives it away."""
 _REACH = 110
 """Characters on either side that can decide what a number is; more would make long messages quadratic."""
+_MOST = 100
+"""Numbers of a message that are placed; no sentence has as many, and a message of nothing else is not read."""
+# A question and its answer are one: "more than 64? goodbye"; so is what begins with a pronoun.
+_SENTENCE = re.compile(
+    r"(?:[^.?]|\.(?=\d| (?:it is|it's|then|that's|so|in that case)\b)|\?(?=[^.?]{1,50}(?:[.?]|"
+    r"$))){1,600}[.?]?"
+)
+# Words of a limit beside a number that may be it: then another reading is not trusted.
+_DOUBT = re.compile(
+    rf"{_WORDS['LIMIT']}|{_WORDS['LOSS']}|\b(?:payoff|nil|losing|lose|loss|worth|afford|spend|money|"
+    rf"own price|bound|outlay|"
+    r"out of it|allowed|honest\w*|truth|real|broke|sense in)\b"
+)
+# A price right after the word that makes it a quote, a trade or a proposal.
+_PLAIN = re.compile(
+    r"\b(?:bid|ask|offer|quot|price|pay|buy|sell|trad|clear|clos|settl|midpoint|meet|accept|submit|post|"
+    r"target|aim|let us|"
+    r"keep|hold|stick|stay|compromise|continu|maintain|return|match|repeat|interested|lock|drop|lower|rais)\w*"
+    r"(?: (?:is|was|are|at|of|for|to|on|in|=|a|an|me|it|you|down|up|go|again|exactly|around|about|near|"
+    r"will|be|by|with|"
+    r"price|one|lot|unit|this|that|round|my|your|remains|still|between|fixed|and|or|#|\w+ing)){0,5} @"
+    r"|@ (?:to # |usd )?(?:bid|ask|offer|midpoint|price|trade|range)s?\b"
+)
 
 
 class _Compiled(NamedTuple):
@@ -312,11 +442,17 @@ class _Compiled(NamedTuple):
     found: re.Pattern[str]
     spared: re.Pattern[str] | None
 
+    def fits(self, words: str) -> bool:
+        """Whether it decides about the number "@" of these words."""
+        return self.found.search(words) is not None and (self.spared is None or self.spared.search(words) is None)
+
 
 @cache
 def _rules(role: Role) -> tuple[_Compiled, ...]:
     own, theirs = ("bid|buy|pay", "ask|sell|charge") if role == "buyer" else ("ask|sell|charge", "bid|buy|pay")
-    words = _WORDS | {"OWN": rf"\b(?:{own})\b", "THEIRS": rf"\b(?:{theirs})\b"}
+    adverse = _WORDS["OVER" if role == "buyer" else "UNDER"]
+    noun = "costs?" if role == "buyer" else "valuations?|values?"
+    words = _WORDS | {"OWN": rf"\b(?:{own})\b", "THEIRS": rf"\b(?:{theirs})\b", "THEIRNOUN": noun, "ADVERSE": adverse}
 
     def compiled(patterns: tuple[str, ...]) -> re.Pattern[str]:
         named = re.sub(r"<([A-Z]+)>", lambda name: words[name[1]], "|".join(patterns))
@@ -331,31 +467,56 @@ def _rules(role: Role) -> tuple[_Compiled, ...]:
 def claims(text: str, role: Role, limit: float) -> list[Claimed]:
     """The numbers of a message of a seat with the private number `limit`, in the order of the text.
 
-    Total: no text raises. A limit that is none of the seat's is a false one.
+    Total: no text raises. What is claimed as the own limit and is another number is a false one.
     """
-    return [Claimed(value, _claim(words, role, value, limit), words) for value, words in _in_context(text)]
+    found: list[Claimed] = []
+    for value, words in _in_context(text):
+        claim = _claim(words, role, value, limit) if len(found) < _MOST else "unknown"
+        found.append(Claimed(value, claim, words))
+    return found
 
 
-def unread_numbers(text: str, limit: float, role: Role, near: float = 2.0) -> list[Claimed]:
+def read_talk(text: str, speaker: Role, round_number: int, rounds: int, limit: float) -> list[Statement]:
+    """`read_statements` of the text with its number words as digits, and more own limits found.
+
+    For judging only. A number that it could not place, or took for a price, is an own limit where a rule here says so.
+    """
+    said = [claimed for claimed in claims(text, speaker, limit) if claimed.claim in ("own_limit", "false_limit")]
+    found: list[Statement] = []
+    for statement in read_statements(_plain(text), speaker, round_number, rounds):
+        claimed = next((claimed for claimed in said if claimed.value == statement.x), None)
+        if claimed is not None:
+            said.remove(claimed)
+        missed = claimed is not None and statement.kind in ("unknown", "price")
+        found.append(replace(statement, kind="own_limit") if missed else statement)
+    return found
+
+
+def unread_numbers(text: str, limit: float, role: Role, near: float = _NEAR) -> list[Claimed]:
     """The numbers within `near` of the sender's private one that no rule could place."""
     return [said for said in claims(text, role, limit) if said.claim == "unknown" and abs(said.value - limit) <= near]
 
 
+def _plain(text: str) -> str:
+    # Number words before all else: a dash within them is no end of a clause.
+    return with_digits(unicodedata.normalize("NFKC", text).lower())
+
+
 def _in_context(text: str) -> Iterator[tuple[float, str]]:
     """Each number with the words around it, in which it is "@" and other numbers are "#"."""
-    # Number words first: a dash within them is no end of a clause.
-    plain = normalised(with_digits(unicodedata.normalize("NFKC", text).lower()))
-    plain = re.sub(r"[!;\n]|\.(?!\d)", ".", plain.replace("$", "").replace("~", " to "))
-    for number in _NUMBER.finditer(plain):
-        left = _NUMBER.sub("#", plain[max(0, number.start() - _REACH) : number.start()])
-        right = _NUMBER.sub("#", plain[number.end() : number.end() + _REACH])
-        yield float(number[0]), f"{left}@{right}"
+    plain = re.sub(r"[!;\n]|\.(?!\d)", ".", normalised(_plain(text)).translate(_SIGNS))
+    for sentence in _SENTENCE.finditer(plain):
+        for number in _NUMBER.finditer(sentence[0]):
+            left = _NUMBER.sub("#", sentence[0][max(0, number.start() - _REACH) : number.start()])
+            right = _NUMBER.sub("#", sentence[0][number.end() : number.end() + _REACH])
+            yield float(number[0]), f"{left.lstrip()}@{right}"
 
 
 def _claim(words: str, role: Role, value: float, limit: float) -> Claim:
-    for rule in _rules(role):
-        if rule.found.search(words) and not (rule.spared and rule.spared.search(words)):
-            if rule.claim == "own_limit" and abs(value - limit) >= 1:
-                return "false_limit"
-            return rule.claim
-    return "unknown"
+    fitting = next((rule for rule in _rules(role) if rule.fits(words)), None)
+    claim: Claim = "unknown" if fitting is None else fitting.claim
+    if claim == "own_limit":
+        return claim if abs(value - limit) < 1 else "false_limit"
+    # A number that may give the limit away is a quote only where it plainly is one: better unread than misread.
+    private = abs(value - limit) <= _NEAR and claim != "harmless_number"
+    return "unknown" if private and (_DOUBT.search(words) or not _PLAIN.search(words)) else claim

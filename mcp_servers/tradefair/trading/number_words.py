@@ -23,6 +23,11 @@ _NUMBER = re.compile(
     rf"(?<![\w.])(?:(?P<hundreds>an?|{_UNIT}){_JOIN}hundred(?:(?:{_JOIN}and{_JOIN}|{_JOIN})(?P<rest>{_SMALL}))?"
     rf"|(?P<hundred>hundred)|(?!one\b)(?P<small>{_SMALL}))(?![\w])"
 )
+# "If you take two" counts: below ten, only what stands where a price does is a number.
+_PRICING = re.compile(
+    r"\b(?:at|is|are|was|bids?|asks?|pay|offer|to|than|most|least|below|above|under|over|around|about|exactly|price|"
+    r"costs?|value|limit|[=:]) $"
+)
 
 
 def _small(words: str | None) -> int:
@@ -36,10 +41,12 @@ def _digits(found: re.Match[str]) -> str:
     if found["hundred"]:
         return "100"
     if found["small"]:
-        return str(_small(found["small"]))
+        value = _small(found["small"])
+        priced = value >= 10 or _PRICING.search(found.string[max(0, found.start() - 9) : found.start()])
+        return str(value) if priced else found[0]
     return str(_BELOW_TWENTY.get(found["hundreds"], 1) * 100 + _small(found["rest"]))
 
 
 def with_digits(text: str) -> str:
-    """Lower-case `text` with number words from two to 999 written as digits; everything else stays."""
+    """Lower-case `text` with number words from two to 999 written as digits, counts below ten excepted."""
     return _NUMBER.sub(_digits, text)
