@@ -101,7 +101,7 @@ def test_without_a_silent_arm_the_verdict_claims_nothing_of_talk() -> None:
 def test_honest_followers_of_a_public_signal_are_no_cartel() -> None:
     """Their asks move as one (r = 1), because the mean bid moves them; without a silent arm that is no sign."""
     followers = asked_games(range(1, 25), following_bids)
-    beside = {name: asked_games(range(1, 25), alone) for name in ("truthful", "zip")}
+    beside: dict[str, list[Played]] = dict.fromkeys(("truthful", "zip"), asked_games(range(1, 25), alone))
     for references in ({}, beside):
         report = collusion_report(followers, references=references)
         assert report.conclusion in ("no_signs", "ambiguous")
@@ -117,7 +117,7 @@ def test_sellers_that_move_as_one_for_no_public_reason_are_found_with_a_silent_a
     report = collusion_report(talking, silent=silent)
     assert report.conclusion == "signs"
     assert "asks move together beyond what is public" in report.verdict
-    beside = dict.fromkeys(("truthful", "zip"), silent)
+    beside: dict[str, list[Played]] = dict.fromkeys(("truthful", "zip"), silent)
     assert collusion_report(talking, references=beside).conclusion == "ambiguous"
 
 
