@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract import Draw
+from tradefair.contract import Draw, Params, Policy, PolicySpec
 from tradefair.contract.core import Core, Record, full_table
 from tradefair.evaluation.evaluate import Evaluation, evaluate_file
 from tradefair.host.scripted import Scripted
@@ -240,18 +240,32 @@ def evaluated(make: Maker) -> Diagnose:
 PlayRetail = Callable[..., Path]
 
 
+def _spec(make: Callable[[], Policy]) -> PolicySpec:
+    def made(params: Params, draw: Draw) -> Policy:
+        return make()
+
+    return PolicySpec(make.__name__, made, frozenset({"manager"}), "")
+
+
 @pytest.fixture(scope="session")
 def play_retail(tmp_path_factory: pytest.TempPathFactory) -> PlayRetail:
-    """Plays a policy, privileged ones too, and gives the trace; each once per session."""
+    """Plays a policy by name, or one that a function makes, and gives the trace; each once per session."""
     folder = tmp_path_factory.mktemp("retail")
 
-    def _play(policy: str, seed: int = 1, scenario: str = "retail/smoke") -> Path:
-        path = folder / f"{scenario.replace('/', '-')}-{policy}-{seed}.trace"
+    def _play(
+        policy: str | Callable[[], Policy],
+        seed: int = 1,
+        scenario: str = "retail/smoke",
+        overrides: Mapping[str, Any] | None = None,
+    ) -> Path:
+        name = policy if isinstance(policy, str) else policy.__name__
+        days = "-".join(f"{value}" for value in (overrides or {}).values())
+        path = folder / f"{scenario.replace('/', '-')}-{days}-{name}-{seed}.trace"
         if path.exists():
             return path
         kind = market_type("retail")
-        core = Core.create(kind, load_scenario("retail", scenario), seed)
-        spec = kind.policies[policy]
+        core = Core.create(kind, load_scenario("retail", scenario, overrides or {}), seed)
+        spec = kind.policies[policy] if isinstance(policy, str) else _spec(policy)
         seats = core.market.seats
         privileged = frozenset(seats) if spec.privileged else frozenset[str]()
         makers = {seat: partial(spec.make, {}, Draw.of(seed, seat)) for seat in seats}
@@ -262,7 +276,7 @@ def play_retail(tmp_path_factory: pytest.TempPathFactory) -> PlayRetail:
             "end_reason": core.ended,
             "outcome_digest": core.outcome_digest,
             "privileged": sorted(privileged),
-            "labels": dict.fromkeys(seats, f"policy:{policy}"),
+            "labels": dict.fromkeys(seats, f"policy:{name}"),
         }
         write_trace(path, core.manifest, about, [Written(record) for record in records])
         return path

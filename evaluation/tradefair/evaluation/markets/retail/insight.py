@@ -47,7 +47,7 @@ def retail_insight(trace: Trace) -> Insight:
         scales={seat: list(_scales(play))},
         idle={seat: Seen(list(_idle(play)), play.length)},
         below_cost={seat: below_cost(play)},
-        wanted={seat: list(_wanted(play))},
+        wanted={seat: list(retail_wanted(play))},
         happenings={seat: list(_happenings(play))},
         evidence={seat: list(_evidence(play))},
         absent=_ABSENT,
@@ -62,17 +62,24 @@ def _evidence(play: RetailPlay) -> Iterator[EvidenceCase]:
         yield EvidenceCase(event.seq, event.day, about, len(event.needs), event.missing, event.stale)
 
 
-def _wanted(play: RetailPlay) -> Iterator[Happening]:
-    """Best sellers and stock-outs of each day, as in stage 1, and the best product of each category that the shelf
-    leaves out although it has room: what that product earned a day before day 1 is the cost of a miss.
+def retail_wanted(play: RetailPlay) -> Iterator[Happening]:
+    """Products that called for an action: best sellers, stock-outs and empty shelf places that run out before an order
+    could come, and the best product of each category that the shelf leaves out although it has room.
+
+    The cost of the last is what the product earned a day before day 1.
     """
     for number, day in enumerate(play.days, 1):
-        for place in sorted(high_demand(day, BEST_SELLERS)):
-            # A best seller with days of stock calls for nothing.
+        empty = {place for place in _on_shelf(day) if not day.facts.product.opening_stock[place]}
+        for place in sorted(high_demand(day, BEST_SELLERS) | empty):
+            # What has days of stock calls for nothing, however well it sells.
             if _is_short(play, day, place):
                 yield Happening(number, product_id(place), day.ended)
         for place in _left_out(play, day):
             yield Happening(number, product_id(place), day.ended, play.worth[place] / 100)
+
+
+def _on_shelf(day: TradedDay) -> list[int]:
+    return [place for place, shelved in enumerate(day.facts.product.on_shelf) if shelved]
 
 
 def _is_short(play: RetailPlay, day: TradedDay, place: int) -> bool:
@@ -80,7 +87,8 @@ def _is_short(play: RetailPlay, day: TradedDay, place: int) -> bool:
     product, now = day.facts.product, day.facts.day
     coming = sum(line.quantity for line in play.bought if line.product == place and line.day < now < line.due)
     days = 1 + (play.quickest[place] if play.quickest else 1)
-    return product.opening_stock[place] + coming < days * max(product.units[place], product.demand[place])
+    # A unit at least: without stock nothing is asked for, and nothing that comes is too little.
+    return product.opening_stock[place] + coming < max(1, days * max(product.units[place], product.demand[place]))
 
 
 def _left_out(play: RetailPlay, day: TradedDay) -> list[int]:

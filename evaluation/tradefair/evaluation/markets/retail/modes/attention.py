@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
-from tradefair.evaluation.markets.retail.modes.play import RetailPlay, TradedDay
+from tradefair.evaluation.markets.retail.modes.play import RetailPlay, TradedDay, counted
 from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 from tradefair.retail.model import DayFacts, NewsFacts, product_id
 
@@ -18,8 +18,8 @@ def idle_days(play: RetailPlay) -> Seen:
 def _idle(day: TradedDay) -> str:
     facts = day.facts
     return (
-        f"day {facts.day}: closed without an action; {len(facts.empty_shelf)} shelf places empty, "
-        f"{len(facts.stock_outs)} products sold out"
+        f"day {facts.day}: closed without an action; {counted(len(facts.empty_shelf), 'shelf place')} empty, "
+        f"{counted(len(facts.stock_outs), 'product')} sold out"
     )
 
 

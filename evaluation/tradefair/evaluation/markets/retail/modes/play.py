@@ -235,6 +235,11 @@ def within(days: Sequence[int], first: int, last: int) -> int | None:
     return days[place] if place < len(days) and days[place] <= last else None
 
 
+def counted(number: int, name: str) -> str:
+    """A number with its noun: 1 day, 3 days."""
+    return f"{number} {name}{'s' * (number != 1)}"
+
+
 def money(cents: float) -> str:
     """Cents as the market prints amounts: currency units with two decimals."""
     return f"{cents / 100:.2f}"

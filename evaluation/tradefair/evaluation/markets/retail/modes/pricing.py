@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pydantic import BaseModel, ConfigDict
 
 from tradefair.evaluation.markets.retail.modes.goods import Sale, follow
-from tradefair.evaluation.markets.retail.modes.play import PriceChoice, RetailPlay, TradedDay, money
+from tradefair.evaluation.markets.retail.modes.play import PriceChoice, RetailPlay, TradedDay, counted, money
 from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 from tradefair.retail.model import product_id
 
@@ -35,7 +35,7 @@ def price_off_optimum(play: RetailPlay, limits: Distance) -> Seen:
             about = product_id(choice.product)
             because = (
                 f"day {choice.day}: price of {about} set to {money(choice.price)}; {money(choice.best)} had earned "
-                f"{money(choice.daily)} a day, this earned {money(earned)} on {len(days)} days"
+                f"{money(choice.daily)} a day, this earned {money(earned)} on {counted(len(days), 'day')}"
             )
             cases.append(Case(choice.seq, choice.day, because, round(cents) / 100, None, about))
     return Seen(cases, len(judged))
@@ -95,8 +95,8 @@ def priced_out(play: RetailPlay, limits: Beyond) -> Seen:
         first = call.day if call else 1
         unsold = next(row for (product, day), row in days.items() if product == place and day >= first)
         because = (
-            f"day {first}: price of {product_id(place)} {money(unsold.price)}; no sale on {len(daily)} days, "
-            f"{money(unsold.sold_at)} is the highest that sold"
+            f"day {first}: price of {product_id(place)} {money(unsold.price)}; no sale on "
+            f"{counted(len(daily), 'day')}, {money(unsold.sold_at)} is the highest that sold"
         )
         cause = seq or play.days[0].ended
         cents = sum(daily)

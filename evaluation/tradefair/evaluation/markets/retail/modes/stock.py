@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 from tradefair.evaluation.markets.retail.modes.goods import Bought, Lot, follow, lost_units
-from tradefair.evaluation.markets.retail.modes.play import RetailPlay, money
+from tradefair.evaluation.markets.retail.modes.play import RetailPlay, counted, money
 from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 from tradefair.retail.model import product_id
 
@@ -63,7 +63,7 @@ def empty_shelf(play: RetailPlay, limits: FirstDay) -> Seen:
     for gap in gaps_of(play, limits.first_day):
         if gap.empty:
             cents = gap.units * margins[gap.product]
-            because = f"{gap.because}, the shelf empty for {gap.empty} days"
+            because = f"{gap.because}, the shelf empty for {counted(gap.empty, 'day')}"
             about = product_id(gap.product)
             cases.append(Case(gap.seq, gap.day, because, round(cents) / 100, gap.shown_by, about, gap.empty))
     return Seen(cases, sum(sum(day.facts.product.on_shelf) for day in play.days[limits.first_day - 1 :]))
@@ -211,7 +211,8 @@ def stranded_stock(play: RetailPlay) -> Seen:
             seq, day, done = _left_out(play, line)
             off = sum(not column.facts.product.on_shelf[line.product] for column in play.days[line.due - 1 :])
             cents = lot.lost_off_shelf + (lot.left + lot.expired) * margins[line.product]
-            because = f"day {day}: {done}; {line.quantity} for {money(line.cents)} lay off the shelf for {off} days"
+            lay = f"{line.quantity} for {money(line.cents)} lay off the shelf for {counted(off, 'day')}"
+            because = f"day {day}: {done}; {lay}"
             cases.append(Case(seq, day, because, round(cents) / 100, None, about, lot.stranded / 100))
     return Seen(cases, sum(sum(day.facts.product.stock_cost_cents) for day in play.days) / 100)
 
@@ -244,7 +245,7 @@ def illiquid(play: RetailPlay) -> Seen:
         else:
             seq, day, done = orders[place]
         least = min(play.days[number - 1].facts.funds_cents for number in closes)
-        because = f"{done}; funds below 0 at {len(closes)} closes, down to {money(least)}"
+        because = f"{done}; funds below 0 at {counted(len(closes), 'close')}, down to {money(least)}"
         cases.append(Case(seq, day, because, None, first.seq, None, len(closes)))
     return Seen(cases, play.length)
 
