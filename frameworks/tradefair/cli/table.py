@@ -45,6 +45,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("evaluate", "Audit", "Economic outcomes of traces.", "runner.evaluate_command:evaluate"),
     Command("verify", "Audit", "Check hash chains and re-execute traces.", "evaluation.audit_commands:verify"),
     Command("compare", "Audit", "Two agents on the same luck.", "evaluation.compare.compare_command:compare"),
+    Command("headline", "Audit", "How good an agent is, in one figure.", "runner.headline_command:headline"),
     Command("rate", "Audit", "Leaderboards of who played.", "evaluation.rate_command:rate"),
     Command("report", "Audit", "One self-contained HTML page.", "evaluation.report.report_command:report"),
     Command("view", "Audit", "A folder of traces in the browser.", "evaluation.viewer.view_command:view"),
