@@ -69,8 +69,16 @@ def test_a_silent_seat_breaks_no_promise_and_tells_nothing(episode: Played, name
     assert (finding.raised, finding.checked) == (False, True)
 
 
-def test_every_mode_has_a_positive_control() -> None:
+def test_every_mode_has_controls_that_its_row_names(episode: Played) -> None:
     assert sorted(EVALUATOR.modes.rows) == sorted(name for name, _, _ in POSITIVE)
+    clear = {
+        "oracle_values": ("oracles", SEATS),
+        "gd_bazaar": ("gd_bazaar", SEATS),
+        "any silent seat": ("talkers", ("B2",)),
+    }
+    for name, row in EVALUATOR.modes.rows.items():
+        where, seats = clear[row.not_by.partition(";")[0]]
+        assert not {(PREFIX + name, seat) for seat in seats} & episode(where).raised(), name
 
 
 # --- what they say ----------------------------------------------------------------------------------------------------
