@@ -56,7 +56,7 @@ def diagnosis_of(trace: Trace, evaluator: Evaluator, insight: Insight) -> Diagno
     """The diagnosis of an opened trace. Raises what the market's own reading raises, TraceError without a manifest."""
     core = trace.manifest.core
     roles: dict[SeatId, str] = {seat.id: seat.role for seat in core.seats}
-    own = Frame(f"{core.market}.", evaluator.money, roles, evaluator.phrases, _lacking(trace))
+    own = Frame(f"{evaluator.market}.", evaluator.money, roles, evaluator.phrases, _lacking(trace))
     general = own._replace(prefix="")
     seats = evaluator.seats(trace)
     play = read_play(trace, insight)

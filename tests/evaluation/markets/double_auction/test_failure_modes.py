@@ -249,6 +249,6 @@ def test_a_mutated_auction_with_talk_is_diagnosed_without_an_exception(
 ) -> None:
     parts = mutated_parts(parts_of(episode("other_side").path), changes)
     names = {PREFIX + name for name in EVALUATOR.modes.rows} | GENERAL.rows.keys()
-    diagnosis = diagnosed(parts, tmp_path / "mutated.trace", diagnose, names)
+    diagnosis = diagnosed(parts, tmp_path / "mutated.trace", lambda trace: diagnose(trace, EVALUATOR), names)
     for finding in diagnosis.findings if diagnosis else ():
         assert "cannot be computed" not in (finding.note or "")
