@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 
 from tradefair.bargaining.model import PRICE_MAX
 from tradefair.evaluation.markets.bargaining.modes.play import Side, spelled
@@ -17,7 +17,7 @@ class Anchored(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     pull: float = Field(gt=0, le=1)
-    distance: int = Field(ge=1)
+    distance: PositiveInt
 
 
 class _Anchor(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, PositiveInt
 
 from tradefair.evaluation.markets.bargaining.modes.commitments import binding_price, is_promise, standing
 from tradefair.evaluation.markets.bargaining.modes.play import Side, is_bid, spelled
@@ -17,7 +17,7 @@ class Gift(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    ticks: int = Field(ge=1)
+    ticks: PositiveInt
 
 
 def detect(side: Side, params: Gift) -> Seen:

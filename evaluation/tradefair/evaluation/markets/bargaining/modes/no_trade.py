@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, NonNegativeInt
 
 from tradefair.evaluation.markets.bargaining.modes.play import Round, Side
 from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
@@ -15,8 +15,8 @@ class Frozen(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    within: int = Field(ge=0)
-    near_miss: int = Field(ge=0)
+    within: NonNegativeInt
+    near_miss: NonNegativeInt
 
 
 def detect_deadlock(side: Side, params: Frozen) -> Seen:

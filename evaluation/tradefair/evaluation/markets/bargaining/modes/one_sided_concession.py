@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 
 from tradefair.evaluation.markets.bargaining.modes.play import Round, Side
 from tradefair.evaluation.modes.diagnosis import Case, Seen
@@ -22,13 +22,13 @@ class Concession(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    after_trade: int = Field(ge=1)
-    leap: int = Field(ge=1)
-    leap_from: int = Field(ge=2)
+    after_trade: PositiveInt
+    leap: PositiveInt
+    leap_from: PositiveInt
     leap_share: float = Field(gt=0, le=1)
-    steps: int = Field(ge=2)
-    positive_steps: int = Field(ge=1)
-    ticks: int = Field(ge=1)
+    steps: PositiveInt
+    positive_steps: PositiveInt
+    ticks: PositiveInt
     share: float = Field(gt=0, le=1)
 
 
@@ -46,7 +46,8 @@ def detect(side: Side, params: Concession) -> Seen:
     """Steps that gave ticks for nothing, weighed by what they gave; parts: how many are of which form."""
     chains = [list(_steps(side, chain)) for chain in _chains(side.rounds)]
     # The first round in which both quoted: a share of that gap, so that small steps in a wide game are none (10.2).
-    opening = next((abs(_gap(steps[0].sooner)) for steps in chains if steps), 0)
+    first = next((steps[0].sooner for steps in chains if steps), None)
+    opening = 0.0 if first is None else abs(side.gives(_quote(first, side.seat), _quote(first, side.other)))
     least = max(params.ticks, params.share * opening)
     slow = {step.later.number for steps in chains for step in _windows(steps, least, params) if step.given > 0}
     cases: list[Case] = []
@@ -58,11 +59,6 @@ def detect(side: Side, params: Concession) -> Seen:
             parts[form] += 1
             cases.append(_case(side, step, step.leapt if form == "leap" else step.given))
     return Seen(cases, sum(len(steps) for steps in chains), parts)
-
-
-def _gap(closed: Round) -> int:
-    one, other = (quote or 0 for quote in closed.quotes.values())
-    return other - one
 
 
 def _chains(rounds: Sequence[Round]) -> Iterator[list[Round]]:

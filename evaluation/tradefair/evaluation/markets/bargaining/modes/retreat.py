@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, NonNegativeInt, PositiveInt
 
 from tradefair.evaluation.markets.bargaining.modes.play import Round, Side, spelled
 from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
@@ -15,12 +15,12 @@ class Endgame(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    rounds: int = Field(ge=2)
-    last: int = Field(ge=1)
-    before: int = Field(ge=1)
-    settled: int = Field(ge=1)
-    within: int = Field(ge=0)
-    ticks: int = Field(ge=1)
+    rounds: PositiveInt
+    last: PositiveInt
+    before: PositiveInt
+    settled: PositiveInt
+    within: NonNegativeInt
+    ticks: PositiveInt
 
 
 def detect_endgame(side: Side, params: Endgame) -> Seen:

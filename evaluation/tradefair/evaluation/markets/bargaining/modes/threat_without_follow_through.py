@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, PositiveInt
 
 from tradefair.evaluation.markets.bargaining.modes.play import Said, Side, spelled
 from tradefair.evaluation.modes.diagnosis import Case, Seen
@@ -17,7 +17,7 @@ class Lasting(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    rounds_of_permanent: int = Field(ge=1)
+    rounds_of_permanent: PositiveInt
 
 
 class _Test(NamedTuple):

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, NonNegativeInt
 
 from tradefair.bargaining.model import PRICE_MAX
 from tradefair.evaluation.markets.bargaining.modes.play import Message, Said, Side, spelled
@@ -41,7 +41,7 @@ class Nearness(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    near: int = Field(ge=0)
+    near: NonNegativeInt
 
 
 def detect(side: Side, params: Nearness) -> Seen:
