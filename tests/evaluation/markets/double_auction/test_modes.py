@@ -24,8 +24,7 @@ from tradefair.evaluation.markets.double_auction.modes.play import (
     Sent,
 )
 from tradefair.evaluation.markets.double_auction.modes.quotes import given_away
-from tradefair.evaluation.markets.double_auction.modes.repairs import number_in_sight, own_limit
-from tradefair.evaluation.markets.double_auction.modes.trades import through_value
+from tradefair.evaluation.markets.double_auction.modes.trades import number_in_sight, own_limit, through_value
 from tradefair.evaluation.modes.diagnosis import CaseRecord, Finding, Status
 from tradefair.evaluation.modes.judged import Frame, findings_of, look
 
@@ -322,6 +321,11 @@ EDGES: dict[str, tuple[str, Play, Expected]] = {
             "raised", 5, 5, 1.0, 7.5,
             "round 2: bid 43 traded for a gain of 2.5; a bid of 40 would have traded for 4", 20,
         ),
+    ),
+    "the best of the round is asked for, not the first fill": (
+        "missed_profit",
+        {"rounds": [TRADE, *[(40, [50, 45], None)] * 3]},
+        Expected("raised", 3, 3, 1.0, 45, SHORT_SAID, 20),
     ),
     "an analysis of two rounds is luck": (
         "contradicted_analysis",

@@ -13,7 +13,6 @@ from tradefair.evaluation.markets.double_auction.insight import double_auction_i
 from tradefair.evaluation.markets.double_auction.modes import looks, promise_broken, quotes, trades, value_leak
 from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat
 from tradefair.evaluation.markets.double_auction.modes.reading import read_auction
-from tradefair.evaluation.markets.double_auction.modes.repairs import number_in_sight, own_limit
 from tradefair.evaluation.markets.double_auction.outcomes import DoubleAuctionOutcome, auction_outcome
 from tradefair.evaluation.markets.double_auction.surplus_alpha import CAUTION
 from tradefair.evaluation.modes.diagnosis import Amend, Detector
@@ -93,7 +92,11 @@ class DoubleAuctionEvaluator(Evaluator):
     )
 
     modes = load_modes(f"{__package__}.modes", DETECTORS)
-    repairs: Mapping[str, Amend] = {"loss_trade": own_limit, "value_breach": own_limit, "unit_mistake": number_in_sight}
+    repairs: Mapping[str, Amend] = {
+        "loss_trade": trades.own_limit,
+        "value_breach": trades.own_limit,
+        "unit_mistake": trades.number_in_sight,
+    }
     phrases: Mapping[str, Mapping[str, str]] = {
         "buyer": {"quote": "bid", "a_quote": "a bid", "limit": "value"},
         "seller": {"quote": "ask", "a_quote": "an ask", "limit": "cost"},

@@ -112,11 +112,11 @@ class SeatRound:
 
     @property
     def short_by(self) -> int:
-        """Points by which a missed quote fell short of the nearest quote with a gain; 0 where there is none."""
+        """Points by which a missed quote fell short of the nearest quote that would have traded; 0 where none would."""
         if self.quote is None:
             return 0
-        value = self.seat.flipped(self.seat.value)
-        nearest = min((fill.first for fill in self._within if fill.doubled_payoff(value, fill.first) > 0), default=None)
+        # Of a missed round all of them pay: one that pays nothing lies at the value, and then none lies below it.
+        nearest = min((fill.first for fill in self._within), default=None)
         return 0 if nearest is None else nearest - self.seat.flipped(self.quote)
 
     def better(self) -> str:
