@@ -32,8 +32,10 @@ PriceRule: TypeAlias = Literal["free", "posted", "floor"]
 Surface: TypeAlias = Literal["name", "description", "item_name", "chat", "proposal_note", "withdraw_reason"]
 """Where a business's text reaches customers. A customer's text to a business is `chat` or `reject_reason`."""
 
-Design: TypeAlias = Literal["manipulation_high", "manipulation_competitive", "bias_identical", "bias_graded"]
-"""The few customers and businesses of an experiment (section 6.9), made by `data/designs.py`."""
+Design: TypeAlias = Literal[
+    "manipulation_high", "manipulation_competitive", "bias_identical", "bias_graded", "near_fits"
+]
+"""The customers and businesses of an experiment (section 6.9), made by `data/designs.py`."""
 
 BASIS_POINTS = 10_000
 MAX_CENTS = 100_000_000

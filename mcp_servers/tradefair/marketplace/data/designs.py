@@ -15,6 +15,8 @@ from tradefair.marketplace.model import Business, Catalogue, Customer, Design, M
 _ORDERS = 3
 _ALIKE = 4
 _PAIR = 2
+# Businesses per order, and those of them that lack a wanted amenity.
+_CROWD, _NEAR = 7, 5
 # Totals of 1.00 : 0.90 : 0.80. List prices are rounded up to ten cents first, so that the tenths are whole cents.
 _TENTHS = (10, 9, 8)
 _STEP_CENTS = 10
@@ -27,7 +29,9 @@ def design_catalogue(source: Source, seed: int) -> Catalogue:
     design = source.design
     if design is None:
         raise ValueError("the source names no design")
-    # The smallest set with an order of each size; designs take from it what they need.
+    if design == "near_fits":
+        return generate(source, seed, _CROWD, _NEAR)
+    # The smallest set with an order of each size; the others take from it what they need.
     orders = Source(domain=source.domain, customers=_ORDERS)
     return _DESIGNS[design](generate(orders, seed))
 

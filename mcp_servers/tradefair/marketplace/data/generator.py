@@ -1,8 +1,9 @@
 """Made-up data sets with the structure of the published ones (marketplace page, section 11). Pure, from the seed alone.
 
-Every order is served by three businesses and by no other: all three have its items, two have its amenities too. Texts
-come from `data/words.toml`; no language model writes any. Bounds of menus, amenities, floors and prices are near those
-of the published sets. Every list of draws is keyed by (entity, number), so that one text more moves no price.
+Every order is served by three businesses and by no other: all three have its items, two have its amenities too. (The
+design `near_fits` has more of both kinds, in drawn order.) Texts come from `data/words.toml`; no language model writes
+any. Bounds of menus, amenities, floors and prices are near those of the published sets. Every list of draws is keyed by
+(entity, number), so that one text more moves no price.
 """
 
 from __future__ import annotations
@@ -64,10 +65,13 @@ class _Domain(NamedTuple):
 
 
 class _Counts(NamedTuple):
-    """How many customers there are, and how many of them share an order."""
+    """How many customers there are, and how many of them share an order; businesses per order, and how many of those
+    lack a wanted amenity."""
 
     customers: int
     share_group: int
+    sellers: int = SELLERS
+    lacking: int = 1
 
 
 class _Order(NamedTuple):
@@ -77,13 +81,15 @@ class _Order(NamedTuple):
     amenities: tuple[str, ...]
 
 
-def generate(source: Source, seed: int) -> Catalogue:
-    """`source.customers` customers in share groups, and three businesses per group, from `seed` alone.
+def generate(source: Source, seed: int, sellers: int = SELLERS, lacking: int = 1) -> Catalogue:
+    """`source.customers` customers in share groups, and `sellers` businesses per group, from `seed` alone.
+
+    All of these have the items of the order, `lacking` of them lack an amenity.
 
     Customers of a group share items and amenities, not the wording of their request. Records are shared between
     episodes of the same source and seed; they cannot be changed.
     """
-    return _generated(source.domain, _Counts(source.customers, source.share_group), seed)
+    return _generated(source.domain, _Counts(source.customers, source.share_group, sellers, lacking), seed)
 
 
 @lru_cache(maxsize=4)
@@ -246,17 +252,19 @@ def _customer(chance: Chance, domain: _Domain, counts: _Counts, index: int, orde
 def _businesses(
     chance: Chance, domain: _Domain, counts: _Counts, orders: Sequence[_Order], distractors: Sequence[Want]
 ) -> Iterator[Business]:
-    total = SELLERS * len(orders)
+    sellers = counts.sellers
+    total = sellers * len(orders)
     words = _words()["businesses"]
     names = _names(words["adjectives"], words["nouns"], total)
     names = _permuted(names, chance.uniforms(Streams.GENERATOR_TEXT, "names", 0, n=len(names)))
     offered = {name: (Amenity(name=name, offered=False), Amenity(name=name, offered=True)) for name in domain.amenities}
     for group, order in enumerate(orders):
-        priced = _order_prices(chance, domain, order, group)
+        priced = _order_prices(chance, domain, order, group, sellers)
+        lacking = _lacking(chance, counts, group)
         for number, own in enumerate(priced):
-            index = SELLERS * group + number
-            # The last seller has all items and lacks an amenity: the trap for whoever compares prices alone.
-            on = _amenities_on(chance, domain, order, index, lacking=number == SELLERS - 1)
+            index = sellers * group + number
+            # A near-fit has all items and lacks an amenity: the trap for whoever compares prices alone.
+            on = _amenities_on(chance, domain, order, index, lacking=number in lacking)
             # Two decimals, as in the published data.
             (floor,) = chance.uniforms(Streams.GENERATOR_FLOORS, "business", index, n=1)
             yield Business(
@@ -272,6 +280,15 @@ def _businesses(
             )
 
 
+def _lacking(chance: Chance, counts: _Counts, group: int) -> frozenset[int]:
+    """Which of an order's sellers lack an amenity: the last one of three, drawn where there are more."""
+    numbers = range(counts.sellers)
+    if counts.sellers == SELLERS:
+        return frozenset(numbers[-counts.lacking :])
+    draws = chance.uniforms(Streams.GENERATOR_AMENITIES, "lacking", group, n=counts.sellers)
+    return frozenset(_permuted(numbers, draws)[: counts.lacking])
+
+
 def _line(domain: _Domain, want: Want, draw: float) -> MenuItem:
     """An item at a price that is normal around its mean, at least a cent."""
     # By the inverse of the normal law: one uniform per price, so that a price's draw moves no other.
@@ -279,14 +296,14 @@ def _line(domain: _Domain, want: Want, draw: float) -> MenuItem:
     return MenuItem(item=want.item, price_cents=max(1, price))
 
 
-def _order_prices(chance: Chance, domain: _Domain, order: _Order, group: int) -> list[list[MenuItem]]:
+def _order_prices(chance: Chance, domain: _Domain, order: _Order, group: int, sellers: int) -> list[list[MenuItem]]:
     """The wanted items at each seller's prices, `[seller][item]`, drawn again until the sellers' totals differ."""
     # Equal totals would make the best business ambiguous.
     size = len(order.wants)
     for attempt in count():
-        draws = iter(chance.uniforms(Streams.GENERATOR_PRICES, "order", group, attempt, n=SELLERS * size))
-        priced = [[_line(domain, want, next(draws)) for want in order.wants] for _ in range(SELLERS)]
-        if len({sum(line.price_cents for line in lines) for lines in priced}) == SELLERS:
+        draws = iter(chance.uniforms(Streams.GENERATOR_PRICES, "order", group, attempt, n=sellers * size))
+        priced = [[_line(domain, want, next(draws)) for want in order.wants] for _ in range(sellers)]
+        if len({sum(line.price_cents for line in lines) for lines in priced}) == sellers:
             return priced
     raise AssertionError("unreachable: the loop has no end")
 

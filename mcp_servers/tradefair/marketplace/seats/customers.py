@@ -133,6 +133,8 @@ class Shopper:
     purchases = 1
     eager = False
     """Whether it decides on offers as they come, and not only when its waiting is over."""
+    stays = False
+    """Whether it leaves only when its payment was carried out, and pays the next best where it was declined."""
 
     def __init__(self) -> None:
         self.order: Order | None = None
@@ -145,6 +147,7 @@ class Shopper:
         self._cursor = 0
         self._open: dict[str, str] = {}
         self._left = False
+        self._paying = self._declined = False
 
     # --- habits -----------------------------------------------------------------------------------------------------
 
@@ -201,7 +204,10 @@ class Shopper:
     def go_on(self, now: TurnView, order: Order) -> Turns:
         """Decide, when it is time."""
         over = self.waited(now)
-        if over or self.eager:
+        if self._paying and not self._declined:
+            yield from self.leave()
+        elif over or self.eager:
+            self._declined = False
             offers = yield from self.offers()
             yield from self.decide(now, offers, over)
 
@@ -213,7 +219,10 @@ class Shopper:
             if left:
                 answer = yield ToolCall("pay_proposal", {"proposal": offer.id, "expected_total": money(offer.total)})
                 left -= answer.error is None
-        if over or left < self.purchases:
+        paid = left < self.purchases
+        # A declined payment is told in the next round; who has left by then buys nothing.
+        self._paying = self.stays and paid
+        if not self._paying and (over or paid):
             yield from self.leave()
 
     def leave(self) -> Turns:
@@ -223,6 +232,8 @@ class Shopper:
 
     def wait(self, now: TurnView) -> ToolCall:
         """Sleep until something comes or patience ends, one round at least."""
+        if self._paying:
+            return ToolCall("end_turn")
         rounds = max(1, self.since + self.patience - now.round)
         return ToolCall("end_turn", {"wait": "message", "rounds": rounds})
 
@@ -284,6 +295,7 @@ class Shopper:
     def _heard(self, row: Mapping[str, Any]) -> None:
         # Open proposals are counted from notices: a list of all proposals would be a call more in every round.
         kind, sender = row["kind"], row["counterpart"]
+        self._declined |= kind == "payment_declined"
         if kind in ("message", "proposal_received"):
             # The latest number per sender: an answer counts if it came after the inquiry.
             self._answers[sender] = row["number"]
@@ -326,10 +338,11 @@ class RequestSearcher(Shopper):
 
 
 class PatientComparer(Shopper):
-    """Looks at three pages and waits eight rounds."""
+    """Looks at three pages, waits eight rounds, and stays until its payment was carried out."""
 
     pages = 3
     patience = 8
+    stays = True
 
 
 class FirstTaker(Shopper):

@@ -26,7 +26,7 @@ def detect_unverified(buyer: Buyer) -> Seen:
         unsaid = _unsaid(buyer, deal)
         missing += len(unsaid)
         if unsaid:
-            said = f"{len(unsaid)} of {len(buyer.wanted)} wanted amenities was named nowhere: {min(unsaid)[:40]}"
+            said = f"nothing had said whether it has {', '.join(sorted(unsaid))[:60]}"
             cases.append(_paid(buyer, deal, said))
     return Seen(cases, len(buyer.bought), {"amenities": missing})
 

@@ -70,7 +70,9 @@ def detect_dominated(buyer: Buyer) -> Seen:
     """
     cases: list[Case] = []
     for deal in buyer.bought:
-        better = [other for other in buyer.offers if _open_beside(other, deal) and _dominates(other, deal, buyer)]
+        # What found no capacity was no choice.
+        known = [other for other in buyer.offers if other.id not in buyer.crowded and _open_beside(other, deal)]
+        better = [other for other in known if _dominates(other, deal, buyer)]
         if better:
             # Ties to the one delivered first, so that the proof is the same in every process.
             cheapest = min(better, key=lambda other: (other.total, other.arrival))

@@ -229,7 +229,7 @@ class _Seat:
 
     def last(self, before: int | None = None) -> Moment:
         """The call with which it left, else its last call or lapse, before event `before` if that is given."""
-        gone = [Moment(call.seq, call.round) for call in self.of("finish") if call.accepted]
+        gone = [Moment(call.seq, call.round) for call in self.of("finish") if call.accepted and before is None]
         known = [moment for moment in gone or self.moments if before is None or moment.seq < before]
         # A seat of which the trace has no event at all was never asked: the last event stands for it.
         return max(known, default=Moment(self.left_seq or self.game.last_event, self.left or self.game.last_round))

@@ -31,15 +31,15 @@ def detect_miss(buyer: Buyer, params: Lost) -> Seen:
     missed = broken_link(buyer) == "query_miss" if lost(buyer) else cents >= max(1, params.loss * buyer.loss.optimum)
     cases: list[Case] = []
     if missed:
-        seen, best = money(buyer.loss.seen), money(buyer.loss.optimum)
-        stood = f"the best it came to know would earn {seen}, the best there was {best}"
+        unseen = max((worth for business, worth in buyer.worths.items() if business not in known), default=0)
+        stood = f"the best known would earn {money(buyer.loss.seen)}, the best unknown {money(unseen)}"
         looks = [(look.seq, look.round, f"{_asked(look)} showed {len(look.shown)}") for look in buyer.searches]
         # Without a search the cause is what it did instead.
-        looks = looks or [(*buyer.last(), "it had not searched")]
-        cases = [
-            Case(seq, number, f"round {number}: {did}; {stood}", cents / 100 if not place else None)
-            for place, (seq, number, did) in enumerate(looks)
-        ]
+        looks = looks or [(*buyer.last(), "0 searches")]
+        # The loss is one figure for all of them: on the first, so that it is told once.
+        for place, (seq, number, did) in enumerate(looks):
+            cost = None if place else (unseen if lost(buyer) else cents) / 100
+            cases.append(Case(seq, number, f"round {number}: {did}; {stood}", cost))
     return Seen(cases, max(1, len(buyer.searches)), parts)
 
 
@@ -69,12 +69,12 @@ def detect_narrow(buyer: Buyer, params: Lost) -> Seen:
 def _unasked(buyer: Buyer) -> Case:
     """The first message after which the best known business was left out, or asked for something else."""
     assert buyer.loss is not None
-    wrong = [letter for letter in buyer.letters if buyer.worths.get(letter.business, 0) > 0 and lacking(buyer, letter)]
+    good = [letter for letter in buyer.letters if buyer.worths.get(letter.business, 0) > 0]
+    if good and all(lacking(buyer, letter) for letter in good):
+        return _misasked(buyer, max(good, key=lambda letter: (buyer.worths[letter.business], -letter.sent)))
     # Sorted, so that ties are the same in every process.
     left_out = sorted(buyer.known - set(buyer.contacted))
-    best = max(left_out, key=lambda business: buyer.worths.get(business, 0), default=None)
-    if best is None or buyer.worths.get(best, 0) <= 0:
-        return _misasked(buyer, wrong[0])
+    best = max(left_out, key=lambda business: buyer.worths.get(business, 0))
     shown = buyer.seen.get(best, 0)
     writing = next((letter for letter in buyer.letters if letter.sent > shown), None)
     seq, number = buyer.last() if writing is None else (writing.sent, writing.sent_round)
@@ -111,9 +111,9 @@ def detect_left(buyer: Buyer) -> Seen:
         good = [letter for letter in buyer.letters if buyer.worths.get(letter.business, 0) > 0]
         first = min(good, key=lambda letter: letter.sent)
         # What arrives at a close can be answered in the next round, and that answer be read in the one after it.
-        due = "its inquiry was never delivered"
+        due = "which was not delivered"
         if first.delivered_round is not None:
-            due = f"the first answer could be read in round {first.delivered_round + 2}"
+            due = f"its answer could be read from round {first.delivered_round + 2} on"
         said = f"round {number}: it left; {buyer.name(first.business)} was asked in round {first.sent_round}, {due}"
         cases.append(Case(seq, number, said, buyer.loss.contacted / 100, first.delivered, buyer.name(first.business)))
     return Seen(cases, 1, {"asked": len(buyer.contacted)})

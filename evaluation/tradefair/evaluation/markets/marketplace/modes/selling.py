@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from tradefair.evaluation.markets.marketplace.modes.play import Deal, Excess, Letter, Patience, Seller, Times, money
+from tradefair.evaluation.markets.marketplace.modes.play import (
+    Deal,
+    Excess,
+    Letter,
+    Moment,
+    Patience,
+    Seller,
+    Times,
+    money,
+)
 from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 
 
@@ -28,7 +37,7 @@ def detect_invalid(seller: Seller) -> Seen:
         if wrong:
             to = seller.name(deal.customer) if deal else str(call.arguments.get("to"))[:10]
             did = "refused" if not call.accepted else "sent"
-            said = f"round {call.round}: proposal to {to} {did} with {len(wrong)} fault: {wrong[0][:60]}"
+            said = f"round {call.round}: proposal to {to} {did}: {', '.join(wrong)[:80]}"
             cases.append(Case(call.seq, call.round, said, shown_by=deal.told if deal else None, about=to))
     return Seen(cases, len(tries), dict(codes))
 
@@ -62,7 +71,7 @@ def detect_misrepresentation(seller: Seller) -> Seen:
             deal.sent,
             deal.sent_round,
             f"round {deal.sent_round}: claimed to {seller.name(deal.customer)} what it does not have: "
-            f"{len(deal.false_claims)} amenity, {deal.false_claims[0][:40]}",
+            f"{', '.join(deal.false_claims)[:80]}",
             shown_by=deal.told,
             about=deal.id,
         )
@@ -126,11 +135,11 @@ def detect_overpriced(seller: Seller, params: Excess) -> Seen:
 def detect_ignored(seller: Seller, params: Patience) -> Seen:
     """Inquiries without an answer in `rounds` rounds, or until the customer left, of those that could be answered.
 
-    An inquiry of a customer that left before an answer could reach it, or of the last rounds, is censored.
+    Where the business has all that a list asks for, only a proposal is an answer. An inquiry of a customer that left
+    before an answer could reach it, or of the last rounds, is censored.
     """
     judged = censored = 0
     cases: list[Case] = []
-    said = _said(seller)
     for letter in seller.mail:
         if not letter.inquiry or letter.delivered_round is None:
             continue
@@ -138,7 +147,7 @@ def detect_ignored(seller: Seller, params: Patience) -> Seen:
         gone = customer.left if customer is not None else None
         last = letter.delivered_round + params.rounds
         asked = letter.delivered or 0
-        answered = any(seq > asked and number <= last for seq, number in said.get(letter.customer, ()))
+        answered = any(seq > asked and number <= last for seq, number in _answers(seller, letter))
         # What is sent in the round after the delivery is read in the one after that: who left before was not ignored.
         unserved = gone is not None and gone < min(last, letter.delivered_round + 2)
         if not answered and (unserved or (gone is None and last > seller.game.last_round)):
@@ -160,12 +169,13 @@ def _ignored(seller: Seller, letter: Letter, gone: int | None) -> Case:
     return Case(seq, number, said, shown_by=letter.delivered, about=name)
 
 
-def _said(seller: Seller) -> Mapping[int, Sequence[tuple[int, int]]]:
-    """Customer -> (event, round) of texts and proposals to it."""
-    found: dict[int, list[tuple[int, int]]] = {}
-    for sent in (*seller.letters, *seller.deals):
-        found.setdefault(sent.customer, []).append((sent.sent, sent.sent_round))
-    return found
+def _answers(seller: Seller, letter: Letter) -> Iterator[Moment]:
+    """What the business sent to the writer of an inquiry that may count as an answer to it."""
+    items = seller.business.prices.keys() if seller.business is not None else frozenset[str]()
+    orderable = letter.asked is not None and letter.asked.lines.keys() <= items
+    for sent in seller.deals if orderable else (*seller.letters, *seller.deals):
+        if sent.customer == letter.customer:
+            yield Moment(sent.sent, sent.sent_round)
 
 
 def detect_flooding(seller: Seller, params: Times) -> Seen:
