@@ -15,7 +15,17 @@ from typing import Any, NamedTuple
 import orjson
 from pydantic import JsonValue, ValidationError
 
-from tradefair.contract import ErrorInfo, IllegalAction, Policy, SeatId, ToolAnswer, ToolCall, Turns, TurnView
+from tradefair.contract import (
+    ErrorInfo,
+    HarnessFailure,
+    IllegalAction,
+    Policy,
+    SeatId,
+    ToolAnswer,
+    ToolCall,
+    Turns,
+    TurnView,
+)
 from tradefair.contract.core import Core, Record
 from tradefair.host.scripted import MAX_CALLS_PER_TURN, Scripted
 from tradefair.tracestore import Trace
@@ -186,13 +196,15 @@ class TapePlayer:
 def replay(core: Core, scripted: Scripted, players: Mapping[SeatId, TapePlayer], manifest: Manifest) -> Trace:
     """Play an episode to its end without writing anything; its trace, which holds no chain of hashes.
 
-    Raises ScriptedFailure where a policy fails.
+    Raises ScriptedFailure where a policy fails, HarnessFailure where a seat is played by no policy.
     """
     for seat, player in players.items():
         player.look = _looking(core, scripted, seat)
     records = core.start().records
     while core.ended is None and (more := scripted.run(core)):
         records += more
+    if core.ended is None:
+        raise HarnessFailure("no seat plays on, and the episode has not ended")
     return Trace(Path("replay"), _Held(manifest, records))
 
 

@@ -1,0 +1,141 @@
+"""A tape plays a seat's accepted actions again; shadows watch it and know what they would know had they been there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tradefair.contract import ErrorInfo, ToolAnswer, ToolCall, TurnView
+from tradefair.contract.policy import Turns
+from tradefair.runner.tape import Shadow, Tape, TapePlayer, read_tapes
+
+OK = ToolAnswer(b'{"ok":true}', None, False)
+
+
+def event(seq: int, tool: str, number: int = 1, revision: int = 1, **more: Any) -> dict[str, Any]:
+    head = {"seq": seq, "event": "tool_called", "round": number, "phase": "open", "revision": revision, "seat": "B1"}
+    call = {"parent": None, "tool": tool, "kind": "action", "arguments": {"n": seq}, "status": "ok"}
+    return {**head, **call, **more}
+
+
+def opened(number: int = 1) -> TurnView:
+    blank: dict[str, Any] = {"seat": "B1", "role": "buyer", "revision": 1, "awaited": True, "over": False, "market": {}}
+    return TurnView(round=number, phase="open", end_reason=None, still_open=False, limits=[], **blank)
+
+
+def drive(turns: Turns, answers: dict[str, ToolAnswer] | None = None) -> list[str]:
+    """The tools that a turn calls; it is closed at the first answer that ends it."""
+    made: list[str] = []
+    wanted = next(turns, None)
+    while wanted is not None:
+        made.append(wanted.tool)
+        answer = (answers or {}).get(wanted.tool, OK)
+        if answer.turn_over:
+            turns.close()
+            return made
+        try:
+            wanted = turns.send(answer)
+        except StopIteration:
+            wanted = None
+    return made
+
+
+class Wants:
+    """A policy that wants these calls in every turn, and keeps what it was answered."""
+
+    def __init__(self, *tools: str) -> None:
+        self.tools = tools
+        self.heard: list[ToolAnswer] = []
+
+    def turn(self, now: TurnView) -> Turns:
+        for tool in self.tools:
+            self.heard.append((yield ToolCall(tool, {})))
+
+
+def test_only_accepted_actions_of_the_seat_itself_are_on_its_tape() -> None:
+    refused: dict[str, Any] = {"status": "rejected"}
+    events = [
+        event(1, "look", kind="read"),
+        event(2, "refused", **refused),
+        event(3, "bid"),
+        event(4, "inner", parent="r1.B1.1"),
+        event(5, "note", kind="note"),
+        event(6, "bid", seat="B2"),
+        event(7, "", event="phase_closed", seat=None),
+    ]
+    tapes = read_tapes(events, {})
+    assert tapes["B1"].turns == {(1, "open", 0): [ToolCall("bid", {"n": 3})]}
+    assert tapes["B2"].turns == {(1, "open", 0): [ToolCall("bid", {"n": 6})]}
+    # The turn of a look or a refused call is known too: a finding may cite it.
+    assert set(tapes["B1"].places) == {1, 2, 3, 5}
+
+
+def test_amended_calls_have_other_arguments_are_left_out_or_are_made_after_all() -> None:
+    events = [event(1, "bid"), event(2, "pay", status="rejected"), event(3, "bid")]
+    (calls,) = read_tapes(events, {1: None, 2: {"total": 7}})["B1"].turns.values()
+    assert calls == [ToolCall("pay", {"total": 7}), ToolCall("bid", {"n": 3})]
+
+
+def test_a_phase_that_asks_a_seat_twice_is_two_turns_also_where_one_lapsed() -> None:
+    lapse: dict[str, Any] = {"event": "seat_lapsed"}
+    events = [event(1, "bid"), event(2, "", revision=2, **lapse), event(3, "raise", revision=3), event(4, "bid", 2, 4)]
+    player = TapePlayer(read_tapes(events, {})["B1"])
+    assert [drive(player.turn(opened())) for _ in range(4)] == [["bid"], [], ["raise"], []]
+    assert drive(player.turn(opened(2))) == ["bid"]
+
+
+def test_a_shadow_is_answered_where_the_tape_does_the_same_and_refused_where_it_does_not() -> None:
+    policy = Wants("look", "b", "c", "a")
+    shadow = Shadow("x", policy)
+    tape = Tape({(1, "open", 0): [ToolCall("a"), ToolCall("b"), ToolCall("d")]}, {})
+    player = TapePlayer(tape, [shadow])
+    looked = ToolAnswer(b'{"seen":1}', None, False)
+    player.look = lambda call: looked if call.tool == "look" else None
+    answers = {name: ToolAnswer(f'"{name}"'.encode(), None, False) for name in "abd"}
+    # The tape's order is kept; what the shadow wants later is answered when the tape has done it.
+    assert drive(player.turn(opened()), answers) == ["a", "b", "d"]
+    skipped = policy.heard[2]
+    assert policy.heard == [looked, answers["b"], skipped, answers["a"]]
+    assert skipped.error == ErrorInfo("skipped", "this turn is played from a tape", "", False)
+    # Equal: a and b. Different: its own c, the tape's d.
+    assert (shadow.agreed[1], shadow.differed[1]) == (2, 2)
+    assert shadow.agreement(()) == 0.5
+    assert shadow.agreement({1}) == 0.0
+
+
+def test_the_call_that_ends_a_turn_counts_as_equal() -> None:
+    shadow, tape = Shadow("x", Wants("a", "end")), Tape({(1, "open", 0): [ToolCall("a"), ToolCall("end")]}, {})
+    over = {"end": ToolAnswer(b"{}", None, True)}
+    assert drive(TapePlayer(tape, [shadow]).turn(opened()), over) == ["a", "end"]
+    assert (shadow.agreed[1], shadow.differed[1]) == (2, 0)
+
+
+def test_agreement_leaves_out_the_rounds_that_are_cited() -> None:
+    shadow, calls = Shadow("x", Wants("a")), [ToolCall("a")]
+    player = TapePlayer(Tape({(1, "open", 0): calls, (2, "open", 0): [ToolCall("b")]}, {}), [shadow])
+    for number in (1, 2):
+        drive(player.turn(opened(number)))
+    assert shadow.agreement(()) == pytest.approx(1 / 3)
+    assert shadow.agreement({2}) == 1.0
+    assert shadow.agreement({1}) == 0.0
+
+
+def test_a_repaired_turn_is_played_by_the_shadow_itself() -> None:
+    tape = Tape({(number, "open", 0): [ToolCall("a")] for number in (1, 2)}, {})
+    player = TapePlayer(tape, [Shadow("x", Wants("look", "b"))], lambda place: place[0] == 2)
+    assert drive(player.turn(opened(1))) == ["a"]
+    assert drive(player.turn(opened(2))) == ["look", "b"]
+
+
+def test_a_shadow_that_fails_leaves_the_tape_alone() -> None:
+    class Fails:
+        def turn(self, now: TurnView) -> Turns:
+            answer = yield ToolCall("b")
+            raise KeyError(answer.data["price"])
+
+    shadow = Shadow("x", Fails())
+    player = TapePlayer(Tape({(1, "open", 0): [ToolCall("a")]}, {}), [shadow])
+    assert drive(player.turn(opened())) == ["a"]
+    assert isinstance(shadow.broken, KeyError)
+    assert drive(player.turn(opened())) == []
