@@ -10,12 +10,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 from typing import Literal, NamedTuple
 
 from tradefair.trading.number_words import with_digits
-from tradefair.trading.statements import Role, Statement, normalised, read_statements
+from tradefair.trading.statements import Role, normalised
 
 Claim = Literal[
     "own_limit",
@@ -476,35 +475,16 @@ def claims(text: str, role: Role, limit: float) -> list[Claimed]:
     return found
 
 
-def read_talk(text: str, speaker: Role, round_number: int, rounds: int, limit: float) -> list[Statement]:
-    """`read_statements` of the text with its number words as digits, and more own limits found.
-
-    For judging only. A number that it could not place, or took for a price, is an own limit where a rule here says so.
-    """
-    said = [claimed for claimed in claims(text, speaker, limit) if claimed.claim in ("own_limit", "false_limit")]
-    found: list[Statement] = []
-    for statement in read_statements(_plain(text), speaker, round_number, rounds):
-        claimed = next((claimed for claimed in said if claimed.value == statement.x), None)
-        if claimed is not None:
-            said.remove(claimed)
-        missed = claimed is not None and statement.kind in ("unknown", "price")
-        found.append(replace(statement, kind="own_limit") if missed else statement)
-    return found
-
-
 def unread_numbers(text: str, limit: float, role: Role, near: float = _NEAR) -> list[Claimed]:
     """The numbers within `near` of the sender's private one that no rule could place."""
     return [said for said in claims(text, role, limit) if said.claim == "unknown" and abs(said.value - limit) <= near]
 
 
-def _plain(text: str) -> str:
-    # Number words before all else: a dash within them is no end of a clause.
-    return with_digits(unicodedata.normalize("NFKC", text).lower())
-
-
 def _in_context(text: str) -> Iterator[tuple[float, str]]:
     """Each number with the words around it, in which it is "@" and other numbers are "#"."""
-    plain = re.sub(r"[!;\n]|\.(?!\d)", ".", normalised(_plain(text)).translate(_SIGNS))
+    # Number words before all else: a dash within them is no end of a clause.
+    plain = normalised(with_digits(unicodedata.normalize("NFKC", text).lower())).translate(_SIGNS)
+    plain = re.sub(r"[!;\n]|\.(?!\d)", ".", plain)
     for sentence in _SENTENCE.finditer(plain):
         for number in _NUMBER.finditer(sentence[0]):
             left = _NUMBER.sub("#", sentence[0][max(0, number.start() - _REACH) : number.start()])
