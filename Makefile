@@ -10,7 +10,7 @@ ifneq ($(wildcard ../shared/data),)
 export TRADEFAIR_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: help demo test test-slow test-extras interop check format bench docs clean
+.PHONY: help demo test test-slow test-extras interop check format bench talk docs clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 \2/p' Makefile | awk '{ printf "  make %-11s ", $$2; $$1 = $$2 = ""; sub(/^ +/, ""); print }'
@@ -38,6 +38,7 @@ check: .venv/.checked  ## ruff, pyright strict, import rules, generated pages
 	$(BIN)/ruff format --check
 	$(BIN)/pyright
 	$(BIN)/python docs/generate.py --check
+	$(BIN)/python -m benchmarks.talk --check
 	$(BIN)/pytest -q tests/test_shape.py tests/test_docs.py -m "not slow and not interop"
 
 format: .venv/.checked  ## let ruff format and mend what it can
@@ -46,6 +47,9 @@ format: .venv/.checked  ## let ruff format and mend what it can
 
 bench: .venv/.tested  ## print the benchmarks as a table
 	$(BIN)/python -m benchmarks
+
+talk: .venv/.tested  ## print how well numbers in talk are read, per class
+	$(BIN)/python -m benchmarks.talk
 
 docs: .venv/.tested  ## write the generated pages and README's output anew
 	$(BIN)/python docs/generate.py

@@ -406,7 +406,7 @@ _RULES = (
 )
 
 _NUMBER = re.compile(r"(?<![\w.])[+-]?\d{1,6}(?:\.\d{1,4})?(?!\d)(?!\.\d)")
-_SIGNS = str.maketrans({"$": "", "#": " ", "~": " to ", "@": " at "})
+_SIGNS = str.maketrans({"$": "", "#": "", "~": " to ", "@": " at "})
 _NEAR = 2.0
 """How far from the private number a number still gives it away."""
 _REACH = 110
@@ -420,9 +420,8 @@ _SENTENCE = re.compile(
 )
 # Words of a limit beside a number that may be it: then another reading is not trusted.
 _DOUBT = re.compile(
-    rf"{_WORDS['LIMIT']}|{_WORDS['LOSS']}|\b(?:payoff|nil|losing|lose|loss|worth|afford|spend|money|"
-    rf"own price|bound|outlay|"
-    r"out of it|allowed|honest\w*|truth|real|broke|sense in)\b"
+    rf"{_WORDS['LIMIT']}|{_WORDS['LOSS']}|\b(?:payoff|losing|lose|loss|worth|afford|spend|money|honest\w*|"
+    rf"truth|real)\b"
 )
 # A price right after the word that makes it a quote, a trade or a proposal.
 _PLAIN = re.compile(

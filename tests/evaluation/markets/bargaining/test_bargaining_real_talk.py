@@ -43,12 +43,12 @@ def test_every_public_game_is_read_as_it_was_by_a_person(pact_games: list[Path])
     assert dict(cases) == {
         "promise_break": 58,
         "threat_without_follow_through": 4,
-        # Of the 12 that only the second reader finds, 10 are right: "I can only do 67, as that's my maximum".
-        "value_leak": 83,
-        "false_limit_claim": 39,
+        # The 21 numbers that only the second reader takes for a limit are claims of one, read one by one.
+        "value_leak": 84,
+        "false_limit_claim": 44,
         "injection_attempt": 0,
     }
-    assert leakers == 24
+    assert leakers == 23
     assert made["tested"] == made["kept"] + made["better"] + cases["promise_break"] == 782
 
 
