@@ -16,7 +16,7 @@ from tradefair.contract import SeatId, TraceError
 from tradefair.evaluation.compare.comparison import MIN_PAIRS, Divergence, Metric, Pair, Run
 from tradefair.evaluation.compare.divergence import first_divergence
 from tradefair.evaluation.compare.numbers import metrics_of
-from tradefair.evaluation.compare.runs import load_run, primary_metrics, roles_of, run_of
+from tradefair.evaluation.compare.runs import Seats, load_run, primary_metrics, roles_of, run_of
 from tradefair.evaluation.compare.show import decision_text
 from tradefair.evaluation.compare.verdict import LEVEL, p_text, signed_text
 from tradefair.evaluation.outcome import PrimaryMetric
@@ -104,7 +104,7 @@ def report_fork(forked: Forked) -> ForkReport:
         )
         for future in forked.futures
     ]
-    roles = roles_of([load_run(future.fork) for future in forked.futures], seats)
+    roles = roles_of([load_run(future.fork) for future in forked.futures], Seats(tuple(seats)))
     effects = [_effect(metric, futures, forked.at) for metric in primary_metrics(market, roles)]
     paths = [path for future in forked.futures for path in (future.control, future.kept, future.fork) if path]
     # Every arm is verified, the copied control too: a cost of unsound traces would mean nothing.

@@ -46,7 +46,7 @@ def test_several_scenarios_on_one_side_are_not_guessed_into_pairs(play_seeds: Pl
     with pytest.raises(ScenarioError, match="several scenario contents"):
         compare_folders(mixed, silent, ACROSS)
     with pytest.raises(ScenarioError, match="leave them out"):
-        compare_folders(silent, silent, Options(across_scenarios=True, oracle=silent))
+        compare_folders(silent, silent, Options(across_scenarios=True, reference=silent))
 
 
 def test_the_command_pairs_across_scenarios(play_seeds: PlaySeeds, capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,11 +23,14 @@ def compare(
         Path | None,
         typer.Option(exists=True, help="A again, under another policy key: how far an agent differs from itself."),
     ] = None,
-    oracle: Annotated[
-        Path | None, typer.Option(exists=True, help="Traces of the oracle; default: references/ next to the traces.")
+    reference: Annotated[
+        Path | None,
+        typer.Option(
+            "--reference", "--oracle", exists=True, help="Traces of a reference; default: the best beside A, B."
+        ),
     ] = None,
     passive: Annotated[
-        Path | None, typer.Option(exists=True, help="Traces of the passive policy; default: as for --oracle.")
+        Path | None, typer.Option(exists=True, help="Traces of the passive policy; default: as for --reference.")
     ] = None,
     success: Annotated[
         str, typer.Option(help="What pass^k counts: METRIC>NUMBER; default: the first metric > 0.")
@@ -42,11 +45,12 @@ def compare(
     """Two agents on the same luck: pairs, paired tests, regret, cost, the first decision that differs, a verdict.
 
     Pairs are runs with the same market, scenario, seed, seat and opponents. Chains are checked, nothing is re-executed.
-    Exit code 1 when a trace is damaged or no pair is left.
-    # Read before the traces: a mistyped condition should not cost the minutes that a large folder takes to read.
+    Exit code 1 when a trace is damaged, a pair is missing (an episode of the other side or of the sweep's plan) or none
+    is left.
     """
+    # Read before the traces: a mistyped condition should not cost the minutes that a large folder takes to read.
     wanted = parse_success(success) if success else None
-    options = Options(seat, noise_floor, oracle, passive, wanted, across_scenarios)
+    options = Options(seat, noise_floor, reference, passive, wanted, across_scenarios)
     with Console(stderr=True).status("reading traces"):  # shows itself on a terminal only
         comparison = compare_folders(a, b, options)
     # Bytes from orjson, because the JSON goes to a file and to stdout alike and must be the same in both.
@@ -60,7 +64,8 @@ def compare(
     elif output is None:
         show(comparison)
     # No pair left is a failure too: a script that goes by the exit code must not take it for "no difference".
-    return 0 if comparison.pairs and not comparison.findings else 1
+    missing = comparison.missing
+    return int(bool(not comparison.pairs or comparison.findings or missing.absent or missing.unfinished))
 
 
 def _write(output: Path, content: bytes) -> None:

@@ -15,11 +15,13 @@ import orjson
 from tradefair.contract import ScenarioError, SeatId, TraceError
 from tradefair.contract.event import FIRST_NAME
 from tradefair.evaluation.compare.comparison import Attribute, Comparison, Pair, Regret
+from tradefair.evaluation.compare.missing import bound_of, missing_of, shares_of, skew_of
 from tradefair.evaluation.compare.numbers import Success, arm_of, early_ends, metrics_of, noise_floor, reliability
 from tradefair.evaluation.compare.pairing import pair_across, pair_up
 from tradefair.evaluation.compare.regret import references_of, regret_of
 from tradefair.evaluation.compare.runs import (
     Loaded,
+    Seats,
     Side,
     compared_seats,
     label_of,
@@ -28,7 +30,7 @@ from tradefair.evaluation.compare.runs import (
     primary_metrics,
     roles_of,
 )
-from tradefair.evaluation.compare.verdict import judge
+from tradefair.evaluation.compare.verdict import Limits, judge
 from tradefair.evaluation.outcome import PrimaryMetric
 
 _MAX_FINDINGS = 20  # named in the result; more would hide the verdict
@@ -42,14 +44,14 @@ _DRAWS_ONLY = {"policy key", "seeds"}
 class Options:
     """What may be asked in addition to the two sides.
 
-    `seats` are compared (default: where the agent sat). `noise` is a folder with A again under other draws; `oracle`
+    `seats` are compared (default: where the agent sat). `noise` is a folder with A again under other draws; `reference`
     and `passive` are folders of references. `success` is what pass^k counts. With `across_scenarios` each side holds
     one scenario, and equal seeds of the two are paired.
     """
 
     seats: Sequence[SeatId] | None = None
     noise: Path | None = None
-    oracle: Path | None = None
+    reference: Path | None = None
     passive: Path | None = None
     success: Success | None = None
     across_scenarios: bool = False
@@ -68,7 +70,7 @@ def compare_folders(path_a: Path, path_b: Path, options: Options | None = None) 
 def compare_sides(a: Side, b: Side, asked: Options) -> Comparison:
     """Compare side B with side A, as `compare_folders` does with what it has read."""
     # Named folders are read first, so that a wrong path fails before anything is computed.
-    named = [_named(path) for path in (asked.noise, asked.oracle, asked.passive)]
+    named = [_named(path) for path in (asked.noise, asked.reference, asked.passive)]
     if not a.runs or not b.runs:
         # The first damaged trace is named: a folder of damaged traces only would otherwise look like an empty one.
         first = next(iter([*a.damaged, *b.damaged]), None)
@@ -81,7 +83,7 @@ def compare_sides(a: Side, b: Side, asked: Options) -> Comparison:
         _check_across(asked)
         # Before tasks are built: pairing goes by the scenario's name and digest, which this replaces.
         a, b = pair_across(a, b)
-    seats = compared_seats([a, b], asked.seats)
+    seats = compared_seats(a, b, asked.seats)
     roles = roles_of([*a.runs, *b.runs], seats)
     primary = primary_metrics(market, roles)
     # Roles see different columns: a number that no compared seat can have would be a row of dashes.
@@ -95,21 +97,32 @@ def compare_sides(a: Side, b: Side, asked: Options) -> Comparison:
     # A named folder comes first: the pairs of the sides are A/A only where the attributes say so.
     noise_pairs = _noise(a, named[0], seats) if named[0] is not None else pairs if same_agent else []
     floor = noise_floor(noise_pairs, metrics) if noise_pairs else []
-    verdict = judge(pairs, metrics, floor, same_agent=same_agent, luck=_luck(attributes, paired=bool(pairs)))
+    told_seats = seats.of_all([*a.runs, *b.runs])
+    missing = missing_of(a, b, pairs, dropped)
+    bounds = [bound for metric in primary if (bound := bound_of(pairs, metric, missing)) is not None]
+    shares = shares_of(pairs, primary[0]) if primary else None
+    skewed = [skew for metric in primary if (skew := skew_of(pairs, metric)) is not None]
+    limits = Limits(missing, bounds, shares, skewed, named=bool(asked.seats))
+    luck = _luck(attributes, paired=bool(pairs))
+    verdict = judge(pairs, metrics, floor, limits, same_agent=same_agent, luck=luck)
     return Comparison(
         market=market,
-        seats=seats,
-        a=arm_of(str(a.path), [pair.a for pair in pairs], seats),
-        b=arm_of(str(b.path), [pair.b for pair in pairs], seats),
+        seats=told_seats,
+        a=arm_of(str(a.path), [(pair.a, pair.seats) for pair in pairs]),
+        b=arm_of(str(b.path), [(pair.b, pair.seats) for pair in pairs]),
         attributes=attributes,
         pairs=pairs,
         dropped=dropped,
         metrics=metrics,
         early_ends=early_ends(pairs),
         reliability=reliability(pairs, success) if success is not None else [],
-        # An oracle of one scenario says nothing about what could be reached in the other.
+        # A reference of one scenario says nothing about what could be reached in the other.
         regret=[] if asked.across_scenarios else _regret(pairs, primary, [a, b], seats, named[1], named[2]),
         noise_floor=floor,
+        missing=missing,
+        bounds=bounds,
+        shares=shares,
+        skewed=skewed,
         findings=_findings(a, b),
         conclusion=verdict.conclusion,
         verdict=verdict,
@@ -150,9 +163,9 @@ def _luck(attributes: Sequence[Attribute], *, paired: bool) -> str:
 
 def _check_across(asked: Options) -> None:
     """Refuse options that belong to one scenario. Raises ScenarioError."""
-    if asked.noise is not None or asked.oracle is not None or asked.passive is not None:
+    if asked.noise is not None or asked.reference is not None or asked.passive is not None:
         raise ScenarioError(
-            "--across-scenarios pairs two scenarios: --noise-floor, --oracle and --passive are of one, leave them out"
+            "--across-scenarios pairs two scenarios: --noise-floor, --reference, --passive are of one: leave them out"
         )
 
 
@@ -161,10 +174,10 @@ def _named(path: Path | None) -> Side | None:
     return None if path is None else load_side(path)
 
 
-def _noise(a: Side, again: Side, seats: Sequence[SeatId]) -> list[Pair]:
+def _noise(a: Side, again: Side, seats: Seats) -> list[Pair]:
     """Pairs of A against itself. Raises ScenarioError where the folder holds another agent, or A's own draws."""
     # Without this check another agent's difference would pass for noise and hide every real one.
-    labels = [{label_of(run, seats) for run in side.runs} for side in (a, again)]
+    labels = [{label_of(run, seats.of(run)) for run in side.runs} for side in (a, again)]
     if labels[0] != labels[1]:
         played = ", ".join(sorted(labels[1])) or "nothing"
         raise ScenarioError(f"--noise-floor {again.path} was played by {played}: it must be A's agent again")
@@ -192,18 +205,18 @@ def _regret(
     pairs: Sequence[Pair],
     primary: Sequence[PrimaryMetric],
     sides: Sequence[Side],
-    seats: Sequence[SeatId],
-    oracle: Side | None,
+    seats: Seats,
+    reference: Side | None,
     passive: Side | None,
 ) -> list[Regret]:
     """Regret in the first primary metric; empty where no reference was played."""
     # A metric of which less is better would turn the sign of the formula; none is declared first today.
     if not primary or not primary[0].higher_is_better:
         return []
-    references = references_of(primary[0].name, sides, seats, oracle, passive)
-    asked = oracle is not None or passive is not None
+    references = references_of(primary[0].name, sides, seats, reference, passive)
+    asked = reference is not None or passive is not None
     # References in a folder next to the traces are a bonus: half of them is no reason for a table of dashes.
-    if not asked and not (references.oracle and references.passive):
+    if not asked and not (references.best and references.passive):
         return []
     return [regret_of(pairs, primary[0].name, references)]
 
@@ -225,11 +238,11 @@ def _findings(a: Side, b: Side) -> list[str]:
 # --- what differs and what is pinned --------------------------------------------------------------------------------
 
 
-def _attributes(a: Sequence[Loaded], b: Sequence[Loaded], seats: Sequence[SeatId]) -> list[Attribute]:
+def _attributes(a: Sequence[Loaded], b: Sequence[Loaded], seats: Seats) -> list[Attribute]:
     """The rows above the table: how the runs of both sides were made, by name of what may differ."""
     # The order is that of the printed table: what people change on purpose comes first, versions last.
     readers: Mapping[str, Callable[[Loaded], str | list[str]]] = {
-        "agent": lambda run: label_of(run, seats),
+        "agent": lambda run: label_of(run, seats.of(run)),
         "framework": lambda run: run.text("agent", "framework") or "–",
         "model": lambda run: run.text("agent", "model") or "–",
         "endpoint": lambda run: run.text("agent", "base_url") or "–",
@@ -280,7 +293,7 @@ def _limits(run: Loaded) -> str:
     return ", ".join(shown)[:120] or "–"
 
 
-def _prompts(run: Loaded, seats: Sequence[SeatId]) -> str:
+def _prompts(run: Loaded, seats: Seats) -> str:
     """The digests of the prompts that the compared seats were given; a dash where none is recorded."""
-    prompts = [run.account.seats[seat].prompt for seat in seats if seat in run.account.seats]
+    prompts = [run.account.seats[seat].prompt for seat in seats.of(run) if seat in run.account.seats]
     return ", ".join(dict.fromkeys(prompt for prompt in prompts if prompt)) or "–"

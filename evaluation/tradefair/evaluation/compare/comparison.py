@@ -72,7 +72,8 @@ class Divergence(_Record):
 class Run(_Record):
     """One episode that was compared. `metrics` are numbers of the compared seats, null where undefined.
 
-    With several compared seats a number is the mean over them: seats cluster in episodes.
+    With several compared seats a number is the mean over them: seats cluster in episodes. `at_stake` is what there was
+    to win in the first primary metric; null where the market does not say.
     """
 
     path: str
@@ -86,6 +87,7 @@ class Run(_Record):
     early: bool
     metrics: dict[str, float | None]
     account: Account
+    at_stake: float | None = None
 
 
 class Pair(_Record):
@@ -97,6 +99,7 @@ class Pair(_Record):
 
     seed: int
     scenario: str
+    seats: list[SeatId] = []
     a: list[Run]
     b: list[Run]
     identical: bool
@@ -199,10 +202,50 @@ class PassHatK(_Record):
     b: float | None
 
 
-class Regret(_Record):
-    """(oracle − agent)/(oracle − passive) of one metric, mean over the seeds where both references are there.
+class Missing(_Record):
+    """Pairs that should exist (`expected`) and do not: an episode was never ended, or is not there, or is damaged."""
 
-    Undefined where the denominator is not positive: `undefined` counts those seeds; `missing` those without references.
+    expected: int
+    unfinished: int
+    absent: int
+
+
+class Bound(_Record):
+    """Between which means of B − A the missing pairs could bring the result, by the extremes that were seen."""
+
+    metric: str
+    low: float
+    high: float
+
+
+class Shares(_Record):
+    """The first primary metric over what there was to win, in the `n` pairs with something; `nothing`: pairs without.
+
+    Means over pairs, the difference is B − A; the 95 % t interval is null under 8 pairs.
+    """
+
+    n: int
+    nothing: int
+    mean_a: float | None
+    mean_b: float | None
+    mean_difference: float | None
+    interval: tuple[float, float] | None
+
+
+class Skew(_Record):
+    """Differences that a few pairs carry: their skewness, the largest one's share of all sizes, the BCa interval."""
+
+    metric: str
+    skewness: float
+    largest: float
+    interval: tuple[float, float]
+
+
+class Regret(_Record):
+    """(best − agent)/(best − passive) of one metric, mean over the seeds where references are there.
+
+    `best` is the best of the references that were played in the same seats on the same seed. Undefined where the
+    denominator is not positive: `undefined` counts those seeds; `missing` those without references.
     """
 
     metric: str
@@ -254,6 +297,10 @@ class Comparison(_Record):
     reliability: list[PassHatK]
     regret: list[Regret]
     noise_floor: list[NoiseFloor]
+    missing: Missing
+    bounds: list[Bound]
+    shares: Shares | None
+    skewed: list[Skew]
     findings: list[str]
     conclusion: Conclusion
     verdict: Verdict

@@ -222,10 +222,13 @@ def noise_floor(pairs: Sequence[Pair], metrics: Sequence[Metric]) -> list[NoiseF
     return rows
 
 
-def arm_of(name: str, pairs: Sequence[Sequence[Run]], seats: Sequence[SeatId]) -> Arm:
-    """The name of one side, and what it spent per episode in the mean over its compared runs."""
-    runs = [run for trials in pairs for run in trials]
-    spent = [_spent(run.account, seats) for run in runs]
+def arm_of(name: str, pairs: Sequence[tuple[Sequence[Run], Sequence[SeatId]]]) -> Arm:
+    """The name of one side, and what it spent per episode in the mean over its compared runs.
+
+    `pairs`: the runs of this side in a pair, and the seats that are compared in it.
+    """
+    runs = [run for trials, _ in pairs for run in trials]
+    spent = [_spent(run.account, seats) for trials, seats in pairs for run in trials]
     return Arm(
         name=name,
         label=", ".join(dict.fromkeys(run.label for run in runs)),

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
-from tradefair.contract import ScenarioError, SeatId, TraceError
+from tradefair.contract import ScenarioError, TraceError
 from tradefair.evaluation.compare.comparison import Divergence, Dropped, Pair, Run
 from tradefair.evaluation.compare.divergence import first_divergence
-from tradefair.evaluation.compare.runs import Loaded, Side, Task, run_of
+from tradefair.evaluation.compare.runs import Loaded, Seats, Side, Task, run_of
 from tradefair.tracestore import open_trace
 
 SideName = Literal["a", "b"]
@@ -29,7 +29,7 @@ class Paired(NamedTuple):
     dropped: list[Dropped]
 
 
-def pair_up(a: Side, b: Side, seats: Sequence[SeatId]) -> Paired:
+def pair_up(a: Side, b: Side, seats: Seats) -> Paired:
     """Match the runs of both sides by task. Raises TraceError for different markets and for a seed that occurs twice.
 
     Runs of one task that differ in the policy key only are trials: one pair holds all of them.
@@ -78,12 +78,12 @@ def mean_of(runs: Sequence[Run], name: str) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def _all_tasks(side: Side, seats: Sequence[SeatId]) -> set[Task]:
+def _all_tasks(side: Side, seats: Seats) -> set[Task]:
     """All tasks that a side played, whether its runs can be used or not."""
     return {run.task(seats) for run in side.runs}
 
 
-def _tasks(side: Side, name: SideName, seats: Sequence[SeatId], dropped: list[Dropped]) -> dict[Task, list[Loaded]]:
+def _tasks(side: Side, name: SideName, seats: Seats, dropped: list[Dropped]) -> dict[Task, list[Loaded]]:
     """The usable runs by task; several of one task must differ in the policy key."""
     tasks: dict[Task, dict[int, Loaded]] = {}
     for run in side.runs:
@@ -123,9 +123,7 @@ def _unusable(run: Loaded) -> str | None:
     return None
 
 
-def _pair(
-    task: Task, a: Sequence[Loaded], b: Sequence[Loaded], seats: Sequence[SeatId], dropped: list[Dropped]
-) -> Pair | None:
+def _pair(task: Task, a: Sequence[Loaded], b: Sequence[Loaded], seats: Seats, dropped: list[Dropped]) -> Pair | None:
     """The pair of one task; None, with the runs in `dropped`, where one side has no run that can be compared."""
     # Both ways round: a run cut short by a limit is dropped on its own side, with its own reason.
     kept_a, kept_b = _comparable(a, b, "a", dropped), _comparable(b, a, "b", dropped)
@@ -133,13 +131,14 @@ def _pair(
         gone = "censored on one side, the other one has no partner left"
         dropped += [_drop("a", run, gone) for run in kept_a] + [_drop("b", run, gone) for run in kept_b]
         return None
-    runs_a, runs_b = [run_of(run, seats) for run in kept_a], [run_of(run, seats) for run in kept_b]
+    runs_a, runs_b = ([run_of(run, task.seats) for run in kept] for kept in (kept_a, kept_b))
     single = len(runs_a) == len(runs_b) == 1
     # Columns of seats depend on the market alone (`metric_names`): the first run names them for all.
     names = list(runs_a[0].metrics)
     return Pair(
         seed=task.seed,
         scenario=task.scenario,
+        seats=list(task.seats),
         a=runs_a,
         b=runs_b,
         identical=_identical(runs_a, runs_b),
@@ -217,6 +216,8 @@ def _unmatched(task: Task, other_name: str, others: set[Task]) -> str:
         return f"seed {task.seed} is not in {other_name}"
     if all(other.scenario_digest != task.scenario_digest for other in same_seed):
         return f"seed {task.seed} in {other_name} has another scenario content"
+    if all(other.seats != task.seats for other in same_seed):
+        return f"seed {task.seed} in {other_name} has the agent in another seat"
     return f"seed {task.seed} in {other_name} has other opponents"
 
 

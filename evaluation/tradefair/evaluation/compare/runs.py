@@ -90,18 +90,37 @@ class Loaded:
         """The seats of the runner's agent, as far as the manifest says."""
         return agent_seats(self.core, self.about)
 
-    def task(self, seats: Sequence[SeatId]) -> Task:
+    def task(self, seats: Seats) -> Task:
         """The task of this run when `seats` are compared; all other seats are opponents."""
-        others = sorted((seat.id for seat in self.core.seats if seat.id not in seats), key=natural_order)
+        own = seats.of(self)
+        others = sorted((seat.id for seat in self.core.seats if seat.id not in own), key=natural_order)
         return Task(
             self.core.market,
             # Across scenarios the name stands for the digest too, or unequal contents would never be pairs.
             self.paired_as or self.scenario,
             self.paired_as or self.scenario_digest,
             self.core.seed,
-            tuple(seats),
+            own,
             tuple((seat, self.player(seat)) for seat in others),
         )
+
+
+class Seats(NamedTuple):
+    """Which seats of a run are compared: the named ones, else those where the agent sat, which may differ by seed."""
+
+    named: tuple[SeatId, ...] = ()
+
+    def of(self, run: Loaded) -> tuple[SeatId, ...]:
+        """The compared seats of a run; none where its manifest does not say where an agent sat.
+
+        Imported traces do not say so; there it is the only seat.
+        """
+        only = [run.core.seats[0].id] if len(run.core.seats) == 1 else []
+        return self.named or tuple(run.agent_seats() or only)
+
+    def of_all(self, runs: Iterable[Loaded]) -> list[SeatId]:
+        """Every seat that is compared in some of these runs, in the market's order."""
+        return sorted({seat for run in runs for seat in self.of(run)}, key=natural_order)
 
 
 @dataclass
@@ -178,12 +197,12 @@ def load_run(path: Path) -> Loaded:
         return Loaded(path, core, manifest.about, evaluate(trace), account(trace), head.hex())
 
 
-def compared_seats(sides: Iterable[Side], asked: Sequence[SeatId] | None) -> list[SeatId]:
-    """The seats to compare: those asked for, else the agent's seats where they are the same in all runs.
+def compared_seats(a: Side, b: Side, asked: Sequence[SeatId] | None) -> Seats:
+    """The seats to compare: those asked for, else the agent's, on some seed the same on both sides.
 
-    Imported traces do not say where an agent sat; there it is the only seat. Raises SeatError where the choice is open.
+    Raises SeatError for an unknown seat, and where the choice is open: no seat was played by both.
     """
-    runs = [run for side in sides for run in side.runs]
+    runs = [*a.runs, *b.runs]
     if asked:
         # Of every run, not of the first: a folder may hold episodes of several shapes.
         for run in runs:
@@ -192,11 +211,14 @@ def compared_seats(sides: Iterable[Side], asked: Sequence[SeatId] | None) -> lis
             if missing:
                 raise SeatError(f"{run.path.name} has no seat {missing[0][:40]!r}; seats are {', '.join(known[:20])}")
         # A seat named twice would count twice in the mean.
-        return list(dict.fromkeys(asked))
-    sat = {tuple(run.agent_seats() or ([run.core.seats[0].id] if len(run.core.seats) == 1 else [])) for run in runs}
-    if len(sat) == 1 and sat != {()}:
-        return list(sat.pop())
-    places = " and ".join(sorted({", ".join(seats) or "nowhere" for seats in sat}))
+        return Seats(tuple(dict.fromkeys(asked)))
+    seats = Seats()
+    # By seed: an agent that plays many seeds may sit in each seat in turn, and pairs meet the same seat.
+    of_a, of_b = ({(run.core.seed, seats.of(run)) for run in side.runs if seats.of(run)} for side in (a, b))
+    seeds = {seed for seed, _ in of_a} & {seed for seed, _ in of_b}
+    if of_a and of_b and (of_a & of_b or not seeds):
+        return seats
+    places = " and ".join(sorted({", ".join(seats.of(run)) or "nowhere" for run in runs}))
     raise SeatError(f"the agent sits at {places}: name the seat to compare with --seat")
 
 
@@ -208,9 +230,11 @@ def primary_metrics(market: str, roles: frozenset[str] = frozenset()) -> tuple[P
     return tuple(metric for metric in evaluator.primary_metrics if metric.name in known)
 
 
-def roles_of(runs: Iterable[Loaded], seats: Sequence[SeatId]) -> frozenset[str]:
+def roles_of(runs: Iterable[Loaded], seats: Seats) -> frozenset[str]:
     """The roles in which the compared seats were played."""
-    return frozenset(run.outcome.seats[seat].role for run in runs for seat in seats if seat in run.outcome.seats)
+    return frozenset(
+        run.outcome.seats[seat].role for run in runs for seat in seats.of(run) if seat in run.outcome.seats
+    )
 
 
 # Asked for every run of a side, and the answer depends on installed evaluators only.
@@ -255,7 +279,16 @@ def run_of(loaded: Loaded, seats: Sequence[SeatId]) -> Run:
         early=stopped or end == "truncated:agent_failure",
         metrics=numbers,
         account=loaded.account,
+        at_stake=_at_stake(loaded, seats),
     )
+
+
+def _at_stake(loaded: Loaded, seats: Sequence[SeatId]) -> float | None:
+    """What there was to win in these seats, the mean over them; None where the market does not say of each."""
+    evaluator = evaluator_of(loaded.core.market)
+    stakes = [evaluator.at_stake(loaded.outcome, seat) for seat in seats if seat in loaded.outcome.seats]
+    known = [stake for stake in stakes if stake is not None]
+    return math.fsum(known) / len(known) if known and len(known) == len(seats) else None
 
 
 def label_of(loaded: Loaded, seats: Sequence[SeatId]) -> str:

@@ -185,13 +185,13 @@ def _show_more(console: Console, comparison: Comparison) -> None:
         for row in comparison.reliability:
             _say(console, f"  k = {row.k}: A {number_text(row.a)}, B {number_text(row.b)}")
     for row in comparison.regret:
-        left = _left_out([(row.undefined, "where the oracle is no better than passive"), (row.missing, "without both")])
+        left = _left_out([(row.undefined, "where no reference is better than passive"), (row.missing, "without both")])
         shown = f"A {number_text(row.a)}, B {number_text(row.b)}"
-        # A negative regret looks like a mistake unless the line says that the oracle is a rule, not an optimum.
-        shown += " (below 0: better than the oracle, a strong rule and no maximum)" * (min(row.a or 0, row.b or 0) < 0)
+        # A negative regret looks like a mistake unless the line says that the reference is a rule, not an optimum.
+        shown += " (below 0: better than the best reference, which is no maximum)" * (min(row.a or 0, row.b or 0) < 0)
         _say(
             console,
-            f"\nregret of {row.metric}, (oracle − agent)/(oracle − passive): {shown} on {_count(row.n, 'seed')}{left}",
+            f"\nregret of {row.metric}, (best − agent)/(best − passive): {shown} on {_count(row.n, 'seed')}{left}",
         )
     for row in comparison.noise_floor:
         floor = f"±{number_text(row.half_width)} around a mean of {number_text(row.mean_difference)}"

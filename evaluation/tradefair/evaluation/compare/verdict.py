@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from tradefair.evaluation.compare.comparison import MIN_PAIRS, Conclusion, Metric, NoiseFloor, Pair, Verdict
+from tradefair.evaluation.compare.comparison import (
+    MIN_PAIRS,
+    Bound,
+    Conclusion,
+    Metric,
+    Missing,
+    NoiseFloor,
+    Pair,
+    Shares,
+    Skew,
+    Verdict,
+)
 from tradefair.evaluation.table import decimals, number_text
 
 # The level at which a difference is named, after Holm; docs/compare.md states it.
@@ -12,34 +24,90 @@ LEVEL = 0.05
 _SMALL = 0.001  # ties are named when they keep the least possible p above this
 
 
+class Limits(NamedTuple):
+    """What the pairs cannot tell; `named`: the seat was asked for, so that it was the same on every seed."""
+
+    missing: Missing
+    bounds: Sequence[Bound] = ()
+    shares: Shares | None = None
+    skewed: Sequence[Skew] = ()
+    named: bool = False
+
+    @property
+    def sentences(self) -> list[str]:
+        """Missing pairs first, then pairs with nothing to win, then differences that few pairs carry."""
+        return [*self._missing(), *self._stakes(), *self._skew()]
+
+    def _missing(self) -> Iterator[str]:
+        count = self.missing.absent + self.missing.unfinished
+        if count:
+            yield (
+                f"{count} of {_pairs(self.missing.expected)} missing "
+                f"({self.missing.unfinished} unfinished, {self.missing.absent} absent)"
+            )
+        for bound in self.bounds:
+            ends = f"{signed_text(bound.low)} to {signed_text(bound.high)}"
+            could = "could reverse it" if bound.low < 0 < bound.high else "would not reverse it"
+            yield f"{bound.metric}: the missing pairs {could}: {ends}"
+
+    def _stakes(self) -> Iterator[str]:
+        shares = self.shares
+        if shares is None or not shares.nothing:
+            return
+        text = f"{shares.nothing} of {_pairs(shares.nothing + shares.n)} had nothing to win, whoever plays"
+        if self.named:
+            text += ": leave --seat out, and the agent sits in each seat in turn"
+        if shares.mean_difference is not None:
+            text += f"; over the others B − A is {shares.mean_difference:+.1%} of what there was to win"
+        yield text
+
+    def _skew(self) -> Iterator[str]:
+        for skew in self.skewed:
+            low, high = map(signed_text, skew.interval)
+            yield (
+                f"{skew.metric}: few pairs carry the difference (skewness {skew.skewness:g}, the largest is "
+                f"{skew.largest:.0%} of all): BCa interval {low} to {high}"
+            )
+
+    def settled(self, metric: Metric) -> bool:
+        """Whether no outcome of the missing pairs could reverse the difference of a metric."""
+        return not any(bound.metric == metric.name and bound.low < 0 < bound.high for bound in self.bounds)
+
+
 def judge(
     pairs: Sequence[Pair],
     metrics: Sequence[Metric],
     floor: Sequence[NoiseFloor],
+    limits: Limits | None = None,
     *,
     same_agent: bool = False,
     luck: str = "",
 ) -> Verdict:
     """The conclusion of a comparison.
 
-    `same_agent`: the sides differ in their draws only, so the comparison is itself a noise floor. `luck` is a sentence
-    about draws that differ, or empty.
+    `limits`: what the pairs cannot tell. `same_agent`: the sides differ in their draws only, so the comparison is
+    itself a noise floor. `luck` is a sentence about draws that differ, or empty.
     """
     primary = [metric for metric in metrics if metric.primary]
+    limits = limits or Limits(Missing(expected=len(pairs), unfinished=0, absent=0))
+    told = limits.sentences
     if not pairs:
         return Verdict("no_pairs", "; ".join(["nothing to compare: no pair is left", *([luck] if luck else [])]))
     # Before the count of pairs: "identical" needs no test and is true of one pair as well.
     if all(pair.identical for pair in pairs):
-        return Verdict("identical", f"identical on all pairs ({len(pairs)} of {len(pairs)})")
+        same = f"identical on all pairs ({len(pairs)} of {len(pairs)})"
+        return Verdict("identical", _joined([same, *told]) if told else same)
     if len(pairs) < MIN_PAIRS:
         head = f"exploratory, no test: {_pairs(len(pairs))}, fewer than {MIN_PAIRS}"
-        return Verdict("exploratory", _joined([head, *map(_seen, primary), *([luck] if luck else [])]))
+        return Verdict("exploratory", _joined([head, *told, *map(_seen, primary), *([luck] if luck else [])]))
     # After the count of pairs: without a declared metric nothing may be called better, whatever the columns show.
     if not primary:
         return Verdict("no_difference", "nothing tested: the evaluator of this market declares no primary metric")
     floors = {row.name: row for row in floor}
     # A/A pairs are the floor themselves: held against it they would only be held against their own interval.
-    found = [metric for metric in primary if _detected(metric, None if same_agent else floors.get(metric.name))]
+    shown = [metric for metric in primary if _detected(metric, None if same_agent else floors.get(metric.name))]
+    # A difference that the missing pairs could reverse is none to act on.
+    found = [metric for metric in shown if limits.settled(metric)]
     better = [metric for metric in found if _b_is_better(metric)]
     worse = [metric for metric in found if not _b_is_better(metric)]
     sentences = [
@@ -48,6 +116,8 @@ def judge(
     if same_agent:
         sentences.insert(0, "A and B are the same agent under other draws (A/A)")
     sentences += [luck] if luck else []
+    # Behind the conclusion, before the figures: what is missing decides how far they can be trusted.
+    sentences = [*told, *sentences]
     # Not weighed against each other: the evaluator declares metrics, not what one is worth in the other.
     if better and worse:
         return Verdict("mixed", _joined(["better in one, worse in another", *sentences]))

@@ -1,0 +1,143 @@
+"""What the pairs of a comparison cannot tell: episodes that are missing, and pairs that had nothing to win."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tradefair.contract.chance import Chance
+from tradefair.evaluation.compare.comparison import MIN_PAIRS, Bound, Dropped, Missing, Pair, Shares, Skew
+from tradefair.evaluation.compare.pairing import mean_of
+from tradefair.evaluation.compare.runs import Side
+from tradefair.evaluation.outcome import PrimaryMetric
+from tradefair.evaluation.statistics import interval, percentile
+
+SWEEP = "sweep.sqlite"
+"""The table of a sweep, which registers every episode of its plan."""
+_SKEWED = 1.0
+_LONE = 0.5
+_DRAWS = 10_000
+_MAX_ROWS = 1_000_000
+
+
+def missing_of(a: Side, b: Side, pairs: Sequence[Pair], dropped: Sequence[Dropped]) -> Missing:
+    """The pairs that should exist and do not: each side is the other's register, and so is the table of a sweep.
+
+    A pair is missing once, whatever happened to both of its episodes; `unfinished` counts those with an episode that an
+    agent began and did not end.
+    """
+    made = {pair.seed for pair in pairs}
+    left = {row.seed: row.reason for row in dropped if row.seed is not None and row.seed not in made}
+    registered = {seed for side in (a, b) for seed in _registered(side)} - made
+    unfinished = sum(reason.startswith("unfinished") for reason in left.values())
+    absent = len(registered | left.keys()) - unfinished
+    # A damaged file cannot say which seed it is: it is one more that is missing.
+    absent += sum(row.seed is None for row in dropped)
+    return Missing(expected=len(pairs) + unfinished + absent, unfinished=unfinished, absent=absent)
+
+
+def _registered(side: Side) -> Iterator[int]:
+    """Seeds that the plan of a sweep means below this side's folder."""
+    for folder in (side.path, *side.path.parents[:3]):
+        table = folder / SWEEP
+        if table.is_file():
+            yield from _seeds(table, side.path.relative_to(folder).as_posix())
+            return
+
+
+def _seeds(table: Path, below: str) -> Iterator[int]:
+    """Seeds of the table's episodes below a folder. A table that cannot be read registers nothing."""
+    try:
+        with sqlite3.connect(f"file:{table}?mode=ro", uri=True) as db:
+            rows = db.execute("SELECT path, seed FROM episodes LIMIT ?", (_MAX_ROWS,)).fetchall()
+    except sqlite3.Error:
+        return
+    for path, seed in rows:
+        if isinstance(seed, int) and (below == "." or str(path).startswith(f"{below}/")):
+            yield seed
+
+
+def bound_of(pairs: Sequence[Pair], metric: PrimaryMetric, missing: Missing) -> Bound | None:
+    """The mean difference B − A, had every missing pair come out as the worst for one side and the best for the other.
+
+    Between the extremes that were seen on either side; null where nothing is missing or nothing was seen.
+    """
+    count = missing.absent + missing.unfinished
+    known = [difference for pair in pairs if (difference := pair.differences.get(metric.name)) is not None]
+    seen = [
+        value for pair in pairs for run in (*pair.a, *pair.b) if (value := run.metrics.get(metric.name)) is not None
+    ]
+    if not count or not known or not seen:
+        return None
+    spread = max(seen) - min(seen)
+    low, high = ((math.fsum(known) + sign * count * spread) / (len(known) + count) for sign in (-1, 1))
+    return Bound(metric=metric.name, low=round(low, 9), high=round(high, 9))
+
+
+def shares_of(pairs: Sequence[Pair], metric: PrimaryMetric) -> Shares | None:
+    """The metric as a share of what there was to win, over pairs in which there was something.
+
+    Null where the market does not know what a seat could win.
+    """
+    told = [pair for pair in pairs if all(run.at_stake is not None for run in (*pair.a, *pair.b))]
+    if not told:
+        return None
+    with_stake = [pair for pair in told if all((run.at_stake or 0) > 0 for run in (*pair.a, *pair.b))]
+    a, b = ([_share(pair, side, metric.name) for pair in with_stake] for side in ("a", "b"))
+    both = [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]
+    differences = [y - x for x, y in both]
+    n = len(both)
+    return Shares(
+        n=n,
+        nothing=len(told) - len(with_stake),
+        mean_a=round(math.fsum(x for x, _ in both) / n, 9) if n else None,
+        mean_b=round(math.fsum(y for _, y in both) / n, 9) if n else None,
+        mean_difference=round(math.fsum(differences) / n, 9) if n else None,
+        interval=interval(differences) if n >= MIN_PAIRS else None,
+    )
+
+
+def _share(pair: Pair, side: str, name: str) -> float | None:
+    runs = pair.a if side == "a" else pair.b
+    value, stake = mean_of(runs, name), math.fsum(run.at_stake or 0 for run in runs) / len(runs)
+    return None if value is None else value / stake
+
+
+def skew_of(pairs: Sequence[Pair], metric: PrimaryMetric) -> Skew | None:
+    """A warning where a few pairs carry the difference: t then says less than it seems, and BCa stands beside it.
+
+    Differences with |skewness| > 1, or of which one is more than half of the sum of all sizes. Null otherwise, and
+    under 8 pairs.
+    """
+    known = [difference for pair in pairs if (difference := pair.differences.get(metric.name)) is not None]
+    if len(known) < MIN_PAIRS or len(set(known)) < 2:
+        return None
+    mean = math.fsum(known) / len(known)
+    second = math.fsum((value - mean) ** 2 for value in known) / len(known)
+    skewness = math.fsum((value - mean) ** 3 for value in known) / len(known) / second**1.5
+    sizes = [abs(value) for value in known]
+    largest = max(sizes) / math.fsum(sizes)
+    if abs(skewness) <= _SKEWED and largest <= _LONE:
+        return None
+    return Skew(metric=metric.name, skewness=round(skewness, 3), largest=round(largest, 3), interval=_bca(known))
+
+
+def _bca(differences: Sequence[float]) -> tuple[float, float]:
+    """The bias-corrected and accelerated 95 % interval of the mean (Efron 1987, eq. 2.3), from 10,000 keyed draws."""
+    import numpy as np
+    from scipy.special import ndtr, ndtri
+
+    values, n = np.array(differences), len(differences)
+    uniforms = np.array(Chance("tradefair.bca/1").uniforms("pairs", n, n=_DRAWS * n))
+    means = values[np.floor(uniforms * n).astype(int).reshape(_DRAWS, n)].mean(axis=1)
+    # Half of the draws that hit the mean itself count as below it; never all or none, whose quantile is infinite.
+    below = (means < values.mean()).mean() + (means == values.mean()).mean() / 2
+    bias = ndtri(np.clip(below, 1 / _DRAWS, 1 - 1 / _DRAWS))
+    # The acceleration from the jackknife: leaving one out moves the mean against its own deviation.
+    apart = values.mean() - values
+    lean = -(apart**3).sum() / (6 * (apart**2).sum() ** 1.5)
+    low, high = (float(ndtr(bias + (bias + z) / (1 - lean * (bias + z)))) for z in (ndtri(0.025), ndtri(0.975)))
+    found = percentile(means.tolist(), low), percentile(means.tolist(), high)
+    return round(found[0] or 0.0, 9), round(found[1] or 0.0, 9)
