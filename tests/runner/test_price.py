@@ -170,6 +170,15 @@ def test_only_cited_rounds_are_played_by_the_reference(tmp_path: Path) -> None:
     assert replays.price("B1", Repair(frozenset({99})), "truthful") == 0.0
 
 
+def test_from_the_first_event_on_every_phase_is_played_by_the_reference(tmp_path: Path) -> None:
+    replays = Replays(played(tmp_path, "bargaining", "policy:gifter"))
+    # It speaks before it quotes: the later phases of the first round are repaired too.
+    first = next(event["seq"] for event in replays.events if event["seat"] == "B1")
+    for name in ("truthful", "linear_concession", "boulware"):
+        found = replays.price("B1", Repair(onwards_from=first), name)
+        assert found == replays.whole("B1", name) - replays.original("B1")
+
+
 def test_the_mode_of_a_finding_says_how_it_is_repaired(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = played(tmp_path, "double_auction", "policy:stubborn")
     replays, quotes = Replays(path), [event["seq"] for event in acts(path, "B1")]
