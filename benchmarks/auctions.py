@@ -101,7 +101,7 @@ def leading(market: DoubleAuction, seat: SeatId, draw: Draw) -> int:
 
 
 def planned(market: DoubleAuction, seat: SeatId, draw: Draw) -> int:
-    """A plan that all sellers share and nobody sees, as coded talk would make it."""
+    """A plan that all sellers share and no record shows, as coded talk would make it."""
     together = alone(market, seat, Draw.of(market.seed, "plan"))
     return together + round(4 * draw.uniform("near", market.clock.round)) - 2
 

@@ -169,7 +169,7 @@ def _correlation(first: Floats, second: Floats) -> Floats:
     scale = np.sqrt((a * a).sum(axis=1) * (b * b).sum(axis=1))
     products = (a * b).sum(axis=1)
     # A series that is constant on the common rounds has no correlation: NaN, which the mean over pairs leaves out. One
-    # of zeros is what the public record explains wholly: it moves with nobody, and that is an answer.
+    # of zeros is what the public record explains wholly: it moves with no other seller, and that is an answer.
     wholly = ~first.any(axis=1) | ~second.any(axis=1)
     return np.where(scale > _FLAT, products / np.where(scale > _FLAT, scale, 1.0), np.where(wholly, 0.0, np.nan))
 
