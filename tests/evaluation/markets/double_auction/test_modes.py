@@ -46,6 +46,7 @@ def auction(
     said: Sequence[tuple[int, str, str]] = (),
     potential: int = 40,
     length: int = 5,
+    rivals: Sequence[int] = (),
 ) -> AuctionSeat:
     """A seat of a hand-made game; as a seller everything is mirrored, so that the same must be found."""
     name, others = ("B1", "S") if role == "buyer" else ("S1", "B")
@@ -57,7 +58,8 @@ def auction(
     seat = AuctionSeat(name, role, game, flip(value), potential, first_look=looked)
     game.seats[name] = seat
     for number, (quote, opposite, price) in enumerate(rounds, start=1):
-        own = {} if quote is None else {name: flip(quote)}
+        beside = {f"{name[0]}{place}": flip(rival) for place, rival in enumerate(rivals, start=2)}
+        own = beside if quote is None else {name: flip(quote), **beside}
         met = {f"{others}{place}": flip(other) for place, other in enumerate(opposite, start=1)}
         sides = (own, met) if role == "buyer" else (met, own)
         game.numbers.append(number)
@@ -72,7 +74,7 @@ def auction(
                 0 if price is None else int(value - price),
                 price is not None,
                 seat,
-                PlayedRound(*sides, [name, *met]),
+                PlayedRound(*sides, [name, *beside, *met]),
             )
         )
         if quote is not None:
@@ -309,17 +311,22 @@ EDGES: dict[str, tuple[str, Play, Expected]] = {
         {"rounds": [CHEAP, *[(44, [40], 42)] * 5], "value": 49},
         Expected("clear", 0, 5, 0.0, 0),
     ),
-    "a point is luck": (
+    "half a point is luck": (
         "money_left",
-        {"rounds": [CHEAP, *[(42, [40], 41)] * 5], "value": 44},
+        {"rounds": [CHEAP, *[(41, [40], 40.5)] * 5], "value": 42},
         Expected("clear", 0, 5, 0.0, 0),
     ),
-    "a point and a half is not": (
+    "a better partner is luck": (
         "money_left",
-        {"rounds": [CHEAP, *[(43, [40], 42)] * 5], "value": 44},
+        {"rounds": [CHEAP, *[(50, [20, 45], 47.5)] * 5], "rivals": (51,)},
+        Expected("clear", 0, 5, 0.0, 0),
+    ),
+    "a point is not": (
+        "money_left",
+        {"rounds": [CHEAP, *[(42, [40], 41)] * 5], "value": 44},
         Expected(
-            "raised", 5, 5, 1.0, 7.5,
-            "round 2: bid 43 traded for a gain of 2.5; a bid of 40 would have traded for 4", 20,
+            "raised", 5, 5, 1.0, 5,
+            "round 2: bid 42 traded for a gain of 3; a bid of 40 would have traded for 4", 20,
         ),
     ),
     "the best of the round is asked for, not the first fill": (

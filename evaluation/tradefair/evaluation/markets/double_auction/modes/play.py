@@ -125,10 +125,23 @@ class SeatRound:
         role, met = self.seat.role, self.seat.flipped(best.met)
         return f"{_A[_OTHER[role]]} of {met} was open, {_A[role]} of {price} would have earned {earned:g}"
 
-    def filling(self) -> str:
-        """The best quote that trades, in words."""
-        _, price, earned = self._best(self._fills)
+    @property
+    def left(self) -> float:
+        """Points that a more modest offer would have kept: a quote better for the seat that still trades."""
+        fills = self._modest
+        return self._best(fills)[2] - self.seen.actual if fills and self.seen else 0.0
+
+    def modest(self) -> str:
+        """The best such quote, in words."""
+        _, price, earned = self._best(self._modest)
         return f"{_A[self.seat.role]} of {price} would have traded for {earned:g}"
+
+    @property
+    def _modest(self) -> list[Fill]:
+        # A quote that offers more may win a better partner: that is the luck of the ranks, and gives no price away.
+        if self.quote is None:
+            return []
+        return [fill for fill in self._fills if fill.first <= self.seat.flipped(self.quote)]
 
     def _best(self, fills: Sequence[Fill]) -> tuple[Fill, int, float]:
         """The fill that pays most, its price in the seat's terms, and its payoff."""

@@ -36,7 +36,7 @@ def breach(round_: SeatRound) -> Case:
 
 
 class Surplus(BaseModel):
-    """What a better quote that still trades has to add: `points`, a part of the price range, or `part` of its payoff.
+    """What a quote that offers less has to add: `points`, a part of the price range, or `part` of its payoff.
 
     The second from `least` points on: half points are the luck of who quotes first. `learning` is the part of the
     episode in which a seat may still look for the price.
@@ -51,7 +51,7 @@ class Surplus(BaseModel):
 
 
 def money_left(seat: AuctionSeat, params: Surplus) -> Seen:
-    """Trades in which another quote that still trades would have earned much more, after the learning.
+    """Trades after the learning in which a quote that offered less would still have traded, and earned much more.
 
     Hindsight against rivals that do not react, coins at their mean. Parts: points per trade over all trades.
     """
@@ -60,17 +60,12 @@ def money_left(seat: AuctionSeat, params: Surplus) -> Seen:
     for round_ in seat.rounds:
         seen = round_.seen
         # Only trades: a round without one is `missed_profit`, and would be told twice.
-        if (
-            round_.round <= max(1, params.learning * seat.game.length)
-            or not round_.traded
-            or seen is None
-            or seen.best_filling is None
-        ):
+        if round_.round <= max(1, params.learning * seat.game.length) or not round_.traded or seen is None:
             continue
-        # Of quotes that still trade: it asks for a better price, not for another pair.
-        more = left[round_] = seen.best_filling - seen.actual
-        if more >= params.points * seat.game.price_max or more >= max(params.least, params.part * seen.best_filling):
-            what = f"{seat.quotes_as} {round_.quote} traded for a gain of {seen.actual:g}; {round_.filling()}"
+        more = left[round_] = round_.left
+        best = seen.actual + more
+        if more >= params.points * seat.game.price_max or more >= max(params.least, params.part * best):
+            what = f"{seat.quotes_as} {round_.quote} traded for a gain of {seen.actual:g}; {round_.modest()}"
             cases.append(round_.case(what, more))
     mean = math.fsum(left.values()) / len(left) if left else None
     return Seen(cases, len(left), {"points per trade": None if mean is None else round(mean, 6)})
