@@ -30,6 +30,7 @@ from tradefair.trading.statements import Role
         ("weighty eighties, tenth, often", "weighty eighties, tenth, often"),
         ("five six", "five six"),
         ("at five hundred ten", "at 510"),
+        ("nine lives, ten lives", "nine lives, 10 lives"),
     ],
 )
 def test_number_words_become_digits_and_counts_below_ten_stay(words: str, digits: str) -> None:
