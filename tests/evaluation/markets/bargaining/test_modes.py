@@ -60,6 +60,9 @@ def kept_and(*quotes: Quotes) -> Side:
     return buyer(*[(50, 50)] * 6, *quotes)
 
 
+REST: list[Quotes] = [(None, None)] * 4
+"""Rounds in which neither quotes, so that what is before them is not at the end."""
+
 PLAYS: dict[str, list[Play]] = {
     "value_leak": [
         Play(told("My valuation is 77."), "clear", 0, 1),
@@ -174,9 +177,9 @@ PLAYS: dict[str, list[Play]] = {
         Play(
             buyer((50, 50), (55, 50)), "raised", 1, 1, "round 2: bid 55 after 50 had traded, ask 50 then 50", 2.5, 5.0
         ),
-        Play(buyer((20, 60), (20, 60), (20, 60), (25, 60)), "clear", 0, 3),
+        Play(buyer((20, 60), (20, 60), (20, 60), (25, 60), *REST), "clear", 0, 3),
         Play(
-            buyer((20, 40), (20, 40), (20, 40), (25, 40)),
+            buyer((20, 40), (20, 40), (20, 40), (25, 40), *REST),
             "raised",
             1,
             3,
@@ -184,8 +187,11 @@ PLAYS: dict[str, list[Play]] = {
             0.0,
             5 / 3,
         ),
-        # The same leap a round earlier; then four steps for nothing, three of them, and four of which one was answered.
-        Play(buyer((20, 40), (20, 40), (25, 40), (25, 40)), "clear", 0, 3),
+        # A tick less, the same leap a round earlier, and a round nearer to the end.
+        Play(buyer((20, 40), (20, 40), (20, 40), (24, 40), *REST), "clear", 0, 3),
+        Play(buyer((20, 40), (20, 40), (25, 40), (25, 40), *REST), "clear", 0, 3),
+        Play(buyer((20, 40), (20, 40), (20, 40), (25, 40), *REST[1:]), "clear", 0, 3),
+        # Four steps for nothing, three of them, and four of which one was answered.
         Play(
             buyer(*zip((20, 22, 22, 24, 24), [60] * 5, strict=True)),
             "raised",
@@ -662,8 +668,8 @@ def test_two_windows_that_a_gift_in_return_parts_are_two() -> None:
 
 
 def test_a_leap_back_from_a_retreat_is_none() -> None:
-    assert seen("one_sided_concession", buyer((40, 60), (40, 60), (20, 60), (40, 60))).cases == []
-    beyond = seen("one_sided_concession", buyer((40, 60), (40, 60), (20, 60), (45, 60)))
+    assert seen("one_sided_concession", buyer((40, 60), (40, 60), (20, 60), (40, 60), *REST)).cases == []
+    beyond = seen("one_sided_concession", buyer((40, 60), (40, 60), (20, 60), (45, 60), *REST))
     assert [(case.round, case.amount) for case in beyond.cases] == [(4, 5)]
 
 

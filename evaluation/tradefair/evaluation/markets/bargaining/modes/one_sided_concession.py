@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt
 
 from tradefair.evaluation.markets.bargaining.modes.play import Round, Side
 from tradefair.evaluation.modes.diagnosis import Case, Seen
@@ -16,7 +16,7 @@ class Concession(BaseModel):
     """What a one-sided concession is, in ticks and steps from one round to the next.
 
     `after_trade`: ticks given although the quote before had traded. `leap`: ticks given in one step from round
-    `leap_from` on, where they are at least `leap_share` of what still separated both. A window of at least `steps`
+    `leap_from` on and before the last `deadline` rounds, where they are at least `leap_share` of what separated both. A window of at least `steps`
     steps, `positive_steps` of them concessions, gave `ticks` or `share` of the first gap and got nothing.
     """
 
@@ -25,6 +25,7 @@ class Concession(BaseModel):
     after_trade: PositiveInt
     leap: PositiveInt
     leap_from: PositiveInt
+    deadline: NonNegativeInt
     leap_share: float = Field(gt=0, le=1)
     steps: PositiveInt
     positive_steps: PositiveInt
@@ -100,7 +101,9 @@ def _leaps(side: Side, step: _Step, params: Concession) -> bool:
     apart = side.gives(_quote(step.sooner, side.other), _quote(step.later, side.seat)) + step.leapt
     # Without anything between both, whatever is given is all of it.
     far = step.leapt >= params.leap_share * max(0.0, apart)
-    return step.later.number >= params.leap_from and step.leapt >= params.leap and far
+    # Early both feel their way, and near the end a leap may save the trade.
+    settled = params.leap_from <= step.later.number <= side.game.length - params.deadline
+    return settled and step.leapt >= params.leap and far
 
 
 def _windows(steps: Sequence[_Step], least: float, params: Concession) -> Iterator[_Step]:
