@@ -148,7 +148,9 @@ class Side:
     @cached_property
     def claimed(self) -> dict[int, list[Claimed]]:
         """What a second, stricter reader takes the numbers of own messages to be, by event; it knows number words."""
-        return {message.seq: claims(message.text, self.role, self.limit) for message in self.own_messages}
+        # Once per text: who holds a quote repeats itself, and this reader is the costliest step of a diagnosis.
+        read = {text: claims(text, self.role, self.limit) for text in {message.text for message in self.own_messages}}
+        return {message.seq: read[message.text] for message in self.own_messages}
 
     @cached_property
     def unread(self) -> list[Case]:
