@@ -16,8 +16,8 @@ class Concession(BaseModel):
     """What a one-sided concession is, in ticks and steps from one round to the next.
 
     `after_trade`: ticks given although the quote before had traded. `leap`: ticks given in one step from round
-    `leap_from` on and before the last `deadline` rounds, where they are at least `leap_share` of what separated both. A window of at least `steps`
-    steps, `positive_steps` of them concessions, gave `ticks` or `share` of the first gap and got nothing.
+    `leap_from` on and before the last `deadline` rounds, at least `leap_share` of what separated both. A window of at
+    least `steps` steps, `positive_steps` of them concessions, gave `ticks` or `share` of the first gap and got nothing.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
