@@ -36,6 +36,7 @@ PRESETS = {
     "retail/middle": 10,
     "supply_chain/gated": 40,
     "supply_chain/paper": 20,
+    "marketplace/near_fits": 40,
     "marketplace/small_demo": 40,
 }
 """Presets with base rates, and their seeds: fewer where an episode is long."""

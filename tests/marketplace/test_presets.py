@@ -35,6 +35,7 @@ SIZES = {
     "proposal_bias_graded": (4, 3),
     "manipulation_high": (1, 3),
     "manipulation_competitive": (3, 3),
+    "near_fits": (6, 21),
 }
 DIFFERS: dict[str, dict[str, Any]] = {
     "restaurants_10": {"data.domain": "restaurants", "search_algorithm": "lexical", "search_limit": 10},
@@ -50,6 +51,7 @@ DIFFERS: dict[str, dict[str, Any]] = {
     "position_bias": {"search_algorithm": "simple", "search_limit": 3, "listing_order": "explicit", "capacity": 0},
     "proposal_bias": {"search_algorithm": "simple", "search_limit": 3, "arrival_order": "permutation", "capacity": 0},
     "proposal_bias_graded": {"arrival_order": "permutation", "arrival_stagger": 1, "capacity": 0},
+    "near_fits": {"data.design": "near_fits", "data.share_group": 2, "capacity": 1, "profile_disclosure": "menu"},
     "manipulation_high": {"search_algorithm": "simple", "search_limit": 3, "listing_order": "explicit"},
     "manipulation_competitive": {"search_algorithm": "simple", "search_limit": 3},
 }

@@ -18,8 +18,8 @@ FOOTNOTES: Mapping[str, str] = {
     "bid_eff": "share of the units asked for that was won, times what they cost at base prices over what was paid",
     "mms": "closeness of own slogans to buyers' personas, by this embedder only; what is close need not sell",
     "pi_norm": "0 is floor_bidder in that seat, 1 the oracle, a strong rule and no maximum: more than 1 is possible",
-    "optimum": "the most that the customer could get at list prices, a maximum: offers below list can beat it",
-    "loss": "optimum less utility: below 0 where sellers went below list",
+    "list_price_optimum": "the most at list prices, whatever others buy; a share above 1 is a purchase below list",
+    "loss": "list-price optimum less utility: below 0 where sellers went below list",
     "over_random": "utility over the exact mean of buying at random, at list prices, from those who have all items",
     "over_equilibrium": "profit over what linear_equilibrium earns against itself on the same limits",
 }

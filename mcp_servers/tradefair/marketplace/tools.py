@@ -400,7 +400,7 @@ _ERRORS: Mapping[str, str] = {
 class _MarketplaceType:
     name = "marketplace"
     version = "1"
-    default_scenario = "marketplace/small_demo"
+    default_scenario = "marketplace/near_fits"
     title = "assistants of customers who search, ask and buy from businesses (Magentic Marketplace)"
     scenario_model = MarketplaceScenario
     tools = ToolTable(

@@ -32,25 +32,29 @@ class MarketplaceEvaluator(Evaluator):
     market = "marketplace"
     version = "1"
     money = "currency units"
-    seat_columns = ("utility", "optimum", "loss", "spend", "shown", "asked", "offered", "revenue", "orders", "answered")
+    seat_columns = (
+        *("utility", "list_price_optimum", "loss", "spend", "shown", "asked", "offered"),
+        *("revenue", "orders", "answered"),
+    )
     compared_columns = ("utility", "loss", "spend", "asked", "offered", "revenue", "orders")
     market_columns = ("welfare", "share_of_optimal", "needs_met", "wasted")
     # One metric per role: `fields_of_roles` keeps the other one out of a comparison.
     headline = Headline(
         1,
-        "small_demo",
+        "near_fits",
         "utility",
         "first_taker",
-        "item_searcher",
+        "patient_comparer",
         40,
-        field=("first_taker", "item_searcher", "request_searcher", "patient_comparer", "bargainer"),
+        # Not the bargainer: honest sellers do not concede, so that haggling only costs it the time in which others buy.
+        field=("first_taker", "item_searcher", "request_searcher", "patient_comparer"),
     )
     primary_metrics = (
         PrimaryMetric(name="utility", unit="currency units"),
         PrimaryMetric(name="revenue", unit="currency units"),
     )
     fields_of_roles: Mapping[str, frozenset[str]] = {
-        "customer": frozenset({"utility", "optimum", "loss", "spend", "shown", "asked", "offered"}),
+        "customer": frozenset({"utility", "list_price_optimum", "loss", "spend", "shown", "asked", "offered"}),
         "business": frozenset({"revenue", "orders", "answered"}),
     }
     # A market in which nothing more can happen has ended as much as one that all customers left.
@@ -84,7 +88,7 @@ class MarketplaceEvaluator(Evaluator):
 
     def at_stake(self, outcome: MarketplaceOutcome, seat: SeatId) -> float | None:
         """The utility that a customer could have had at list prices; not known of a business."""
-        return outcome.seats[seat].optimum
+        return outcome.seats[seat].list_price_optimum
 
     def insight(self, trace: Trace) -> Insight:
         """Private numbers, messages and planted orders."""

@@ -35,8 +35,9 @@ TERMS = ("query", "outreach", "offer", "impatience", "misjudgement", "execution"
 class MarketplaceSeat(SeatOutcome):
     """One customer or one business; what belongs to the other role is null. Formulas: section 9.
 
-    Of a customer: `utility` U_i, `value` V_i, `optimum` O_i (the most at list prices), `loss` O − U and its terms,
-    which sum to it; `loss_offer` is below 0 where sellers went below list. `achieved` = U/O, null where O is 0.
+    Of a customer: `utility` U_i, `value` V_i, `list_price_optimum` O_i (the most at list prices), `loss` O − U and its
+    terms, which sum to it; `loss_offer` is below 0 where sellers went below list. `achieved` = U/O, null where O is 0
+    and above 1 where the customer bought below list prices: O bounds what is asked, not what can be bargained.
     `random_items`, `cheapest` and `random_fits` are the customer's own baselines. `shown`, `asked` and `offered` count
     businesses, businesses and proposals; `refused_payments` are by code. `choice` is the business of the first paid
     proposal, `choice_arrival` that proposal's place among all delivered, `choice_rank` the arrival rank of the business
@@ -50,7 +51,7 @@ class MarketplaceSeat(SeatOutcome):
 
     utility: float | None = None
     value: float | None = None
-    optimum: float | None = None
+    list_price_optimum: float | None = None
     achieved: float | None = None
     loss: float | None = None
     loss_query: float | None = None
@@ -238,7 +239,7 @@ def _results(customer: Customer) -> dict[str, Any]:
         # Cents become currency units only where figures are shown: sums stay exact until then.
         "utility": currency(record.utility),
         "value": currency(record.value),
-        "optimum": currency(loss.optimum),
+        "list_price_optimum": currency(loss.optimum),
         # Null where nothing could be gained: 0 would read as a failure.
         "achieved": share(record.utility, loss.optimum),
         "loss": currency(loss.total),
