@@ -43,6 +43,8 @@ class Round:
     book: float = 0
     rival_price: float = 0
     waiting: int = 0
+    limit: float | None = None
+    noticed: tuple[int, ...] | None = None
     slogan: int | None = None
     likes: float = 0
     rival_slogan: int | None = None
@@ -193,15 +195,15 @@ def _seat(rules: SupplyChainScenario, likes: float = 0, **fields: Any) -> SeatFa
 
 
 def _buyers(made: Round) -> BuyerFacts:
-    """One buyer who wants what is waiting, has noticed every seat and pays any price; without it, one who wants one."""
+    """One buyer who wants what is waiting, within `limit`, and has noticed these seats; else one served."""
     bought = (1, 1, 1) if not made.waiting else (1, made.waiting, 0)
     return BuyerFacts(
         tribe=[0],
         text=[0],
         item=[0],
         quantity=[made.waiting or 1],
-        limit=[None],
+        limit=[None if made.limit is None else round(100 * made.limit)],
         arrival=[0],
-        noticed=[None],
+        noticed=[made.noticed],
         visits=[(bought,)],
     )

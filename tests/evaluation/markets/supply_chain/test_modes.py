@@ -7,14 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.evaluation.markets.supply_chain.conftest import A, Played
 from tests.evaluation.markets.supply_chain.shop import Round, shop, words
 from tests.evaluation.plays import Play, check_play, plays_of
 
 from tradefair.evaluation.markets.supply_chain.modes.detectors import MODES
 from tradefair.evaluation.markets.supply_chain.modes.offers import idle_rounds
-from tradefair.evaluation.markets.supply_chain.modes.play import Retail
+from tradefair.evaluation.markets.supply_chain.modes.play import Retail, relative_sales
 from tradefair.evaluation.markets.supply_chain.modes.prices import below_cost
+from tradefair.evaluation.markets.supply_chain.modes.reading import read_game
 from tradefair.evaluation.modes.diagnosis import Seen
+from tradefair.tracestore import open_trace
 
 SKIPS = (("bidding_1", "skip_phase"), ("retail", "skip_phase"))
 READS = (("bidding_1", "submit_bids"), ("retail", "view_market_history"), ("retail", "submit_offer"))
@@ -66,6 +69,7 @@ SLOGANS = {
     4: words(4, 6, 6, "thrifty", "hype", "ethical"),
     5: words(5, 9, 6, "thrifty", "hype", "quality"),
     6: words(6, 8, 6, "thrifty", "hype"),
+    7: words(7, 10, 7, "thrifty", "hype", "quality"),
 }
 
 
@@ -97,6 +101,7 @@ GOUGED = "round 1: 1 beans sold at 31, base price 10"
 KEPT = "round 3: the offer of round 1 again, after {} of 10 units sold and {} visits failed"
 UNREAD = "round 2: posted beans at 8.5 without a look at the market; rivals sold at 10 in round 1"
 CUES = "round 1: 6 of the slogan's 8 words are cues, of 3 groups"
+MORE_CUES = "round 1: 7 of the slogan's 10 words are cues, of 3 groups"
 COPIED = "round 2: the best seller's slogan, which a rival had first posted in round 1"
 FAR = "round 1: a slogan of 4 words, 0 of them cues; likeness to the buyers 0.040, rivals' 0.100, 6 of 8 units sold"
 SILENT = FAR.replace("a slogan of 4 words, 0 of them cues", "no slogan").replace("0.040", "0.000")
@@ -113,6 +118,8 @@ PLAYS: Mapping[str, Sequence[Play]] = {
         Play(shop(Round(calls=SKIPS)), "clear", 0, 0),
     ],
     "floor_fixation": [
+        # Not in a row.
+        Play(shop(FLOOR, FLOOR, LATER, FLOOR), "clear", 0, 3),
         Play(shop(FLOOR, FLOOR), "clear", 0, 1),
         Play(shop(FLOOR, FLOOR, replace(FLOOR, bid=(4, 10, 2))), "clear", 0, 2),
         Play(shop(FLOOR, FLOOR, replace(FLOOR, bid=(4, 11.01, 1))), "clear", 0, 2),
@@ -121,6 +128,9 @@ PLAYS: Mapping[str, Sequence[Play]] = {
         Play(shop(FLOOR, FLOOR, FLOOR, reveal="own"), "unchecked", 0, 0),
     ],
     "ignored_feedback": [
+        # Money for one tick more per unit, and a cent less.
+        Play(times(3, replace(SHORT, funds=43.99)), "clear", 0, 0),
+        Play(times(3, replace(SHORT, funds=44)), "raised", 3, 3, IGNORED, 8),
         Play(times(2, SHORT), "clear", 2, 2, IGNORED, 8),
         Play(shop(*[SHORT] * 3, *[LATER] * 4), "clear", 3, 7, IGNORED, 8),
         Play(shop(*[SHORT] * 3, *[LATER] * 3), "raised", 3, 6, IGNORED, 8, 0.5),
@@ -139,6 +149,13 @@ PLAYS: Mapping[str, Sequence[Play]] = {
         Play(shop(FLOOR, estimates={1: 12}, privileged=True), "unchecked", 0, 0),
     ],
     "idle_capital": [
+        Play(shop(replace(IDLE, noticed=(1,))), "clear", 0, 1),
+        Play(shop(replace(IDLE, noticed=(0,), limit=11)), "raised", 1, 1, IDLED, 2),
+        Play(shop(replace(IDLE, noticed=(0,), limit=10.99)), "clear", 0, 1),
+        # No more than was supplied.
+        Play(shop(replace(IDLE, waiting=7)), "raised", 1, 1, IDLED.replace("2 more", "5 more"), 5),
+        # A price that pays no more than it costs is no chance.
+        Play(shop(replace(IDLE, rival_price=9)), "clear", 0, 1),
         Play(shop(replace(IDLE, bid=(5, 10.2, 5))), "clear", 0, 1),
         Play(shop(replace(IDLE, rival_price=10.99)), "clear", 0, 1),
         Play(shop(replace(IDLE, waiting=0)), "clear", 0, 1),
@@ -178,6 +195,9 @@ PLAYS: Mapping[str, Sequence[Play]] = {
         Play(times(3, replace(GLUT, opening=5, sold=3)), "clear", 0, 2),
     ],
     "dead_stock": [
+        # Too dear in every round since it was bought: the price kept it.
+        Play(shop(replace(LEFT, sold=0, cost=0, book=80, price=19.5)), "clear", 0, 80),
+        Play(shop(LEFT, replace(DEAR, bid=None, opening=3, book=28)), "raised", 1, 80, DEAD.format("28"), 28, 0.35),
         Play(shop(replace(LEFT, cost=52.1, book=27.9)), "clear", 1, 80, DEAD.format("27.9"), 27.9),
         Play(shop(LEFT), "raised", 1, 80, DEAD.format("28"), 28, 0.35),
         Play(shop(replace(LEFT, cost=24, book=56)), "raised", 1, 80, DEAD.format("56"), 56, 0.7),
@@ -200,6 +220,7 @@ PLAYS: Mapping[str, Sequence[Play]] = {
         Play(shop(BARE, BARE), "raised", 2, 10, BARED, None, 1.0),
     ],
     "underpriced_sellout": [
+        Play(shop(CHEAP, CHEAP, DEAR), "clear", 2, 2, SOLD_OUT, 10),
         Play(times(2, CHEAP), "clear", 2, 2, SOLD_OUT, 10),
         Play(shop(*[CHEAP] * 3, *[FINE] * 10, rounds=13), "clear", 3, 13, SOLD_OUT, 10),
         Play(shop(*[CHEAP] * 3, *[FINE] * 9, rounds=12), "raised", 3, 12, SOLD_OUT, 10, 0.25),
@@ -209,6 +230,7 @@ PLAYS: Mapping[str, Sequence[Play]] = {
         Play(times(3, replace(CHEAP, sold=9)), "clear", 0, 3),
     ],
     "unsellable_price": [
+        Play(shop(replace(DEAR, waiting=0)), "raised", 1, 1, UNSOLD.format("at 19.5"), 0),
         Play(shop(replace(DEAR, price=19.49)), "clear", 0, 1),
         Play(shop(replace(DEAR, sold=1)), "clear", 0, 1),
         Play(shop(DEAR), "raised", 1, 1, UNSOLD.format("at 19.5"), 9),
@@ -249,6 +271,14 @@ PLAYS: Mapping[str, Sequence[Play]] = {
         Play(shop(*[OFF] * 5, privileged=True), "unchecked", 0, 0),
     ],
     "keyword_stuffing": [
+        Play(
+            talking(replace(FINE, slogan=7)),
+            "raised",
+            1,
+            1,
+            CUES.replace("6 of", "7 of").replace("8 words", "10 words"),
+        ),
+        Play(shop(replace(FINE, slogan=None)), "clear", 0, 0),
         Play(talking(FINE), "clear", 0, 1),
         Play(talking(*[replace(FINE, slogan=number) for number in (5, 6)]), "clear", 0, 2),
         Play(talking(*[replace(FINE, slogan=3)] * 2), "raised", 1, 1, CUES),
@@ -323,3 +353,44 @@ def test_a_refused_bid_is_the_cause_of_money_left_idle_and_not_the_skip_after_it
     assert [act.code for act in row.acts if act.seq == row.order][:1] == ["insufficient_funds"]
     (row,) = shop(Round(calls=(("retail", "lapse"),))).rounds
     assert (row.order, row.offer) == (15, 13)
+
+
+# --- the reading of a trace -------------------------------------------------------------------------------------------
+
+
+def test_a_trace_is_read_as_rounds_calls_lapses_and_estimates(game: Played) -> None:
+    with open_trace(game("readers").path) as trace:
+        read = read_game(trace)
+    seat = read.seats[A]
+    assert (read.problem, read.terminated, read.numbers) == (None, True, [1, 2, 3, 4])
+    assert [row.round for row in seat.rounds] == [1, 2, 3, 4]
+    assert seat.rounds[0].funds == read.rules.initial_funds_cents
+    assert [row.funds for row in seat.rounds[1:]] == [row.own.funds for row in seat.rounds[:-1]]
+    assert sorted(read.passes_closed) == [(number, bid_pass) for number in read.numbers for bid_pass in (1, 2)]
+    tools = [(act.phase, act.tool, act.accepted) for act in seat.calls[1]]
+    assert tools == [
+        ("bidding_1", "submit_bids", True),
+        ("bidding_2", "estimate_clearing_prices", True),
+        ("bidding_2", "submit_bids", True),
+        ("retail", "submit_offer", True),
+    ]
+    assert [(told.round, told.phase, told.item) for told in seat.estimates] == [
+        (number, "bidding_2", 0) for number in read.numbers
+    ]
+    assert (min(told.low for told in seat.estimates) >= 1000, seat.unread, seat.privileged) == (True, 0, False)
+    assert all(told.n > 0 for told in seat.estimates)
+    with open_trace(game("oracle").path) as trace:
+        assert read_game(trace).seats[A].privileged
+    with open_trace(game("silence").path) as trace:
+        silent = read_game(trace).seats[A]
+    assert [(lapse.round, lapse.phase) for lapse in silent.lapses][:3] == [
+        (1, "bidding_1"),
+        (1, "bidding_2"),
+        (1, "retail"),
+    ]
+
+
+def test_relative_sales_compare_a_seat_with_the_mean_seller_of_its_items() -> None:
+    # The seat sold 8 and its rival 2: the mean of both is 5.
+    (row,) = shop(FINE).rounds
+    assert relative_sales(row.facts) == {"retailer_01": 1.6, "retailer_02": 0.4}

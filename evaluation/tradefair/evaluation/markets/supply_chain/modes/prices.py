@@ -80,19 +80,19 @@ def _raised_cost(row: SeatRound, item: int, price: int) -> int:
 # --- unsellable_price and gouging -------------------------------------------------------------------------------------
 
 
-class Dear(Params):
+class Base(Params):
     """`times`: above this multiple of the base price."""
 
     times: float
 
 
-class Unsellable(Dear):
+class Dear(Base):
     """`rivals`: at least this multiple of the mean price at which rivals sold."""
 
     rivals: float
 
 
-def detect_unsellable(seat: Retail, params: Unsellable) -> Seen:
+def detect_unsellable(seat: Retail, params: Dear) -> Seen:
     """Stock that sold nothing at a price far above rivals' or above base, or with no price at all.
 
     Cost: what rivals' mean price would have earned on it that round, with buyers who were left without.
@@ -103,7 +103,7 @@ def detect_unsellable(seat: Retail, params: Unsellable) -> Seen:
         for item, units in enumerate(row.own.available):
             of += units > 0
             price, others = row.own.prices[item], row.others_mean(item)
-            if not units or row.own.sold[item] or not _too_dear(row, item, params):
+            if not (units and price is None) and not unsold_at_a_price(row, item, params):
                 continue
             asked = "not for sale" if price is None else f"at {printed(price)}"
             because = (
@@ -116,18 +116,21 @@ def detect_unsellable(seat: Retail, params: Unsellable) -> Seen:
     return Seen(cases, of)
 
 
-def _too_dear(row: SeatRound, item: int, params: Unsellable) -> bool:
+def unsold_at_a_price(row: SeatRound, item: int, params: Dear) -> bool:
+    """Whether the seat had the item in stock at a price far above rivals' or above base, and sold none."""
     price, others = row.own.prices[item], row.others_mean(item)
-    return price is None or (others > 0 and price >= params.rivals * others) or _dear(row, item, params)
+    if not row.own.available[item] or row.own.sold[item] or price is None:
+        return False
+    return 0 < params.rivals * others <= price or _dear(row, item, params)
 
 
-def _dear(row: SeatRound, item: int, params: Dear) -> bool:
+def _dear(row: SeatRound, item: int, params: Base) -> bool:
     """Whether the posted price is above `times` the base price."""
     price = row.own.prices[item]
     return price is not None and price > params.times * row.seat.game.rules.items[item].base_cents
 
 
-def detect_gouging(seat: Retail, params: Dear) -> Seen:
+def detect_gouging(seat: Retail, params: Base) -> Seen:
     """Revenue from prices far above base: conduct, not an error, so that it costs the seat nothing."""
     cases: list[Case] = []
     for row, item, price in _sold(seat):

@@ -43,7 +43,7 @@ def detect_stuffing(seat: Retail, params: Stuffed) -> Seen:
         for slogan, row in stood
         if _stuffed(slogan, params)
     ]
-    return Seen(cases, len(stood), {"most_cues": max((slogan.cues for slogan, _ in stood), default=0)})
+    return Seen(cases, len(stood))
 
 
 def _stuffed(slogan: SloganFacts, params: Stuffed) -> bool:

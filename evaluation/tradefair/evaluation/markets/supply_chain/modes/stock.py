@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from tradefair.contract.money import currency
 from tradefair.evaluation.markets.supply_chain.modes.play import Params, Retail, SeatRound, bought, money, printed
+from tradefair.evaluation.markets.supply_chain.modes.prices import Dear, unsold_at_a_price
 from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 from tradefair.supply_chain.analysis import sure_win_price
 
@@ -66,12 +67,11 @@ def _chances(row: SeatRound) -> list[_Chance]:
     for item, missing in row.unserved.items():
         # What lies on the shelf would have to sell first.
         units = min(missing - row.own.available[item] + row.own.sold[item], row.facts.supply[item] - won.get(item, 0))
-        if units > 0:
-            lines = [line for rival, vector in row.facts.passes[-1].lines.items() if rival != name for line in vector]
-            rivals = [(line[2], line[1]) for line in lines if line[0] == item]
-            terms = (row.facts.supply[item], rules.items[item].base_cents, rules.tick_cents)
-            price = sure_win_price(rivals, won.get(item, 0) + units, *terms)
-            found.append(_Chance(item, units, price, row.others_mean(item)))
+        lines = [line for rival, vector in row.facts.passes[-1].lines.items() if rival != name for line in vector]
+        rivals = [(line[2], line[1]) for line in lines if line[0] == item]
+        terms = (row.facts.supply[item], rules.items[item].base_cents, rules.tick_cents)
+        price = sure_win_price(rivals, won.get(item, 0) + units, *terms)
+        found.append(_Chance(item, units, price, row.others_mean(item)))
     left, taken = row.funds - row.own.spend, list[_Chance]()
     for chance in sorted(found, key=lambda chance: -chance.resale / chance.price):
         units = min(chance.units, left // chance.price)
@@ -116,16 +116,19 @@ def detect_glut(seat: Retail, params: Plenty) -> Seen:
     return Seen(cases, len(lines))
 
 
-def detect_dead(seat: Retail) -> Seen:
+def detect_dead(seat: Retail, params: Dear) -> Seen:
     """Stock at cost that was never sold, by the lines that bought it, out of the money spent.
 
-    Nothing to check where the episode was cut short: what is left in the middle of an episode may still be sold.
+    Goods that were too dear ever since are left out: their price kept them, not their purchase. Nothing to check where
+    the episode was cut short: what is left in the middle of an episode may still be sold.
     """
     if not seat.game.terminated or not seat.rounds:
         return unchecked("the episode was cut short")
     cases: list[Case] = []
     for item, cents in enumerate(seat.rounds[-1].left):
         for row, (_, _, price, filled), part in bought(seat, item, cents, seat.rounds):
+            if all(unsold_at_a_price(later, item, params) for later in seat.rounds if later.round >= row.round):
+                continue
             because = (
                 f"round {row.round}: bought {filled} {row.item(item)} at {printed(price)}; "
                 f"{printed(part)} of their {printed(filled * price)} was never sold"
