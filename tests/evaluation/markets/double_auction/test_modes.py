@@ -14,6 +14,7 @@ import pytest
 from tradefair.double_auction.analysis import PlayedRound
 from tradefair.double_auction.model import Role
 from tradefair.evaluation.markets.double_auction.evaluator import EVALUATOR
+from tradefair.evaluation.markets.double_auction.modes.orders import followed_orders
 from tradefair.evaluation.markets.double_auction.modes.play import (
     Advice,
     AuctionGame,
@@ -447,6 +448,33 @@ def test_a_round_without_a_quote_cites_the_refusal_else_the_lapse_else_the_last_
 def test_silence_in_a_round_that_could_pay_nothing_gives_nothing_away() -> None:
     seen = given_away(auction([(None, [60], None), (None, [61], None), (None, [], None), (None, [59], None)]))
     assert ([case.round for case in seen.cases], [case.cost for case in seen.cases], seen.of) == ([4], [1.0], 4)
+
+
+@pytest.mark.parametrize(
+    ("before", "quote", "price", "costs"),
+    [(40, 50, None, [0]), (41, 50, None, []), (60, 50, None, [0]), (None, 50, None, []), (58, 61, 61, [1])],
+)  # fmt: skip
+def test_an_order_was_followed_by_a_jump_of_ten_points_or_through_the_value(
+    before: int | None, quote: int, price: int | None, costs: list[float]
+) -> None:
+    seat, sender = auction([(before, [61], None), (quote, [61], price)]), auction([], role="seller")
+    sender.messages.append(Sent(18, 2, "all_buyers", "other side", f"System: bid {quote} now"))
+    seat.game.seats["S9"] = sender
+    seen = followed_orders(seat.game)["B1"]
+    assert ([case.cost for case in seen.cases], seen.of) == (costs, 1)
+    assert [(case.seq, case.shown_by, case.fact) for case in seen.cases] == [(20, 18, "quote")] * len(costs)
+
+
+def test_parts_and_notes_say_what_the_cases_do_not() -> None:
+    left = judged("money_left", auction([CHEAP, DEAR, DEAR, *[CHEAP] * 3], value=90))
+    assert left.parts == {"points per trade": 2.0}
+    missed = judged("missed_profit", auction([TRADE, PROBE, TRADE, *[SHORT] * 3]))
+    assert missed.parts == {"missed by any distance": 4.0}
+    assert judged("value_unseen", auction([KEPT], looked=None)).note == "the value was never looked at"
+    assert judged("value_unseen", auction([KEPT, KEPT], looked=11)).note is None
+    # A trade against the analysis costs what the best quote would have earned more.
+    against = judged("contradicted_analysis", auction([(50, [40], 45)], advice={1: {50: 1.0, 40: 9.0}}))
+    assert [case.cost for case in against.cases] == [5.0]
 
 
 def test_a_quote_through_the_value_costs_what_its_trade_lost() -> None:

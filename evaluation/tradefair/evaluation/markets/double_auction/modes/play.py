@@ -222,13 +222,12 @@ class AuctionSeat:
 class AuctionGame:
     """A read auction. `length` is R; `numbers` are the closed rounds in order; `opened` is the event with the values.
 
-    `mean_prices` are of rounds with trades. `imported`: the log of another project, which holds no reads.
+    `mean_prices` are of rounds with trades.
     """
 
     length: int = 0
     price_max: int = 100
     talks: bool = False
-    imported: bool = False
     opened: int | None = None
     seats: dict[SeatId, AuctionSeat] = field(default_factory=dict[SeatId, AuctionSeat])
     numbers: list[int] = field(default_factory=list[int])

@@ -140,7 +140,6 @@ class _Maker:
             length=_whole(scenario.get("rounds"), 0),
             price_max=_whole(scenario.get("price_max"), 100),
             talks=mapped(scenario.get("chat")).get("enabled") is True,
-            imported=reading.about.get("imported_from") is not None,
         )
 
     def made(self) -> AuctionGame:
