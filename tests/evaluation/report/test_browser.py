@@ -114,17 +114,17 @@ def test_a_mark_of_the_timeline_opens_its_call(browser: Browser, games: tuple[Pa
 def test_a_finding_leads_to_the_calls_that_prove_it(browser: Browser, store_page: str) -> None:
     with watched(browser) as seen:
         page = seen.show(store_page)
-        finding = page.locator('li.finding[data-finding="retail.rejected_actions"]')
+        finding = page.locator('li.finding[data-finding="refused_calls"]')
         link = finding.locator("[data-seq]").first
         seq = link.get_attribute("data-seq")
         link.click()
         page.locator("aside.detail .cites").wait_for()
         assert _title(page).startswith(f"#{seq}")
-        assert "retail.rejected_actions" in page.locator("aside.detail .cites").inner_text()
+        assert "refused_calls" in page.locator("aside.detail .cites").inner_text()
         page.keyboard.press("Escape")
         assert page.locator("aside.detail").is_hidden()
         finding.get_by_text("show on the timeline").click()
-        page.locator("section#timeline .cited").get_by_text("retail.rejected_actions").wait_for()
+        page.locator("section#timeline .cited").get_by_text("refused_calls").wait_for()
 
 
 @pytest.mark.slow

@@ -88,6 +88,43 @@ def test_units_lost_by_product_are_those_of_the_day() -> None:
     assert lost_units(day, [[0], [1], [2]], 1.0) == pytest.approx({0: 4, 1: 50, 2: 200 / 3})
 
 
+def test_an_order_of_another_product_is_no_cause() -> None:
+    (case,) = cases("lost_sales", runs_dry(bought=[bought(8, 1, 5)]))
+    assert (case.seq, case.because[:28]) == (898, "day 8: no order of P001; 40 ")
+
+
+def test_waiting_goods_count_as_there() -> None:
+    days = [*[SELLS_10] * 6, {**SELLS_10, "waiting": {0: 40}}, SELLS_10, SELLS_10, DRY]
+    assert cases("lost_sales", store(days)) == []
+
+
+def test_days_without_a_gap_between_make_two_of_it() -> None:
+    twice = store([*[SELLS_10] * 7, DRY, SELLS_10, DRY])
+    assert [(case.round, case.amount, case.shown_by) for case in cases("lost_sales", twice)] == [
+        (6, 50, 899), (8, 50, 1099),
+    ]  # fmt: skip
+    once = store([*[SELLS_10] * 7, DRY, DRY])
+    assert [(case.round, case.amount, case.shown_by) for case in cases("lost_sales", once)] == [(6, 100, 899)]
+
+
+def test_a_lost_unit_is_worth_what_a_sold_one_left_after_refunds() -> None:
+    paid = {"revenue_cents": {0: 2000}, "refunds_cents": {0: 300}, "cost_of_goods_cents": {0: 700}}
+    # 1,000 cents were left by the 100 units of ten days.
+    (case,) = cases("lost_sales", store([{**SELLS_10, **paid}, *[SELLS_10] * 8, DRY]))
+    assert case.cost == 5.0
+    loss = {"cost_of_goods_cents": {0: 2000}}
+    (case,) = cases("lost_sales", store([{**SELLS_10, **loss}, *[SELLS_10] * 8, DRY]))
+    assert case.cost == 0.0
+
+
+def test_a_unit_that_was_never_sold_is_worth_its_price_less_the_middle_quote() -> None:
+    never = {"opening_stock": {1: 0}, "attraction": {1: 1.0}}
+    quotes = {"quote_e4": {0: 1, 1: 1, 2: 5_000, 3: 15_000}}
+    (case,) = cases("lost_sales", store([*[{"on_shelf": {1: 0}, "opening_stock": {1: 0}}] * 7, {**never, **quotes}]))
+    # Of two quotes the dearer: 0.50 a unit, for half of 100 customers.
+    assert (case.about, case.amount, case.cost) == ("P002", 50, 25.0)
+
+
 # --- what became of order lines -------------------------------------------------------------------------------------
 
 
@@ -145,6 +182,21 @@ def test_goods_off_the_shelf_for_most_of_their_time_are_stranded_not_too_many() 
     assert len(cases("overbuying", store([QUIET, *days[:1], QUIET, days[3]], bought=[bought(1, 0, 10)]))) == 1
 
 
+def test_half_of_the_time_off_the_shelf_is_still_too_many() -> None:
+    days = [QUIET, QUIET, {"on_shelf": {0: 0}}, QUIET, {"expired": {0: 10}}]
+    assert len(cases("overbuying", store(days, bought=[bought(1, 0, 10)]))) == 1
+
+
+def test_seven_days_on_sale_show_how_fast_a_product_sells() -> None:
+    line = bought(1, 0, 50)
+    (lot,) = fates([*[{"opening_stock": {0: 0}}] * 2, *[{"units": {0: 1}}] * 7], [line], old=3)
+    # 43 are left, and three days of sales are three units.
+    assert lot.excess == 40
+    off = [{"on_shelf": {0: 0}}] * 8
+    (lot,) = fates([*off, *[{"units": {0: 1}}] * 6], [line], old=3)
+    assert lot.excess == 0
+
+
 # --- the other causes -----------------------------------------------------------------------------------------------
 
 
@@ -169,6 +221,35 @@ def test_closes_below_zero_without_such_an_order_cite_the_day() -> None:
     (case,) = cases("illiquid", store([QUIET, broke, broke]))
     assert (case.seq, case.round, case.amount) == (298, 2, 2)
     assert case.because == ("day 2: closed without the money for the rent; funds below 0 at 2 closes, down to -5.00")
+
+
+def test_the_order_that_took_funds_below_the_rent_is_the_cause_not_those_around_it() -> None:
+    rent = {"rent_cents": 4000}
+    broke = {**rent, "funds_cents": -500, "open_order_cents": 1}
+    lines = [bought(1, 0, 1, 296_000), bought(2, 0, 1, 1), bought(2, 1, 1, 1000), bought(4, 0, 1, 1)]
+    days = [{**rent, "funds_cents": 4001}, {**rent, "funds_cents": 10}, broke, broke, {**broke, "funds_cents": 0}]
+    (case,) = cases("illiquid", store(days, bought=lines))
+    # After day 1 the rent is there to the cent, and after the first order of day 2; the second one takes it.
+    assert (case.seq, case.round, case.shown_by, case.amount) == (202, 2, 399, 2)
+    assert case.because.startswith(
+        "day 2: order for 10.00 left 30.00 before a rent of 40.00; funds below 0 at 2 closes"
+    )
+
+
+def test_a_price_off_the_optimum_costs_what_was_not_earned_while_it_was_in_force() -> None:
+    earned = {"revenue_cents": {0: 400}, "refunds_cents": {0: 50}, "cost_of_goods_cents": {0: 100}}
+    days = [QUIET, earned, {"on_shelf": {0: 0}}, {"opening_stock": {0: 0}}, QUIET, QUIET]
+    prices = [price(1, 150, day=2), price(2, 100, day=6)]
+    (case,) = cases("price_off_optimum", store(days, prices=prices))
+    # On sale on days 2 and 5 of its four: 10.00 at the best price, 2.50 at this one.
+    assert (case.seq, case.cost) == (201, 7.5)
+    assert case.because.endswith("1.00 had earned 5.00 a day, this earned 2.50 on 2 days")
+
+
+def test_a_quote_is_that_of_the_product_and_the_supplier() -> None:
+    days = [{"quote_e4": {3: 10_000}}, QUIET, QUIET, {"quote_e4": {3: 12_000}}]
+    (case,) = cases("stale_quotes", store(days, bought=[bought(4, 1, 7, supplier=1, shown=1)]))
+    assert case.because == "day 4: order of 7 P002 from supplier_2 at 1.2000, last shown on day 1 as 1.0000"
 
 
 def test_units_sold_below_cost_cite_the_price_or_the_order_that_raised_the_cost() -> None:
