@@ -29,7 +29,9 @@ def test_a_series_has_an_episode_per_seed_and_each_is_the_one_that_is_played_alo
     assert series["folder"] == str(tmp_path / "all")
     assert [item["outcome"]["outcome"]["seed"] for item in series["episodes"]] == [5, 6, 7]
     assert len(list((tmp_path / "all").iterdir())) == 3
-    alone = played("--seed", "6", "--no-references", "--out", str(tmp_path / "one"))
+    # Over several seeds each seat in its turn: seat number 6 mod 4 is that of S1.
+    assert [list(item["agents"]) for item in series["episodes"]] == [["B2"], ["S1"], ["S2"]]
+    alone = played("--seed", "6", "--seat", "S1", "--no-references", "--out", str(tmp_path / "one"))
     heads = [told(Path(item["trace"])).about["head_hash"] for item in (series["episodes"][1], alone)]
     assert heads[0] == heads[1]
 
@@ -42,8 +44,8 @@ def test_references_of_a_series_are_played_when_asked_for_and_named_by_seed(
     assert names == [f"{policy}-{seed}.trace" for policy in ("kaplan", "passive", "truthful") for seed in (5, 6)]
     assert all(verify_file(path).sealed for path in tmp_path.rglob("*.trace"))
     shown = lines(capsys)
-    assert shown[0] == "double_auction/smoke · B1 played by policy:zip · seeds 5 to 6"
-    assert [line.split()[1] for line in shown if ".trace " in line] == ["5", "6"]
+    assert shown[0] == "double_auction/smoke · B2, S1 played by policy:zip · 2 seeds from 5 to 6"
+    assert [line.split()[1:3] for line in shown if ".trace " in line] == [["B2", "5"], ["S1", "6"]]
     assert any(line.startswith("mean ") for line in shown)
     assert any(line.startswith("2 of 2 verified") for line in shown)
 
@@ -73,3 +75,25 @@ def test_what_makes_no_series_is_usage(
     assert run(["play", "double_auction", "--out", str(tmp_path / "no"), *arguments]) == 2
     assert says in capsys.readouterr().err
     assert not (tmp_path / "no").exists()
+
+
+def test_a_named_seat_is_kept_and_can_be_given_seeds_on_which_it_has_something_to_win(
+    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    asked = [*SMOKE, "--json", "--seat", "B2"]
+    assert run([*asked, "--seeds", "6", "--out", str(tmp_path / "any")]) == 0
+    every = orjson.loads(capsysbinary.readouterr().out)["episodes"]
+    assert {seat for item in every for seat in item["agents"]} == {"B2"}
+    potential = {item["outcome"]["outcome"]["seed"]: item["outcome"]["outcome"]["seats"]["B2"] for item in every}
+    worth = [seed for seed, seat in sorted(potential.items()) if seat["potential"] > 0]
+    assert 0 < len(worth) < 6
+    assert run([*asked, "--seeds-at-stake", str(len(worth)), "--out", str(tmp_path / "some")]) == 0
+    chosen = orjson.loads(capsysbinary.readouterr().out)["episodes"]
+    assert [item["outcome"]["outcome"]["seed"] for item in chosen] == worth
+
+
+def test_seeds_at_stake_are_of_a_named_seat(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        run(["play", "marketplace", "--agent", "policy", "--model", "policy:first_taker", "--seeds-at-stake", "2"]) == 2
+    )
+    assert "for one named seat" in capsys.readouterr().err

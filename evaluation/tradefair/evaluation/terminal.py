@@ -98,34 +98,39 @@ def show_comparison(seat: SeatId, outcomes: Mapping[str, Outcome[Any, Any]]) -> 
 
 
 def show_series(
-    evaluations: Sequence[Evaluation], seats: Sequence[SeatId], beside: Sequence[Mapping[str, float | None]] = ()
+    evaluations: Sequence[Evaluation],
+    seats: Sequence[Sequence[SeatId]],
+    beside: Sequence[Mapping[str, float | None]] = (),
 ) -> None:
-    """Print the same seats over several episodes of one scenario: a row per episode and seat, then each seat's means.
+    """Print some seats of each episode, `seats[episode]`: a row per episode and seat, then means.
 
-    `beside` has one row of further figures per episode that could be scored, where there are
-    references. It is indexed as the scored episodes are: `beside[index][column]`.
+    Means are of each seat where all episodes have the same ones, else of all rows. `beside` has one row of further
+    figures per episode that could be scored, where there are references; it is indexed as the scored episodes are.
     """
     console = Console(highlight=False)
-    scored = [(item.path, item.outcome) for item in evaluations if item.outcome is not None]
-    roles = {outcome.seats[seat].role for _, outcome in scored for seat in seats}
+    scored = [(item.path, item.outcome, own) for item, own in zip(evaluations, seats, strict=True) if item.outcome]
+    roles = {outcome.seats[seat].role for _, outcome, own in scored for seat in own}
     evaluator = evaluator_of(scored[0][1].market) if scored else None
     columns = fields_for(evaluator, roles, evaluator.compared_columns) if evaluator else ()
     # Without references for every episode the columns are left out: means over part of the episodes would mislead.
     more = list(beside[0]) if len(beside) == len(scored) and scored else []
     rows: list[list[Cell]] = []
-    for seat in seats:
+    fixed = len({tuple(own) for _, _, own in scored}) <= 1
+    for group in scored[0][2] if fixed and scored else ["all"]:
         numbers: list[list[object]] = []
-        for place, (path, outcome) in enumerate(scored):
-            result = outcome.seats[seat]
-            own = [*(getattr(result, name, None) for name in columns), sum(result.lapses.values())]
-            numbers.append([*own, *(beside[place][name] for name in more)])
-            # An episode that its rules ended is the normal case and gets no note.
-            ended = "" if (outcome.end_reason or "").startswith("terminated:") else outcome.end_reason or "unfinished"
-            rows.append([Path(path).name, seat, ended, str(outcome.seed), *map(number_text, numbers[-1])])
+        for place, (path, outcome, own) in enumerate(scored):
+            for seat in [group] if fixed else own:
+                result = outcome.seats[seat]
+                figures_of = [*(getattr(result, name, None) for name in columns), sum(result.lapses.values())]
+                numbers.append([*figures_of, *(beside[place][name] for name in more)])
+                # An episode that its rules ended is the normal case and gets no note.
+                reason = outcome.end_reason or "unfinished"
+                ended = "" if reason.startswith("terminated:") else reason
+                rows.append([Path(path).name, seat, ended, str(outcome.seed), *map(number_text, numbers[-1])])
         means = [number_text(_mean(column)) for column in zip(*numbers, strict=True)]
-        rows.append([Text(cell, style="bold") for cell in ("mean", seat, "", "", *means)])
+        rows.append([Text(cell, style="bold") for cell in ("mean", group, "", "", *means)])
     # Where there is one seat, and where every episode ran its course, a column would say nothing.
-    idle = {1: len(seats) == 1, 2: not any(str(row[2]) for row in rows)}
+    idle = {1: fixed and all(len(own) == 1 for own in seats), 2: not any(str(row[2]) for row in rows)}
     shown = [place for place in range(len(rows[0]) if rows else 0) if not idle.get(place)]
     titles = [*names("trace", "seat", "end"), *figures("seed", *columns, "lapses", *more)]
     show_table(console, [titles[place] for place in shown], [[row[place] for place in shown] for row in rows])

@@ -117,7 +117,8 @@ class AgentEntry(_Strict):
 class Seating(_Strict):
     """`[seating]`: who sits where.
 
-    `fixed`: each agent by itself in the scenario's agent seats (or in `seats`), the others as the scenario says.
+    `fixed`: each agent by itself in the scenario's agent seats (or in `seats`), the others as the scenario says. Where
+    seats differ in what they can win (auction, bargaining) and none is named, in seat number (seed mod n) of all n.
     `round_robin`: every pair of agents, one on each side of the market; with `seat_swap` both ways round, with
     `self_play` each against itself too. `field`: as many agents as there are seats, drawn without replacement and
     shuffled over the seats by the seed. `dealt`: the agents in the plan's order over the seats, again and again, and

@@ -188,6 +188,8 @@ class Workload:
         elif self.seating.kind == "dealt":
             # Checks ask with seed 0, which the plan may not hold: the first deal stands for it.
             yield self._dealt(variant, self._places.get(seed, 0))
+        elif self.seating.kind == "fixed":
+            yield from self._fixed(variant, seed)
         else:
             yield from self._standing(variant)
 
@@ -219,18 +221,26 @@ class Workload:
         """The seatings of a block that no chance decides."""
         # Worked out once per variant: the pairs do not depend on the seed, and there may be many seeds.
         if variant.key not in self._seatings_by_variant:
-            seats = self._fixed(variant) if self.seating.kind == "fixed" else self._pairs(variant)
-            self._seatings_by_variant[variant.key] = list(seats)
+            self._seatings_by_variant[variant.key] = list(self._pairs(variant))
         return self._seatings_by_variant[variant.key]
 
     @cached_property
     def _seatings_by_variant(self) -> dict[str, list[Mapping[SeatId, str]]]:
         return {}
 
-    def _fixed(self, variant: Variant) -> Iterator[Mapping[SeatId, str]]:
-        seats = _agent_seats(variant, self.seating)
+    def _fixed(self, variant: Variant, seed: int) -> Iterator[Mapping[SeatId, str]]:
+        """Each agent by itself; all meet the same seat on the same seed: where seats differ, every seat in its turn."""
+        if variant.key not in self._agent_seats:
+            self._agent_seats[variant.key] = _agent_seats(variant, self.seating)
+        seats = self._agent_seats[variant.key]
+        if variant.scenario.by_turns and self.seating.seats is None and len(seats) == 1:
+            seats = [list(variant.roles)[seed % len(variant.roles)]]
         for label in self.agents:
             yield dict.fromkeys(seats, label)
+
+    @cached_property
+    def _agent_seats(self) -> dict[str, list[SeatId]]:
+        return {}
 
     def _pairs(self, variant: Variant) -> Iterator[Mapping[SeatId, str]]:
         sides = _sides(variant)

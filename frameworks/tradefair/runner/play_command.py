@@ -19,15 +19,16 @@ from tradefair.contract import HarnessFailure, MarketType, Scenario, ScenarioErr
 from tradefair.contract.scenario import parse_override
 from tradefair.frameworks.models.recording import NotRecorded
 from tradefair.host.episode import Episode
-from tradefair.host.setup import default_folder, new_seed, plan_seats, seat_roles
+from tradefair.host.setup import default_folder, new_seed, plan_seats, plan_turn, seat_roles
 from tradefair.runner.agent_flags import AgentFlags, refuse
 from tradefair.runner.agent_spec import OUTSIDE, AgentSpec, ready
 from tradefair.runner.approval import TerminalApproval
+from tradefair.runner.at_stake import seeds_at_stake
 from tradefair.runner.episode_runner import PlaySpec, play_episode, ready_again, recorded_agent, resume_episode
 from tradefair.runner.outside import open_door
 from tradefair.runner.play_setup import chosen_scenario
 from tradefair.runner.references import references_of
-from tradefair.runner.series import play_series
+from tradefair.runner.series import Seated, play_series
 from tradefair.runner.summary import Shown, Summary, show, show_progress, summarise
 from tradefair.runner.trials import play_trials
 
@@ -50,6 +51,10 @@ class _Often:
 
     seeds: Annotated[
         int | None, typer.Option(min=1, max=10_000, help="Play this many episodes, on seeds from --seed on.")
+    ] = None
+    seeds_at_stake: Annotated[
+        int | None,
+        typer.Option(min=1, max=10_000, help="With --seat: this many seeds on which the seat has something to win."),
     ] = None
     trials: Annotated[
         int | None, typer.Option(min=1, max=1_000, help="Play it so often; reflection carries over what it wrote.")
@@ -80,20 +85,26 @@ def play(
         refuse({_NAMES.get(name, name): value for name, value in new.items()}, "--resume goes on with a trace as it is")
         return show(asyncio.run(_resume(resume, agent, as_json)), json=as_json)
     kind, setting = _setting(episode)
-    plan = plan_seats(kind, setting, agents=episode.seat or None, others=episode.others or None)
-    roles = seat_roles(kind, setting, plan.agents)
+    seed, others = new_seed() if episode.seed is None else episode.seed, episode.others or None
+    seated: Seated | None = None
+    if often.seeds and not episode.seat:
+        # Over many seeds each seat in its turn, where seats differ; one episode is played where the scenario says.
+        seated = partial(plan_turn, kind, setting, others=others)
+    plan = seated(seed) if seated else plan_seats(kind, setting, agents=episode.seat or None, others=others)
+    # All roles that the agent will meet: one that cannot play some of them is refused before the first episode.
+    roles = seat_roles(kind, setting, None if seated and setting.by_turns else plan.agents)
     played_by = agent.spec(kind, setting, set(roles.values()))
     ask = TerminalApproval() if agent.approve else None
     spec = PlaySpec(
         market=episode.market,
         scenario=setting,
-        seed=new_seed() if episode.seed is None else episode.seed,
+        seed=seed,
         plan=plan,
         agent=ready(kind, played_by, roles, ask=ask),
         folder=episode.out or default_folder(episode.market),
         policy_key=episode.policy_key,
     )
-    return show(asyncio.run(_episodes(spec, _Stage(as_json, ask is not None), often)), json=as_json)
+    return show(asyncio.run(_episodes(spec, _Stage(as_json, ask is not None), often, seated)), json=as_json)
 
 
 class _Stage(NamedTuple):
@@ -133,19 +144,23 @@ class _Stage(NamedTuple):
                 raise
 
 
-async def _episodes(spec: PlaySpec, stage: _Stage, often: _Often) -> Shown:
+async def _episodes(spec: PlaySpec, stage: _Stage, often: _Often, seated: Seated | None) -> Shown:
     """One episode, by default with references; or several, by default without."""
-    count = often.seeds or often.trials
-    if count is None:
+    asked = [count for count in (often.seeds, often.seeds_at_stake, often.trials) if count is not None]
+    if not asked:
         # None means the default, which is yes for one episode and no for several.
         return await stage.play(spec, often.references is not False)
-    if often.seeds and often.trials:
-        raise ScenarioError("--trials repeats one seed, --seeds takes several: leave one out")
+    (count, *others) = asked
+    if others:
+        raise ScenarioError("--trials repeats one seed, --seeds and --seeds-at-stake take several: leave one out")
 
     async def one(single: PlaySpec, number: int) -> Summary:
         return await stage.play(single, often.references is True, f"seed {single.seed}, {number + 1} of {count}")
 
-    return await (play_trials(spec, count, one) if often.trials else play_series(spec, count, one))
+    if often.trials:
+        return await play_trials(spec, count, one)
+    seeds = await seeds_at_stake(spec, count) if often.seeds_at_stake else range(spec.seed, spec.seed + count)
+    return await play_series(spec, seeds, one, seated)
 
 
 async def _resume(path: Path, agent: AgentFlags, as_json: bool) -> Summary:

@@ -1,4 +1,4 @@
-"""Plays episodes on consecutive seeds, one after another, into one folder: `compare` pairs such folders by seed."""
+"""Plays episodes on several seeds, one after another, into one folder: `compare` pairs such folders by seed."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from tradefair.contract import HarnessFailure, ScenarioError
-from tradefair.host.setup import MAX_SEED
+from tradefair.host.setup import MAX_SEED, SeatPlan
 from tradefair.runner.episode_runner import PlaySpec
 from tradefair.runner.summary import Summary
 
 PlayOne = Callable[[PlaySpec, int], Awaitable[Summary]]
 """Plays and scores one episode; the number is its index in the series, from 0."""
+Seated = Callable[[int], SeatPlan]
+"""Who sits where on a seed."""
 
 
 class Series(NamedTuple):
-    """Finished runs of one agent on consecutive seeds."""
+    """Finished runs of one agent, one on each of `seeds`."""
 
     spec: PlaySpec
+    seeds: Sequence[int]
     summaries: Sequence[Summary]
 
     @property
@@ -40,35 +43,35 @@ class Series(NamedTuple):
         from tradefair.evaluation.terminal import show_series
 
         console = Console(highlight=False, soft_wrap=True)
-        spec, seats = self.spec, self.spec.plan.agents
-        last = spec.seed + len(self.summaries) - 1
-        title = (
-            f"{spec.scenario.id} · {', '.join(seats)} played by {spec.agent.spec.label} · seeds {spec.seed} to {last}"
-        )
+        spec, sat = self.spec, [summary.played.agents for summary in self.summaries]
+        seats = dict.fromkeys(seat for agents in sat for seat in agents)
+        played = f"{', '.join(seats)} played by {spec.agent.spec.label}"
+        title = f"{spec.scenario.id} · {played} · {len(self.seeds)} seeds from {self.seeds[0]} to {self.seeds[-1]}"
         console.print(title, markup=False, style="bold")
         with_references = [summary for summary in self.summaries if summary.references]
-        beside = [summary.own_relative(seat) for seat in seats[:1] for summary in with_references]
-        show_series([summary.evaluation for summary in self.summaries], seats, beside)
+        beside = [summary.own_relative(seat) for summary in with_references for seat in summary.played.agents[:1]]
+        show_series([summary.evaluation for summary in self.summaries], sat, beside)
         verified = sum(summary.verdict.sound for summary in self.summaries)
         console.print(f"\n{verified} of {len(self.summaries)} verified; traces in {self.spec.folder}", markup=False)
         console.print(f"compare it with another agent's: tradefair compare {self.spec.folder} OTHER", markup=False)
 
 
-async def play_series(spec: PlaySpec, count: int, play: PlayOne) -> Series:
-    """Play `count` episodes, the first on the spec's seed. A provider's failure ends the series: HarnessFailure.
+async def play_series(spec: PlaySpec, seeds: Sequence[int], play: PlayOne, seated: Seated | None = None) -> Series:
+    """Play an episode on each seed. A provider's failure ends the series: HarnessFailure.
 
-    Seeds are consecutive. ScenarioError where the last one would be too large, before anything is played.
+    `seated` gives the seats of a seed, where they differ from one to the next. ScenarioError where a seed is too large,
+    before anything is played.
     """
     # Before the first episode: the last seed would otherwise be refused after all others were played.
-    if spec.seed + count - 1 > MAX_SEED:
-        raise ScenarioError(f"{count} seeds from {spec.seed} on go beyond 2^63 - 1")
+    if max(seeds) > MAX_SEED:
+        raise ScenarioError(f"{len(seeds)} seeds from {seeds[0]} on go beyond 2^63 - 1")
     summaries: list[Summary] = []
-    for number in range(count):
-        seed = spec.seed + number
+    for number, seed in enumerate(seeds):
+        plan = seated(seed) if seated else spec.plan
         try:
-            summaries.append(await play(replace(spec, seed=seed), number))
+            summaries.append(await play(replace(spec, seed=seed, plan=plan), number))
         except HarnessFailure as failure:
             # Said in the error, because a later command has to begin with these seeds.
-            left = f"; seeds {seed + 1} to {spec.seed + count - 1} were not played" if number + 1 < count else ""
+            left = f"; seeds {seeds[number + 1]} to {seeds[-1]} were not played" if seeds[number + 1 :] else ""
             raise HarnessFailure(f"seed {seed}: {failure}{left}") from failure
-    return Series(spec, summaries)
+    return Series(spec, seeds, summaries)

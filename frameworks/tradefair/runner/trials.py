@@ -53,7 +53,9 @@ class Trials(NamedTuple):
         console = Console(highlight=False, soft_wrap=True)
         title = f"{self.spec.scenario.id} · {self.spec.agent.spec.label} · seed {self.spec.seed}"
         console.print(f"{title}, {len(self.summaries)} trials", markup=False, style="bold")
-        show_series([summary.evaluation for summary in self.summaries], self.summaries[0].played.agents)
+        show_series(
+            [summary.evaluation for summary in self.summaries], [summary.played.agents for summary in self.summaries]
+        )
         for number, text in enumerate(self.written, start=1):
             console.print(f"after trial {number}: {text or '(nothing)'}", markup=False)
 

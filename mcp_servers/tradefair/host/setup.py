@@ -89,6 +89,9 @@ def plan_seats(
             given = AGENT if seat in agents else (by_role if given == AGENT else given)
         if others is not None and (given != AGENT or (agents is not None and seat not in agents)):
             given = others
+        if given is None and scenario.by_turns:
+            # The scenario says who plays against its own agent only: that policy changes sides with the agent.
+            given = _spare(kind, scenario, role)
         if given is None:
             raise ScenarioError(f"nothing plays {seat}: name a policy with --others")
         # Looked up now, so that a misspelt policy is refused before anything is written.
@@ -107,13 +110,14 @@ def plan_turn(kind: MarketType, scenario: Scenario, seed: int, *, others: str | 
     plan = plan_seats(kind, scenario, others=others)
     if not scenario.by_turns or len(plan.agents) != 1:
         return plan
-    roles = seat_roles(kind, scenario)
-    seat = list(roles)[seed % len(roles)]
-    if others is None and any(role not in scenario.seats for role in roles.values()):
-        # The scenario says who plays against its own agent only: that policy changes sides with it.
-        spare = (who for who in plan.seats.values() if who != AGENT)
-        others = next((who for who in spare if {*roles.values()} <= kind.policies[parse_policy(who)[0]].roles), None)
-    return plan_seats(kind, scenario, agents=[seat], others=others)
+    seats = list(plan.seats)
+    return plan_seats(kind, scenario, agents=[seats[seed % len(seats)]], others=others)
+
+
+def _spare(kind: MarketType, scenario: Scenario, role: str) -> str | None:
+    """A policy that the scenario names for another role and that can play this one, too."""
+    named = (who for who in scenario.seats.values() if who != AGENT)
+    return next((who for who in named if role in kind.policies[parse_policy(who)[0]].roles), None)
 
 
 def left_alone(kind: MarketType, scenario: Scenario, plan: SeatPlan, seat: SeatId) -> SeatPlan:

@@ -102,7 +102,7 @@ def test_several_episodes_show_the_means_of_their_markets_beside_the_population(
     evaluation = evaluate_file(folder / "game.trace")
     assert evaluation.outcome is not None
     assert evaluation.population is not None
-    show_series([evaluation, evaluation], ["retailer_01"])
+    show_series([evaluation, evaluation], [["retailer_01"]] * 2)
     shown = capsys.readouterr().out
     assert "the market, means over 2 episodes" in shown
     unmet = next(line for line in shown.splitlines() if line.startswith("unmet"))
