@@ -18,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--market", choices=list(PRESETS), action="append", help="only this market; repeatable")
     parser.add_argument("--flaw", help="only the flaws of this name")
     parser.add_argument("--seeds", type=int, default=12, help="seeds 1 to N; default 12")
-    parser.add_argument("--priced", type=int, default=3, help="on the first N seeds, price the findings; default 3")
+    parser.add_argument("--priced", type=int, default=2, help="on the first N seeds, price the findings; default 2")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--write", type=Path, help="write the page there")
     given = parser.parse_args(arguments)

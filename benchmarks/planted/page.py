@@ -20,7 +20,7 @@ before the first run (column `accepted`).
 - **detected**: an accepted finding is raised that the twin lacks, or its count at least doubles;
 - **first**: the first finding of the seat is such a one;
 - **cited**: one of its first three cases cites a call that was altered or left out;
-- **price**: the replayed price over the true cost.
+- **price**: the replayed price over the true cost, for the first accepted finding on the first seeds.
 
 Flaws act at every turn (always), in one round of five (rare), or in the second half (late). Shares are of harmful runs.
 """
@@ -28,9 +28,11 @@ Flaws act at every turn (always), in one round of five (rare), or in the second 
 
 def page(rows: Sequence[Row], found: Sequence[Goal], part: Part, seeds: int) -> str:
     """The whole page."""
-    measured = f"{len(rows)} flaws on {seeds} seeds: {len(part.runs)} runs beside {len(part.twins)} competent twins."
+    priced = sum(run.price is not None for run in part.runs)
+    measured = f"{len(rows)} flaws on {seeds} seeds: {len(part.runs)} runs, {priced} of them priced, and"
+    measured += f" {len(part.twins)} twins of competent policies."
     lines = [_HOW, "## Goals", "", f"{measured} CPU: {_minutes(part.cpu)} minutes.", "", *_goal_lines(found)]
-    lines += ["", "## Flaws", "", *_flaw_lines(rows)]
+    lines += ["", "## Flaws", *_flaw_lines(rows)]
     return "\n".join(lines) + "\n"
 
 
