@@ -22,10 +22,10 @@ from typing import NamedTuple
 from benchmarks.seated import play_seated
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import SeatId
+from tradefair.evaluation.diagnosing import modes_version
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
 from tradefair.evaluation.modes.base_rates import ModeRate, PolicyRow, References, scenario_key
-from tradefair.evaluation.modes.detectors import modes_version
 from tradefair.evaluation.modes.diagnosis import Finding
 
 PRESETS = {

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 from tradefair.contract import ScenarioError, SeatId, TraceError
 from tradefair.evaluation.charts.chart import Chart
+from tradefair.evaluation.diagnosing import diagnosis_of
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
-from tradefair.evaluation.modes.detectors import GENERAL, diagnosis_of
+from tradefair.evaluation.modes.detectors import GENERAL
 from tradefair.evaluation.modes.diagnosis import Diagnosis
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.outcome import Outcome

@@ -14,12 +14,11 @@ from typing import Any, cast
 from tradefair.contract import TraceError
 from tradefair.contract.chain import canonical, digest
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
+from tradefair.evaluation.modes.base_rates import MAY_DIFFER
 from tradefair.evaluation.outcome import Outcome
 from tradefair.tracestore import Trace, find_traces, open_trace
 
 _FOLDER = "references"
-MAY_DIFFER = ("seats", "rivals", "description", "record", "timing")
-"""Parameters that change who plays or what is stored, and nothing of the market that a scripted population meets."""
 
 
 class Populations:

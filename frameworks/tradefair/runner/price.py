@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from tradefair.contract import SeatId
+from tradefair.evaluation.diagnosing import references_of
 from tradefair.evaluation.evaluate import Evaluation
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.modes.account import Account, closing
-from tradefair.evaluation.modes.base_rates import ranked, references_of
+from tradefair.evaluation.modes.base_rates import ranked
 from tradefair.evaluation.modes.detectors import GENERAL
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding, Price
 from tradefair.evaluation.modes.table import Mode

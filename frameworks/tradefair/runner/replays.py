@@ -21,9 +21,9 @@ from tradefair.contract.core import Core
 from tradefair.contract.market import Resolves
 from tradefair.contract.policy import parse_policy
 from tradefair.evaluation.compare.runs import primary_metrics
+from tradefair.evaluation.diagnosing import references_of
 from tradefair.evaluation.evaluate import evaluate
 from tradefair.evaluation.evaluator import evaluator_of
-from tradefair.evaluation.modes.base_rates import references_of
 from tradefair.evaluation.outcome import Outcome, PrimaryMetric
 from tradefair.evaluation.reading import agent_seats
 from tradefair.evaluation.table import number_text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -30,7 +31,7 @@ def new(
     Keep the file to yourself until the games are over; then publish it, and anybody can check it.
     """
     try:
-        sealed = SealedSeeds.new(count, label)
+        sealed = SealedSeeds(secret=secrets.token_hex(32), label=label, count=count)
     except ValidationError:
         raise typer.BadParameter(
             "at most 80 characters, without | and control characters", param_hint="--label"

@@ -7,8 +7,6 @@ label, such as a plan's name, gives each plan seeds of its own from one secret.
 from __future__ import annotations
 
 import hashlib
-import secrets
-from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -39,11 +37,6 @@ class SealedSeeds(BaseModel):
     secret: str = Field(pattern=r"^[0-9a-f]{64}$")
     label: str = Field(max_length=80, pattern=r"^[^|\x00-\x1f\x7f]*$")
     count: int = Field(ge=1, le=MAX_SEALED)
-
-    @classmethod
-    def new(cls, count: int, label: str = "") -> Self:
-        """A fresh secret of the system's randomness."""
-        return cls(secret=secrets.token_hex(32), label=label, count=count)
 
     @property
     def commitment(self) -> str:

@@ -14,11 +14,11 @@ from typing import Any
 from tradefair.contract import SeatId
 from tradefair.contract.chain import canonical, digest
 from tradefair.contract.event import ManifestCore
-from tradefair.evaluation.evaluator import Evaluator
 from tradefair.evaluation.modes.diagnosis import BaseRate, Finding, Record
 from tradefair.evaluation.modes.judged import Sight
-from tradefair.evaluation.population import MAY_DIFFER
 
+MAY_DIFFER = ("seats", "rivals", "description", "record", "timing")
+"""Parameters that change who plays or what is stored, and nothing of the market that scripted policies meet."""
 CONDITION = 0.8
 """Share of competent seats from which a mode says more of the market than of the agent."""
 _UNKNOWN = 1.0
@@ -74,9 +74,8 @@ def scenario_key(scenario: Mapping[str, Any]) -> str:
     return digest(canonical({name: value for name, value in scenario.items() if name not in MAY_DIFFER}))
 
 
-def references_of(core: ManifestCore, evaluator: Evaluator) -> References | None:
-    """The base rates of a trace's preset; null where none are shipped for this very scenario and these rules."""
-    package = type(evaluator).__module__.rpartition(".")[0]
+def shipped_for(core: ManifestCore, package: str) -> References | None:
+    """The base rates that `package` ships for this very scenario and these rules; null where there are none."""
     # An id is `market/preset`; the file is named after the preset.
     found = _shipped(package, str(core.scenario.get("id", "")).partition("/")[2])
     if found is None or found.rules_version != core.rules_version:

@@ -1,0 +1,75 @@
+"""The diagnosis of a trace: the failure modes of its market and the general ones, merged, rated and ranked."""
+
+from __future__ import annotations
+
+from tradefair.contract import SeatId
+from tradefair.contract.event import ManifestCore
+from tradefair.evaluation.evaluator import Evaluator
+from tradefair.evaluation.importers import IMPORTED_MARKET
+from tradefair.evaluation.modes.base_rates import References, ranked, rate, shipped_for
+from tradefair.evaluation.modes.detectors import GENERAL
+from tradefair.evaluation.modes.diagnosis import Diagnosis, NotRead
+from tradefair.evaluation.modes.insight import Insight
+from tradefair.evaluation.modes.judged import Frame, Sight, findings_of, look
+from tradefair.evaluation.modes.merged import merge
+from tradefair.evaluation.modes.published import map_version
+from tradefair.evaluation.modes.reading import read_play
+from tradefair.evaluation.reading import agent_seats
+from tradefair.tracestore import Trace
+
+
+def diagnosis_of(trace: Trace, evaluator: Evaluator, insight: Insight) -> Diagnosis:
+    """The diagnosis of an opened trace. Raises what the market's own reading raises, TraceError without a manifest."""
+    core = trace.manifest.core
+    roles: dict[SeatId, str] = {seat.id: seat.role for seat in core.seats}
+    own = Frame(f"{evaluator.market}.", evaluator.money, roles, evaluator.phrases, _lacking(trace))
+    general = own._replace(prefix="")
+    seats = evaluator.seats(trace)
+    play = read_play(trace, insight)
+    # The market's modes first: of two that judge one decision the one that knows the market tells it.
+    sights = [*look(evaluator.modes, seats, own), *look(GENERAL, play.seats, general)]
+    version = modes_version(evaluator)
+    references = references_of(core, evaluator)
+    # Before merging: a condition of the market is no finding, and must not tell the facts of one.
+    rate(sights, references, version)
+    merge(sights)
+    estimates = {(sight.id, sight.seat): sight.estimate for sight in sights if sight.status == "raised"}
+    findings = findings_of(sights, [(evaluator.modes, own), (GENERAL, general)])
+    return Diagnosis(
+        market=core.market,
+        modes_version=version,
+        evidence_map=map_version(core.market),
+        stages=evaluator.stages(trace),
+        findings=ranked(findings, estimates, references, agent_seats(core, trace.manifest.about)),
+        not_read=_not_read(sights),
+        rates=any(sight.rate for sight in sights),
+    )
+
+
+def references_of(core: ManifestCore, evaluator: Evaluator) -> References | None:
+    """The base rates of a trace's preset; null where none are shipped for this very scenario and these rules."""
+    # The files lie in the room of the market's evaluator.
+    return shipped_for(core, type(evaluator).__module__.rpartition(".")[0])
+
+
+def modes_version(evaluator: Evaluator) -> str:
+    """The digest of both tables of modes: the market's own, if it has one, and the general one."""
+    return "-".join(filter(None, (evaluator.modes.digest, GENERAL.digest)))
+
+
+def _lacking(trace: Trace) -> dict[str, str]:
+    """What this trace cannot tell, by need."""
+    # A foreign server's log holds all calls, looks too; a known market's log from elsewhere holds its actions only.
+    imported = trace.manifest.about.get("imported_from") is not None
+    if imported and trace.manifest.core.market != IMPORTED_MARKET:
+        return {"looks": "the imported log does not hold what the seat looked at"}
+    return {}
+
+
+def _not_read(sights: list[Sight]) -> list[NotRead]:
+    """Every message that some mode of talk could not read, once, in the order of the trace."""
+    found = {(case.seq, sight.seat): case for sight in sights for case in sight.seen.unread}
+    return [
+        NotRead(seq=seq, seat=seat, round=found[seq, seat].round, because=found[seq, seat].because)
+        for seq, seat in sorted(found)
+    ]
