@@ -15,31 +15,44 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from importlib import import_module
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean, median, stdev
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from benchmarks.seated import play_seated
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract import SeatId
+from tradefair.contract import ScenarioError, SeatId
+from tradefair.contract.policy import PolicySpec
 from tradefair.evaluation.diagnosing import modes_version
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
 from tradefair.evaluation.modes.base_rates import ModeRate, PolicyRow, References, scenario_key
 from tradefair.evaluation.modes.diagnosis import Finding
+from tradefair.runner.price import with_prices
+from tradefair.runner.replays import Replays
+
+
+class Size(NamedTuple):
+    """Seeds of a preset for base rates, and for prices: fewer where an episode is long."""
+
+    seeds: int
+    priced: int
+
 
 PRESETS = {
-    "double_auction/bazaar": 40,
-    "bargaining/pact": 40,
-    "bargaining/silent": 40,
-    "retail/easy": 20,
-    "retail/middle": 10,
-    "supply_chain/gated": 40,
-    "supply_chain/paper": 20,
-    "marketplace/near_fits": 40,
-    "marketplace/small_demo": 40,
+    "double_auction/bazaar": Size(40, 3),
+    "bargaining/pact": Size(40, 3),
+    "bargaining/silent": Size(40, 2),
+    "retail/easy": Size(20, 1),
+    "retail/middle": Size(10, 0),
+    "supply_chain/gated": Size(24, 2),
+    "supply_chain/paper": Size(20, 1),
+    "marketplace/near_fits": Size(40, 3),
+    "marketplace/small_demo": Size(40, 2),
 }
-"""Presets with base rates, and their seeds: fewer where an episode is long."""
+"""Presets with base rates."""
+_MOST_PRICED = 4
+"""Findings of a seat that are priced: what follows is rarely read."""
 _COMPETENT = 0.5
 """Share of the way from the naive to the best reference from which a policy is competent."""
 
@@ -53,8 +66,12 @@ class Seated(NamedTuple):
     findings: Sequence[Finding]
 
 
-def measure(preset: str, seeds: int) -> References:
-    """Play and evaluate the whole field of a preset."""
+def measure(preset: str, size: Size) -> References:
+    """Play and evaluate the field of a preset; then price findings of every unprivileged policy, flawed ones too.
+
+    Competent policies raise too little to learn what a mode usually costs.
+    """
+    seeds = size.seeds
     market, _, name = preset.partition("/")
     evaluator = evaluator_of(market)
     headline = evaluator.headline
@@ -64,8 +81,11 @@ def measure(preset: str, seeds: int) -> References:
     privileged = [spec.name for spec in kind.policies.values() if spec.privileged and spec.reference]
     policies = [*headline.field, *(["passive"] if "passive" in kind.policies else []), *privileged]
     jobs = [(market, name, policy, seed) for seed in range(1, seeds + 1) for policy in policies]
+    flawed = [spec.name for spec in kind.policies.values() if not spec.privileged and _plays(spec, market)]
+    to_price = [(market, name, policy, seed) for seed in range(1, size.priced + 1) for policy in flawed]
     with TemporaryDirectory() as folder, ProcessPoolExecutor(2) as pool:
         played = [row for rows in pool.map(_one, [(*job, folder) for job in jobs], chunksize=4) for row in rows]
+        priced = [row for rows in pool.map(_prices, [(*job, folder) for job in to_price]) for row in rows]
     rows = {policy: _row([row.value for row in played if row.policy == policy]) for policy in policies}
     floor, top = rows[headline.naive].mean, max(rows[policy].mean for policy in headline.field)
     best = max(headline.field, key=lambda policy: rows[policy].mean)
@@ -80,8 +100,14 @@ def measure(preset: str, seeds: int) -> References:
         best=best,
         naive=headline.naive,
         rows=rows,
-        modes=_modes([row for row in played if row.policy in competent]),
+        modes=_modes([row for row in played if row.policy in competent], priced),
     )
+
+
+def _plays(spec: PolicySpec, market: str) -> bool:
+    """Whether a policy can sit in the seats of the market's field."""
+    headline, policies = evaluator_of(market).headline, market_type(market).policies
+    return headline is not None and policies[headline.naive].roles <= spec.roles
 
 
 def _one(job: tuple[str, str, str, int, str]) -> list[Seated]:
@@ -103,13 +129,38 @@ def _one(job: tuple[str, str, str, int, str]) -> list[Seated]:
     ]
 
 
+class Priced(NamedTuple):
+    """A finding that was replayed: its mode, price, and what its cases cost by the trace (null: they do not tell)."""
+
+    mode: str
+    price: float
+    estimate: float | None
+
+
+def _prices(job: tuple[str, str, str, int, str]) -> list[Priced]:
+    market, name, policy, seed, folder = job
+    try:
+        path, _ = play_seated(market, name, policy, seed, Path(folder))
+    except ScenarioError:
+        # A policy of another preset, such as one that follows a drawn skill, may not play this one.
+        return []
+    evaluation = with_prices(Replays(path), evaluate_file(path), _MOST_PRICED)
+    shutil.rmtree(path.parent)
+    found: list[Priced] = []
+    for finding in evaluation.diagnosis.raised if evaluation.diagnosis else ():
+        if finding.price is not None and finding.price.amount is not None:
+            costs = [case.cost for case in finding.cases if case.cost is not None]
+            found.append(Priced(finding.id, finding.price.amount, math.fsum(costs) if costs else None))
+    return found
+
+
 def _row(values: Iterable[float | None]) -> PolicyRow:
     known = [value for value in values if value is not None]
     spread = stdev(known) if len(known) > 1 else 0.0
     return PolicyRow(n=len(known), mean=round(fmean(known), 6) if known else 0.0, sd=round(spread, 6))
 
 
-def _modes(seated: Sequence[Seated]) -> dict[str, ModeRate]:
+def _modes(seated: Sequence[Seated], priced: Sequence[Priced]) -> dict[str, ModeRate]:
     """By mode, over the seats of competent policies. A finding told by another one was raised, too."""
     found: dict[str, list[tuple[str, bool, int, float | None]]] = {}
     for row in seated:
@@ -119,10 +170,10 @@ def _modes(seated: Sequence[Seated]) -> dict[str, ModeRate]:
                 raised = finding.status in ("raised", "condition", "merged")
                 amount = finding.cost.amount if finding.cost else None
                 found.setdefault(finding.id, []).append((row.policy, raised, finding.count if alone else 0, amount))
-    return {mode: _rate(cases) for mode, cases in found.items()}
+    return {mode: _rate(cases, [row for row in priced if row.mode == mode]) for mode, cases in found.items()}
 
 
-def _rate(cases: Sequence[tuple[str, bool, int, float | None]]) -> ModeRate:
+def _rate(cases: Sequence[tuple[str, bool, int, float | None]], priced: Sequence[Priced]) -> ModeRate:
     by: dict[str, tuple[int, int]] = {}
     for policy, raised, _, _ in cases:
         hits, of = by.get(policy, (0, 0))
@@ -130,7 +181,15 @@ def _rate(cases: Sequence[tuple[str, bool, int, float | None]]) -> ModeRate:
     counts = sorted(count for _, _, count, _ in cases)
     # The smallest count that at least 95 % of the seats do not pass.
     p95 = counts[max(0, math.ceil(0.95 * len(counts)) - 1)]
-    return ModeRate(raised=sum(raised for _, raised, _, _ in cases), of=len(cases), p95=p95, by=by)
+    ratios = [row.price / row.estimate for row in priced if row.estimate is not None and row.estimate > 0]
+    return ModeRate(
+        raised=sum(raised for _, raised, _, _ in cases),
+        of=len(cases),
+        p95=p95,
+        by=by,
+        estimate_ratio=round(median(ratios), 4) if ratios else None,
+        mean_price=round(fmean(row.price for row in priced), 4) if priced else None,
+    )
 
 
 def place(preset: str, evaluator: Evaluator) -> Path:
@@ -170,7 +229,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(bool(problems))
     for preset in asked.preset:
         started = time.process_time(), time.monotonic()
-        found = measure(preset, asked.seeds or PRESETS.get(preset, 40))
+        size = PRESETS.get(preset, Size(40, 0))
+        found = measure(preset, size._replace(seeds=asked.seeds) if asked.seeds else size)
         file = place(preset, evaluator_of(preset.partition("/")[0]))
         file.parent.mkdir(exist_ok=True)
         file.write_text(found.model_dump_json(indent=1, exclude_none=True) + "\n")
