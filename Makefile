@@ -39,6 +39,7 @@ check: .venv/.checked  ## ruff, pyright strict, import rules, generated pages
 	$(BIN)/pyright
 	$(BIN)/python docs/generate.py --check
 	$(BIN)/python -m benchmarks.talk --check
+	$(BIN)/python -m benchmarks.references --check
 	$(BIN)/pytest -q tests/test_shape.py tests/test_docs.py -m "not slow and not interop"
 
 format: .venv/.checked  ## let ruff format and mend what it can

@@ -66,8 +66,6 @@ def _after_offer(buyer: Buyer) -> str | None:
     """With an offer in its inbox at some time that was worth paying."""
     loss, kept = buyer.loss, buyer.kept
     assert loss is not None
-    if not buyer.tried and _unasked_for(buyer):
-        return "shallow_outreach"
     if buyer.tried and loss.in_hand <= 0:
         return "impatient_payment"
     # Kept purchases that came to nothing: the first was bad, or the later ones ate what it had earned.
@@ -79,15 +77,6 @@ def _after_offer(buyer: Buyer) -> str | None:
         return "payment_refused"
     good = {deal.id for deal in buyer.offers if deal.worth > 0}
     return None if not kept and good <= buyer.crowded else "offer_wasted"
-
-
-def _unasked_for(buyer: Buyer) -> bool:
-    """Whether it could not see that its best offer fits, because it had not asked for all that it wants."""
-    best = max(buyer.offers, key=lambda deal: deal.worth)
-    asked = [letter for letter in buyer.letters if letter.business == best.business]
-    return (
-        bool(asked) and not best.claims >= buyer.wanted and not any(asks_for_order(buyer, letter) for letter in asked)
-    )
 
 
 def _before_offer(buyer: Buyer) -> str | None:

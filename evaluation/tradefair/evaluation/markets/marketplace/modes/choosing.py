@@ -118,14 +118,25 @@ def _untaken(buyer: Buyer, best: Deal) -> Case:
     """The best offer of a customer that got nothing: cited is what it did with it last, or how it left."""
     about = [call for call in buyer.of("pay_proposal", "reject_proposal") if call.arguments.get("proposal") == best.id]
     refused = [call for call in about if not call.accepted]
+    # What came after the offer had closed was too late to matter: the cause is the turn that let it lie.
+    about = [call for call in about if best.closed is None or call.seq < best.closed]
     act = about[-1] if about else None
-    seq, number = (act.seq, act.round) if act else buyer.last()
+    seq, number = (act.seq, act.round) if act else _let_lie(buyer, best)
     did = "it ended without a payment"
     if act:
         did = "payment refused, " + str(act.code) if refused and act is refused[-1] else f"{act.tool} of that offer"
     since = f"{buyer.name(best.business)}'s offer of {money(best.total)} was there from round {best.delivered_round}"
     said = f"round {number}: {did}; {since} and would have earned {money(best.worth)}"
     return Case(seq, number, said, best.worth / 100, best.delivered, best.id)
+
+
+def _let_lie(buyer: Buyer, deal: Deal) -> Moment:
+    """The last thing that the customer did in the first turn in which it could have paid; else how it left."""
+    could = [moment for moment in buyer.moments if deal.delivered is not None and moment.seq > deal.delivered]
+    if not could or deal.closed is None:
+        return buyer.last()
+    first = could[0].round
+    return max(moment for moment in could if moment.round == first)
 
 
 def _let_go(buyer: Buyer, deal: Deal) -> list[Case]:

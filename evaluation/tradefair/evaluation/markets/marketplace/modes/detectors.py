@@ -36,9 +36,5 @@ DETECTORS: Mapping[str, Detector] = {
 }
 """Mode -> detector, in the order of the table."""
 
-REPAIRS: Mapping[str, Amend] = {
-    "paid_misfit": buying.left_out,
-    "double_purchase": buying.left_out,
-    "payment_refused": buying.with_open_total,
-}
+REPAIRS: Mapping[str, Amend] = {"double_purchase": buying.left_out, "payment_refused": buying.with_open_total}
 """Mode -> how the cited call is amended in a replay."""
