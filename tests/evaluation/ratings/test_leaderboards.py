@@ -138,6 +138,10 @@ def test_a_league_has_every_rating_and_balanced_meetings() -> None:
         assert row.low is not None
         assert row.high is not None
         assert row.low < row.score < row.high
+        assert row.strength is not None
+        assert row.strength_low is not None
+        assert row.strength_high is not None
+        assert row.strength_low < row.strength < row.strength_high
     assert board.rows[0].rating > board.rows[-1].rating
     assert {tuple(met.games.items()) for met in board.meetings} == {(("buyer", 9), ("seller", 9))}
     assert (len(board.meetings), board.components, board.cautions) == (6, 1, [])

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from tradefair.contract import Chance
 from tradefair.evaluation.arithmetic import mean
 from tradefair.evaluation.outcome import RatingRules
+from tradefair.evaluation.ratings.bradley_terry import RESAMPLES as STRENGTH_RESAMPLES
 from tradefair.evaluation.ratings.bradley_terry import BradleyTerry, fit_strengths
 from tradefair.evaluation.ratings.duels import (
     LEAST_BLOCKS,
@@ -34,7 +35,8 @@ _METHOD = [
     f"game) within pairs; fewer than {LEAST_BLOCKS} blocks: exploratory",
     f"Glicko-2 with margin: who beats whom, not profit; one game a period, weight min(4, ln|difference| + 1), means "
     f"over {SHUFFLES} shuffles, spread over them",
-    "Bradley–Terry of the shares of each game's gains; games in which no seat earned anything are dropped",
+    "Bradley–Terry of the shares of each game's gains; games in which no seat earned anything are dropped; intervals: "
+    f"95 % of {STRENGTH_RESAMPLES} resamples of blocks",
     "head to head: mean difference of raw shares, row minus column",
 ]
 
@@ -59,7 +61,7 @@ def duel_board(
     pairs = pair_sums(duels, chance)
     ranked = scores(pairs)
     glicko = {rating.label: rating for rating in rate_duels(duels, chance, shuffles=SHUFFLES)}
-    fitted = fit_strengths(duels)
+    fitted = fit_strengths(duels, chance)
     figures = _figures(rules, played)
     # Once privileged, always marked: a single game with hidden knowledge is enough to mislead.
     privileged = {seat.label for item in played for seat in item.game.seats if seat.privileged}
@@ -109,8 +111,9 @@ def _duels(rules: RatingRules, games: Sequence[GameResult], left_out: Reasons) -
         elif profits[0] is None or profits[1] is None:
             left_out.add(f"{rules.scores[0]} is not known", game.path)
         else:
-            # An unknown potential counts as 0: head to head then leaves the game out.
-            duel = Duel(one.label, two.label, profits[0], profits[1], max(0.0, game.potential or 0.0), "")
+            # Head to head and `raw` leave a game of unknown potential out.
+            potential = None if game.potential is None else max(0.0, game.potential)
+            duel = Duel(one.label, two.label, profits[0], profits[1], potential, "")
             found.append(_Played(game, duel))
     return found
 
@@ -158,7 +161,8 @@ def _row(
         spread=round(glicko.spread, _DECIMALS),
         # Without a game that earned something the strength is the prior's alone.
         strength=round(strength.rating, _DECIMALS) if strength.games else None,
-        error=round(strength.error, _DECIMALS) if strength.games else None,
+        strength_low=_rounded(strength.low),
+        strength_high=_rounded(strength.high),
         component=strength.component if strength.games else None,
         games=score.games,
         blocks=score.blocks,

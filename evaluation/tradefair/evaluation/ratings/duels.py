@@ -19,7 +19,7 @@ MOST_UNEVEN = 1.5
 
 
 class Duel(NamedTuple):
-    """One game between two labels. `potential` is what both could have earned together, R·G.
+    """One game between two labels. `potential` is what both could have earned together, R·G; None where not known.
 
     Games of one block share their luck (both seatings of a pair on one seed): they are resampled together.
     """
@@ -28,7 +28,7 @@ class Duel(NamedTuple):
     second: str
     first_profit: float
     second_profit: float
-    potential: float
+    potential: float | None
     block: str
 
     @property
@@ -42,10 +42,10 @@ class Score(NamedTuple):
     """A label's shares over its games; `low` and `high` bound `score` at 95 % by block bootstrap within pairs,
     null where no pair has a second block.
 
-    `obs` is the opponent-balanced share, `raw` profit over potential, `score` 100·(.9 obs + .1 raw) ("CMS-style", a
-    definition of our own). `opponents` counts games in the first and in the second seat; `unbalanced`: these numbers
-    differ by more than 1.5 to 1. `dead_pairs` are opponents against which neither side ever earned. `exploratory`:
-    fewer than 8 blocks.
+    `obs` is the opponent-balanced share, `raw` profit over potential in games of known potential, `score`
+    100·(.9 obs + .1 raw) ("CMS-style", a definition of our own). `opponents` counts games in the first and in the
+    second seat; `unbalanced`: these numbers differ by more than 1.5 to 1. `dead_pairs` are opponents against which
+    neither side ever earned. `exploratory`: fewer than 8 blocks.
     """
 
     label: str
@@ -95,9 +95,9 @@ def fraction(profit: float, other: float) -> float | None:
 class PairSums(NamedTuple):
     """What one pair did: sums over its games, a row as it is and then one per resample of its blocks.
 
-    `earned` is Σ max(0, profit), `profits` Σ profit, a column per label of `labels` (in name order); `gaps` Σ (raw
-    share of the first - raw share of the second), `counted` the games with a potential. `seats` counts the games with
-    the first label in the first seat, and in the second.
+    `earned` is Σ max(0, profit), `profits` Σ profit where the potential is known, a column per label of `labels` (in
+    name order); `gaps` Σ (raw share of the first - raw share of the second), `counted` the games with a potential.
+    `seats` counts the games with the first label in the first seat, and in the second.
     """
 
     labels: tuple[str, str]
@@ -143,10 +143,14 @@ def _row(duel: Duel, first: str) -> list[float]:
     own, other = duel.first_profit, duel.second_profit
     if duel.first != first:
         own, other = other, own
+    earned = [max(0.0, own), max(0.0, other)]
+    # A profit over what nobody knows would be in the numerator of `raw` only.
+    if duel.potential is None:
+        return [*earned, 0.0, 0.0, 0.0, 0.0, 0.0]
     # Without a potential there is no raw share, and the zeros of this row must not enter a mean.
     counted = duel.potential > 0
     gap = (own - other) / duel.potential if counted else 0.0
-    return [max(0.0, own), max(0.0, other), own, other, duel.potential, gap, float(counted)]
+    return [*earned, own, other, duel.potential, gap, float(counted)]
 
 
 def scores(pairs: Sequence[PairSums]) -> list[Score]:

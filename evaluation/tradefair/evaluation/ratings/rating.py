@@ -89,10 +89,11 @@ class DuelRow(_Record):
     null where every opponent was met in one block only.
 
     `obs` is the opponent-balanced share, `raw` profit over potential. `rating`, `deviation`, `spread` are Glicko-2's
-    with margin: means over shuffles, and the rating's deviation over them. `strength` and `error` are Bradley–Terry's
-    and comparable within a `component` only; null where no game of the label earned anything. `dead_pairs` are
-    opponents in games with which neither side ever earned. `unbalanced`: games by opponent and role differ by more than
-    1.5 to 1. `exploratory`: fewer than 8 blocks, too few to conclude anything.
+    with margin: means over shuffles, and the rating's deviation over them. `strength` is Bradley–Terry's, bounded at
+    95 % by `strength_low` and `strength_high` against the mean of its `component`; strengths compare within one only.
+    Null where no game of the label earned anything, the bounds also where its component has a single block.
+    `dead_pairs` are opponents in games with which neither side ever earned. `unbalanced`: games by opponent and role
+    differ by more than 1.5 to 1. `exploratory`: fewer than 8 blocks, too few to conclude anything.
     """
 
     label: str
@@ -105,7 +106,8 @@ class DuelRow(_Record):
     deviation: float
     spread: float
     strength: float | None
-    error: float | None
+    strength_low: float | None
+    strength_high: float | None
     component: int | None
     games: int
     blocks: int

@@ -70,12 +70,13 @@ def _scores(board: DuelBoard) -> Table:
 def _ratings(board: DuelBoard) -> Table:
     """The table of duels by Glicko-2 and Bradley–Terry."""
     apart = board.components > 1
-    columns = ("label", "Glicko-2", "RD", "spread", "Bradley–_Terry", "error", *(("component",) if apart else ()))
+    columns = ("label", "Glicko-2", "RD", "spread", "Bradley–_Terry", _INTERVAL, *(("component",) if apart else ()))
     rows: list[tuple[str, ...]] = []
     # By its own rating: the first table has the order of scores already.
     for row in sorted(board.rows, key=lambda known: (-known.rating, known.label)):
-        numbers = (row.rating, row.deviation, row.spread, row.strength, row.error)
+        numbers = (row.rating, row.deviation, row.spread, row.strength)
         cells = ["–" if number is None else f"{number:.0f}" for number in numbers]
+        cells.append(_interval(row.strength_low, row.strength_high, ".0f"))
         rows.append((row.label, *cells, *([number_text(row.component)] if apart else [])))
     return Table("Glicko-2 with margin, and Bradley–Terry", columns, rows)
 
