@@ -53,7 +53,7 @@ PRESETS = {
 """Presets with base rates."""
 _MOST_PRICED = 4
 """Findings of a seat that are priced: what follows is rarely read."""
-_COMPETENT = 0.5
+COMPETENT = 0.5
 """Share of the way from the naive to the best reference from which a policy is competent."""
 
 
@@ -89,7 +89,7 @@ def measure(preset: str, size: Size) -> References:
     rows = {policy: _row([row.value for row in played if row.policy == policy]) for policy in policies}
     floor, top = rows[headline.naive].mean, max(rows[policy].mean for policy in headline.field)
     best = max(headline.field, key=lambda policy: rows[policy].mean)
-    competent = [policy for policy in headline.field if rows[policy].mean >= floor + _COMPETENT * (top - floor)]
+    competent = [policy for policy in headline.field if rows[policy].mean >= floor + COMPETENT * (top - floor)]
     return References(
         preset=name,
         scenario_digest=scenario_key(load_scenario(market, name).model_dump(mode="json")),
