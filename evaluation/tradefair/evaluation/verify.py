@@ -19,7 +19,7 @@ from tradefair.catalog import market_type
 from tradefair.contract import TraceError, TradefairError
 from tradefair.contract.chain import digest, next_hash
 from tradefair.contract.core import Core
-from tradefair.contract.event import READABLE_SCHEMAS, TRACE_SCHEMA, ManifestCore, ToolCalled, parse_event
+from tradefair.contract.event import READABLE_SCHEMAS, TRACE_SCHEMA, ManifestCore, ToolCalled, parse_event, parts_named
 from tradefair.contract.replay import Divergence, Replayed
 from tradefair.evaluation.importers import IMPORTED_MARKET
 from tradefair.tracestore import NotATrace, StoredEvent, StorePlace, Trace, is_store, open_trace
@@ -194,7 +194,7 @@ class _Inspection:
             event = self._step(follower, stored) if follower else None
             if event["event"] in _CLOSURES if event else _CLOSURE.match(stored.body):
                 self._last_closure = (stored.seq, stored.hash)
-            if _REF_MARK in stored.body:
+            if stored.seq == 1 or _REF_MARK in stored.body:
                 self._check_blob(stored, event or _plain(stored))
         self._check_stray_blobs()
         self._check_end()
@@ -245,7 +245,16 @@ class _Inspection:
         return event
 
     def _check_blob(self, stored: StoredEvent, event: Mapping[str, Any]) -> None:
-        """A result outside the event exists, hashes to its name and has the size that the event states."""
+        """A result outside the event exists, hashes to its name and has the size that the event states.
+
+        So do the parts of the catalogue, whose digests the first event holds.
+        """
+        for part in parts_named(event):
+            self._used.add(part)
+            known = self._blobs.get(part)
+            # An unfinished log may end before the event that carries the last part.
+            if not (known.holds if known is not None else not self.sealed):
+                raise _Flaw("damaged", f"event {stored.seq}: the catalogue's part {part[:16]}… is not what was written")
         name = event.get("result_ref")
         if not isinstance(name, str):
             return

@@ -15,6 +15,7 @@ One call passes through four steps:
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
@@ -161,6 +162,8 @@ class Core:
         self._lapsed_round: dict[SeatId, int] = {}
         # digests of the blobs that the log holds already
         self._blobs: set[str] = set()
+        # (digest, bytes) of the catalogue's parts that no event has carried yet
+        self._parts: deque[tuple[str, bytes]] = deque()
         # id(result) -> (result, its bytes); holding the result keeps its id from being given to another object
         self._memo: dict[int, tuple[BaseModel, _Encoded]] = {}
         # accepted actions since the last closure, for the outcome digest
@@ -258,8 +261,14 @@ class Core:
     # --- commands ---------------------------------------------------------------------------------------------------
 
     def start(self) -> Done:
-        """Open the episode: the first command, once."""
-        records = [self._event("episode_started", None, self.market.clock, {})]
+        """Open the episode: the first command, once.
+
+        A market with `catalogue_parts()` has its data written into the log: digests here, the parts as blobs.
+        """
+        written = getattr(self.market, "catalogue_parts", None)
+        self._parts.extend((digest(part), part) for part in (written() if written is not None else ()))
+        facts = {"facts": {"catalogue": [name for name, _ in self._parts]}} if self._parts else {}
+        records = [self._event("episode_started", None, self.market.clock, facts)]
         # A market may open with a phase in which no seat is awaited.
         self._settle(records)
         return Done(records)
@@ -367,7 +376,7 @@ class Core:
         self.seq += 1
         if event["result_ref"]:
             self._blobs.add(event["result_ref"])
-        records = [Record(self.seq, body)]
+        records = [self._carrying(Record(self.seq, body))]
         inner = event["parent"] is not None
         # A call over the limit is not counted, but may have lapsed the seat: that consequence is made again.
         if event["status"] == "denied" and event["error"]["code"] == "call_limit" and tool is not None:
@@ -611,7 +620,11 @@ class Core:
             "revision": clock.revision,
             "seat": seat,
         }
-        return Record(self.seq, orjson.dumps({**head, **fields}), None, closes)
+        return self._carrying(Record(self.seq, orjson.dumps({**head, **fields}), None, closes))
+
+    def _carrying(self, record: Record) -> Record:
+        """The record with the next part of the catalogue, where it has no blob of its own: an event carries one."""
+        return record._replace(blob=self._parts.popleft()) if self._parts and record.blob is None else record
 
     def _input(self, seat: SeatId, call: str, source: str, payload: JsonValue) -> Record:
         fields = {"for": call, "source": source, "payload": payload}
@@ -674,7 +687,7 @@ class Core:
                 "result_size": None if result is None else len(result.body),
             }
         )
-        return Record(draft.seq, body, blob)
+        return self._carrying(Record(draft.seq, body, blob))
 
     def _keeps_result(self, tool: Tool) -> bool:
         """Whether the log holds the body, not only its digest.

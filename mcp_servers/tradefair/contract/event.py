@@ -6,7 +6,8 @@ kept, an unknown event is an error.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
@@ -63,10 +64,19 @@ class _Event(BaseModel):
     seat: SeatId | None
 
 
+class StartFacts(BaseModel):
+    """What the market's data is: digests of the blobs that hold its catalogue, in order."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    catalogue: list[str] = []
+
+
 class EpisodeStarted(_Event):
-    """The first event; the manifest's core is its content."""
+    """The first event; the manifest's core is its content. `facts`: only where the market writes down its data."""
 
     event: Literal["episode_started"]
+    facts: StartFacts | None = None
 
 
 class Input(_Event):
@@ -169,3 +179,10 @@ def parse_event(body: bytes) -> Event:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "event"
         raise TraceError(f"not an event of {TRACE_SCHEMA}: {where}: {first['msg']}") from None
+
+
+def parts_named(event: Mapping[str, Any]) -> list[str]:
+    """Digests of the catalogue's parts that a decoded event names, in order; none for other events and odd facts."""
+    facts: object = event.get("facts") if event.get("event") == "episode_started" else None
+    names: object = cast("dict[str, object]", facts).get("catalogue") if isinstance(facts, dict) else None
+    return [name for name in cast("list[object]", names) if isinstance(name, str)] if isinstance(names, list) else []

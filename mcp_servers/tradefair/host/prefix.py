@@ -10,6 +10,7 @@ import orjson
 
 from tradefair.contract import TraceError
 from tradefair.contract.core import Record
+from tradefair.contract.event import parts_named
 from tradefair.host.log import Row, SqliteLog
 from tradefair.tracestore import Manifest, Trace
 
@@ -37,16 +38,21 @@ def copied_records(trace: Trace, until: int) -> Iterator[Record]:
     Raises TraceError for what is no event, and for a result that is not stored.
     """
     known: set[str] = set()
+    parts: list[str] = []
     for stored in _before(trace, until):
         event = _parsed(trace, stored.seq, stored.body)
-        name = event.get("result_ref")
+        name = event["result_ref"]
+        parts += event["parts"]
+        # Parts of a catalogue stand with the first events that have no result of their own.
+        if not isinstance(name, str) or name in known:
+            name = parts.pop(0) if parts else None
         blob: tuple[str, bytes] | None = None
         # With the first event that names it, as in every log (docs/decisions/0007).
         if isinstance(name, str) and name not in known:
             known.add(name)
             body = trace.blob(name)
             if body is None:
-                raise TraceError(f"{trace.path.name}: the result of event {stored.seq} is not stored")
+                raise TraceError(f"{trace.path.name}: what event {stored.seq} names is not stored")
             blob = (name, body)
         yield Record(stored.seq, stored.body, blob, event["event"] in _CLOSURES)
 
@@ -61,7 +67,7 @@ def _before(trace: Trace, until: int) -> Iterable[Any]:
 def _parsed(trace: Trace, seq: int, body: bytes) -> dict[str, Any]:
     try:
         event = orjson.loads(body)
-        return {"event": event["event"], "result_ref": event.get("result_ref")}
+        return {"event": event["event"], "result_ref": event.get("result_ref"), "parts": parts_named(event)}
     except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
         raise TraceError(f"{trace.path.name}: event {seq} is damaged; run tradefair verify") from None
 

@@ -14,6 +14,7 @@ from pydantic import JsonValue
 from tradefair.contract import Closure, IllegalAction, LapseReason, SeatId
 from tradefair.marketplace import views
 from tradefair.marketplace.answers.results import RulesView, TurnPart
+from tradefair.marketplace.data.written import parts_of
 from tradefair.marketplace.engine import ending, twin
 from tradefair.marketplace.engine.closing import close, open_next
 from tradefair.marketplace.engine.effects import carry_out
@@ -59,6 +60,10 @@ class Marketplace(State):
     Handles are names inside it, which tools take and show; seat ids are the host's. Every action of a seat raises
     IllegalAction with one of the codes that its docstring lists, and then changes nothing.
     """
+
+    def catalogue_parts(self) -> list[bytes]:
+        """The data of this market as the trace keeps it, without texts of manipulation."""
+        return parts_of(self.written)
 
     # --- who is asked ---------------------------------------------------------------------------------------------
 

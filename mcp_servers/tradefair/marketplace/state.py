@@ -37,8 +37,8 @@ class State:
     """Seats, accounts, inboxes, proposals and mail on its way, in one live marketplace.
 
     `catalogue` is what the rules check and what everyone is shown; the directory searches `indexed`, which differs
-    where a manipulating text is hidden from search. `said` is that text. Names inside the market (`by_handle`) are
-    handles; seat ids are the host's and never shown to a seat.
+    where a manipulating text is hidden from search. `said` is that text, `written` the data without it. Names inside
+    the market (`by_handle`) are handles; seat ids are the host's and never shown to a seat.
 
     `proposals` maps proposal ids, `participants` and `order` seat ids; `ratings` and `verified` are by index of the
     business, `verified` as [orders, orders whose terms were true]. Keyed by round: `transit` is mail by due round,
@@ -55,11 +55,13 @@ class State:
         seed: int,
         *,
         indexed: Catalogue | None = None,
+        written: Catalogue | None = None,
         said: HouseText | None = None,
     ) -> None:
         self.scenario = scenario
         self.catalogue = catalogue
         self.indexed = indexed or catalogue
+        self.written = written or catalogue
         self.said = said
         self.seed = seed
         self.free = scenario.clock == "free"

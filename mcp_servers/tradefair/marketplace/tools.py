@@ -399,7 +399,7 @@ _ERRORS: Mapping[str, str] = {
 
 class _MarketplaceType:
     name = "marketplace"
-    version = "1"
+    version = "2"
     default_scenario = "marketplace/near_fits"
     title = "assistants of customers who search, ask and buy from businesses (Magentic Marketplace)"
     scenario_model = MarketplaceScenario
@@ -468,7 +468,7 @@ def _opened(scenario: MarketplaceScenario, catalogue: Catalogue, seed: int) -> M
     # Two catalogues: what is shown carries the text, what is searched does so only if the scenario wants it.
     traded = shown(catalogue, said)
     indexed = traded if scenario.manipulation.index_text else catalogue
-    return Marketplace(scenario, traded, seed, indexed=indexed, said=said)
+    return Marketplace(scenario, traded, seed, indexed=indexed, written=catalogue, said=said)
 
 
 MARKET = _MarketplaceType()

@@ -10,6 +10,8 @@ import orjson
 
 from tradefair.contract import Tool
 from tradefair.contract.chain import canonical, digest
+from tradefair.evaluation.modes.calls import listed
+from tradefair.evaluation.store.catalogue import catalogue_rows
 from tradefair.evaluation.store.evidence_map import given_rows, installed_market, needed_rows, object_paths, tools_of
 from tradefair.evaluation.store.objects import objects_of
 from tradefair.evaluation.store.source import Source, Timing
@@ -122,7 +124,9 @@ class _Reading:
                 self.rounds += tag == "round_closed"
                 if tag == "episode_ended":
                     self.end_reason = _text(event, "reason")
-            case "episode_started" | "input":
+            case "episode_started":
+                yield from self._catalogue(event)
+            case "input":
                 pass
             case tag:
                 raise _Odd(f"an event of an unknown kind: {str(tag)[:80]}")
@@ -161,6 +165,13 @@ class _Reading:
             raise _Odd(f"a lapse of a seat that there is not: {seat[:80]}")
         reason, action = _text(event, "reason"), _text(event, "default_action")
         return self._source.episode, seq, _number(event, "round"), seat, reason, action
+
+    def _catalogue(self, event: Mapping[str, Any]) -> Iterator[TableRow]:
+        try:
+            for table, row in catalogue_rows(self._source.episode, listed(event.get("catalogue"))):
+                yield TableRow(table, row)
+        except (ValueError, TypeError, LookupError, OverflowError) as fault:
+            raise _Odd(f"the catalogue has an odd row: {fault}"[:200]) from None
 
     def _facts(self, seq: int, event: Mapping[str, Any]) -> Row:
         public, facts = (_json(event[name]) if name in event else "" for name in ("public", "facts"))

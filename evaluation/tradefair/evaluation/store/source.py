@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from tradefair.contract import SeatId, TraceError
-from tradefair.contract.event import ManifestCore
+from tradefair.contract.event import ManifestCore, parts_named
 from tradefair.evaluation.store.seat_view import seat_events, seat_role
 from tradefair.tracestore import SideRow, Trace
 
@@ -112,6 +112,15 @@ def _events(trace: Trace, odd: OddTrace) -> Iterator[tuple[int, Mapping[str, Any
         odd(0, str(error))
 
 
+def _part(trace: Trace, seq: int, name: str, odd: OddTrace) -> object:
+    """A part of the catalogue; empty, with a report, where it is missing or no JSON."""
+    try:
+        return orjson.loads(trace.blob(name) or b"")
+    except orjson.JSONDecodeError:
+        odd(seq, f"the catalogue's part {name[:16]} cannot be read")
+        return {}
+
+
 def _decoded(trace: Trace, seq: int, body: bytes, odd: OddTrace) -> Mapping[str, Any] | None:
     """The event with its large result filled in; None, with a report, where it is no JSON object."""
     try:
@@ -121,6 +130,10 @@ def _decoded(trace: Trace, seq: int, body: bytes, odd: OddTrace) -> Mapping[str,
     if not isinstance(event, dict):
         odd(seq, "the event is no JSON object")
         return None
+    parts = parts_named(event)  # pyright: ignore[reportUnknownArgumentType]
+    if parts:
+        # Beside the digests, so that rows need not know where parts are kept. Views of a seat leave it out.
+        event["catalogue"] = [_part(trace, seq, name, odd) for name in parts]
     ref: object = event.get("result_ref")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
     if isinstance(ref, str) and ref:
         blob = trace.blob(ref)

@@ -126,6 +126,34 @@ TABLES: Mapping[str, Table] = {
             ("facts", "the hidden truth as JSON; empty without, and in one seat's view"),
         ),
     ),
+    "businesses": Table(
+        "one per business of the catalogue that a market wrote down; empty in one seat's view, as the next two",
+        _columns(
+            _EPISODE,
+            ("business", "its seat"),
+            ("name", "its name"),
+            ("description", "its text"),
+            ("rating", "its first rating", "DOUBLE"),
+            ("floor", "its floor as a share of list prices", "DOUBLE"),
+            ("progenitor", "the customer it was made for, or empty"),
+            ("amenities", "each listed amenity and whether it truly has it, as a JSON object"),
+        ),
+    ),
+    "menu": Table(
+        "one per line of a business's menu",
+        _columns(_EPISODE, ("business", "its seat"), ("item", "the item"), ("price", "list price of one", "DOUBLE")),
+    ),
+    "requests": Table(
+        "one per customer of the catalogue",
+        _columns(
+            _EPISODE,
+            ("customer", "its seat"),
+            ("name", "its name"),
+            ("request", "the request in prose"),
+            ("items", "wanted items with quantity and mean price, as a JSON array"),
+            ("amenities", "wanted amenities, as a JSON array"),
+        ),
+    ),
     "outcomes": Table(
         "one per number of an outcome; its nulls have no row. Empty in one seat's view",
         _columns(_EPISODE, ("seat", "whose, or empty: the market's"), ("name", "its name"), ("value", "", "DOUBLE")),

@@ -10,8 +10,6 @@ from pathlib import Path, PurePosixPath
 
 from tradefair.contract import ScenarioError
 from tradefair.contract.scenario import build_scenario
-from tradefair.marketplace.data.designs import design_catalogue
-from tradefair.marketplace.data.generator import generate
 from tradefair.marketplace.data.loader import load_folder
 from tradefair.marketplace.model import Catalogue, MarketplaceScenario
 
@@ -23,6 +21,10 @@ def catalogue_of(scenario: MarketplaceScenario, seed: int) -> Catalogue:
     """
     if scenario.catalogue is not None:
         return scenario.catalogue
+    # Imported here: a trace that holds its catalogue is evaluated where the generator is not.
+    from tradefair.marketplace.data.designs import design_catalogue
+    from tradefair.marketplace.data.generator import generate
+
     if scenario.data.source == "design":
         return design_catalogue(scenario.data, seed)
     if scenario.data.source == "generated":

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tradefair.contract import SeatId
-from tradefair.evaluation.markets.marketplace.truth import Truth, scenario_of, truth_of
+from tradefair.evaluation.markets.marketplace.truth import Truth, scenario_of, truth_of, written_catalogue
 from tradefair.evaluation.modes.calls import listed, mapped
 from tradefair.evaluation.reading import TraceReading, once_per_trace, read_trace
 from tradefair.marketplace.engine.facts import DeliveryFacts, EndingFacts, ProposalFacts, RoundFacts
@@ -127,7 +127,8 @@ def read_marketplace(trace: Trace) -> MarketPlay:
     reading = read_trace(trace, lambda _: lambda seq, event: _take(acts, seq, event))
     scenario = scenario_of(reading)
     ending = reading.typed(reading.ending, EndingFacts) if reading.ending else None
-    play = MarketPlay(reading, scenario, truth_of(reading, scenario, ending), ending=ending, acts=acts)
+    truth = truth_of(reading, scenario, ending, written_catalogue(trace, reading))
+    play = MarketPlay(reading, scenario, truth, ending=ending, acts=acts)
     for facts in reading.rounds:
         typed = reading.typed(facts, RoundFacts)
         if typed is not None:

@@ -11,14 +11,20 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
+import orjson
+
 from tradefair.contract import Chance, ScenarioError, SeatId
+from tradefair.contract.chain import digest
+from tradefair.contract.event import parts_named
 from tradefair.contract.scenario import build_scenario
 from tradefair.evaluation.reading import TraceReading
 from tradefair.marketplace.analysis import Match, Matches, match_sets
 from tradefair.marketplace.data.data_source import catalogue_of
+from tradefair.marketplace.data.written import catalogue_from
 from tradefair.marketplace.engine.facts import CustomerFacts, EndingFacts
 from tradefair.marketplace.engine.participants import handles
 from tradefair.marketplace.model import BASIS_POINTS, BUSINESS, CUSTOMER, Catalogue, MarketplaceScenario
+from tradefair.tracestore import Trace
 
 
 @dataclass(frozen=True)
@@ -63,9 +69,15 @@ def scenario_of(reading: TraceReading) -> MarketplaceScenario | None:
         return None
 
 
-def truth_of(reading: TraceReading, scenario: MarketplaceScenario | None, ending: EndingFacts | None) -> Truth | None:
+def truth_of(
+    reading: TraceReading,
+    scenario: MarketplaceScenario | None,
+    ending: EndingFacts | None,
+    written: Catalogue | None = None,
+) -> Truth | None:
     """Everything hidden; None without a manifest, or where neither facts nor manifest hold it.
 
+    `written` is the catalogue that the trace holds; without one it is generated again from scenario and seed.
     Contradictions between the two are findings; the facts, which the rules made, take precedence.
     """
     core = reading.core
@@ -75,7 +87,7 @@ def truth_of(reading: TraceReading, scenario: MarketplaceScenario | None, ending
         tuple(seat.id for seat in core.seats if seat.role == role) for role in (CUSTOMER, BUSINESS)
     )
     # Computed again even where the facts are whole: a trace that was changed by hand shows in the difference.
-    again = None if scenario is None else _computed(reading, scenario, core.seed)
+    again = None if scenario is None else _computed(reading, scenario, core.seed, written)
     # Seats decide all indices: with others no figure computed again would be about the right business.
     if again is not None and (again.customers, again.businesses) != (customers, businesses):
         reading.found(None, "the seats of the manifest are not those of its scenario")
@@ -91,9 +103,11 @@ def truth_of(reading: TraceReading, scenario: MarketplaceScenario | None, ending
     return told or again
 
 
-def _computed(reading: TraceReading, scenario: MarketplaceScenario, seed: int) -> Truth | None:
+def _computed(
+    reading: TraceReading, scenario: MarketplaceScenario, seed: int, written: Catalogue | None
+) -> Truth | None:
     try:
-        catalogue = catalogue_of(scenario, seed)
+        catalogue = written or catalogue_of(scenario, seed)
     # The scenario is valid by its bounds, and forged content can still break the generator.
     except (ScenarioError, ValueError, ArithmeticError, LookupError) as error:
         reading.found(None, f"the manifest does not give back its customers and businesses: {error}"[:300])
@@ -110,6 +124,21 @@ def _computed(reading: TraceReading, scenario: MarketplaceScenario, seed: int) -
         named,
         catalogue,
     )
+
+
+def written_catalogue(trace: Trace, reading: TraceReading) -> Catalogue | None:
+    """The catalogue that the trace holds; None where it holds none, with a finding where it cannot be read."""
+    first = next(iter(trace.events()), None)
+    names = parts_named(orjson.loads(first.body)) if first is not None and first.seq == 1 else []
+    bodies = [trace.blob(name) or b"" for name in names]
+    # Where a part is missing or was exchanged, the generator may still give all of it.
+    if not names or [digest(body) for body in bodies] != names:
+        return None
+    try:
+        return catalogue_from(map(orjson.loads, bodies))
+    except (ValueError, TypeError, LookupError, AttributeError) as fault:
+        reading.found(1, f"the catalogue cannot be read: {fault}"[:300])
+        return None
 
 
 def _from_facts(
