@@ -336,6 +336,7 @@ def test_a_value_that_is_told_is_a_leak(market: Played) -> None:
 # --- odd traces -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("lenient")
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(changes=mutations())
 def test_a_mutated_trace_is_diagnosed_without_an_exception(
