@@ -112,8 +112,9 @@ def test_calls_and_outcomes_have_the_columns_of_the_tables_and_the_trace(duel: t
 def test_findings_have_one_row_per_mode_and_seat(duel: tf.Trace) -> None:
     frame = duel.findings()
     rows = list(frame.rows())
-    assert list(frame) == ["trace", "seat", "mode", "status", "count", "of", "share", "cost", "price", "seq", "because"]
-    assert {row["status"] for row in rows} <= {"found", "not_found", "unchecked"}
+    names = "trace seat mode status count of share cost price unit kind seq because"
+    assert list(frame) == names.split()
+    assert {row["status"] for row in rows} <= {"raised", "condition", "clear", "unchecked", "merged"}
     assert len({(row["seat"], row["mode"]) for row in rows}) == len(rows)
     for row in rows:
         if row["status"] == "unchecked":

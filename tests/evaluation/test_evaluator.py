@@ -9,6 +9,7 @@ from tradefair import catalog
 from tradefair.contract import ScenarioError
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of, fields_for
+from tradefair.evaluation.modes.detectors import GENERAL
 
 Play = Callable[..., Path]
 
@@ -57,7 +58,7 @@ def test_the_base_class_serves_a_market_that_brings_no_evaluator(play: Play, mon
     assert evaluation.outcome is not None
     assert {seat: result.calls for seat, result in evaluation.outcome.seats.items()} == {"P1": 4, "P2": 4}
     assert evaluation.diagnosis is not None
-    assert evaluation.diagnosis.version == ""
+    assert evaluation.diagnosis.modes_version == GENERAL.digest
     assert evaluation.diagnosis.findings
     unknown = evaluator_of("teaching")
     assert unknown.ran_its_course("terminated:anything")

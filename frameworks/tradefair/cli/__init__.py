@@ -73,7 +73,7 @@ def _warn_of_former_variables() -> None:
 
 def _overview() -> str:
     """All commands by group, with `lab` in one line: what `tradefair --help` prints."""
-    lines = ["Usage: tradefair COMMAND [OPTIONS]", "", "Economic markets as MCP servers; agents in seats; audits."]
+    lines = ["Usage: tradefair COMMAND [OPTIONS]", "Economic markets as MCP servers; agents in seats; audits."]
     for group, commands in groupby(COMMANDS, key=lambda command: command.group):
         lines += ["", f"{group}:", *([_LAB_LINE] if group == _STUDIES else map(_line, commands))]
     lines += [

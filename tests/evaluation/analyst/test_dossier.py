@@ -18,7 +18,7 @@ from tradefair.evaluation.modes.diagnosis import Finding
 
 def _finding(name: str) -> Finding:
     return Finding(
-        id=name, seats=["B1"], value=1, formula="", raised=True, threshold="", severity_unit="ticks", events=[2]
+        id=name, seats=["B1"], status="raised", says="", counts="", threshold="", count=1, of=1, amount=1, share=1
     )
 
 

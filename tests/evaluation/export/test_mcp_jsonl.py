@@ -60,7 +60,7 @@ def ids_of(report: GameReport) -> Finding:
 def test_an_id_that_an_accepted_call_named_is_not_out_of_nowhere(tmp_path: Path) -> None:
     # H1 stands in the prompt, which the log does not hold.
     report, _ = imported(tmp_path, *INSPECTOR)
-    assert (ids_of(report).checked, ids_of(report).value, ids_of(report).denominator) == (True, 0.0, 2)
+    assert (ids_of(report).checked, ids_of(report).share, ids_of(report).of) == (True, 0.0, 2)
 
 
 def test_ids_of_refused_calls_are_not_judged_where_the_log_does_not_hold_what_the_agent_was_told(

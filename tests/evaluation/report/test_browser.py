@@ -128,23 +128,25 @@ def test_a_finding_leads_to_the_calls_that_prove_it(browser: Browser, store_page
 
 
 @pytest.mark.slow
-def test_of_a_failure_mode_of_many_seats_the_dearest_are_shown_and_the_others_unfold(
-    browser: Browser, folder: Path
-) -> None:
+def test_of_many_findings_the_first_to_read_are_shown_and_the_others_unfold(browser: Browser, folder: Path) -> None:
     trace = play_marketplace(folder / "crowd.trace", "first_taker", data={"customers": 16})
     report = build_report([trace], check=False)
-    raised = [one for one in report.data.episodes[0].raised if one.id == "marketplace.paid_misfit"]
-    assert len(raised) > 4
+    raised = [raised.finding for raised in report.data.episodes[0].raised]
+    assert len(raised) > 10
+    assert [finding.rank for finding in raised] == list(range(1, len(raised) + 1))
+    named = [(finding.id, *finding.seats) for finding in raised]
     with watched(browser) as seen:
         page = seen.show(_write(folder / "crowd.html", report.html))
-        mode = page.locator('li.finding[data-finding="marketplace.paid_misfit"]')
-        instances = mode.locator("[data-instance]")
-        assert mode.locator("h3").inner_text().endswith(f"in {len(raised)} of 16 seats")
-        assert [text.split()[1] for text in instances.all_inner_texts()] == [one.seats[0] for one in raised[:3]]
-        mode.get_by_text(f"{len(raised) - 3} more").click()
-        instances.nth(len(raised) - 1).wait_for()
-        assert [text.split()[1] for text in instances.all_inner_texts()] == [one.seats[0] for one in raised]
-        instances.last.get_by_text("show on the timeline").click()
+        cards = page.locator("section#findings li.finding")
+
+        def shown() -> list[tuple[str | None, ...]]:
+            return [(card.get_attribute("data-finding"), card.get_attribute("data-seat")) for card in cards.all()]
+
+        assert shown() == named[:10]
+        page.get_by_text(f"{len(raised) - 10} more finding").click()
+        cards.nth(len(raised) - 1).wait_for()
+        assert shown() == named
+        cards.last.get_by_text("show on the timeline").click()
         seats = page.locator("section#summary")
         assert seats.get_by_text("business_0048").count() == 0
         seats.get_by_text("28 more seats").click()
@@ -155,17 +157,23 @@ def test_of_a_failure_mode_of_many_seats_the_dearest_are_shown_and_the_others_un
 def test_the_timeline_is_offered_only_to_findings_that_cite_calls_and_each_finding_has_its_whole_id(
     browser: Browser, store_page: str, folder: Path
 ) -> None:
-    # Idle days are proved by their closures, which are no marks of the timeline.
-    idle = play(folder / "idle.trace", "retail/smoke", "passive", seed=3)
+    # A reply before any call cites the start of the episode, which is no mark of the timeline.
+    silent = play(folder / "silent.trace", "retail/smoke", "passive", seed=3)
+    parts = parts_of(silent)
+    parts.notes = [("manager", note(0, []))]
+    write_parts(parts, silent)
     with watched(browser) as seen:
-        page = seen.show(_write(folder / "idle.html", build_report([idle], check=False).html))
-        finding = page.locator('li.finding[data-finding="retail.idle_days"]')
-        assert finding.locator("code.id").inner_text() == "retail.idle_days"
+        page = seen.show(_write(folder / "silent.html", build_report([silent], check=False).html))
+        idle = page.locator('li.finding[data-finding="retail.idle_days"]')
+        assert idle.locator("code.id").inner_text() == "retail.idle_days"
+        assert idle.get_by_text("show on the timeline").count() == 1
+        finding = page.locator('li.finding[data-finding="malformed_replies"]')
+        assert finding.locator("code.id").inner_text() == "general malformed_replies"
         assert finding.locator("[data-seq]").count() > 0
         assert finding.get_by_text("show on the timeline").count() == 0
         page = seen.show(store_page)
-        finding = page.locator('li.finding[data-finding="ignored_error"]')
-        assert finding.locator("code.id").inner_text() == "general ignored_error"
+        finding = page.locator('li.finding[data-finding="refused_calls"]')
+        assert finding.locator("code.id").inner_text() == "general refused_calls"
         assert finding.get_by_text("show on the timeline").count() == 1
 
 

@@ -139,12 +139,13 @@ def test_evidence_agrees_with_the_diagnosis_that_knows_the_market(play: Play) ->
     path = play("retail/smoke", "price_first", seed=5, name="shop", horizon_days=5, seats={})
     diagnosis = evaluate_file(path).diagnosis
     assert diagnosis is not None
-    depth, complete = (diagnosis.finding(name) for name in ("evidence_depth", "evidence_completeness"))
+    missing = diagnosis.finding("missing_evidence")
     rows = in_sqlite(QUERIES["evidence"], list(gather(path)))
-    assert (len(rows), sum(row[-2] == row[-3] for row in rows)) == (complete.denominator, complete.numerator)
-    assert sum(row[-1] for row in rows) / len(rows) == pytest.approx(depth.value)
-    assert depth.value is not None
-    assert 0 < depth.value < 1
+    assert (len(rows), sum(row[-2] < row[-3] for row in rows)) == (missing.of, missing.count)
+    assert missing.share is not None
+    # A case weighs what it lacks of its needs.
+    assert 1 - sum(row[-1] for row in rows) / len(rows) == pytest.approx(missing.share)
+    assert 0 < missing.share < 1
 
 
 def test_what_was_not_looked_at_is_named_as_missing(play_quotes: Callable[..., Path]) -> None:
