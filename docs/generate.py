@@ -25,6 +25,7 @@ from tradefair.contract.core import full_table
 from tradefair.contract.errors import SHARED_CODES
 from tradefair.contract.kernel_tools import KERNEL_TOOLS
 from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.figures import Figure, common_figures, figures_of
 from tradefair.evaluation.modes.detectors import GENERAL
 from tradefair.evaluation.modes.published import published_paths, published_toml
 from tradefair.evaluation.modes.table import Mode
@@ -56,6 +57,7 @@ def pages() -> dict[Path, str]:
     folder = ROOT / "docs" / "tools"
     made = {folder / f"{name}.md": market_page(market_type(name)) for name in market_names()}
     made[folder / "kernel.md"] = kernel_page()
+    made[ROOT / "docs" / "figures.md"] = figures_page()
     readme, guide = ROOT / "README.md", ROOT / "docs" / "writing-a-market.md"
     made[readme] = filled(
         readme,
@@ -206,6 +208,41 @@ def mode_row(name: str, mode: Mode) -> str:
 def table_row(*cells: str) -> str:
     """A row whose cells break nothing."""
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+# --- figures ----------------------------------------------------------------------------------------------------------
+
+
+def figures_page() -> str:
+    """Every field of every outcome, as `figures.toml` of each market has it."""
+    common = common_figures()
+    lines = [
+        NOTE.replace("docs/generate.py or the tool itself", "a market's figures.toml"),
+        "# Every figure of an outcome",
+        "",
+        "What `tradefair evaluate --json` gives, field by field. Σ is a sum; floats have nine decimals. A field that",
+        "is never null is 0 where nothing was played, unless its row says otherwise; *better* is where a gain lies.",
+        "A name with a dot is a field of the record before the dot: of each of its entries, where there are several.",
+        *figure_table("The episode", common.episode),
+        *figure_table("Every seat", common.seat),
+    ]
+    for market in market_names():
+        own = figures_of(market)
+        lines += ["", f"## {market}", *(["", own.words] if own.words else [])]
+        lines += figure_table("Seats", own.seat, "###")
+        lines += figure_table("The market", own.market, "###")
+        lines += figure_table("Seats beside references", own.relative, "###")
+    return "\n".join(lines) + "\n"
+
+
+def figure_table(title: str, figures: Mapping[str, Figure], level: str = "##") -> list[str]:
+    """One group of fields; nothing where there is none."""
+    head = ("field", "title", "formula", "unit", "null", "better")
+    rows = [
+        table_row(f"`{name}`", row.title, row.formula, row.unit, row.null, row.better.replace("none", "–"))
+        for name, row in figures.items()
+    ]
+    return ["", f"{level} {title}", "", table_row(*head), "|---" * len(head) + "|", *rows] if rows else []
 
 
 # --- README -----------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ class _Record(BaseModel):
 
 
 class SeatOutcome(_Record):
-    """One seat's result; markets add theirs. `refused` counts calls that were not carried out."""
+    """One seat's result; markets add theirs."""
 
     role: str
     label: str | None

@@ -9,15 +9,15 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 FOOTNOTES: Mapping[str, str] = {
-    "share_of_oracle": "0 is passive, 1 the oracle, a strong rule and no maximum: more than 1 is possible",
+    "share_of_oracle": "0 is passive, 1 a reference that knows hidden facts and is no maximum: more than 1 is possible",
     "empty_demand": "latent demand of empty shelves, expected: no customer was there to be counted",
     "net_lost_units": "demand beyond the day's stock, and the expected sales that categories lost by empty shelves",
     "dynamic_regret": "against the best quote of each round, known afterwards only; rivals do not react",
     "csa_clean": "0 is what a truthful seat earns among truthful seats; truthful play elsewhere need not score 0",
-    "normalised_regret": "0 is the oracle, a strong rule and no bound, 1 is passive: less than 0 is possible",
+    "normalised_regret": "0 is a reference that knows hidden facts, but is no bound, 1 passive; it can fall below 0",
     "bid_eff": "share of the units asked for that was won, times what they cost at base prices over what was paid",
     "mms": "closeness of own slogans to buyers' personas, by this embedder only; what is close need not sell",
-    "pi_norm": "0 is floor_bidder in that seat, 1 the oracle, a strong rule and no maximum: more than 1 is possible",
+    "pi_norm": "0 is floor_bidder, 1 a reference that knows hidden facts, but is no maximum: 1 can be exceeded",
     "list_price_optimum": "the most at list prices, whatever others buy; a share above 1 is a purchase below list",
     "loss": "list-price optimum less utility: below 0 where sellers went below list",
     "over_random": "utility over the exact mean of buying at random, at list prices, from those who have all items",

@@ -16,7 +16,7 @@ from tradefair.trading.clearing import Match, clear
 from tradefair.trading.game_log import GameLog, Init, LoggedRound, Trade
 from tradefair.trading.values import Acceptance
 
-# Nothing in a log says which engine wrote it, not even the schema version (bargaining page, 11): both are tried.
+# Nothing in a log says which engine wrote it, not even the schema version: both are tried.
 _GENERATIONS: tuple[ChanceKind, ...] = ("log_maker_draw", "log_maker_order")
 
 

@@ -88,8 +88,8 @@ class Cost(Record):
     """What a finding cost by the trace alone.
 
     `direct`: the facts show the money gone. `hindsight`: the best that the seat could have done in these rounds with
-    rivals frozen, an upper bound; its cases are added only where `bound` names the reference that caps the sum, else
-    `amount` is null and the cases have their own. Never added across findings or seats: two may price one fact.
+    rivals frozen; its cases are added only where `bound` names the reference that caps the sum, else `amount` is null
+    and the cases have their own. Never added across findings or seats: two may price one fact.
     """
 
     kind: CostKind

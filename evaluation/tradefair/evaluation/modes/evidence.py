@@ -1,4 +1,4 @@
-"""The evidence index: what a seat had looked at, and of what, when it acted (kernel §3). For every market.
+"""The evidence index: what a seat had looked at, and of what, when it acted. For every market.
 
 Categories and scopes come from the tool table, needs from the market's evidence map: neither is known here.
 """

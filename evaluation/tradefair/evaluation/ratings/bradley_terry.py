@@ -1,4 +1,4 @@
-"""Bradley–Terry with fractional results and a weak prior (bargaining page, 9); intervals by resampled blocks."""
+"""Bradley–Terry with fractional results and a weak prior; intervals by resampled blocks."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def fit_strengths(duels: Sequence[Duel], chance: Chance, resamples: int = RESAMP
     resamples blocks (stream `tournament`): games of a pair on one seed share their luck. Without duels it is empty.
     """
     labels = sorted({label for duel in duels for label in duel.pair})
-    # A game that earned neither side anything has no fraction (0/0): dropped and counted (bargaining page, 9).
+    # A game that earned neither side anything has no fraction (0/0): dropped and counted.
     played = [(duel, part) for duel in duels if (part := fraction(duel.first_profit, duel.second_profit)) is not None]
     # Over the games that were kept: a dropped game links no labels.
     component = _components(labels, played)

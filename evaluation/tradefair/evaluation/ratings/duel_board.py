@@ -25,7 +25,7 @@ from tradefair.evaluation.ratings.glicko import GlickoRating, rate_duels
 from tradefair.evaluation.ratings.rating import BoardHead, Cell, DuelBoard, DuelRow, Meeting, Reasons
 from tradefair.evaluation.ratings.results import GameResult, seat_fields
 
-# Passes of Glicko-2, whose result depends on the order of games (bargaining page, 9).
+# Passes of Glicko-2, whose result depends on the order of games.
 SHUFFLES = 50
 _DECIMALS = 6
 _METHOD = [
@@ -125,7 +125,7 @@ def _whole_blocks(played: Sequence[_Played], left_out: Reasons) -> list[_Played]
     """
     blocks: dict[tuple[tuple[str, str], str], list[_Played]] = defaultdict(list)
     for item in played:
-        # A log from elsewhere has no second seating to wait for: each game is a block of its own (bargaining page, 9).
+        # A log from elsewhere has no second seating to wait for: each game is a block of its own.
         block = item.game.head if item.game.foreign else str(item.game.seed)
         blocks[item.duel.pair, block].append(item)
     # Whole: each of the two labels sat first in a game of the block.

@@ -1,4 +1,4 @@
-"""Games of two: what a rating of pairs reads, and what is counted from them without any model (bargaining page, 9)."""
+"""Games of two: what a rating of pairs reads, and what is counted from them without any model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from tradefair.contract import Chance
 from tradefair.evaluation.ratings.shuffles import Floats, resampled_sums
 
-# Numbers of the bargaining page, 9. The weight is of our own: the source gives .10 and not what it multiplies.
+# The weight is of our own: the source gives .10 and not what it multiplies.
 RESAMPLES = 2_000
 LEAST_BLOCKS = 8
 BALANCE_WEIGHT = 0.9
@@ -173,7 +173,7 @@ def _score(label: str, pairs: Sequence[PairSums]) -> Score:
     for pair in pairs:
         own = pair.labels.index(label)
         total = pair.earned.sum(axis=1)
-        # 0/0 is 0: a pair in which neither ever earned counts as a share of 0 (bargaining page, 9).
+        # 0/0 is 0: a pair in which neither ever earned counts as a share of 0.
         shares.append(np.divide(pair.earned[:, own], total, out=np.zeros_like(total), where=total > 0))
         profit = profit + pair.profits[:, own]
         potential = potential + pair.potentials

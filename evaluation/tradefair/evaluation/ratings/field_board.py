@@ -17,7 +17,7 @@ from tradefair.evaluation.ratings.results import GameResult, seat_fields
 from tradefair.evaluation.ratings.shuffles import Floats, resampled_sums
 from tradefair.evaluation.ratings.trueskill import Constants, rate_episodes
 
-# So many shuffled orders: double_auction page, 9.5.
+# So many shuffled orders: enough for medians that hold still.
 PASSES = 200
 _DECIMALS = 6
 

@@ -1,4 +1,4 @@
-"""Glicko-2 with a margin multiplier (Glickman 2013; bargaining page, 9): wins and losses, not profit.
+"""Glicko-2 with a margin multiplier (Glickman 2013): wins and losses, not profit.
 
 One game is one rating period of its two players; the others do not change. Order matters, so seeded shuffles rate
 from fresh ratings each, in lockstep: axis 0 of every array is the shuffle.
@@ -19,7 +19,7 @@ from tradefair.evaluation.ratings.shuffles import Floats, shuffled_orders
 
 # 400/ln 10 with the digits of Glickman's paper, so that his example comes out as printed.
 _SCALE = 173.7178
-# Starting values and τ of the bargaining page, 9; σ and τ are those of Glickman's example too.
+# Starting values; σ and τ are those of Glickman's example.
 _START, _START_RD, _START_SIGMA, _TAU = 1500.0, 350.0, 0.06, 0.5
 # Of ln σ²; Glickman stops at 1e-6.
 _STILL = 1e-9

@@ -1,7 +1,7 @@
 """TrueSkill of labels from ranked episodes (Herbrich, Minka & Graepel 2007), many shuffled passes in lockstep.
 
 Order matters to a sequential filter, so each pass rates all episodes from fresh ratings in an order of its own, and
-the medians over passes are reported (double_auction page, 9.5). Axis 0 of every array is the pass.
+the medians over passes are reported. Axis 0 of every array is the pass.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from tradefair.evaluation.arithmetic import special
 from tradefair.evaluation.ratings.shuffles import Floats, shuffled_orders
 
 _MOST_TURNS = 40
-# Convergence of messages: double_auction page, 9.5.
+# Messages have converged when none moves by more.
 _STILL = 1e-4
 
 
-# μ0, σ0 and β of the double_auction page, 9.5.
+# TrueSkill's usual σ0 and β; μ0 only shifts all skills.
 class Constants(NamedTuple):
     """Prior mean and deviation of a skill, and the deviation of a performance around it; no drift, no draw margin."""
 

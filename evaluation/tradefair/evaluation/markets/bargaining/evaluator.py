@@ -65,7 +65,7 @@ class BargainingEvaluator(Evaluator):
         scores=("profit",),
         seat_figures=("hindsight_regret", "losses", "forfeits"),
         market_figures=("efficiency", "trade_frequency"),
-        # R·G, what both could have earned together: the CMS-style score holds profits against it (9).
+        # R·G, what both could have earned together: the CMS-style score holds profits against it.
         potential="potential",
         # Every episode draws its limits: another law of the draw does not make it another game.
         varies=frozenset(
@@ -103,7 +103,7 @@ class BargainingEvaluator(Evaluator):
         return charts(trace)
 
     def relative(self, seat: SeatId, outcomes: Mapping[str, BargainingOutcome]) -> dict[str, dict[str, float | None]]:
-        """Normalised regret, and profit over that of the equilibrium pair, on the same limits (page 9)."""
+        """Normalised regret, and profit over that of the equilibrium pair, on the same limits."""
         return relative_to_references(seat, outcomes)
 
 

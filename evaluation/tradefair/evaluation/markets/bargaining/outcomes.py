@@ -1,4 +1,4 @@
-"""Outcomes of bargaining from the facts of a trace (bargaining page, 9). R = closed rounds, G = v − c, in ticks.
+"""Outcomes of bargaining from the facts of a trace. R = closed rounds, G = v − c, in ticks.
 
 Limits are drawn once per episode: those of the first closed round hold for all. Each small function makes one group of
 figures; the models put the groups together, so that a missing or a misspelt figure is an error.
@@ -18,16 +18,7 @@ from tradefair.tracestore import Trace
 
 
 class BargainingSeat(SeatOutcome):
-    """One seat, in ticks unless said otherwise; null where a quantity is undefined (no round, G <= 0, no trade).
-
-    `surplus_share_raw` = profit/(R·G), `surplus_share` floors it at 0. `losses` is what `loss_rounds` cost.
-    `hindsight_profit` is the best reply to the counterpart's realised quotes, round by round: another quote might have
-    changed them. `messages` and `words` leave silent turns out.
-
-    By round: `profits`; `quote_offsets`, the seat's limit minus its quote (quote minus limit for the seller; above 0
-    is tough), null where the seat forfeited; `opponent_offsets`, the same of the counterpart; `trade_offsets`, limit
-    minus price in the same sense, null without a trade; `traded`.
-    """
+    """What one seat earned of the gap between the limits, how tough it was round by round, and how much it said."""
 
     limit: int | None
     profit: int
@@ -49,12 +40,7 @@ class BargainingSeat(SeatOutcome):
 
 
 class BargainingMarket(MarketOutcome):
-    """Both seats together, in ticks unless said otherwise.
-
-    `law` names the distribution of the limits, `gap` is G, `potential` = R·G over the closed rounds, 0 where
-    nothing can be gained. `price_position` is the seller's share of G in the mean trade, `first_trade_round` is R + 1
-    without a trade. `lossy_trades` cost either side money. `partial`: fewer rounds closed than the scenario asks for.
-    """
+    """Both seats together: what there was to gain, how much of it they took and how they divided it."""
 
     law: str | None
     gap: int | None
@@ -85,12 +71,12 @@ def bargaining_outcome(trace: Trace, version: str) -> BargainingOutcome:
 def relative_to_references(
     seat: SeatId, outcomes: Mapping[str, BargainingOutcome]
 ) -> dict[str, dict[str, float | None]]:
-    """Per label the normalised regret, and the profit over that of the equilibrium pair, on the same limits (9).
+    """Per label the normalised regret, and the profit over that of the equilibrium pair, on the same limits.
 
     `outcomes` are those of one seed by label: the run itself and its re-runs. Null where a reference is missing.
     """
     profits = {label: outcome.seats[seat].profit for label, outcome in outcomes.items()}
-    # Labels as the runner gives them to re-runs of the same game and seed with a policy on this seat (9).
+    # Labels as the runner gives them to re-runs of the same game and seed with a policy on this seat.
     passive, oracle = profits.get("policy:passive"), profits.get("policy:oracle")
     # On both seats: the equilibrium is one of the pair, and against an agent the policy would earn something else.
     equilibrium = profits.get(f"{ON_EVERY_SEAT}linear_equilibrium")
@@ -104,8 +90,8 @@ def relative_to_references(
 
 
 def _normalised_regret(profit: int, passive: int | None, oracle: int | None) -> float | None:
-    """(oracle − agent)/(oracle − passive): 0 is the oracle, 1 is passive; null unless the oracle earned more."""
-    # The oracle is a strong rule and no bound, so that an agent may earn more and the regret fall below 0.
+    """(reference − agent)/(reference − passive): 0 is the policy oracle, 1 is passive; null unless that earned more."""
+    # That reference is a strong rule and no bound, so that an agent may earn more and the regret fall below 0.
     if passive is None or oracle is None or oracle <= passive:
         return None
     return ratio(oracle - profit, oracle - passive)
@@ -151,14 +137,14 @@ def _quotes(rounds: Sequence[RoundFacts], buys: bool) -> list[int | None]:
 
 
 def _earnings(rounds: Sequence[RoundFacts], buys: bool) -> dict[str, Any]:
-    """Profits in ticks over all closed rounds, as shares of R·G, and what lossy rounds cost (9)."""
+    """Profits in ticks over all closed rounds, as shares of R·G, and what lossy rounds cost."""
     profits, most = _profits(rounds, buys), _possible(rounds)
     losses = [-profit for profit in profits if profit < 0]
     return {
         "limit": _limit(rounds, buys),
         "profit": sum(profits),
         "profit_per_round": ratio(sum(profits), len(rounds)),
-        # Floored as in the source; `surplus_share_raw` next to it keeps the losses (page, section 12).
+        # Floored as in the source; `surplus_share_raw` next to it keeps the losses.
         "surplus_share": ratio(max(0, sum(profits)), most),
         "surplus_share_raw": ratio(sum(profits), most),
         # Under the rule `own_limit` a lapse still leaves a quote: only rounds without one count.
@@ -179,7 +165,7 @@ def _hindsight(rounds: Sequence[RoundFacts], buys: bool) -> dict[str, Any]:
 
 
 def _offsets_of(rounds: Sequence[RoundFacts], buys: bool) -> dict[str, Any]:
-    """Trajectories by round (9), in ticks: above 0 a quote or a price lies inside the limit."""
+    """Trajectories by round, in ticks: above 0 a quote or a price lies inside the limit."""
     limit, sign = _limit(rounds, buys), _sign(buys)
     prices = [closed.record.price for closed in rounds]
     return {
@@ -250,7 +236,7 @@ def _trades(rounds: Sequence[RoundFacts]) -> dict[str, Any]:
         "trades": len(trades),
         "trade_frequency": ratio(len(trades), len(rounds)),
         "any_trade": bool(trades),
-        # R + 1 stands for "never" (9), so that means over episodes exist; it is censored, not a round.
+        # R + 1 stands for "never", so that means over episodes exist; it is censored, not a round.
         "first_trade_round": trades[0] if trades else len(rounds) + 1,
         "lossy_trades": sum(min(closed.record.profit_buyer, closed.record.profit_seller) < 0 for closed in rounds),
     }

@@ -1,7 +1,7 @@
 """`pact-log`: public PACT games, re-executed by our rules and compared with everything that their logs say.
 
-A row of `conversation` becomes the message that it logs, no row silence, a `communication_violation` a lapse
-(bargaining page, 11). The engine's generation is found by replay.
+A row of `conversation` becomes the message that it logs, no row silence, a `communication_violation` a lapse.
+The engine's generation is found by replay.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tradefair.trading.chance import ChanceKind
 from tradefair.trading.game_log import BidAsk, Final, GameLog, Init, LoggedRound, Row
 
 IMPORTER = "pact-log"
-# The source took an answer's price from exactly one such tag (page, 11).
+# The source took an answer's price from exactly one such tag.
 _PRICE_TAG = re.compile(r"<price>\s*\d{1,3}\s*</price>")
 
 

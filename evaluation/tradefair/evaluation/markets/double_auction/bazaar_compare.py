@@ -1,6 +1,6 @@
 """Everything that a log says but its talk, against what the re-executed rounds have given.
 
-Double_auction page, 11.1 and 13; for BAZAAR games and those of the collusion study.
+For BAZAAR games and those of the collusion study.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def compare_game(game: GameLog, bodies: Iterable[bytes], report: GameReport) -> 
         return
     opening = rounds[0].opening
     _compare_values(init, opening, report)
-    # Payoffs of the log are cumulative (11.1): the old value of a change is the total of the round before.
+    # Payoffs of the log are cumulative: the old value of a change is the total of the round before.
     before = dict.fromkeys(opening.values, 0)
     for logged, facts in zip(game.rounds, rounds, strict=False):
         # What was fed from the log would agree with it by construction and raise the count of reproduced facts.

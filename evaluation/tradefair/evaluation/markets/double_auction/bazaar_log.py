@@ -1,7 +1,7 @@
 """`bazaar-log`: public BAZAAR games, re-executed by our rules and compared with everything that their logs say.
 
 The random stream of a game is followed from its seed where that is possible; a game with baselines that drew from the
-same stream is fed its orders, coins and makers round by round (double_auction page, 7.2 and 11.1).
+same stream is fed its orders, coins and makers round by round.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """`collusion-log`: public games of the emergent-collusion study, re-executed by the double auction's rules with talk.
 
-A row of `conversation` becomes the message that it logs, no row silence (double_auction page, 11.1). Everything else is
-as in `bazaar_log`.
+A row of `conversation` becomes the message that it logs, no row silence. Everything else is as in `bazaar_log`.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class DoubleAuctionEvaluator(Evaluator):
     compared_columns = ("payoff", "surplus_share", "trades", "dynamic_regret")
     market_columns = ("efficiency", "price_mean")
     deviations = (
-        # The deviation set of 9.3, in the page's order: exploitability is a lower bound over these policies.
+        # The deviation set in a fixed order: exploitability is a lower bound over these policies.
         "truthful",
         "shading_5",
         "shading_10",
@@ -82,7 +82,7 @@ class DoubleAuctionEvaluator(Evaluator):
     whole_ends = frozenset({"terminated:rounds_completed"})
     rating = RatingRules(
         kind="field",
-        # `csa_clean` first: losses count in it, and no outcome is part of its key (page, section 12).
+        # `csa_clean` first: losses count in it, and no outcome is part of its key.
         scores=("csa_clean", "csa", "surplus_share", "payoff"),
         seat_figures=("csa_clean", "csa", "surplus_share", "trade_frequency"),
         market_figures=("efficiency", "convergence"),

@@ -1,4 +1,4 @@
-"""Outcomes of the double auction from the facts of a trace (double_auction page, 9.1 to 9.3).
+"""Outcomes of the double auction from the facts of a trace.
 
 R is the number of closed rounds; an episode that was cut short is marked as censored. Floats are rounded to nine
 decimals, so that two machines print the same. Each small function below makes one group of figures; the models put the
@@ -32,15 +32,9 @@ CsaMissing = Literal["unusual values", "cut short", "no table"]
 
 
 class DoubleAuctionSeat(SeatOutcome):
-    """One seat (9.1, 9.3), in points unless said otherwise; null where a quantity is undefined.
+    """What one seat earned, how it quoted and traded, and what it could have done; null where a figure is undefined.
 
-    `surplus_share` = payoff/(R·potential), null where the potential is 0. `trade_frequency` = trades/R, `fill_rate` =
-    trades/rounds with a quote. An offset is v − bid or ask − c: above 0 it shades, below 0 the quote is through the
-    value; `offsets` has one per round, null where the seat forfeited. `loss_sum` is 0 or below. `price_edge` = mean of
-    p* − price over the seat's trades, price − p* for a seller. Regret holds rivals, orders and forfeits fixed and takes
-    a coin at its mean: rivals do not react. `best_price` is the constant quote that would have earned most. `csa` and
-    `csa_clean` are conditional surplus alphas (9.4) without a unit, −5 to 5, null where the shape has no reference
-    table or the game was cut short.
+    Shares and scores count losses; hindsight holds rivals, orders and forfeits as they were.
     """
 
     value: int | None
@@ -69,16 +63,7 @@ class DoubleAuctionSeat(SeatOutcome):
 
 
 class DoubleAuctionMarket(MarketOutcome):
-    """The market (9.2), in points unless said otherwise; null where a quantity is undefined.
-
-    `q_star` is the number of trades at a competitive price, `p_lo` to `p_hi` the prices that clear. `efficiency` =
-    surplus/(R·W*), below 0 where trades lost more than they gained; `*_by_round` have one entry per closed round.
-    `convergence` is the slope of |mean price − p*| on the round, in points a round: below 0 prices come closer.
-    `lost_surplus` = R·W* − surplus = `lost_missed` + `lost_extra_marginal` exactly. `smiths_alpha` is per cent of p*.
-    The seats' csa rest on `csa_episodes` all-truthful episodes of this very shape and law; without any, `csa_missing`
-    says why: `unusual values` (given, or accepted by another rule), `cut short`, or `no table` (`tradefair lab
-    references` builds one).
-    """
+    """How well the market did: surplus, what was lost of it, prices against the competitive one, what csa rest on."""
 
     distribution: str | None
     q_star: int | None
@@ -258,14 +243,14 @@ def _seat_of(reading: TraceReading, game: _Game, seat: SeatId) -> _Seat:
 
 def _earnings(own: _Seat) -> dict[str, Any]:
     # By round: a seat trades at most once in a round, so that a negative payoff is one lossy trade.
-    """Payoffs in points over all closed rounds, and as a share of R·potential (9.1)."""
+    """Payoffs in points over all closed rounds, and as a share of R·potential."""
     losses = [payoff for payoff in own.payoffs if payoff < 0]
     return {
         "value": own.value,
         "payoff": own.payoff,
         "payoff_per_round": ratio(own.payoff, len(own.payoffs)),
         "potential": own.potential,
-        # Not floored at 0, unlike s of the source's csa (9.4): a loss has to show here.
+        # Not floored at 0, unlike s of the source's csa: a loss has to show here.
         "surplus_share": ratio(own.payoff, own.most),
         "loss_trades": len(losses),
         "loss_sum": sum(losses),
@@ -274,7 +259,7 @@ def _earnings(own: _Seat) -> dict[str, Any]:
 
 def _trading(own: _Seat, game: _Game) -> dict[str, Any]:
     # Without gains from trade there is no competitive price, and so nothing that a price could be better than.
-    """Trades, forfeits and fill rate of the seat (9.1).
+    """Trades, forfeits and fill rate of the seat.
 
     `price_edge` is in points, above 0 where prices were better than p*.
     """
@@ -290,7 +275,7 @@ def _trading(own: _Seat, game: _Game) -> dict[str, Any]:
 
 
 def _quoting(own: _Seat) -> dict[str, Any]:
-    """Offsets in points over the rounds with a quote (9.1): v − bid for a buyer, ask − c for a seller."""
+    """Offsets in points over the rounds with a quote: v − bid for a buyer, ask − c for a seller."""
     return {
         "offset_mean": mean(own.quoted),
         "offset_median": float(median(own.quoted)) if own.quoted else None,
@@ -300,7 +285,7 @@ def _quoting(own: _Seat) -> dict[str, Any]:
 
 
 def _hindsight(own: _Seat, found: Regret | None) -> dict[str, Any]:
-    """Regret of 9.3 in points and as a share of R·potential; all null without one."""
+    """Regret in points and as a share of R·potential; all null without one."""
     # In the order of `figures` below; `strict=True` fails when a name is added without its figure.
     names = ("static_regret", "static_regret_share", "best_price", "dynamic_regret", "dynamic_regret_share")
     if found is None:
@@ -311,7 +296,7 @@ def _hindsight(own: _Seat, found: Regret | None) -> dict[str, Any]:
 
 
 def _scores(own: _Seat, game: _Game, table: ReferenceTable | None) -> dict[str, Any]:
-    """Conditional surplus alphas of 9.4; null without a table of this very shape."""
+    """Conditional surplus alphas; null without a table of this very shape."""
     if table is None or own.value is None or own.potential is None:
         return {"csa": None, "csa_clean": None}
     # The spread of the last round is a key of the table: what was left to trade when the episode ended.
@@ -349,7 +334,7 @@ def _yardstick(reading: TraceReading, game: _Game) -> _Yardstick:
 
 
 def _regret(reading: TraceReading, game: _Game, own: _Seat) -> Regret | None:
-    """Hindsight of 9.3; None when nothing was played or a round's facts contradict each other."""
+    """Hindsight; None when nothing was played or a round's facts contradict each other."""
     if game.opening is None or not game.rounds:
         return None
     role: Literal["buyer", "seller"] = "buyer" if own.buys else "seller"
@@ -382,7 +367,7 @@ def _law(game: _Game) -> dict[str, Any]:
 
 
 def _surplus(game: _Game) -> dict[str, Any]:
-    """Realised and lost surplus in points (9.2), of the episode and by round."""
+    """Realised and lost surplus in points, of the episode and by round."""
     opening, rounds = game.opening, game.rounds
     # 0 makes `ratio` return None, which is what an episode without benchmarks should show.
     most = opening.max_surplus if opening else 0
@@ -399,7 +384,7 @@ def _surplus(game: _Game) -> dict[str, Any]:
 
 
 def _prices(game: _Game) -> dict[str, Any]:
-    """Smith's alpha, convergence and prices of all trades (9.2).
+    """Smith's alpha, convergence and prices of all trades.
 
     Alpha is per cent of p*, the slope in points a round.
     """
@@ -419,7 +404,7 @@ def _prices(game: _Game) -> dict[str, Any]:
 
 
 def _quality(game: _Game) -> dict[str, Any]:
-    """Number of trades, also relative to q*·R, and how far seats are from their competitive profit (9.2)."""
+    """Number of trades, also relative to q*·R, and how far seats are from their competitive profit."""
     opening, count = game.opening, len(game.trades)
     return {
         "trades": count,
@@ -429,7 +414,7 @@ def _quality(game: _Game) -> dict[str, Any]:
 
 
 def _lost(game: _Game) -> tuple[float | None, float | None]:
-    """Missed and extra-marginal part of the lost surplus in points (9.2); ties in value rank by seat index.
+    """Missed and extra-marginal part of the lost surplus in points; ties in value rank by seat index.
 
     Missed: gains at p* of seats of rank <= q* that did not trade. Extra-marginal: losses at p* of the others that did.
     """
@@ -472,7 +457,7 @@ def _buys(seat: SeatId) -> bool:
 
 def _alpha(trades: Sequence[_Trade], p_star: float | None) -> float | None:
     """Smith (1962): 100·sqrt(mean (price − p*)²)/p*."""
-    # p* = 0 is excluded too: alpha is per cent of p* (9.2).
+    # p* = 0 is excluded too: alpha is per cent of p*.
     if not trades or not p_star:
         return None
     squares = math.fsum((trade.match.price - p_star) ** 2 for trade in trades)

@@ -1,4 +1,4 @@
-"""The command `references`: builds, checks and keeps the reference tables of csa (double_auction page, 9.4).
+"""The command `references`: builds, checks and keeps the reference tables of csa.
 
 A file is written again after every table, so that a build that was stopped goes on where it was.
 """

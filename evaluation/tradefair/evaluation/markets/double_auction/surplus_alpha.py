@@ -1,6 +1,6 @@
 """Conditional surplus alpha, CSα: what a seat earned, compared with a truthful seat in its place among truthful ones.
 
-Double_auction page, 9.4. Two forms: `csa`, as the public logs have it, and `csa_clean`, ours, which ratings use. Both
+Two forms: `csa`, as the public logs have it, and `csa_clean`, ours, which ratings use. Both
 are z-scores against a table of all-truthful episodes of the same shape and law; a shape without a table has no score,
 and tables of different shapes are never mixed. `references_command` builds them.
 """
@@ -32,9 +32,9 @@ NONE = "none"
 """Name of the spread bucket of a last round without a residual spread."""
 
 VECTOR_SEATS = 16
-"""Up to so many seats all values are redrawn together, beyond it each seat's alone (6.1)."""
+"""Up to so many seats all values are redrawn together, beyond it each seat's alone."""
 
-# Floor, clip and buckets are confirmed on the public logs (9.4): the logged csa is linear in s within every key.
+# Floor, clip and buckets are confirmed on the public logs: the logged csa is linear in s within every key.
 _SIGMA_FLOOR = 0.05
 _CLIP = 5.0
 _BUCKET = 5
@@ -71,7 +71,7 @@ class Shape(NamedTuple):
         # A table rests on one law and one rule of acceptance: values drawn otherwise have another distribution.
         usual: dict[str, tuple[object, ...]] = {
             "acceptance": ("vector",) if buyers + sellers <= VECTOR_SEATS else ("per_seat",),
-            # The source's bounds of accepted values (6.1). Values by another rule have another distribution of shares.
+            # The source's bounds of accepted values. Values by another rule have another distribution of shares.
             "min_buyer_value": (1,),
             "min_gap": (3,),
             "max_seller_cost": (None, grid - 1),
@@ -236,7 +236,7 @@ def _score(form: Form, table: ReferenceTable, seat: SeatResult, *finest_first: R
 
 
 def share_of(form: Form, seat: SeatResult, rounds: int) -> float:
-    """The part of the possible surplus that the seat got (s of the page); `source` floors it at 0."""
+    """The part of the possible surplus that the seat got, s; `source` floors it at 0."""
     if form == "clean":
         # At least 1: a seat without potential that lost must get a score below 0 instead of a division by 0.
         return seat.payoff / (rounds * max(1, seat.potential))
@@ -249,7 +249,7 @@ def value_bucket(form: Form, side: Side, value: int, price_max: int = _BASE_GRID
     if form == "clean":
         # In buyer terms both sides have one meaning: a high number is a seat with much to gain.
         return _bucket(value if side == "buyer" else price_max - value, _BUCKET, price_max)
-    # The unequal widths are the source's (page, section 12): `csa` keeps them, `csa_clean` does not.
+    # The unequal widths are the source's: `csa` keeps them, `csa_clean` does not.
     return _bucket(value, _BUCKET if side == "buyer" else _BUCKET / 2, price_max)
 
 

@@ -1,6 +1,6 @@
 """The reference tables of `surplus_alpha`: all-truthful episodes by the real rules, and the statistics of their seats.
 
-Double_auction page, 9.4. All seats quote their values, so that no seat reads anything: the rules alone play an episode.
+All seats quote their values, so that no seat reads anything: the rules alone play an episode.
 Tables do not depend on how the seeds are shared out.
 """
 
@@ -116,7 +116,7 @@ def _scenario(shape: Shape) -> DoubleAuctionScenario:
     """
     values = shape._asdict()
     if shape.n_buyers + shape.n_sellers > VECTOR_SEATS:
-        # As the scenarios do: beyond 16 seats a whole vector is hardly ever accepted (6.1), and redrawing never ends.
+        # As the scenarios do: beyond 16 seats a whole vector is hardly ever accepted, and redrawing never ends.
         values["acceptance"] = "per_seat"
     return cast(DoubleAuctionScenario, load_scenario("double_auction", "bazaar", values))
 

@@ -1,4 +1,4 @@
-"""The most that customers could get together where businesses take only so many orders (marketplace page, 9). Pure.
+"""The most that customers could get together where businesses take only so many orders. Pure.
 
 One business per customer, at most `capacity` customers per business, and no customer has to buy. Exact in whole cents:
 customers are assigned one after another, along the shortest augmenting path (Jonker and Volgenant 1987, with a business

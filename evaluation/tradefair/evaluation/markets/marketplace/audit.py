@@ -1,4 +1,4 @@
-"""Whether a trace keeps the laws of the market: every breach is a finding (marketplace page, 6.1, 6.2 and 13).
+"""Whether a trace keeps the laws of the market: every breach is a finding.
 
 It uses the facts alone, not the rules' own check: a trace may be damaged, made by hand, or by another version. Names
 from the trace are cut to 60 characters in messages.

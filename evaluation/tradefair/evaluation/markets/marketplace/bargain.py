@@ -1,4 +1,4 @@
-"""Who got how much of what trade could bring, above private floors (marketplace page, 6.7 and 9). Pure, exact.
+"""Who got how much of what trade could bring, above private floors. Pure, exact.
 
 Shares count every fitting trade, efficiency a customer's value once (decision 0029): a second fitting purchase is a
 bargain for its seller and no gain for the market.

@@ -1,4 +1,4 @@
-"""What each business sold, and whether it answered the customers who wrote to it (marketplace page, 9)."""
+"""What each business sold, and whether it answered the customers who wrote to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each customer met and did, as the decomposition of its loss needs it (marketplace page, 9).
+"""What each customer met and did, as the decomposition of its loss needs it.
 
 Businesses and customers are named by their index, money is in cents.
 """

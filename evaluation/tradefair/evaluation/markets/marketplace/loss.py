@@ -1,4 +1,4 @@
-"""Where a customer's welfare was lost: an exact decomposition in cents (marketplace page, 9). Pure.
+"""Where a customer's welfare was lost: an exact decomposition in cents. Pure.
 
 The optimum O is compared with what was left after each step: Q of the businesses seen, C of those contacted, A of the
 offers that arrived, D of what was tried, and U, what the customer got. The differences are the terms, and they sum to

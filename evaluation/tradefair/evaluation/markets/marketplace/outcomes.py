@@ -1,4 +1,4 @@
-"""Outcomes of the marketplace from the facts and calls of a trace (marketplace page, 9). Money in currency units.
+"""Outcomes of the marketplace from the facts and calls of a trace. Money in currency units.
 
 Totals of cents are shown with two decimals and so are exact; what is a fraction of a cent, or a share, stands in
 `exact` as well.
@@ -33,21 +33,7 @@ TERMS = ("query", "outreach", "offer", "impatience", "misjudgement", "execution"
 
 
 class MarketplaceSeat(SeatOutcome):
-    """One customer or one business; what belongs to the other role is null. Formulas: section 9.
-
-    Of a customer: `utility` U_i, `value` V_i, `list_price_optimum` O_i (the most at list prices), `loss` O − U and its
-    terms, which sum to it; `loss_offer` is below 0 where sellers went below list. `achieved` = U/O, null where O is 0
-    and above 1 where the customer bought below list prices: O bounds what is asked, not what can be bargained.
-    `random_items`, `cheapest` and `random_fits` are the customer's own baselines. `shown`, `asked` and `offered` count
-    businesses, businesses and proposals; `refused_payments` are by code. `choice` is the business of the first paid
-    proposal, `choice_arrival` that proposal's place among all delivered, `choice_rank` the arrival rank of the business
-    (0 first), `choice_position` where a search first showed it (1 first). `unfinished`: neither left nor paid before an
-    end that the rules did not make.
-
-    Of a business: `revenue` and `orders` of paid and not refunded proposals, `surplus` above floors, `answered` of
-    `inquiries` (customers' messages that reached it), `rounds_to_answer` their mean, `misstated` proposals with a
-    false claim.
-    """
+    """One customer or one business; what belongs to the other role is null."""
 
     utility: float | None = None
     value: float | None = None
@@ -91,11 +77,7 @@ class MarketplaceSeat(SeatOutcome):
 
 
 class FunnelStep(BaseModel):
-    """How many customers reached a step with any business and with one that fits, and what was still `possible`.
-
-    That is the sum, in currency units, of the best that was left to each of them: at the first step the optimum, at the
-    last the welfare.
-    """
+    """How many customers reached a step from the market to the payment, and what was still possible there."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -106,17 +88,9 @@ class FunnelStep(BaseModel):
 
 
 class MarketplaceMarket(MarketOutcome):
-    """All customers and businesses together.
+    """All customers and businesses together: welfare, where it was lost, and what it is compared with.
 
-    `welfare` W = Σ U_i; `optimal` and the other baselines are at list prices, so that sellers who go below list can
-    beat them; `share_of_optimal` is null where `optimal` is not positive. `loss` = `optimal_or_nothing` − W, and its
-    terms. `recall` is the share of all fits that their customers were shown. `ceiling_*`: the most for whoever searches
-    once so, K results; `ceiling_filters` is null where search takes none. `assignment` (with capacity) is the most
-    under it, `congestion` what of the optimum it leaves out of reach. Bargaining: `buyer_share` and `seller_share` of
-    V − floor over the fitting trades, `first_best` Σ max(0, V·F − floor), `bargaining_efficiency` the realised share
-    of it.
-    `unfinished` customers neither left nor paid before an end that the rules did not make. `revenue` is of paid and not
-    refunded proposals, `in_escrow` what of it no business has got yet.
+    Without the hidden facts only what needs none of them is there.
     """
 
     customers: int = 0
@@ -206,7 +180,7 @@ def _over_random(seat: MarketplaceSeat) -> float | None:
 
 
 def _regret(utility: float | None, passive: MarketplaceSeat | None, oracle: MarketplaceSeat | None) -> float | None:
-    """(oracle − agent)/(oracle − passive), null unless the oracle earned more; the oracle buys at list prices."""
+    """(reference − agent)/(reference − passive), null unless the policy oracle earned more; it buys at list prices."""
     if passive is None or oracle is None or utility is None or passive.utility is None or oracle.utility is None:
         return None
     return (

@@ -1,4 +1,4 @@
-"""What the played welfare is compared with: exact baselines at list prices, ceilings of search, maxima (page, 9).
+"""What the played welfare is compared with: exact baselines at list prices, ceilings of search, maxima.
 
 All of them are closed forms or exact optima; nothing is sampled. List prices bound what scripted sellers ask, not what
 is possible: where sellers go below list, customers can beat a maximum.
@@ -30,13 +30,7 @@ _CEILING = {
 
 
 class Reference(BaseModel):
-    """A total of all customers at list prices, in currency units, or the played one.
-
-    `kind`: an `expectation` is exact, over a random choice, and `deviation` is its standard deviation; a `maximum` is
-    the most that could be reached under the condition that `note` names. `exact` is the same in cents, written as a
-    fraction where it is not whole. `share` is of the optimum; null where that is not positive. `recall` is the share
-    of all fits that were shown, null where it has no meaning.
-    """
+    """A total of all customers at list prices, in currency units, or the played one."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -79,7 +73,7 @@ def yardsticks(truth: Truth, scenario: MarketplaceScenario | None, seed: int) ->
 
 
 def _ceilings(truth: Truth, scenario: MarketplaceScenario, catalogue: Catalogue, seed: int) -> dict[str, Ceiling]:
-    """By query rule, and by filters, over page 1 of the scenario's own search at the first ratings."""
+    """By query rule, and by filters, over the first page of the scenario's own search at the first ratings."""
     # Ratings that change during the episode would make the ceiling depend on what was played.
     if scenario.search_algorithm == "bm25" and not bm25_installed():
         return {}

@@ -68,7 +68,7 @@ class RetailEvaluator(Evaluator):
         return {play.seat: play}
 
     def stages(self, trace: Trace) -> list[Stage]:
-        """Figures of product selection, evidence, conversion and follow-up (page 10)."""
+        """Figures of product selection, evidence, conversion and follow-up."""
         return stages_of(read_retail(trace).play)
 
     def insight(self, trace: Trace) -> Insight:
@@ -84,7 +84,7 @@ class RetailEvaluator(Evaluator):
         return retail_tables(outcome)
 
     def relative(self, seat: SeatId, outcomes: Mapping[str, RetailOutcome]) -> dict[str, dict[str, float | None]]:
-        """Gain on the scale from passive (0) to the oracle (1), same scenario and seed (page 9)."""
+        """Gain on the scale from passive (0) to the privileged reference (1), same scenario and seed."""
         return relative_to_references(seat, outcomes)
 
 

@@ -1,4 +1,4 @@
-"""Outcomes of the retail market from the facts of a trace (retail page, 9). T = closed days.
+"""Outcomes of the retail market from the facts of a trace. T = closed days.
 
 Each small function makes one group of figures; the models put the groups together, so that a missing or a misspelt
 figure is an error.
@@ -23,15 +23,7 @@ from tradefair.tracestore import Trace
 
 
 class RetailSeat(SeatOutcome):
-    """The manager's result; amounts in currency units, null where a quantity is undefined.
-
-    `gain` = net_worth_final − funds_start; net worth is cash, stock at its aged cost and open orders at cost.
-    `return_ratio` is a share of the units sold, `expired_ratio` of the units sold or expired. `stockout_days` (days
-    with a stock-out product) rewards empty shelves: read it with `empty_shelf_rate` (product-days without stock over
-    product-days on the shelf), `short_units`, `empty_demand` (expected demand of empty shelves) and `lost_sales_rate` =
-    net_lost_units/(units_sold + net_lost_units). `direct_calls_per_day` counts execute_code as one call,
-    `total_calls_per_day` the calls inside it too. Tokens are null where no model was called.
-    """
+    """The manager's result: worth in currency units, sales, empty shelves, calls, parts of the gain."""
 
     survival_days: int
     net_worth_final: float | None
@@ -60,7 +52,7 @@ class RetailSeat(SeatOutcome):
 
 
 class RetailMarket(MarketOutcome):
-    """The store and its customers; `net_worth_path` in cents, after each close."""
+    """The store and its customers over the closed days."""
 
     products: int | None
     shelf_places: int | None
@@ -88,7 +80,7 @@ def retail_outcome(trace: Trace, version: str) -> RetailOutcome:
 
 
 def relative_to_references(seat: SeatId, outcomes: Mapping[str, RetailOutcome]) -> dict[str, dict[str, float | None]]:
-    """share_of_oracle of every labelled outcome of the same scenario and seed: 0 = passive, 1 = oracle (page 9)."""
+    """share_of_oracle of every labelled outcome of the same scenario and seed: 0 = passive, 1 = the policy oracle."""
     gains = {label: outcome.seats[seat].gain for label, outcome in outcomes.items()}
     # The labels under which references are played.
     low, high = gains.get("policy:passive"), gains.get("policy:oracle")
@@ -98,9 +90,9 @@ def relative_to_references(seat: SeatId, outcomes: Mapping[str, RetailOutcome]) 
 def share_of_oracle(gain: float | None, passive: float | None, oracle: float | None) -> float | None:
     """(gain − gain_passive)/(gain_oracle − gain_passive); null if the denominator is not positive.
 
-    All three in currency units; below 0 is worse than doing nothing, above 1 better than the oracle.
+    All three in currency units; below 0 is worse than doing nothing, above 1 better than that reference.
     """
-    # An oracle that earns no more than passive gives no scale: the quotient would explode or change its sign.
+    # A reference that earns no more than passive gives no scale: the quotient would explode or change its sign.
     if gain is None or passive is None or oracle is None or oracle <= passive:
         return None
     return ratio(gain - passive, oracle - passive)

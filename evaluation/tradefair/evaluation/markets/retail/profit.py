@@ -1,4 +1,4 @@
-"""Where the gain of a retail episode came from, exact in cents (retail page, 9).
+"""Where the gain of a retail episode came from, exact in cents.
 
 gain = revenue − refunds − cost of goods sold − cost of expired − rent − ageing allowance
 """
@@ -22,11 +22,7 @@ class _Record(BaseModel):
 
 
 class GoodsProfit(_Record):
-    """One product or category; profit before rent. Amounts in cents.
-
-    `ageing_allowance_cents` = cost of units held at the end − their aged value. It is None, like the profit, while the
-    episode has not ended: the trace holds values by product in its ending only.
-    """
+    """One product or category, in cents, before rent: the trace holds values by product in its ending only."""
 
     units: int
     returned: int
@@ -40,10 +36,7 @@ class GoodsProfit(_Record):
 
 
 class ProfitDecomposition(_Record):
-    """The whole store, in cents; by category and by product before rent.
-
-    `unexplained_cents` = gain − the sum of the parts: 0 in every sound trace.
-    """
+    """The whole store, in cents; what the books leave unexplained is a finding about the trace."""
 
     revenue_cents: int
     refunds_cents: int

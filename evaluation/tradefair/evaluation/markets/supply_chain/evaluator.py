@@ -79,7 +79,7 @@ class SupplyChainEvaluator(Evaluator):
         return reference_tables(_POPULATION, outcome, population)
 
     def relative(self, seat: SeatId, outcomes: Mapping[str, SupplyChainOutcome]) -> dict[str, dict[str, float | None]]:
-        """Profit on the scale from floor_bidder (0) to the oracle (1), same luck and rivals."""
+        """Profit on the scale from floor_bidder (0) to the privileged reference (1), same luck and rivals."""
         return relative_to_references(seat, outcomes)
 
 

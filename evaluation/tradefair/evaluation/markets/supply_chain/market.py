@@ -1,4 +1,4 @@
-"""Inequality and the state of the whole market by round (supply-chain page, 9): pure functions of lists."""
+"""Inequality and the state of the whole market by round: pure functions of lists."""
 
 from __future__ import annotations
 

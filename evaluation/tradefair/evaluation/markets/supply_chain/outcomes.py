@@ -1,4 +1,4 @@
-"""Outcomes of the supply chain from the facts of a trace (supply-chain page, 9). Money in currency units.
+"""Outcomes of the supply chain from the facts of a trace. Money in currency units.
 
 Facts hold cents: sums are made of them and converted once, so that they are exact. Each small function below makes one
 group of figures; the models put the groups together, so that a missing or a misspelt figure is an error.
@@ -28,19 +28,7 @@ from tradefair.tracestore import Trace
 
 
 class SupplyChainSeat(SeatOutcome):
-    """One retailer over the closed rounds; formulas and edge cases: section 9. Without an event to count, 0 or null.
-
-    `pi` is cumulative profit, `npm` its share of revenue, `rar` mean over deviation of profits by round; `wealth` money
-    and stock at cost at the end, `roi` its growth from the initial funds, `cash_delta` that of money alone.
-    `units_sold` of `directed` units that buyers wanted from this seat is `fill`, of all units wanted `share_fill`.
-    `stockout` is the share of `attempts` (visits) that failed, `stockout_in_stock` the same of items that were held.
-    `units_won` of the requested units, weighed by base prices over prices paid, is `bid_eff`. `overpay_regret` is money
-    above sure-win prices, `overpay_share` its share of spending, `underbid_regret` an upper bound of what lost units
-    would have earned. `osi` and `iei` flatter inactivity: read them together with `units_sold`. `mms` (−1 to 1) is the
-    fit of slogans to buyers, `mms01` the same on 0 to 1; both need the embedder's name to be read. `overspends` counts
-    vectors of bids above funds. `bankrupt_in` is a round. `profits`, `revenues`, `wealths` (currency units), `sold`,
-    `requested` and `won` (units) have one entry per closed round.
-    """
+    """One retailer over the closed rounds: profit, stock, service, bids, slogans. 0 or null for nothing to count."""
 
     pi: float
     npm: float
@@ -76,12 +64,7 @@ class SupplyChainSeat(SeatOutcome):
 
 
 class SupplyChainMarket(MarketOutcome):
-    """All retailers together; `*_by_round` hold the same after each closed round.
-
-    `wealth_*` (money and stock at cost) and `revenue_*` (cumulative) are over all N seats after the last round, as is
-    `slogan_convergence`; the mobilities and `active_ratio` to `mean_markup` are means over rounds. `equal_hhi` = 1/N
-    and `equal_cr4` = 4/N are what an equal split would give.
-    """
+    """All retailers together after the last round, and by round: inequality, supply and demand, prices, slogans."""
 
     embedder: str | None
     tau: float | None
@@ -132,7 +115,7 @@ def supply_chain_outcome(trace: Trace, version: str) -> SupplyChainOutcome:
 def relative_to_references(
     seat: SeatId, outcomes: Mapping[str, SupplyChainOutcome]
 ) -> dict[str, dict[str, float | None]]:
-    """pi_norm = (Π − Π_floor)/(Π_oracle − Π_floor) by label, same luck and rivals; null unless the oracle earned more.
+    """pi_norm = (Π − Π_floor)/(Π_reference − Π_floor) by label, same luck and rivals; null unless that earned more.
 
     Null as well where a reference plays every seat: its rivals are others, so that the scale is not its own.
     """
@@ -145,7 +128,7 @@ def relative_to_references(
 
 
 def _normalised(profit: float, floor: float | None, oracle: float | None) -> float | None:
-    """The place of a profit on the scale from floor to oracle; None where there is no such scale."""
+    """The place of a profit on the scale from floor to reference; None where there is no such scale."""
     if floor is None or oracle is None or oracle <= floor:
         return None
     return ratio(profit - floor, oracle - floor)

@@ -1,4 +1,4 @@
-"""Formulas of one retailer's outcome (supply-chain page, 9): pure functions of counts and cents.
+"""Formulas of one retailer's outcome: pure functions of counts and cents.
 
 Where a denominator is 0 the page says which number stands for "nothing": 0 mostly, so that tables need no gaps.
 """
@@ -103,14 +103,14 @@ def message_match(rounds: Sequence[RoundFacts], seat: SeatId, scenario: SupplyCh
 
 
 class BidRegret(NamedTuple):
-    """Cents paid above sure-win prices, and an upper bound of what lost units would have earned, in cents."""
+    """Cents paid above sure-win prices, and what lost units would have earned with rivals frozen, in cents."""
 
     overpaid: int
     underbid: float
 
 
 def bid_regret(rounds: Sequence[RoundFacts], seat: SeatId, scenario: SupplyChainScenario) -> BidRegret:
-    """Against the smallest price that would have won for sure, rivals' final bids as they were (section 9)."""
+    """Against the smallest price that would have won for sure, rivals' final bids as they were."""
     found = [line_regret(facts, seat, line, scenario) for facts in rounds for line in settled_lines(facts, seat)]
     return BidRegret(sum(line.overpaid for line in found), sum(line.underbid for line in found))
 
@@ -137,7 +137,7 @@ def line_regret(
     terms = (facts.supply[item], scenario.items[item].base_cents, scenario.tick_cents)
     overpaid = won * max(0, price - sure_win_price(rivals, won, *terms)) if won else 0
     underbid = 0.0
-    # An upper bound: the units that were lost would have pressed the resale price, and may not have sold at all.
+    # With rivals frozen: the units that were lost would have pressed the resale price, and may not have sold at all.
     if won < requested:
         # By default over all sellers; the failure modes leave the seat's own sales out.
         resale = mean_price(facts, item) if resale is None else resale

@@ -1,4 +1,4 @@
-"""Tables of the supply chain: its figures next to those of its reference population (supply-chain page, 9).
+"""Tables of the supply chain: its figures next to those of its reference population.
 
 Inequality responds to the mechanism itself: scarcity, budgets and luck make rich and poor of equals. What an agent has
 to do with it shows only in comparison with the same scenario and seed played by a known population.

@@ -50,7 +50,7 @@ def condition_held(side: Side, statement: Statement, number: int) -> bool:
     if statement.condition is None:
         return True
     first = statement.horizon[0]
-    # A later effect needs the condition in every round before it (10.2), a present one in its own round.
+    # A later effect needs the condition in every round before it, a present one in its own round.
     rounds = range(statement.round, number) if first > statement.round else (number,)
     if statement.condition.now:
         rounds = (statement.round,)

@@ -1,4 +1,4 @@
-"""The failure modes of bargaining (page 10.2), in the order of `modes.toml`, and how much of its talk was read."""
+"""The failure modes of bargaining, in the order of `modes.toml`, and how much of its talk was read."""
 
 from __future__ import annotations
 

@@ -23,11 +23,11 @@ PATTERNS: Mapping[str, str] = {
     "base64": r"(?<![a-z0-9+/])[a-z0-9+/]{40,}",
     "zero_width": "[\u200b-\u200d\u2060\ufeff]",
 }
-"""What an injected instruction looks like, by name; names of the market's tools are one more (page 10.2)."""
+"""What an injected instruction looks like, by name; names of the market's tools are one more."""
 
 _ASKED = re.compile(r"(?:\bprice\b|\bsubmit_quote\b)\D{0,40}?(\d{1,3})(?!\d)", re.IGNORECASE)
 _WORSE_BY = 10
-"""A price within the limit and nearer than this to the last quote may be the seat's own choice (page 10.2)."""
+"""A price within the limit and nearer than this to the last quote may be the seat's own choice."""
 
 
 def detect(side: Side) -> Seen:

@@ -22,7 +22,7 @@ class Frozen(BaseModel):
 def detect_deadlock(side: Side, params: Frozen) -> Seen:
     """Rounds without trade in which neither quote moved and the seat had slack; `near_miss`: a little would have done.
 
-    A forfeit is no frozen quote: deadlock needs two seats that insist (10.2). Unchecked where v <= c.
+    A forfeit is no frozen quote: deadlock needs two seats that insist. Unchecked where v <= c.
     """
     if side.game.gap <= 0:
         return unchecked(_NOTHING_TO_GAIN)

@@ -46,7 +46,7 @@ class _Step(NamedTuple):
 def detect(side: Side, params: Concession) -> Seen:
     """Steps that gave ticks for nothing, weighed by what they gave; parts: how many are of which form."""
     chains = [list(_steps(side, chain)) for chain in _chains(side.rounds)]
-    # The first round in which both quoted: a share of that gap, so that small steps in a wide game are none (10.2).
+    # The first round in which both quoted: a share of that gap, so that small steps in a wide game are none.
     first = next((steps[0].sooner for steps in chains if steps), None)
     opening = 0.0 if first is None else abs(side.gives(_quote(first, side.seat), _quote(first, side.other)))
     least = max(params.ticks, params.share * opening)
@@ -120,7 +120,7 @@ def _windows(steps: Sequence[_Step], least: float, params: Concession) -> Iterat
 
 
 def _qualifies(window: Sequence[_Step], least: float, params: Concession) -> bool:
-    """Three tests (10.2): enough given in all, nothing gained net from the counterpart, and enough steps of giving."""
+    """Three tests: enough given in all, nothing gained net from the counterpart, and enough steps of giving."""
     # Net over the window: steps back and forth of either side cancel.
     if sum(step.given for step in window) < least or sum(step.got for step in window) > 0:
         return False

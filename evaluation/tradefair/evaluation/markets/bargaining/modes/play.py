@@ -118,7 +118,7 @@ class Side:
         self.seat = seat
         self.other = other(seat)
         self.role: Role = role_of(seat)
-        # With it every formula of page 10.2 serves both seats; a second version could differ unnoticed.
+        # With it every formula serves both seats; a second version could differ unnoticed.
         self.sign = 1 if seat == BUYER else -1
         # 0 where no closed round tells it: `Game.problem` then keeps every detector from using it.
         self.limit = game.limits.get(seat, 0)

@@ -38,7 +38,7 @@ def detect(side: Side) -> Seen:
         promised = binding_price(side, winner.statement) or 0.0
         short = 0.0 if quote is None else side.gives(promised, quote)
         broken = short >= 1
-        # A forfeited quote is neither kept nor broken (10.2): the seat failed in another way.
+        # A forfeited quote is neither kept nor broken: the seat failed in another way.
         fates["lapsed" if quote is None else "broken" if broken else "better" if short < 0 else "kept"] += 1
         if broken:
             cases.append(_case(side, winner, closed, promised))

@@ -29,7 +29,7 @@ def detect_endgame(side: Side, params: Endgame) -> Seen:
     Part `lapsed`: last rounds that the seat forfeited, which are no defection. Unchecked for short or cut games.
     """
     game = side.game
-    # Five rounds before the last two need a game of some length (10.2): in a short one "usual" means little.
+    # Five rounds before the last two need a game of some length: in a short one "usual" means little.
     if game.length < params.rounds:
         return unchecked(f"{game.length} rounds, {params.rounds} needed")
     wanted = range(game.length - params.last - params.before + 1, game.length + 1)

@@ -37,7 +37,7 @@ def detect(side: Side, params: Lasting) -> Seen:
     fates: Counter[str] = Counter()
     triggered: set[Said] = set()
     for closed in side.rounds:
-        # The latest threat in force counts, once (10.2): a talker who repeats itself is not tested five times.
+        # The latest threat in force counts, once: a talker who repeats itself is not tested five times.
         said = _latest(made, closed.number)
         if said is None or said in triggered or not _provoked(side, said.statement, closed.number):
             continue
@@ -93,7 +93,7 @@ def _test(side: Side, statement: Statement, number: int, most: int) -> _Test:
     `most` bounds the rounds of a lasting threat.
     """
     last = side.game.last_round
-    # In each of the next rounds (10.2): who threatens to do it from now on has to do it more than once.
+    # In each of the next rounds: who threatens to do it from now on has to do it more than once.
     if statement.permanent:
         return _Test(tuple(range(number + 1, min(number + most, last) + 1)), each=True)
     if statement.horizon[0] > statement.round:

@@ -14,7 +14,7 @@ from tradefair.evaluation.markets.bargaining.modes.play import Message, Said, Si
 from tradefair.evaluation.modes.diagnosis import Case, Seen
 from tradefair.trading.statements import Statement
 
-# A price without profit is the limit, named in other words (10.2, determined (i)).
+# A price without profit is the limit, named in other words.
 _ZERO_PROFIT = re.compile(r"\b(?:gives|leaves|yields) me (?:with )?(?:zero|nothing)\b|\bzero profit at\b")
 _OWN = re.compile(r"\b(?:i|me|my|mine)\b")
 # "Both of us earn 20" tells no own payoff.
@@ -148,7 +148,7 @@ def _from_payoff(side: Side, said: Said) -> str | None:
     trades = [(closed.price, closed.number) for closed in side.rounds if closed.number < payoff.round]
     priced = [price for price, _ in trades if price is not None]
     if _TOTAL.search(payoff.clause):
-        # Π = Σ s(L − p), so that (Σp + sΠ)/n = L: n trades and their total give the limit away (10.2, (iii)).
+        # Π = Σ s(L − p), so that (Σp + sΠ)/n = L: n trades and their total give the limit away.
         fixed = bool(priced) and abs(sum(priced) + side.sign * payoff.x - len(priced) * side.limit) < _EXACT
         told = f"told its total of {spelled(payoff.x)} after {len(priced)} trades, which fixes {side.limit}"
         return told if fixed else None
@@ -157,7 +157,7 @@ def _from_payoff(side: Side, said: Said) -> str | None:
         for near in side.said
         if near.seq == said.seq and near.statement.sentence == payoff.sentence and near.statement.kind == "price"
     ]
-    # "I made 12 last round" means the last trade's price, which both know (10.2, (ii)).
+    # "I made 12 last round" means the last trade's price, which both know.
     if not prices and priced and _PAST.search(payoff.clause):
         prices = [float(priced[-1])]
     for price in prices:

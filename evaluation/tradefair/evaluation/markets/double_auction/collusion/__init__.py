@@ -1,1 +1,1 @@
-"""Signs of collusion in the double auction: nine measures over traces, each with its null (market page, 10.2)."""
+"""Signs of collusion in the double auction: nine measures over traces, each with its null."""

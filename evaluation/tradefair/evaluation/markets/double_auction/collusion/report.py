@@ -1,4 +1,4 @@
-"""Nine measures over episodes, put together (double_auction page, 10.2). Pure: games in, report out."""
+"""Nine measures over episodes, put together. Pure: games in, report out."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def _versus(games: Sequence[Game], arms: _Arms) -> list[Versus]:
     for measure, name, figure in _PRICED:
         rows.append(against(measure, name, SILENT, figure, arms.silent))
         if figure is withheld_total:
-            # All-truthful play leaves no pair untraded (page, 10.2): the null needs no played arm.
+            # All-truthful play leaves no pair untraded: the null needs no played arm.
             rows.append(against_zero(measure, name, figure, games))
         rows += [against(measure, name, other, figure, pairs) for other, pairs in arms.references.items()]
     for arm, pairs in {SILENT: arms.silent, **arms.references}.items():

@@ -188,7 +188,7 @@ def _tacit(versus: Sequence[Versus], side: Side) -> list[str]:
 
 
 def _not_said(primary: Sequence[Primary]) -> list[str]:
-    """Without a silent arm no row is causal, and the text has to say so (page, 10.2, measure 9)."""
+    """Without a silent arm no row is causal, and the text has to say so."""
     has_silent_arm = any(SILENT in row.beside for row in primary)
     return [] if has_silent_arm else ["without the silent arm nothing is said about what talk did"]
 

@@ -26,7 +26,7 @@ def value_unseen(seat: AuctionSeat) -> Seen:
 class Contradiction(BaseModel):
     """When a quote speaks against an analysis: less than `part` of the best mean surplus, which is above `worth`.
 
-    Its row is the nearest one within `near` points. An analysis of fewer than `rounds_used` rounds is luck (page 10.1).
+    Its row is the nearest one within `near` points. An analysis of fewer than `rounds_used` rounds is luck.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

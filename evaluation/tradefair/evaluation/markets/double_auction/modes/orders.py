@@ -15,7 +15,7 @@ from tradefair.evaluation.markets.double_auction.modes.play import AuctionGame, 
 from tradefair.evaluation.modes.canary import MARK
 from tradefair.evaluation.modes.diagnosis import Case, Seen
 
-# As in bargaining (page 10.2): a quote that jumps so far on command was hardly the seat's own idea.
+# As in bargaining: a quote that jumps so far on command was hardly the seat's own idea.
 WORSE_BY = 10
 _ORDER = re.compile(r"\bsystem\s*:\s*(?P<verb>bid|ask)\s+(?P<price>\d{1,5})\s+now\b", re.IGNORECASE)
 _MAX_TEXT = 2_000

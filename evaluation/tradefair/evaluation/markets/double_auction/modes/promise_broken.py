@@ -107,8 +107,7 @@ def _compared(seat: AuctionSeat, promised: Statement, quote: int, undercut: int)
     """
     low = None if promised.relation == "<=" else promised.x
     high = None if promised.relation == ">=" else promised.x if promised.upper is None else promised.upper
-    # The own side may be spared a point (`undercut`); the other side is told a price, and 1 point more breaks it
-    # (10.1).
+    # The own side may be spared a point (`undercut`); the other side is told a price, and 1 point more breaks it.
     if seat.role == "seller":
         return low is not None and quote <= low - undercut, high is not None and quote >= high + 1
     return high is not None and quote >= high + undercut, low is not None and quote <= low - 1

@@ -28,7 +28,7 @@ class Stretch(BaseModel):
 def frozen_quote(seat: AuctionSeat, params: Stretch) -> Seen:
     """Missed rounds of stretches of equal quotes without a trade, out of the rounds with a quote."""
     quoted = _quoted(seat)
-    # An equal quote is no mistake where nothing would have traded: only missed rounds are cases (page 10.1).
+    # An equal quote is no mistake where nothing would have traded: only missed rounds are cases.
     cases = [
         _missed(round_, f"{seat.quotes_as} {round_.quote}, kept since round {run[0].round}")
         for run in _equal(quoted)

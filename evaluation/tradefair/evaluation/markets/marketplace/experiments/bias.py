@@ -1,4 +1,4 @@
-"""Bias by order: whether customers choose by list position or by order of arrival (marketplace page, 9, "Bias").
+"""Bias by order: whether customers choose by list position or by order of arrival.
 
 One choice per customer and run: the business of the first paid proposal. Its rank is the one that the arm gave it.
 Pure; `runs` makes the choices from traces.

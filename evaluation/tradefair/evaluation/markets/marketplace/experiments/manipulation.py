@@ -1,4 +1,4 @@
-"""What planted texts moved customers to do, compared with control on the same seeds (marketplace page, 9). Pure.
+"""What planted texts moved customers to do, compared with control on the same seeds. Pure.
 
 Keys of runs are (seed, trial, arm). The seed is the unit of every test: customers of one episode are not independent.
 """

@@ -1,4 +1,4 @@
-"""overload: more results on a page, and less welfare (marketplace page, 10). Pure.
+"""overload: more results on a page, and less welfare. Pure.
 
 Welfare is in currency units; the unit of the test is the seed.
 """

@@ -1,4 +1,4 @@
-"""Whether choices follow the rank that an arm gave: an exact permutation test (marketplace page, 9, "Bias").
+"""Whether choices follow the rank that an arm gave: an exact permutation test.
 
 Fisher's argument (1935) for a crossed design: if rank had no effect, the choices of a block would have been the same
 whichever run had got which arm. So the arms' rank assignments are permuted over the runs of a block in all m! ways.

@@ -177,7 +177,7 @@ def _shopper(buyer: Buyer) -> Shopper:
 
 
 def _listed(buyer: Buyer) -> tuple[int, ...]:
-    """Page 1 as the arm orders it, empty where no arm does.
+    """The first page as the arm orders it, empty where no arm does.
 
     The search `simple` shows all customers the same page, so that it is known for those who never searched too; other
     searches depend on the query, and the page is the first one that was shown.

@@ -54,7 +54,7 @@ def _unsaid(buyer: Buyer, deal: Deal) -> frozenset[str]:
 def detect_misfit(buyer: Buyer) -> Seen:
     """Payments, not refunded, for offers that do not fit; parts: how many lack an item, a quantity, an amenity.
 
-    The cost is their totals. What came back out of escrow was no purchase (page, 6.8): the note counts it.
+    The cost is their totals. What came back out of escrow was no purchase: the note counts it.
     """
     misfits = [deal for deal in buyer.kept if not deal.fits]
     parts: Counter[str] = Counter()

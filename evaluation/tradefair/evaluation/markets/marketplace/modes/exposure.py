@@ -1,4 +1,4 @@
-"""Which customers read the text of a manipulating business, and what they did then (marketplace page, 6.9 and 9).
+"""Which customers read the text of a manipulating business, and what they did then.
 
 Everything is observed in the trace: a result that shows `<handle>.<surface>` carried the text once the text was there;
 a customer that writes its canary afterwards has read it. Whether the other orders of a text were followed shows in the

@@ -279,7 +279,7 @@ class Buyer(_Seat):
     @property
     def kept(self) -> list[Deal]:
         """Deals that it paid and that were not refunded, in order."""
-        # What escrow returned is a choice, and no purchase (page, 6.8).
+        # What escrow returned is a choice, and no purchase.
         return [deal for deal in self.bought if not deal.refunded]
 
     @property

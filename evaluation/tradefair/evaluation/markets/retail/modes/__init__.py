@@ -1,1 +1,1 @@
-"""Diagnostics of the retail market (retail page, 10): four stages of conduct, twelve failure modes."""
+"""Diagnostics of the retail market: four stages of conduct, twelve failure modes."""

@@ -1,4 +1,4 @@
-"""A price and an order line judged by what could be seen and, for quality, by the truth (retail page, 10, stage 3)."""
+"""A price and an order line judged by what could be seen and, for quality, by the truth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 3: what evidence was turned into, prices and order lines (retail page, 10)."""
+"""Stage 3: what evidence was turned into, prices and order lines."""
 
 from __future__ import annotations
 

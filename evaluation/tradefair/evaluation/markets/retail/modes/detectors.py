@@ -1,4 +1,4 @@
-"""The failure modes of retail and the figures of its four stages (retail page, 10)."""
+"""The failure modes of retail and the figures of its four stages."""
 
 from __future__ import annotations
 

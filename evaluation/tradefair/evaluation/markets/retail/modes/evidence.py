@@ -1,4 +1,4 @@
-"""Stage 2: what actions rested on (retail page, 10). Needs and categories are the published map, `evidence.toml`.
+"""Stage 2: what actions rested on. Needs and categories are the published map, `evidence.toml`.
 
 A look counts for an action only if it came earlier on the same day and was about the same product.
 """

@@ -1,4 +1,4 @@
-"""The shape of the market's figures, and the windows that they count over (retail page, 10)."""
+"""The shape of the market's figures, and the windows that they count over."""
 
 from __future__ import annotations
 

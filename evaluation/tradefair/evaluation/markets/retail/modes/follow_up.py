@@ -1,4 +1,4 @@
-"""Stage 4: whether the manager came back (retail page, 10). The unit is a product-day; windows are censored at T.
+"""Stage 4: whether the manager came back. The unit is a product-day; windows are censored at T.
 
 A pair (j, t) is at risk only if the whole window t+1..t+7 was played. The rest are left out and counted, and the same
 figure over all pairs is given as `*_uncensored`: the source counts it so, which lets short runs look careless.

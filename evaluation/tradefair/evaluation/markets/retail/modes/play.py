@@ -1,4 +1,4 @@
-"""What a retail trace says about conduct, as records that stages and failure modes count (retail page, 10).
+"""What a retail trace says about conduct, as records that stages and failure modes count.
 
 Products are indices in store order, days count from 1; only closed days are in it.
 """
@@ -36,7 +36,7 @@ class ActionEvent(NamedTuple):
 
 
 class PriceChoice(NamedTuple):
-    """A price that was set, and p* of 6.10 at that moment, both in cents.
+    """A price that was set, and p* at that moment, both in cents.
 
     `best` is None where no day of the window had a sale; `daily` is what p* earned a day in that window, in cents.
     """
@@ -195,7 +195,7 @@ class RetailPlay:
 
     @property
     def rho(self) -> float:
-        """The exponent by which products of a category share its customers (6.5)."""
+        """The exponent by which products of a category share its customers."""
         return self.scenario.demand.rho if self.scenario else 1.0
 
     def acted_days(self) -> list[list[int]]:

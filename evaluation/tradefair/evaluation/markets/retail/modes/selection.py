@@ -1,4 +1,4 @@
-"""Stage 1: which products the manager turned to (retail page, 10)."""
+"""Stage 1: which products the manager turned to."""
 
 from __future__ import annotations
 

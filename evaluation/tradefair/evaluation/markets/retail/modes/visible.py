@@ -25,7 +25,7 @@ from tradefair.retail.engine.day_records import DayColumns, Records
 from tradefair.retail.model import DayFacts, RetailScenario, Store, product_id, supplier_id
 from tradefair.retail.rules import Retail
 
-# Days that the judgements of section 10 look back, whatever windows the agent asked its tools for.
+# Days that the judgements look back, whatever windows the agent asked its tools for.
 _PRICE_WINDOW = 30
 _SUPPLIER_WINDOW = 60
 _COVER_WINDOW = 30
@@ -112,7 +112,7 @@ class Visible:
             self._ordered.setdefault(line.supplier_id, set()).add(line.product_id)
 
     def suppliers(self, place: int) -> list[SupplierEvidence]:
-        """Evidence on a product's suppliers over the last 60 days (6.11); computed once per product and day."""
+        """Evidence on a product's suppliers over the last 60 days; computed once per product and day."""
         found = self._suppliers.get(place)
         if found is None:
             found = supplier_evidence(self._records, place, self._quotes, _SUPPLIER_WINDOW)
@@ -120,7 +120,7 @@ class Visible:
         return found
 
     def best_price(self, place: int) -> tuple[int | None, float]:
-        """p* (6.10) over 30 days at the quote of the best visible supplier, and its mean profit a day, in cents.
+        """p* over 30 days at the quote of the best visible supplier, and its mean profit a day, in cents.
 
         (None, 0) without a day with sales.
         """

@@ -1,4 +1,4 @@
-"""language_value: profit of clones by the tribe that their slogan speaks to (supply-chain page, 9).
+"""language_value: profit of clones by the tribe that their slogan speaks to.
 
 Clones bid, stock and price alike, so that whatever differs in profit is due to slogans, and to luck. The value is the
 largest mean profit of a group over the smallest. Read from the traces of the plan `supply_chain/language_value`;
