@@ -11,7 +11,7 @@ import math
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from importlib import import_module
 from pathlib import Path
@@ -23,10 +23,10 @@ from benchmarks.seated import play_seated
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import ScenarioError, SeatId
 from tradefair.contract.policy import PolicySpec
-from tradefair.evaluation.diagnosing import modes_version
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
 from tradefair.evaluation.modes.base_rates import ModeRate, PolicyRow, References, scenario_key
+from tradefair.evaluation.modes.detectors import GENERAL
 from tradefair.evaluation.modes.diagnosis import Finding
 from tradefair.runner.price import with_prices
 from tradefair.runner.replays import Replays
@@ -94,13 +94,12 @@ def measure(preset: str, size: Size) -> References:
         preset=name,
         scenario_digest=scenario_key(load_scenario(market, name).model_dump(mode="json")),
         rules_version=kind.version,
-        modes_version=modes_version(evaluator),
         seeds=seeds,
         competent=competent,
         best=best,
         naive=headline.naive,
         rows=rows,
-        modes=_modes([row for row in played if row.policy in competent], priced),
+        modes=_modes([row for row in played if row.policy in competent], priced, versions_of(evaluator)),
     )
 
 
@@ -160,7 +159,13 @@ def _row(values: Iterable[float | None]) -> PolicyRow:
     return PolicyRow(n=len(known), mean=round(fmean(known), 6) if known else 0.0, sd=round(spread, 6))
 
 
-def _modes(seated: Sequence[Seated], priced: Sequence[Priced]) -> dict[str, ModeRate]:
+def versions_of(evaluator: Evaluator) -> dict[str, int]:
+    """The version of every row, by the id of its findings."""
+    own = {f"{evaluator.market}.{name}": mode.version for name, mode in evaluator.modes.rows.items()}
+    return own | {name: mode.version for name, mode in GENERAL.rows.items()}
+
+
+def _modes(seated: Sequence[Seated], priced: Sequence[Priced], versions: Mapping[str, int]) -> dict[str, ModeRate]:
     """By mode, over the seats of competent policies. A finding told by another one was raised, too."""
     found: dict[str, list[tuple[str, bool, int, float | None]]] = {}
     for row in seated:
@@ -170,10 +175,12 @@ def _modes(seated: Sequence[Seated], priced: Sequence[Priced]) -> dict[str, Mode
                 raised = finding.status in ("raised", "condition", "merged")
                 amount = finding.cost.amount if finding.cost else None
                 found.setdefault(finding.id, []).append((row.policy, raised, finding.count if alone else 0, amount))
-    return {mode: _rate(cases, [row for row in priced if row.mode == mode]) for mode, cases in found.items()}
+    return {
+        mode: _rate(versions[mode], cases, [row for row in priced if row.mode == mode]) for mode, cases in found.items()
+    }
 
 
-def _rate(cases: Sequence[tuple[str, bool, int, float | None]], priced: Sequence[Priced]) -> ModeRate:
+def _rate(version: int, cases: Sequence[tuple[str, bool, int, float | None]], priced: Sequence[Priced]) -> ModeRate:
     by: dict[str, tuple[int, int]] = {}
     for policy, raised, _, _ in cases:
         hits, of = by.get(policy, (0, 0))
@@ -183,6 +190,7 @@ def _rate(cases: Sequence[tuple[str, bool, int, float | None]], priced: Sequence
     p95 = counts[max(0, math.ceil(0.95 * len(counts)) - 1)]
     ratios = [row.price / row.estimate for row in priced if row.estimate is not None and row.estimate > 0]
     return ModeRate(
+        version=version,
         raised=sum(raised for _, raised, _, _ in cases),
         of=len(cases),
         p95=p95,
@@ -210,9 +218,10 @@ def stale(preset: str) -> str | None:
     now = {
         "scenario_digest": scenario_key(load_scenario(market, name).model_dump(mode="json")),
         "rules_version": market_type(market).version,
-        "modes_version": modes_version(evaluator),
     }
     other = [key for key, value in now.items() if getattr(shipped, key) != value]
+    versions = versions_of(evaluator)
+    other += [mode for mode, known in shipped.modes.items() if versions.get(mode) != known.version]
     return f"{file} is of another {' and '.join(other)}: python -m benchmarks.references {preset}" if other else None
 
 

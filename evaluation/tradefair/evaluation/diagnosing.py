@@ -31,7 +31,7 @@ def diagnosis_of(trace: Trace, evaluator: Evaluator, insight: Insight) -> Diagno
     version = modes_version(evaluator)
     references = references_of(core, evaluator)
     # Before merging: a condition of the market is no finding, and must not tell the facts of one.
-    rate(sights, references, version)
+    rate(sights, references)
     merge(sights)
     estimates = {(sight.id, sight.seat): sight.estimate for sight in sights if sight.status == "raised"}
     findings = findings_of(sights, [(evaluator.modes, own), (GENERAL, general)])

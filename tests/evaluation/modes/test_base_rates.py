@@ -11,7 +11,7 @@ from tradefair.evaluation.modes.base_rates import ModeRate, References, ranked, 
 from tradefair.evaluation.modes.diagnosis import BaseRate, Finding, Price
 
 BASE: dict[str, Any] = {
-    **{"preset": "p", "scenario_digest": "", "rules_version": "1", "modes_version": "v", "seeds": 4},
+    **{"preset": "p", "scenario_digest": "", "rules_version": "1", "seeds": 4},
     **{"competent": ["zip"], "best": "zip", "naive": "n", "rows": {}},
 }
 
@@ -59,20 +59,20 @@ def test_surprise_in_bits() -> None:
 )
 def test_what_competent_seats_do_as_well_is_a_condition(raised: int, count: int, status: str) -> None:
     seen = sight("x", [case(n) for n in range(count)])
-    rate([seen], references(x=ModeRate(raised=raised, of=10, p95=3)), "v")
+    rate([seen], references(x=ModeRate(version=1, raised=raised, of=10, p95=3)))
     assert seen.status == status
     assert seen.rate is not None
     assert (seen.rate.raised, seen.rate.of) == (raised, 10)
 
 
-def test_a_clear_seat_stays_clear_and_other_tables_rates_are_left_out() -> None:
+def test_a_clear_seat_stays_clear_and_rates_of_another_row_are_left_out() -> None:
     clear = sight("x", [])
     clear.status = "clear"
-    rate([clear], references(x=ModeRate(raised=10, of=10, p95=0)), "v")
+    rate([clear], references(x=ModeRate(version=1, raised=10, of=10, p95=0)))
     assert clear.status == "clear"
-    for rates, version in ((references(x=ModeRate(raised=9, of=9, p95=9)), "w"), (references(), "v"), (None, "v")):
+    for rates in (references(x=ModeRate(version=2, raised=9, of=9, p95=9)), references(), None):
         seen = sight("x", [case(1)])
-        rate([seen], rates, version)
+        rate([seen], rates)
         assert (seen.status, seen.rate) == ("raised", None)
 
 
@@ -91,12 +91,12 @@ def test_findings_are_ranked_by_price_times_surprise() -> None:
 def test_a_replayed_price_counts_more_than_an_estimate_and_a_usual_ratio_corrects_it() -> None:
     priced = finding("a", price=Price(amount=5, unit="points", repair="turns"))
     assert order(priced, finding("b"), a=100, b=6) == ["b", "a"]
-    rates = references(b=ModeRate(raised=0, of=6, p95=0, estimate_ratio=0.5))
+    rates = references(b=ModeRate(version=1, raised=0, of=6, p95=0, estimate_ratio=0.5))
     assert order(priced, finding("b"), rates=rates, a=100, b=6) == ["a", "b"]
 
 
 def test_a_mean_price_stands_in_for_an_estimate_and_those_without_any_come_last() -> None:
-    rates = references(c=ModeRate(raised=0, of=6, p95=0, mean_price=7))
+    rates = references(c=ModeRate(version=1, raised=0, of=6, p95=0, mean_price=7))
     assert order(finding("a"), finding("b"), finding("c"), rates=rates, b=6) == ["c", "b", "a"]
     free = finding("b", price=Price(amount=-4, unit="points", repair="turns"))
     assert order(finding("a"), free, finding("c"), rates=rates) == ["c", "b", "a"]

@@ -28,12 +28,13 @@ _Z = 1.959963984540054
 
 
 class ModeRate(Record):
-    """One mode in the seats of the competent references.
+    """One mode, at a version of its row, in the seats of the competent references.
 
     `raised` of `of` seats; `by` the same per policy; `p95` the 95th percentile of its count. `estimate_ratio`: median
     of replayed price over the trace's estimate; `mean_price` the mean replayed price. Null where nothing was priced.
     """
 
+    version: int
     raised: int
     of: int
     p95: float
@@ -60,7 +61,6 @@ class References(Record):
     preset: str
     scenario_digest: str
     rules_version: str
-    modes_version: str
     seeds: int
     competent: list[str]
     best: str
@@ -95,17 +95,17 @@ def _shipped(package: str, preset: str) -> References | None:
         return None
 
 
-def rate(sights: Iterable[Sight], references: References | None, modes_version: str) -> None:
+def rate(sights: Iterable[Sight], references: References | None) -> None:
     """Give every sight its base rate; a raised one becomes a condition where competent policies raise it as well.
 
-    It stays raised where its count lies above the 95th percentile of the references'. Rates of another table of modes
-    are of other modes and are left out.
+    It stays raised where its count lies above the 95th percentile of the references'. Rates of another version of a mode's
+    row are of another mode and are left out.
     """
-    if references is None or references.modes_version != modes_version:
+    if references is None:
         return
     for sight in sights:
         known = references.modes.get(sight.id)
-        if known is None or not known.of:
+        if known is None or not known.of or known.version != sight.mode.version:
             continue
         low, high = wilson(known.raised, known.of)
         sight.rate = BaseRate(raised=known.raised, of=known.of, low=low, high=high)
