@@ -98,8 +98,8 @@ def _shipped(package: str, preset: str) -> References | None:
 def rate(sights: Iterable[Sight], references: References | None) -> None:
     """Give every sight its base rate; a raised one becomes a condition where competent policies raise it as well.
 
-    It stays raised where its count lies above the 95th percentile of the references'. Rates of another version of a mode's
-    row are of another mode and are left out.
+    It stays raised where its count lies above the 95th percentile of the references'. Rates of another
+    version of a mode's row are of another mode and are left out.
     """
     if references is None:
         return
