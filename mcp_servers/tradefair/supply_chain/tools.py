@@ -326,8 +326,8 @@ def skip_phase(market: SupplyChain, seat: SeatId) -> SkipReceipt:
 
 _EVIDENCE: EvidenceMap = {
     "submit_bids": (
+        # Funds and stock stand in the view of every turn: a bid needs no look at the account.
         Need(("supply",), "round"),
-        Need(("own_ledger", "bid_check"), "round"),
         Need(("own_results", "clearing_estimate"), "round", from_round=2),
     ),
     "submit_offer": (

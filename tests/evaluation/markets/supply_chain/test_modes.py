@@ -12,10 +12,10 @@ from tests.evaluation.markets.supply_chain.shop import Round, shop, words
 from tests.evaluation.plays import Play, check_play, plays_of
 
 from tradefair.evaluation.markets.supply_chain.modes.detectors import MODES
-from tradefair.evaluation.markets.supply_chain.modes.offers import idle_rounds
 from tradefair.evaluation.markets.supply_chain.modes.play import Retail, relative_sales
 from tradefair.evaluation.markets.supply_chain.modes.prices import below_cost
 from tradefair.evaluation.markets.supply_chain.modes.reading import read_game
+from tradefair.evaluation.markets.supply_chain.modes.stock import idle_rounds
 from tradefair.evaluation.modes.diagnosis import Seen
 from tradefair.tracestore import open_trace
 
@@ -33,6 +33,7 @@ FINE = Round(bid=(8, 10, 8), price=13, sold=8, cost=80, rival_price=13, sales=1.
 FLOOR = Round(bid=(4, 10, 1), rival_bid=(9, 12, 9), rival_price=15)
 LATER = Round(bid=(4, 13, 1), first=(4, 12, 0), rival_bid=(9, 12, 9), rival_price=15)
 SHORT = Round(bid=(4, 10, 0), rival_bid=(9, 12, 9), rival_price=15)
+KEPT_BACK = Round(price=18, opening=3, book=28, rival_price=13)
 IDLE = Round(bid=(5, 10, 5), price=13, sold=5, cost=50, rival_price=11, waiting=2)
 GLUT = Round(bid=(2, 10, 2), opening=3, price=13, rival_price=13, book=50)
 LEAN = replace(GLUT, opening=2, book=40)
@@ -55,7 +56,7 @@ EMPTY = Round(
     rival_price=13,
     waiting=1,
     slogan=1,
-    likes=0.04,
+    likes=0.039,
     rival_slogan=2,
     rival_likes=0.2,
 )
@@ -94,6 +95,7 @@ AGAINST = "round 1: estimate of beans named 12 as the lowest price, then bid 10 
 IDLED = "round 1: bids for 50 of 100; 2 more beans at 10 would have sold at 11"
 GLUTTED = "round 2: bid 10 for 2 beans with 3 in stock, 0 sold in round 1"
 DEAD = "round 1: bought 8 beans at 10; {} of their 80 was never sold"
+PRICED = "round 2: 8 beans of round 1 at {}, rivals sold at 13; 28 of their 80 was never sold"
 BARED = "round 1: posted beans with 0 in stock; 5 of 5 visits were to items without a unit"
 SOLD_OUT = "round 1: all 10 beans sold at 12, 1 more visits came; rivals got 13, 10 more"
 UNSOLD = "round 1: 4 beans {}, 0 sold; rivals sold at 13, base price 10"
@@ -103,8 +105,8 @@ UNREAD = "round 2: posted beans at 8.5 without a look at the market; rivals sold
 CUES = "round 1: 6 of the slogan's 8 words are cues, of 3 groups"
 MORE_CUES = "round 1: 7 of the slogan's 10 words are cues, of 3 groups"
 COPIED = "round 2: the best seller's slogan, which a rival had first posted in round 1"
-FAR = "round 1: a slogan of 4 words, 0 of them cues; likeness to the buyers 0.040, rivals' 0.100, 6 of 8 units sold"
-SILENT = FAR.replace("a slogan of 4 words, 0 of them cues", "no slogan").replace("0.040", "0.000")
+FAR = "round 1: a slogan of 4 words, 0 of them cues; likeness to the buyers 0.039, rivals' 0.100, 6 of 8 units sold"
+SILENT = FAR.replace("a slogan of 4 words, 0 of them cues", "no slogan").replace("0.039", "0.000")
 NEGLECTED = "round 3: the slogan of round 1 still stood, with 0.50 of the mean seller's sales"
 BROKE = "round 2: out of business with 0 left; the last order, of round 1, took 80 of 100"
 LATER_BROKE = BROKE.replace("round 2", "round 3").replace("round 1", "round 2")
@@ -197,7 +199,22 @@ PLAYS: Mapping[str, Sequence[Play]] = {
     "dead_stock": [
         # Too dear in every round since it was bought: the price kept it.
         Play(shop(replace(LEFT, sold=0, cost=0, book=80, price=19.5)), "clear", 0, 80),
-        Play(shop(LEFT, replace(DEAR, bid=None, opening=3, book=28)), "raised", 1, 80, DEAD.format("28"), 28, 0.35),
+        # Dearer than rivals' to the end, and so told by that offer; a cent less, and told by the purchase.
+        Play(shop(LEFT, replace(DEAR, bid=None, opening=3, book=28)), "raised", 1, 80, PRICED.format("19.5"), 28, 0.35),
+        Play(shop(LEFT, replace(KEPT_BACK, price=16.25)), "raised", 1, 80, PRICED.format("16.25"), 28, 0.35),
+        Play(shop(LEFT, replace(KEPT_BACK, price=16.24)), "raised", 1, 80, DEAD.format("28"), 28, 0.35),
+        Play(shop(LEFT, replace(KEPT_BACK, price=None)), "raised", 1, 80, DEAD.format("28"), 28, 0.35),
+        Play(shop(LEFT, replace(KEPT_BACK, rival_price=0)), "raised", 1, 80, DEAD.format("28"), 28, 0.35),
+        # The stretch ends where the item was not dear.
+        Play(
+            shop(replace(LEFT, price=18), replace(KEPT_BACK, price=13), KEPT_BACK),
+            "raised",
+            1,
+            80,
+            PRICED.format("18").replace("round 2", "round 3", 1),
+            28,
+        ),
+        Play(shop(replace(LEFT, price=18), KEPT_BACK), "raised", 1, 80, PRICED.format("18").replace("2", "1", 1), 28),
         Play(shop(replace(LEFT, cost=52.1, book=27.9)), "clear", 1, 80, DEAD.format("27.9"), 27.9),
         Play(shop(LEFT), "raised", 1, 80, DEAD.format("28"), 28, 0.35),
         Play(shop(replace(LEFT, cost=24, book=56)), "raised", 1, 80, DEAD.format("56"), 56, 0.7),
@@ -294,10 +311,13 @@ PLAYS: Mapping[str, Sequence[Play]] = {
         Play(talking(*[replace(FINE, slogan=2)] * 4), "clear", 0, 3),
     ],
     "empty_slogan": [
-        Play(talking(EMPTY, EMPTY, replace(EMPTY, likes=0.05), EMPTY), "clear", 3, 4, FAR, 3),
+        Play(talking(EMPTY, EMPTY, replace(EMPTY, likes=0.041), EMPTY), "clear", 3, 4, FAR, 3),
         Play(talking(*[EMPTY] * 3), "raised", 3, 3, FAR, 3),
         Play(talking(*[replace(EMPTY, slogan=None)] * 6), "raised", 6, 6, SILENT, 3),
-        Play(talking(*[replace(EMPTY, slogan=2)] * 3), "clear", 0, 3),
+        # A cue word alone says nothing: what counts is how near the buyers it is.
+        Play(talking(*[replace(EMPTY, slogan=2)] * 3), "raised", 3, 3, FAR.replace("4 words, 0", "5 words, 3"), 3),
+        Play(talking(*[replace(EMPTY, likes=0.2)] * 3), "clear", 0, 3),
+        Play(talking(*[replace(EMPTY, slogan=9)] * 3), "clear", 0, 3),
         Play(talking(*[EMPTY] * 3, rho=1.0), "unchecked", 0, 0),
     ],
     "language_neglect": [
@@ -347,10 +367,27 @@ def test_a_round_of_skips_is_idle_while_there_is_money_for_a_unit() -> None:
     assert seen.cases[0].because == "round 1: no bid and no offer with 10 in hand; the cheapest unit costs 10"
 
 
+def test_a_shop_left_without_an_offer_for_goods_in_stock_is_idle_and_says_what_it_would_have_earned() -> None:
+    calls = (("bidding_1", "submit_bids"), ("retail", "lapse"))
+    shut = Round(bid=(4, 10, 4), book=40, rival_price=13, waiting=3, calls=calls)
+    # Four units, three buyers: 3 x (13 - 10). With a price of old it is open; without buyers nothing was forgone.
+    seen = idle_rounds(shop(shut, replace(shut, price=13), replace(shut, waiting=0), replace(shut, rival_price=10)))
+    assert [(case.seq, case.cost, case.shown_by) for case in seen.cases] == [(13, 9, 15)]
+    assert seen.cases[0].because == "round 1: no offer for 4 beans in stock; rivals sold at 13"
+    # With no action at all the idle money counts too: ten units at 10, as many as were supplied.
+    away = replace(shut, bid=None, calls=(("bidding_1", "lapse"), ("retail", "lapse")), waiting=20)
+    (case,) = idle_rounds(shop(away)).cases
+    assert (case.seq, case.cost) == (11, 30)
+    assert not MODES.detect("idle_capital", shop(away)).cases
+
+
 def test_a_refused_bid_is_the_cause_of_money_left_idle_and_not_the_skip_after_it() -> None:
     refused = (("bidding_1", "submit_bids:insufficient_funds"), ("bidding_2", "skip_phase"), ("retail", "skip_phase"))
     (row,) = shop(replace(IDLE, bid=None, sold=0, calls=refused)).rounds
     assert [act.code for act in row.acts if act.seq == row.order][:1] == ["insufficient_funds"]
+    # The first refusal, or the first of two lapses: from there on it could have been mended.
+    twice = (("bidding_1", "lapse"), ("bidding_2", "lapse"), ("retail", "skip_phase"))
+    assert shop(Round(calls=twice)).rounds[0].order == 11
     (row,) = shop(Round(calls=(("retail", "lapse"),))).rounds
     assert (row.order, row.offer) == (15, 13)
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 
 from tradefair.contract import TradefairError
 from tradefair.contract.money import currency, to_minor
-from tradefair.evaluation.markets.supply_chain.modes.offers import idle_rounds
 from tradefair.evaluation.markets.supply_chain.modes.play import Act, Retail, SeatRound
 from tradefair.evaluation.markets.supply_chain.modes.prices import below_cost
 from tradefair.evaluation.markets.supply_chain.modes.reading import read_game
+from tradefair.evaluation.markets.supply_chain.modes.stock import idle_rounds
 from tradefair.evaluation.modes.calls import listed, mapped
 from tradefair.evaluation.modes.insight import Insight, Scale, Secret
 from tradefair.evaluation.modes.table import Fact

@@ -1,4 +1,4 @@
-"""stale_offer, unread_history and idle rounds: offers that follow nothing that happened in the market."""
+"""stale_offer and unread_history: offers that follow nothing that happened in the market."""
 
 from __future__ import annotations
 
@@ -107,29 +107,3 @@ def _furthest(row: SeatRound, before: SeatRound) -> _Off | None:
 def _looked(row: SeatRound, act: Act) -> bool:
     """Whether the seat had looked at the market in the same round, before the call."""
     return any(look.tool in LOOKS and look.accepted and look.seq < act.seq for look in row.acts)
-
-
-# --- idle rounds: the general mode counts them ------------------------------------------------------------------------
-
-
-def idle_rounds(seat: Retail) -> Seen:
-    """Rounds with skips and lapses only, although the money would have bought something, out of all."""
-    # Below the cheapest reserve nothing could be bought: such a seat is poor, not idle.
-    cheapest = seat.game.rules.cheapest_reserve_cents
-    cases = [
-        Case(
-            _first(row),
-            row.round,
-            f"round {row.round}: no bid and no offer with {printed(row.funds)} in hand; "
-            f"the cheapest unit costs {printed(cheapest)}",
-            shown_by=row.closed,
-        )
-        for row in seat.rounds
-        if row.funds >= cheapest and not any(row.actions("submit_bids")) and not any(row.actions("submit_offer"))
-    ]
-    return Seen(cases, len(seat.rounds))
-
-
-def _first(row: SeatRound) -> int:
-    """The first thing that was skipped or lapsed in a round."""
-    return next((seq for phase in row.seat.game.rules.phases for seq in row.waived(phase)), row.closed)

@@ -177,6 +177,24 @@ class SeatRound:
         return (act for act in self.acts if act.tool == tool and act.accepted)
 
     @property
+    def silent(self) -> bool:
+        """Whether the seat did nothing all round and the market acted for it."""
+        lapsed = any(lapse.round == self.round for lapse in self.seat.lapses)
+        return lapsed and not any(act.accepted and act.tool in _ACTIONS for act in self.acts)
+
+    @property
+    def withheld(self) -> list[int]:
+        """Items in stock that had no price."""
+        pairs = zip(self.own.available, self.own.prices, strict=True)
+        return [item for item, (units, price) in enumerate(pairs) if units and price is None]
+
+    def forgone(self, item: int) -> float:
+        """Cents that unsold stock would have earned at rivals' mean price with buyers who were left without."""
+        units = self.own.available[item]
+        # Less the stock at cost, which selling would have used up.
+        return max(0.0, min(units, self.wanted.get(item, 0)) * (self.others_mean(item) - self.own.book[item] / units))
+
+    @property
     def left(self) -> list[int]:
         """Stock at cost in cents by item at the close, before anything was written off."""
         if not self.own.write_off:
@@ -212,7 +230,7 @@ class SeatRound:
 
     @property
     def order(self) -> int:
-        """The event behind the bids that settled: the last bid, else the skip or lapse in its place."""
+        """The event behind the bids that settled: the last bid, else the first refusal, skip or lapse in its place."""
         return self._cause("submit_bids", "bidding_")
 
     @property
@@ -225,15 +243,17 @@ class SeatRound:
             lapse.seq for lapse in self.seat.lapses if (lapse.round, lapse.phase[: len(phase)]) == (self.round, phase)
         ]
         calls = [act for act in self.acts if act.phase.startswith(phase)]
-        # A refused call before a skip comes first: the skip was only its consequence.
+        done = [act.seq for act in calls if act.tool == tool and act.accepted]
+        if done:
+            return done[-1]
+        # Where nothing was done it began with the first refusal; a skip or lapse after it was only its consequence.
         for kind in (
-            [act.seq for act in calls if act.tool == tool and act.accepted],
             [act.seq for act in calls if act.tool == tool],
             sorted([*waived, *(act.seq for act in calls if act.tool in _ACTIONS)]),
             [act.seq for act in calls],
         ):
             if kind:
-                return kind[-1]
+                return kind[0]
         return self.closed
 
     def waived(self, phase: str) -> list[int]:

@@ -103,16 +103,17 @@ def detect_unsellable(seat: Retail, params: Dear) -> Seen:
         for item, units in enumerate(row.own.available):
             of += units > 0
             price, others = row.own.prices[item], row.others_mean(item)
-            if not (units and price is None) and not unsold_at_a_price(row, item, params):
+            # A shop left as it was is told by `idle_drift` and `lapse`.
+            left_out = item in row.withheld and any(row.actions("submit_offer"))
+            if not left_out and not unsold_at_a_price(row, item, params):
                 continue
             asked = "not for sale" if price is None else f"at {printed(price)}"
             because = (
                 f"round {row.round}: {units} {row.item(item)} {asked}, 0 sold; rivals sold at {printed(others)}, "
                 f"base price {printed(seat.game.rules.items[item].base_cents)}"
             )
-            # Less the stock at cost, which selling would have used up.
-            gain = min(units, row.wanted.get(item, 0)) * (others - row.own.book[item] / units)
-            cases.append(Case(row.offer, row.round, because, money(gain), row.closed, row.item(item)))
+            cost = money(row.forgone(item))
+            cases.append(Case(row.offer, row.round, because, cost, row.closed, row.item(item)))
     return Seen(cases, of)
 
 

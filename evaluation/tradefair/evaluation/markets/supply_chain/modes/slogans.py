@@ -119,7 +119,7 @@ class Far(Params):
 
 
 def detect_empty_slogan(seat: Retail, params: Far) -> Seen:
-    """Rounds with an offer under a slogan, or none, without a cue word and far from what buyers like.
+    """Rounds with an offer under a slogan, or none, far from what buyers like, whether or not it holds a cue word.
 
     Not checked where slogans cannot matter.
     """
@@ -130,12 +130,12 @@ def detect_empty_slogan(seat: Retail, params: Far) -> Seen:
     for row in offering:
         slogan = None if row.own.slogan is None else seat.game.slogans.get(row.own.slogan)
         # A slogan whose facts are missing may hold any words.
-        if (row.own.slogan is not None and slogan is None) or (slogan is not None and slogan.cues):
+        if row.own.slogan is not None and slogan is None:
             continue
         likes = {name: message_match([row.facts], name, seat.game.rules) or 0.0 for name in row.facts.seats}
         rivals = mean(like for name, like in likes.items() if name != seat.seat) or 0.0
         if likes[seat.seat] < params.close * rivals:
-            what = "no slogan" if slogan is None else f"a slogan of {slogan.stems} words, 0 of them cues"
+            what = "no slogan" if slogan is None else f"a slogan of {slogan.stems} words, {slogan.cues} of them cues"
             because = (
                 f"round {row.round}: {what}; likeness to the buyers {likes[seat.seat]:.3f}, rivals' {rivals:.3f}, "
                 f"{sum(row.own.sold)} of {sum(row.own.available)} units sold"

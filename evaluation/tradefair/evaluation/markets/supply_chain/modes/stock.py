@@ -36,7 +36,8 @@ class _Chance(NamedTuple):
 def detect_idle(seat: Retail, params: Idle) -> Seen:
     """Rounds in which little was asked for although more would have sold, out of rounds with money for a unit.
 
-    Stock from before is money at work; a seat that holds plenty needs no more.
+    Stock from before is money at work; a seat that holds plenty needs no more. Rounds in which the market acted for a
+    silent seat are told by `lapse`.
     """
     able = [row for row in seat.rounds if row.funds >= seat.game.rules.cheapest_reserve_cents]
     cases: list[Case] = []
@@ -44,7 +45,7 @@ def detect_idle(seat: Retail, params: Idle) -> Seen:
         held = sum(row.before.own.book) if row.before else 0
         # A vector above funds that is forfeited puts no money to work.
         asked = sum(line[1] * line[2] for line in row.lines)
-        if asked + held <= params.used * (row.funds + held):
+        if not row.silent and asked + held <= params.used * (row.funds + held):
             chances = _chances(row)
             gain = sum(chance.gain for chance in chances)
             if chances and gain >= params.worth * row.funds:
@@ -64,7 +65,9 @@ def _chances(row: SeatRound) -> list[_Chance]:
     rules, name = row.seat.game.rules, row.seat.seat
     won = {line[0]: line[3] for line in row.lines}
     found: list[_Chance] = []
-    for item, missing in row.unserved.items():
+    # A seat that offers nothing is noticed by nobody: then all buyers who left without goods count.
+    open_shop = any(price is not None for price in row.own.prices)
+    for item, missing in (row.unserved if open_shop else row.wanted).items():
         # What lies on the shelf would have to sell first.
         units = min(missing - row.own.available[item] + row.own.sold[item], row.facts.supply[item] - won.get(item, 0))
         lines = [line for rival, vector in row.facts.passes[-1].lines.items() if rival != name for line in vector]
@@ -79,6 +82,44 @@ def _chances(row: SeatRound) -> list[_Chance]:
             left -= units * chance.price
             taken.append(chance._replace(units=units))
     return taken
+
+
+# --- idle rounds: the general mode counts them ------------------------------------------------------------------------
+
+
+def idle_rounds(seat: Retail) -> Seen:
+    """Rounds without a bid or an offer although there was money for a unit, or without an offer for goods in stock.
+
+    Cost: what the idle money and the goods that were not for sale would have earned.
+    """
+    cheapest = seat.game.rules.cheapest_reserve_cents
+    cases: list[Case] = []
+    for row in seat.rounds:
+        bid, posted = any(row.actions("submit_bids")), any(row.actions("submit_offer"))
+        kept = {} if posted else {item: row.forgone(item) for item in row.withheld}
+        gain = sum(kept.values())
+        # Below the cheapest reserve nothing could be bought: such a seat is poor, not idle.
+        if not bid and not posted and row.funds >= cheapest:
+            gain += sum(chance.gain for chance in _chances(row))
+            what = f"no bid and no offer with {printed(row.funds)} in hand; the cheapest unit costs {printed(cheapest)}"
+            cases.append(_idle(row, _first(row), what, gain))
+        elif gain > 0:
+            best = max(kept, key=lambda item: kept[item])
+            what = (
+                f"no offer for {row.own.available[best]} {row.item(best)} in stock; "
+                f"rivals sold at {printed(row.others_mean(best))}"
+            )
+            cases.append(_idle(row, row.offer, what, gain))
+    return Seen(cases, len(seat.rounds))
+
+
+def _idle(row: SeatRound, seq: int, what: str, gain: float) -> Case:
+    return Case(seq, row.round, f"round {row.round}: {what}", money(gain), row.closed)
+
+
+def _first(row: SeatRound) -> int:
+    """The first thing that was skipped or lapsed in a round."""
+    return next((seq for phase in row.seat.game.rules.phases for seq in row.waived(phase)), row.closed)
 
 
 # --- reorder_glut and dead_stock --------------------------------------------------------------------------------------
@@ -116,11 +157,18 @@ def detect_glut(seat: Retail, params: Plenty) -> Seen:
     return Seen(cases, len(lines))
 
 
-def detect_dead(seat: Retail, params: Dear) -> Seen:
+class Unsold(Dear):
+    """`above`: from this multiple of the mean price at which rivals sold, the price kept goods on the shelf."""
+
+    above: float
+
+
+def detect_dead(seat: Retail, params: Unsold) -> Seen:
     """Stock at cost that was never sold, by the lines that bought it, out of the money spent.
 
-    Goods that were too dear ever since are left out: their price kept them, not their purchase. Nothing to check where
-    the episode was cut short: what is left in the middle of an episode may still be sold.
+    Goods that were too dear ever since are left out: their price kept them, not their purchase. Those that were dearer
+    than rivals' to the end are told by the first offer of that stretch. Nothing to check where the episode was cut
+    short: what is left in the middle of an episode may still be sold.
     """
     if not seat.game.terminated or not seat.rounds:
         return unchecked("the episode was cut short")
@@ -129,13 +177,27 @@ def detect_dead(seat: Retail, params: Dear) -> Seen:
         for row, (_, _, price, filled), part in bought(seat, item, cents, seat.rounds):
             if all(unsold_at_a_price(later, item, params) for later in seat.rounds if later.round >= row.round):
                 continue
-            because = (
-                f"round {row.round}: bought {filled} {row.item(item)} at {printed(price)}; "
-                f"{printed(part)} of their {printed(filled * price)} was never sold"
-            )
+            dear = _dear_since(seat, item, params)
+            cause, seq = (row, row.order) if dear is None else (dear, dear.offer)
+            what = f"bought {filled} {row.item(item)} at {printed(price)}"
+            if dear is not None:
+                asked, others = printed(dear.own.prices[item] or 0), printed(dear.others_mean(item))
+                what = f"{filled} {row.item(item)} of round {row.round} at {asked}, rivals sold at {others}"
+            because = f"round {cause.round}: {what}; {printed(part)} of their {printed(filled * price)} was never sold"
             last = seat.rounds[-1].closed
-            cases.append(Case(row.order, row.round, because, money(part), last, row.item(item), currency(round(part))))
+            cases.append(Case(seq, cause.round, because, money(part), last, row.item(item), currency(round(part))))
     return Seen(cases, currency(sum(row.own.spend for row in seat.rounds)))
+
+
+def _dear_since(seat: Retail, item: int, params: Unsold) -> SeatRound | None:
+    """The first round of the last stretch, to the end, with an item in stock that was dearer than rivals'."""
+    first: SeatRound | None = None
+    for row in reversed(seat.rounds):
+        price, others = row.own.prices[item], row.others_mean(item)
+        if not row.own.available[item] or price is None or not 0 < params.above * others <= price:
+            break
+        first = row
+    return first
 
 
 # --- empty_shelf and bankruptcy ---------------------------------------------------------------------------------------
