@@ -24,6 +24,7 @@ from tradefair.contract.arguments import allowed_text
 from tradefair.contract.core import full_table
 from tradefair.contract.errors import SHARED_CODES
 from tradefair.contract.kernel_tools import KERNEL_TOOLS
+from tradefair.evaluation.diagnosing import talk_reading
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.figures import Figure, common_figures, figures_of
 from tradefair.evaluation.modes.detectors import GENERAL
@@ -70,7 +71,11 @@ def pages() -> dict[Path, str]:
         )
     made |= {path: published_toml(market) for market, path in published_paths().items()}
     found = ROOT / "docs" / "diagnostics.md"
-    made[found] = filled(found, r"<!-- begin diagnostics (\S+) -->", lambda match: diagnostics_table(match[1]))
+    made[found] = filled(
+        found,
+        r"<!-- begin (?:diagnostics (\S+)|reading) -->",
+        lambda match: diagnostics_table(match[1]) if match[1] else reading_table(),
+    )
     graphs = ROOT / "docs" / "graphs.md"
     made[graphs] = filled(graphs, r"<!-- begin graph (\S+) -->", lambda found: fenced("mermaid", drawn(found[1])))
     return made
@@ -192,6 +197,24 @@ def diagnostics_table(market: str) -> str:
     rows = [mode_row(prefix + name, mode) for name, mode in table.rows.items()]
     version = f"Digest of `modes.toml`: `{table.digest}`."
     return "\n".join([version, "", table_row(*head), "|---" * len(head) + "|", *rows])
+
+
+def reading_table() -> str:
+    """Recall beside precision of the reading of talk, per class and set of sentences."""
+    sets = {"fresh": "", "test half": "test_", "development half": "dev_"}
+    head = ("class", *(f"{name}: {figure}" for name in sets for figure in ("recall", "precision", "numbers")))
+    rows = [
+        table_row(
+            f"`{claim}`",
+            *(
+                f"{row[prefix + figure]:{form}}"
+                for prefix in sets.values()
+                for figure, form in (("recall", ".2f"), ("precision", ".2f"), ("n", ".0f"))
+            ),
+        )
+        for claim, row in talk_reading().items()
+    ]
+    return "\n".join([table_row(*head), "|---" * len(head) + "|", *rows])
 
 
 def mode_row(name: str, mode: Mode) -> str:

@@ -22,6 +22,7 @@ def _numbers(half: Half) -> tuple[Read, ...]:
 def test_the_corpus_is_large_and_no_sentence_stands_in_it_twice() -> None:
     kinds = Counter(said.template.partition("/")[0] for said in _sentences())
     later = kinds.pop("later")
+    assert kinds.pop("fresh") >= 9 * 30
     assert len(kinds) == 9
     assert min(kinds.values()) >= 200
     assert later >= 100
@@ -55,13 +56,16 @@ def test_every_class_is_found_and_little_else_is_taken_for_it(half: Half) -> Non
         assert reading.precision >= (0.97 if name in ("own_limit", "false_limit", "threat") else 0.94), name
 
 
-def test_wording_that_nobody_had_in_mind_is_missed_rather_than_misread() -> None:
-    reading = by_class(_numbers("later"))
-    assert reading["own_limit"].precision == reading["false_limit"].precision == 1
-    assert 0.2 <= reading["own_limit"].recall <= 0.6
+def test_sentences_written_before_the_rules_are_read_and_limits_seldom_misread() -> None:
+    reading = by_class(_numbers("fresh"))
+    assert reading["own_limit"].precision == 1
+    assert reading["false_limit"].precision >= 0.9
+    for name in ("own_limit", "false_limit", "conditional_offer", "threat", "expectation", "past_fact"):
+        assert reading[name].recall >= 0.8, name
+    assert min(row.recall for row in reading.values()) >= 0.7
 
 
-@pytest.mark.parametrize("half", ["dev", "test", "later"])
+@pytest.mark.parametrize("half", ["dev", "test", "fresh"])
 def test_missed_private_numbers_are_told_and_harmless_ones_seldom(half: Half) -> None:
     counts = not_read(_numbers(half))
     private = sum(said.private and said.true != "harmless_number" for said in _numbers(half))

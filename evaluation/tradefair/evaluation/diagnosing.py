@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from functools import cache
+from importlib.resources import files
+
 from tradefair.contract import SeatId
 from tradefair.contract.event import ManifestCore
 from tradefair.evaluation.evaluator import Evaluator
@@ -42,6 +46,7 @@ def diagnosis_of(trace: Trace, evaluator: Evaluator, insight: Insight) -> Diagno
         stages=evaluator.stages(trace),
         findings=ranked(findings, estimates, references, agent_seats(core, trace.manifest.about)),
         not_read=_not_read(sights),
+        reading=talk_reading() if _judges_talk(sights) else {},
         rates=any(sight.rate for sight in sights),
     )
 
@@ -55,6 +60,19 @@ def references_of(core: ManifestCore, evaluator: Evaluator) -> References | None
 def modes_version(evaluator: Evaluator) -> str:
     """The digest of both tables of modes: the market's own, if it has one, and the general one."""
     return "-".join(filter(None, (evaluator.modes.digest, GENERAL.digest)))
+
+
+@cache
+def talk_reading() -> dict[str, dict[str, float]]:
+    """Recall, precision and n per class of statement on the sentences written before the rules of the reader of talk.
+
+    With the prefixes `dev_` and `test_` the same of the halves of the corpus (`python -m benchmarks.talk`).
+    """
+    return json.loads((files("tradefair.evaluation.modes") / "talk_reading.json").read_text(encoding="utf-8"))
+
+
+def _judges_talk(sights: list[Sight]) -> bool:
+    return any("talk" in sight.mode.needs and sight.seen.unchecked is None for sight in sights)
 
 
 def _lacking(trace: Trace) -> dict[str, str]:

@@ -42,18 +42,21 @@ class Claimed(NamedTuple):
 
 _WORDS = {
     "OTHER": r"\b(?:[bs]\d{1,2}(?:'s)?|(?:an)?other (?:buyer|seller|trader)s?|everyone(?: else)?|everybody|someone|"
-    r"somebody|(?:all the )?others|(?:my )?competitors?|the competition|rivals?|he|she|they|his|her|their|"
-    r"(?:the|some|my) (?:buyer|seller|customer)s)\b",
+    r"somebody(?: else)?|(?:all the )?others|(?:my )?competitors?|the competition|rivals?(?:')?s?|he|she|they|his|"
+    r"her|their|(?:the|some|my) (?:buyer|seller|customer|rival|opponent|neighbou?r|counterpart|guy)s)\b",
     "LIMIT": r"\b(?:valuations?|values?|costs?|limits?|max|min|maximum|minimum|budget|(?<!confirm )cap(?! bids?|"
     r" asks?| the)|ceiling|(?<!good )(?<!strong )(?<!price )floor|threshold|reserv(?:e|ation)|"
     r"break[- ]?even|rock bottom|wtp|walk[- ]?away (?:point|price)|bottom line|willingness to pay|mandate|"
-    r"overhead|expenses)\b",
+    r"overhead|expenses|outlays?|(?:upper|lower) bound|reserves|purchase price|utmost|red line|appraisal|allowance|"
+    r"spending power|own price|zero point|kitty|no.go (?:line|zone)|line in the sand|investment|pain point|materials|"
+    r"limitation)\b",
     "CAN": r"\b(?:can|could|able to|may)\b",
     "CANNOT": r"\b(?:can not|could not|unable to|impossible|not able to|no way|under no circumstances|not allowed|"
-    r"not authori[sz]ed|must not|may not|not permitted|never to|forbidden)\b",
+    r"not authori[sz]ed|must not|may not|not permitted|never to|forbidden|not in a position|no room|cannot)\b",
     "DO": r"\b(?:go|pay|sell|selling|buy|accept|afford|budge|stretch|do|offer|take|spend|bid|ask|come|drop|move|"
-    r"let)\b",
-    "BEYOND": r"\b(?:above|over|below|under|beyond|past|(?:north|south) of|(?:more|less|lower|higher|better|"
+    r"let|part|exceed|surpass|justify|settle|close|get|give|trade|manage|raise|lower|descend|climb|agree)\b",
+    "BEYOND": r"\b(?:beneath|exceeding|above|over|below|under|beyond|past|(?:north|south) of|(?:more|less|lower|"
+    r"higher|better|"
     r"worse) than)\b",
     "LOSS": r"(?:\b(?:los(?:e|es|ing) (?:\w+ )?(?:money|points)|lose on|take a loss|loss|in the red|break(?:s|"
     r"ing)? even|(?:zero|no) (?:profit|surplus|gain|margin)|(?:profit|margin|surplus|"
@@ -61,18 +64,28 @@ _WORDS = {
     r"zero|no)(?! from me)|nothing in it|no (?:use|point|sense)|pointless|exactly where i|(?:stay|"
     r"just) even|money lost|a cent|(?:money|cash) away|worse off|out of the money|recoup|nothing left|"
     r"(?:with|me) (?:exactly )?(?:nothing|zero)|bankrupts?|ruins?|indifferent|indifference|it hurts|"
-    r"out of pocket|in business|afloat|survive|viable|(?:re)?cover(?:s|ing)?)\b)",
+    r"out of (?:my |our )?pocket|in business|afloat|survive|viable|(?:re)?cover(?:s|ing)?|nil|broke|go bust|"
+    r"(?:make )?ends meet|taking a (?:hit|loss)|not to lose|bleed\w*|"
+    r"under ?water|even(?: out)? (?:out|on this)|come out even|nothing (?:out|to gain)|(?:i|we) (?:will |would )?lose|"
+    r"losing|overpay\w*|(?:stops|no longer) mak(?:es|ing) sense|not (?:make sense|gain\w*)|my bills|"
+    r"no upside|with (?:exactly )?zero|(?:is|am|are) empty|(?:not|never) (?:earn|make|gain|"
+    r"profit) (?:an? )?(?:single )?"
+    r"(?:any(?:thing)?|points?|penny|cent|money|profit)|feed my|the lights|paying you to|giv(?:e|ing) (?:it|"
+    r"money) away|charity|deficit|in the hole|negative|"
+    r"(?:make|makes|making|earns?|gains?|leaves? me|left) (?:with )?(?:exactly|precisely|just) (?:nothing|zero)|"
+    r"barely pays?|(?:wipes?|eats?) (?:out|up) my)\b)",
     "GAIN": r"\b(?:profit(?:s|able)?|gains?|earn(?:s|ing)?|makes? (?:anything|money|me money))\b",
     "IF": r"\b(?:if|when(?:ever)?|once|provid(?:ed|ing)|unless|(?:as|so) long as|assuming|suppos(?:e|ing)|"
     r"should (?:you|the|your)|as soon as|were (?:you|it|i|we|the|there|this)|understanding|only for|"
     r"but only|in (?:return|exchange)|on (?:the |one )?condition|subject to|contingent|in case|given|"
-    r"the (?:moment|minute|second|instant)|after you|after your|until you)\b",
+    r"in the event|depending on|the (?:moment|minute|second|instant)|after you|after your|until you)\b",
     "GIVE": r"\b(?:lower|raise|drop|come|bid|ask|meet|match|keep|agree|go|give|let|show|post|get|accept|say|"
-    r"confirm|buy|cooperate|shake|move|sell|tell)\b",
+    r"confirm|buy|cooperate|shake|move|sell|tell|promise|commit|take|hold|stop|sign|close|trade|cut|increase|settle)\b",
     "DOING": r"\b(?:plac|post|hold|stick|bidd|ask|buy|sell|quot|offer|sett|lower|rais|keep|putt|go|start|stay|"
     r"stand|mov|pay|submitt|committ|repeat|settl|open|increas|drop|charg|propos)ing\b",
     "SOON": r"\b(?:will|would|next|if|might|could|going to|commit|promise|suggests?|when you|unless|expect|"
-    r"predict|perhaps|coming)\b",
+    r"predict|perhaps|coming|(?:as|so) long as|provid(?:ed|ing)|assuming|suppos(?:e|ing)|should|were (?:you|i|it|this)|"
+    r"condition|in (?:return|exchange|case)|contingent|let me)\b",
     "MIND": r"\b(?:expect(?:s|ing|ed)?|think|guess|probably|likely|forecast|predict(?:ion)?|estimat(?:e|es|ing)|"
     r"reckon|suspect|imagine|anticipate|(?:i|we) assume|i am assuming|figure|would say|fairly sure|"
     r"shock(?:ed|s)?|believe|hop(?:e|ing)|aim(?:ing)?|targets?|surpris(?:ed?|ing)|bet|doubt|hunch|"
@@ -84,10 +97,19 @@ _WORDS = {
     r"realistic|likely)|sounds (?:like|realistic|about right)|looks? like|would be normal|normal price|"
     r"should be (?:possible|doable|normal|around|about|in)|would be (?:fair|normal)|fair (?:price|outcome|"
     r"value|split)|even split|splitting|split evenly|calculations?|(?:my|the) model|could (?:reach|get|"
-    r"climb|fall|rise))\b",
+    r"climb|fall|rise)|project(?:ion|ed|ing)?|impression|wish|would (?:love|like to see)|ideal(?:ly)?|hopefully|"
+    r"typical(?:ly)?|usually|normally|generally|tends? to|hover\w*|settle (?:around|near|somewhere)|sensible|"
+    r"in theory|theoretical(?:ly)?|likeliest|most likely|in mind|roughly|(?:leads?|points?) to(?:wards)?|"
+    r"seems (?:like|to be)|appears?|looking at|shared equally|somewhere|competitive price|"
+    r"(?:should|ought to) (?:land|settle|end|clear|trade|go)|anticipat\w+|presum\w+|is coming|i feel|supply (?:meets|"
+    r"and demand)|delighted|strikes me|end up paying|competitive|would be (?:an? )?(?:\w+ )?(?:compromise|outcome|"
+    r"solution|result)|(?:happy|pleased|like|nice|good) to see|"
+    r"dream\w*|"
+    r"where (?:this|it|we) (?:ends?|lands?|settles?)|"
+    r"(?:would not|would) @ be)\b",
     "MARKET": r"\b(?:it|trade|deal|demand|things|price|prices|we|market|this|that|next one|average|round|rounds)\b",
     "OVER": r"\b(?:north of|above|over|beyond|past|(?:more|higher|greater) than)\b",
-    "UNDER": r"\b(?:south of|below|under|beneath|(?:less|lower|worse) than)\b",
+    "UNDER": r"\b(?:(?:south|short|shy) of|below|under|beneath|(?:less|lower|worse) than)\b",
     "QUIT": r"(?:\b(?:i(?: will| would)? (?:walk|leave|quit)|walk(?:ing)? away(?! p)|walk out|i am leaving|(?:and|"
     r"then|or) leav(?:e(?! it)|ing)|leave over|i am (?:out|gone|off|done)|(?:we are|be) (?:done|finished)|"
     r"it's over|over between|then it's over|goodbye|or nothing|no deal|(?<!avoid )no trade|deal(?:'s|"
@@ -96,16 +118,25 @@ _WORDS = {
     r"stay away|withdrawn?|expires|dies|(?:price|bidding) war|(?:undercut|outbid) (?:you|everybody|"
     r"everyone)|flood|crash|i (?:will )?block|will be blocked|cut(?: you)? off|never (?:again|trade|sell|"
     r"buy)|your loss|(?:rather|sooner) (?:not|keep|burn|throw|skip|go without)|both(?: of us)? (?:(?:get|"
-    r"earn|go|end|make)(?: \w+){0,2} (?:nothing|zero|empty|home)|lose)|(?:get|with) nothing|skip(?:ping)?|"
+    r"earn|go|end|make)(?: \w+){0,2} (?:nothing|zero|empty|home)|lose)|(?:(?<!\bi )(?<!\bwe )get|"
+    r"(?<!me )(?<!us )with) nothing|skip(?:ping)?|"
     r"sit(?:ting)? out|hold(?:ing)? out|wait (?:you out|all)|pull(?:ing)? out|freeze|consequences|test me|"
     r"no mercy|talking stops|stop (?:trading|buying|selling|bidding|asking|talking)|lose (?:me|"
     r"this customer|the (?:sale|trade|deal))|ends (?:it|this|here)|ends? the talks|end it|(?:asks?|bids?|"
     r"prices?) over @ end this|find (?:another|someone)|to another|no sale|not (?:one|a) sale|(?:buy|"
     r"sell) elsewhere|i buy from|i sell to|the door|no (?:further |more )?concessions?|tell (?:every\w*|"
     r"all)|not interested|not (?:show up|take part|bother)|take my \w+ (?:home|to)|cut you|time runs out|"
-    r"drops? to zero|next (?:bid|ask) is|or i(?! (?:make|earn|lose|get) (?:nothing|money))|or else|"
-    r"that's it|see what happens|other options|blacklist\w*|(?:i am|start) walking|not be back|"
-    r"not come back|close the shop|move on|(?:trade|cooperation|talk|deal|this|patience|"
+    r"drops? to zero|(?<!your )next (?:bid|ask) is|or i(?! (?:will |would )?(?:make|earn|lose|get)\b)|or else|"
+    r"that's it|see what happens|other options|forget (?:it|about it|this)|last (?:talk|try|call)|final call|or bust|"
+    r"(?:ready|prepared|about|going|willing|inclined) to (?:walk|leave|quit|stop)|make me (?:walk|leave|quit|go)|"
+    r"no more (?:deals|trades|cooperation|business|offers)|(?:my )?patience (?:ends|is)|let "
+    r"(?:the|this) (?:round|clock)|pass (?:every|the|this)|sit (?:this|it)|(?:leave|go|finish|end)(?: up)? (?:home )?"
+    r"with (?:nothing|zero)|business elsewhere|stop (?:negotiat|reply|respond|answer|listen|play|deal|cooperat)ing|"
+    r"hear from me|stuck with|neither of us|(?:clock|"
+    r"time) run|expire|so (?:generous|nice|patient)|change my mind|highway|with (?:someone|somebody) else|(?:i|"
+    r"we) (?:am|are|will be) (?:through|leaving)|off the table|empty.handed|both (?:lose|finish)|blacklist\w*|(?:i am|"
+    r"start) walking|not be back|"
+    r"not come back|close the shop|move on|(?<!where )(?:trade|cooperation|talk|deal|this|patience|"
     r"conversation)(?:s)? (?:ends|is over|stops)|for good(?=[.,]|$)|hang up|call it off|be sorry|"
     r"turn away|someone else's|insist on @)\b)",
     # After a number no things counted: verbs, money, and words that only look like a plural.
@@ -134,7 +165,7 @@ _RULES = (
             r"@(?:st|nd|rd|th)\b|@-[a-z]",
             r"@\s?(?:%|percent\b|per ?cent\b|ms\b|cm\b|km\b|kg\b|degrees\b|past the hour|people\b|o'clock)",
             r"@\s(?:(?:more|other|straight|good|long|full|whole|remaining|last|of your|"
-            r"of my)\s)?<UNCOUNTED>[a-z]{3,}(?<!s)s\b",
+            r"of my)\s)?<UNCOUNTED>[a-z]{3,}(?<!s)s\b(?! (?:me|us|my|our|it|him|them|the|an?|no|nothing|too)\b)",
             r"\b(?:rounds?|page|number|route|bus|flight|section|rule|id|order|ticket|game|figure|line|entry|seed|"
             r"channel|room|table|paragraph|chapter|step|message|version|week|highway|"
             r"apartment)(?: number)?(?: # (?:to|and|or))?\s@",
@@ -149,6 +180,19 @@ _RULES = (
             r"\b(?:gains?|gained|earn|earned|make|made|lost|lead) (?:(?:by|another|only|just|about) )?@|\b(?:up|"
             r"down|rose|fell|moved?) by @|\bmatch @ is|\bspeed limit\b<10>@",
             r"\b(?:both|each|two of us|together we|together) (?:\w+ )?(?:gains?|made|earn(?:ed)?|make|gets?) @",
+            r"(?<!ised )(?<!cked )(?<!ded )\bby (?:another |just |only |about |a further |some |at least )*@|"
+            r"\bgive or take @|\b(?:difference|discount|rebate|"
+            r"distance|profits?|margins?|earnings|savings?|payoff|surplus|gains?|bonus|concession|percentage|"
+            r"inventory|stock|"
+            r"deck|balance|tally|count)(?: (?:is|are|was|of|by|about|only|some|now|stands at|would be|will be|to|"
+            r"becomes|so far|shrunk to))* @(?! is\b)|"
+            r"\b(?:add|subtract|shave|knock|count to|agent|trader|player|bot|session|day|hour|minute|level|item|"
+            r"phase|stage|question|rank(?:ed)?|turn|"
+            r"aged?)(?: (?:number|another|a further|off|me|is))* @|@ (?:s|secs?|seconds?|minutes?|hours?|days?|weeks?|"
+            r"months?|years?|basis points|cents (?:is|of)|bps|turns?|left|remaining|remain|to go)\b|\bsaves? (?:you|"
+            r"me|us|both) @|@ (?:apart|ahead|behind|short)\b|@ of (?:them|us|the|those|"
+            r"these|all)\b|\b(?:gap|lead|score|difference)\b<35>\b(?:to|is|at|of|now) @|"
+            r"\b(?:points?|rounds?|step|stage|meet(?:ing)?) number @|"
             r"@ (?:each|a|per) round|@ (?:left|remaining)\b|\b(?:score|lead|chances|odds|it) (?:is|are) (?:@ to #|"
             r"# to @)|@ to # odds|\b(?:since|year) @",
         ),
@@ -160,11 +204,13 @@ _RULES = (
             r"\byour? (?:(?!my\b|our\b|i\b)\w+ ){0,3}?<LIMIT>(?:(?!\b(?:my|our|i)\b)[^,.?@#]){0,25}@",
             r"\b(?:his|her|their|[bs]\d{1,2}'s) <10><LIMIT><25>@",
             r"\byou (?:(?!i\b)\w+ ){0,2}?(?:need|break even|afford|value|earn|make|profit)\b(?:(?!\b(?:i|we|"
-            r"my)\b)[^,.?@]){0,30}?@|\byou (?:can|could|may|might)(?! have it| have my| count| get)\b(?:(?!\b(?:i|"
+            r"my)\b)[^,.?@]){0,30}?@|\byou (?:can|could|may|might)(?! have (?:it|my|this|one)| count| get|"
+            r" <THEIRACT>)\b(?:(?!\b(?:i|"
             r"we|my)\b)[^,.?@]){0,35}?@",
             r"\bworth<20>(?:to you<20>@|@<5> to you)|\bcosts? you<20>@|\bfor you\b(?:(?!\b(?:i|we|"
             r"my)\b)[^,.?@]){0,35}?@",
-            r"(?<!my )(?<!our )(?<!a )(?<!this )\b(?:<THEIRNOUN>)(?: (?:is|of|at|=|around|about))* @",
+            r"(?<!my )(?<!our )(?<!a )(?<!this )(?<!fair )(?<!market )\b(?:<THEIRNOUN>)(?: (?:is|of|at|=|around|"
+            r"about))* @",
             r"<OTHER><15>(?:value|cost|limit|afford)<20>@|\b(?:can|could|would|will) you(?: (?!i\b|"
             r"if\b)[\w\']+){0,6} @",
             r"\byou (?:\w+ )?have @ to spend|\byou are (?:still |sitting |stuck )*at @|\byou (?:told|promised|"
@@ -181,7 +227,7 @@ _RULES = (
             r"@[, ]{1,2}(?:(?:is|that is|that's|and that's|as|barely|even|would|covers?) )+(?:(?!\b(?:below|above|"
             r"under|over|close|near)\b)[^.?@]){0,18}?<LIMIT>",
             r"\b(?:most|least|highest|lowest|max|min|maximum|minimum|all|best)(?: (?:that|price|money|figure|"
-            r"number|amount|sum))* (?:i|we)(?: have| am| can| could| will| may| might| would)<25>@",
+            r"number|amount|sum))* (?:i|we)(?: have| am| can| could| will| may| might| would)<40>@",
             r"@<15>\b(?:most|least|highest|lowest|maximum|minimum|all|best)\b(?: (?:that|the|money))* (?:i|"
             r"we)(?: have| can| could| get)\b",
             r"<CANNOT><35><DO><15><BEYOND><10>@|<CANNOT> (?:afford|go (?:up|down)) <10>@|\b(?:i|"
@@ -192,7 +238,8 @@ _RULES = (
             r"more)|before)\b",
             r"\b(?:can|could) (?:only )?(?:pay|afford|offer|go|spend|spare|do|go to|come down to)(?: to|"
             r" you)? @<15>\b(?:at (?:the )?(?:very )?most|tops|max(?:imum)?|at best|no further|spare)\b",
-            r"@ (?:tops|is (?:all|where))|\bi can (?:only )?(?:spare|afford|spend) @|@ (?:at most|at best|max)\b",
+            r"@ (?:tops|is (?:all|where (?:i|it|we|my|the deal)\b))|\bi can (?:only )?(?:spare|afford|spend) @|"
+            r"@ (?:at most|at best|max)\b",
             r"@[^.?@#,]{0,45}?<LOSS>|<LOSS>(?:(?!\b(?:bid|ask|offer|meet|could|willing|quot)\w*)[^.?@#]){0,45}?@",
             r"\b(?:i|we) (?:\w+ ){0,2}?valu(?:e|ed|ing)\b[^.?@#]{0,30}@|\bvaluing\b[^.?@#]{0,25}@|\bvalue (?:it|"
             r"this|them|these)\b<20>@",
@@ -226,12 +273,47 @@ _RULES = (
             r"as)|gave me|real limit|number i)\b<20>@|@<15>\b(?:is the number|on my card)\b",
             r"\bneed\b<20>@<20>(?:to (?:cover|break|survive|stay|live)|minimum|or more)",
             r"\b(?:minus|less) @|@ minus the price",
+            # What others allow a seat, how far it can go, and what it has: beside the nouns above.
+            r"\b(?:i|we|me|us|my|our)\b<30>\b(?:told|allowed|authori[sz]ed|permitted|instructed|approved|sign(?:ed|"
+            r"s) off|"
+            r"mandated|entitled)\b(?! you)<35>@|@<25>\b(?:i|we) (?:have been|was|were|am|are) (?:given|allowed|"
+            r"authori[sz]ed|"
+            r"allotted|permitted|granted)\b",
+            r"\b(?:board|boss|client|principal|company|management|bank|firm|employer|owner|partners?|superiors?)\b<20>"
+            r"\b(?:approved?|allow\w*|agreed to|permits?|gave|gives|lets|released?|authori[sz]e[ds]|insists)\b<15>@|"
+            r"\b(?:top|bottom|end|edge|limits?) of (?:my|our) \w+<10>@|@<5>\b(?:i|we) (?:am|are) (?:tapped|maxed|"
+            r"stretched|"
+            r"out of (?:money|cash|funds))\b|\byields? @ (?:for|to) (?:me|us)\b|@<15>\b(?:cheapest|furthest|farthest|"
+            r"deepest|dearest|smallest|biggest|largest)\b<15>\b(?:i|we) (?:can|could|am|have|may)\b|"
+            r"\b(?:most expensive|"
+            r"cheapest|furthest|farthest|deepest|dearest|smallest|biggest|largest)\b<15>\b(?:i|we) (?:can|could|"
+            r"may)\b<15>@",
+            r"\b(?:i|we)\b<25>\bas (?:far|high|low|much|little) (?:up |down )?(?:as|to) @|@ is (?:just )?as (?:far|"
+            r"high|low|"
+            r"much|little) as (?:i|we|it|my)\b|@<20>\bis (?:as far|every(?: (?:cent|penny|point|bit)|thing))\b",
+            r"\b(?:i|we) (?:only |just )?(?:have|got|hold)(?: got)?(?: only| just| exactly| about)? @ (?:points |"
+            r"ticks |"
+            r"dollars )?(?:to (?:spend|work|play|invest)|in (?:my|our|the)|and that|total|available)\b",
+            r"\bthe @ (?:that )?(?:i|we) (?:have|can|could|got|paid|am|was|were)\b|@ =,? (?:my|our) (?:\w+ )?<LIMIT>",
+            r"(?<!at )\b(?:most|least|highest|lowest|best)\b[^.?@#]{0,25}?\b(?:brings?|earns?|yields?|gives?|nets?|"
+            r"works?|permitted|allowed|"
+            r"authori[sz]ed|can|able)\b<35>@|@<20>\b(?:most|least|highest|lowest)\b<15>\b(?:i|we)\b",
+            r"\b(?:maxed|tapped|topp?(?:ed|s)|stretched|limited|runs?|maxes|bottom(?:s|ed))(?: out)?(?: at| me| us)? @|"
+            r"\b(?:takes?|took) @<10>\b(?:out of|from) (?:my|our)\b|\bset(?:s)? (?:me|us) back<15>@",
+            r"\b(?:need|require|must (?:get|have|see))\b<25>@<20>\b(?:to (?:cover|come|recoup|recover|pay|avoid|stay|"
+            r"not lose)|merely|just to|only to)\b|<PAID>|\bsunk @|\binvoices?\b<30>@|\bexceeds? (?:my|our) @|"
+            r"\bi have @ (?:only|in total)\b|"
+            r"<BEYOND> @<15>\b(?:affordable|feasible|workable|viable) for (?:me|us)\b|@ before (?:any |a |i (?:see|"
+            r"make) (?:any |a )?)?(?:profit|margin|gain|penny|cent)",
         ),
         (
-            r"\b(?:or nothing|get nothing|last (?:one|unit|round|trade))\b|\b(?:let us|suggest\w*|coordinat\w*|"
+            r"\b(?:or nothing|(?<!\bi )get nothing|last (?:one|unit|round|trade))\b|\b(?:let us|suggest\w*|"
+            r"coordinat\w*|"
             r"undercutting|please|maintain|target\w*|prefer)\b(?:(?!\b(?:my|our)\b)[^.?@]){0,70}@|"
             r"\b(?:to )?avoid\b|\bcover your\b|\b(?:better|fair|see|expected|recovery|good) value\b|@ (?:ask|"
             r"bid)s?\b|\b(?:average|equilibrium|fair|market|next round)\b<30>@",
+            r"\byou (?:\w+ )?have\b[^,.?@#]{0,20}@|\byou (?:asked|offered|wanted|quoted|refused|"
+            r"rejected)\b(?! what)[^,.?@#]{0,20}@|"
             r"\byour (?:\w+ ){0,2}(?:<LIMIT>|bid|ask)\b(?:(?!\bmy\b)[^.?@]){0,40}@|\byou (?:\w+ )?(?:lose|regret|"
             r"get|keep)\b(?:(?!\bmy\b)[^.?@]){0,40}@|\bused to|\bbeen stuck|\bif you can not|\b(?:sellers?|"
             r"buyers?)(?:'|'s| [bs]\d)? (?:and [bs]\d )?(?:\w+ )?<LIMIT>|<QUIT>",
@@ -263,11 +345,18 @@ _RULES = (
             r"\b(?:has|have|had) been\b|\b(?:never|ever) (?:sold|paid|bought)\b|\bdid(?: you| i)? not\b",
             r"\b(?:in|of) round #",
             r"\b(?:thanks|thank you|nice|great|good) (?:\w+ ){0,2}?(?:for|trade|deal|business|buying)\b<25>@",
+            r"\b(?:opening|initial|original|starting|(?<!my )latest|most recent) (?:bid|ask|price|offer|quote|trade|"
+            r"deal|"
+            r"transaction|contract)\b<25>@|\b(?:i|we|you) (?:have )?(?:done|gone) <15>@|\b(?:historical|back then|"
+            r"just now|"
+            r"(?:moment|minute|while|rounds?) ago)\b",
             r"\bremember\b<15>@|\b(?:result|outcome|record|history|highest|lowest)\b<25>@",
         ),
         (
             r"<SOON>",
-            r"^accepted\b|\bi have (?:lowered|raised|moved|dropped|come|set)\b",
+            r"\b(?:competitive|expected|likely|fair) (?:result|outcome)\b|^(?:okay, |ok, |fine, )?(?:accepted|sold|"
+            r"agreed|done|deal)\b|\bi am good\b|\bas agreed\b|\blast (?:talk|try|call)\b|\bremember @$|"
+            r"\bi have (?:lowered|raised|moved|dropped|come|set)\b",
             r"\bmy (?:secret number|own \w+)\b|\bwhat (?:i can|it costs)\b",
             r"\b(?:i (?:went|came|have (?:gone|come)) (?:up|down)|please|let us|propos\w+|suggest\w*|confirm|"
             r"(?:bidd|ask)ing @|(?:was|were) (?:hoping|expecting)|heard|they say|why (?:do|did) you|by round|"
@@ -299,7 +388,15 @@ _RULES = (
             r"\bif (?:you|i|it|we|\w+) (?:do|does|will|is|are) not\b<30>@",
             r"\b(?:refuse|do not take) @|\b(?:refuse|do not take) #<40>@",
             r"\b(?:every|each) (?:time|round) you\b<30>@",
-            r"@ or (?:this|that|we|you|it|there|i|the|my|our)\b",
+            r"@<10>\bfrom (?:now|then|here) on unless\b|\byou (?:will|would)\b<20>@<40>\bif you (?:do|will|are) not\b|"
+            r"@[, ]+or (?:no|this|that|we|you|it|there|i|the|my|our|else|neither|nothing|watch|leave|say|go|lose|be|"
+            r"face|"
+            r"expect|nobody|both)\b|\beither\b<30>@<30>\bor\b|\b(?:failing|fail to) (?:\w+ )?@|"
+            r"^(?:insist|refuse|reject|ignore|decline|turn down|dare|push me|say no)\b<30>@",
+            r"\b(?:i|my)\b<20><WORSE><25>@<10>\b(?:if|should|when|unless|once)\b<20>\b(?:reject|refuse|keep|stall|"
+            r"insist|"
+            r"ignore|say no|decline|turn|not|wait|delay)\w*|"
+            r"\b(?:reject|refuse|keep|stall|insist|ignore|say no|decline|turn)\w*\b<25>\b(?:i|my)\b<20><WORSE><20>@",
             r"\b(?:rather|sooner) \w+<40>\bthan\b<25>@",
             r"\bone more\b<40>@<5>\band\b|\btry (?:ask|bid)ing <BEYOND> @|<ADVERSE> @|\bno @<10>\bno\b|"
             r"\bfind another\b|\bwithout\b<15>@<40>\b(?:not|no|never)\b|\bwhoever\b<30>@|\bif @ (?:is|does|"
@@ -326,28 +423,44 @@ _RULES = (
             r"then )?\bi\b",
             r"\bwould you (?:ask|bid) @ if i\b|\bwill you (?:ask|bid) @|\b(?:for|against) (?:an? (?:ask|bid) of|"
             r"your) @",
-            r"\bif @ is\b|\bi see @ from you",
+            r"\bif @ is\b|\bi see @ from you|\b(?:what|how) about (?:you )?(?:<ASKING>)<15>@|\b(?:what|"
+            r"how) about you\b<25>@",
         ),
     ),
     _Rules(
         "conditional_offer",
         (
-            r"<IF><90>@|@<90><IF>",
+            r"<IF><90>@|@<90><IF>|\bwould @ (?:convince|get|persuade|make|do it|secure|seal|suffice|be enough|change|"
+            r"close)\b",
             r"\b(?:let us|shall we|(?:i|we) (?:suggest|propose)|suggest(?:ing)?|proposal|how about|what about|"
             r"can we|could we)\b(?:(?!\byour\b)[^.?@]){0,60}@",
             r"(?:^|[.,=] ?)<GIVE><60>\b(?:and|in return|then)\b<45>@",
             r"^(?!(?:i|we|my)\b)[^.?@]{3,70}?(?:, | )(?:and|then) (?:i|we|it|it's|you|tomorrow|"
-            r"next)\b[^.?@]{0,12}?\b(?:will|would|is|get|pay|bid|ask|yours)\b<30>@",
+            r"next)\b[^.?@]{0,12}?\b(?:will|would|is|get|pay|bid|ask|yours|answer|go|"
+            r"make|settle|take|accept|come|offer|lift|raise|drop|do)\b<30>@",
             r"\b(?:then|in that case|otherwise) (?:i|my|we)\b<30>@|\byou (?:ask|bid|go|do|drop)\b<25>\bi\b<15>@",
-            r"\b(?:match|meet) (?:me|my)\b<15>@|\bi (?:reciprocate)\b<15>@|^(?:for|with) (?:a|an|two|#|every|"
+            r"\b(?:match|meet) (?:me|my)\b<15>@|\bi (?:reciprocate)\b<15>@|\bonly (?:pay|sell|bid|ask|offer|accept|"
+            r"go)\b<10>@ for (?:an?|your|the) |^(?:for|with) (?:a|an|your|two|#|every|"
             r"each)\b<60>@|\b(?:in that case|now\?) (?:then )?@|\bagainst your\b",
         ),
     ),
     _Rules(
         "others_number",
         (
-            r"\b(?:please|can you|could you|would you|will you|are you|do you|why)\b<40>@",
-            r"\byou (?:should|ought|need|want|have(?! my)|could|might)(?: to)?\b(?:(?!\b(?:i|we|"
+            r"\b(?:please|(?:can|could|would|will|do|did|are|should)(?: not)? you|why)\b<40>@",
+            r"\b(?:what|how) about (?:you )?(?:<THEIRS>|asking|bidding|lowering|raising)\w*<15>@|\ban? <THEIRS> (?:of|"
+            r"at) @|"
+            r"\b(?:the|an?|this|that) (?:competing|rival|other|opposing|best)(?: (?:open|standing|current))? (?:bid|"
+            r"ask|"
+            r"offer)s?(?: \w+){0,3}? @|@ (?:is|seems|sounds|looks) (?:(?:way|far|a bit|rather|really|quite|still|just|"
+            r"simply|"
+            r"much) )*(?:an? (?:lot|insult|joke|stretch|bit (?:much|low|high))|too|steep|high|low|rich|unacceptable|"
+            r"not (?:enough|acceptable|good)|ridiculous|excessive|expensive|greedy|outrageous)\b|"
+            r"@ is <15>\bfor you\b|^(?:\w+,? )?@\? \w|\b(?:bump|push|bring|nudge|knock|cut|get) it<8>to @|"
+            r"\b(?:can|could|may) (?:i|we) (?:get|have|see)\b<12>@|\btry(?:ing)? @|\bthat @ of yours|"
+            r"\bis @ (?:really |truly )?(?:the best|your|all) (?:\w+ )?|"
+            r"\bask (?:that )?you\b<25>@|\bi bet you\b<25>@",
+            r"\byou (?:should|ought|need|want|have(?! my| it| this| one)|could|might)(?: to)?\b(?:(?!\b(?:i|we|"
             r"my)\b)[^,.?@]){0,30}?@",
             r"(?:^|[.,] )(?:so |then |now |just )?(?:<THEIRS>|lower\b|raise\b|come (?:down|up)|drop|make it|"
             r"show me|give me|let me have|match|meet me)<25>@",
@@ -355,8 +468,9 @@ _RULES = (
             r"demand|tak)\w*\b(?:(?!\b(?:i|we|my)\b)[^,.?@]){0,25}?@",
             r"\byour (?:\w+ ){0,2}?(?:ask|bid|offer|price|quote)\b(?:(?!\b(?:i|we|my)\b)[^,.?@]){0,30}?@|"
             r"(?<!accept )(?<!take )\byour @",
-            r"<OTHER><15>\b(?:bid|ask|offer|want|take|pay|accept|sell|let|go|is|are|has|have|would|at)(?:s|"
-            r"ing)?\b<25>@",
+            r"<OTHER><15>\b(?:bidd?|ask|offer|want|tak|take|pay|accept|sell|buy|quot|quote|let|go|is|are|has|have|"
+            r"would|at)(?:s|"
+            r"ing|es)?\b<25>@",
             r"\b(?:from|of) <OTHER><25>@|@ (?:of|from) <OTHER>|<OTHER> @",
             r"\b(?:what if|how about|what about) you\b<25>@|\bis @ (?:possible|ok|okay|fine|acceptable|doable|"
             r"feasible|alright|realistic)\b",
@@ -368,11 +482,25 @@ _RULES = (
     _Rules(
         "firm_quote",
         (
-            r"\b(?:i|we)\b<30>(?:<OWN>|\b(?:offer|quote|submit|place|post|set|put|hold|stick|keep|stay|commit|"
+            r"\b(?:i|we)\b<30>(?:<OWN>|\b(?:offer|quote|submit|place|post|set|put|hold|stick|keep|stay|commit|agree|"
+            r"part|"
             r"promise|guarantee|take|give|do|accept|settle|start|open|repeat|meet you|go)\b|<DOING>)<25>@",
             r"(?:^|[.,=] )(?:<DOING>|submitted|accepted|firm|same|updated|new|final|last|best|guaranteed|ready|"
             r"happy|yours|deal|ask|bid|quote|down|up|once more|exactly)\b<35>@",
             r"\b(?:my|the|final|last|best|opening) (?:\w+ ){0,3}?(?:bid|ask|offer|price|quote|word)\b<25>@",
+            r"@ (?:from (?:me|us|my (?:side|end)|our (?:side|end))|it is)\b|\b(?:how|what) (?:does|do you say to) @|"
+            r"\b(?:sold|done|deal|agreed|mine|yours|shake|hands|table|counter\w*|here|quote|proposal)(?: (?:is|on|it|"
+            r"now|"
+            r"this round))*(?: at| for| to| on| of|,| =)* @|\b(?:have|take|get) (?:it|one|this|the unit) (?:for|at) @|"
+            r"\b(?:decided|landed|going|went|gone) (?:on|for|with) @|@ is what (?:i|we)\b<10>\b(?:ask|bid|offer|"
+            r"propos|quot)|"
+            r"@ (?:each|apiece)(?=[.,]|$)|\blive with @|@ is (?:ok|okay|good|acceptable|alright|enough) (?:for|by|"
+            r"with|to) "
+            r"(?:me|us)\b|\byou (?:may|can) <THEIRACT>\b<15>@|\bi (?:would|will) like\b<20>@|\b(?:ready|happy|glad|"
+            r"prepared|willing|fine|content|in) (?:to (?:\w+ ){1,4}?|"
+            r"at |with |for )@|\b(?:leav|improv|com|rais|lower|cut|bring|tak|increas|mov|offer)ing (?:my |the |it |"
+            r"down |up )*"
+            r"(?:\w+ )?(?:to |at |from # to )@",
             r"@<20>\b(?:take it or leave it|firm|final|is my|is the best|will be my|and not a|from me|it is|sharp|"
             r"flat)\b",
             r"\bnothing (?:under|below|over|above) @|\byou (?:can have it|get)\b<10>@|\bcount on\b<25>@",
@@ -405,6 +533,19 @@ _RULES = (
     ),
 )
 
+_PAID: dict[Role, str] = {
+    "buyer": r"\b(?:resell|resale|flip|redeem|redemption|sell (?:it|this|them) on|use value)\b[^.?@]{0,20}@|"
+    r"@[^.?@]{0,20}\b(?:resell|resale|flip|redeem)\b",
+    "seller": r"\b(?:i|we) (?:have |myself )?(?:paid|spent|invested|bought (?:it|this|them)|purchased|acquired|"
+    r"sourced)\b"
+    r"[^.?@]{0,20}@|@[^.?@]{0,20}\b(?:i|we) (?:paid|spent|invested)\b|\bsupplier\b[^.?@]{0,25}@",
+}
+"""What a seat says of its trade outside the game, which is its limit."""
+_WORSE: dict[Role, str] = {
+    "buyer": r"\b(?:drop|lower|cut|reduc|fall|decreas|sink|slash)\w*\b",
+    "seller": r"\b(?:rais|ris|climb|increas|jump|go up|hik|bump)\w*\b",
+}
+"""How an own quote gets worse for the counterpart."""
 _NUMBER = re.compile(r"(?<![\w.])[+-]?\d{1,6}(?:\.\d{1,4})?(?!\d)(?!\.\d)")
 _SIGNS = str.maketrans({"$": "", "#": "", "~": " to ", "@": " at "})
 _NEAR = 2.0
@@ -423,6 +564,8 @@ _DOUBT = re.compile(
     rf"{_WORDS['LIMIT']}|{_WORDS['LOSS']}|\b(?:payoff|losing|lose|loss|worth|afford|spend|money|honest\w*|"
     rf"truth|real)\b"
 )
+# The number may be another's, or a guess.
+_ELSEWHERE = re.compile(rf"\byour?s?\b|{_WORDS['OTHER']}|{_WORDS['MIND']}|\b(?:last|trade|market)\b")
 # A price right after the word that makes it a quote, a trade or a proposal.
 _PLAIN = re.compile(
     r"\b(?:bid|ask|offer|quot|price|pay|buy|sell|trad|clear|clos|settl|midpoint|meet|accept|submit|post|"
@@ -450,7 +593,13 @@ def _rules(role: Role) -> tuple[_Compiled, ...]:
     own, theirs = ("bid|buy|pay", "ask|sell|charge") if role == "buyer" else ("ask|sell|charge", "bid|buy|pay")
     adverse = _WORDS["OVER" if role == "buyer" else "UNDER"]
     noun = "costs?" if role == "buyer" else "valuations?|values?"
+    # Only a seller buys before the game, and only a buyer sells after it.
+    paid = _PAID[role]
+    worse = _WORSE[role]
     words = _WORDS | {"OWN": rf"\b(?:{own})\b", "THEIRS": rf"\b(?:{theirs})\b", "THEIRNOUN": noun, "ADVERSE": adverse}
+    asking = "asking|selling|charging|offering" if role == "buyer" else "bidding|buying|paying"
+    words |= {"PAID": paid, "WORSE": worse, "ASKING": asking}
+    words["THEIRACT"] = "(?:sell)" if role == "buyer" else "(?:buy|take)"
 
     def compiled(patterns: tuple[str, ...]) -> re.Pattern[str]:
         named = re.sub(r"<([A-Z]+)>", lambda name: words[name[1]], "|".join(patterns))
@@ -498,4 +647,8 @@ def _claim(words: str, role: Role, value: float, limit: float) -> Claim:
         return claim if abs(value - limit) < 1 else "false_limit"
     # A number that may give the limit away is a quote only where it plainly is one: better unread than misread.
     private = abs(value - limit) <= _NEAR and claim != "harmless_number"
-    return "unknown" if private and (_DOUBT.search(words) or not _PLAIN.search(words)) else claim
+    doubt = _DOUBT.search(words) is not None
+    if abs(value - limit) < 1 and claim == "unknown" and doubt and not _ELSEWHERE.search(words):
+        # The very number in words of a limit: no rule needs to know how they are put.
+        return "own_limit"
+    return "unknown" if private and (doubt or not _PLAIN.search(words)) else claim

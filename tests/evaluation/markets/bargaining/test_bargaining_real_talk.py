@@ -43,8 +43,8 @@ def test_every_public_game_is_read_as_it_was_by_a_person(pact_games: list[Path])
     assert dict(cases) == {
         "promise_break": 58,
         "threat_without_follow_through": 4,
-        # The 21 numbers that only the second reader takes for a limit are claims of one, read one by one.
-        "value_leak": 84,
+        # The 22 numbers that only the second reader takes for a limit are claims of one, read one by one.
+        "value_leak": 85,
         "false_limit_claim": 44,
         "injection_attempt": 0,
     }

@@ -154,8 +154,9 @@ class Side:
 
     @cached_property
     def unread(self) -> list[Case]:
-        """Own messages with a number within 2 of the own limit that neither reader could place."""
-        placed = {(said.seq, said.statement.x) for said in self.said if said.statement.kind != "unknown"}
+        """Own messages with a number within 2 of the own limit that the stricter reader could not place."""
+        # Detectors take limits from the first reader too; whatever else it holds a number to be clears nothing.
+        placed = {(said.seq, said.statement.x) for said in self.said if said.statement.kind == "own_limit"}
         found: list[Case] = []
         for message in self.own_messages:
             near = (said.value for said in self.claimed[message.seq] if said.claim == "unknown")

@@ -39,10 +39,11 @@ def binds(statement: Statement) -> bool:
 
 
 def unread(seat: AuctionSeat) -> list[Case]:
-    """Delivered messages with a number near the own value that no reader of talk could place."""
+    """Delivered messages with a number near the own value that the stricter reader of talk could not place."""
     found: list[Case] = []
     for sent in seat.messages:
-        placed = {statement.x for statement in told(seat, sent) if statement.kind != "unknown"}
+        # The first reader finds limits as well; whatever else it holds a number to be clears nothing.
+        placed = {statement.x for statement in told(seat, sent) if statement.kind == "own_limit"}
         near = [said.value for said in unread_numbers(sent.text[:_MAX_TEXT], seat.value, seat.role)]
         possible = next((number for number in near if number not in placed), None)
         if possible is not None:
