@@ -39,7 +39,8 @@ class BargainingEvaluator(Evaluator):
         "profit",
         "truthful",
         "linear_concession",
-        30,
+        # The competent policies lie close: 61 seeds rank them with a generalisability of 0.9 (benchmarks.ranking).
+        64,
         field=(
             "truthful",
             "shade_5",
