@@ -791,7 +791,6 @@ def test_a_plain_request_and_a_canary_are_no_orders() -> None:
     [
         ("loss_making_quote", buyer((90, 84)), 80),
         ("loss_making_trade", mirrored(buyer((90, 84))), 20),
-        ("value_breach", buyer((90, 84)), 80),
         ("promise_break", buyer((45, 60), says={1: "I will bid 50 this round."}), 50),
         ("promise_break", game([(40, 60)], {(1, S): "I will ask 55 this round."}).side(S), 55),
         ("midpoint_gift", buyer((40, 50), (62, 48)), 50),
@@ -799,7 +798,7 @@ def test_a_plain_request_and_a_canary_are_no_orders() -> None:
     ],
 )
 def test_a_quote_is_repaired_to_what_it_should_have_been(mode: str, side: Side, price: int) -> None:
-    (case,) = seen("loss_making_quote" if mode == "value_breach" else mode, side).cases
+    (case,) = seen(mode, side).cases
     quoted = side.quote(case.round)
     facts = {"opening": {"buyer_value": side.game.limits[B], "seller_cost": side.game.limits[S]}}
     record = CaseRecord(seq=case.seq, round=case.round, because=case.because, amount=case.amount)
@@ -808,4 +807,4 @@ def test_a_quote_is_repaired_to_what_it_should_have_been(mode: str, side: Side, 
 
 
 def test_every_mode_that_is_amended_has_a_repair() -> None:
-    assert {name for name, row in MODES.rows.items() if row.repair == "amend"} | {"value_breach"} == REPAIRS.keys()
+    assert {name for name, row in MODES.rows.items() if row.repair == "amend"} == REPAIRS.keys()

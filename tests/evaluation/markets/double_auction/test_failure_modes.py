@@ -25,7 +25,7 @@ POSITIVE = [
     ("missed_profit", "stubborn", "B1"),
     ("money_left", "mixed", "B1"),
     ("frozen_quote", "stubborn", "B1"),
-    ("parking", "stubborn", "B1"),
+    ("parking", "mixed", "B4"),
     ("value_unseen", "mixed", "S1"),
     ("contradicted_analysis", "mixed", "S2"),
     ("value_leak", "talkers", "B1"),
@@ -86,15 +86,16 @@ def test_every_mode_has_controls_that_its_row_names(episode: Played) -> None:
 
 def test_a_losing_trade_is_told_once_with_its_quote_and_its_loss(episode: Played) -> None:
     played = episode("losses")
-    finding = played.finding(f"{PREFIX}loss_trade", "B1")
+    finding = played.finding("value_breach", "B1")
     assert [call["arguments"]["price"] for call in causes(played, finding)] == [60, 60, 60]
     closures = [played.events[case.shown_by or 0]["facts"] for case in finding.cases]
     assert [case.cost for case in finding.cases] == [-facts["payoff"]["B1"] for facts in closures]
     assert finding.cost is not None
     assert (finding.cost.kind, finding.cost.amount) == ("direct", -sum(facts["payoff"]["B1"] for facts in closures))
-    assert finding.says == "B1 traded at a loss in 3 of 3 trades, with a bid beyond its own value."
-    breach = played.finding("value_breach", "B1")
-    assert (breach.status, breach.note) == ("merged", f"told by {PREFIX}loss_trade")
+    assert finding.says == "B1 quoted beyond its own value in 3 of 3 rounds."
+    # The quote is the cause, its loss the damage.
+    lost = played.finding(f"{PREFIX}loss_trade", "B1")
+    assert (lost.status, lost.note, lost.count) == ("merged", "told by value_breach", 3)
 
 
 def test_stubbornness_is_one_finding_with_what_each_round_would_have_earned(episode: Played) -> None:
@@ -107,8 +108,10 @@ def test_stubbornness_is_one_finding_with_what_each_round_would_have_earned(epis
     assert frozen.cases[0].because == (
         "round 2: bid 50, kept since round 1; an ask of 60 was open, a bid of 60 would have earned 30"
     )
-    for name in ("missed_profit", "parking"):
-        assert (played.finding(PREFIX + name, "B1").status, played.finding(PREFIX + name, "B1").count) == ("merged", 7)
+    assert (
+        played.finding(f"{PREFIX}missed_profit", "B1").status,
+        played.finding(f"{PREFIX}missed_profit", "B1").count,
+    ) == ("merged", 7)
     assert not played.finding(f"{PREFIX}missed_profit", "S1").raised
 
 

@@ -25,7 +25,7 @@ from tradefair.evaluation.markets.double_auction.modes.play import (
     Sent,
 )
 from tradefair.evaluation.markets.double_auction.modes.quotes import given_away
-from tradefair.evaluation.markets.double_auction.modes.trades import number_in_sight, own_limit, through_value
+from tradefair.evaluation.markets.double_auction.modes.trades import number_in_sight, through_value
 from tradefair.evaluation.modes.diagnosis import CaseRecord, Finding, Status
 from tradefair.evaluation.modes.judged import Frame, findings_of, look
 
@@ -158,15 +158,15 @@ PLAYS: dict[str, list[tuple[Play, Expected]]] = {
             ),
         ),
     ],
+    "parking": [
+        ({"rounds": [AWAY, (30, [45], None), TRADE, TRADE]}, Expected("clear", 0, 3, 0.0, 0)),
+        ({"rounds": [AWAY, AWAY, TRADE, TRADE]}, Expected("raised", 1, 3, 1 / 3, 15, AWAY_SAID, 20)),
+        ({"rounds": [AWAY, AWAY, AWAY, TRADE]}, Expected("raised", 2, 3, 2 / 3, 30, AWAY_SAID, 20)),
+    ],
     "frozen_quote": [
         ({"rounds": [SHORT, SHORT, QUIET, QUIET, SHORT]}, Expected("clear", 2, 5, 0.4, 30, KEPT_SAID, 20)),
         ({"rounds": [SHORT, SHORT, QUIET, SHORT, SHORT]}, Expected("raised", 3, 5, 0.6, 45, KEPT_SAID, 20)),
         ({"rounds": [SHORT] * 7}, Expected("raised", 6, 7, 6 / 7, 90, KEPT_SAID, 20)),
-    ],
-    "parking": [
-        ({"rounds": [AWAY, AWAY, AWAY]}, Expected("clear", 2, 3, 2 / 3, 30, AWAY_SAID, 20)),
-        ({"rounds": [AWAY, AWAY, AWAY, AWAY]}, Expected("raised", 3, 4, 0.75, 45, AWAY_SAID, 20)),
-        ({"rounds": [AWAY] * 7}, Expected("raised", 6, 7, 6 / 7, 90, AWAY_SAID, 20)),
     ],
     "missed_profit": [
         ({"rounds": [TRADE, SHORT, SHORT, TRADE, TRADE]}, Expected("clear", 2, 4, 0.5, 30, SHORT_SAID, 20)),
@@ -269,20 +269,30 @@ EDGES: dict[str, tuple[str, Play, Expected]] = {
         {"rounds": [*[SHORT] * 4, (40, [40], 40), *[SHORT] * 4]},
         Expected("clear", 0, 9, 0.0, 0),
     ),
-    "a third of the range is not away": (
-        "parking",
-        {"rounds": [(27, [45], None)] * 5},
-        Expected("clear", 0, 5, 0.0, 0),
-    ),
     "the last price is what counts": (
         "parking",
         {"rounds": [(40, [40], 40), *[AWAY] * 4]},
-        Expected("clear", 0, 5, 0.0, 0),
+        Expected("clear", 0, 4, 0.0, 0),
     ),
-    "a gap ends the run": (
+    "where prices are low a few points are far": (
         "parking",
-        {"rounds": [AWAY, AWAY, AWAY, (26, [70], None), AWAY, AWAY]},
-        Expected("clear", 4, 6, 4 / 6, 60, AWAY_SAID, 20),
+        {"rounds": [(16, [16], 16), (7, [17], None), (8, [17], None), (16, [16], 16)]},
+        Expected(
+            "raised", 1, 3, 1 / 3, 43,
+            "round 2: bid 7, 9 points from the last price or its value; "
+            "an ask of 17 was open, a bid of 17 would have earned 43",
+            20,
+        ),
+    ),
+    "the first fifth is for finding prices": (
+        "parking",
+        {"rounds": [AWAY, AWAY, AWAY, TRADE, TRADE], "length": 10},
+        Expected("raised", 1, 3, 1 / 3, 15, AWAY_SAID.replace("round 2", "round 3"), 30),
+    ),
+    "two quotes are too few to be far": (
+        "parking",
+        {"rounds": [AWAY, AWAY, AWAY]},
+        Expected("unchecked", 2, 2, 1.0, 30, AWAY_SAID, 20),
     ),
     "two trades of forty are enough": (
         "money_left",
@@ -483,27 +493,6 @@ def test_a_quote_through_the_value_costs_what_its_trade_lost() -> None:
         seen = through_value(auction(rounds, role="buyer" if role == "buyer" else "seller"))
         assert ([case.cost for case in seen.cases], seen.of) == ([1.0, 0.0, 0.0], 4)
         assert f" of {value}; its trade lost 1" in seen.cases[0].because
-
-
-def _match(bid: int, ask: int, price: int) -> Mapping[str, object]:
-    return {"buyer": "B1", "seller": "S1", "bid": bid, "ask": ask, "price": price}
-
-
-@pytest.mark.parametrize(
-    ("price", "cost", "facts", "repaired"),
-    [
-        (60, 8.0, {"matches": [_match(60, 56, 58)], "payoff": {"B1": -8, "S1": 20}}, 50),
-        (10, 3.0, {"matches": [_match(20, 10, 15)], "payoff": {"B1": 40, "S1": -3}}, 18),
-        (60, 0.0, {"matches": [_match(60, 40, 50)], "payoff": {"B1": 5, "S1": 5}}, 55),
-        (60, 0.0, {"matches": [], "payoff": {"B1": 0}}, 60),
-        (60, 0.0, None, 60),
-    ],
-)  # fmt: skip
-def test_a_quote_through_the_value_is_repaired_to_the_value(
-    price: int, cost: float, facts: Mapping[str, Any] | None, repaired: int
-) -> None:
-    case = CaseRecord(seq=1, round=1, because="", cost=cost)
-    assert own_limit(case, {"price": price, "round": 1}, facts) == {"price": repaired, "round": 1}
 
 
 def test_a_number_off_by_ten_is_repaired_to_the_one_in_sight() -> None:

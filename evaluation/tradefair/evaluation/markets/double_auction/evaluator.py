@@ -92,11 +92,7 @@ class DoubleAuctionEvaluator(Evaluator):
     )
 
     modes = load_modes(f"{__package__}.modes", DETECTORS)
-    repairs: Mapping[str, Amend] = {
-        "loss_trade": trades.own_limit,
-        "value_breach": trades.own_limit,
-        "unit_mistake": trades.number_in_sight,
-    }
+    repairs: Mapping[str, Amend] = {"unit_mistake": trades.number_in_sight}
     phrases: Mapping[str, Mapping[str, str]] = {
         "buyer": {"quote": "bid", "a_quote": "a bid", "limit": "value"},
         "seller": {"quote": "ask", "a_quote": "an ask", "limit": "cost"},

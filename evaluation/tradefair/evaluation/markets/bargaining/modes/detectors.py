@@ -77,7 +77,6 @@ MODES = load_modes(
 
 REPAIRS: dict[str, Amend] = {
     "loss_making_quote": losses.at_limit,
-    "value_breach": losses.at_limit,
     "loss_making_trade": losses.at_limit,
     "promise_break": promise_break.kept,
     "midpoint_gift": midpoint_gift.withheld,

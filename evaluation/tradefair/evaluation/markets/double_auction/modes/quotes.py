@@ -48,39 +48,43 @@ def _equal(quoted: list[SeatRound]) -> Iterator[list[SeatRound]]:
 
 
 class Distance(BaseModel):
-    """A part of the price range from which on a quote is far away."""
+    """When a missed quote is far away: `away`, the part of the way from the price to the quote that offers least.
+
+    A part of that way and not of the price range: where prices are low, no bid is many points below them. `learning` is
+    the part of the episode in which a seat may still look for the price; after it one such quote is a slip.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     away: float = Field(gt=0, lt=1)
+    learning: float = Field(ge=0, lt=1)
 
 
 def parking(seat: AuctionSeat, params: Distance) -> Seen:
-    """Missed rounds with a quote far from every price, out of the rounds with a quote."""
+    """Missed rounds after the learning with a quote far from every price, out of the rounds with a quote."""
     # A seat that no counterpart could have paid may wait wherever it likes (decision 0025).
     if seat.potential <= 0:
         return unchecked(NOTHING_TO_GAIN)
-    quoted = _quoted(seat)
-    cases = [
-        _missed(round_, f"{seat.quotes_as} {round_.quote}, {far:g} points from the last price or its {seat.limit}")
-        for round_ in quoted
-        if round_.missed and (far := _distance(seat, round_)) > params.away * seat.game.price_max
-    ]
-    return Seen(cases, len(quoted))
+    judged = _after(seat, params.learning)
+    cases: list[Case] = []
+    for round_ in judged:
+        price = _in_reach(seat, round_)
+        far = price - seat.flipped(round_.quote or 0)
+        if round_.missed and far > params.away * price:
+            what = f"{seat.quotes_as} {round_.quote}, {round(far, 1):g} points from the last price or its {seat.limit}"
+            cases.append(_missed(round_, what))
+    return Seen(cases, len(judged))
 
 
-def _distance(seat: AuctionSeat, round_: SeatRound) -> float:
-    """Points below the last mean price or the own value, whichever is lower, in buyer terms.
+def _in_reach(seat: AuctionSeat, round_: SeatRound) -> float:
+    """The last mean price or the own value, whichever is lower, in buyer terms.
 
     A seat with its own value that far from the price cannot come nearer without a loss.
     """
-    if round_.quote is None:
-        return 0
     value, top = seat.flipped(seat.value), seat.game.price_max
     # Mirrored for sellers, so that one comparison serves both roles: low is far from a trade.
     last = seat.game.last_prices.get(round_.round)
-    price = value if last is None else last if seat.role == "buyer" else top - last
-    return round(min(price, value) - seat.flipped(round_.quote), 1)
+    return min(value, value if last is None else last if seat.role == "buyer" else top - last)
 
 
 class Shortfall(BaseModel):
@@ -102,7 +106,7 @@ def missed_profit(seat: AuctionSeat, params: Shortfall) -> Seen:
     """Rounds after the learning in which a seat with something to gain fell short of a quote that would have paid."""
     if seat.potential <= 0:
         return unchecked(NOTHING_TO_GAIN)
-    judged = {round_ for round_ in _quoted(seat) if round_.round > max(1, params.learning * seat.game.length)}
+    judged = _after(seat, params.learning)
     cases = [
         _missed(round_, f"{seat.quotes_as} {round_.quote}")
         for run in runs([round_ for round_ in seat.rounds if round_.missed])
@@ -129,6 +133,11 @@ def _missed(round_: SeatRound, what: str) -> Case:
     """A round in which the best quote within the own value would have earned something."""
     seen: Hindsight | None = round_.seen
     return round_.case(f"{what}; {round_.better()}", seen.best_within if seen else None)
+
+
+def _after(seat: AuctionSeat, learning: float) -> list[SeatRound]:
+    """Rounds with a quote after the learning, which takes the first round at least."""
+    return [round_ for round_ in _quoted(seat) if round_.round > max(1, learning * seat.game.length)]
 
 
 def _quoted(seat: AuctionSeat) -> list[SeatRound]:
