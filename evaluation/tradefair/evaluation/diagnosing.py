@@ -72,7 +72,9 @@ def talk_reading() -> dict[str, dict[str, float]]:
 
 
 def _judges_talk(sights: list[Sight]) -> bool:
-    return any("talk" in sight.mode.needs and sight.seen.unchecked is None for sight in sights)
+    # Without a message there was nothing to read, and no figure tells how well.
+    seen = (sight.seen for sight in sights if "talk" in sight.mode.needs)
+    return any(talk.unchecked is None and (talk.of > 0 or len(talk.unread) > 0) for talk in seen)
 
 
 def _lacking(trace: Trace) -> dict[str, str]:

@@ -55,6 +55,13 @@ def test_what_there_was_nothing_of_is_not_checked_and_says_why(play_seats: PlayS
     assert found(path, "below_cost", "P1").note == "this market sells nothing"
 
 
+def test_how_well_talk_is_read_is_told_where_talk_was_judged_and_nowhere_else(play_seats: PlaySeats) -> None:
+    assert diagnosis_of(play_seats(PIE, {"P1": "half", "P2": "half"})).reading == {}
+    told = diagnosis_of(play_seats("bargaining/pact", {"B1": "truthful", "S1": "numeric_talker"}, rounds=5)).reading
+    assert {"own_limit", "false_limit", "threat"} < told.keys()
+    assert {"recall", "precision", "n"} < told["own_limit"].keys()
+
+
 def test_without_a_call_nothing_was_refused(play_seats: PlaySeats) -> None:
     finding = found(play_seats(PIE, {"P1": "passive", "P2": "half"}), "refused_calls", "P1")
     assert (finding.status, finding.share, finding.of) == ("clear", None, 0)

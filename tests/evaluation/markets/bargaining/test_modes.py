@@ -538,6 +538,12 @@ def test_talk_with_an_unread_number_near_the_limit_is_not_called_clear(mode: str
     ]
 
 
+def test_a_number_that_only_the_first_reader_placed_as_a_quote_is_told_as_not_read() -> None:
+    quoted = told("I will bid 79 and honestly no more money.")
+    assert {said.statement.kind for said in quoted.said} == {"own_quote"}
+    assert [case.round for case in seen("value_leak", quoted).unread] == [1]
+
+
 def test_a_false_limit_in_words_is_one() -> None:
     found = seen("false_limit_claim", told("I can pay at the very most sixty.", "Sixty geese."))
     assert [case.because for case in found.cases] == ["round 1: named 60 as its value, which is 80"]
