@@ -33,6 +33,7 @@ FINE = Round(bid=(8, 10, 8), price=13, sold=8, cost=80, rival_price=13, sales=1.
 FLOOR = Round(bid=(4, 10, 1), rival_bid=(9, 12, 9), rival_price=15)
 LATER = Round(bid=(4, 13, 1), first=(4, 12, 0), rival_bid=(9, 12, 9), rival_price=15)
 SHORT = Round(bid=(4, 10, 0), rival_bid=(9, 12, 9), rival_price=15)
+HOLDS = Round(bid=(8, 10, 8), price=13, sold=7, cost=70, book=10, rival_price=13)
 KEPT_BACK = Round(price=18, opening=3, book=28, rival_price=13)
 IDLE = Round(bid=(5, 10, 5), price=13, sold=5, cost=50, rival_price=11, waiting=2)
 GLUT = Round(bid=(2, 10, 2), opening=3, price=13, rival_price=13, book=50)
@@ -163,6 +164,16 @@ PLAYS: Mapping[str, Sequence[Play]] = {
         Play(shop(replace(IDLE, waiting=0)), "clear", 0, 1),
         Play(shop(IDLE), "raised", 1, 1, IDLED, 2),
         Play(times(2, IDLE), "raised", 2, 2, IDLED, 2),
+        # Stock of 10 at work beside bids for 50: the half of 110 is 55; with 20 and bids for 50, of 120, it is 60.
+        Play(shop(HOLDS, replace(IDLE, bid=(5, 10, 5))), "clear", 0, 2),
+        Play(
+            shop(HOLDS, replace(IDLE, bid=(4, 10, 4), sold=4, funds=90)),
+            "raised",
+            1,
+            2,
+            "round 2: bids for 40 of 90; 2 more beans at 10 would have sold at 11",
+            2,
+        ),
         # Two units on the shelf would have sold before any that the money buys.
         Play(shop(replace(IDLE, opening=2)), "clear", 0, 1),
         Play(shop(FINE, replace(IDLE, funds=9.99)), "clear", 0, 1),
@@ -228,6 +239,8 @@ PLAYS: Mapping[str, Sequence[Play]] = {
             80,
             0.625,
         ),
+        # The last purchase covers all that is left: the first one is blamed for nothing.
+        Play(shop(FINE, LEFT), "clear", 1, 160, DEAD.format("28").replace("round 1", "round 2"), 28),
         Play(shop(LEFT, finished=False), "unchecked", 0, 0),
     ],
     "empty_shelf": [
