@@ -17,8 +17,11 @@ from tests.evaluation.playing import store
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Draw, MarketType, Policy, TraceError, Turns, TurnView
 from tradefair.contract.core import Core
-from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.evaluate import evaluate_file, insight_of
+from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
+from tradefair.evaluation.modes.play import SeatPlay
+from tradefair.evaluation.modes.reading import read_play
 from tradefair.host.scripted import Scripted
 from tradefair.tracestore import Trace, open_trace
 
@@ -93,5 +96,11 @@ def _manifest_is_damaged(trace: Trace) -> bool:
 
 
 def found(path: Path, name: str, seat: str) -> Finding:
-    """The general finding that is about this seat."""
+    """The general finding that is about this seat; one that is clear is about several, and its figures are theirs."""
     return diagnosis_of(path).of_seat(seat)[name]
+
+
+def seat_play(path: Path, seat: str) -> SeatPlay:
+    """What the general detectors read of this seat alone."""
+    with open_trace(path) as trace:
+        return read_play(trace, insight_of(trace, evaluator_of(trace.manifest.core.market))).seats[seat]

@@ -9,16 +9,18 @@ from typing import Any
 import orjson
 import pytest
 from tests.evaluation.modes import failing
-from tests.evaluation.modes.playing import PlaySeats, diagnosis_of, found, with_notes
+from tests.evaluation.modes.playing import PlaySeats, diagnosis_of, found, seat_play, with_notes
 from tests.evaluation.mutations import parts_of, write_parts
 
 from tradefair.catalog import market_type
 from tradefair.contract import ToolCall, Turns, TurnView
 from tradefair.evaluation.evaluate import diagnose_generally, evaluate_file
 from tradefair.evaluation.evaluator import Evaluator
+from tradefair.evaluation.modes import leak
 from tradefair.evaluation.modes.detectors import GENERAL
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.modes.published import published_paths, published_toml
+from tradefair.evaluation.modes.refused_calls import refused_calls
 from tradefair.evaluation.modes.unit_mistake import power_of_ten
 from tradefair.tracestore import Trace, open_trace
 
@@ -64,7 +66,8 @@ def test_how_well_talk_is_read_is_told_where_talk_was_judged_and_nowhere_else(pl
 
 def test_without_a_call_nothing_was_refused(play_seats: PlaySeats) -> None:
     finding = found(play_seats(PIE, {"P1": "passive", "P2": "half"}), "refused_calls", "P1")
-    assert (finding.status, finding.share, finding.of) == ("clear", None, 0)
+    # Both seats are clear: P1 has no calls of which a share could be refused.
+    assert (finding.status, finding.of, finding.parts) == ("clear", 4, {"P1": None, "P2": 0})
 
 
 def test_too_few_cases_are_not_judged(play_seats: PlaySeats) -> None:
@@ -152,8 +155,8 @@ LOOK: tuple[str, dict[str, Any]] = ("view_my_value", {})
 def test_a_refusal_says_whether_the_same_a_near_or_no_call_came_next(
     play_seats: PlaySeats, calls: list[Any], parts: tuple[int, int, int]
 ) -> None:
-    finding = found(play_seats(DUEL, {"B1": turns(*calls), "S1": "zip"}, rounds=1), "refused_calls", "B1")
-    assert tuple(finding.parts[name] or 0 for name in ("again", "near", "abandoned")) == parts
+    seen = refused_calls(seat_play(play_seats(DUEL, {"B1": turns(*calls), "S1": "zip"}, rounds=1), "B1"))
+    assert tuple(seen.parts[name] or 0 for name in ("again", "near", "abandoned")) == parts
 
 
 def test_two_looks_are_no_loop_and_an_action_between_begins_anew(play_seats: PlaySeats) -> None:
@@ -242,8 +245,8 @@ def test_a_leak_is_the_private_number_in_a_sentence_that_speaks_of_it(
             yield ToolCall("say", {"text": text.format(value=own.data["value_per_slice"])})
         yield failing.claim(5)
 
-    finding = found(play_seats(TALK, {"P1": talker, "P2": failing.silent}, rounds=1), "leak", "P1")
-    assert (finding.numerator, finding.denominator, finding.parts) == (leaks, 1, {"number alone": alone})
+    seen = leak.detect(seat_play(play_seats(TALK, {"P1": talker, "P2": failing.silent}, rounds=1), "P1"))
+    assert (len(seen.cases), seen.of, seen.parts) == (leaks, 1, {"number alone": alone})
 
 
 @pytest.mark.parametrize(
