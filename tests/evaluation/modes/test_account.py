@@ -31,7 +31,7 @@ def test_direct_costs_of_other_findings_are_taken_off_too() -> None:
     found = account(prices={"a": 40.0}, costs={"a": 5.0, "b": 8.0, "c": 9.0}, direct=frozenset({"a", "b"}))
     assert (found.others, found.left) == (8.0, 40.0)
     assert found.line() == (
-        "regret against gd 88; the costliest finding explains 40, direct costs of the others 8; left 40"
+        "regret against gd 88; the costliest finding explains 40, money lost by the others is taken off; left 40"
     )
 
 

@@ -57,7 +57,8 @@ class Account(NamedTuple):
             return f"no regret: {self.reference} earns {number_text(self.best)} {self.unit} here"
         name, explained = self.costliest
         told = f"the costliest finding explains {number_text(explained)}" if name else "no finding explains any of it"
-        direct = f", direct costs of the others {number_text(self.others)}" if self.others else ""
+        # Their number is not printed: a line that adds costs of findings would be read as what went wrong "in all".
+        direct = ", money lost by the others is taken off" if self.others else ""
         return (
             f"regret against {self.reference} {number_text(self.regret)}; {told}{direct}; left {number_text(self.left)}"
         )
