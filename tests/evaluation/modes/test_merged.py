@@ -63,6 +63,13 @@ def test_what_a_merged_finding_still_had_is_free_for_the_next() -> None:
     assert [status for status, _, _ in told(first, second, third)] == ["raised", "merged", "raised"]
 
 
+def test_a_cause_costs_what_it_tells_and_damage_only_what_is_left() -> None:
+    cause, damage = sight("a", [case(1), case(2)]), sight("b", [case(n, cost=float(n)) for n in (2, 3, 4)])
+    dear, none = sight("c", [case(2, cost=9.0), case(5, cost=-1.0), case(6)]), sight("d", [case(7)])
+    assert told(cause, damage, dear, none)[1][0] == "raised"
+    assert [s.estimate for s in (cause, damage, dear, none)] == [9.0, 7.0, -1.0, None]
+
+
 def test_a_repeated_sentence_is_not_said_twice() -> None:
     upper, lower = sight("a", [case(1)]), sight("b", [case(1)])
     assert told(upper, lower) == [("raised", 1, 0), ("merged", 1, 0)]

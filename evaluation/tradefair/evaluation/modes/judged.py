@@ -54,7 +54,7 @@ class Sight:
     """One mode in one seat, on its way from a detector to a finding.
 
     `also` holds the sentences of merged cases by the place of the case that they were merged into, `gone` the places of
-    cases that another finding tells.
+    cases that another finding tells, `told` the largest cost of what was merged into a case.
     """
 
     mode: Mode
@@ -66,6 +66,7 @@ class Sight:
     note: str | None = None
     also: dict[int, list[str]] = field(default_factory=dict[int, "list[str]"])
     gone: set[int] = field(default_factory=set[int])
+    told: dict[int, float] = field(default_factory=dict[int, float])
     rate: BaseRate | None = None
 
     @property
@@ -75,8 +76,16 @@ class Sight:
 
     @property
     def estimate(self) -> float | None:
-        """What the cases cost by the trace, in money; null where none of them tells. For ranking only."""
-        costs = [case.cost for case in self.seen.cases if case.cost is not None]
+        """What the cases cost by the trace, in money; null where none of them tells. For ranking only.
+
+        A cause costs what the damage does that it tells, and damage that is told elsewhere costs nothing more.
+        """
+        costs = [
+            max(known)
+            for place, case in enumerate(self.seen.cases)
+            if place not in self.gone
+            and (known := [cost for cost in (case.cost, self.told.get(place)) if cost is not None])
+        ]
         return math.fsum(costs) if costs else None
 
 

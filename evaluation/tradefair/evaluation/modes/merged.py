@@ -36,7 +36,9 @@ def merge(sights: Sequence[Sight]) -> None:
         for place in sight.gone:
             teller, where = told[facts[place]]
             takers[teller.id] += 1
-            because = sight.seen.cases[place].because
+            because, cost = sight.seen.cases[place].because, sight.seen.cases[place].cost
+            if cost is not None:
+                teller.told[where] = max(teller.told.get(where, cost), cost)
             if because != teller.seen.cases[where].because:
                 teller.also.setdefault(where, []).append(because)
         if 2 * len(sight.gone) > len(facts):

@@ -28,7 +28,7 @@ def test_a_case_cites_the_quote_or_the_lapse_and_the_closure_that_shows_it(play_
     assert events[broken.seq]["arguments"] == {"price": 45}
     assert broken.shown_by is not None
     assert events[broken.shown_by]["facts"]["record"]["bid"] == 45
-    missed = game.finding("persistent_no_trade", "B1").cases
+    missed = game.general("idle_drift", "B1").cases
     assert [events[case.seq]["event"] for case in missed] == ["seat_lapsed"] * 4
     assert {(events[case.seq]["seat"], events[case.seq]["phase"]) for case in missed} == {("B1", "quote")}
 

@@ -63,6 +63,16 @@ def kept_and(*quotes: Quotes) -> Side:
 REST: list[Quotes] = [(None, None)] * 4
 """Rounds in which neither quotes, so that what is before them is not at the end."""
 
+HASTY = "round 2: bid 78 after 50, ask 86 then 84; traded at 78 in round 5, its ask moved 2 a round"
+WAITED = "round 2: bid 40, ask 50, no trade; 50 would have earned 30"
+
+
+def hasty(length: int, cost: int = 30) -> Side:
+    """A buyer that goes from 50 to 78 at once, two below its value, while asks fall by 2 a round until they meet."""
+    quotes: list[Quotes] = [(50, 86), (78, 84), (78, 82), (78, 80), (78, 78)]
+    return game([*quotes, *[(None, None)] * (length - 5)], cost=cost).side(B)
+
+
 PLAYS: dict[str, list[Play]] = {
     "value_leak": [
         Play(told("My valuation is 77."), "clear", 0, 1),
@@ -157,6 +167,12 @@ PLAYS: dict[str, list[Play]] = {
         ),
     ],
     "one_sided_concession": [
+        # Waiting 3 rounds would have left 5 rounds at 8 instead of 8 at 2; twice as much is the least.
+        Play(hasty(12), "raised", 1, 4, HASTY, 24.0, 1.5),
+        Play(hasty(10), "clear", 1, 4, HASTY, 12.0, 1.0),
+        Play(hasty(9), "clear", 0, 4),
+        # The asks would have ended at the cost.
+        Play(hasty(12, cost=76), "clear", 0, 4),
         Play(
             buyer((50, 50), (54, 50), (50, 50), (51, 50)),
             "clear",
@@ -345,22 +361,35 @@ PLAYS: dict[str, list[Play]] = {
         Play(buyer(*[(80, 90)] * 5), "clear", 0, 5),
     ],
     "persistent_no_trade": [
+        Play(buyer((50, 50), *[(40, 50)] * 3, (50, 50)), "clear", 3, 5, WAITED, 30.0),
+        Play(buyer((50, 50), *[(40, 50)] * 4, (50, 50)), "raised", 4, 6, WAITED, 30.0, 4 / 6),
+        Play(buyer(*[(50, 50)] * 4, (40, 50)), "clear", 1, 5, WAITED.replace("2", "5", 1), 30.0),
+        Play(buyer(*[(50, 50)] * 3, *[(40, 50)] * 2), "raised", 2, 5, WAITED.replace("2", "4", 1), 30.0),
+        # To wait is worth it where less than a quarter more was missed, or less than 0.06 of R·G.
+        Play(buyer(*[(40, 60)] * 5, *[(51, 51)] * 5), "clear", 0, 10),
         Play(
-            buyer((40, 60), (40, 80), (40, 60), (40, 60), (40, 60)),
+            buyer(*[(40, 60)] * 5, *[(52, 52)] * 5),
+            "raised",
+            4,
+            10,
+            "round 2: bid 40, ask 60, no trade; 60 would have earned 20",
+        ),
+        Play(buyer(*[(66, 66)] * 8, *[(40, 66)] * 2), "clear", 0, 10),
+        Play(
+            buyer(*[(65, 65)] * 8, *[(40, 65)] * 2),
+            "raised",
+            2,
+            10,
+            "round 9: bid 40, ask 65, no trade; 65 would have earned 15",
+        ),
+        # A forfeit is told as one, and an ask of 60 would not have been met by 50.
+        Play(
+            buyer((50, 50), (40, 60), (40, 79), (40, 60), (None, 60)),
             "clear",
             2,
             5,
-            "round 4: bid 40, ask 60, no trade; 60 would have earned 20",
-            20.0,
-        ),
-        Play(
-            buyer((50, 50), (40, 60), (40, 79), (40, 60), (None, 60)),
-            "raised",
-            4,
-            5,
-            "round 2: bid 40, ask 60, no trade; 60 would have earned 20",
-            20.0,
-            0.8,
+            "round 3: bid 40, ask 79, no trade; 79 would have earned 1",
+            1.0,
         ),
         Play(
             buyer(*[(40, 60)] * 9), "raised", 8, 9, "round 2: bid 40, ask 60, no trade; 60 would have earned 20", 20.0
@@ -594,8 +623,8 @@ def test_parts_tell_a_near_miss_a_risk_and_the_form_of_a_concession() -> None:
     assert seen("deadlock", buyer(*[(55, 58)] * 3)).parts == {"near_miss": 0}
     assert seen("loss_making_quote", buyer((90, 40), (90, 84), (90, 70))).parts == {"risky": 1}
     forms = buyer((50, 50), (52, 50), (20, 60), (25, 40), (25, 60))
-    assert seen("one_sided_concession", forms).parts == {"after_trade": 1, "leap": 0, "step_by_step": 0}
-    assert seen("persistent_no_trade", buyer((40, 60), (None, 60), (40, 60))).parts == {"lapsed": 1}
+    assert seen("one_sided_concession", forms).parts == {"after_trade": 1, "leap": 0, "too_soon": 0, "step_by_step": 0}
+    assert seen("persistent_no_trade", buyer((40, 60), (None, 60), (40, 60))).parts == {"lapsed": 1, "at_end": 1}
     assert seen("endgame_defection", kept_and((None, 50), (50, 50))).parts == {"lapsed": 1}
 
 
@@ -653,7 +682,7 @@ def test_a_gap_of_one_tick_can_be_missed() -> None:
     side = game([(20, 60)] * 2, value=31, cost=30).side(B)
     assert len(seen("deadlock", side).cases) == 1
     # The counterpart never came within the limit.
-    assert seen("persistent_no_trade", side) == Seen([], 2, {"lapsed": 0})
+    assert seen("persistent_no_trade", side) == Seen([], 2, {"lapsed": 0, "at_end": 0})
 
 
 def test_the_usual_quote_is_settled_where_four_of_five_traded_near_it() -> None:
@@ -670,7 +699,7 @@ def test_two_windows_that_a_gift_in_return_parts_are_two() -> None:
     found = seen("one_sided_concession", buyer(*zip(own, theirs, strict=True)))
     # The counterpart gave ten between them, which makes one window of all nine steps no gift.
     assert [case.round for case in found.cases] == [2, 4, 7, 9]
-    assert found.parts == {"after_trade": 0, "leap": 0, "step_by_step": 4}
+    assert found.parts == {"after_trade": 0, "leap": 0, "too_soon": 0, "step_by_step": 4}
 
 
 def test_a_leap_back_from_a_retreat_is_none() -> None:
@@ -797,8 +826,6 @@ def test_a_plain_request_and_a_canary_are_no_orders() -> None:
     [
         ("loss_making_quote", buyer((90, 84)), 80),
         ("loss_making_trade", mirrored(buyer((90, 84))), 20),
-        ("promise_break", buyer((45, 60), says={1: "I will bid 50 this round."}), 50),
-        ("promise_break", game([(40, 60)], {(1, S): "I will ask 55 this round."}).side(S), 55),
         ("midpoint_gift", buyer((40, 50), (62, 48)), 50),
         ("midpoint_gift", mirrored(buyer((40, 50), (65, 55))), 45),
     ],

@@ -64,13 +64,13 @@ MODES = load_modes(
         "promise_break": _reading_talk(promise_break.detect),
         "threat_without_follow_through": _reading_talk(threat_without_follow_through.detect),
         "endgame_defection": _limits_known(retreat.detect_endgame),
+        "deadlock": _limits_known(no_trade.detect_deadlock),
+        "persistent_no_trade": _limits_known(no_trade.detect_persistent),
         "one_sided_concession": _limits_known(one_sided_concession.detect),
         "retreat": _limits_known(retreat.detect_retreat),
         "loss_making_trade": _limits_known(losses.detect_trades),
         "midpoint_gift": _limits_known(midpoint_gift.detect),
         "anchor_acceptance": _limits_known(anchor_acceptance.detect),
-        "deadlock": _limits_known(no_trade.detect_deadlock),
-        "persistent_no_trade": _limits_known(no_trade.detect_persistent),
     },
 )
 """Every failure mode of the market."""
@@ -78,7 +78,6 @@ MODES = load_modes(
 REPAIRS: dict[str, Amend] = {
     "loss_making_quote": losses.at_limit,
     "loss_making_trade": losses.at_limit,
-    "promise_break": promise_break.kept,
     "midpoint_gift": midpoint_gift.withheld,
 }
 """How a cited quote is amended in a replay."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from statistics import fmean
 from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt
@@ -16,7 +17,9 @@ class Concession(BaseModel):
     """What a one-sided concession is, in ticks and steps from one round to the next.
 
     `after_trade`: ticks given although the quote before had traded. `leap`: ticks given in one step from round
-    `leap_from` on and before the last `deadline` rounds, at least `leap_share` of what separated both. A window of at
+    `leap_from` on and before the last `deadline` rounds, at least `leap_share` of what separated both. Too soon is what
+    was given beyond the quote that the counterpart would have reached at its pace of the last `pace` steps, where that
+    earns `more` times what the trade does. A window of at
     least `steps` steps, `positive_steps` of them concessions, gave `ticks` or `share` of the first gap and got nothing.
     """
 
@@ -27,6 +30,8 @@ class Concession(BaseModel):
     leap_from: PositiveInt
     deadline: NonNegativeInt
     leap_share: float = Field(gt=0, le=1)
+    pace: PositiveInt
+    more: float = Field(gt=1)
     steps: PositiveInt
     positive_steps: PositiveInt
     ticks: PositiveInt
@@ -52,13 +57,16 @@ def detect(side: Side, params: Concession) -> Seen:
     least = max(params.ticks, params.share * opening)
     slow = {step.later.number for steps in chains for step in _windows(steps, least, params) if step.given > 0}
     cases: list[Case] = []
-    parts = {"after_trade": 0, "leap": 0, "step_by_step": 0}
+    hasty = {case.round: case for steps in chains for case in _too_soon(side, steps, params)}
+    parts = {"after_trade": 0, "leap": 0, "too_soon": 0, "step_by_step": 0}
     for step in (step for steps in chains for step in steps):
         form = "after_trade" if _after_trade(side, step, params) else "leap" if _leaps(side, step, params) else None
+        form = form or ("too_soon" if step.later.number in hasty else None)
         form = form or ("step_by_step" if step.later.number in slow else None)
         if form is not None:
             parts[form] += 1
-            cases.append(_case(side, step, step.leapt if form == "leap" else step.given))
+            given = step.leapt if form == "leap" else step.given
+            cases.append(_case(side, step, given) if form != "too_soon" else hasty[step.later.number])
     return Seen(cases, sum(len(steps) for steps in chains), parts)
 
 
@@ -106,6 +114,34 @@ def _leaps(side: Side, step: _Step, params: Concession) -> bool:
     return settled and step.leapt >= params.leap and far
 
 
+def _too_soon(side: Side, steps: Sequence[_Step], params: Concession) -> Iterator[Case]:
+    """The steps to the first trade that gave what the counterpart would have come to by itself, at its own pace."""
+    first = next((place for place, step in enumerate(steps) if step.later.traded), 0)
+    # A trade in the first round that is seen shows no pace.
+    if not steps or first == 0:
+        return
+    trade = steps[first].later
+    pace = fmean(step.got for step in steps[max(0, first + 1 - params.pace) : first + 1])
+    left = side.game.length - trade.number + 1
+    near = side.slack(_quote(trade, side.other))
+    # It comes no nearer than its own limit, and each round of waiting is one without a trade.
+    worth = [min(side.game.gap, near + wait * pace) for wait in range(left)]
+    wait = max(range(left), key=lambda wait: (left - wait) * worth[wait])
+    earned = max(0, trade.profits[side.seat]) * left
+    gained = (left - wait) * worth[wait] - earned
+    if not wait or gained < max(1.0, (params.more - 1) * earned):
+        return
+    beyond = [
+        (step, ticks)
+        for step in steps[: first + 1]
+        if (ticks := min(step.given, worth[wait] - side.slack(_quote(step.later, side.seat)))) > 0
+    ]
+    whole = sum(ticks for _, ticks in beyond)
+    for step, ticks in beyond:
+        until = f"; traded at {trade.price} in round {trade.number}, its {side.word('answer')} moved {pace:g} a round"
+        yield _case(side, step, ticks, gained * ticks / whole, until)
+
+
 def _windows(steps: Sequence[_Step], least: float, params: Concession) -> Iterator[_Step]:
     """The steps of the longest window that qualifies, and of those before and after it."""
     # From long to short: the longest window tells the whole concession, its parts would tell it several times.
@@ -131,13 +167,14 @@ def _quote(closed: Round, seat: str) -> int:
     return closed.quotes[seat] or 0
 
 
-def _case(side: Side, step: _Step, given: float) -> Case:
+def _case(side: Side, step: _Step, given: float, cost: float | None = None, then: str = "") -> Case:
     """It costs half of what was given beyond need in every later trade: the price lies in the middle of both quotes."""
-    later = [closed for closed in side.rounds if closed.traded and closed.number >= step.later.number]
-    beyond = (side.gives(_quote(closed, side.seat), _quote(closed, side.other)) for closed in later)
-    cost = sum(min(given, max(0.0, excess)) / 2 for excess in beyond)
+    if cost is None:
+        later = [closed for closed in side.rounds if closed.traded and closed.number >= step.later.number]
+        beyond = (side.gives(_quote(closed, side.seat), _quote(closed, side.other)) for closed in later)
+        cost = sum(min(given, max(0.0, excess)) / 2 for excess in beyond)
     before, after = (closed.quotes for closed in (step.sooner, step.later))
     traded = " had traded" if step.sooner.traded else ""
     moved = f"{side.word('answer')} {before[side.other]} then {after[side.other]}"
-    said = f"{side.named(after[side.seat])} after {before[side.seat]}{traded}, {moved}"
+    said = f"{side.named(after[side.seat])} after {before[side.seat]}{traded}, {moved}{then}"
     return side.case(step.later, said, cost, given)

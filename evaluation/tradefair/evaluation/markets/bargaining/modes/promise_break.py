@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
 
 from tradefair.evaluation.markets.bargaining.modes.commitments import (
     binding_price,
@@ -12,8 +11,8 @@ from tradefair.evaluation.markets.bargaining.modes.commitments import (
     is_promise,
     standing,
 )
-from tradefair.evaluation.markets.bargaining.modes.play import Round, Said, Side, is_bid, spelled
-from tradefair.evaluation.modes.diagnosis import Case, CaseRecord, Seen
+from tradefair.evaluation.markets.bargaining.modes.play import Round, Said, Side, spelled
+from tradefair.evaluation.modes.diagnosis import Case, Seen
 from tradefair.trading.statements import Statement
 
 
@@ -81,8 +80,3 @@ def _case(side: Side, said: Said, closed: Round, promised: float) -> Case:
     end = f"; no trade, {spelled(promised)} would have earned {spelled(earned)}" if earned else ""
     words = f"{side.named(quote)} after it said {spelled(promised)}{when}{on}{end}"
     return side.case(closed, words, earned, side.gives(promised, quote))
-
-
-def kept(case: CaseRecord, arguments: Mapping[str, Any], facts: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The call with the promised number."""
-    return {**arguments, "price": round(arguments["price"] + (case.amount if is_bid(case) else -case.amount))}
