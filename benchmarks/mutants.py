@@ -63,8 +63,8 @@ def tests_of(room: Path) -> list[Path]:
     inside = room.resolve().relative_to(EVALUATION).parent
     folder = ROOT / "tests" / "evaluation" / inside / ("modes" if inside == Path() else "")
     names = ("test_modes.py", "test_merged.py", "test_table.py", "test_base_rates.py", "test_general.py")
-    # Where a room also has causes to find, a reading and stages, these are its tests too.
-    names += ("test_causes.py", "test_reading.py")
+    # Where a room also finds causes, reads real episodes or has figures of conduct, their tests are its own too.
+    names += ("test_causes.py", "test_reading.py", "test_failure_modes.py")
     return [*(folder / name for name in names if (folder / name).exists()), *sorted(folder.glob("test_*_stages.py"))]
 
 
