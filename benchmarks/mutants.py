@@ -86,8 +86,8 @@ def _places(tree: ast.Module) -> Iterator[tuple[Any, str, str]]:
             # Types, texts and decorators change nothing that a test of behaviour could see.
             if field in ("annotation", "returns", "decorator_list", "format_spec") or isinstance(parent, ast.JoinedStr):
                 continue
-            nodes: list[Any] = value if isinstance(value, list) else [value]
-            for node in nodes:
+            held: Any = value
+            for node in held if isinstance(held, list) else [held]:  # pyright: ignore[reportUnknownVariableType]
                 if isinstance(node, ast.AST):
                     yield from ((node, what, name) for what in _changes(node))
                     owners.append((node, name))
