@@ -57,6 +57,12 @@ def test_a_finding_that_keeps_less_than_half_of_its_cases_is_merged(shared: int,
     assert told(upper, lower)[1][0] == status
 
 
+def test_of_a_sentence_that_says_half_the_same_only_the_new_half_is_kept() -> None:
+    upper = sight("a", [case(1, "round 1: bid 0, kept since round 0; a bid of 4 would have earned 9")])
+    told(upper, sight("b", [case(1, "round 1: bid 0; a bid of 4 would have earned 9; an ask of 3 was open")]))
+    assert upper.also == {0: ["an ask of 3 was open"]}
+
+
 def test_what_a_merged_finding_still_had_is_free_for_the_next() -> None:
     first, second = sight("a", [case(1), case(2)]), sight("b", [case(1), case(2), case(3)])
     third = sight("c", [case(3)])

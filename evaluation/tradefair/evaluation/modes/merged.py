@@ -39,8 +39,11 @@ def merge(sights: Sequence[Sight]) -> None:
             because, cost = sight.seen.cases[place].because, sight.seen.cases[place].cost
             if cost is not None:
                 teller.told[where] = max(teller.told.get(where, cost), cost)
-            if because != teller.seen.cases[where].because:
-                teller.also.setdefault(where, []).append(because)
+            # Two modes that judge one decision often say one half of a sentence alike: a reader needs the other half.
+            known = teller.seen.cases[where].because
+            new = "; ".join(clause for clause in because.split("; ") if clause not in known)
+            if new:
+                teller.also.setdefault(where, []).append(new)
         if 2 * len(sight.gone) > len(facts):
             sight.status = "merged"
             sight.note = f"told by {' and '.join(name for name, _ in takers.most_common(2))}"
