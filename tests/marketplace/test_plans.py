@@ -26,6 +26,7 @@ EPISODES = {
     "manipulation_high": 2_592,
     "manipulation_competitive": 720,
     "reference": 105,
+    "headline": 160,
 }
 LARGE = {"consideration_set", "manipulation_high", "manipulation_competitive"}
 PAGE = Path(__file__).parents[2] / "docs" / "markets" / "marketplace.md"

@@ -35,7 +35,7 @@ def test_a_plan_that_is_not_there_is_a_matter_of_usage(capsys: pytest.CaptureFix
     assert run(["sweep", "bargaining/round_robbin"]) == 2
     assert "did you mean bargaining/round_robin" in capsys.readouterr().err
     assert run(["sweep", "x/0"]) == 2
-    assert "bundled are bargaining/round_robin, " in capsys.readouterr().err
+    assert "bundled are bargaining/headline, bargaining/round_robin, " in capsys.readouterr().err
     assert run(["sweep", str(tmp_path / "none.toml")]) == 2
     assert "cannot be read" in capsys.readouterr().err
 

@@ -178,7 +178,7 @@ def test_promises_to_the_other_side_and_to_all_are_told_apart(episode: Played) -
     assert undercut.parts["all traders: own side"] == 2
     assert undercut.parts["all traders: other side"] == 0
     kept = played.finding(f"{PREFIX}promise_broken", "S1")
-    assert (kept.raised, kept.parts["S1"]) == (False, 0)
+    assert (kept.status, kept.parts["S1"]) == ("clear", 0)
     # "1 lot" is no price, and one point short of a bound is no undercut yet.
     assert (kept.parts["S2"], kept.of) == (0, 4)
 

@@ -64,7 +64,10 @@ def detect(seat: AuctionSeat, params: Undercut) -> Seen:
         "all traders: own side": sum(promise.sent.audience == "all traders" and promise.undercut for promise in broken),
         "all traders: other side": sum(promise.sent.audience == "all traders" and promise.worse for promise in broken),
     }
-    return Seen([_case(seat, promise) for promise in broken], len(tested), parts, unread=unread(seat))
+    # A message that was read as a promise is not unread to this mode, whatever else it might have told.
+    promises = {promise.sent.seq for promise in tested}
+    possible = [case for case in unread(seat) if case.seq not in promises]
+    return Seen([_case(seat, promise) for promise in broken], len(tested), parts, unread=possible)
 
 
 def _case(seat: AuctionSeat, promise: Tested) -> Case:
