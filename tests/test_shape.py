@@ -22,7 +22,7 @@ from tradefair.testing.sources import IMPURE_CALLS as IMPURE_FUNCTIONS
 from tradefair.testing.sources import IMPURE_METHODS, IMPURE_MODULES
 
 NOT_YET: dict[str, str] = {
-    "test_code_lines_are_within_their_budget": "82,500; kit, api, SealedRounds and the modes of findings are larger than planned"
+    "test_code_lines_are_within_their_budget": "82,500; kit, api and the modes of findings are larger than planned"
 }
 """Rules whose goal is not reached yet: test name -> what is missing. Delete the entry when the goal is reached."""
 
