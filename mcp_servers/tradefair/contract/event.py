@@ -6,7 +6,6 @@ kept, an unknown event is an error.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
@@ -181,8 +180,9 @@ def parse_event(body: bytes) -> Event:
         raise TraceError(f"not an event of {TRACE_SCHEMA}: {where}: {first['msg']}") from None
 
 
-def parts_named(event: Mapping[str, Any]) -> list[str]:
-    """Digests of the catalogue's parts that a decoded event names, in order; none for other events and odd facts."""
-    facts: object = event.get("facts") if event.get("event") == "episode_started" else None
-    names: object = cast("dict[str, object]", facts).get("catalogue") if isinstance(facts, dict) else None
+def parts_named(event: object) -> list[str]:
+    """Digests of the catalogue's parts that a decoded event names, in order; none for other events and odd ones."""
+    said = cast("dict[str, object]", event) if isinstance(event, dict) else {}
+    facts = said.get("facts") if said.get("event") == "episode_started" else None
+    names = cast("dict[str, object]", facts).get("catalogue") if isinstance(facts, dict) else None
     return [name for name in cast("list[object]", names) if isinstance(name, str)] if isinstance(names, list) else []

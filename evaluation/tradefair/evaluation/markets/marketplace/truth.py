@@ -13,7 +13,7 @@ from functools import cached_property
 
 import orjson
 
-from tradefair.contract import Chance, ScenarioError, SeatId
+from tradefair.contract import Chance, ScenarioError, SeatId, TraceError
 from tradefair.contract.chain import digest
 from tradefair.contract.event import parts_named
 from tradefair.contract.scenario import build_scenario
@@ -128,9 +128,13 @@ def _computed(
 
 def written_catalogue(trace: Trace, reading: TraceReading) -> Catalogue | None:
     """The catalogue that the trace holds; None where it holds none, with a finding where it cannot be read."""
-    first = next(iter(trace.events()), None)
-    names = parts_named(orjson.loads(first.body)) if first is not None and first.seq == 1 else []
-    bodies = [trace.blob(name) or b"" for name in names]
+    try:
+        first = next(iter(trace.events()), None)
+        names = parts_named(orjson.loads(first.body)) if first is not None and first.seq == 1 else []
+        bodies = [trace.blob(name) or b"" for name in names]
+    except (TraceError, ValueError):
+        # An event that is none, or a file that ends here: the reading has listed it already.
+        return None
     # Where a part is missing or was exchanged, the generator may still give all of it.
     if not names or [digest(body) for body in bodies] != names:
         return None
