@@ -76,15 +76,15 @@ def test_cited_quotes_and_messages_are_those_that_the_sentences_name(pact_games:
 def test_a_finding_of_a_real_game_opens_at_the_message_that_it_cites(
     browser: Browser, pact_games: list[Path], tmp_path: Path
 ) -> None:
-    path = next(path for path in pact_games if Game(path).whole.finding("promise_break").raised)
+    # A leak is the message itself; a broken promise cites the quote that broke it.
+    path = next(path for path in pact_games if Game(path).whole.finding("value_leak").raised)
     with open_trace(path) as trace:
         events = {stored.seq: orjson.loads(stored.body) for stored in trace.events()}
     page_file = tmp_path / "game.html"
     page_file.write_bytes(build_report([path], check=False).html)
     with watched(browser) as seen:
         page = seen.show(page_file.as_uri())
-        finding = page.locator('li.finding[data-finding="bargaining.promise_break"]').first
-        assert "read mechanically" in finding.inner_text()
+        finding = page.locator('li.finding[data-finding="bargaining.value_leak"]').first
         link = finding.locator("[data-seq]").first
         said = events[int(link.get_attribute("data-seq") or 0)]
         assert said["tool"] == "send_message"
@@ -92,6 +92,6 @@ def test_a_finding_of_a_real_game_opens_at_the_message_that_it_cites(
         page.locator("aside.detail .cites").wait_for()
         shown = page.locator("aside.detail").inner_text()
         assert f"#{said['seq']}" in shown
-        assert "bargaining.promise_break" in page.locator("aside.detail .cites").inner_text()
+        assert "bargaining.value_leak" in page.locator("aside.detail .cites").inner_text()
         assert orjson.dumps(said["arguments"]["text"]).decode() in shown
         assert seen.errors == []

@@ -84,7 +84,8 @@ def test_each_control_raises_its_mode(
     play_retail: PlayRetail, name: str, manager: str | Callable[[], Policy], preset: str, seed: int
 ) -> None:
     found = diagnosis_of(play_retail(manager, seed, f"retail/{preset}", DAYS[preset]))
-    assert found.finding(mode_id(name)).status == "raised"
+    # Trouble that nobody looked into may be told by what the neglect led to.
+    assert found.finding(mode_id(name)).status in (("raised", "merged") if name == "resolved" else ("raised",))
 
 
 @pytest.mark.slow
