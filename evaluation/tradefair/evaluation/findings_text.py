@@ -73,8 +73,7 @@ def cost_text(cost: Cost | None) -> str | None:
     amount = f"{number_text(cost.amount)} {cost.unit}"
     if cost.kind == "direct":
         return f"lost {amount}"
-    bound = f", at most {cost.bound}'s lead" if cost.bound else ""
-    return f"hindsight <= {amount}, rivals frozen{bound}"
+    return f"hindsight <= {amount}, rivals frozen"
 
 
 def price_text(price: Price | None) -> str | None:
@@ -121,20 +120,19 @@ def asides_text(diagnosis: Diagnosis) -> Iterator[str]:
 
 def _not_found(diagnosis: Diagnosis, found: set[str]) -> Iterator[Said]:
     """Notes of what was not found or not looked for, then the modes that are clear in every seat."""
+    everybody = {seat for finding in diagnosis.findings for seat in finding.seats}
+    # One line for all seats that a note is about: seats whose finding another one tells have a finding each.
+    about: dict[tuple[str, str], list[SeatId]] = {}
     for finding in diagnosis.not_found:
         if finding.note and finding.status != "clear":
-            yield Said("aside", f"{_whose(diagnosis, finding)}: {finding.note}")
+            about.setdefault((finding.id, finding.note), []).extend(finding.seats)
+    for (name, note), seats in about.items():
+        yield Said("aside", f"{name}{'' if everybody == set(seats) else f' of {some(seats)}'}: {note}")
     clear = dict.fromkeys(
         finding.id for finding in diagnosis.not_found if finding.status == "clear" and finding.id not in found
     )
     if clear:
         yield Said("detail", f"checked, not found: {', '.join(clear)}")
-
-
-def _whose(diagnosis: Diagnosis, finding: Finding) -> str:
-    """The id of a finding, with its seats where it is not about all of them."""
-    seats = {seat for other in diagnosis.findings for seat in other.seats}
-    return finding.id if seats == set(finding.seats) else f"{finding.id} of {some(finding.seats)}"
 
 
 def some(seats: Sequence[SeatId]) -> str:

@@ -75,3 +75,15 @@ def test_the_account_is_told_where_it_is_no_finding() -> None:
     diagnosis = Diagnosis(market="m", modes_version="", evidence_map=None, stages=[], findings=[closed])
     told = [line.text for line in findings_text(diagnosis)]
     assert "unexplained: regret against gd 88; the costliest finding explains 61; left 27" in told
+
+
+def test_a_note_about_several_seats_is_one_line_that_names_them() -> None:
+    clear = closing("A", account(prices={"a": 61.0}))
+    merged = [
+        clear.model_copy(update={"id": "m.lapse", "status": "merged", "note": "told by m.x", "seats": [seat]})
+        for seat in ("A", "B")
+    ]
+    findings = [*merged, clear.model_copy(update={"seats": ["A", "B", "C"]})]
+    diagnosis = Diagnosis(market="m", modes_version="", evidence_map=None, stages=[], findings=findings)
+    told = [line.text for line in findings_text(diagnosis)]
+    assert [line for line in told if line.startswith("m.lapse")] == ["m.lapse of A, B: told by m.x"]
