@@ -16,7 +16,7 @@ MAX_BECAUSE = 160
 """Characters of a case's sentence: it stands on one line of a terminal and in one cell of a table."""
 
 Status = Literal["raised", "condition", "clear", "unchecked", "merged"]
-CostKind = Literal["direct", "hindsight", "replay"]
+CostKind = Literal["direct", "hindsight"]
 
 
 class Record(BaseModel):
@@ -88,14 +88,13 @@ class Cost(Record):
     """What a finding cost by the trace alone.
 
     `direct`: the facts show the money gone. `hindsight`: the best that the seat could have done in these rounds with
-    rivals frozen; its cases are added only where `bound` names the reference that caps the sum, else `amount` is null
-    and the cases have their own. Never added across findings or seats: two may price one fact.
+    rivals frozen; that of several cases is not added: `amount` is null and the cases have their own. Hindsight is never
+    added across findings or seats either: two may price one fact.
     """
 
     kind: CostKind
     amount: float | None
     unit: str
-    bound: str | None = None
 
 
 class Price(Record):
