@@ -14,7 +14,7 @@ from typing import Any, cast
 from tradefair.contract import TraceError
 from tradefair.contract.chain import canonical, digest
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
-from tradefair.evaluation.modes.base_rates import MAY_DIFFER
+from tradefair.evaluation.modes.base_rates import scenario_key
 from tradefair.evaluation.outcome import Outcome
 from tradefair.tracestore import Trace, find_traces, open_trace
 
@@ -77,9 +77,8 @@ def _beside(path: Path, policy: str, seed: int) -> list[Path]:
 def _key(trace: Trace) -> str:
     """Digest of market, seed and what a scenario says of the market itself."""
     core = trace.manifest.core
-    scenario = {name: value for name, value in core.scenario.items() if name not in MAY_DIFFER}
     # The rules' version is part of it: outcomes of other rules compare with nothing.
-    return digest(canonical([core.market, core.rules_version, core.seed, scenario]))
+    return digest(canonical([core.market, core.rules_version, core.seed, scenario_key(core.scenario)]))
 
 
 def _plays(trace: Trace, policy: str) -> bool:
