@@ -188,6 +188,20 @@ def test_costs_of_hindsight_are_not_added_and_a_gain_is_no_harm(
     assert finding.cost.amount == amount
 
 
+def test_a_direct_cost_that_another_finding_tells_is_not_added_again() -> None:
+    rows = {"upper": mode(cost="direct"), "lower": mode(cost="direct")}
+    seen = {
+        "upper": Seen([case(1, cost=2.0), case(2, cost=3.0)], 9),
+        "lower": Seen([case(2, cost=3.0), case(3, cost=4.0)], 9),
+    }
+    detectors: dict[str, Detector] = {"upper": lambda _: seen["upper"], "lower": lambda _: seen["lower"]}
+    table = ModeTable(rows, detectors, dict.fromkeys(rows), "")
+    sights = look(table, {"A": "A"}, FRAME)
+    merge(sights)
+    costs = [finding.cost.amount for finding in findings_of(sights, [(table, FRAME)]) if finding.cost]
+    assert costs == [5.0, 4.0]
+
+
 def test_a_mode_without_costs_has_none() -> None:
     assert found({"A": Seen([case(1, cost=2.0)], 9)})[0].cost is None
     assert found({"A": Seen([case(1)], 9)}, cost="direct")[0].cost is None

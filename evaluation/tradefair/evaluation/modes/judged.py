@@ -207,11 +207,7 @@ def _of_one(sight: Sight) -> Finding:
 
 def _of_several(mode: Mode, frame: Frame, name: str, status: Status, sights: Sequence[Sight]) -> Finding:
     """What was looked for in these seats and not found, or not looked for; `parts` has the share of each."""
-    of, amount = (
-        (math.fsum(values) for values in zip(*((s.seen.of, s.amount) for s in sights), strict=True))
-        if sights
-        else (0.0, 0.0)
-    )
+    of, amount = math.fsum(sight.seen.of for sight in sights), math.fsum(sight.amount for sight in sights)
     cases = [case for sight in sights for case in sight.seen.cases]
     parts = {sight.seat: ratio(sight.amount, sight.seen.of) for sight in sights}
     return Finding(
@@ -273,7 +269,10 @@ def _record(case: Case, also: list[str]) -> CaseRecord:
 
 def _cost(sight: Sight) -> Cost | None:
     """What the trace tells: direct costs added; of hindsight only a lone case's, for a sum of maxima is no maximum."""
-    kind, costs = sight.mode.cost, [case.cost for case in sight.seen.cases if case.cost is not None]
+    kind = sight.mode.cost
+    # A case that another finding tells costs there: direct costs of findings may be added (`Account.others`).
+    told_here = (case for place, case in enumerate(sight.seen.cases) if place not in sight.gone)
+    costs = [case.cost for case in told_here if case.cost is not None]
     if kind == "none" or not costs:
         return None
     # A sum of gains is no harm: a mode that paid in this trace cost nothing.
