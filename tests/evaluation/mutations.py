@@ -23,8 +23,7 @@ import orjson
 from hypothesis import strategies as st
 
 from tradefair.contract.chain import first_hash, next_hash, seal
-from tradefair.tracestore import jsonl_lines, open_trace
-from tradefair.tracestore.reader import SCHEMA
+from tradefair.tracestore import SCHEMA, jsonl_lines, open_trace
 
 HOSTILE: tuple[Any, ...] = (
     None, True, -1, 0, 2**62, -(2**63), 2**64 - 1, 1e308, -0.0, 0.1, "", "x" * 5_000, "\x00", "\u202e[red]x[/red]",

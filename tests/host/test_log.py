@@ -51,14 +51,14 @@ async def test_a_batch_larger_than_one_statement_is_atomic_too(log: SqliteLog) -
 async def test_side_columns_blobs_and_keys_are_kept_beside_the_event(log: SqliteLog, tmp_path: Path) -> None:
     large = orjson.dumps({"rows": "x" * 3_000})
     record = Record(1, orjson.dumps({"seq": 1, "result": None, "result_ref": digest(large)}), (digest(large), large))
-    side = Side("http", "inspector 2", "17", "00-abc")
+    side = Side("http", "inspector 2", "17", "00-abc", "person")
     await log.append([Row(record, "P1", "key", "request", 1_000, 42, side)])
     assert await log.call_keys() == {("P1", "key"): (1, "request")}
     assert (await log.event(1))["result"] == {"rows": "x" * 3_000}
     with open_trace(tmp_path / "log.trace") as trace:
         (row,) = trace.side()
         assert (row.seat, row.call_key, row.at_ms, row.latency_us) == ("P1", "key", 1_000, 42)
-        assert (row.transport, row.client, row.request_id, row.traceparent) == side
+        assert (row.transport, row.client, row.request_id, row.traceparent, row.by) == side
         assert trace.blob(digest(large)) == large
 
 

@@ -16,9 +16,9 @@ from tradefair.contract import SeatId, TraceError
 from tradefair.contract.chain import next_hash, noted_hash, seal
 from tradefair.contract.core import Record
 from tradefair.contract.errors import StorageUnavailable
-from tradefair.tracestore import SCHEMA, Manifest, open_trace, sound_head
+from tradefair.tracestore import EVENT_COLUMNS, SCHEMA, Manifest, open_trace, sound_head
 
-_COLUMNS = 15
+_COLUMNS = len(EVENT_COLUMNS)
 _SLOT = "(" + ", ".join("?" * _COLUMNS) + ")"
 # Below the 32,766 parameters that SQLite allows in one statement.
 _MAX_ROWS = 32_000 // _COLUMNS
@@ -45,6 +45,8 @@ class Side(NamedTuple):
     client: str | None = None
     request_id: str | None = None
     traceparent: str | None = None
+    # "person" where somebody has clicked.
+    by: str | None = None
 
 
 class Row(NamedTuple):

@@ -58,6 +58,7 @@ _COLUMNS = (
     ("client", "text"),
     ("request_id", "text"),
     ("traceparent", "text"),
+    ("by", "text"),
 )
 _NAMES = ", ".join(name for name, _ in _COLUMNS)
 # One array per column: the number of parameters does not depend on the number of rows.
@@ -420,8 +421,9 @@ async def _call(connection: Connection, name: str) -> None:
 
 
 async def _make_tables(connection: Connection) -> None:
-    rows = await (await connection.execute("SELECT to_regclass('tradefair_notes_of') IS NOT NULL")).fetchall()
-    if rows[0][0]:
+    # The youngest column: where it is there, everything is.
+    youngest = "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('tradefair_events') AND attname = 'by'"
+    if await (await connection.execute(youngest)).fetchall():
         return
     async with connection.transaction():
         # CREATE TABLE IF NOT EXISTS fails when two sessions run it at once.

@@ -3,13 +3,15 @@
 from tradefair.tracestore.fetching import fetch_trace, fetched, stored_traces, trace_copy
 from tradefair.tracestore.manifest import Manifest
 from tradefair.tracestore.peek import Peek, peek
-from tradefair.tracestore.reader import SCHEMA, Trace, find_traces, jsonl_lines, open_trace
+from tradefair.tracestore.reader import Trace, find_traces, jsonl_lines, open_trace
+from tradefair.tracestore.schema import EVENT_COLUMNS, SCHEMA
 from tradefair.tracestore.soundness import sound_head
 from tradefair.tracestore.source import NotATrace, SideRow, StoredEvent
 from tradefair.tracestore.store import StorePlace, is_store, is_whole_store, without_password
 from tradefair.tracestore.writer import Written, write_trace
 
 __all__ = [
+    "EVENT_COLUMNS",
     "SCHEMA",
     "Manifest",
     "NotATrace",

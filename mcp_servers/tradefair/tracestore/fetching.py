@@ -16,11 +16,11 @@ import orjson
 
 from tradefair.contract import TraceError
 from tradefair.contract.errors import StorageUnavailable
-from tradefair.tracestore.reader import SCHEMA, connect_to_read, find_traces
+from tradefair.tracestore.reader import connect_to_read, find_traces
+from tradefair.tracestore.schema import EVENT_COLUMNS, SCHEMA
 from tradefair.tracestore.store import StorePlace, StoreReader, is_store, stored_episodes
 
-# 15 columns, in the order in which `StoreReader.rows` gives them.
-_EVENT = f"INSERT INTO events VALUES ({', '.join('?' * 15)})"
+_EVENT = f"INSERT INTO events VALUES ({', '.join('?' * len(EVENT_COLUMNS))})"
 _NOTE = "INSERT INTO agent_events (seat, body) VALUES (?, ?)"
 _META = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
 

@@ -20,37 +20,6 @@ from tradefair.tracestore.manifest import Manifest
 from tradefair.tracestore.source import NotATrace, SideRow, Source, StoredEvent
 from tradefair.tracestore.store import StorePlace, StoreReader, is_store
 
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS events (
-    seq INTEGER PRIMARY KEY,
-    body BLOB NOT NULL,
-    hash BLOB NOT NULL,
-    closes INTEGER NOT NULL,
-    blob_digest TEXT,
-    blob BLOB,
-    seat TEXT,
-    call_key TEXT,
-    request_digest TEXT,
-    at_ms INTEGER,
-    latency_us INTEGER,
-    transport TEXT,
-    client TEXT,
-    request_id TEXT,
-    traceparent TEXT
-);
-CREATE UNIQUE INDEX IF NOT EXISTS blobs ON events (blob_digest) WHERE blob_digest IS NOT NULL;
-CREATE UNIQUE INDEX IF NOT EXISTS call_keys ON events (seat, call_key) WHERE call_key IS NOT NULL;
-CREATE TABLE IF NOT EXISTS agent_events (id INTEGER PRIMARY KEY, seat TEXT NOT NULL, body BLOB NOT NULL);
-CREATE TRIGGER IF NOT EXISTS keep_sealed_head AFTER INSERT ON events WHEN NEW.closes BEGIN
-    INSERT OR REPLACE INTO meta VALUES ('closed_head', NEW.seq || ':' || lower(hex(NEW.hash)));
-END;
-"""
-"""The format of a `.trace` file. `closed_head` moves in the same statement as the closure that it names.
-
-So a writer that is killed between two statements leaves a head that names an event of the file.
-"""
-
 # The first 16 bytes of every SQLite 3 file.
 _MAGIC = b"SQLite format 3\x00"
 # How lines of a .jsonl trace begin. Events are joined and cut as bytes: encoding one again could change its hash.
@@ -285,7 +254,9 @@ class _Sqlite:
         return (int(seq) if seq.isdecimal() and len(seq) < 20 else -1), digest
 
     def side(self) -> Iterator[SideRow]:
-        columns = ", ".join(SideRow._fields)
+        known = {name for _, name, *_ in self._query("PRAGMA table_info(events)")}
+        # Traces of schema 1 have no `by`.
+        columns = ", ".join(name if name in known else "NULL" for name in SideRow._fields)
         return (SideRow(*row) for row in self._query(f"SELECT {columns} FROM events ORDER BY seq"))
 
     def notes(self) -> Iterator[tuple[str, bytes]]:

@@ -38,6 +38,8 @@ class SideRow(NamedTuple):
     client: str | None
     request_id: str | None
     traceparent: str | None
+    # "person" for a call that somebody clicked; None for all others.
+    by: str | None
 
 
 class Source(Protocol):

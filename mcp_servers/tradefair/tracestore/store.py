@@ -14,6 +14,7 @@ import orjson
 
 from tradefair.contract import TraceError
 from tradefair.tracestore.manifest import Manifest
+from tradefair.tracestore.schema import EVENT_COLUMNS
 from tradefair.tracestore.source import NotATrace, SideRow, StoredEvent
 
 if TYPE_CHECKING:
@@ -23,9 +24,6 @@ _SCHEMES = ("postgresql://", "postgres://")
 _SECRETS = frozenset({"password", "sslpassword"})
 # Rows per query: memory holds the bodies of one chunk.
 _CHUNK = 1_000
-# In the order of the columns of a `.trace` file: fetching.py inserts these rows by position.
-_COLUMNS = """seq, body, hash, closes, blob_digest, blob, seat, call_key, request_digest, at_ms, latency_us, transport,
-client, request_id, traceparent"""
 
 STORE_SCHEMA = """
 CREATE TABLE IF NOT EXISTS tradefair_episodes (
@@ -52,8 +50,11 @@ CREATE TABLE IF NOT EXISTS tradefair_events (
     client text,
     request_id text,
     traceparent text,
+    by text,
     PRIMARY KEY (episode, seq)
 );
+-- Tables that were made before it lack it.
+ALTER TABLE tradefair_events ADD COLUMN IF NOT EXISTS by text;
 CREATE UNIQUE INDEX IF NOT EXISTS tradefair_blobs
     ON tradefair_events (episode, blob_digest) WHERE blob_digest IS NOT NULL;
 CREATE UNIQUE INDEX IF NOT EXISTS tradefair_call_keys
@@ -227,7 +228,8 @@ class StoreReader:
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Everything that is stored about each event, in the order of a `.trace` file's columns."""
-        sql = f"SELECT {_COLUMNS} FROM tradefair_events WHERE episode = %s AND seq > %s ORDER BY seq LIMIT %s"
+        columns = ", ".join(EVENT_COLUMNS)
+        sql = f"SELECT {columns} FROM tradefair_events WHERE episode = %s AND seq > %s ORDER BY seq LIMIT %s"
         after = 0
         while rows := self._query(sql, self._place.episode, after, _CHUNK):
             yield from rows

@@ -19,7 +19,7 @@ from tradefair.contract.core import Record
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.event import ManifestCore
 from tradefair.tracestore.manifest import Manifest
-from tradefair.tracestore.reader import SCHEMA
+from tradefair.tracestore.schema import SCHEMA
 
 _INSERT = """INSERT INTO events (seq, body, hash, closes, blob_digest, blob, seat, at_ms, latency_us, transport)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
