@@ -6,6 +6,7 @@ must want the calls it made then, so that it goes on as if it had never been sto
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
@@ -75,6 +76,7 @@ class Scripted:
         self._shadows = dict(shadows or {})
         self.privileged = privileged
         self._order = sorted(makers, key=lambda seat: (seat in privileged, seat in late))
+        self._place = {seat: index for index, seat in enumerate(self._order)}
         self._past = past
         self.answer: Callable[[InputRequest], JsonValue] | None = None
         """Gives a call what its market asks of outside services; set by an episode that has services."""
@@ -83,6 +85,7 @@ class Scripted:
         # By revision: in its next turn the policy is asked again.
         self._astray: dict[SeatId, int] = {}  # the revision in which a forked policy first decided otherwise
         self._played: dict[SeatId, int] = {}  # the revision in which a seat last acted (free clock: once per tick)
+        self._passed = 0  # free clock: where in the order the pass that is under way goes on
         self.reset()
 
     def reset(self) -> None:
@@ -93,54 +96,60 @@ class Scripted:
         if self._past is not None:
             self._past.at = 1
         self._policies = {seat: make() for seat, make in {**self._makers, **self._shadows}.items()}
-        self._open, self._astray, self._played = {}, {}, {}
+        self._open, self._astray, self._played, self._passed = {}, {}, {}, 0
 
     def __contains__(self, seat: SeatId) -> bool:
         return seat in self._makers
 
-    def run(self, core: Core) -> list[Record]:
+    def run(self, core: Core, *, slice_s: float | None = None) -> list[Record]:
         """Play the awaited scripted seats up to the next closure, one commit's worth; empty when none is awaited.
 
-        Under a free clock the seats with a reason to act play, each at most once per tick. Without outside seats there
-        is nothing to wait for, and the tick follows at once. Raises ScriptedFailure; then the Core may be half changed.
+        With `slice_s` (seconds) also no longer than that, but to the end of a seat's turn and to one event at least: a
+        clock decides how much is played at a time, never what. Under a free clock the seats with a reason to act play,
+        each at most once per tick. Without outside seats there is nothing to wait for, and the tick follows at once.
+        Raises ScriptedFailure; then the Core may be half changed.
         """
         records: list[Record] = []
+        until = None if slice_s is None else time.perf_counter() + slice_s
         if core.scenario.clock == "free":
-            self._run_free(core, records)
+            self._run_free(core, records, until)
             return records
         while core.ended is None and (seat := self._next(core.market.awaited())) is not None:
             revision = core.market.clock.revision
-            try:
-                self._turn(core, seat, records)
-            # The records up to the fault have happened, so the exception carries them.
-            except Exception as fault:  # a policy may be a stranger's code
-                raise ScriptedFailure(seat, fault, records) from fault
-            if core.market.clock.revision != revision:
+            self._one_turn(core, seat, records)
+            if core.market.clock.revision != revision or _is_over(until):
                 break
         return records
 
-    def _run_free(self, core: Core, records: list[Record]) -> None:
+    def _run_free(self, core: Core, records: list[Record], until: float | None) -> None:
         market, again = core.market, True
         if not isinstance(market, Wakes):
             return
         # What one seat does may be a reason for another to act within the same tick: again, until none has a reason
-        # left.
+        # left. A slice begins where the last one stopped, or the seats would play in another order.
         while again and core.ended is None:
-            again = False
-            for seat in self._order:
-                revision = market.clock.revision
+            again = self._passed > 0
+            for index in range(self._passed, len(self._order)):
+                seat, revision = self._order[index], market.clock.revision
                 due = self._played.get(seat) != revision and market.wants_turn(seat)
                 if not due and seat not in self._open:
                     # A turn in the middle of which the log ended is played on even where nothing new is due.
                     continue
-                self._played[seat] = revision
+                self._played[seat], self._passed = revision, index + 1
                 again = True
-                try:
-                    self._turn(core, seat, records)
-                except Exception as fault:  # a policy may be a stranger's code
-                    raise ScriptedFailure(seat, fault, records) from fault
+                self._one_turn(core, seat, records)
+                if records and _is_over(until):
+                    return
+            self._passed = 0
         if core.ended is None and self.plays_alone(core):
             records += core.feed("clock_tick", None).records
+
+    def _one_turn(self, core: Core, seat: SeatId, records: list[Record]) -> None:
+        try:
+            self._turn(core, seat, records)
+        # The records up to the fault have happened, so the exception carries them.
+        except Exception as fault:  # a policy may be a stranger's code
+            raise ScriptedFailure(seat, fault, records) from fault
 
     def shadow(self, seat: SeatId) -> Policy | None:
         """The shadow of a seat, replayed up to here; None where there is none or where another agent decided.
@@ -162,6 +171,8 @@ class Scripted:
         Raises TraceError when it does not: another version of the policy cannot continue this episode.
         """
         seat = event.get("seat")
+        if seat not in self._makers:
+            self._passed = 0  # what comes from outside finds all seats played, and begins another pass
         if seat not in self._policies or (self._past is not None and not self._past.plays(seat, event["seq"])):
             return
         if event["event"] == "seat_lapsed":
@@ -177,6 +188,7 @@ class Scripted:
             return  # a fork's policy that decided otherwise in this turn: what is recorded stands
         if seat not in self._open:
             self._played[seat] = revision
+            self._passed = self._place.get(seat, 0)  # the seat itself again: its turn may be open when the log ends
             self._open[seat] = _following(self._begin(core, seat), None)
         wanted = self._open[seat].wanted
         if wanted is not None and (wanted.tool, dict(wanted.arguments)) == (event["tool"], event["arguments"]):
@@ -289,3 +301,7 @@ def _following(turns: Turns, reply: ToolAnswer | None) -> _Open:
         return _Open(turns, None)
     except Exception as fault:
         return _Open(turns, None, fault)
+
+
+def _is_over(until: float | None) -> bool:
+    return until is not None and time.perf_counter() >= until
