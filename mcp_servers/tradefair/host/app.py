@@ -28,8 +28,9 @@ from tradefair.contract import SeatId
 from tradefair.host.binding import build_observer_server, build_server
 from tradefair.host.doors import Door
 from tradefair.host.hosting import Host
-from tradefair.host.listening import Listener, security_settings
+from tradefair.host.listening import Listener, known, security_settings
 from tradefair.host.pipes import open_pipes
+from tradefair.host.places import Bounds
 from tradefair.host.seat_auth import OBSERVER_SCOPE, SeatVerifier
 from tradefair.host.status import readiness
 
@@ -118,6 +119,7 @@ class SeatApp:
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         user = scope["user"]
         assert isinstance(user, AuthenticatedUser)
+        known(scope)
         token = user.access_token
         claims = token.claims or {}
         # A token may be used before its episode starts; 503 asks the client to come again, 404 would turn it away.
@@ -162,7 +164,8 @@ class HttpServer:
     """A host on a socket. `port` 0 takes a free one; `url` is known before anything is served.
 
     `public_names` are further host names (`market.example`, or with a port) that clients may use. `drain_s` is how many
-    seconds rounds may take to end after a signal. Raises OSError when the address is taken.
+    seconds rounds may take to end after a signal, `bounds` what connections may take. Raises OSError when the address
+    is taken.
     """
 
     def __init__(
@@ -173,6 +176,7 @@ class HttpServer:
         port: int = 0,
         public_names: Iterable[str] = (),
         drain_s: float = 0.0,
+        bounds: Bounds | None = None,
     ) -> None:
         def make_app(names: Sequence[str]) -> Starlette:
             return SeatApp(host, names).starlette
@@ -181,7 +185,7 @@ class HttpServer:
         # Seconds; with 0 the first signal stops at once.
         self._drain_s = drain_s
         self._draining: asyncio.Task[None] | None = None
-        self._listener = Listener(make_app, address=address, port=port, public_names=public_names)
+        self._listener = Listener(make_app, address=address, port=port, public_names=public_names, bounds=bounds)
         self.port = self._listener.port
         self.url = self._listener.url + MCP_PATH
 

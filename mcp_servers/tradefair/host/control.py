@@ -34,7 +34,7 @@ from tradefair.contract.arguments import explain
 from tradefair.contract.errors import INTERNAL_ERROR, StorageUnavailable
 from tradefair.host import control_bodies as bodies
 from tradefair.host.hosting import Host, TooManyEpisodes
-from tradefair.host.listening import security_settings
+from tradefair.host.listening import known, security_settings
 from tradefair.host.orders import Checked, Order, checked
 from tradefair.host.seat_auth import OBSERVER_SCOPE, Grant, TooManyTokens, token_digest
 from tradefair.host.setup import MAX_SEED, new_episode_id, new_seed
@@ -123,6 +123,7 @@ class ControlApp:
                 return foreign
             if not self._admitted(request):
                 return _unauthorized(request)
+            known(request.scope)
             try:
                 return await handler(request)
             except _Refused as refused:

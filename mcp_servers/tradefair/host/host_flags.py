@@ -11,6 +11,7 @@ import typer
 
 from tradefair.contract import SeatError
 from tradefair.host.client_config import CONTROL_TOKEN_VARIABLE, read_token
+from tradefair.host.places import PER_ADDRESS, Bounds
 from tradefair.host.quotas import Quotas
 
 # A token of random letters and digits of this length cannot be guessed; a word can.
@@ -32,6 +33,12 @@ class HostFlags:
     port: Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen on; 0 takes a free one.")] = 0
     remote: Annotated[bool, typer.Option("--allow-remote", help="Listen on an address that others can reach.")] = False
     names: Annotated[list[str] | None, typer.Option("--name", help="Further host name that clients may use.")] = None
+    per_address: Annotated[
+        int, typer.Option(min=1, help="Connections from one address other than this machine's and those of --proxy.")
+    ] = PER_ADDRESS
+    proxies: Annotated[
+        list[str] | None, typer.Option("--proxy", help="IP address of a proxy in front: any number of connections.")
+    ] = None
     body_limit: Annotated[int, typer.Option(min=1_024, help="Largest request body in bytes.")] = _MIB
     store: Annotated[
         str | None,
@@ -62,6 +69,11 @@ class HostFlags:
     def quotas(self) -> Quotas:
         """How much a seat may call."""
         return Quotas(self.rate or None, self.burst, self.budget or None)
+
+    @property
+    def bounds(self) -> Bounds:
+        """What the connections of seats may take."""
+        return Bounds(per_address=self.per_address, proxies=tuple(self.proxies or ()))
 
     @property
     def control_token(self) -> str | None:

@@ -29,6 +29,7 @@ from tradefair.host.hosting import Host
 from tradefair.host.listening import Listener
 from tradefair.host.log import FILES, LogStore
 from tradefair.host.orders import checked
+from tradefair.host.places import Bounds
 from tradefair.host.registry import HOST_FILE, HostFile, check_fresh, load_host_file, sole_host
 from tradefair.host.sandbox import Sandbox
 from tradefair.host.seat_auth import OBSERVER_SCOPE, SEAT_SCOPE, GrantScope, SeatTokens, token_digest
@@ -49,6 +50,7 @@ from tradefair.tracestore import StorePlace, find_traces, open_trace
 _SHOWN_BEFORE = "(token as shown or given before)"
 # File descriptors; enough for 1,000 seats, their connections and their traces.
 _MANY_FILES = 65_536
+_CONTROL_PLACES = 256  # connections of the control plane: an operator, and what must not take the files of seats
 
 
 class Shown(NamedTuple):
@@ -119,7 +121,12 @@ async def _serve_host(host: Host, hosting: HostFlags, folder: Path, tokens: Sequ
     # The address is taken before anything is shown: clients are told a URL that works.
     with _listening_on(hosting.address, hosting.port):
         server = HttpServer(
-            host, address=hosting.address, port=hosting.port, public_names=hosting.names or (), drain_s=hosting.drain
+            host,
+            address=hosting.address,
+            port=hosting.port,
+            public_names=hosting.names or (),
+            drain_s=hosting.drain,
+            bounds=hosting.bounds,
         )
     control, control_token = _control(host, hosting, token, server.url)
 
@@ -165,7 +172,11 @@ def _control(host: Host, hosting: HostFlags, token: str | None, url: str) -> tup
     assert digest is not None
     with _listening_on("127.0.0.1", hosting.control):
         # On this machine only: whoever needs it from elsewhere has ssh.
-        listener = Listener(lambda names: ControlApp(host, digest, url, names).starlette, port=hosting.control)
+        listener = Listener(
+            lambda names: ControlApp(host, digest, url, names).starlette,
+            port=hosting.control,
+            bounds=Bounds(places=_CONTROL_PLACES),
+        )
     return listener, made
 
 

@@ -64,10 +64,14 @@ def host(
     no more requests and closes the episodes; --resume FOLDER goes on with them.
     """
     from tradefair.host.launch import run_host
-    from tradefair.host.listening import is_loopback
+    from tradefair.host.places import Places, is_loopback
 
     if not hosting.remote and not is_loopback(hosting.address):
         raise typer.BadParameter(f"{hosting.address} can be reached by others: add --allow-remote if that is meant")
+    try:
+        Places(hosting.bounds)
+    except ValueError as wrong:
+        raise typer.BadParameter(f"--proxy takes an IP address: {wrong}") from None
     if hosting.store is not None and not is_whole_store(hosting.store):
         raise typer.BadParameter("--store takes the URL of a PostgreSQL database: postgresql://HOST/DB")
     log_to_stderr(log_format, log_level)

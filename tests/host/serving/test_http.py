@@ -17,7 +17,7 @@ from tradefair.host.app import HttpServer
 from tradefair.host.binding import build_server
 from tradefair.host.doors import Door
 from tradefair.host.hosting import Host
-from tradefair.host.listening import is_loopback
+from tradefair.host.places import is_loopback
 
 MODERN = {"MCP-Protocol-Version": "2026-07-28", "Accept": "application/json, text/event-stream"}
 ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
