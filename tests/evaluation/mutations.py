@@ -16,14 +16,15 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 from hypothesis import strategies as st
 
-from tradefair.contract.chain import first_hash, next_hash, seal
-from tradefair.tracestore import SCHEMA, jsonl_lines, open_trace
+from tradefair.contract.chain import first_hash, next_hash
+from tradefair.tracestore import SCHEMA, jsonl_lines, open_trace, sealed, sqlite_rows
 
 HOSTILE: tuple[Any, ...] = (
     None, True, -1, 0, 2**62, -(2**63), 2**64 - 1, 1e308, -0.0, 0.1, "", "x" * 5_000, "\x00", "\u202e[red]x[/red]",
@@ -154,13 +155,13 @@ def _fill(database: sqlite3.Connection, parts: Parts) -> None:
         )
         if b'"event":"round_closed"' in body or b'"event":"episode_ended"' in body:
             closed = f"{seq}:{head.hex()}"
+    database.executemany("INSERT INTO agent_events (seat, body) VALUES (?, ?)", parts.notes)
     about = {key: value for key, value in parts.about.items() if key != "seal"}
     if "head_seq" in about:
         about |= {"head_seq": parts.numbers[-1] if parts.numbers else 0, "head_hash": head.hex()}
-        about["seal"] = seal(about)
+        about = sealed(about, partial(sqlite_rows, database))
     meta = {"core": parts.core, "about": orjson.dumps(about), "closed_head": closed.encode()}
     database.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", [pair for pair in meta.items() if pair[1]])
-    database.executemany("INSERT INTO agent_events (seat, body) VALUES (?, ?)", parts.notes)
     database.commit()
 
 

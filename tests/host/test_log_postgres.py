@@ -27,7 +27,7 @@ from tradefair.host.log import Row, Side
 from tradefair.host.log_postgres import PostgresLog, PostgresStore
 from tradefair.host.scripted import Scripted
 from tradefair.teaching import MARKET
-from tradefair.tracestore import Manifest, StorePlace, fetch_trace, open_trace, stored_traces
+from tradefair.tracestore import Manifest, StorePlace, fetch_trace, open_trace, sealed, stored_traces
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
@@ -103,14 +103,21 @@ async def test_a_second_writer_is_refused_and_opening_goes_on_where_the_log_ende
     await again.close()
 
 
-async def test_the_seal_covers_what_about_says_and_what_was_noted(log: PostgresLog, place: StorePlace) -> None:
+async def test_the_seal_covers_what_about_says_and_what_was_noted(
+    log: PostgresLog, place: StorePlace, tmp_path: Path
+) -> None:
+    await log.append([Row(Record(1, b'{"seq":1}'), "P1", "key", "request", 1_000, 42, SIDE)])
     await log.note("P1", {"kind": "plan"})
     await log.seal({**log.manifest.about, "end_reason": "terminated:x"})
     await log.note("P1", {"kind": "seat_report"})
     await log.close()
     with open_trace(place.url) as trace:
         assert trace.manifest.seal_holds
-        assert trace.manifest.about["noted"] == [2, list(trace.noted_heads())[-1].hex()]
+        assert trace.manifest.about["beside"]["agent_events"][0] == 2
+        about = trace.manifest.about
+    # The store numbers the notes of all its episodes together; a copy counts its own from 1.
+    with open_trace(fetch_trace(place, tmp_path)) as copy:
+        assert sealed(about, copy.side_rows) == about
 
 
 async def test_a_log_that_was_changed_is_not_gone_on_with(log: PostgresLog, place: StorePlace) -> None:

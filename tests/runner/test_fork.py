@@ -147,7 +147,7 @@ async def test_a_resumed_fork_goes_on_where_it_stopped(tmp_path: Path) -> None:
     forked = await fork_episode(ForkSpec(path, tmp_path / "fork", at=at, agent=AgentSpec("policy", "policy:zip")))
     whole = forked.futures[0].fork
     half = tmp_path / "half.trace"
-    sealed = ("head_seq", "head_hash", "outcome_digest", "end_reason", "seal", "finished", "noted", "awaits")
+    sealed = ("head_seq", "head_hash", "outcome_digest", "end_reason", "seal", "finished", "beside", "awaits")
     with open_trace(whole) as trace:
         said = {key: value for key, value in trace.manifest.about.items() if key not in sealed}
         later = next(event["seq"] for event in events(whole) if event["seq"] > at + 6 and event["seat"] == "B1")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -175,30 +173,3 @@ async def test_a_plan_may_put_an_agent_on_every_seat(tmp_path: Path) -> None:
     played = await play_episode(everyone)
     assert verify_file(played.path).verdict == "identical"
     assert set(played.reports) == {"P1", "P2"}
-
-
-async def test_what_was_noted_about_an_agent_is_sealed_too(tmp_path: Path) -> None:
-    played = await play_episode(spec_of(tmp_path, "teaching", "pie", AgentSpec("react", "policy:half")))
-    sealed = about(played)["noted"]
-    assert isinstance(sealed, list)
-    assert sealed[0] == 5  # a read and three claims, and the report
-    assert verify_file(played.path).findings == []
-    for change, says in (
-        ("UPDATE agent_events SET body = replace(body, '\"kind\"', '\"sort\"') WHERE id = 2", "has changed"),
-        ("INSERT INTO agent_events (seat, body) VALUES ('P1', '{}')", "has changed"),
-        ("DELETE FROM agent_events", "not in this file"),
-    ):
-        with closing(sqlite3.connect(played.path)) as db, db:
-            db.execute(change)
-        verdict = verify_file(played.path)
-        assert verdict.verdict == "identical"
-        assert [says in finding.message for finding in verdict.findings] == [True]
-
-
-async def test_notes_added_after_the_seal_are_named(tmp_path: Path) -> None:
-    played = await play_episode(spec_of(tmp_path, "teaching", "pie", AgentSpec("react", "policy:half")))
-    with closing(sqlite3.connect(played.path)) as db, db:
-        db.execute("INSERT INTO agent_events (seat, body) VALUES ('P1', '{}')")
-    assert [finding.message for finding in verify_file(played.path).findings] == [
-        "1 notes about agents were added after the seal"
-    ]

@@ -21,6 +21,7 @@ from tradefair.contract.chain import digest, next_hash
 from tradefair.contract.core import Core
 from tradefair.contract.event import READABLE_SCHEMAS, TRACE_SCHEMA, ManifestCore, ToolCalled, parse_event, parts_named
 from tradefair.contract.replay import Divergence, Replayed
+from tradefair.evaluation.beside import check_beside
 from tradefair.evaluation.importers import IMPORTED_MARKET
 from tradefair.tracestore import NotATrace, StoredEvent, StorePlace, Trace, is_store, open_trace
 
@@ -198,6 +199,8 @@ class _Inspection:
                 self._check_blob(stored, event or _plain(stored))
         self._check_stray_blobs()
         self._check_end()
+        if self.sealed:
+            self._check_beside()
         # Only here: a chain that is broken is damage, whether the rules are installed or not.
         if foreign is not None:
             raise foreign
@@ -322,28 +325,18 @@ class _Inspection:
             if follower.core.ended is not None:
                 self._find("the episode has ended, but nothing seals what `about` says")
             return
-        self._check_notes(about.get("noted"))
         # What the seal says of the outcome must be what the rules reached, or a forged seal could name a winner.
         claims = {"outcome_digest": follower.core.outcome_digest, "end_reason": follower.core.ended}
         for name, here in claims.items():
             if about.get(name) != here:
                 raise _Flaw("diverged", f"the seal's {name} is another", None, _shown(about.get(name)), _shown(here))
 
-    def _check_notes(self, sealed: object) -> None:
-        """Notes about agents, which are not in the chain; an export as JSONL leaves them out, and this says so."""
-        # Findings only: notes carry no rule of the market, and more of them may be added after the seal.
-        # `heads[count]` is the head after `count` notes; `heads[0]` is the start, so a file without notes has one.
-        heads = [head.hex() for head in self.trace.noted_heads()]
-        match sealed:
-            # This case comes first: an export without notes must not be taken for notes that were changed.
-            case [int(count), str()] if count > 0 and len(heads) == 1:
-                self._find(f"{count} notes about agents (model calls, reports) are not in this file")
-            case [int(count), str(head)] if not 0 <= count < len(heads) or heads[count] != head:
-                self._find("what was noted about agents has changed since the seal")
-            case [int(count), str()] if len(heads) > count + 1:
-                self._find(f"{len(heads) - count - 1} notes about agents were added after the seal")
-            case _:
-                pass
+    def _check_beside(self) -> None:
+        """Times, costs and model records against the seal."""
+        beside = check_beside(self.trace)
+        self.findings += [TraceFinding(None, finding) for finding in beside.findings]
+        if beside.damage:
+            raise _Flaw("damaged", beside.damage)
 
     def _find(self, message: str) -> None:
         self.findings.append(TraceFinding(None, message))

@@ -35,12 +35,6 @@ def next_hash(previous: bytes, body: bytes) -> bytes:
     return hashlib.blake2b(previous + body, digest_size=HASH_SIZE).digest()
 
 
-def noted_hash(previous: bytes, seat: str, body: bytes) -> bytes:
-    """The next head of what was noted about agents, a chain next to that of the events; it starts from hash_0 too."""
-    # The seat is part of the hash: a note cannot be moved to another seat. Seat ids hold no newline.
-    return next_hash(previous, seat.encode() + b"\n" + body)
-
-
 def seal(about: dict[str, Any]) -> str:
     """Digest (hex) of the manifest's `about` without its own `seal` field."""
     return digest(canonical({key: value for key, value in about.items() if key != "seal"}))

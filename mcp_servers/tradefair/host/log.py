@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import os
 import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -13,10 +16,10 @@ import aiosqlite
 import orjson
 
 from tradefair.contract import SeatId, TraceError
-from tradefair.contract.chain import next_hash, noted_hash, seal
+from tradefair.contract.chain import next_hash
 from tradefair.contract.core import Record
 from tradefair.contract.errors import StorageUnavailable
-from tradefair.tracestore import EVENT_COLUMNS, SCHEMA, Manifest, open_trace, sound_head
+from tradefair.tracestore import EVENT_COLUMNS, SCHEMA, Manifest, open_trace, sealed, sound_head, sqlite_rows
 
 _COLUMNS = len(EVENT_COLUMNS)
 _SLOT = "(" + ", ".join("?" * _COLUMNS) + ")"
@@ -270,16 +273,15 @@ class SqliteLog:
         self._noted = True
 
     async def seal(self, about: Mapping[str, Any]) -> None:
-        """Write about with its seal and the head of what was noted so far."""
+        """Write about with its seal, which covers what lies beside the chain so far."""
         # Before the notes are read: what is noted from here on needs another seal.
         self._noted = False
         try:
-            said = {**about, "noted": await self._noted_head()}
-            sealed = {**said, "seal": seal(said)}
-            await self._db.execute("INSERT OR REPLACE INTO meta VALUES ('about', ?)", (orjson.dumps(sealed),))
-        except sqlite3.Error as error:
+            covered = await asyncio.to_thread(_covered, self._path, about)
+            await self._db.execute("INSERT OR REPLACE INTO meta VALUES ('about', ?)", (orjson.dumps(covered),))
+        except (sqlite3.Error, TraceError) as error:
             raise StorageUnavailable(f"{self._path.name}: {error}") from None
-        self._manifest = self._manifest._replace(about=sealed)
+        self._manifest = self._manifest._replace(about=covered)
 
     async def close(self) -> None:
         """Leave one plain file behind, without a WAL, and give the lease back; idempotent.
@@ -298,13 +300,6 @@ class SqliteLog:
             pass  # a reader holds the WAL, which is then a valid part of the trace; or the log is closed already
         await self._db.close()
         self._lease.release()
-
-    async def _noted_head(self) -> list[object]:
-        head = Head(0, self._manifest.first_hash)
-        # A chain of its own over the notes, from the same beginning as that of the events.
-        for seat, body in await self._rows("SELECT seat, body FROM agent_events ORDER BY id"):
-            head = Head(head.seq + 1, noted_hash(head.hash, seat, _bytes(body)))
-        return [head.seq, head.hash.hex()]
 
     async def _regain(self) -> None:
         """Take the lease again after its lock file was removed.
@@ -450,6 +445,13 @@ def _bytes(value: object) -> bytes:
     if isinstance(value, bytes):
         return value
     return str(value).encode(errors="replace")
+
+
+def _covered(path: Path, about: Mapping[str, Any]) -> dict[str, Any]:
+    """About with its seal; blocks for as long as all rows take."""
+    # A connection of its own: the log's thread stays free, and its library gives no other code a way into it.
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
+        return sealed(about, partial(sqlite_rows, database))
 
 
 async def _stored_head(db: aiosqlite.Connection, manifest: Manifest) -> Head:

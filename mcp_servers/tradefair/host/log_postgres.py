@@ -17,17 +17,18 @@ import logging
 import secrets
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import orjson
 
 from tradefair.contract import SeatId, TraceError
-from tradefair.contract.chain import next_hash, noted_hash, seal
+from tradefair.contract.chain import next_hash
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.host.log import EventLog, Head, Row
-from tradefair.tracestore import Manifest, StorePlace, open_trace, sound_head, without_password
-from tradefair.tracestore.store import STORE_SCHEMA, psycopg_of
+from tradefair.tracestore import Manifest, StorePlace, open_trace, sealed, sound_head, without_password
+from tradefair.tracestore.store import STORE_SCHEMA, StoreReader, psycopg_of
 
 if TYPE_CHECKING:
     import psycopg
@@ -303,16 +304,16 @@ class PostgresLog:
         self._noted = True
 
     async def seal(self, about: Mapping[str, Any]) -> None:
-        """Write about with its seal and the head of what was noted so far."""
+        """Write about with its seal, which covers what lies beside the chain so far."""
         self._noted = False
         try:
-            said = {**about, "noted": await self._noted_head()}
+            # In a thread, because reading the log blocks.
+            covered = await asyncio.to_thread(_covered, self._place, about)
         except TraceError as error:
             raise StorageUnavailable(str(error)) from None
-        sealed = {**said, "seal": seal(said)}
         sql = "UPDATE tradefair_episodes SET about = %s WHERE episode = %s"
-        await self._write(sql, orjson.dumps(sealed), self._place.episode)
-        self._manifest = self._manifest._replace(about=sealed)
+        await self._write(sql, orjson.dumps(covered), self._place.episode)
+        self._manifest = self._manifest._replace(about=covered)
 
     async def close(self) -> None:
         """Give the lease back; idempotent. What was noted after the seal is sealed now."""
@@ -323,13 +324,6 @@ class PostgresLog:
             pass  # verify says that there are later notes
         self._closed = True
         await self._connection.close()
-
-    async def _noted_head(self) -> list[object]:
-        head = Head(0, self._manifest.first_hash)
-        sql = "SELECT seat, body FROM tradefair_notes WHERE episode = %s ORDER BY id"
-        for seat, body in await self._rows(sql):
-            head = Head(head.seq + 1, noted_hash(head.hash, seat, body))
-        return [head.seq, head.hash.hex()]
 
     # --- a connection that broke ------------------------------------------------------------------------------------
 
@@ -448,6 +442,12 @@ def _lock_key(episode: str) -> int:
 def _sound(place: StorePlace) -> tuple[Manifest, Head]:
     with open_trace(place.url) as trace:
         return trace.manifest, Head(*sound_head(trace))
+
+
+def _covered(place: StorePlace, about: Mapping[str, Any]) -> dict[str, Any]:
+    with closing(StoreReader(place)) as stored:
+        stored.freeze()
+        return sealed(about, stored.side_rows)
 
 
 def _storable(value: object) -> object:

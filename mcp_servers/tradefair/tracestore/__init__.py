@@ -1,5 +1,6 @@
 """Traces in SQLite, JSONL or a PostgreSQL store, read behind one small class; the host writes them, importers whole."""
 
+from tradefair.tracestore.beside import SIDE_TABLES, row_digest, sealed, sqlite_rows
 from tradefair.tracestore.fetching import fetch_trace, fetched, stored_traces, trace_copy
 from tradefair.tracestore.manifest import Manifest
 from tradefair.tracestore.peek import Peek, peek
@@ -13,6 +14,7 @@ from tradefair.tracestore.writer import Written, write_trace
 __all__ = [
     "EVENT_COLUMNS",
     "SCHEMA",
+    "SIDE_TABLES",
     "Manifest",
     "NotATrace",
     "Peek",
@@ -29,7 +31,10 @@ __all__ = [
     "jsonl_lines",
     "open_trace",
     "peek",
+    "row_digest",
+    "sealed",
     "sound_head",
+    "sqlite_rows",
     "stored_traces",
     "trace_copy",
     "without_password",

@@ -7,7 +7,7 @@ that names the file, and no content is executed or trusted to have the right typ
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from tradefair.contract import TraceError
-from tradefair.contract.chain import noted_hash
+from tradefair.tracestore.beside import side_query
 from tradefair.tracestore.manifest import Manifest
 from tradefair.tracestore.source import NotATrace, SideRow, Source, StoredEvent
 from tradefair.tracestore.store import StorePlace, StoreReader, is_store
@@ -102,13 +102,9 @@ class Trace:
         """The same notes as they are stored: (seat, JSON bytes), in order of writing; none in JSONL."""
         return self._source.notes()
 
-    def noted_heads(self) -> Iterator[bytes]:
-        """The running hash over the notes: before the first note, after the first, after the second, and so on."""
-        head = self.manifest.first_hash
-        yield head
-        for seat, body in self.notes():
-            head = noted_hash(head, seat, body)
-            yield head
+    def side_rows(self, name: str) -> Iterator[Sequence[object]] | None:
+        """The rows of one of `SIDE_TABLES`, in key order; None in JSONL, which leaves them out."""
+        return self._source.side_rows(name)
 
 
 def open_trace(path: str | Path) -> Trace:
@@ -263,6 +259,9 @@ class _Sqlite:
         rows = self._query("SELECT seat, body FROM agent_events ORDER BY id")
         return ((str(seat), self._bytes(body)) for seat, body in rows)
 
+    def side_rows(self, name: str) -> Iterator[Sequence[object]]:
+        return self._query(side_query(name))
+
     def close(self) -> None:
         self._db.close()
 
@@ -362,6 +361,9 @@ class _Jsonl:
 
     def notes(self) -> Iterator[tuple[str, bytes]]:
         return iter(())
+
+    def side_rows(self, name: str) -> None:
+        return None
 
     def close(self) -> None:
         pass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from tradefair.contract import TraceError
@@ -79,6 +79,10 @@ class Source(Protocol):
 
     def notes(self) -> Iterator[tuple[str, bytes]]:
         """What was noted about agents: seat and bytes."""
+        ...
+
+    def side_rows(self, name: str) -> Iterator[Sequence[object]] | None:
+        """The rows of one of `SIDE_TABLES`, in key order; None where this form of a trace leaves them out."""
         ...
 
     def close(self) -> None:

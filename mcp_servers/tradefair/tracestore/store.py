@@ -6,7 +6,7 @@ extra `postgres`; it is imported when a store is opened.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -234,6 +234,13 @@ class StoreReader:
         while rows := self._query(sql, self._place.episode, after, _CHUNK):
             yield from rows
             after = rows[-1][0]
+
+    def side_rows(self, name: str) -> Iterator[Sequence[object]]:
+        """The rows of one of `SIDE_TABLES`; none of prompts and pending calls, for which a store has no tables."""
+        if name == "calls":
+            first = EVENT_COLUMNS.index("seat")
+            return (row[first:] for row in self.rows())
+        return self.notes() if name == "agent_events" else iter(())
 
     def close(self) -> None:
         """Close the connection."""

@@ -9,15 +9,17 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 
-from tradefair.contract.chain import canonical, first_hash, next_hash, seal
+from tradefair.contract.chain import canonical, first_hash, next_hash
 from tradefair.contract.core import Record
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.event import ManifestCore
+from tradefair.tracestore.beside import sealed, sqlite_rows
 from tradefair.tracestore.manifest import Manifest
 from tradefair.tracestore.schema import SCHEMA
 
@@ -38,8 +40,8 @@ class Written(NamedTuple):
 def write_trace(path: Path, core: ManifestCore, about: dict[str, Any], events: Iterable[Written]) -> Manifest:
     """Write and seal a finished episode and return its manifest; the file appears whole or not at all.
 
-    `about` gets `head_seq`, `head_hash` and `seal`. An existing file is replaced. StorageUnavailable where it cannot be
-    written; what `events` raises passes through.
+    `about` gets `head_seq`, `head_hash`, `beside` and `seal`. An existing file is replaced. StorageUnavailable where it
+    cannot be written; what `events` raises passes through.
     """
     # Written under a name of this process and then moved: a reader never finds half of a trace.
     core_bytes = canonical(core.model_dump(mode="json"))
@@ -76,10 +78,9 @@ def _fill(database: sqlite3.Connection, core: bytes, about: dict[str, Any], even
             yield (seq, record.body, head, record.closes, blob_digest, blob, *written[1:])
 
     database.executemany(_INSERT, rows())
-    sealed = {**about, "head_seq": seq, "head_hash": head.hex()}
     # Last, because it covers the head too.
-    sealed["seal"] = seal(sealed)
-    meta = {"core": core, "about": orjson.dumps(sealed)}
+    covered = sealed({**about, "head_seq": seq, "head_hash": head.hex()}, partial(sqlite_rows, database))
+    meta = {"core": core, "about": orjson.dumps(covered)}
     database.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
     database.commit()
-    return Manifest(core, sealed)
+    return Manifest(core, covered)

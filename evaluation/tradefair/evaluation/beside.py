@@ -1,0 +1,65 @@
+"""Whether what lies beside the chain (times, costs, model records) is what the seal covers."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, cast
+
+from tradefair.contract.event import TRACE_SCHEMA
+from tradefair.tracestore import SIDE_TABLES, Trace, row_digest
+
+# `export --strip prompts` leaves these out, all of each, so that a trace can be shown without what models were sent.
+_PROMPTS = frozenset({"prompt_parts", "prompt_calls"})
+# Of a count that a file claims: what SQLite could number, and far below what would stop `islice`.
+_MOST_ROWS = 2**53
+
+
+class Beside(NamedTuple):
+    """`damage` is what contradicts the seal, or None; `findings` are rows that are left out, or younger than it."""
+
+    damage: str | None
+    findings: list[str]
+
+
+def check_beside(trace: Trace) -> Beside:
+    """Compare a sealed trace's side tables with its `about`. Raises TraceError where they cannot be read."""
+    manifest = trace.manifest
+    # Traces of schema 1 say nothing of these tables, and their verdict says that little of them is proven.
+    if manifest.core.trace_schema != TRACE_SCHEMA and "beside" not in manifest.about:
+        return Beside(None, [])
+    claims = _claims(manifest.about.get("beside"))
+    if claims is None:
+        return Beside("the seal does not say what lies beside the chain", [])
+    tables = {name: trace.side_rows(name) for name in claims}
+    counted = {name: row_digest(rows or (), claims[name][0]) for name, rows in tables.items()}
+    absent = {name for name, rows in tables.items() if rows is None}
+    # Both or neither: calls name their parts by number, and no export leaves one table.
+    if not any(counted[name][0] for name in _PROMPTS):
+        absent |= _PROMPTS
+    changed: list[str] = []
+    missing: list[str] = []
+    later: list[str] = []
+    for name, (count, found) in counted.items():
+        sealed, head = claims[name]
+        if name in absent and sealed:
+            missing.append(f"{name} ({sealed})")
+        elif found != head or count < sealed:
+            changed.append(name)
+        elif count > sealed:
+            later.append(f"{name} ({count - sealed})")
+    findings = [f"rows beside the chain that are not in this file: {', '.join(missing)}"] if missing else []
+    findings += [f"rows beside the chain that were added after the seal: {', '.join(later)}"] if later else []
+    damage = f"what lies beside the chain has changed since the seal: {', '.join(changed)}" if changed else None
+    return Beside(damage, findings)
+
+
+def _claims(beside: Any) -> dict[str, tuple[int, str]] | None:
+    """Count and digest by table, as a seal says; None where it does not say so of each table."""
+    claims: dict[str, tuple[int, str]] = {}
+    said = cast("dict[str, Any]", beside) if isinstance(beside, dict) else {}
+    for name in SIDE_TABLES:
+        match said.get(name):
+            case [int(count), str(head)] if 0 <= count < _MOST_ROWS:
+                claims[name] = (count, head)
+            case _:
+                return None
+    return claims

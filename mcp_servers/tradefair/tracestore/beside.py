@@ -1,0 +1,80 @@
+"""What lies beside the chain, as the seal covers it: `about["beside"]`, a count and a digest per table.
+
+Writers and verify count alike, here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple, TypeAlias
+
+import orjson
+
+from tradefair.contract import TraceError
+from tradefair.contract.chain import HASH_SIZE, digest, seal
+from tradefair.tracestore.schema import EVENT_COLUMNS
+
+SideRows: TypeAlias = Callable[[str], Iterable[Sequence[object]] | None]
+"""From a name of `SIDE_TABLES` to its rows in key order; None where this form of a trace leaves them out."""
+
+
+class SideTable(NamedTuple):
+    """Columns of a table in a `.trace` file that the chain of events does not cover; `key` orders its rows."""
+
+    table: str
+    key: str
+    columns: tuple[str, ...]
+
+
+# Row ids are no columns here: a store numbers the notes of all episodes together. Prompts name parts by their `n`.
+SIDE_TABLES: Mapping[str, SideTable] = {
+    "calls": SideTable("events", "seq", EVENT_COLUMNS[EVENT_COLUMNS.index("seat") :]),
+    "agent_events": SideTable("agent_events", "id", ("seat", "body")),
+    "prompt_parts": SideTable("prompt_parts", "n", ("n", "digest", "body")),
+    "prompt_calls": SideTable("prompt_calls", "id", ("seat", "call", "same", "parts", "tools", "params", "answer")),
+    "pending": SideTable("pending", "id", ("seat", "request_id", "at_ms", "body", "cancelled")),
+}
+"""By the name that `about["beside"]` has for it. `calls` has a row per event: times, transport, client and keys."""
+
+
+def sealed(about: Mapping[str, Any], rows_of: SideRows) -> dict[str, Any]:
+    """`about` with `beside` and `seal`, in constant memory. Raises TraceError for a row that no writer writes."""
+    beside = {name: list(row_digest(rows_of(name) or ())) for name in SIDE_TABLES}
+    covered = {**about, "beside": beside}
+    return {**covered, "seal": seal(covered)}
+
+
+def row_digest(rows: Iterable[Sequence[object]], most: int | None = None) -> tuple[int, str]:
+    """How many rows there are, and the BLAKE2b-256 (hex) of the first `most` of them (None: all).
+
+    A row is hashed as a line of JSON, bytes in it as `{"blob": digest}`. Raises TraceError for other values.
+    """
+    running, count, rest = hashlib.blake2b(digest_size=HASH_SIZE), 0, iter(rows)
+    for row in islice(rest, most):
+        # JSON has no infinity: it would be written as null and pass for a value that is not there.
+        if float in map(type, row):
+            raise TraceError("a column beside the events holds a fraction where a whole number belongs")
+        running.update(orjson.dumps(tuple(row), default=_blob) + b"\n")
+        count += 1
+    return count + sum(1 for _ in rest), running.hexdigest()
+
+
+def sqlite_rows(database: sqlite3.Connection, name: str) -> Iterator[Sequence[object]]:
+    """The rows of a side table of an open `.trace` file. Raises sqlite3.Error while they are read."""
+    return database.execute(side_query(name))
+
+
+def side_query(name: str) -> str:
+    """The statement that reads a side table of a `.trace` file, in key order."""
+    side = SIDE_TABLES[name]
+    # Not through an index: in a damaged file it may have other rows than its table.
+    return f"SELECT {', '.join(side.columns)} FROM {side.table} NOT INDEXED ORDER BY {side.key}"
+
+
+def _blob(value: object) -> dict[str, str]:
+    if isinstance(value, bytes):
+        return {"blob": digest(value)}
+    raise TypeError

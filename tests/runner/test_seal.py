@@ -1,0 +1,164 @@
+"""What lies beside the chain is under the seal: a change of any column of any table shows, with the rules and without.
+
+Played by an agent in process, so that there are times, transports and model records.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import orjson
+import pytest
+from tests.play_specs import play_spec
+
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract.chain import seal
+from tradefair.evaluation.verify import verify_file
+from tradefair.host.setup import plan_seats
+from tradefair.runner.agent_spec import AgentSpec
+from tradefair.runner.episode_runner import play_episode
+from tradefair.tracestore import SIDE_TABLES, jsonl_lines, open_trace, sealed, sqlite_rows
+
+CHANGED = "what lies beside the chain has changed since the seal: "
+LATER = "rows beside the chain that were added after the seal: "
+MISSING = "rows beside the chain that are not in this file: "
+
+
+def edit(path: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(path)) as database, database:
+        for statement in statements:
+            database.execute(statement)
+
+
+def reseal(path: Path, **changes: object) -> None:
+    """A fresh seal over what the file now holds; `changes` replace parts of `about` that it would cover."""
+    with closing(sqlite3.connect(path)) as database, database:
+        about = orjson.loads(database.execute("SELECT value FROM meta WHERE key = 'about'").fetchone()[0])
+        covered = {**sealed(about, partial(sqlite_rows, database)), **changes}
+        covered["seal"] = seal(covered)
+        database.execute("UPDATE meta SET value = ? WHERE key = 'about'", (orjson.dumps(covered),))
+
+
+@pytest.fixture
+async def played(tmp_path: Path) -> Path:
+    """A sealed trace with rows in every table, as if prompts had been kept, and a call had been pending."""
+    scenario, agent = load_scenario("teaching", "pie"), AgentSpec("react", "policy:half")
+    spec = play_spec("teaching", scenario, 7, plan_seats(market_type("teaching"), scenario), agent, tmp_path)
+    path = (await play_episode(spec)).path
+    edit(
+        path,
+        "UPDATE events SET call_key = 'k', request_digest = 'd', request_id = 'i', traceparent = 't' WHERE seq = 3",
+        "INSERT INTO prompt_parts VALUES (1, x'01', x'02'), (2, x'03', x'04')",
+        "INSERT INTO prompt_calls VALUES (1, 'P1', 'c', 0, x'01', 1, x'02', x'03')",
+        "INSERT INTO pending VALUES (1, 'P1', 'r', 5, x'01', 0)",
+    )
+    reseal(path)
+    return path
+
+
+@pytest.fixture
+def copy_of(played: Path) -> Callable[[str], Path]:
+    def _copy(name: str) -> Path:
+        path = played.with_name(f"{name}.trace")
+        path.write_bytes(played.read_bytes())
+        return path
+
+    return _copy
+
+
+def test_the_seal_counts_the_rows_of_every_table(played: Path) -> None:
+    verdict = verify_file(played)
+    assert (verdict.verdict, verdict.findings) == ("identical", [])
+    with open_trace(played) as trace:
+        counts = {name: count for name, (count, _) in trace.manifest.about["beside"].items()}
+        notes = len(list(trace.notes()))
+    assert notes == 5  # a read and three claims, and the report
+    assert counts == {
+        "calls": verdict.events, "agent_events": notes, "prompt_parts": 2, "prompt_calls": 1, "pending": 1,
+    }  # fmt: skip
+
+
+def test_a_change_of_any_column_beside_the_chain_is_damage_that_names_its_table(copy_of: Callable[[str], Path]) -> None:
+    tried = 0
+    for name, side in SIDE_TABLES.items():
+        for column in side.columns:
+            path = copy_of(f"{name}-{column}")
+            row = f"(SELECT {side.key} FROM {side.table} ORDER BY ifnull(call_key, '') DESC LIMIT 1)"
+            row = row if name == "calls" else f"(SELECT min({side.key}) FROM {side.table})"
+            # Whole numbers and texts and bytes alike: another value, of the kind that the column holds.
+            other = f"CASE typeof({column}) WHEN 'integer' THEN {column} + 9 WHEN 'blob' THEN x'ff' ELSE 'other' END"
+            edit(path, f"UPDATE {side.table} SET {column} = {other} WHERE {side.key} = {row}")
+            for chain_only in (False, True):
+                verdict = verify_file(path, chain_only=chain_only)
+                assert (verdict.verdict, verdict.message) == ("damaged", CHANGED + name), column
+            tried += 1
+    assert tried == 27
+
+
+@pytest.mark.parametrize(
+    ("statement", "changed"),
+    [
+        ("DELETE FROM agent_events", "agent_events"),
+        ("DELETE FROM agent_events WHERE id = (SELECT max(id) FROM agent_events)", "agent_events"),
+        ("INSERT INTO agent_events VALUES (-1, 'P1', x'7b7d')", "agent_events"),
+        ("UPDATE agent_events SET id = 99 WHERE id = 1", "agent_events"),
+        ("UPDATE agent_events SET body = CAST(body AS TEXT) WHERE id = 1", "agent_events"),
+        ("UPDATE events SET at_ms = NULL WHERE seq = 2", "calls"),
+        ("UPDATE prompt_parts SET n = 3 WHERE n = 2", "prompt_parts"),
+        ("DELETE FROM prompt_calls", "prompt_calls"),
+        ("DELETE FROM prompt_parts", "prompt_parts"),
+        ("DELETE FROM pending", "pending"),
+    ],
+)
+def test_a_row_removed_added_before_or_moved_is_damage(played: Path, statement: str, changed: str) -> None:
+    edit(played, statement)
+    assert verify_file(played).message == CHANGED + changed
+
+
+def test_a_fraction_is_no_time_even_where_json_has_no_word_for_it(played: Path) -> None:
+    # Infinity is null in JSON: it would have the digest of a time that is not there.
+    edit(played, "UPDATE events SET at_ms = NULL WHERE seq = 2")
+    reseal(played)
+    edit(played, "UPDATE events SET at_ms = 9e999 WHERE seq = 2")
+    assert (verify_file(played).verdict, "a fraction" in verify_file(played).message) == ("damaged", True)
+
+
+def test_rows_after_the_seal_are_a_finding(played: Path) -> None:
+    edit(
+        played, "INSERT INTO agent_events (seat, body) VALUES ('P1', '{}')", "INSERT INTO prompt_parts VALUES (9, 1, 2)"
+    )
+    verdict = verify_file(played)
+    assert verdict.verdict == "identical"
+    assert [finding.message for finding in verdict.findings] == [LATER + "agent_events (1), prompt_parts (1)"]
+
+
+def test_prompts_may_be_left_out_as_a_whole_and_the_seal_still_counts_them(played: Path) -> None:
+    edit(played, "DELETE FROM prompt_parts", "DELETE FROM prompt_calls")
+    verdict = verify_file(played)
+    assert verdict.verdict == "identical"
+    assert [finding.message for finding in verdict.findings] == [MISSING + "prompt_parts (2), prompt_calls (1)"]
+
+
+def test_jsonl_leaves_all_of_it_out_and_says_how_much(played: Path) -> None:
+    copy = played.with_suffix(".jsonl")
+    with open_trace(played) as trace:
+        copy.write_bytes(b"".join(line + b"\n" for line in jsonl_lines(trace)))
+    verdict = verify_file(copy)
+    assert verdict.verdict == "identical"
+    (finding,) = verdict.findings
+    assert finding.message == (
+        f"{MISSING}calls ({verdict.events}), agent_events (5), prompt_parts (2), prompt_calls (1), pending (1)"
+    )
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [None, [], {}, {"calls": [3, "00"]}, dict.fromkeys(SIDE_TABLES), dict.fromkeys(SIDE_TABLES, (2**64 - 1, "00"))],
+)
+def test_a_seal_that_does_not_say_what_lies_beside_the_chain_is_damage(played: Path, beside: object) -> None:
+    reseal(played, beside=beside)
+    assert verify_file(played).message == "the seal does not say what lies beside the chain"
