@@ -159,7 +159,7 @@ PACKAGES = {
     "agents": _allowed("contract", "mcp langchain_core langgraph"),
     # typer: `draw-agent` shows what is compiled here.
     "frameworks": _allowed(
-        "contract agents",
+        "contract agents cli",
         "mcp langchain_core langgraph openai agents pydantic_ai langchain starlette uvicorn httpx2 typer",
     ),
     # `play` ends with a scored summary: the runner hands finished traces to evaluation, never the other way.

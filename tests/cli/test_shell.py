@@ -158,7 +158,9 @@ def test_errors_become_one_line_and_an_exit_code(
     assert invoke(Command("failing", "Test", "Fails.", f"failing:raise_{name}"), []) == code
     lines = capsys.readouterr().err.splitlines()
     if name == "fault":
-        assert lines[-1] == "RuntimeError: a bug"
+        # A message may quote a value of a trace.
+        assert lines[-1] == "RuntimeError"
+        assert "raise_fault" in lines[-3]
     elif name != "interrupt":
         assert len(lines) == 1
         assert lines[0].startswith("tradefair failing: ")

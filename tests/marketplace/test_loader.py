@@ -161,10 +161,10 @@ def test_what_a_terminal_would_obey_is_spelt_out(data_set: Folder) -> None:
     (folder / os.fsdecode(b"\xff.md")).write_text("")
     loaded = read_folder(str(folder))
     assert loaded.problems == (
-        "businesses/b.yaml: menu_features.\\u001b[2Jtaco\\u000a = 'cheap': must be a number, such as 13.51",
+        "businesses/b.yaml: menu_features.\\x1b[2Jtaco = 'cheap': must be a number, such as 13.51",
     )
     assert loaded.findings == (
-        "businesses/\\u001b[31mred.txt: not a .yaml file; ignored",
+        "businesses/\\x1b[31mred.txt: not a .yaml file; ignored",
         "\\udcff.md: not part of a data set; ignored",
     )
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import orjson
 import typer
 
+from tradefair.cli.terminal import print_json, say
 from tradefair.contract import TraceError
 from tradefair.evaluation import terminal
 from tradefair.evaluation.importers import IMPORTERS, run_importer
@@ -76,16 +75,6 @@ def _logs(paths: Iterable[Path]) -> list[Path]:
     if not files:
         raise TraceError(f"{', '.join(map(str, paths))}: no log here (*.jsonl)")
     return files
-
-
-def print_json(content: Any) -> None:
-    """Results on stdout, as bytes: a terminal's encoding must not change them."""
-    sys.stdout.buffer.write(orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
-
-
-def say(line: str) -> None:
-    """Message on stderr: stdout belongs to the results, which may be piped."""
-    print(line, file=sys.stderr)
 
 
 def finish(fine: bool) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias, TypeVar
+
+from tradefair.cli.terminal import status
 
 T = TypeVar("T")
 
@@ -15,8 +16,7 @@ Progress: TypeAlias = Callable[[int, int, str], None]
 def show_progress(done: int, total: int, name: str) -> None:
     """One line on a terminal, written over itself; nothing anywhere else."""
     # A file or a pipe would keep every step as a line.
-    if sys.stderr.isatty():
-        print(f"\r\x1b[K{done}/{total} {name}" if name else "\r\x1b[K", end="", file=sys.stderr, flush=True)
+    status(f"{done}/{total} {name}" if name else "")
 
 
 def watched(items: Sequence[T], progress: Progress | None, name: Callable[[T], str]) -> Iterator[T]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from tradefair.cli.terminal import print_bytes, say
 
 if TYPE_CHECKING:
     from tradefair.evaluation.ratings.rating import Leaderboards
@@ -43,7 +44,7 @@ def rate(
     if output is not None:
         _write(output, made, content)
     if as_json:
-        sys.stdout.buffer.write(content)
+        print_bytes(content)
     elif output is None:
         show_leaderboards(made, whole=whole)
     # An unreadable file fails the command even where others were rated: a leaderboard with holes must be noticed.
@@ -56,4 +57,4 @@ def _write(output: Path, made: Leaderboards, content: bytes) -> None:
     from tradefair.evaluation.whole_files import write_whole
 
     written = write_whole(output, [boards_page(made) if output.suffix == ".html" else content])
-    print(f"{output}: {written}", file=sys.stderr)
+    say(f"{output}: {written}")

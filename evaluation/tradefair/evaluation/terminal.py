@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.text import Text
 
 from tradefair.cli.tables import Cell, figures, names, show_pairs, show_table, words
+from tradefair.cli.terminal import Console
 from tradefair.contract import SeatId
 from tradefair.evaluation.evaluate import Evaluation, relative_numbers, tables_of
 from tradefair.evaluation.evaluator import evaluator_of, fields_for
@@ -36,7 +36,7 @@ _ALL = "tradefair evaluate --all shows them"
 
 def show_verdicts(verdicts: Sequence[Check]) -> None:
     """Print one row per trace, then what is wrong with those that are not sound, then what each verdict means."""
-    console = Console(highlight=False)
+    console = Console()
     rows: list[list[Cell]] = []
     for verdict in verdicts:
         name = Text(verdict.verdict, style="green" if verdict.sound else "red")
@@ -46,9 +46,9 @@ def show_verdicts(verdicts: Sequence[Check]) -> None:
     show_table(console, [*names("trace", "verdict"), *figures("events", "sealed", "head")], rows)
     for verdict in verdicts:
         if not verdict.sound:
-            console.print(_plain(f"{verdict.path}: {verdict.message}"), style="red", soft_wrap=True)
+            console.print(f"{verdict.path}: {verdict.message}", style="red", soft_wrap=True)
         for finding in verdict.findings:
-            console.print(_plain(f"{verdict.path}: {finding.message}"), soft_wrap=True)
+            console.print(f"{verdict.path}: {finding.message}", soft_wrap=True)
     # What a verdict means is explained once, below, however many traces have it.
     met = {verdict.verdict for verdict in verdicts} - SOUND
     for conclusion, meaning in OUTCOMES_OF_VERIFY.items():
@@ -61,11 +61,11 @@ def show_evaluations(evaluations: Iterable[Evaluation], *, brief: bool = False, 
 
     Of many seats, and of many findings of a failure mode, the first are shown; `whole`: all.
     """
-    console = Console(highlight=False)
+    console = Console()
     for evaluation in evaluations:
         # A file that cannot be scored is a line among the others; the exit code is the command's affair.
         if evaluation.outcome is None:
-            console.print(_plain(evaluation.problem or evaluation.path), style="red", soft_wrap=True)
+            console.print(evaluation.problem or evaluation.path, style="red", soft_wrap=True)
             continue
         _show_outcome(console, evaluation.path, evaluation.outcome, whole)
         _show_tables(console, evaluation.outcome, evaluation.population, brief)
@@ -78,7 +78,7 @@ def show_comparison(seat: SeatId, outcomes: Mapping[str, Outcome[Any, Any]]) -> 
 
     `outcomes` maps labels to outcomes of the same scenario.
     """
-    console = Console(highlight=False)
+    console = Console()
     evaluator = evaluator_of(next(iter(outcomes.values())).market)
     roles = {outcome.seats[seat].role for outcome in outcomes.values()}
     columns = fields_for(evaluator, roles, evaluator.compared_columns)
@@ -107,7 +107,7 @@ def show_series(
     Means are of each seat where all episodes have the same ones, else of all rows. `beside` has one row of further
     figures per episode that could be scored, where there are references; it is indexed as the scored episodes are.
     """
-    console = Console(highlight=False)
+    console = Console()
     scored = [(item.path, item.outcome, own) for item, own in zip(evaluations, seats, strict=True) if item.outcome]
     roles = {outcome.seats[seat].role for _, outcome, own in scored for seat in own}
     evaluator = evaluator_of(scored[0][1].market) if scored else None
@@ -136,7 +136,7 @@ def show_series(
     show_table(console, [titles[place] for place in shown], [[row[place] for place in shown] for row in rows])
     for item in evaluations:
         if item.outcome is None:
-            console.print(_plain(item.problem or item.path), style="red", soft_wrap=True)
+            console.print(item.problem or item.path, style="red", soft_wrap=True)
     _show_footnotes(console, (*columns, *more))
     _show_populations(console, evaluations)
 
@@ -162,7 +162,7 @@ def show_import(report: ImportReport) -> None:
 
     A tally with anything unmatched is red: the log says something else than re-execution.
     """
-    console = Console(highlight=False)
+    console = Console()
     imported = [game for game in report.games if game.trace is not None]
     rounds = sum(game.rounds for game in imported)
     console.print(f"{len(imported)} of {len(report.games)} games imported, {rounds} rounds")
@@ -175,7 +175,7 @@ def show_import(report: ImportReport) -> None:
     for finding in report.findings[:_MAX_FINDINGS]:
         # A finding about a whole file has no line and no field.
         place = f"{finding.file}:{finding.line}: {finding.field}".rstrip(": ")
-        console.print(_plain(f"{place}: {finding.message}"), style="red", soft_wrap=True)
+        console.print(f"{place}: {finding.message}", style="red", soft_wrap=True)
     if len(report.findings) > _MAX_FINDINGS:
         console.print(f"… and {len(report.findings) - _MAX_FINDINGS} more findings (--json has them)", style="red")
 
@@ -185,7 +185,7 @@ def _show_outcome(console: Console, path: str, outcome: Outcome[Any, Any], whole
     ended = outcome.end_reason or "unfinished"
     censored = ", censored: sums run over the closed rounds only" if outcome.censored else ""
     head = f"{outcome.scenario} · seed {outcome.seed} · {outcome.rounds_closed} rounds · {ended}{censored}"
-    console.print(_plain(f"{path}\n{head}"), soft_wrap=True)
+    console.print(f"{path}\n{head}", soft_wrap=True)
     for columns, seats in _seats_by_columns(outcome).items():
         shown = seats if whole else seats[:_MAX_ROWS]
         _show_seats(console, {seat: outcome.seats[seat] for seat in shown}, columns)
@@ -201,7 +201,7 @@ def _show_outcome(console: Console, path: str, outcome: Outcome[Any, Any], whole
         show_pairs(console, [(name.replace("_", " "), number_text(value)) for name, value in shown])
     for finding in outcome.findings:
         text = f"event {finding.seq}: {finding.message}" if finding.seq else finding.message
-        console.print(_plain(text), soft_wrap=True)
+        console.print(text, soft_wrap=True)
 
 
 def _seats_by_columns(outcome: Outcome[Any, Any]) -> dict[tuple[str, ...], list[SeatId]]:
@@ -234,7 +234,7 @@ def _show_tables(
 ) -> None:
     """The tables that the market's evaluator adds, with their footnotes."""
     for shown in tables_of(outcome, population, brief=brief):
-        console.print(_plain(f"\n{shown.title}"), style="bold")
+        console.print(f"\n{shown.title}", style="bold")
         show_table(console, [*names(*shown.columns[:1]), *figures(*shown.columns[1:])], shown.rows)
         # The first cell of a row is a figure's name, made readable; footnotes are listed under the field's name.
         _show_footnotes(console, [row[0].replace(" ", "_") for row in shown.rows if row])
@@ -244,7 +244,7 @@ def _show_diagnosis(console: Console, diagnosis: Diagnosis, brief: bool, whole: 
     """The figures by stage (not where `brief`), then the failure modes."""
     if not brief:
         for stage in diagnosis.stages:
-            console.print(_plain(f"\n{stage.name}"), style="bold")
+            console.print(f"\n{stage.name}", style="bold")
             rows = [
                 (_short(diagnosis, figure), number_text(figure.value), _counts(figure), _aside(figure))
                 for figure in stage.figures
@@ -257,7 +257,7 @@ def _show_findings(console: Console, diagnosis: Diagnosis, brief: bool, whole: b
     console.print()
     styles = {"head": "bold", "finding": "yellow", "detail": "", "aside": "dim"}
     for line in findings_text(diagnosis, brief=brief, whole=whole):
-        console.print(_plain(line.text), style=styles[line.kind], soft_wrap=True)
+        console.print(line.text, style=styles[line.kind], soft_wrap=True)
 
 
 def _mean(values: Sequence[object]) -> float | None:
@@ -288,9 +288,4 @@ def _show_footnotes(console: Console, shown: Iterable[str]) -> None:
     """What a reader of these figures could get wrong: a line per figure that has a footnote."""
     for name in shown:
         if name in FOOTNOTES:
-            console.print(_plain(f"{name.replace('_', ' ')}: {FOOTNOTES[name]}"), style="dim")
-
-
-def _plain(text: str) -> Text:
-    """Text as it is: names and messages of a trace are never read as markup of the terminal."""
-    return Text(text)
+            console.print(f"{name.replace('_', ' ')}: {FOOTNOTES[name]}", style="dim")

@@ -4,31 +4,36 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 
 import typer
 
 from tradefair.cli import FINDINGS, HARNESS_FAILURE, INTERRUPTED, USAGE
+from tradefair.cli.logs import log_to_stderr
 from tradefair.cli.options import PLAIN
 from tradefair.cli.table import Command
+from tradefair.cli.terminal import fault_text, say
 from tradefair.contract import HarnessFailure, TraceError, TradefairError
 from tradefair.contract.errors import StorageUnavailable, in_plain_words
+from tradefair.contract.text import clean, clean_line
 
 
 def invoke(command: Command, arguments: Sequence[str]) -> int:
     """Run `command`; its exit code. Errors of the TradefairError tree become one line on stderr.
 
-    A provider's or the storage's failure gives 3, a trace's 1, a wrong request 2. A fault of ours shows its traceback.
+    A provider's or the storage's failure gives 3, a trace's 1, a wrong request 2. A fault of ours shows where it
+    happened.
     """
     try:
+        # Every command: what nobody handles is printed by Python's last resort, raw and with values.
+        log_to_stderr()
         # Off: typer would print errors its own way and leave the process.
         code = app_of(command)(list(arguments), prog_name=f"tradefair {command.name}", standalone_mode=False)
         # Here, where a reader that has gone is still caught below.
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except TradefairError as error:
-        print(f"tradefair {command.name}: {_one_line(error)}", file=sys.stderr)
+        say(f"tradefair {command.name}: {clean_line(str(error))}")
         return _exit_code(error)
     except BrokenPipeError:
         # The reader of our output (head, less) has gone; Python would complain once more when it flushes at exit.
@@ -60,10 +65,6 @@ def _exit_code(error: TradefairError) -> int:
     return FINDINGS if isinstance(error, TraceError) else USAGE
 
 
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
-
-
 def _usage_or_fault(fault: Exception) -> int:
     """What the parser refuses shows itself and is a matter of usage; anything else is our fault.
 
@@ -75,9 +76,8 @@ def _usage_or_fault(fault: Exception) -> int:
         # Messages of validators are meant for programs.
         message = getattr(fault, "message", None)
         if isinstance(message, str):
-            setattr(fault, "message", in_plain_words(message))  # noqa: B010  # the parser's classes are its own
+            setattr(fault, "message", clean(in_plain_words(message)))  # noqa: B010  # the parser's classes are its own
         show()
         return USAGE
-    # The whole of it: a fault of ours can be mended only by whoever sees where it happened.
-    traceback.print_exception(fault)
+    say(fault_text(fault))
     return HARNESS_FAILURE

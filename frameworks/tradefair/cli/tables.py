@@ -16,8 +16,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from rich.cells import cell_len
-from rich.console import Console
 from rich.text import Text
+
+from tradefair.cli.terminal import Console
+from tradefair.contract.text import clean
 
 Cell: TypeAlias = str | Text
 """Ready text; a plain string is never read as markup."""
@@ -64,7 +66,7 @@ def words(*titles: str) -> list[Column]:
 
 def show_table(console: Console, columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
     """Print a table no wider than the console, unless a single name or figure is. Columns of text come last."""
-    table = [[cell if isinstance(cell, Text) else Text(cell) for cell in row] for row in rows]
+    table = [[cell if isinstance(cell, Text) else Text(clean(cell)) for cell in row] for row in rows]
     # Measured over all rows first: a table is printed once, and its columns must not move.
     sizes = [_width(column, [row[place] for row in table]) for place, column in enumerate(columns)]
     plan = _plan(columns, table, sizes, console.width)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tradefair.cli.terminal import tell
 from tradefair.frameworks import find
 
 
@@ -23,8 +24,8 @@ def draw_agent(
 
     graph = find(GRAPHS, name, "graph").build_graph(InMemorySaver() if approve else None)
     if png is None:
-        print(to_mermaid(graph), end="")
+        tell(to_mermaid(graph), end="")
     else:
         write_png(graph, png)
-        print(f"written: {png}")
+        tell(f"written: {png}")
     return 0

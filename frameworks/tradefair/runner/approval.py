@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 import orjson
 
+from tradefair.cli.terminal import say, watched
 from tradefair.contract import HarnessFailure, ScenarioError, SeatId
+from tradefair.contract.text import clean_line
 
 if TYPE_CHECKING:
     from tradefair.agents.options import Approve
@@ -35,7 +37,7 @@ class TerminalApproval:
 
     def __init__(self) -> None:
         # Questions go to stderr: stdout belongs to the result, which may be piped.
-        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        if not (sys.stdin.isatty() and watched()):
             raise ScenarioError("--approve asks on a terminal, and this is none: leave it out, or play from a shell")
         self._all = False
         self._lock = asyncio.Lock()
@@ -58,9 +60,9 @@ class TerminalApproval:
         if self._all:
             return True
         arguments = orjson.dumps(dict(call.arguments or {})).decode()
-        print(f"{seat} wants {call.tool} {_printable(arguments)}", file=sys.stderr)
+        say(f"{seat} wants {call.tool} {clean_line(arguments)}")
         while True:
-            print(_QUESTION, end="", file=sys.stderr, flush=True)
+            say(_QUESTION, end="")
             word, reason = _split(await _line())
             if word in _NO:
                 return reason or False
@@ -68,14 +70,14 @@ class TerminalApproval:
             if not reason and word in (*_YES, *_ALL):
                 self._all = word in _ALL
                 return True
-            print(_ALLOWED, file=sys.stderr)
+            say(_ALLOWED)
 
 
 def _split(line: str) -> tuple[str, str]:
     """The first word of an answer, in small letters, and what follows it: `No, too cheap` is `no`, `too cheap`."""
     match = _ANSWER.match(line)
     word, reason = match.groups() if match else ("", line)
-    return word.lower(), _printable(reason.strip())[:_REASON_LIMIT]
+    return word.lower(), clean_line(reason)[:_REASON_LIMIT]
 
 
 async def _line() -> str:
@@ -99,8 +101,3 @@ async def _line() -> str:
     if not line:
         raise HarnessFailure("no answer will come: the terminal's input has ended")
     return line
-
-
-def _printable(text: str) -> str:
-    """Control characters that JSON lets through, written as escapes: a model's text must not steer the terminal."""
-    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)

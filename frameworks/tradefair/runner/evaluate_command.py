@@ -9,9 +9,10 @@ from typing import Annotated
 import orjson
 import typer
 
+from tradefair.cli.terminal import print_json, say
 from tradefair.contract import TraceError
 from tradefair.evaluation import terminal
-from tradefair.evaluation.audit_commands import AsJson, finish, print_json, say, traces_of
+from tradefair.evaluation.audit_commands import AsJson, finish, traces_of
 from tradefair.evaluation.evaluate import Evaluation, evaluate_file
 from tradefair.evaluation.places import Places
 from tradefair.evaluation.population import Populations

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-import orjson
 import typer
 
 from tradefair.cli.options import PlayerFlags, grouped
+from tradefair.cli.terminal import print_json
 from tradefair.contract import TraceError
 from tradefair.frameworks.base import Limits
 from tradefair.host.episode import Episode
@@ -72,8 +71,7 @@ def fork(
     )
     report = report_fork(asyncio.run(fork_episode(spec, opened=partial(_shown, quiet=as_json))))
     if as_json:
-        content = orjson.dumps(report.model_dump(mode="json"), option=orjson.OPT_INDENT_2)
-        sys.stdout.buffer.write(content + b"\n")
+        print_json(report.model_dump(mode="json"))
     else:
         show_fork(report)
     return 1 if report.unsound else 0

@@ -8,10 +8,9 @@ from typing import Any
 
 import orjson
 from pydantic import BaseModel, ConfigDict
-from rich.console import Console
-from rich.text import Text
 
 from tradefair.cli.tables import figures, names, show_table
+from tradefair.cli.terminal import Console
 from tradefair.contract import SeatId, TraceError
 from tradefair.evaluation.compare.comparison import MIN_PAIRS, Divergence, Metric, Pair, Run
 from tradefair.evaluation.compare.divergence import first_divergence
@@ -136,13 +135,13 @@ def show_fork(report: ForkReport) -> None:
 
     Every figure is one of `report`; texts of the trace are printed without being read as markup.
     """
-    console = Console(highlight=False)
+    console = Console(soft_wrap=True)
     what = "without" if report.withheld else "before"
     decision = report.decision
     asked = orjson.dumps(decision.get("arguments")).decode()[:_MAX_ARGUMENTS]
     name = f"{decision.get('tool') or decision['event']} {asked if 'arguments' in decision else ''}".rstrip()
-    _say(console, f"{report.original}, round {report.round}: {what} event {report.at}, {decision.get('seat')} {name}")
-    _say(console, f"control: {report.before} as it was\nfork: {report.after} goes on, same seed, same luck\n")
+    console.print(f"{report.original}, round {report.round}: {what} event {report.at}, {decision.get('seat')} {name}")
+    console.print(f"control: {report.before} as it was\nfork: {report.after} goes on, same seed, same luck\n")
     titles = ("control", "kept", "fork", "decision", "afterwards", "together")
     rows = [
         [f"{effect.name} ({effect.unit})", *(number_text(getattr(effect, title)) for title in titles)]
@@ -150,24 +149,24 @@ def show_fork(report: ForkReport) -> None:
     ]
     if rows:
         show_table(console, [*names(""), *figures(*titles)], rows)
-        _say(console, "kept: the decision as it was, then as in fork; the last three are costs, negative where it paid")
+        console.print("kept: the decision as it was, then as in fork; the last three are costs, negative where it paid")
     for future in report.futures if len(report.futures) > 1 else ():
         shown = ", ".join(f"{name} {number_text(value)}" for name, value in future.fork.metrics.items())
-        _say(console, f"  policy key {future.policy_key}: {shown}")
+        console.print(f"  policy key {future.policy_key}: {shown}")
     if report.identical_futures:
-        _say(console, "all futures are the same: no player that goes on draws anything")
+        console.print("all futures are the same: no player that goes on draws anything")
     if report.divergence is not None:
         found = report.divergence
-        _say(console, f"\nfirst decision that differs: round {found.round}, {found.seat}: {found.what}")
-        _say(console, f"  control  {decision_text(found.a)}\n  fork     {decision_text(found.b)}")
+        console.print(f"\nfirst decision that differs: round {found.round}, {found.seat}: {found.what}")
+        console.print(f"  control  {decision_text(found.a)}\n  fork     {decision_text(found.b)}")
     for remark in report.remarks:
-        console.print(Text(remark), style="yellow", soft_wrap=True)
+        console.print(remark, style="yellow")
     for problem in report.unsound:
-        console.print(Text(f"NOT verified: {problem}"), style="red", soft_wrap=True)
+        console.print(f"NOT verified: {problem}", style="red")
     # An arm lies in `<folder>/fork/<number>.trace`.
     folder = Path(report.futures[0].fork.path).parent.parent
-    _say(console, f"\ntraces in {folder} (control/, kept/, fork/); head of the fork {report.futures[0].fork.head}")
-    console.print(Text(report.verdict), style="bold", soft_wrap=True)
+    console.print(f"\ntraces in {folder} (control/, kept/, fork/); head of the fork {report.futures[0].fork.head}")
+    console.print(report.verdict, style="bold")
 
 
 def _run(path: Path | None, seats: Sequence[SeatId]) -> Run | None:
@@ -290,7 +289,3 @@ def _only_seat(forked: Forked) -> SeatId:
 def _divergence(forked: Forked) -> Divergence | None:
     with open_trace(forked.original) as control, open_trace(forked.futures[0].fork) as fork:
         return first_divergence(control, fork)
-
-
-def _say(console: Console, text: str) -> None:
-    console.print(Text(text), soft_wrap=True)

@@ -9,13 +9,13 @@ import asyncio
 import json
 import secrets
 import signal
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from tradefair.catalog import default_scenario, load_scenario, market_type
+from tradefair.cli.terminal import say, tell, watched
 from tradefair.contract import Draw, MarketType, Scenario, ScenarioError, SeatId
 from tradefair.contract.policy import parse_policy
 from tradefair.contract.scenario import parse_override
@@ -100,13 +100,13 @@ class _Shown(NamedTuple):
         if self.as_json:
             # The same keys in every case, null where no policy answers, so that a script need not ask which.
             played = self.role._asdict() if self.role else dict.fromkeys(_Role._fields)
-            print(json.dumps({"base_url": url, "model": model, "api_key": key, **played}), flush=True)
+            tell(json.dumps({"base_url": url, "model": model, "api_key": key, **played}))
             return
         what = self.label if self.label == model else f"{model} ({self.label})"
         role = self.role
         plays = f" for seat {role.seat} of {role.scenario}, seed {role.seed}," if role else ""
-        print(f"{what} answers{plays} until interrupted (Ctrl-C).", file=sys.stderr)
-        print(f"OPENAI_BASE_URL={url}\nOPENAI_API_KEY={key}", file=sys.stderr, flush=True)
+        say(f"{what} answers{plays} until interrupted (Ctrl-C).")
+        say(f"OPENAI_BASE_URL={url}\nOPENAI_API_KEY={key}")
 
 
 async def _serve(
@@ -126,7 +126,7 @@ async def _serve(
     # A fresh key for each run; it is printed once and stored nowhere.
     key = secrets.token_urlsafe(24)
     # A line per call is for a person who watches; in a log file it would be noise.
-    on_call = _show if sys.stderr.isatty() else None
+    on_call = _show if watched() else None
     async with open_gateway(
         endpoint, record=record, replay=replay, faults=faults, seat=seat, on_call=on_call
     ) as behind:
@@ -142,7 +142,7 @@ async def _serve(
 def _show(call: ModelCall) -> None:
     tokens = "" if call.input_tokens is None else f", {call.input_tokens}+{call.output_tokens or 0} tokens"
     fault = f", injected {call.fault}" if call.fault else ""
-    print(f"{call.number}: {call.status}{tokens}, {call.latency_s:.2f} s{fault}", file=sys.stderr, flush=True)
+    say(f"{call.number}: {call.status}{tokens}, {call.latency_s:.2f} s{fault}")
 
 
 def _upstream(spelling: str, base_url: str) -> ModelEndpoint:

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Mapping
 from statistics import fmean
 from typing import NamedTuple
 
-from rich.console import Console
-
 from tradefair.catalog import load_scenario
 from tradefair.cli.tables import figures, names, show_table
+from tradefair.cli.terminal import Console, print_json, say
 from tradefair.contract import ScenarioError, TraceError
-from tradefair.evaluation.audit_commands import AsJson, finish, print_json, say, traces_of
+from tradefair.evaluation.audit_commands import AsJson, finish, traces_of
 from tradefair.evaluation.compare.runs import REFERENCES
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.headline import Block, Headline, HeadlineFigure, headline_of
@@ -101,7 +100,7 @@ def _known(market: str) -> Headline:
 
 
 def _show(boards: Mapping[tuple[str, str], HeadlineFigure]) -> None:
-    console = Console(highlight=False)
+    console = Console()
     rows = [(market, label, *_told(figure), str(figure.seeds)) for (market, label), figure in boards.items()]
     show_table(console, [*names("market", "who"), *figures("headline", "95 %", "seeds")], rows)
     for market in dict.fromkeys(market for market, _ in boards):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
+from tradefair.cli.terminal import say
 from tradefair.contract import HarnessFailure, SeatId
 from tradefair.host.episode import Episode
 
@@ -29,8 +29,8 @@ async def open_door(episode: Episode, seats: Sequence[SeatId]) -> AsyncGenerator
     def shown() -> None:
         # Printed when the server listens and not before: a client may connect, or a person press Ctrl-C, at once.
         for seat, token in tokens.items():
-            print(f"{seat}: {server.url} with the header  Authorization: Bearer {token}", file=sys.stderr)
-        print(f"waiting for a client to play; trace {episode.path}", file=sys.stderr)
+            say(f"{seat}: {server.url} with the header  Authorization: Bearer {token}")
+        say(f"waiting for a client to play; trace {episode.path}")
 
     # The task that plays, which the end of the server has to wake.
     player = asyncio.current_task()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ import typer
 
 from tradefair.catalog import market_names, market_type, use_data
 from tradefair.cli.options import EpisodeFlags, grouped
+from tradefair.cli.terminal import say
 from tradefair.contract import HarnessFailure, MarketType, Scenario, ScenarioError
 from tradefair.contract.scenario import parse_override
 from tradefair.frameworks.models.recording import NotRecorded
@@ -140,7 +140,7 @@ class _Stage(NamedTuple):
                 raise HarnessFailure(f"{failure} ({go_on})") from failure
             except asyncio.CancelledError:
                 if agent.framework != OUTSIDE:
-                    print(f"stopped; {go_on}", file=sys.stderr)
+                    say(f"stopped; {go_on}")
                 raise
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import secrets
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from pydantic import ValidationError
 
+from tradefair.cli.terminal import say, tell
 from tradefair.contract import ScenarioError
 from tradefair.contract.sealed_seeds import MAX_SEALED, SealedSeeds
 
@@ -44,14 +44,15 @@ def new(
         raise ScenarioError(f"{output} cannot be written: {fault.strerror}") from None
     with stream:
         stream.write(sealed.model_dump_json(indent=1) + "\n")
-    sys.stderr.write(f"{count} seeds sealed in {output}; publish the commitment, keep the file\n")
-    sys.stdout.write(f"{sealed.commitment}\n")
+    say(f"{count} seeds sealed in {output}; publish the commitment, keep the file")
+    tell(sealed.commitment)
 
 
 @seeds.command()
 def show(file: File) -> None:
     """Print the seeds, one a line: for a plan's list `seeds = […]`, once they may be known."""
-    sys.stdout.writelines(f"{seed}\n" for seed in _read(file).seeds)
+    for seed in _read(file).seeds:
+        tell(str(seed))
 
 
 @seeds.command()
@@ -61,9 +62,9 @@ def check(
     """Check that a file is the one that was committed to. Exit code 1, with both digests, when it is not."""
     found = _read(file).commitment
     if found != commitment.strip().lower():
-        sys.stdout.write(f"another secret\n  committed to {commitment.strip()[:80]}\n  the file has {found}\n")
+        tell(f"another secret\n  committed to {commitment.strip()[:80]}\n  the file has {found}")
         raise typer.Exit(1)
-    sys.stdout.write(f"the secret is the one that was committed to: {found}\n")
+    tell(f"the secret is the one that was committed to: {found}")
 
 
 def _read(file: Path) -> SealedSeeds:

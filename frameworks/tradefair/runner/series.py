@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from tradefair.cli.terminal import Console
 from tradefair.contract import HarnessFailure, ScenarioError
 from tradefair.host.setup import MAX_SEED, SeatPlan
 from tradefair.runner.episode_runner import PlaySpec
@@ -38,22 +39,20 @@ class Series(NamedTuple):
 
     def print_tables(self) -> None:
         """A row per episode and seat."""
-        from rich.console import Console
-
         from tradefair.evaluation.terminal import show_series
 
-        console = Console(highlight=False, soft_wrap=True)
+        console = Console(soft_wrap=True)
         spec, sat = self.spec, [summary.played.agents for summary in self.summaries]
         seats = dict.fromkeys(seat for agents in sat for seat in agents)
         played = f"{', '.join(seats)} played by {spec.agent.spec.label}"
         title = f"{spec.scenario.id} · {played} · {len(self.seeds)} seeds from {self.seeds[0]} to {self.seeds[-1]}"
-        console.print(title, markup=False, style="bold")
+        console.print(title, style="bold")
         with_references = [summary for summary in self.summaries if summary.references]
         beside = [summary.own_relative(seat) for summary in with_references for seat in summary.played.agents[:1]]
         show_series([summary.evaluation for summary in self.summaries], sat, beside)
         verified = sum(summary.verdict.sound for summary in self.summaries)
-        console.print(f"\n{verified} of {len(self.summaries)} verified; traces in {self.spec.folder}", markup=False)
-        console.print(f"compare it with another agent's: tradefair compare {self.spec.folder} OTHER", markup=False)
+        console.print(f"\n{verified} of {len(self.summaries)} verified; traces in {self.spec.folder}")
+        console.print(f"compare it with another agent's: tradefair compare {self.spec.folder} OTHER")
 
 
 async def play_series(spec: PlaySpec, seeds: Sequence[int], play: PlayOne, seated: Seated | None = None) -> Series:

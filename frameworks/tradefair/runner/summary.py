@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-import orjson
+from rich.text import Text
 
+from tradefair.cli.terminal import Console, print_json, watched
 from tradefair.contract import SeatId, TraceError
 from tradefair.evaluation.evaluate import Evaluation, evaluate_file, relative_numbers
 from tradefair.evaluation.outcome import ON_EVERY_SEAT, Outcome
@@ -42,7 +42,7 @@ def show(result: Shown, *, json: bool) -> int:
     JSON goes to stdout as bytes, indented and with a final newline, and nothing else does.
     """
     if json:
-        sys.stdout.buffer.write(orjson.dumps(result.to_json(), option=orjson.OPT_INDENT_2) + b"\n")
+        print_json(result.to_json())
     else:
         result.print_tables()
     return result.exit_code
@@ -103,19 +103,18 @@ class Summary(NamedTuple):
 
     def print_tables(self) -> None:
         """Scores, references, verdict and the trace."""
-        from rich.console import Console
-
         from tradefair.evaluation.terminal import show_comparison, show_evaluations
 
-        console = Console(highlight=False, soft_wrap=True)
+        console = Console(soft_wrap=True)
         show_evaluations([self.evaluation], brief=True)
         outcome = self.evaluation.outcome
         for seat in self.played.agents if outcome is not None and self.references else ():
-            console.print(f"\n[bold]{seat}[/] and the references in the same seat, on the same seed:")
+            console.print(f"\n{seat} and the references in the same seat, on the same seed:")
             show_comparison(seat, self._beside(seat))
-        mark = "[green]verified[/]" if self.verdict.sound else "[red]NOT verified[/]"
-        console.print(f"\n{mark}: {self.verdict.events} events, {self.verdict.verdict}; {self.verdict.message}")
-        console.print(f"trace {self.played.path}", markup=False)
+        mark = Text("verified", "green") if self.verdict.sound else Text("NOT verified", "red")
+        said = f": {self.verdict.events} events, {self.verdict.verdict}; {self.verdict.message}"
+        console.print(Text("\n").append_text(mark).append(said))
+        console.print(f"trace {self.played.path}")
 
 
 def summarise(played: Played, references: Mapping[str, Path]) -> Summary:
@@ -135,10 +134,9 @@ def summarise(played: Played, references: Mapping[str, Path]) -> Summary:
 @asynccontextmanager
 async def show_progress(episode: Episode, title: str = "", *, quiet: bool) -> AsyncGenerator[None]:
     """A line on stderr that follows the rounds, where stderr is a terminal; otherwise nothing."""
-    if quiet or not sys.stderr.isatty():
+    if quiet or not watched():
         yield
         return
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())

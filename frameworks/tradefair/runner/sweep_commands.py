@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import orjson
 import typer
 
 from tradefair.catalog import market_names, plan_ids, use_data
 from tradefair.cli.options import grouped
 from tradefair.cli.tables import figures, names, show_table, words
+from tradefair.cli.terminal import Console, print_json, say
 from tradefair.contract.scenario import parse_override
 from tradefair.runner.plan import SourcedPlan, load_plan
 from tradefair.runner.plan_episodes import workload_of
@@ -77,7 +76,7 @@ def sweep_plan(plan: PlanName, how: How, as_json: AsJson = False) -> int:
     """
     done = play_plan(plan, how)
     if as_json:
-        sys.stdout.buffer.write(orjson.dumps(done.to_json(), option=orjson.OPT_INDENT_2) + b"\n")
+        print_json(done.to_json())
     else:
         print_sweep(done)
     return done.exit_code
@@ -109,7 +108,7 @@ def play_plan(name: str, how: How) -> Sweep:
             return sweep(spec, watch)
         # Said here, where the folder is known; the exit code is that of any interrupted command.
         except KeyboardInterrupt:
-            print(f"stopped; the same command goes on where {spec.folder} is", file=sys.stderr)
+            say(f"stopped; the same command goes on where {spec.folder} is")
             raise
 
 
@@ -124,13 +123,11 @@ def plans(as_json: AsJson = False) -> None:
     """The bundled plans of sweeps and tournaments."""
     rows = [_described(name) for market in market_names() for name in plan_ids(market)]
     if as_json:
-        sys.stdout.buffer.write(orjson.dumps(rows, option=orjson.OPT_INDENT_2) + b"\n")
+        print_json(rows)
         return
-    from rich.console import Console
-
     columns = [*names("plan", "seating"), *figures("agents", "episodes"), *words("description")]
     cells = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row.values()] for row in rows]
-    show_table(Console(highlight=False), columns, cells)
+    show_table(Console(), columns, cells)
 
 
 def _described(name: str) -> dict[str, Any]:

@@ -33,7 +33,7 @@ _OURS = "TRADEFAIR_"
 async def play_on_ray(work: Work, actors: int | None) -> None:
     """Play with so many actors (None: one per CPU of the cluster). ScenarioError where Ray is not installed."""
     # Ray tells of dead workers on stdout, which belongs to the result.
-    with redirect_stdout(sys.stderr):
+    with redirect_stdout(sys.stderr):  # noqa: TID251
         await _play(_ray(), work, actors)
 
 

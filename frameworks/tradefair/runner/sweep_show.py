@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from tradefair.cli.terminal import Console, watched
 from tradefair.runner.sweep import Sweep
 from tradefair.runner.sweep_feed import Progress, Watch
 
@@ -15,14 +15,12 @@ _SHOWN_FAILURES = 10
 
 def print_sweep(done: Sweep) -> None:
     """How far it is, what it cost, what failed, what to do next."""
-    from rich.console import Console
-
-    console = Console(highlight=False, soft_wrap=True)
+    console = Console(soft_wrap=True)
     counts = done.counts
-    console.print(f"{done.name}: {counts.done:,} of {counts.total:,} episodes done", style="bold", markup=False)
+    console.print(f"{done.name}: {counts.done:,} of {counts.total:,} episodes done", style="bold")
     if done.played:
         how = f"{done.rate:,.1f} a second ({done.executor})"
-        console.print(f"{done.played:,} played now in {done.seconds:,.1f} s, {how}", markup=False)
+        console.print(f"{done.played:,} played now in {done.seconds:,.1f} s, {how}")
     if counts.done:
         each = done.size / counts.done
         console.print(
@@ -32,27 +30,26 @@ def print_sweep(done: Sweep) -> None:
         )
     if done.tokens:
         dollars = f"${done.cost_usd_micro / 1e6:,.4f} at list prices"
-        console.print(f"{done.tokens:,} tokens asked of providers, {dollars}", markup=False)
+        console.print(f"{done.tokens:,} tokens asked of providers, {dollars}")
     for path, problem, tries in done.failures[:_SHOWN_FAILURES]:
         times = "" if tries == 1 else f" ({tries} times)"
-        console.print(f"failed{times}: {path}: {problem}", style="red", markup=False)
+        console.print(f"failed{times}: {path}: {problem}", style="red")
     if len(done.failures) > _SHOWN_FAILURES:
-        console.print(f"and {len(done.failures) - _SHOWN_FAILURES:,} more", markup=False)
+        console.print(f"and {len(done.failures) - _SHOWN_FAILURES:,} more")
     if done.stopped is not None:
-        console.print(f"stopped: {done.stopped}", style="yellow", markup=False)
+        console.print(f"stopped: {done.stopped}", style="yellow")
     if counts.left:
-        console.print("run the same command again to play what is left", markup=False)
+        console.print("run the same command again to play what is left")
 
 
 @contextmanager
 def show_progress(name: str) -> Generator[Watch | None]:
     """A line on stderr with rate, remaining time, cost and failures, where stderr is a terminal."""
     # A log file would keep every state of the moving line.
-    if not sys.stderr.isatty():
+    if not watched():
         yield None
         return
     from rich import progress as bars
-    from rich.console import Console
 
     columns = (
         bars.TextColumn("{task.description}"),

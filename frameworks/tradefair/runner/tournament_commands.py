@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tradefair.cli.options import grouped
+from tradefair.cli.terminal import tell
 from tradefair.runner.summary import show
 from tradefair.runner.sweep import Sweep
 from tradefair.runner.sweep_commands import AsJson, How, PlanName, play_plan
@@ -65,4 +66,4 @@ class _Tournament:
 
         show_leaderboards(self._boards)
         print_sweep(self._played)
-        print(f"as a page, with charts: tradefair rate {self._played.folder} -o leaderboards.html")
+        tell(f"as a page, with charts: tradefair rate {self._played.folder} -o leaderboards.html")

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tradefair.cli.terminal import Console
 from tradefair.contract import HarnessFailure, ScenarioError, SeatId
 from tradefair.host.setup import seat_roles
 from tradefair.runner.agent_spec import ready
@@ -46,18 +47,16 @@ class Trials(NamedTuple):
 
     def print_tables(self) -> None:
         """A row per trial and what was written."""
-        from rich.console import Console
-
         from tradefair.evaluation.terminal import show_series
 
-        console = Console(highlight=False, soft_wrap=True)
+        console = Console(soft_wrap=True)
         title = f"{self.spec.scenario.id} · {self.spec.agent.spec.label} · seed {self.spec.seed}"
-        console.print(f"{title}, {len(self.summaries)} trials", markup=False, style="bold")
+        console.print(f"{title}, {len(self.summaries)} trials", style="bold")
         show_series(
             [summary.evaluation for summary in self.summaries], [summary.played.agents for summary in self.summaries]
         )
         for number, text in enumerate(self.written, start=1):
-            console.print(f"after trial {number}: {text or '(nothing)'}", markup=False)
+            console.print(f"after trial {number}: {text or '(nothing)'}")
 
 
 async def play_trials(spec: PlaySpec, count: int, play: PlayOne) -> Trials:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import orjson
 import typer
-from rich.console import Console
 from typer.core import TyperGroup
 
 from tradefair.catalog import data_folder, load_scenario, market_names, market_type, scenario_ids
 from tradefair.cli.options import PLAIN
 from tradefair.cli.tables import Column, names, show_table, words
+from tradefair.cli.terminal import Console, print_json, say
 from tradefair.contract import Scenario, ScenarioError
 from tradefair.contract.arguments import allowed_text
 from tradefair.contract.core import full_table
@@ -58,7 +57,7 @@ def tools(market: _Market, as_json: _AsJson = False) -> None:
     table = full_table(kind)
     if as_json:
         head = {"market": kind.name, "version": kind.version, "schema_digest": table.schema_digest}
-        _print_json({**head, "tools": table.declarations()})
+        print_json({**head, "tools": table.declarations()})
         return
     rows: list[dict[str, Any]] = []
     for name, item in table.items():
@@ -120,7 +119,7 @@ def show_scenario(
     found = load_scenario(_market_of(scenario), scenario, dict(map(parse_override, overrides or ())))
     content = found.model_dump(mode="json")
     if as_json:
-        _print_json(content)
+        print_json(content)
         return
     described = type(found).model_fields
     rows = [{"key": key, "value": value, "meaning": described[key].description or ""} for key, value in content.items()]
@@ -154,7 +153,7 @@ def _check_data(market: str, folder: Path, as_json: bool) -> None:
         raise ScenarioError(f"{market} reads no data of its own: leave --data out")
     found = kind.check_data(str(data_folder(folder)))
     if as_json:
-        _print_json(found.report.model_dump(mode="json"))
+        print_json(found.report.model_dump(mode="json"))
     elif found.rows:
         shares = any(share for _, _, share in found.rows)
         # Three heads or two: without shares `zip` leaves the third part of each row out.
@@ -162,7 +161,7 @@ def _check_data(market: str, folder: Path, as_json: bool) -> None:
         _show([dict(zip(heads, row, strict=False)) for row in found.rows], as_json)
     for problem in found.problems:
         # On stderr, so that --json leaves stdout to the report.
-        print(problem, file=sys.stderr)
+        say(problem)
     if found.problems:
         raise typer.Exit(1)
 
@@ -199,13 +198,13 @@ def _market_of(scenario: str) -> str:
 def _show(rows: Sequence[dict[str, Any]], as_json: bool) -> None:
     """Rows with equal keys, as JSON or as a table."""
     if as_json:
-        _print_json(rows)
+        print_json(rows)
         return
     columns = [column for key in rows[0] for column in _column(key)] if rows else []
     # Sentences stand last: they are what gives way on a narrow terminal.
     order = sorted(range(len(columns)), key=lambda index: columns[index].kind == "text")
     cells = [[_cell(value) for value in row.values()] for row in rows]
-    console = Console(highlight=False)
+    console = Console()
     show_table(console, [columns[index] for index in order], [[row[index] for index in order] for row in cells])
 
 
@@ -227,9 +226,3 @@ def _cell(value: object) -> str:
     # The data of a folder is content of its scenario: megabytes that no terminal can show.
     text = orjson.dumps(value).decode()
     return text if len(text) <= _MAX_CELL else f"{len(text):,} characters: --json shows them"
-
-
-def _print_json(content: object) -> None:
-    """Plain data as indented JSON on stdout, with a line end."""
-    # Bytes: the encoding of a terminal or pipe must not change what programs read.
-    sys.stdout.buffer.write(orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")

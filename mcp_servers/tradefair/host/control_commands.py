@@ -12,9 +12,11 @@ import typer
 from pydantic import BaseModel, ValidationError
 
 from tradefair.cli.options import PLAIN, SharedOptions, grouped
+from tradefair.cli.terminal import tell
 from tradefair.contract import ScenarioError
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.scenario import parse_override
+from tradefair.contract.text import clean_json
 from tradefair.host import control_bodies as bodies
 from tradefair.host.client_config import CONTROL_TOKEN_VARIABLE, read_token
 from tradefair.host.control_client import ControlClient
@@ -54,7 +56,7 @@ class _Plane:
 
     def show(self, answer: M, readable: Callable[[M], Sequence[str]]) -> None:
         """Print an answer: as one JSON object, or as the lines that `readable` makes of it."""
-        print(answer.model_dump_json() if self.as_json else "\n".join(readable(answer)))
+        tell(clean_json(answer.model_dump_json()) if self.as_json else "\n".join(readable(answer)))
 
 
 @control.callback()
@@ -188,7 +190,7 @@ def export(context: _Context, episode: _Episode, out: Annotated[Path, typer.Opti
             stream.write(content)
     except OSError as error:
         raise StorageUnavailable(f"{out}: cannot be written: {error.strerror}") from None
-    print(f"{out}: {len(content):,} bytes")
+    tell(f"{out}: {len(content):,} bytes")
 
 
 def _created(answer: bodies.Created) -> list[str]:

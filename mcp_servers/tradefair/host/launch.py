@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import resource
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
@@ -18,9 +17,11 @@ import orjson
 
 from tradefair.catalog import default_scenario, load_scenario, market_names, market_type
 from tradefair.cli.options import EpisodeFlags
+from tradefair.cli.terminal import say, tell
 from tradefair.contract import HarnessFailure, MarketType, Scenario, ScenarioError, SeatId, TraceError
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.scenario import parse_override
+from tradefair.contract.text import clean_json
 from tradefair.host.app import HttpServer, run_stdio
 from tradefair.host.control import ControlApp, new_control_token
 from tradefair.host.episode import Episode
@@ -135,7 +136,7 @@ async def _serve_host(host: Host, hosting: HostFlags, folder: Path, tokens: Sequ
         if control is not None:
             report["control"] = {"url": control.url, "token": control_token}
         # Flushed: scripts wait for this line before they start clients.
-        print(orjson.dumps(report).decode() if hosting.as_json else _readable(report), flush=True)
+        tell(clean_json(orjson.dumps(report).decode()) if hosting.as_json else _readable(report))
 
     async def stop_when_empty() -> None:
         await host.wait_empty()
@@ -358,7 +359,7 @@ def _outside_seats(episode: Episode) -> list[SeatId]:
 
 def _say(line: str) -> None:
     """Standard output belongs to the protocol."""
-    print(f"tradefair: {line}", file=sys.stderr, flush=True)
+    say(f"tradefair: {line}")
 
 
 def _line(episode: Episode) -> str:

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import orjson
 import typer
 
 from tradefair.catalog import use_data
+from tradefair.cli.logs import LogFormat, LogLevel, log_to_stderr
 from tradefair.cli.options import EpisodeFlags, grouped
+from tradefair.cli.terminal import print_json
 from tradefair.host.client_config import CLIENTS, TOKEN_VARIABLE, read_token, snippet
 from tradefair.host.host_flags import HostFlags
-from tradefair.host.logs import LogFormat, LogLevel, log_to_stderr
 from tradefair.tracestore import is_whole_store
 
 _Seat = Annotated[str, typer.Option(help="The seat to serve; default: the scenario's first agent seat.")]
@@ -38,7 +38,6 @@ def serve(
     """
     from tradefair.host.launch import run_serve
 
-    log_to_stderr()
     use_data(episode.data)
     asyncio.run(run_serve(episode, seat, resume))
 
@@ -90,7 +89,6 @@ def connect(
     """
     from tradefair.host.connect import run_connect
 
-    log_to_stderr()
     asyncio.run(run_connect(url, read_token(token_env, token_file)))
 
 
@@ -119,7 +117,7 @@ def config(
     else:
         use_data(episode.data)
         made = snippet(client, f"tradefair-{episode.market}", _serve_arguments(episode, seat))
-    print(orjson.dumps(made, option=orjson.OPT_INDENT_2).decode())
+    print_json(made)
 
 
 def _serve_arguments(episode: EpisodeFlags, seat: str) -> list[str]:

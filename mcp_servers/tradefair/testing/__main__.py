@@ -2,10 +2,11 @@
 
 import sys
 
+from tradefair.cli.terminal import say
+
 if __name__ == "__main__":
-    print(
+    say(
         "python -m tradefair.testing is now `tradefair check MARKET`; "
-        "a snapshot is recorded with `tradefair check MARKET --write-snapshot FILE`",
-        file=sys.stderr,
+        "a snapshot is recorded with `tradefair check MARKET --write-snapshot FILE`"
     )
     sys.exit(2)

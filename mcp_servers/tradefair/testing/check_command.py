@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic
 from typing import Annotated, Any
 
-import orjson
 import typer
 
 from tradefair.catalog import market_names, market_type
+from tradefair.cli.terminal import print_json, say, tell
 from tradefair.contract import MarketType, ScenarioError
 from tradefair.contract.names import hint
 from tradefair.testing.authors_code import collected
@@ -54,14 +53,12 @@ def check(
     progress = _Progress(len(chosen))
     failures = check_market(kind, slow=slow, only=chosen, snapshot=snapshot, progress=progress)
     if as_json:
-        sys.stdout.buffer.write(
-            orjson.dumps(_content(kind, progress.begun, failures), option=orjson.OPT_INDENT_2) + b"\n"
-        )
+        print_json(_content(kind, progress.begun, failures))
     elif failures:
-        print("\n".join(map(str, failures)))
-        print(f"\n{market} {kind.version}: {_count(len(failures), 'failure')} in {_count(len(chosen), 'check')}")
+        tell("\n".join(map(str, failures)))
+        tell(f"\n{market} {kind.version}: {_count(len(failures), 'failure')} in {_count(len(chosen), 'check')}")
     else:
-        print(f"{market} {kind.version} keeps the contract ({_count(len(chosen), 'check')})")
+        tell(f"{market} {kind.version} keeps the contract ({_count(len(chosen), 'check')})")
     if failures:
         raise typer.Exit(1)
 
@@ -94,7 +91,7 @@ class _Progress:
     def __call__(self, check: Check) -> None:
         self.begun.append(check)
         if monotonic() - self._start > _QUIET_S:
-            print(f"check {len(self.begun)} of {self._count}: {check.name}", file=sys.stderr, flush=True)
+            say(f"check {len(self.begun)} of {self._count}: {check.name}")
 
 
 def _content(kind: MarketType, begun: Sequence[Check], failures: Sequence[Failure]) -> dict[str, Any]:

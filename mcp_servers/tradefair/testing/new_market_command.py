@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tradefair.cli.terminal import tell
 from tradefair.testing.market_copy import new_market as copy_market
 from tradefair.testing.market_copy import next_commands
 
@@ -17,7 +18,7 @@ def new_market(
 ) -> None:
     """Write a package with a market that works: a copy of `teaching` and its evaluator under another name."""
     for path in copy_market(name, into):
-        print(path)
-    print("\nNext:")
+        tell(str(path))
+    tell("\nNext:")
     for command in next_commands(name, into):
-        print(f"  {command}")
+        tell(f"  {command}")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import orjson
 import typer
-from rich.console import Console
 
+from tradefair.cli.terminal import Console, print_bytes
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.evaluation.compare.comparing import Options, compare_folders, parse_success
 from tradefair.evaluation.compare.show import show
@@ -59,7 +58,7 @@ def compare(
         _write(output, content)
     if as_json:
         # Not through rich: it would wrap long lines at the width of the terminal and break the JSON.
-        sys.stdout.buffer.write(content)
+        print_bytes(content)
     # A file was asked for: tables on the terminal would only repeat it.
     elif output is None:
         show(comparison)

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 
 import orjson
-from rich.console import Console
-from rich.text import Text
 
 from tradefair.cli.tables import Cell, figures, names, show_table, words
+from tradefair.cli.terminal import Console
 from tradefair.evaluation.compare.comparison import (
     MIN_PAIRS,
     Arm,
@@ -32,10 +31,10 @@ _MAX_ARGUMENTS = 300  # characters
 def show(comparison: Comparison) -> None:
     # Numbers are not highlighted: rich would colour parts of paths and seeds.
     """Print the verdict, then the tables, then the verdict again: a long table scrolls the first one away."""
-    console = Console(highlight=False)
+    console = Console()
     _say(console, f"A  {comparison.a.name}\nB  {comparison.b.name}")
     # As Text, never as markup: labels and paths may hold square brackets that rich would swallow.
-    console.print(Text(f"\n{comparison.verdict.text}\n"), style="bold", soft_wrap=True)
+    console.print(f"\n{comparison.verdict.text}\n", style="bold", soft_wrap=True)
     _say(console, f"{comparison.market}, {', '.join(comparison.seats)}; differences are B − A\n")
     _show_attributes(console, comparison)
     _show_pairs(console, comparison)
@@ -46,8 +45,8 @@ def show(comparison: Comparison) -> None:
         if comparison.first_divergence is not None:
             _show_divergence(console, comparison)
     for finding in comparison.findings:
-        console.print(Text(finding), style="red", soft_wrap=True)
-    console.print(Text(f"\n{comparison.verdict.text}"), style="bold", soft_wrap=True)
+        console.print(finding, style="red", soft_wrap=True)
+    console.print(f"\n{comparison.verdict.text}", style="bold", soft_wrap=True)
 
 
 def decision_text(decision: Decision | None) -> str:
@@ -247,4 +246,4 @@ def _count(number: int, thing: str) -> str:
 
 def _say(console: Console, text: str, *, style: str = "") -> None:
     """Print text as it is, neither wrapped nor read as markup."""
-    console.print(Text(text), style=style, soft_wrap=True)
+    console.print(text, style=style, soft_wrap=True)

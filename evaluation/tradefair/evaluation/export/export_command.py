@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
-import orjson
 import typer
 
+from tradefair.cli.terminal import print_json, say
 from tradefair.evaluation.export import FORMATS
 from tradefair.evaluation.export.to_files import export_files
 from tradefair.evaluation.places import Places
@@ -42,13 +41,13 @@ def export(
         exported = export_files(files, form=form, output=output, seat=seat, progress=progress)
     for item in exported.written:
         # On stderr, because stdout belongs to the JSON of --json.
-        print(f"wrote {item.path} ({item.what})", file=sys.stderr)
+        say(f"wrote {item.path} ({item.what})")
     if as_json:
-        sys.stdout.buffer.write(orjson.dumps(exported.to_json(), option=orjson.OPT_INDENT_2) + b"\n")
+        print_json(exported.to_json())
     for problem in exported.problems[:_MAX_SHOWN]:
         place = f"event {problem.seq}: " if problem.seq else ""
-        print(f"{problem.path}: {place}{problem.message}", file=sys.stderr)
+        say(f"{problem.path}: {place}{problem.message}")
     if len(exported.problems) > _MAX_SHOWN:
-        print(f"… and {len(exported.problems) - _MAX_SHOWN} more problems (--json has them)", file=sys.stderr)
+        say(f"… and {len(exported.problems) - _MAX_SHOWN} more problems (--json has them)")
     if exported.problems:
         raise typer.Exit(1)

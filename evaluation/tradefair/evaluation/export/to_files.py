@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tradefair.cli.terminal import on_terminal, print_bytes
 from tradefair.contract import ScenarioError, SeatId, TraceError
 from tradefair.evaluation.export import LINE_FORMATS, check_format, export_lines
 from tradefair.evaluation.progress import Progress, watched
@@ -140,10 +140,10 @@ def _write(output: Path | None, lines: Iterable[bytes], form: str, exported: Exp
     pieces = _compressed(counted) if form.endswith(".zst") else (line + b"\n" for line in counted)
     if output is None:
         # Compressed bytes can switch a terminal into another state.
-        if form.endswith(".zst") and sys.stdout.isatty():
+        if form.endswith(".zst") and on_terminal():
             raise ScenarioError("a compressed export is no text for a terminal: name a file with -o")
         for piece in pieces:
-            sys.stdout.buffer.write(piece)
+            print_bytes(piece)
         return
     written = write_whole(output, pieces)
     exported.written.append(Written(str(output), f"{counted.count:,} {counted.unit}, {written}"))

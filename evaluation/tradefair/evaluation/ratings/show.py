@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rich.console import Console
-from rich.text import Text
-
 from tradefair.cli.tables import figures, names, show_table
+from tradefair.cli.terminal import Console
 from tradefair.evaluation.ratings.rating import Board, Leaderboards, LeftOut
 from tradefair.evaluation.ratings.tables import board_name, board_tables
 
@@ -18,7 +16,7 @@ _MOST_LABELS = 20
 
 def show_leaderboards(shown: Leaderboards, *, whole: bool = False) -> None:
     """Every leaderboard, then what none of them counts; `whole`: with all other tables, and how they were made."""
-    console = Console(highlight=False)
+    console = Console()
     for board in shown.boards:
         _show(console, board, whole)
     _show_left_out(console, shown.left_out)
@@ -61,4 +59,4 @@ def _show_left_out(console: Console, reasons: Iterable[LeftOut]) -> None:
 
 def _say(console: Console, text: str, style: str = "") -> None:
     """Text as it is, wrapped between words: what a trace says is never markup."""
-    console.print(Text(text, style=style))
+    console.print(text, style=style)

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from tradefair.cli.terminal import print_json, tell
+
 
 def report(
     paths: Annotated[list[Path], typer.Argument(metavar="TRACE...", exists=True, help="Trace files or folders.")],
@@ -47,11 +49,9 @@ def report(
 def _tell(output: Path, summary: dict[str, object], as_json: bool) -> None:
     """Print what was written, as one line for people or as JSON."""
     if as_json:
-        import orjson
-
-        print(orjson.dumps({"output": str(output), **summary}, option=orjson.OPT_INDENT_2).decode())
+        print_json({"output": str(output), **summary})
         return
-    print(
+    tell(
         f"{output}: {summary['bytes']:,} bytes, of which data {summary['data_bytes']:,}; "
         f"{summary['episodes']} episode{'s' if summary['episodes'] != 1 else ''}, {summary['events']:,} events, "
         f"{summary['cut']:,} long texts cut; {summary['verdict']}"

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import orjson
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tradefair.cli.terminal import Console, print_json, say
 from tradefair.contract import ScenarioError
+from tradefair.contract.text import clean
 from tradefair.evaluation.store.in_duckdb import ParquetTables
 from tradefair.evaluation.store.in_sqlite import TraceTables
 from tradefair.evaluation.store.queries import QUERIES, Answer
@@ -68,7 +68,7 @@ def trace(
         odd = tables.select("SELECT COUNT(*) FROM findings").rows[0][0]
     if odd:
         things, them = ("1 thing", "it") if odd == 1 else (f"{odd} things", "them")
-        print(f"{things} in the trace could not be used; tradefair trace {path} summary names {them}", file=sys.stderr)
+        say(f"{things} in the trace could not be used; tradefair trace {path} summary names {them}")
         raise typer.Exit(1)
 
 
@@ -79,15 +79,15 @@ def _show(path: Path, argument: str | None, as_json: bool) -> None:
     odd: list[str] = []
     shown = show_event(path, int(argument), lambda seq, message: odd.append(f"event {seq}: {message}"))
     if as_json:
-        _print_json({"query": "show", "trace": str(path), **shown})
+        print_json({"query": "show", "trace": str(path), **shown}, default=_hex)
     else:
-        console = Console(highlight=False, soft_wrap=True)
+        console = Console(soft_wrap=True)
         for title, content in shown.items():
             if content:
-                console.print(Text(title.replace("_", " "), style="bold"))
-                console.print(_plain(orjson.dumps(content, option=orjson.OPT_INDENT_2).decode()))
+                console.print(title.replace("_", " "), style="bold")
+                console.print(orjson.dumps(content, option=orjson.OPT_INDENT_2).decode())
     for message in dict.fromkeys(odd):
-        print(message, file=sys.stderr)
+        say(message)
     if odd:
         raise typer.Exit(1)
 
@@ -96,10 +96,10 @@ def _print(path: Path, query: str, parts: Sequence[Part], as_json: bool) -> None
     """Print an answer's tables, as text or JSON."""
     if as_json:
         tables = [{"title": part.title, "rows": part.answer.dicts(), "cut": part.answer.cut} for part in parts]
-        return _print_json({"query": query, "trace": str(path), "tables": tables})
-    console = Console(highlight=False)
+        return print_json({"query": query, "trace": str(path), "tables": tables}, default=_hex)
+    console = Console()
     for part in parts:
-        console.print(_plain(part.title), style="bold")
+        console.print(part.title, style="bold")
         if not part.answer.rows:
             console.print("none", style="dim")
             continue
@@ -111,9 +111,9 @@ def _print(path: Path, query: str, parts: Sequence[Part], as_json: bool) -> None
 
 def _table(answer: Answer, width: int) -> Table:
     """Rows under their columns; a single row of many columns stands upright. What does not fit is folded, not cut."""
-    cells = [[_plain(_cell(cell)) for cell in row] for row in answer.rows]
+    cells = [[Text(clean(_cell(cell))) for cell in row] for row in answer.rows]
     upright = len(cells) == 1 and len(answer.columns) > _MAX_ACROSS
-    names = [_plain(name.replace("_", " " if upright else "\n")) for name in answer.columns]
+    names = [Text(name.replace("_", " " if upright else "\n")) for name in answer.columns]
     table = Table(box=None, pad_edge=False, header_style="bold", show_header=not upright)
     if upright:
         for row in zip(names, *cells, strict=True):
@@ -138,16 +138,6 @@ def _cell(value: object) -> str:
         return "–"
     text = f"{value:.3f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
     return text if len(text) <= _MAX_CELL else text[: _MAX_CELL - 1] + "…"
-
-
-def _plain(text: str) -> Text:
-    """Text as it is: what a trace says is neither markup nor a command to the terminal."""
-    # An escape sequence in a trace could otherwise move the cursor and rewrite what was printed before.
-    return Text("".join(char if char.isprintable() or char == "\n" else repr(char)[1:-1] for char in text))
-
-
-def _print_json(content: dict[str, Any]) -> None:
-    sys.stdout.buffer.write(orjson.dumps(content, default=_hex, option=orjson.OPT_INDENT_2) + b"\n")
 
 
 def _hex(value: object) -> str:

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from tradefair.cli.terminal import tell
+
 
 def view(
     folder: Annotated[Path, typer.Argument(metavar="DIR", exists=True, file_okay=False, help="A folder of traces.")],
@@ -22,7 +24,7 @@ def view(
 
     server = ViewerServer(folder, port)
     # Flushed before serving begins: tests and scripts read the address from a pipe.
-    print(f"{folder}: {server.url} (Ctrl-C ends)", flush=True)
+    tell(f"{folder}: {server.url} (Ctrl-C ends)")
     if opened:
         import webbrowser
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import orjson
 import typer
 
 from tradefair.cli.options import PLAIN, grouped
+from tradefair.cli.terminal import Console, print_json, say, tell
 from tradefair.contract import ScenarioError, TraceError
+from tradefair.contract.text import clean_line
 from tradefair.evaluation.analyst.dossier import MAX_GAME, gather_agents, gather_evidence
 from tradefair.evaluation.analyst.illegality import IllegalityQuestion, illegality_question
 from tradefair.evaluation.compare.runs import REFERENCES
@@ -103,9 +103,9 @@ def illegality(
 
     scoring, spent = asyncio.run(run())
     _show_scores(scoring, asked.as_json)
-    _say(f"{len(scoring.opinions)} episodes added to {out}, {scoring.known} known; {spent}")
+    say(f"{len(scoring.opinions)} episodes added to {out}, {scoring.known} known; {spent}")
     if scoring.left:
-        _say(f"{len(scoring.left)} episodes were not asked about: {scoring.why_left}; run the same command to go on")
+        say(f"{len(scoring.left)} episodes were not asked about: {scoring.why_left}; run the same command to go on")
     return 1 if unread or any(opinion.attempts and opinion.score is None for opinion in scoring.opinions) else 0
 
 
@@ -131,7 +131,7 @@ def dossier(
     opening = asked.asker()
     agents = gather_agents(_files(paths), show_progress)
     for path, problem in agents.unread.items():
-        _say(f"{path}: {problem.removeprefix(f'{path}: ')}")
+        say(f"{path}: {problem.removeprefix(f'{path}: ')}")
     if agents.unread and not agents.games:
         return 1
     chosen = _chosen(sorted(agents.games), agent or [])
@@ -148,9 +148,9 @@ def dossier(
 
     pages, spent = asyncio.run(run())
     _show_pages(pages, asked.as_json)
-    _say(f"{len(pages.written)} agents asked about, {len(pages.known)} pages were there already; {spent}")
+    say(f"{len(pages.written)} agents asked about, {len(pages.known)} pages were there already; {spent}")
     if pages.left:
-        _say(f"not asked about: {', '.join(pages.left)}: {pages.why_left}; run the same command to go on")
+        say(f"not asked about: {', '.join(pages.left)}: {pages.why_left}; run the same command to go on")
     return 1 if agents.unread or any(page.problem for page in pages.written) else 0
 
 
@@ -170,11 +170,11 @@ def _questions(files: Sequence[Path]) -> tuple[list[IllegalityQuestion], bool]:
             question = illegality_question(path)
         except TraceError as error:
             unread = True
-            _say(str(error))
+            say(str(error))
             continue
         questions.append(question)
         for problem in question.problems:
-            _say(f"{path}: {problem}")
+            say(f"{path}: {problem}")
     return questions, unread
 
 
@@ -204,26 +204,24 @@ def _show_dry_run(requests: Sequence[tuple[str, str, Sequence[Said]]], as_json: 
             }
             for (name, digest, words), size in zip(requests, sizes, strict=True)
         ]
-        _print_json({"requests": rows, "tokens_estimated": sum(sizes)})
+        print_json({"requests": rows, "tokens_estimated": sum(sizes)})
         return
     for (name, _, words), size in zip(requests, sizes, strict=True):
-        print(f"===== {_shown(name)}: about {size:,} tokens")
+        tell(f"===== {clean_line(name)}: about {size:,} tokens")
         for said in words:
-            print(f"----- {said.role} ({len(said.text):,} characters)\n{said.text}")
-    print(f"{len(requests)} requests, about {sum(sizes):,} tokens to send; no model was asked")
+            tell(f"----- {said.role} ({len(said.text):,} characters)\n{said.text}")
+    tell(f"{len(requests)} requests, about {sum(sizes):,} tokens to send; no model was asked")
 
 
 def _show_scores(scoring: Scoring, as_json: bool) -> None:
     if as_json:
         left = [question.episode for question in scoring.left]
         opinions = [opinion.model_dump(mode="json") for opinion in scoring.opinions]
-        _print_json({"opinions": opinions, "known": scoring.known, "left": left, "why_left": scoring.why_left})
+        print_json({"opinions": opinions, "known": scoring.known, "left": left, "why_left": scoring.why_left})
         return
-    from rich.console import Console
-
     from tradefair.cli.tables import figures, names, show_table, words
 
-    console = Console(highlight=False, soft_wrap=True)
+    console = Console(soft_wrap=True)
     if scoring.opinions:
         console.print(
             f"A model's opinion, not a finding: {scoring.opinions[0].model}, {prompt_label()}",
@@ -232,10 +230,10 @@ def _show_scores(scoring: Scoring, as_json: bool) -> None:
         )
         rows = [
             (
-                _shown(opinion.episode),
+                clean_line(opinion.episode),
                 "none" if opinion.score is None else str(opinion.score),
                 ", ".join(map(str, opinion.messages)),
-                _shown(opinion.reason or opinion.no_score or ""),
+                clean_line(opinion.reason or opinion.no_score or ""),
             )
             for opinion in scoring.opinions
         ]
@@ -245,31 +243,16 @@ def _show_scores(scoring: Scoring, as_json: bool) -> None:
 def _show_pages(pages: Dossiers, as_json: bool) -> None:
     if as_json:
         written = [page.to_json() for page in pages.written]
-        _print_json({"dossiers": written, "known": pages.known, "left": pages.left, "why_left": pages.why_left})
+        print_json({"dossiers": written, "known": pages.known, "left": pages.left, "why_left": pages.why_left})
         return
-    from rich.console import Console
-
     from tradefair.cli.tables import figures, names, show_table, words
 
     rows = [
-        (_shown(page.agent), str(page.checked.claims), str(page.checked.unsupported), str(page.path))
+        (clean_line(page.agent), str(page.checked.claims), str(page.checked.unsupported), str(page.path))
         if page.checked
-        else (_shown(page.agent), "none", "none", _shown(page.problem or ""))
+        else (clean_line(page.agent), "none", "none", clean_line(page.problem or ""))
         for page in pages.written
     ]
     if rows:
-        console = Console(highlight=False, soft_wrap=True)
+        console = Console(soft_wrap=True)
         show_table(console, [*names("agent"), *figures("claims", "marked"), *words("page")], rows)
-
-
-def _print_json(content: Any) -> None:
-    sys.stdout.buffer.write(orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
-
-
-def _say(line: str) -> None:
-    print(_shown(line), file=sys.stderr)
-
-
-def _shown(text: str) -> str:
-    """Words of models and traces without what would move a terminal's cursor or colour."""
-    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 from tradefair.contract import ScenarioError
 from tradefair.contract.errors import in_plain_words
 from tradefair.contract.money import to_minor
+from tradefair.contract.text import clean_line
 from tradefair.marketplace.model import Business, Catalogue, Customer
 from tradefair.trading.user_files import Unreadable, bytes_within
 
@@ -88,12 +89,7 @@ def read_folder(folder: str) -> Loaded:
 
 def _bounded(lines: list[str], what: str) -> tuple[str, ...]:
     more = [f"and {len(lines) - _LIMIT_LINES} more {what}"] if len(lines) > _LIMIT_LINES else []
-    return (*map(_printable, lines[:_LIMIT_LINES]), *more)
-
-
-def _printable(text: str) -> str:
-    """The text with escape sequences for what a terminal would obey, or what is not printable."""
-    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)
+    return (*map(clean_line, lines[:_LIMIT_LINES]), *more)
 
 
 # --- files ----------------------------------------------------------------------------------------------------------

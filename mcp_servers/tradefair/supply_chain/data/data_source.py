@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict
 
 from tradefair.contract import ScenarioError
 from tradefair.contract.scenario import build_scenario, checked_content
+from tradefair.contract.text import clean_line
 from tradefair.supply_chain.model import MAX_ITEMS, MAX_TRIBES, DataFiles, Item, SupplyChainScenario, Tribe
 from tradefair.trading.user_files import Unreadable, bytes_within
 
@@ -172,4 +173,4 @@ def _stands(path: Path) -> bool:
 def _shown(text: str) -> str:
     """What a file said, for a terminal: bounded, and characters that one would obey spelt out."""
     cut = text if len(text) <= _LIMIT_MESSAGE else text[:_LIMIT_MESSAGE] + " … and more"
-    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in cut)
+    return clean_line(cut)

@@ -6,7 +6,6 @@ A file is written again after every table, so that a build that was stopped goes
 from __future__ import annotations
 
 import re
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -14,11 +13,11 @@ from itertools import repeat
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
-import orjson
 import typer
 from pydantic import ValidationError
 
 from tradefair.catalog import market_type
+from tradefair.cli.terminal import print_json, tell
 from tradefair.contract import ScenarioError, TraceError
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.evaluation.markets.double_auction.surplus_alpha import (
@@ -220,10 +219,10 @@ def _file(path: Path | None) -> ReferenceFile:
 def _show(checked: Sequence[Checked], path: Path | None, as_json: bool, done: str) -> None:
     if as_json:
         content = {"file": path and str(path), "tables": [table._asdict() for table in checked], "caution": CAUTION}
-        sys.stdout.buffer.write(orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
+        print_json(content)
         return
     for table in checked:
-        print(f"{table.table}: {table.episodes:,} episodes {done}{table.problem and ': ' + table.problem}")
+        tell(f"{table.table}: {table.episodes:,} episodes {done}{table.problem and ': ' + table.problem}")
     if path is not None and done == "built":
-        print(path)
-    print(f"caution: {CAUTION}")
+        tell(str(path))
+    tell(f"caution: {CAUTION}")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import orjson
 import typer
 
+from tradefair.cli.terminal import print_json
 from tradefair.contract import TraceError
 from tradefair.evaluation.progress import show_progress
 from tradefair.tracestore import find_traces
@@ -82,7 +81,7 @@ def collusion(
     }
     if as_json:
         content = {label: report.model_dump(mode="json") for label, report in reports.items()}
-        sys.stdout.buffer.write(orjson.dumps(content if by else content[""], option=orjson.OPT_INDENT_2) + b"\n")
+        print_json(content if by else content[""])
     else:
         for report in reports.values():
             show(report)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.console import Console
-from rich.text import Text
-
 from tradefair.cli.tables import figures, names, show_table, words
+from tradefair.cli.terminal import Console
 from tradefair.evaluation.markets.double_auction.collusion.model import (
     CollusionReport,
     Level,
@@ -25,7 +23,7 @@ _MOST = 20
 
 def show(report: CollusionReport) -> None:
     """The verdict, the primary set, then every figure, what is missing, and the verdict once more."""
-    console = Console(highlight=False)
+    console = Console()
     _say(console, _header(report), style="dim")
     _say(console, f"\n{report.verdict}\n", style="bold")
     _show_primary(console, report.primary)
@@ -163,4 +161,4 @@ def _p(p: float | None) -> str:
 
 
 def _say(console: Console, text: str, *, style: str = "") -> None:
-    console.print(Text(text), style=style)
+    console.print(text, style=style)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
-import orjson
 import typer
 
+from tradefair.cli.terminal import print_json
 from tradefair.contract import TraceError
 from tradefair.evaluation.progress import show_progress
 from tradefair.tracestore import find_traces
@@ -33,7 +32,7 @@ def experiment(
         raise typer.BadParameter(str(error)) from None
     report = experiment_report(paths, show_progress)
     if as_json:
-        sys.stdout.buffer.write(orjson.dumps(report.model_dump(mode="json"), option=orjson.OPT_INDENT_2) + b"\n")
+        print_json(report.model_dump(mode="json"))
     else:
         from tradefair.evaluation.markets.marketplace.experiments.show import show
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.console import Console
 from rich.text import Text
 
 from tradefair.cli.tables import Column, figures, names, show_table, words
+from tradefair.cli.terminal import Console
 from tradefair.evaluation.markets.marketplace.experiments.model import (
     BiasRow,
     ExperimentReport,
@@ -24,7 +24,7 @@ _PLAY = "tradefair sweep marketplace/position_bias"
 
 def show(report: ExperimentReport) -> None:
     """A table per experiment that the traces are of, then what was left out."""
-    console = Console(highlight=False)
+    console = Console()
     _say(console, "1 episode" if report.episodes == 1 else f"{report.episodes:,} episodes", style="dim")
     _show_bias(console, report.bias)
     _show_manipulation(console, report.manipulation)
@@ -193,4 +193,4 @@ def _p(p: float | None) -> str:
 
 
 def _say(console: Console, text: str, *, style: str = "") -> None:
-    console.print(Text(text), style=style, soft_wrap=True)
+    console.print(text, style=style, soft_wrap=True)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
-import orjson
 import typer
 
+from tradefair.cli.terminal import print_json
 from tradefair.contract import TraceError
 from tradefair.tracestore import find_traces
 
@@ -32,7 +31,7 @@ def language(
         raise typer.BadParameter(str(error)) from None
     report = language_values(paths)
     if as_json:
-        sys.stdout.buffer.write(orjson.dumps(report.model_dump(mode="json"), option=orjson.OPT_INDENT_2) + b"\n")
+        print_json(report.model_dump(mode="json"))
     else:
         from tradefair.evaluation.markets.supply_chain.language.terminal import show_language
 

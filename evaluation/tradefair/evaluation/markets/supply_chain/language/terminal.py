@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tradefair.cli.terminal import tell
 from tradefair.evaluation.markets.supply_chain.language.value import LanguageReport, LanguageValue
 
 # Traces left out that are named one by one.
@@ -13,7 +14,7 @@ _SHOWN = 5
 def show_language(report: LanguageReport) -> None:
     """Print a report."""
     for line in language_lines(report):
-        print(line)
+        tell(line)
 
 
 def language_lines(report: LanguageReport) -> Iterator[str]:
