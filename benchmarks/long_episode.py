@@ -18,8 +18,8 @@ from typing import NamedTuple
 from benchmarks.figures import Figure
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Draw, Policy, Scenario, Turns, TurnView
-from tradefair.frameworks.base import Limits
-from tradefair.host.setup import new_episode, plan_seats, seat_policy
+from tradefair.contract.players import Limits, seat_policy
+from tradefair.host.setup import new_episode, plan_seats
 
 _CHILD = "from benchmarks.long_episode import play; play({way!r}, {preset!r}, {days})"
 _POLICY = "careful_reader"

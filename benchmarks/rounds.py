@@ -12,11 +12,11 @@ from mcp import Client
 from benchmarks.bazaar import FIELD, open_seats
 from benchmarks.figures import Figure
 from tradefair.contract import Draw, TurnView
-from tradefair.frameworks.base import Limits, SeatConnection
+from tradefair.contract.players import Limits, seat_policy
+from tradefair.frameworks.base import SeatConnection
 from tradefair.frameworks.langgraph import react
 from tradefair.frameworks.models import parse_model
 from tradefair.host.binding import build_server
-from tradefair.host.setup import seat_policy
 
 _SEAT = "B1"
 _SPAN = 20

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from tradefair.catalog import market_type
 from tradefair.contract import Scenario
-from tradefair.host.setup import SeatPlan, seat_roles
+from tradefair.contract.players import seat_roles
+from tradefair.host.setup import SeatPlan
 from tradefair.runner.agent_spec import AgentSpec, ready
 from tradefair.runner.episode_runner import PlaySpec
 

@@ -14,11 +14,12 @@ from benchmarks.planted.flaw import ANY, Flaw, Flawed, Marks, Scene
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Draw, MarketType, Policy, Scenario
 from tradefair.contract.core import Core
+from tradefair.contract.players import AGENT, seat_policy, seat_roles
 from tradefair.evaluation.evaluate import diagnose, evaluate
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 from tradefair.host.scripted import Scripted
-from tradefair.host.setup import AGENT, SeatPlan, manifest_about, seat_policy, seat_roles
+from tradefair.host.setup import SeatPlan, manifest_about
 from tradefair.tracestore import Written, open_trace, write_trace
 
 PRESETS = {

@@ -16,7 +16,7 @@ from tests.api.conftest import DUEL, FEW, calls_of, copying, truthful
 import tradefair.api as tf
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Draw, ToolCall, Turns, TurnView
-from tradefair.host.setup import seat_policy
+from tradefair.contract.players import seat_policy
 
 SLEEPER = """
 import asyncio, signal, sys

@@ -11,11 +11,11 @@ from tests.play_specs import play_spec
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import ScenarioError
+from tradefair.contract.players import Limits
 from tradefair.double_auction.policies import play_fast
 from tradefair.double_auction.rules import DoubleAuction
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.verify import verify_file
-from tradefair.frameworks.base import Limits
 from tradefair.host.setup import plan_seats
 from tradefair.runner.agent_spec import AgentSpec
 from tradefair.runner.episode_runner import Played, play_episode

@@ -15,8 +15,9 @@ from mcp import Client
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Brief, Draw, LapseReason, Policy
+from tradefair.contract.players import Limits
 from tradefair.frameworks import load_framework
-from tradefair.frameworks.base import Limits, SeatConnection, SeatReport
+from tradefair.frameworks.base import SeatConnection, SeatReport
 from tradefair.frameworks.models import ModelEndpoint, parse_model
 from tradefair.frameworks.models.canonical import Canonical
 from tradefair.frameworks.models.gateway import Gateway

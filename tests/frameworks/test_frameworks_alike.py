@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, cast
 import pytest
 
 from tradefair.contract import HarnessFailure, Limit, ToolCall, Turns, TurnView
+from tradefair.contract.players import Limits
 from tradefair.frameworks import EXTRAS
-from tradefair.frameworks.base import Limits
 from tradefair.frameworks.models import Faults, ModelEndpoint, parse_model
 from tradefair.frameworks.models.serving import open_address
 from tradefair.frameworks.models.wire import read_arguments

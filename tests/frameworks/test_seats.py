@@ -8,7 +8,8 @@ import pytest
 
 from tradefair.agents.prompt import load_prompt
 from tradefair.contract import Brief, HarnessFailure, Limit, ToolCall, Turns, TurnView
-from tradefair.frameworks.base import Limits, read_brief
+from tradefair.contract.players import Limits
+from tradefair.frameworks.base import read_brief
 from tradefair.frameworks.external import ExternalAgent
 from tradefair.frameworks.models import parse_model
 

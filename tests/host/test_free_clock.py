@@ -10,9 +10,9 @@ import pytest
 
 from tradefair.catalog import load_scenario
 from tradefair.contract.core import Core
+from tradefair.contract.players import AGENT as AGENT_SEAT
 from tradefair.host.episode import Episode
 from tradefair.host.scripted import Scripted
-from tradefair.host.setup import AGENT as AGENT_SEAT
 from tradefair.host.setup import SeatPlan, scripted_seats
 from tradefair.marketplace import MARKET
 from tradefair.marketplace.model import MarketplaceScenario

@@ -11,8 +11,9 @@ from tests.play_specs import play_spec
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Brief, Draw, ScenarioError
+from tradefair.contract.players import Limits
 from tradefair.evaluation.verify import verify_file
-from tradefair.frameworks.base import Limits, SeatConnection, SeatReport
+from tradefair.frameworks.base import SeatConnection, SeatReport
 from tradefair.frameworks.models.endpoint import ModelEndpoint
 from tradefair.frameworks.policy import PolicyAgent
 from tradefair.host.setup import plan_seats

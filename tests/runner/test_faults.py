@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tradefair.contract import HarnessFailure
+from tradefair.contract.players import Limits
 from tradefair.evaluation.verify import verify_file
-from tradefair.frameworks.base import Limits
 from tradefair.runner.agent_spec import AgentSpec
 from tradefair.runner.episode_runner import play_episode, resume_episode
 

@@ -11,8 +11,8 @@ from tests.play_specs import play_spec
 from tradefair.catalog import load_scenario, market_type
 from tradefair.cli import run as tradefair
 from tradefair.contract import ScenarioError, TradefairError
+from tradefair.contract.players import Limits
 from tradefair.evaluation.verify import verify_file
-from tradefair.frameworks.base import Limits
 from tradefair.host.setup import SeatPlan, plan_seats
 from tradefair.runner.agent_spec import AgentSpec
 from tradefair.runner.episode_runner import Played, PlaySpec, play_episode

@@ -15,8 +15,8 @@ import orjson
 import pytest
 
 from tradefair.contract import TraceError
+from tradefair.contract.players import Limits
 from tradefair.evaluation.verify import verify_file
-from tradefair.frameworks.base import Limits
 from tradefair.runner.agent_spec import AgentSpec
 from tradefair.runner.episode_runner import ready_again, resume_episode
 from tradefair.tracestore import open_trace

@@ -18,9 +18,9 @@ from tradefair.api.seats import OwnFunction, OwnPolicy, Seat, Stage
 from tradefair.api.traces import Trace, Traces, load
 from tradefair.catalog import market_type
 from tradefair.contract import HarnessFailure, MarketType, Policy, Scenario, ScenarioError, SeatId
-from tradefair.frameworks.base import Limits
+from tradefair.contract.players import Limits, seat_roles
 from tradefair.host.episode import Episode
-from tradefair.host.setup import default_folder, left_alone, new_seed, plan_seats, seat_roles
+from tradefair.host.setup import default_folder, left_alone, new_seed, plan_seats
 from tradefair.runner import fork as forking
 from tradefair.runner import sweep as sweeping
 from tradefair.runner.agent_spec import NATIVE, OUTSIDE, OWN, AgentSpec, ReadyAgent, ready

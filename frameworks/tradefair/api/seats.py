@@ -12,7 +12,8 @@ from pydantic import TypeAdapter
 from tradefair.agents.bridge import Bridge, error_info
 from tradefair.api.traces import Trace
 from tradefair.contract import Brief, HarnessFailure, IllegalAction, Policy, SeatId, Turns, TurnView
-from tradefair.frameworks.base import Limits, SeatConnection, SeatReport
+from tradefair.contract.players import Limits
+from tradefair.frameworks.base import SeatConnection, SeatReport
 from tradefair.frameworks.models.endpoint import ModelEndpoint
 from tradefair.frameworks.policy import PolicyAgent
 from tradefair.frameworks.seat_clock import SeatClock, open_bridge

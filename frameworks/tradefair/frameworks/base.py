@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from tradefair.contract import Brief, HarnessFailure, LapseReason, SeatId, TurnView
+from tradefair.contract.players import Limits
 
 # For type checkers only: `mcp` and the models need packages that reading a base class should not load.
 if TYPE_CHECKING:
@@ -56,19 +57,6 @@ class SeatConnection:
     call_timeout_s: float = 60.0
     # Seconds that one `await_turn` may wait on the server; the clock asks again when nothing happened.
     wait_s: int = 20
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Bounds that the runner sets on an agent, apart from the scenario's; reaching one ends the round by lapsing.
-
-    `calls_per_round` counts every tool call that the agent asks for, `tokens_per_round` input and output tokens.
-    """
-
-    # A bound for a model that loops; the scenario's own limits count what the market accepts.
-    calls_per_round: int = 60
-    # None by default: what a round costs depends on the model, so there is no bound that fits all.
-    tokens_per_round: int | None = None
 
 
 @dataclass

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tradefair.agents.bridge import Bridge
 from tradefair.contract import Brief, HarnessFailure, Policy, TurnView
-from tradefair.frameworks.base import Limits, SeatConnection, SeatReport
+from tradefair.contract.players import Limits
+from tradefair.frameworks.base import SeatConnection, SeatReport
 from tradefair.frameworks.models.endpoint import ModelEndpoint
 from tradefair.frameworks.seat_clock import SeatClock, open_bridge
 

@@ -11,8 +11,8 @@ import typer
 
 from tradefair.cli.options import PlayerFlags
 from tradefair.contract import MarketType, Scenario, ScenarioError
+from tradefair.contract.players import Limits
 from tradefair.frameworks import FRAMEWORKS
-from tradefair.frameworks.base import Limits
 from tradefair.frameworks.models.faults import FAULTS
 from tradefair.runner.agent_spec import NATIVE, OUTSIDE, AgentSpec
 from tradefair.runner.play_setup import calls_per_round, with_stand_in

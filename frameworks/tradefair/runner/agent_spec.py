@@ -11,16 +11,19 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from pydantic import TypeAdapter, ValidationError
+
 from tradefair.cli.options import PlayerFlags
 from tradefair.contract import Draw, HarnessFailure, MarketType, ScenarioError, SeatId, TraceError
+from tradefair.contract.chain import canonical, digest
+from tradefair.contract.players import AgentRecord, Limits, seat_policy
 from tradefair.contract.policy import parse_policy
 from tradefair.frameworks import FRAMEWORKS, load_framework
-from tradefair.frameworks.base import Limits, SeatAgent
-from tradefair.frameworks.models.access import api_key, check_allowed, endpoint_url
+from tradefair.frameworks.base import SeatAgent
+from tradefair.frameworks.models.access import api_key, check_allowed, endpoint_url, shown_url
 from tradefair.frameworks.models.endpoint import ModelEndpoint, parse_model
 from tradefair.frameworks.models.faults import Faults
 from tradefair.frameworks.models.prices import load_prices
-from tradefair.host.setup import seat_policy
 
 if TYPE_CHECKING:
     from tradefair.agents.options import Approve
@@ -39,8 +42,6 @@ _POLICY = "policy:"
 _REPLAY = "replay:"
 _GRAPHS = "tradefair.frameworks.langgraph:"
 _MODELS = "policy:<name>, openai:<model>, <provider>:<model> or replay:<file>"
-# The optional fields of `AgentSpec` that a record holds as text; `of_record` checks them together.
-_TEXTS = ("model", "base_url", "window", "record", "replay", "faults")
 
 
 @dataclass(frozen=True)
@@ -99,39 +100,73 @@ class AgentSpec:
         # A recording without a named model answers under an endpoint of its own.
         return read_endpoint(self.model or f"{_REPLAY}{self.replay}", self.base_url, self.timeout_s)
 
-    def recorded(self) -> dict[str, Any]:
-        """Plain data for the manifest's `about`, from which `resume` seats the same agent again."""
+    def plain(self) -> dict[str, Any]:
+        """Plain data from which `of_plain` makes the same agent, paths included: for a sweep's own workers."""
         # Faults are a test of one run: a run that is resumed after them must not meet them again.
         return asdict(replace(self, faults=None))
 
     @classmethod
-    def of_record(cls, record: Mapping[str, Any]) -> AgentSpec:
-        """The agent that `recorded` wrote down, in this or an earlier version. Raises TraceError for anything else."""
-        # Nothing seals `about` before the end of an episode, so every value may have been edited.
+    def of_plain(cls, data: Mapping[str, Any]) -> AgentSpec:
+        """The agent that `plain` wrote down. Raises TraceError for anything else."""
         try:
-            texts = {name: record.get(name) for name in _TEXTS}
-            trials = record.get("trials")
-            # Code of a caller cannot be loaded again by a name, so only a new agent can go on with such a trace.
-            if record["framework"].startswith(OWN):
-                raise TypeError("code of its own")
-            said = [record["framework"], *(text for text in texts.values() if text is not None), *(trials or ())]
-            if not all(isinstance(text, str) for text in said):
-                raise TypeError("not text")
-            timeout_s = record.get("timeout_s")
-            # `float` refuses what is no number; the range refuses NaN, infinity and a time that is over at once.
-            if timeout_s is not None and not 0 < float(timeout_s) < float("inf"):
-                raise ValueError("not a time")
-            return cls(
-                record["framework"],
-                limits=Limits(**record["limits"]),
-                # An edited manifest may hold any truthy value: only a plain `true` counts.
-                approve=record.get("approve") is True,
-                trials=None if trials is None else tuple(trials),
-                timeout_s=timeout_s,
-                **texts,
-            )
-        except (KeyError, TypeError, ValueError, AttributeError):
-            raise TraceError("the trace does not say what played its agent's seat: name it with --agent") from None
+            spec = TypeAdapter(cls).validate_python(data)
+        except ValidationError:
+            raise TraceError("this does not say what plays an agent's seat") from None
+        # Code of a caller cannot be loaded again by a name.
+        if spec.framework.startswith(OWN):
+            raise TraceError("an agent that is its caller's code cannot be seated again by its record")
+        return spec
+
+    def recorded(self) -> AgentRecord:
+        """What a trace keeps of it: what makes it this agent, no path and no text that it was given."""
+        recording = self.replay or ((self.model or "").startswith(_REPLAY) and (self.model or "").removeprefix(_REPLAY))
+        return AgentRecord(
+            framework=self.framework,
+            model=None if self.model is None else _unplaced(self.model),
+            endpoint=None if self.base_url is None else shown_url(self.base_url),
+            limits=self.limits,
+            window=self.window,
+            approve=self.approve,
+            timeout_s=self.timeout_s,
+            trials=None if self.trials is None else digest(canonical(list(self.trials))),
+            replay=_digest_of(recording) if recording else None,
+            options={} if self.faults is None else {"faults": self.faults},
+        )
+
+    @classmethod
+    def of_record(cls, record: AgentRecord | None) -> AgentSpec:
+        """The agent that `recorded` wrote down. Raises TraceError where a trace does not hold enough to seat it again.
+
+        Code of a caller has no name to load it by; files and texts that an agent was given are not in a trace.
+        """
+        again = "name it with --agent"
+        if record is None or record.framework.startswith(OWN):
+            raise TraceError(f"the trace does not say what played its agent's seat: {again}")
+        if record.trials is not None or record.replay is not None:
+            what = "notes of earlier episodes" if record.trials is not None else "a recording"
+            raise TraceError(f"the trace's agent was given {what}, of which a trace keeps the digest only: {again}")
+        # Faults are a test of one run: a run that is resumed after them must not meet them again.
+        return cls(
+            record.framework,
+            record.model,
+            record.endpoint,
+            record.limits,
+            record.window,
+            approve=record.approve,
+            timeout_s=record.timeout_s,
+        )
+
+
+def _unplaced(model: str) -> str:
+    """A model as others may read it: of a recording its file's name, not where that lies."""
+    return f"{_REPLAY}{Path(model.removeprefix(_REPLAY)).name}" if model.startswith(_REPLAY) else model
+
+
+def _digest_of(recording: str) -> str | None:
+    try:
+        return digest(Path(recording).read_bytes())
+    except OSError:
+        return None  # `ready` says what is wrong with it
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,15 @@ from pathlib import Path
 
 from tradefair.catalog import market_type
 from tradefair.contract import MarketType, Scenario, SeatId, TraceError
+from tradefair.contract.players import Seating
 from tradefair.frameworks.base import SeatReport
 from tradefair.host.episode import Episode
 from tradefair.host.sandbox import Sandbox
-from tradefair.host.setup import SeatPlan, new_episode, recorded_plan, reopen_episode
+from tradefair.host.setup import SeatPlan, new_episode, reopen_episode
 from tradefair.runner.agent_spec import NATIVE, AgentSpec, AskPerson, ReadyAgent, ready
 from tradefair.runner.order import SeatOrder
 from tradefair.runner.seating import play_seat
-from tradefair.tracestore import Manifest, open_trace
+from tradefair.tracestore import open_trace
 
 Opened = Callable[[Episode, AgentSpec], AbstractAsyncContextManager[None]]
 """Makes what is open around a live episode while it is played: a progress display, a door for an outside client."""
@@ -77,7 +78,7 @@ async def play_episode(spec: PlaySpec, *, opened: Opened | None = None) -> Playe
             plan,
             spec.folder,
             labels=dict.fromkeys(agents, label),
-            agent=record,
+            agents=dict.fromkeys(agents, record),
             policy_key=spec.policy_key,
             sandbox=sandbox,
         )
@@ -90,11 +91,13 @@ async def resume_episode(path: Path, agent: ReadyAgent | None = None, *, opened:
     Raises TraceError where the trace cannot be resumed, ScenarioError where the recorded agent can no longer play.
     """
     chosen = ready_again(path) if agent is None else agent
-    plan, policy_key, _ = _recorded(path)
+    with open_trace(path) as trace:
+        # Closed again here, before `reopen_episode` opens the same file to go on with it.
+        seating = trace.seating()
     with Sandbox() as sandbox:
         # A policy behind a model's interface is replayed too, so that it goes on where its earlier self stopped.
         episode = await reopen_episode(path, shadow=chosen.spec.policy, sandbox=sandbox)
-        return await _play(episode, chosen, plan.agents, policy_key, opened)
+        return await _play(episode, chosen, seating.agents, seating.policy_key, opened)
 
 
 def ready_again(path: Path, spec: AgentSpec | None = None, *, ask: AskPerson | None = None) -> ReadyAgent:
@@ -102,21 +105,20 @@ def ready_again(path: Path, spec: AgentSpec | None = None, *, ask: AskPerson | N
 
     Raises TraceError where the trace does not say what played, ScenarioError where the agent cannot play these seats.
     """
-    plan, _, manifest = _recorded(path)
-    chosen = spec or AgentSpec.of_record(manifest.about.get("agent", {}))
-    # A native policy is seated as a policy when an episode begins; these seats began without one.
-    if plan.agents and chosen.framework == NATIVE:
-        raise TraceError(f"{path.name}: {', '.join(plan.agents)} is played over MCP: name another --agent")
-    roles = {seat.id: seat.role for seat in manifest.core.seats if seat.id in plan.agents}
-    return ready(market_type(manifest.core.market), chosen, roles, ask=ask)
-
-
-def _recorded(path: Path) -> tuple[SeatPlan, int, Manifest]:
-    """Who sits where in a trace, the key of its policies' draws, and its manifest. Raises TraceError."""
     with open_trace(path) as trace:
-        # Closed again here, before `reopen_episode` opens the same file to go on with it.
-        manifest = trace.manifest
-    return *recorded_plan(path, manifest.about, [seat.id for seat in manifest.core.seats]), manifest
+        seating, core = trace.seating(), trace.manifest.core
+    chosen = spec or _agent_of(seating)
+    # A native policy is seated as a policy when an episode begins; these seats began without one.
+    if seating.agents and chosen.framework == NATIVE:
+        raise TraceError(f"{path.name}: {', '.join(seating.agents)} is played over MCP: name another --agent")
+    roles = {seat.id: seat.role for seat in core.seats if seat.id in seating.agents}
+    return ready(market_type(core.market), chosen, roles, ask=ask)
+
+
+def _agent_of(seating: Seating) -> AgentSpec:
+    """What plays the seats that were the agent's; where several do, the first of them. Raises TraceError."""
+    records = [player.agent for player in seating.players.values() if player.agent is not None]
+    return AgentSpec.of_record(records[0] if records else None)
 
 
 def recorded_agent(path: Path) -> AgentSpec:
@@ -125,7 +127,7 @@ def recorded_agent(path: Path) -> AgentSpec:
     A trace of an importer, or of an agent of its caller's own code, does not say it.
     """
     with open_trace(path) as trace:
-        return AgentSpec.of_record(trace.manifest.about.get("agent", {}))
+        return _agent_of(trace.seating())
 
 
 async def _play(

@@ -21,10 +21,11 @@ from typing import Any, Literal, get_args
 from tradefair.catalog import market_type
 from tradefair.contract import ScenarioError, SeatError, SeatId, TraceError
 from tradefair.contract.core import Record
+from tradefair.contract.players import AGENT
 from tradefair.contract.policy import parse_policy
 from tradefair.host.forked_past import FORKED_FROM, ForkedPast
 from tradefair.host.prefix import write_prefix
-from tradefair.host.setup import AGENT, new_episode_id
+from tradefair.host.setup import new_episode_id
 from tradefair.runner.agent_spec import NATIVE, OUTSIDE, AgentSpec, ReadyAgent, ready
 from tradefair.runner.episode_runner import Opened, resume_episode
 from tradefair.runner.fork_past import Command, Original, read_original, rebuild_without

@@ -14,7 +14,7 @@ import typer
 from tradefair.cli.options import PlayerFlags, grouped
 from tradefair.cli.terminal import print_json
 from tradefair.contract import TraceError
-from tradefair.frameworks.base import Limits
+from tradefair.contract.players import Limits
 from tradefair.host.episode import Episode
 from tradefair.host.setup import default_folder
 from tradefair.runner.agent_spec import AgentSpec, agent_of

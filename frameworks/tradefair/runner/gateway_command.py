@@ -17,11 +17,11 @@ import typer
 from tradefair.catalog import default_scenario, load_scenario, market_type
 from tradefair.cli.terminal import say, tell, watched
 from tradefair.contract import Draw, MarketType, Scenario, ScenarioError, SeatId
+from tradefair.contract.players import seat_policy, seat_roles
 from tradefair.contract.policy import parse_policy
 from tradefair.contract.scenario import parse_override
 from tradefair.frameworks.models import Faults, ModelEndpoint
 from tradefair.frameworks.models.faults import FAULTS
-from tradefair.host.setup import seat_policy, seat_roles
 from tradefair.runner.agent_spec import read_endpoint, read_faults
 
 if TYPE_CHECKING:

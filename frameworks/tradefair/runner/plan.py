@@ -22,8 +22,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from tradefair.catalog import bundled_plan
 from tradefair.contract import ScenarioError
+from tradefair.contract.players import Limits
 from tradefair.contract.scenario import checked_content, parse_toml
-from tradefair.frameworks.base import Limits
 from tradefair.host.setup import MAX_SEED
 from tradefair.runner.agent_spec import NATIVE, OUTSIDE, AgentSpec
 

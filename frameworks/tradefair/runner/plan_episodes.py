@@ -19,9 +19,10 @@ from pydantic import JsonValue
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Chance, Scenario, ScenarioError, SeatId, salts
 from tradefair.contract.chain import canonical, digest
+from tradefair.contract.players import seat_roles
 from tradefair.contract.policy import parse_policy
 from tradefair.contract.scenario import parse_toml
-from tradefair.host.setup import plan_seats, seat_roles
+from tradefair.host.setup import plan_seats
 from tradefair.runner.agent_spec import NATIVE, AgentSpec, ReadyAgent, ready
 from tradefair.runner.plan import MAX_EPISODES, Seating, SourcedPlan
 
@@ -169,7 +170,7 @@ class Workload:
     @cached_property
     def _identities(self) -> dict[str, str]:
         """What each label stands for; two plans that call different agents the same are told apart."""
-        return {label: digest(canonical(agent.recorded())) for label, agent in self.agents.items()}
+        return {label: digest(canonical(agent.plain())) for label, agent in self.agents.items()}
 
     def _who(self, players: Mapping[SeatId, str]) -> dict[SeatId, list[str]]:
         return {seat: [label, self._identities[label]] for seat, label in players.items()}

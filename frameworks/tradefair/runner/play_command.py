@@ -16,10 +16,11 @@ from tradefair.catalog import market_names, market_type, use_data
 from tradefair.cli.options import EpisodeFlags, grouped
 from tradefair.cli.terminal import say
 from tradefair.contract import HarnessFailure, MarketType, Scenario, ScenarioError
+from tradefair.contract.players import seat_roles
 from tradefair.contract.scenario import parse_override
 from tradefair.frameworks.models.recording import NotRecorded
 from tradefair.host.episode import Episode
-from tradefair.host.setup import default_folder, new_seed, plan_seats, plan_turn, seat_roles
+from tradefair.host.setup import default_folder, new_seed, plan_seats, plan_turn
 from tradefair.runner.agent_flags import AgentFlags, refuse
 from tradefair.runner.agent_spec import OUTSIDE, AgentSpec, ready
 from tradefair.runner.approval import TerminalApproval

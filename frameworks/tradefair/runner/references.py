@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from tradefair.contract import MarketType, SeatId
+from tradefair.contract.players import AGENT, seat_roles
 from tradefair.evaluation.outcome import ON_EVERY_SEAT
-from tradefair.host.setup import AGENT, seat_roles
 from tradefair.runner.agent_spec import NATIVE, AgentSpec, ready
 from tradefair.runner.episode_runner import PlaySpec, play_episode
 

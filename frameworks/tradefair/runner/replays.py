@@ -19,6 +19,7 @@ from tradefair.catalog import market_type
 from tradefair.contract import Draw, MarketType, Policy, SeatError, SeatId, TraceError, TradefairError
 from tradefair.contract.core import Core
 from tradefair.contract.market import Resolves
+from tradefair.contract.players import seat_policy
 from tradefair.contract.policy import parse_policy
 from tradefair.evaluation.compare.runs import primary_metrics
 from tradefair.evaluation.diagnosing import references_of
@@ -27,10 +28,9 @@ from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.outcome import Outcome, PrimaryMetric
 from tradefair.evaluation.reading import agent_seats
 from tradefair.evaluation.table import number_text
-from tradefair.host.forked_past import FORKED_FROM
 from tradefair.host.scripted import ScriptedFailure
 from tradefair.host.services import Services
-from tradefair.host.setup import recorded_plan, scripted_seats, seat_policy
+from tradefair.host.setup import plan_of, scripted_seats
 from tradefair.runner.tape import Place, Shadow, Tape, TapePlayer, read_tapes, replay
 from tradefair.tracestore import open_trace, sound_head
 
@@ -67,19 +67,18 @@ class Replays:
             self.manifest = trace.manifest
             self.events = [orjson.loads(stored.body) for stored in trace.events()]
             self._original = evaluate(trace)
-        core, about = self.manifest.core, self.manifest.about
+            seatings, seating = trace.seatings(), trace.seating()
+        core = self.manifest.core
         ends = [event["reason"] for event in self.events[-1:] if event["event"] == "episode_ended"]
         if not ends or ends[0] in _CUT_OFF:
             raise TraceError(f"the episode is unfinished ({ends[0] if ends else 'it has no end'})")
-        if FORKED_FROM in about:
-            raise TraceError("it is a fork: who played its seats changed in the middle")
+        if len(seatings) > 1:
+            raise TraceError("who played its seats changed in the middle")
         self.kind: MarketType = market_type(core.market)
         # Refuses a trace of other rules or tools, whose replay would mean nothing.
         self._scenario = Core.restore(self.kind, core).scenario
-        self.plan, self._key = recorded_plan(Path(path), about, [seat.id for seat in core.seats])
-        if not self.plan.seats:
-            raise TraceError("it does not say who sat where: only episodes that tradefair has played can be replayed")
-        self.agents = agent_seats(core, about)
+        self.plan, self._key = plan_of(seating), seating.policy_key
+        self.agents = agent_seats(core, self.manifest.about)
         self.roles = {seat.id: seat.role for seat in core.seats}
         self._rates = references_of(core, evaluator_of(core.market))
         self._shadows: dict[SeatId, list[Shadow]] = {}

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tradefair.contract import Draw, SeatId, TradefairError
+from tradefair.contract.players import seat_policy
 from tradefair.frameworks.base import SeatConnection, SeatReport, TurnGate
 from tradefair.frameworks.external import ExternalAgent
 from tradefair.frameworks.models.endpoint import ModelEndpoint
 from tradefair.host.episode import Episode
-from tradefair.host.setup import seat_policy
 from tradefair.runner.agent_spec import OUTSIDE, ReadyAgent
 from tradefair.runner.costs import with_costs
 

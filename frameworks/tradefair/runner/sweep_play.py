@@ -27,15 +27,16 @@ from tradefair.frameworks.models.access import ProviderUnavailable
 from tradefair.host.episode import Episode
 from tradefair.host.sandbox import Sandbox
 from tradefair.host.setup import (
+    SOFTWARE,
     SeatPlan,
     asks_outside,
     make_folder,
-    manifest_about,
     new_episode,
     plan_seats,
     remarks_of,
     reopen_episode,
     scripted_seats,
+    seating_of,
 )
 from tradefair.host.stores import logs_at
 from tradefair.runner.agent_spec import NATIVE, AgentSpec, ReadyAgent
@@ -129,7 +130,7 @@ class Table:
             for market, content in variants
         ]
         # Through the record, as on resume: an agent that cannot be recorded cannot be sent to a worker.
-        self._agents = {label: AgentSpec.of_record(record) for label, record in agents.items()}
+        self._agents = {label: AgentSpec.of_plain(record) for label, record in agents.items()}
         self._ready: dict[tuple[int, str], ReadyAgent] = {}
 
     @classmethod
@@ -185,7 +186,7 @@ def plain_table(work: Workload, pauses: Sequence[float] = (), store: str | None 
         "pauses": [*pauses],
         "variants": [(variant.market, variant.scenario.model_dump(mode="json")) for variant in work.flat],
         # No keys are in it: a worker takes them from its own environment.
-        "agents": {label: agent.recorded() for label, agent in work.agents.items()},
+        "agents": {label: agent.plain() for label, agent in work.agents.items()},
     }
 
 
@@ -275,7 +276,7 @@ def _play_scripted(table: Table, episode: EpisodeSpec, players: Players, path: P
     scripted = scripted_seats(kind, scenario, players.plan, episode.seed)
     core = Core.create(kind, scenario, episode.seed)
     created = _now()
-    written = _stamped(core.start().records)
+    written = _stamped(core.start(seating_of(kind, scenario, players.plan, labels=players.labels)).records)
     while core.ended is None:
         records = scripted.run(core)
         # Without this a market that awaits no seat would loop here without end.
@@ -286,7 +287,7 @@ def _play_scripted(table: Table, episode: EpisodeSpec, players: Players, path: P
     about = {
         "episode": episode.id,
         "created": created,
-        **manifest_about(players.plan, players.labels, scripted),
+        "software": SOFTWARE,
         # Left out where there are none, as in a live episode: both write the same manifest.
         **({"remarks": remarks} if remarks else {}),
         "finished": _now(),
@@ -338,7 +339,6 @@ async def _play_on(table: Table, episode: EpisodeSpec, players: Players, path: P
 async def _opened(table: Table, episode: EpisodeSpec, players: Players, folder: Path, sandbox: Sandbox) -> Episode:
     """A new live episode with its scripted seats; agents are seated by the caller."""
     kind, scenario = table.setting(episode)
-    agents = {players.labels[seat]: agent for seat, agent in players.outside.items()}
     return await new_episode(
         kind,
         scenario,
@@ -347,8 +347,7 @@ async def _opened(table: Table, episode: EpisodeSpec, players: Players, folder: 
         folder,
         episode_id=episode.id,
         labels=players.labels,
-        # `play --resume` can seat one agent again; with several the sweep has to go on itself.
-        agent=next(iter(agents.values())).spec.recorded() if len(agents) == 1 else None,
+        agents={seat: agent.spec.recorded() for seat, agent in players.outside.items()},
         sandbox=sandbox,
         logs=table.logs,
     )

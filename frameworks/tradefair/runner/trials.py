@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from tradefair.cli.terminal import Console
 from tradefair.contract import HarnessFailure, ScenarioError, SeatId
-from tradefair.host.setup import seat_roles
+from tradefair.contract.players import seat_roles
 from tradefair.runner.agent_spec import ready
 from tradefair.runner.episode_runner import PlaySpec
 from tradefair.runner.series import PlayOne

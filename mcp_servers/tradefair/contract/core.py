@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
 import orjson
@@ -33,10 +33,11 @@ from tradefair.contract.errors import (
     SeatError,
     TraceError,
 )
-from tradefair.contract.event import READABLE_SCHEMAS, TRACE_SCHEMA, ManifestCore, SeatRecord
+from tradefair.contract.event import OLD_SCHEMAS, TRACE_SCHEMA, ManifestCore, SeatRecord
 from tradefair.contract.kernel_tools import KERNEL_TOOLS, Note
 from tradefair.contract.limits import Limit, LimitBook
 from tradefair.contract.market import Clock, EndReason, LapseReason, Market, MarketType
+from tradefair.contract.players import Seating
 from tradefair.contract.policy import TurnView
 from tradefair.contract.scenario import Scenario, build_scenario
 from tradefair.contract.seats import SeatId
@@ -144,6 +145,8 @@ class Core:
         self.scenario = scenario
         self.market: Market = market_type.create(scenario, manifest.seed)
         self.seq = 0
+        # As of now; nobody has a seat before `start`.
+        self.seating = Seating(players={})
         self.ended: EndReason | None = None
         self.notes: dict[SeatId, dict[int, Note]] = {seat: {} for seat in self.market.seats}
         # Counted apart from the notes: the number of a removed note does not come back.
@@ -192,7 +195,9 @@ class Core:
     def restore(cls, market_type: MarketType, manifest: ManifestCore) -> Core:
         """The fresh episode that a manifest describes. TraceError when these rules are not the ones that wrote it."""
         # Cut, because a foreign manifest may hold any text here, and this one ends on a terminal.
-        if manifest.trace_schema not in READABLE_SCHEMAS:
+        if manifest.trace_schema in OLD_SCHEMAS:
+            raise TraceError("trace schema 1 does not say in its chain who played; it is read and not re-executed")
+        if manifest.trace_schema != TRACE_SCHEMA:
             raise TraceError(f"the trace has schema {manifest.trace_schema[:80]!r}; this version reads {TRACE_SCHEMA}")
         found = (market_type.name, market_type.version)
         if (manifest.market, manifest.rules_version) != found:
@@ -260,18 +265,38 @@ class Core:
 
     # --- commands ---------------------------------------------------------------------------------------------------
 
-    def start(self) -> Done:
-        """Open the episode: the first command, once.
+    def start(self, seating: Seating | None = None) -> Done:
+        """Open the episode: the first command, once. `seating` says who plays; None: agents that nobody has named.
 
-        A market with `catalogue_parts()` has its data written into the log: digests here, the parts as blobs.
+        A market with `catalogue_parts()` has its data written into the log: digests here, the parts as blobs. Raises
+        SeatError unless all seats are given, in the market's order.
         """
+        seating = seating or Seating.outside(self.market.seats)
+        if list(seating.players) != list(self.market.seats):
+            raise SeatError(f"the seating names {_few(seating.players)}; the seats are {_few(self.market.seats)}")
         written = getattr(self.market, "catalogue_parts", None)
         self._parts.extend((digest(part), part) for part in (written() if written is not None else ()))
         facts = {"facts": {"catalogue": [name for name, _ in self._parts]}} if self._parts else {}
-        records = [self._event("episode_started", None, self.market.clock, facts)]
+        self.seating = seating
+        fields = {"seating": orjson.Fragment(_dump(seating)), **facts}
+        records = [self._event("episode_started", None, self.market.clock, fields)]
         # A market may open with a phase in which no seat is awaited.
         self._settle(records)
         return Done(records)
+
+    def seat(self, seating: Seating) -> Done:
+        """Other players take seats, under the draws that `seating` names; it holds the seats that change hands only.
+
+        An event without consequences: rules know no players. Raises EpisodeOver, SeatError for seats that do not exist.
+        """
+        if self.ended is not None:
+            raise EpisodeOver(self.ended)
+        unknown = [seat for seat in seating.players if seat not in self.market.seats]
+        if unknown:
+            raise SeatError(f"there are no seats {_few(unknown)}; seats are {_few(self.market.seats)}")
+        self.seating = self.seating.later(seating)
+        fields = {"seating": orjson.Fragment(_dump(seating))}
+        return Done([self._event("seated", None, self.market.clock, fields)])
 
     def call(
         self,
@@ -771,6 +796,12 @@ def _plain(value: object) -> object:
 
 def _dump(model: BaseModel) -> bytes:
     return model.__pydantic_serializer__.to_json(model)
+
+
+def _few(seats: Iterable[SeatId]) -> str:
+    """Names of seats for a message, which a stranger may have chosen."""
+    names = [seat[:80] for seat in seats]
+    return ", ".join(names[:10]) + (f" … ({len(names)} in all)" if len(names) > 10 else "")
 
 
 def _cut(encoded: bytes) -> dict[str, Any]:

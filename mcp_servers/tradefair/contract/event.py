@@ -1,4 +1,4 @@
-"""The events of a trace (`tradefair.trace/1`): a closed, discriminated union, and the manifest.
+"""The events of a trace (`tradefair.trace/2`): a closed, discriminated union, and the manifest.
 
 Core writes events as bytes; these models are how evaluators and exports read them. Unknown fields of a known event are
 kept, an unknown event is an error.
@@ -12,16 +12,20 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, Valid
 
 from tradefair.contract.errors import TraceError
 from tradefair.contract.limits import Limit
+from tradefair.contract.players import Seating
 from tradefair.contract.seats import SeatId
 from tradefair.contract.tool import Kind
 
-TRACE_SCHEMA = "tradefair.trace/1"
+TRACE_SCHEMA = "tradefair.trace/2"
 
 FIRST_NAME = "fairground"
 """What the project was called; old manifests name its version under this key."""
 
-READABLE_SCHEMAS = frozenset({TRACE_SCHEMA, f"{FIRST_NAME}.trace/1"})
-"""Schemas that are read. Before it was named tradefair, the project wrote the same events under its first name."""
+OLD_SCHEMAS = frozenset({"tradefair.trace/1", f"{FIRST_NAME}.trace/1"})
+"""Schema 1, under both names: its chain does not say who played, so such traces are read and not re-executed."""
+
+READABLE_SCHEMAS = OLD_SCHEMAS | {TRACE_SCHEMA}
+"""Schemas that are read."""
 
 
 class SeatRecord(BaseModel):
@@ -72,10 +76,18 @@ class StartFacts(BaseModel):
 
 
 class EpisodeStarted(_Event):
-    """The first event; the manifest's core is its content. `facts`: only where the market writes down its data."""
+    """The first event: who plays every seat (None in schema 1). `facts`: only where the market writes down its data."""
 
     event: Literal["episode_started"]
+    seating: Seating | None = None
     facts: StartFacts | None = None
+
+
+class Seated(_Event):
+    """Seats change hands; `seating` names these seats only, and what the new players' draws are."""
+
+    event: Literal["seated"]
+    seating: Seating
 
 
 class Input(_Event):
@@ -163,7 +175,7 @@ class EpisodeEnded(_Event):
 
 
 Event: TypeAlias = Annotated[
-    EpisodeStarted | Input | ToolCalled | SeatLapsed | PhaseClosed | RoundClosed | EpisodeEnded,
+    EpisodeStarted | Seated | Input | ToolCalled | SeatLapsed | PhaseClosed | RoundClosed | EpisodeEnded,
     Field(discriminator="event"),
 ]
 

@@ -16,6 +16,7 @@ from tradefair.contract.core import Answer, Core, Done, Record
 from tradefair.contract.errors import TraceError, TradefairError
 from tradefair.contract.event import ManifestCore
 from tradefair.contract.market import LapseReason, MarketType
+from tradefair.contract.players import Seating
 
 # A rejection comes from the rules, so it is run again; the other refusals were made before the rules and are copied.
 _RE_EXECUTED = ("ok", "rejected")
@@ -113,7 +114,9 @@ class Replayed:
             raise TraceError("an episode starts once, with its first event")
         match event["event"]:
             case "episode_started":
-                return self.core.start()
+                return self.core.start(Seating.model_validate(event["seating"]))
+            case "seated":
+                return self.core.seat(Seating.model_validate(event["seating"]))
             case "tool_called":
                 return self._tool_called(event, body)
             case "seat_lapsed":

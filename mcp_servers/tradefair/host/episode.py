@@ -38,6 +38,7 @@ from tradefair.contract.chain import canonical, digest
 from tradefair.contract.core import Core, Done, Record, Ticket, TurnMark
 from tradefair.contract.errors import INTERNAL_ERROR, StorageUnavailable
 from tradefair.contract.kernel_tools import AWAIT_TURN, EXECUTE_CODE
+from tradefair.contract.players import Seating
 from tradefair.host.log import FILES, EventLog, LogStore, Row, Side
 from tradefair.host.programs import run_program
 from tradefair.host.rebuilding import rebuilt
@@ -147,22 +148,23 @@ class Episode:
         scripted: Scripted | None = None,
         services: Services | None = None,
         sandbox: Sandbox | None = None,
+        seating: Seating | None = None,
         about: Mapping[str, Any] | None = None,
         logs: LogStore = FILES,
     ) -> Episode:
         """A fresh episode with its log at `path`; the scripted seats have played up to the first outside decision.
 
-        `seed` (0 to 2**63 - 1) fixes all chance. `about` is kept in the manifest, outside the chain. Raises
-        ScenarioError when the scenario cannot be played, StorageUnavailable when the log cannot be written, TraceError
-        when it exists.
+        `seed` (0 to 2**63 - 1) fixes all chance. `seating` says who plays (None: agents that nobody has named); `about`
+        is kept in the manifest, outside the chain. Raises ScenarioError when the scenario cannot be played,
+        StorageUnavailable when the log cannot be written, TraceError when it exists.
         """
         # Checked and built in memory first: a scenario that cannot be played leaves no file.
         core = Core.create(market_type, scenario, seed)
+        first = [_row(record) for record in core.start(seating).records]
         core_bytes = canonical(core.manifest.model_dump(mode="json"))
         created = datetime.now(UTC).isoformat(timespec="seconds")
-        log = await logs.create(
-            path, Manifest(core_bytes, {"episode": episode_id, "created": created, **(about or {})})
-        )
+        manifest = Manifest(core_bytes, {"episode": episode_id, "created": created, **(about or {})})
+        log = await logs.create(path, manifest, first)
         episode = cls(
             log,
             core,
@@ -173,7 +175,7 @@ class Episode:
             sandbox=sandbox,
         )
         try:
-            await episode._begin(core.start().records)
+            await episode._begin()
         except BaseException:
             # The lease on the log and the timers would outlive an episode to which no caller has a reference.
             await episode.close()
@@ -214,14 +216,14 @@ class Episode:
         # No future: these keys' events were committed by an earlier process.
         episode._keys = {key: _Keyed(request, seq, None) for key, (seq, request) in (await log.call_keys()).items()}
         try:
-            await episode._begin(core.start().records if core.seq == 0 else [])
+            await episode._begin()
         except BaseException:
             await episode.close()
             raise
         return episode
 
-    async def _begin(self, records: Sequence[Record]) -> None:
-        await self._commit(records)
+    async def _begin(self) -> None:
+        await self._commit([])
         await self._play_alone()
         self._arm_deadline()
         self._arm_tick()
@@ -269,6 +271,16 @@ class Episode:
         """Call `listener` after each commit that closed a phase; returns a function that stops it."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener) if listener in self._listeners else None
+
+    @property
+    def seating(self) -> Seating:
+        """Who plays now."""
+        return self.core.seating
+
+    async def seat(self, seating: Seating) -> None:
+        """Other players take the seats that `seating` names. Raises SeatError, EpisodeOver, StorageUnavailable."""
+        await self._ready()
+        await self._commit(self._carry_out(self.core.seat, seating))
 
     async def note(self, seat: SeatId, body: Mapping[str, Any]) -> None:
         """Keep something about the agent of `seat` (a model call, a stop reason) next to the chain."""
@@ -406,7 +418,7 @@ class Episode:
         if answer.fault is not None:
             logger.error("%s of %s failed", answer.call, seat, exc_info=answer.fault)
         latency = (time.perf_counter_ns() - started) // 1000
-        rows = [self._row(record, seat, side, latency) for record in done.records]
+        rows = [_row(record, seat, side, latency) for record in done.records]
         if key is not None:
             index = next(i for i, row in enumerate(rows) if row.record.seq == answer.seq)
             rows[index] = rows[index]._replace(call_key=key[0], request_digest=key[1])
@@ -442,7 +454,7 @@ class Episode:
             await self._finish()
 
     def _enqueue(self, records: Sequence[Record], *, urgent: bool) -> asyncio.Future[None] | None:
-        return self._writer.submit([self._row(record) for record in records], urgent=urgent)
+        return self._writer.submit([_row(record) for record in records], urgent=urgent)
 
     def _play_scripted(self) -> asyncio.Future[None] | None:
         """Let scripted seats act until only outside seats are awaited; the future of the last commit, if any.
@@ -477,11 +489,6 @@ class Episode:
             await self._commit([])
             await self._ready()
         await self._finish()
-
-    def _row(
-        self, record: Record, seat: SeatId | None = None, side: Side = _NO_SIDE, latency: int | None = None
-    ) -> Row:
-        return Row(record, seat, None, None, int(time.time() * 1000), latency, side)
 
     def _committed(self, rows: Sequence[Row]) -> None:
         # Under a free clock news reaches a seat without a closure.
@@ -724,7 +731,7 @@ class Episode:
             return InnerAnswer(error=refusal.info)
         except StorageUnavailable:
             return InnerAnswer(error=_NO_STORAGE)
-        self._writer.submit([self._row(record, seat, side) for record in done.records], urgent=False)
+        self._writer.submit([_row(record, seat, side) for record in done.records], urgent=False)
         answer = done.answer
         assert answer is not None
         return InnerAnswer(orjson.loads(answer.body or b"null"), answer.error)
@@ -767,6 +774,10 @@ class Episode:
         if core.ended is not None:
             self._begin_sealing()
         return True
+
+
+def _row(record: Record, seat: SeatId | None = None, side: Side = _NO_SIDE, latency: int | None = None) -> Row:
+    return Row(record, seat, None, None, int(time.time() * 1000), latency, side)
 
 
 def _request_digest(tool: str, arguments: object) -> str:

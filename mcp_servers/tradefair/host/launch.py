@@ -20,6 +20,7 @@ from tradefair.cli.options import EpisodeFlags
 from tradefair.cli.terminal import say, tell
 from tradefair.contract import HarnessFailure, MarketType, Scenario, ScenarioError, SeatId, TraceError
 from tradefair.contract.errors import StorageUnavailable
+from tradefair.contract.players import AGENT
 from tradefair.contract.scenario import parse_override
 from tradefair.contract.text import clean_json
 from tradefair.host.app import HttpServer, run_stdio
@@ -35,7 +36,6 @@ from tradefair.host.registry import HOST_FILE, HostFile, check_fresh, load_host_
 from tradefair.host.sandbox import Sandbox
 from tradefair.host.seat_auth import OBSERVER_SCOPE, SEAT_SCOPE, GrantScope, SeatTokens, token_digest
 from tradefair.host.setup import (
-    AGENT,
     SeatPlan,
     default_folder,
     left_alone,

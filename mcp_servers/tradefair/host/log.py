@@ -124,8 +124,11 @@ class LogStore(Protocol):
         """The address of a shared store, without a password; None where logs are files."""
         ...
 
-    async def create(self, path: Path, manifest: Manifest) -> EventLog:
-        """A new log. Raises StorageUnavailable when it cannot be written, TraceError when it exists."""
+    async def create(self, path: Path, manifest: Manifest, first: Sequence[Row]) -> EventLog:
+        """A new log that begins with the rows `first`; it appears with them or not at all.
+
+        Raises StorageUnavailable when it cannot be written, TraceError when it exists.
+        """
         ...
 
     async def open(self, path: Path) -> EventLog:
@@ -168,8 +171,10 @@ class SqliteLog:
         self._noted = False
 
     @classmethod
-    async def create(cls, path: Path, manifest: Manifest, *, synchronous: str = "NORMAL") -> SqliteLog:
-        """A new log. Raises StorageUnavailable when it cannot be written, TraceError when the file exists."""
+    async def create(
+        cls, path: Path, manifest: Manifest, first: Sequence[Row], *, synchronous: str = "NORMAL"
+    ) -> SqliteLog:
+        """A new log that begins with `first`. Raises StorageUnavailable when it cannot be written, TraceError."""
         # Asked before the lease is taken: its lock file would otherwise stay next to another writer's trace.
         if path.exists():
             # After the test a race is left; the lease decides it.
@@ -177,14 +182,15 @@ class SqliteLog:
         lease = _Lease(path)
         db: aiosqlite.Connection | None = None
         try:
+            head = await asyncio.to_thread(_begin, path, manifest, first)
             db = await _connect(path, synchronous)
-            await db.executescript(SCHEMA)
-            rows = [("core", manifest.core_bytes), ("about", orjson.dumps(manifest.about))]
-            await db.execute("INSERT INTO meta VALUES (?, ?), (?, ?)", (*rows[0], *rows[1]))
-        except sqlite3.Error as error:
+        except (OSError, sqlite3.Error) as error:
             await _give_up(db, lease)
             raise StorageUnavailable(f"{path}: {error}") from None
-        return cls(path, lease, db, manifest, Head(0, manifest.first_hash))
+        except TraceError:
+            await _give_up(db, lease)
+            raise
+        return cls(path, lease, db, manifest, head)
 
     @classmethod
     async def open(cls, path: Path, *, synchronous: str = "NORMAL") -> SqliteLog:
@@ -224,16 +230,9 @@ class SqliteLog:
         """
         if not self._lease.held:
             await self._regain()
-        head = self._head
-        values: list[object] = []
-        for row in rows:
-            record = row.record
-            head = Head(record.seq, next_hash(head.hash, record.body))
-            digest, blob = record.blob or (None, None)
-            values += (record.seq, record.body, head.hash, record.closes, digest, blob)
-            values += (row.seat, row.call_key, row.request_digest, row.at_ms, row.latency_us, *row.side)
+        stored, head = stored_rows(rows, self._head)
         try:
-            await self._insert(values, len(rows))
+            await self._insert([value for row in stored for value in row], len(rows))
         except (sqlite3.Error, ValueError) as error:  # aiosqlite raises ValueError on a closed connection
             raise StorageUnavailable(f"{self._path.name}: {error}") from None
         # After the commit: a failed batch must leave the head where it was.
@@ -356,8 +355,8 @@ class _Files:
 
     address = None
 
-    async def create(self, path: Path, manifest: Manifest) -> EventLog:
-        return await SqliteLog.create(path, manifest)
+    async def create(self, path: Path, manifest: Manifest, first: Sequence[Row]) -> EventLog:
+        return await SqliteLog.create(path, manifest, first)
 
     async def open(self, path: Path) -> EventLog:
         return await SqliteLog.open(path)
@@ -452,6 +451,44 @@ def _covered(path: Path, about: Mapping[str, Any]) -> dict[str, Any]:
     # A connection of its own: the log's thread stays free, and its library gives no other code a way into it.
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
         return sealed(about, partial(sqlite_rows, database))
+
+
+def stored_rows(rows: Sequence[Row], head: Head) -> tuple[list[tuple[Any, ...]], Head]:
+    """The columns of events that follow `head`, and the head behind them."""
+    stored: list[tuple[Any, ...]] = []
+    for row in rows:
+        record = row.record
+        head = Head(record.seq, next_hash(head.hash, record.body))
+        digest, blob = record.blob or (None, None)
+        event = (record.seq, record.body, head.hash, record.closes, digest, blob)
+        stored.append((*event, row.seat, row.call_key, row.request_digest, row.at_ms, row.latency_us, *row.side))
+    return stored, head
+
+
+def _begin(path: Path, manifest: Manifest, first: Sequence[Row]) -> Head:
+    """Write a log's manifest and first rows as one file, which gets its name when it is whole; its head.
+
+    Raises OSError, sqlite3.Error, TraceError where the name is taken.
+    """
+    stored, head = stored_rows(first, Head(0, manifest.first_hash))
+    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+    try:
+        draft.unlink(missing_ok=True)
+        with closing(sqlite3.connect(draft, isolation_level=None)) as database:
+            # The mode in which it goes on. Closing moves everything into the file, so that nothing lies beside it.
+            database.execute("PRAGMA journal_mode = WAL")
+            database.executescript("BEGIN;" + SCHEMA)
+            meta = [("core", manifest.core_bytes), ("about", orjson.dumps(manifest.about))]
+            database.executemany("INSERT INTO meta VALUES (?, ?)", meta)
+            database.executemany(f"INSERT INTO events VALUES {_SLOT}", stored)
+            database.execute("COMMIT")
+        # Again, now that the lease is held: another writer may have been faster.
+        if path.exists():
+            raise TraceError(f"{path}: exists already")
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+    return head
 
 
 async def _stored_head(db: aiosqlite.Connection, manifest: Manifest) -> Head:

@@ -24,9 +24,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import orjson
 
 from tradefair.contract import SeatId, TraceError
-from tradefair.contract.chain import next_hash
 from tradefair.contract.errors import StorageUnavailable
-from tradefair.host.log import EventLog, Head, Row
+from tradefair.host.log import EventLog, Head, Row, stored_rows
 from tradefair.tracestore import Manifest, StorePlace, open_trace, sealed, sound_head, without_password
 from tradefair.tracestore.store import STORE_SCHEMA, StoreReader, psycopg_of
 
@@ -86,9 +85,9 @@ class PostgresStore:
         """The database, without a password."""
         return without_password(self._dsn)
 
-    async def create(self, path: Path, manifest: Manifest) -> EventLog:
-        """A new log. Raises StorageUnavailable, TraceError when it exists."""
-        return await PostgresLog.create(self.place(path), manifest)
+    async def create(self, path: Path, manifest: Manifest, first: Sequence[Row]) -> EventLog:
+        """A new log that begins with `first`. Raises StorageUnavailable, TraceError when it exists."""
+        return await PostgresLog.create(self.place(path), manifest, first)
 
     async def open(self, path: Path) -> EventLog:
         """An existing log, for going on. Raises TraceError when it is damaged, truncated, or open elsewhere."""
@@ -169,8 +168,11 @@ class PostgresLog:
         self._name = f"tradefair {secrets.token_hex(8)}"
 
     @classmethod
-    async def create(cls, place: StorePlace, manifest: Manifest) -> PostgresLog:
-        """A new log; the tables are made if need be. Raises StorageUnavailable, TraceError when it exists."""
+    async def create(cls, place: StorePlace, manifest: Manifest, first: Sequence[Row]) -> PostgresLog:
+        """A new log that begins with `first`; the tables are made if need be.
+
+        Raises StorageUnavailable, TraceError when it exists.
+        """
         driver = psycopg_of()
         try:
             connection = await _connected(place)
@@ -180,7 +182,10 @@ class PostgresLog:
             await _make_tables(connection)
             await _take_lease(connection, place)
             sql = "INSERT INTO tradefair_episodes (episode, core, about) VALUES (%s, %s, %s)"
-            await connection.execute(sql, (place.episode, manifest.core_bytes, orjson.dumps(manifest.about)))
+            statement, values, head = _appending(place, first, Head(0, manifest.first_hash))
+            async with connection.transaction():
+                await connection.execute(sql, (place.episode, manifest.core_bytes, orjson.dumps(manifest.about)))
+                await connection.execute(statement.encode(), values)
         # The episode's name is the primary key: another host has made it.
         except driver.errors.UniqueViolation:
             await connection.close()
@@ -191,7 +196,7 @@ class PostgresLog:
         except TraceError:
             await connection.close()
             raise
-        return await cls(place, connection, manifest, Head(0, manifest.first_hash))._named()
+        return await cls(place, connection, manifest, head)._named()
 
     @classmethod
     async def open(cls, place: StorePlace) -> PostgresLog:
@@ -238,23 +243,8 @@ class PostgresLog:
         goes on reads the log first.
         """
         await self._ready()
-        head, closed = self._head, None
-        values: list[tuple[object, ...]] = []
-        for row in rows:
-            record = row.record
-            head = Head(record.seq, next_hash(head.hash, record.body))
-            digest, blob = record.blob or (None, None)
-            stored = (record.seq, record.body, head.hash, record.closes, digest, blob)
-            side = (row.seat, row.call_key, row.request_digest, row.at_ms, row.latency_us, *row.side)
-            values.append((*stored, *map(_storable, side)))
-            # The last closure of the batch; earlier ones are passed by it.
-            closed = head if record.closes else closed
-        statement: tuple[str, Sequence[object]] = (_APPEND, ())
-        if closed is not None:
-            statement = (_APPEND_AND_CLOSE, (*closed, self._place.episode))
-        sql, named = statement
-        columns = [list(column) for column in zip(*values, strict=True)]
-        await self._insert(sql, (self._place.episode, *columns, *named), head)
+        sql, values, head = _appending(self._place, rows, self._head)
+        await self._insert(sql, values, head)
         self._head = head
         return head
 
@@ -448,6 +438,18 @@ def _covered(place: StorePlace, about: Mapping[str, Any]) -> dict[str, Any]:
     with closing(StoreReader(place)) as stored:
         stored.freeze()
         return sealed(about, stored.side_rows)
+
+
+def _appending(place: StorePlace, rows: Sequence[Row], head: Head) -> tuple[str, Sequence[object], Head]:
+    """The statement that appends rows behind `head`, its values, and the head behind them."""
+    stored, after = stored_rows(rows, head)
+    # The first six columns are ours; the others may hold a client's text.
+    columns = [list(column) for column in zip(*((*row[:6], *map(_storable, row[6:])) for row in stored), strict=True)]
+    # The last closure of the batch; earlier ones are passed by it.
+    closing = next((row for row in reversed(stored) if row[3]), None)
+    if closing is None:
+        return _APPEND, (place.episode, *columns), after
+    return _APPEND_AND_CLOSE, (place.episode, *columns, closing[0], closing[2], place.episode), after
 
 
 def _storable(value: object) -> object:

@@ -24,12 +24,8 @@ async def write_prefix(path: Path, core: bytes, about: Mapping[str, Any], record
     Raises StorageUnavailable, TraceError (the file exists).
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    log = await SqliteLog.create(path, Manifest(core, dict(about)))
-    try:
-        # One batch: a prefix appears whole or not at all.
-        await log.append([Row(record, seat=_seat(record)) for record in records])
-    finally:
-        await log.close()
+    first = [Row(record, seat=_seat(record)) for record in records]
+    await (await SqliteLog.create(path, Manifest(core, dict(about)), first)).close()
 
 
 def copied_records(trace: Trace, until: int) -> Iterator[Record]:

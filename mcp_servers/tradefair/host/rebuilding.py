@@ -34,6 +34,9 @@ async def rebuilt(log: EventLog, market_type: MarketType, scripted: Scripted) ->
             scripted.followed(follower.core, step.event, follower.answer)
     # Raises when the log ends in the middle of a command's consequences.
     follower.finish()
+    # Every log is made with its first event (docs/decisions/0039).
+    if follower.core.seq == 0:
+        raise TraceError("the log holds no event; it does not say who plays")
     return follower.core
 
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import platform
 import secrets
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache, partial
@@ -14,20 +15,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tradefair.catalog import market_type
-from tradefair.contract import (
-    Draw,
-    MarketType,
-    Policy,
-    PolicySpec,
-    Scenario,
-    ScenarioError,
-    SeatId,
-    SeatSpec,
-    TraceError,
-)
+from tradefair.contract import Draw, MarketType, Policy, Scenario, ScenarioError, SeatId, SeatSpec, TraceError
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.market import Remarks, Resolves
-from tradefair.contract.names import hint
+from tradefair.contract.players import (
+    AGENT,
+    MAX_LABEL,
+    AgentRecord,
+    Player,
+    Seating,
+    policy_spec,
+    seat_policy,
+    seat_roles,
+)
 from tradefair.contract.policy import parse_policy
 from tradefair.contract.scenario import build_scenario
 from tradefair.host.episode import Episode
@@ -40,8 +40,12 @@ from tradefair.tracestore import open_trace
 
 logger = logging.getLogger("tradefair.host")
 
-AGENT = "agent"
 MAX_SEED = 2**63 - 1
+WRITTEN_BY = f"tradefair {version('tradefair')}"
+"""The release that writes a trace: policies are versioned with it."""
+SOFTWARE: Mapping[str, str] = {"python": platform.python_version(), "platform": sys.platform}
+"""What a trace says of the machine, outside its chain."""
+
 _NO_SERVICES = Services()
 
 
@@ -96,7 +100,7 @@ def plan_seats(
             raise ScenarioError(f"nothing plays {seat}: name a policy with --others")
         # Looked up now, so that a misspelt policy is refused before anything is written.
         if given != AGENT:
-            _policy_spec(kind, given, role)
+            policy_spec(kind, given, role)
         seats[seat] = given
     return SeatPlan(seats)
 
@@ -136,17 +140,6 @@ def left_alone(kind: MarketType, scenario: Scenario, plan: SeatPlan, seat: SeatI
     return plan
 
 
-def seat_roles(kind: MarketType, scenario: Scenario, seats: Iterable[SeatId] | None = None) -> dict[SeatId, str]:
-    """The role of each seat, or of `seats` only, in the market's order; no seat's role depends on the seed."""
-    known = kind.create(scenario, 0).seats
-    return {seat: known[seat].role for seat in (known if seats is None else seats)}
-
-
-def seat_policy(kind: MarketType, spelling: str, role: str, draw: Draw) -> Policy:
-    """A fresh policy object. Raises ScenarioError when it does not exist or does not fit the role."""
-    return _policy_spec(kind, spelling, role).make(parse_policy(spelling)[1], draw)
-
-
 def scripted_seats(
     kind: MarketType,
     scenario: Scenario,
@@ -175,7 +168,7 @@ def scripted_seats(
 
     given = seated or {}
     inside = {seat: spelling for seat, spelling in plan.seats.items() if spelling != AGENT and seat not in given}
-    privileged = {seat for seat, spelling in inside.items() if _policy_spec(kind, spelling, roles[seat]).privileged}
+    privileged = {seat for seat, spelling in inside.items() if policy_spec(kind, spelling, roles[seat]).privileged}
     made = makers(inside) | {seat: lambda policy=policy: policy for seat, policy in given.items()}
     return Scripted(
         # In the plan's order, which decides who is asked first.
@@ -197,15 +190,15 @@ async def new_episode(
     *,
     episode_id: str | None = None,
     labels: Mapping[SeatId, str] | None = None,
-    agent: Mapping[str, Any] | None = None,
+    agents: Mapping[SeatId, AgentRecord] | None = None,
     policy_key: int = 0,
     sandbox: Sandbox | None = None,
     logs: LogStore = FILES,
 ) -> Episode:
     """A fresh episode with its trace in `folder`, which is made if need be, or in the store of `logs`.
 
-    `seed` is 0 to 2**63 - 1. `labels` name what plays the agents' seats; `agent` says how the runner can seat the same
-    one again. Raises ScenarioError, StorageUnavailable.
+    `seed` is 0 to 2**63 - 1. `labels` name what plays the agents' seats; `agents` say what it is made of. Raises
+    ScenarioError, StorageUnavailable.
     """
     # SQLite and JSON readers keep integers of 64 bits with a sign.
     if not 0 <= seed <= MAX_SEED:
@@ -227,11 +220,8 @@ async def new_episode(
         scripted=scripted,
         services=services,
         sandbox=sandbox,
-        about={
-            **manifest_about(plan, labels or {}, scripted, policy_key),
-            **({"agent": dict(agent)} if agent else {}),
-            **({"remarks": remarks} if remarks else {}),
-        },
+        seating=seating_of(kind, scenario, plan, labels=labels, agents=agents, policy_key=policy_key),
+        about={"software": SOFTWARE, **({"remarks": remarks} if remarks else {})},
         logs=logs,
     )
 
@@ -268,13 +258,15 @@ async def reopen_episode(
     is replayed too: `episode.scripted.shadow(seat)`.
     """
     with open_trace(logs.reading(path)) as trace:
-        core, about = trace.manifest.core, trace.manifest.about
+        core, seating, about = trace.manifest.core, trace.seating(), trace.manifest.about
     kind = market_type(core.market)
-    plan, key = recorded_plan(path, about, [seat.id for seat in core.seats])
+    plan = plan_of(seating)
     scenario = build_scenario(kind.scenario_model, core.scenario, source=path.name)
     shadows = dict.fromkeys(plan.agents, shadow) if isinstance(shadow, str) else shadow or {}
     past = ForkedPast.of_about(about, path.name)
-    scripted = scripted_seats(kind, scenario, plan, core.seed, policy_key=key, shadows=shadows, past=past)
+    scripted = scripted_seats(
+        kind, scenario, plan, core.seed, policy_key=seating.policy_key, shadows=shadows, past=past
+    )
     # Asked again: a model that was exchanged would continue the episode with other scores.
     again, services = await resolved(kind, scenario)
     if again != scenario:
@@ -295,20 +287,6 @@ async def resolved(kind: MarketType, scenario: Scenario) -> tuple[Scenario, Serv
     except ServiceUnavailable as missing:
         raise ScenarioError(f"{scenario.id}: {missing.info.message}") from None
     return kind.resolve(scenario, answers), services
-
-
-def recorded_plan(path: Path, about: Mapping[str, Any], seats: Sequence[SeatId]) -> tuple[SeatPlan, int]:
-    """Who sits where according to a manifest's `about`, and the policies' key. Raises TraceError.
-
-    Nothing seals `about` before the end of an episode: any person may have edited it.
-    """
-    who, late, key = about.get("seats", {}), about.get("late", []), about.get("policy_key", 0)
-    try:
-        if (who and set(who) != set(seats)) or not all(isinstance(text, str) for text in who.values()):
-            raise ValueError("seats")
-        return SeatPlan(dict(who), frozenset(late) & frozenset(seats)), int(key)
-    except (TypeError, ValueError, AttributeError):
-        raise TraceError(f"{path.name}: the manifest does not say who sits where; it was edited") from None
 
 
 def new_seed() -> int:
@@ -341,30 +319,49 @@ def default_folder(market: str) -> Path:
     return Path("runs") / f"{datetime.now().strftime('%Y%m%d-%H%M%S')}-{market}"
 
 
-def manifest_about(
-    plan: SeatPlan, labels: Mapping[SeatId, str], scripted: Scripted, policy_key: int = 0
-) -> dict[str, Any]:
-    """What a manifest says of the players. `labels` name seats that are to be called otherwise than by their policy."""
-    who = {seat: labels.get(seat, AGENT if text == AGENT else f"policy:{text}") for seat, text in plan.seats.items()}
-    return {
-        "seats": dict(plan.seats),
-        "late": sorted(plan.late),
-        "labels": who,
-        "privileged": sorted(scripted.privileged),
-        "policy_key": policy_key,
-        "versions": {"tradefair": version("tradefair"), "python": platform.python_version()},
-    }
+def seating_of(
+    kind: MarketType,
+    scenario: Scenario,
+    plan: SeatPlan,
+    *,
+    labels: Mapping[SeatId, str] | None = None,
+    agents: Mapping[SeatId, AgentRecord] | None = None,
+    policy_key: int = 0,
+    agent_key: int | None = None,
+    compared: Sequence[SeatId] = (),
+    origin: Mapping[str, Any] | None = None,
+) -> Seating:
+    """What the first event says of the players of a plan, every seat in the market's order.
+
+    `labels` name seats that are to be called otherwise than by their policy, `agents` what outside seats are made of.
+    """
+    roles, named = seat_roles(kind, scenario), labels or {}
+
+    def player(seat: SeatId, role: str) -> Player:
+        who = plan.seats.get(seat, AGENT)
+        inside = None if who == AGENT else who
+        label = named.get(seat, AGENT if inside is None else f"policy:{inside}")
+        return Player(
+            label=label[:MAX_LABEL],
+            policy=inside,
+            late=seat in plan.late,
+            privileged=inside is not None and policy_spec(kind, inside, role).privileged,
+            agent=(agents or {}).get(seat),
+        )
+
+    return Seating(
+        players={seat: player(seat, role) for seat, role in roles.items()},
+        policy_key=policy_key,
+        agent_key=policy_key if agent_key is None else agent_key,
+        written_by=WRITTEN_BY,
+        compared=tuple(compared),
+        origin=None if origin is None else dict(origin),
+    )
 
 
-def _policy_spec(kind: MarketType, spelling: str, role: str) -> PolicySpec:
-    name = parse_policy(spelling)[0]
-    spec = kind.policies.get(name)
-    if spec is None:
-        known = sorted(kind.policies)
-        raise ScenarioError(f"{kind.name} has no policy {name!r}; {hint(name, known, 'there are ' + ', '.join(known))}")
-    if role not in spec.roles:
-        raise ScenarioError(f"the policy {name} plays {', '.join(sorted(spec.roles))}, not {role}")
-    return spec
+def plan_of(seating: Seating) -> SeatPlan:
+    """The plan that a seating stands for."""
+    return SeatPlan({seat: player.policy or AGENT for seat, player in seating.players.items()}, seating.late)
 
 
 def _some(names: Iterable[str]) -> str:

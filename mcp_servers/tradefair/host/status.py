@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict
 
 from tradefair.contract import SeatError, SeatId
+from tradefair.contract.players import AGENT
 from tradefair.host.hosting import Host, created_at
 from tradefair.host.seat_auth import OBSERVER_SCOPE, GrantScope
-from tradefair.host.setup import AGENT
 
 if TYPE_CHECKING:
     from tradefair.host.episode import Episode

@@ -15,6 +15,8 @@ from typing import Any
 import orjson
 
 from tradefair.contract import TraceError
+from tradefair.contract.event import OLD_SCHEMAS
+from tradefair.contract.players import Seating
 from tradefair.tracestore.beside import side_query
 from tradefair.tracestore.manifest import Manifest
 from tradefair.tracestore.source import NotATrace, SideRow, Source, StoredEvent
@@ -23,6 +25,7 @@ from tradefair.tracestore.store import StorePlace, StoreReader, is_store
 # The first 16 bytes of every SQLite 3 file.
 _MAGIC = b"SQLite format 3\x00"
 # How lines of a .jsonl trace begin. Events are joined and cut as bytes: encoding one again could change its hash.
+_SEATED = b',"event":"seated",'
 _PREFIX = b'{"hash":"'
 _BODY = b'","event":'
 _CLOSED = b'{"closed_head":'
@@ -53,6 +56,35 @@ class Trace:
     def manifest(self) -> Manifest:
         """The manifest; TraceError when the file has none."""
         return self._source.manifest()
+
+    @cached_property
+    def _seatings(self) -> list[tuple[int, Seating]]:
+        core = self.manifest.core
+        if core.trace_schema in OLD_SCHEMAS:
+            return [(1, Seating.of_about(self.manifest.about, [seat.id for seat in core.seats]))]
+        # By its first bytes: Core writes number and tag first, and verify refuses another order.
+        said = (stored for stored in self.events() if stored.seq == 1 or _SEATED in stored.body[:48])
+        try:
+            return [(stored.seq, Seating.model_validate(orjson.loads(stored.body)["seating"])) for stored in said]
+        except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
+            raise TraceError(f"{self.path}: an event does not say who plays; run tradefair verify") from None
+
+    def seatings(self) -> list[tuple[int, Seating]]:
+        """Who plays, as the first event and later ones say it: (number of the event, its seating). TraceError.
+
+        Of an old trace, what it says beside its chain.
+        """
+        return self._seatings
+
+    def seating(self, at: int | None = None) -> Seating:
+        """Who plays at event `at` (None: at the end), every seat. TraceError where the trace does not say."""
+        if not self._seatings:
+            raise TraceError(f"{self.path}: it holds no event, which would say who plays")
+        (_, seating), *changes = self._seatings
+        for seq, change in changes:
+            if at is None or seq <= at:
+                seating = seating.later(change)
+        return seating
 
     def events(self, after: int = 0) -> Iterator[StoredEvent]:
         """Stored events in order, from number `after` + 1 on."""

@@ -10,7 +10,7 @@ from langchain_core.messages import HumanMessage
 from openai import APIConnectionError, APITimeoutError, InternalServerError, RateLimitError
 
 from tradefair.contract import HarnessFailure, ScenarioError, ToolCall, Turns, TurnView
-from tradefair.frameworks.base import Limits
+from tradefair.contract.players import Limits
 from tradefair.frameworks.models import Faults
 from tradefair.frameworks.models.faults import FAULTS, Fault
 from tradefair.frameworks.models.gateway import noting
