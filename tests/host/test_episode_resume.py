@@ -177,10 +177,10 @@ async def test_a_log_whose_chain_or_tail_is_not_there_is_not_gone_on_with(table:
     assert db.execute(edit.replace("replace(body", "replace(CAST(body AS TEXT)")).rowcount
     db.commit()
     db.close()
-    before = table.bodies(episode.path)
-    with pytest.raises(TraceError, match="run tradefair verify"):
+    before = episode.path.read_bytes()
+    with pytest.raises(TraceError, match=r"run tradefair verify|event 2 is missing"):
         await table.reopen(episode.path)
-    assert table.bodies(episode.path) == before
+    assert episode.path.read_bytes() == before
     assert [item.name for item in episode.path.parent.iterdir()] == [episode.path.name]
 
 

@@ -202,6 +202,10 @@ class SqliteLog:
         try:
             # Read again under the lease: the writer that held it before may just have committed.
             with open_trace(path) as trace:
+                if trace.schema == 1:
+                    raise TraceError(f"{path}: written by an earlier release: it can be read, not continued")
+                # Before anything is looked up by an index, and before anything is appended to the pages.
+                trace.check_structure()
                 manifest, head = trace.manifest, Head(*sound_head(trace))
             db = await _connect(path, synchronous)
         except sqlite3.Error as error:

@@ -2,22 +2,23 @@
 
 from tradefair.tracestore.beside import SIDE_TABLES, row_digest, sealed, sqlite_rows
 from tradefair.tracestore.fetching import fetch_trace, fetched, stored_traces, trace_copy
+from tradefair.tracestore.files import MIB, lines, read_regular, regular
 from tradefair.tracestore.manifest import Manifest
-from tradefair.tracestore.peek import Peek, peek
 from tradefair.tracestore.reader import Trace, find_traces, jsonl_lines, open_trace
 from tradefair.tracestore.schema import EVENT_COLUMNS, SCHEMA
 from tradefair.tracestore.soundness import sound_head
-from tradefair.tracestore.source import NotATrace, SideRow, StoredEvent
+from tradefair.tracestore.source import CutShort, NotATrace, SideRow, StoredEvent
 from tradefair.tracestore.store import StorePlace, is_store, is_whole_store, without_password
 from tradefair.tracestore.writer import Written, write_trace
 
 __all__ = [
     "EVENT_COLUMNS",
+    "MIB",
     "SCHEMA",
     "SIDE_TABLES",
+    "CutShort",
     "Manifest",
     "NotATrace",
-    "Peek",
     "SideRow",
     "StorePlace",
     "StoredEvent",
@@ -29,8 +30,10 @@ __all__ = [
     "is_store",
     "is_whole_store",
     "jsonl_lines",
+    "lines",
     "open_trace",
-    "peek",
+    "read_regular",
+    "regular",
     "row_digest",
     "sealed",
     "sound_head",

@@ -63,15 +63,9 @@ def row_digest(rows: Iterable[Sequence[object]], most: int | None = None) -> tup
 
 
 def sqlite_rows(database: sqlite3.Connection, name: str) -> Iterator[Sequence[object]]:
-    """The rows of a side table of an open `.trace` file. Raises sqlite3.Error while they are read."""
-    return database.execute(side_query(name))
-
-
-def side_query(name: str) -> str:
-    """The statement that reads a side table of a `.trace` file, in key order."""
+    """The rows of a side table of a `.trace` file that is being written. Raises sqlite3.Error while they are read."""
     side = SIDE_TABLES[name]
-    # Not through an index: in a damaged file it may have other rows than its table.
-    return f"SELECT {', '.join(side.columns)} FROM {side.table} NOT INDEXED ORDER BY {side.key}"
+    return database.execute(f"SELECT {', '.join(side.columns)} FROM {side.table} ORDER BY {side.key}")
 
 
 def _blob(value: object) -> dict[str, str]:

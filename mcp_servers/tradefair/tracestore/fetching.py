@@ -12,17 +12,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import orjson
-
 from tradefair.contract import TraceError
 from tradefair.contract.errors import StorageUnavailable
-from tradefair.tracestore.reader import connect_to_read, find_traces
-from tradefair.tracestore.schema import EVENT_COLUMNS, SCHEMA
+from tradefair.tracestore.reader import find_traces, open_trace
 from tradefair.tracestore.store import StorePlace, StoreReader, is_store, stored_episodes
 
-_EVENT = f"INSERT INTO events VALUES ({', '.join('?' * len(EVENT_COLUMNS))})"
-_NOTE = "INSERT INTO agent_events (seat, body) VALUES (?, ?)"
-_META = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
+# Where the header of a database says that it keeps a log, and what it says of one that does not.
+_LOGGED, _PLAIN = slice(18, 20), b"\x01\x01"
 
 
 def stored_traces(url: str) -> list[StorePlace]:
@@ -53,7 +49,7 @@ def fetch_trace(place: StorePlace, folder: Path) -> Path:
             folder.mkdir(parents=True, exist_ok=True)
             draft.unlink(missing_ok=True)
             with closing(sqlite3.connect(draft)) as database:
-                _fill(database, stored)
+                stored.backup(database)
             os.replace(draft, path)
         except (OSError, sqlite3.Error) as error:
             raise StorageUnavailable(f"{path}: cannot be written: {error}") from None
@@ -70,20 +66,18 @@ def trace_copy(place: str | Path) -> bytes:
     `place` is a `.trace` file or the address of a stored one. Raises StorageUnavailable where it cannot be read.
     """
     try:
-        with closing(sqlite3.connect(":memory:")) as copy:
-            if is_store(str(place)):
-                with closing(StoreReader(StorePlace.of(str(place)))) as stored:
-                    _fill(copy, stored)
-            else:
-                # SQLite's backup, and not a copy of the file: half of a page that is being written would be damage.
-                with closing(connect_to_read(Path(place))) as source:
-                    source.backup(copy)
+        with open_trace(place) as trace, closing(sqlite3.connect(":memory:")) as copy:
+            # SQLite's backup, and not a copy of the file: half of a page that is being written would be damage.
+            trace.backup(copy)
             # In memory: the caller gets bytes, and no file is left behind.
-            return copy.serialize()
+            raw = bytearray(copy.serialize())
     except sqlite3.Error as error:
         raise StorageUnavailable(f"{Path(place).name}: cannot be read: {error}") from None
     except TraceError as error:
         raise StorageUnavailable(str(error)) from None
+    # A running episode's header names a log, and this copy has none: all that it held is in here.
+    raw[_LOGGED] = _PLAIN
+    return bytes(raw)
 
 
 @contextmanager
@@ -99,20 +93,3 @@ def fetched(places: Iterable[str | Path]) -> Generator[list[Path]]:
             else:
                 files += find_traces(place)
         yield files
-
-
-def _fill(database: sqlite3.Connection, stored: StoreReader) -> None:
-    """Write everything that is stored about an episode into an empty database."""
-    # One snapshot for events, notes and head, while the episode may go on.
-    stored.freeze()
-    database.execute("PRAGMA journal_mode = OFF")
-    database.executescript("BEGIN;" + SCHEMA)
-    manifest, closed = stored.manifest(), stored.closed_head()
-    # The head is written after the events: the schema's trigger sets it at each closure, and the store's own counts.
-    database.executemany(_EVENT, stored.rows())
-    database.executemany(_NOTE, stored.notes())
-    meta: dict[str, bytes | str] = {"core": manifest.core_bytes, "about": orjson.dumps(manifest.about)}
-    if closed is not None:
-        meta["closed_head"] = f"{closed[0]}:{closed[1]}"
-    database.executemany(_META, meta.items())
-    database.commit()

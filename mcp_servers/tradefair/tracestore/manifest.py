@@ -10,6 +10,10 @@ from pydantic import ValidationError
 from tradefair.contract import TraceError
 from tradefair.contract.chain import first_hash, seal
 from tradefair.contract.event import ManifestCore
+from tradefair.tracestore.files import MIB
+
+# Bytes. Decoded JSON takes up to 24 times as much; the largest core of a scenario of ours has 166 kB.
+MAX_CORE, MAX_ABOUT = 8 * MIB, 4 * MIB
 
 
 class Manifest(NamedTuple):
@@ -21,6 +25,24 @@ class Manifest(NamedTuple):
 
     core_bytes: bytes
     about: dict[str, Any]
+
+    @classmethod
+    def read(cls, place: object, core: bytes, raw: bytes) -> Manifest:
+        """A manifest as it is stored; `raw` is the JSON of `about`.
+
+        TraceError, which names `place`, where either is too large or `about` is no JSON object.
+        """
+        for name, size, most in (("core", len(core), MAX_CORE), ("about", len(raw), MAX_ABOUT)):
+            if size > most:
+                raise TraceError(f"{place}: the manifest's {name} has {size:,} bytes; at most {most:,} are read")
+        try:
+            about: Any = orjson.loads(raw)
+            orjson.dumps(about)  # deeper than can be written again is damage too
+        except (orjson.JSONDecodeError, orjson.JSONEncodeError):
+            about = None
+        if not isinstance(about, dict):
+            raise TraceError(f"{place}: the manifest's about is damaged")
+        return cls(core, about)  # pyright: ignore[reportUnknownArgumentType]
 
     @property
     def core(self) -> ManifestCore:

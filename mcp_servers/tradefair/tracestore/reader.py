@@ -6,7 +6,9 @@ that names the file, and no content is executed or trusted to have the right typ
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import stat
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -15,21 +17,30 @@ from typing import Any
 import orjson
 
 from tradefair.contract import TraceError
+from tradefair.contract.chain import digest as digest_of
 from tradefair.contract.event import OLD_SCHEMAS
 from tradefair.contract.players import Seating
-from tradefair.tracestore.beside import side_query
+from tradefair.tracestore import jsonl_file, sqlite_file
+from tradefair.tracestore.files import MIB, regular
 from tradefair.tracestore.manifest import Manifest
 from tradefair.tracestore.source import NotATrace, SideRow, Source, StoredEvent
 from tradefair.tracestore.store import StorePlace, StoreReader, is_store
 
-# The first 16 bytes of every SQLite 3 file.
-_MAGIC = b"SQLite format 3\x00"
-# How lines of a .jsonl trace begin. Events are joined and cut as bytes: encoding one again could change its hash.
+# Bytes of what a trace may hold, and how many large results; writers keep far below these.
+MAX_EVENT, MAX_BLOB, MAX_NOTE, MAX_BLOBS = 8 * MIB, MIB, 4 * MIB, 1_000_000
+MAX_TRACES = 100_000
+"""How many traces a folder may hold that is named as a whole."""
+
+_SUFFIXES = (".trace", ".trace.jsonl")
+# How compressed files begin, and what unpacks them.
+_PACKED = {
+    b"\x28\xb5\x2f\xfd": "zstd -d",
+    b"\x1f\x8b": "gunzip",
+    b"\xfd7zXZ": "unxz",
+    b"BZh": "bunzip2",
+    b"PK\x03": "unzip",
+}
 _SEATED = b',"event":"seated",'
-_PREFIX = b'{"hash":"'
-_BODY = b'","event":'
-_CLOSED = b'{"closed_head":'
-_BLOB = b'{"blob":"'
 
 
 class Trace:
@@ -87,8 +98,10 @@ class Trace:
         return seating
 
     def events(self, after: int = 0) -> Iterator[StoredEvent]:
-        """Stored events in order, from number `after` + 1 on."""
-        return self._source.events(after)
+        """Stored events in order, from number `after` + 1 on. TraceError at a number that is not the next."""
+        for stored in self._source.events(after):
+            self._bounded(f"event {stored.seq}", stored.body, MAX_EVENT)
+            yield stored
 
     def decoded(self) -> Iterator[dict[str, Any]]:
         """Events as plain data, with large results under `result`. TraceError for what is not a JSON object.
@@ -107,12 +120,19 @@ class Trace:
             yield event
 
     def blob(self, digest: str) -> bytes | None:
-        """A large result by its digest; None when the file does not hold it."""
-        return self._source.blob(digest)
+        """A large result by its digest; None when the file does not hold it. TraceError where it has changed."""
+        found = self._source.blob(digest)
+        # An index may name any row: only the hash says that this is the result that was asked for.
+        if found is not None and digest_of(self._bounded("a stored result", found, MAX_BLOB)) != digest:
+            raise TraceError(f"{self.path}: the stored result {digest[:16]} has changed")
+        return found
 
     def blobs(self) -> Iterator[tuple[str, bytes]]:
         """Every stored blob with the digest that it is filed under; a damaged file may have two under the same."""
-        return self._source.blobs()
+        for number, (digest, body) in enumerate(self._source.blobs(), 1):
+            if number > MAX_BLOBS:
+                raise TraceError(f"{self.path}: more than {MAX_BLOBS:,} stored results")
+            yield digest, self._bounded("a stored result", body, MAX_BLOB)
 
     def closed_head(self) -> tuple[int, str] | None:
         """(seq, hash) of the last closure, as noted outside the chain; None before the first."""
@@ -132,7 +152,35 @@ class Trace:
 
     def notes(self) -> Iterator[tuple[str, bytes]]:
         """The same notes as they are stored: (seat, JSON bytes), in order of writing; none in JSONL."""
-        return self._source.notes()
+        for number, (seat, body) in enumerate(self._source.notes(), 1):
+            yield seat, self._bounded(f"note {number}", body, MAX_NOTE)
+
+    @property
+    def schema(self) -> int:
+        """Of its tables: 2, or 1 for a file of an earlier release, which can be read and not continued."""
+        return self._source.schema
+
+    @property
+    def incomplete(self) -> str | None:
+        """Why the last events may be missing although nothing is damaged, as a sentence; None where nothing says so."""
+        return self._source.incomplete
+
+    def check_structure(self) -> None:
+        """Look at every page of a database; TraceError where they contradict each other.
+
+        What follows a trace event by event, or continues it, asks this first: 4 ms of CPU per MB.
+        """
+        self._source.check_structure()
+
+    def backup(self, into: sqlite3.Connection) -> None:
+        """Copy all that is stored now into an empty database. Raises TraceError, sqlite3.Error."""
+        self._source.backup(into)
+
+    def _bounded(self, what: str, body: bytes, most: int) -> bytes:
+        # Before it is decoded: JSON may take 24 times its size.
+        if len(body) > most:
+            raise TraceError(f"{self.path}: {what} has {len(body):,} bytes; at most {most:,} are read")
+        return body
 
     def side_rows(self, name: str) -> Iterator[Sequence[object]] | None:
         """The rows of one of `SIDE_TABLES`, in key order; None in JSONL, which leaves them out."""
@@ -150,33 +198,72 @@ def open_trace(path: str | Path) -> Trace:
         return Trace(Path(stored.episode), StoreReader(stored))
     place = Path(path)
     try:
-        with place.open("rb") as file:
+        with regular(place) as file:
             # Enough for either format: nothing more of a foreign file is read.
-            head = file.read(16)
+            head = file.read(sqlite_file.HEADER)
     except OSError as error:
         raise NotATrace(f"{place}: cannot be read: {error.strerror}") from None
     except ValueError as error:  # a name that no file can have, such as one with a null character
         raise NotATrace(f"{str(place)!r}: {error}") from None
-    if head == _MAGIC:
-        return Trace(place, _Sqlite(place))
+    if head.startswith(sqlite_file.MAGIC):
+        return Trace(place, sqlite_file.SqliteFile(place, head))
     if head.startswith(b'{"about":'):
-        return Trace(place, _Jsonl(place))
-    # A frequent mistake, which deserves a better sentence than "not a trace".
+        return Trace(place, jsonl_file.JsonlFile(place))
+    # Frequent mistakes, which deserve a better sentence than "not a trace".
     if head.startswith(b'{"seat_view":'):
         raise NotATrace(f"{place}: a seat's view: it has no chain of its own, verify or evaluate the whole trace")
+    for magic, unpack in _PACKED.items():
+        if head.startswith(magic):
+            raise NotATrace(f"{place}: compressed; unpack it first: {unpack} {place.name}")
     raise NotATrace(f"{place}: not a trace (neither SQLite nor JSONL of tradefair)")
 
 
 def find_traces(path: str | Path) -> list[Path]:
-    """The traces at any depth of a folder, in name order, or the file itself. TraceError when there is none."""
+    """The traces at any depth of a folder, in name order, or the file itself. TraceError when there is none.
+
+    Regular files only; links count where they lead to a file within the folder. At most `MAX_TRACES`.
+    """
     place = Path(path)
     # A named file is a trace by its bytes, not by its name.
-    if place.is_file():
-        return [place]
-    found = sorted([*place.rglob("*.trace"), *place.rglob("*.trace.jsonl")])
+    if not place.is_dir():
+        if place.exists():
+            return [place]
+        raise TraceError(f"{place}: no trace here (*.trace or *.trace.jsonl)")
+    found = sorted(_traces_below(place))
     if not found:
         raise TraceError(f"{place}: no trace here (*.trace or *.trace.jsonl)")
     return found
+
+
+def _traces_below(root: Path) -> Iterator[Path]:
+    """Raises TraceError at the trace after the last one that is listed."""
+    found, folders = 0, [root]
+    while folders:
+        try:
+            entries = list(os.scandir(folders.pop()))
+        except OSError:
+            continue
+        for entry in entries:
+            path = Path(entry.path)
+            # A linked folder could lead outside, or in a circle.
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(path)
+            elif entry.name.endswith(_SUFFIXES) and _lies_within(root, path):
+                found += 1
+                if found > MAX_TRACES:
+                    raise TraceError(f"{root}: more than {MAX_TRACES:,} traces; name folders within it")
+                yield path
+
+
+def _lies_within(root: Path, path: Path) -> bool:
+    """Whether this is a regular file, or a link to one within the folder."""
+    try:
+        if path.is_symlink() and not path.resolve(strict=True).is_relative_to(root.resolve()):
+            return False
+        return stat.S_ISREG(path.stat().st_mode)
+    # RuntimeError: how Python before 3.13 reports links that lead round in a circle.
+    except (OSError, RuntimeError):
+        return False
 
 
 def jsonl_lines(trace: Trace) -> Iterator[bytes]:
@@ -184,225 +271,9 @@ def jsonl_lines(trace: Trace) -> Iterator[bytes]:
     trace.freeze()
     yield trace.manifest.to_json()
     for stored in trace.events():
-        yield _PREFIX + stored.hash.hex().encode() + _BODY + stored.body + b"}"
+        yield jsonl_file.EVENT + stored.hash.hex().encode() + jsonl_file.EVENT_BODY + stored.body + b"}"
     closed = trace.closed_head()
     if closed is not None:
         yield orjson.dumps({"closed_head": list(closed)})
     for digest, body in trace.blobs():
-        yield _BLOB + digest.encode() + b'","body":' + body + b"}"
-
-
-def _about(path: Path, raw: bytes) -> dict[str, Any]:
-    try:
-        about: Any = orjson.loads(raw)
-        orjson.dumps(about)  # deeper than can be written again is damage too
-    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
-        about = None
-    if not isinstance(about, dict):
-        raise TraceError(f"{path}: the manifest's about is damaged")
-    return about  # pyright: ignore[reportUnknownVariableType]
-
-
-def connect_to_read(path: Path) -> sqlite3.Connection:
-    """Open a `.trace` file for reading. A transaction that a killed writer left unfinished is rolled back first.
-
-    Raises sqlite3.Error when it is not a trace, or when the rollback would need a folder that can be written.
-    """
-    # Read-only first: looking at a trace must not change its folder, unless SQLite cannot read it otherwise.
-    try:
-        return _connected(path, "ro")
-    except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode != sqlite3.SQLITE_READONLY_ROLLBACK:
-            raise
-    try:
-        # Opening it for writing is what makes SQLite roll the cut write back.
-        _connected(path, "rw").close()
-    except sqlite3.OperationalError as error:
-        told = f"its last write was cut off, and taking it back needs a folder that can be written ({error})"
-        raise sqlite3.OperationalError(told) from None
-    return _connected(path, "ro")
-
-
-def _connected(path: Path, mode: str) -> sqlite3.Connection:
-    """Open a file in a mode of SQLite's URIs (`ro`, `rw`), and read from it once. Raises sqlite3.Error."""
-    database = sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, check_same_thread=False)
-    try:
-        # `connect` reads nothing: only a first query says whether this is a database with our tables.
-        database.execute("SELECT count(*) FROM meta")
-    except sqlite3.Error:
-        database.close()
-        raise
-    except UnicodeDecodeError as error:  # a damaged name in the file, which SQLite's own message would have shown
-        database.close()
-        raise sqlite3.DatabaseError(str(error)) from None
-    return database
-
-
-class _Sqlite:
-    """A `.trace` file: the tables of `SCHEMA` (protocol `Source`)."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        try:
-            self._db = connect_to_read(path)
-        except sqlite3.Error as error:
-            raise TraceError(f"{path}: not a readable trace: {error}") from None
-
-    def freeze(self) -> None:
-        if not self._db.in_transaction:
-            # The snapshot is taken by the first SELECT of the transaction.
-            next(self._query("BEGIN"), None)
-            next(self._query("SELECT count(*) FROM meta"), None)
-
-    def manifest(self) -> Manifest:
-        core, about = self._meta("core"), self._meta("about")
-        if core is None:
-            raise TraceError(f"{self._path}: the manifest is missing")
-        return Manifest(self._bytes(core), _about(self._path, b"{}" if about is None else self._bytes(about)))
-
-    def events(self, after: int) -> Iterator[StoredEvent]:
-        rows = self._query("SELECT seq, body, hash FROM events WHERE seq > ? ORDER BY seq", (after,))
-        return (StoredEvent(seq, self._bytes(body), self._bytes(digest)) for seq, body, digest in rows)
-
-    def blob(self, digest: str) -> bytes | None:
-        row = next(self._query("SELECT blob FROM events WHERE blob_digest = ?", (digest,)), None)
-        return None if row is None else self._bytes(row[0])
-
-    def blobs(self) -> Iterator[tuple[str, bytes]]:
-        rows = self._query("SELECT blob_digest, blob FROM events WHERE blob_digest IS NOT NULL ORDER BY seq")
-        return ((str(digest), self._bytes(blob)) for digest, blob in rows)
-
-    def closed_head(self) -> tuple[int, str] | None:
-        value = self._meta("closed_head")
-        if value is None:
-            return None
-        seq, _, digest = self._bytes(value).decode(errors="replace").partition(":")
-        # Longer numbers would take int() a while, and no trace has so many events. −1 names none: the chain's check
-        # then says what is wrong.
-        return (int(seq) if seq.isdecimal() and len(seq) < 20 else -1), digest
-
-    def side(self) -> Iterator[SideRow]:
-        known = {name for _, name, *_ in self._query("PRAGMA table_info(events)")}
-        # Traces of schema 1 have no `by`.
-        columns = ", ".join(name if name in known else "NULL" for name in SideRow._fields)
-        return (SideRow(*row) for row in self._query(f"SELECT {columns} FROM events ORDER BY seq"))
-
-    def notes(self) -> Iterator[tuple[str, bytes]]:
-        rows = self._query("SELECT seat, body FROM agent_events ORDER BY id")
-        return ((str(seat), self._bytes(body)) for seat, body in rows)
-
-    def side_rows(self, name: str) -> Iterator[Sequence[object]]:
-        return self._query(side_query(name))
-
-    def close(self) -> None:
-        self._db.close()
-
-    def _meta(self, key: str) -> Any:
-        row = next(self._query("SELECT value FROM meta WHERE key = ?", (key,)), None)
-        return None if row is None else row[0]
-
-    def _bytes(self, value: object) -> bytes:
-        """A column's bytes; SQLite accepts any type in any column."""
-        if isinstance(value, bytes):
-            return value
-        if isinstance(value, str):
-            return value.encode(errors="replace")
-        raise TraceError(f"{self._path}: a column holds a {type(value).__name__} where bytes belong")
-
-    def _query(self, sql: str, values: tuple[object, ...] = ()) -> Iterator[Any]:
-        try:
-            # Not `yield from`: that would close the cursor when the reader stops early, after its database.
-            for row in self._db.execute(sql, values):  # noqa: UP028
-                yield row
-        except (sqlite3.Error, UnicodeDecodeError) as error:
-            raise TraceError(f"{self._path}: cannot be read further: {error}") from None
-
-
-class _Jsonl:
-    """A `.jsonl` file: the lines of `jsonl_lines` (protocol `Source`)."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def freeze(self) -> None:
-        # Exports are not appended to.
-        pass
-
-    def manifest(self) -> Manifest:
-        with self._path.open("rb") as file:
-            line = file.readline().rstrip(b"\n")
-        marker = b',"core":'
-        try:
-            head = orjson.loads(line)
-            # The core is the last member: its bytes run from the marker to the closing brace.
-            said = orjson.dumps(head["about"])
-            # Behind `about`, because its labels may hold the marker too.
-            start = line.index(marker + b"{", len(b'{"about":') + len(said))
-        except (orjson.JSONDecodeError, orjson.JSONEncodeError, KeyError, TypeError, ValueError):
-            raise TraceError(f"{self._path}: the first line is not a manifest") from None
-        return Manifest(line[start + len(marker) : -1], _about(self._path, said))
-
-    def events(self, after: int) -> Iterator[StoredEvent]:
-        seq = 0
-        for number, line in self._lines():
-            if not line.startswith(_PREFIX):
-                if not line.startswith((_CLOSED, _BLOB)):
-                    raise TraceError(f"{self._path}: line {number} is neither an event nor a blob")
-                continue
-            # By position: the event's own number is in its body, which is not parsed here.
-            seq += 1
-            # A hash of 32 bytes is 64 characters of hex.
-            start = len(_PREFIX) + 64
-            try:
-                digest = bytes.fromhex(line[len(_PREFIX) : start].decode())
-            # No hex: reported below, with everything else that an event's line can lack.
-            except ValueError:
-                digest = b""
-            if line[start : start + len(_BODY)] != _BODY or not line.endswith(b"}") or not digest:
-                raise TraceError(f"{self._path}: line {number} is not an event")
-            if seq > after:
-                yield StoredEvent(seq, line[start + len(_BODY) : -1], digest)
-
-    def blob(self, digest: str) -> bytes | None:
-        return self._blobs.get(digest)
-
-    def blobs(self) -> Iterator[tuple[str, bytes]]:
-        for _, line in self._lines():
-            if line.startswith(_BLOB):
-                digest, _, rest = line[len(_BLOB) :].partition(b'","body":')
-                yield digest.decode(errors="replace"), rest[:-1]
-
-    @cached_property
-    def _blobs(self) -> dict[str, bytes]:
-        # Of two under one digest the later one; `blobs` gives both, for verify.
-        return dict(self.blobs())
-
-    def closed_head(self) -> tuple[int, str] | None:
-        for number, line in self._lines():
-            if line.startswith(_CLOSED):
-                try:
-                    seq, digest = orjson.loads(line)["closed_head"]
-                    return int(seq), str(digest)
-                except (orjson.JSONDecodeError, TypeError, ValueError):
-                    raise TraceError(f"{self._path}: line {number} is not a closed head") from None
-        return None
-
-    def side(self) -> Iterator[SideRow]:
-        # An export has the chain only: what is noted outside it stays in the `.trace` file.
-        return iter(())
-
-    def notes(self) -> Iterator[tuple[str, bytes]]:
-        return iter(())
-
-    def side_rows(self, name: str) -> None:
-        return None
-
-    def close(self) -> None:
-        pass
-
-    def _lines(self) -> Iterator[tuple[int, bytes]]:
-        with self._path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                # The first line is the manifest.
-                if number > 1:
-                    yield number, line.rstrip(b"\n")
+        yield jsonl_file.BLOB + digest.encode() + jsonl_file.BLOB_BODY + body + b"}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
@@ -11,6 +12,10 @@ from tradefair.tracestore.manifest import Manifest
 
 class NotATrace(TraceError):
     """A file that cannot be opened as a trace at all: there is nothing in it that could be damaged."""
+
+
+class CutShort(TraceError):
+    """A file that was a trace and has lost its end, so that nothing of it can be read."""
 
 
 class StoredEvent(NamedTuple):
@@ -45,9 +50,18 @@ class SideRow(NamedTuple):
 class Source(Protocol):
     """A file or a row of a store that holds one trace. Methods raise TraceError for what cannot be read.
 
-    Implemented by SQLite and JSONL files (reader.py) and by the store (store.py). A source decides nothing about
-    soundness.
+    Implemented by sqlite_file.py, jsonl_file.py and store.py. A source decides nothing about soundness.
     """
+
+    @property
+    def schema(self) -> int:
+        """Of its tables: 2, or 1 for a file of an earlier release."""
+        ...
+
+    @property
+    def incomplete(self) -> str | None:
+        """Why the last events may be missing, as a sentence; None where nothing says so."""
+        ...
 
     def freeze(self) -> None:
         """Read the state of now until closed."""
@@ -83,6 +97,13 @@ class Source(Protocol):
 
     def side_rows(self, name: str) -> Iterator[Sequence[object]] | None:
         """The rows of one of `SIDE_TABLES`, in key order; None where this form of a trace leaves them out."""
+
+    def check_structure(self) -> None:
+        """Raises TraceError where indexes and tables contradict each other."""
+        ...
+
+    def backup(self, into: sqlite3.Connection) -> None:
+        """Copy all that is stored now into an empty database. Raises TraceError, sqlite3.Error."""
         ...
 
     def close(self) -> None:

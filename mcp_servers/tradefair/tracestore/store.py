@@ -6,15 +6,14 @@ extra `postgres`; it is imported when a store is opened.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-import orjson
-
 from tradefair.contract import TraceError
 from tradefair.tracestore.manifest import Manifest
-from tradefair.tracestore.schema import EVENT_COLUMNS
+from tradefair.tracestore.schema import EVENT_COLUMNS, SCHEMA
 from tradefair.tracestore.source import NotATrace, SideRow, StoredEvent
 
 if TYPE_CHECKING:
@@ -144,6 +143,9 @@ def stored_episodes(dsn: str) -> list[StorePlace]:
 class StoreReader:
     """The trace of one stored episode (protocol `Source`). Rows are read in chunks, so that memory stays small."""
 
+    incomplete = None
+    schema = 2
+
     def __init__(self, place: StorePlace) -> None:
         """Raises NotATrace where the store cannot be reached or does not hold it."""
         self._place = place
@@ -172,13 +174,7 @@ class StoreReader:
     def manifest(self) -> Manifest:
         """Core and about; TraceError for a damaged about."""
         core, raw, _, _ = self._row()
-        try:
-            about = orjson.loads(raw)
-        except orjson.JSONDecodeError:
-            about = None
-        if not isinstance(about, dict):
-            raise TraceError(f"{self._place}: the manifest's about is damaged")
-        return Manifest(core, about)  # pyright: ignore[reportUnknownArgumentType]
+        return Manifest.read(self._place, core, raw)
 
     def events(self, after: int) -> Iterator[StoredEvent]:
         """In order, from `after` + 1 on."""
@@ -241,6 +237,25 @@ class StoreReader:
             first = EVENT_COLUMNS.index("seat")
             return (row[first:] for row in self.rows())
         return self.notes() if name == "agent_events" else iter(())
+
+    def check_structure(self) -> None:
+        """The server keeps its tables sound."""
+
+    def backup(self, into: sqlite3.Connection) -> None:
+        """Write everything that is stored about the episode into an empty database."""
+        # One snapshot for events, notes and head, while the episode may go on.
+        self.freeze()
+        into.execute("PRAGMA journal_mode = OFF")
+        into.executescript("BEGIN;" + SCHEMA)
+        core, about, seq, digest = self._row()
+        # The head is written after the events: the schema's trigger sets it at each closure, the store's own counts.
+        into.executemany(f"INSERT INTO events VALUES ({', '.join('?' * len(EVENT_COLUMNS))})", self.rows())
+        into.executemany("INSERT INTO agent_events (seat, body) VALUES (?, ?)", self.notes())
+        meta = {"core": core, "about": about}
+        if seq is not None:
+            meta["closed_head"] = f"{seq}:{(digest or b'').hex()}".encode()
+        into.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta.items())
+        into.commit()
 
     def close(self) -> None:
         """Close the connection."""

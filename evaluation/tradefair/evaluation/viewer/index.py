@@ -15,7 +15,7 @@ from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.table import number_text
 from tradefair.evaluation.verify import verify_file
 from tradefair.evaluation.viewer.folder import Place
-from tradefair.tracestore import Peek, open_trace, peek
+from tradefair.tracestore import Trace, open_trace
 
 # Seats that are named in a row's outcome; a double auction can have hundreds.
 _MAX_SEATS = 4
@@ -98,7 +98,8 @@ def listed(place: Place) -> Listed:
         "changed": datetime.fromtimestamp(place.changed_ns / 1e9, UTC).isoformat(timespec="seconds"),
     }
     try:
-        return Listed(**known, **_facts(peek(place.path)))
+        with open_trace(place.path) as trace:
+            return Listed(**known, **_facts(trace))
     except (TraceError, OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
         # The reason without the folder: the list shows paths relative to its root.
         return Listed(**known, problem=str(error).replace(str(place.path), place.path.name)[:_MAX_TEXT] or repr(error))
@@ -117,12 +118,12 @@ def compute(place: Place) -> Computed:
     return Computed(outcome=text[:_MAX_TEXT], value=value, findings=found, chain=chain.verdict, problem=None)
 
 
-def _facts(seen: Peek) -> dict[str, Any]:
+def _facts(trace: Trace) -> dict[str, Any]:
     """The fields of a row that the manifest gives. Raises what wrong types raise; `listed` catches it."""
-    core: Any = orjson.loads(seen.manifest.core_bytes)
-    about, sealed = seen.manifest.about, seen.manifest.sealed
+    core: Any = orjson.loads(trace.manifest.core_bytes)
+    about, sealed = trace.manifest.about, trace.manifest.sealed
     # Counting events would mean reading the file; seal and closure both store a number.
-    head = about.get("head_seq") if sealed else seen.closed_seq
+    head = about.get("head_seq") if sealed else (trace.closed_head() or (None,))[0]
     seed: Any = core["seed"]
     return {
         "market": str(core["market"])[:_MAX_TEXT],

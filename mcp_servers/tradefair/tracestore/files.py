@@ -1,0 +1,70 @@
+"""Opening files that others have made: regular ones only, of a bounded size, read in lines of a bounded length."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+MIB = 1 << 20
+MAX_FILE = 4 << 30
+"""Bytes of the largest trace or log that is opened."""
+
+MAX_LINE = 16 * MIB
+"""Bytes of the longest line that is read, without its line break."""
+
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISLNK, "a link"),
+)
+
+
+def regular(path: Path, most: int = MAX_FILE) -> BinaryIO:
+    """The file, open for reading. Links are followed.
+
+    Raises OSError for what is no regular file or larger than `most` bytes; `strerror` is the sentence. Never waits.
+    """
+    # O_NONBLOCK: without it, opening a FIFO waits until somebody writes into it.
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        check_regular(os.fstat(fd), path, most)
+        return os.fdopen(fd, "rb")
+    except BaseException:
+        os.close(fd)
+        raise
+
+
+def check_regular(known: os.stat_result, path: Path, most: int) -> None:
+    """Raises OSError, as `regular` does, by what the system says of a file."""
+    if not stat.S_ISREG(known.st_mode):
+        kind = next((name for is_kind, name in _KINDS if is_kind(known.st_mode)), "something else")
+        raise OSError(errno.EINVAL, f"{kind}, not a file", str(path))
+    if known.st_size > most:
+        raise OSError(errno.EFBIG, f"{known.st_size:,} bytes; at most {most:,} are read", str(path))
+
+
+def read_regular(path: Path, most: int = MAX_LINE) -> bytes:
+    """The content of a regular file of at most `most` bytes. Raises OSError as `regular` does."""
+    with regular(path, most) as file:
+        content = file.read(most + 1)
+    # It may have grown since its size was looked at.
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f"more than {most:,} bytes; at most {most:,} are read", str(path))
+    return content
+
+
+def lines(file: BinaryIO, most: int = MAX_LINE) -> Iterator[bytes]:
+    """The lines of an open file, with their line breaks. Raises OSError at one that is longer than `most` bytes."""
+    number = 0
+    while line := file.readline(most + 1):
+        number += 1
+        if len(line) > most and not line.endswith(b"\n"):
+            raise OSError(errno.EFBIG, f"line {number} is longer than {most:,} bytes")
+        yield line

@@ -1,0 +1,111 @@
+"""Exports line by line, folders of traces, and what is opened of other files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.evaluation.playing import played
+
+from tradefair.contract import TraceError
+from tradefair.contract.chain import digest
+from tradefair.tracestore import NotATrace, find_traces, jsonl_lines, lines, open_trace, read_regular, reader, regular
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
+    """The lines of an export that has results of its own."""
+    folder = tmp_path_factory.mktemp("exported")
+    path = played(
+        folder / "x.trace", "double_auction/bazaar", rounds=3, n_buyers=20, n_sellers=20, acceptance="per_seat"
+    )
+    with open_trace(path) as trace:
+        found = list(jsonl_lines(trace))
+        assert len(list(trace.blobs())) > 1
+    return found
+
+
+def write(path: Path, content: list[bytes]) -> Path:
+    path.write_bytes(b"".join(line + b"\n" for line in content))
+    return path
+
+
+def test_an_export_gives_every_result_by_its_digest(exported: list[bytes], tmp_path: Path) -> None:
+    with open_trace(write(tmp_path / "x.trace.jsonl", exported)) as trace:
+        for name, body in trace.blobs():
+            assert trace.blob(name) == body
+            assert digest(body) == name
+        assert trace.blob("0" * 64) is None
+        assert trace.blob("odd") is None
+
+
+def _shorter(line: bytes) -> bytes:
+    return line[:-40] + b'"}}'
+
+
+def _under_another_name(line: bytes) -> bytes:
+    return line[:20] + b"x" + line[21:]
+
+
+@pytest.mark.parametrize("change", [_shorter, _under_another_name])
+def test_a_result_that_has_changed_is_not_given(
+    exported: list[bytes], tmp_path: Path, change: Callable[[bytes], bytes]
+) -> None:
+    with open_trace(write(tmp_path / "whole.jsonl", exported)) as trace:
+        names = [name for name, _ in trace.blobs()]
+    changed = [change(line) if line.startswith(b'{"blob"') else line for line in exported]
+    with open_trace(write(tmp_path / "x.jsonl", changed)) as trace, pytest.raises(TraceError):
+        trace.blob(names[0])
+
+
+def test_lines_that_are_too_long_end_the_reading(exported: list[bytes], tmp_path: Path) -> None:
+    long = b'{"blob":"' + b"a" * (17 << 20)
+    with pytest.raises(NotATrace, match="line 1 is longer than"):
+        open_trace(write(tmp_path / "first.jsonl", [b'{"about":' + long]))
+    with open_trace(write(tmp_path / "x.jsonl", [*exported, long])) as trace:
+        with pytest.raises(NotATrace, match=f"line {len(exported) + 1} is longer than"):
+            list(trace.events())
+        with pytest.raises(NotATrace, match="is longer than"):
+            trace.blob("0" * 64)
+
+
+def test_a_folder_lists_its_regular_files_and_no_link_out_of_it(tmp_path: Path) -> None:
+    folder, outside = tmp_path / "folder", tmp_path / "outside.trace"
+    (folder / "below" / "deeper").mkdir(parents=True)
+    for path in (outside, folder / "b.trace", folder / "below" / "deeper" / "a.trace.jsonl", folder / "other.txt"):
+        path.write_bytes(b"x")
+    (folder / "inside.trace").symlink_to(folder / "b.trace")
+    (folder / "out.trace").symlink_to(outside)
+    (folder / "nowhere.trace").symlink_to(folder / "nowhere.trace")
+    (folder / "below" / "round").symlink_to(folder)
+    (folder / "named.trace").mkdir()
+    os.mkfifo(folder / "pipe.trace")
+    names = [str(path.relative_to(folder)) for path in find_traces(folder)]
+    assert names == ["b.trace", "below/deeper/a.trace.jsonl", "inside.trace"]
+
+
+def test_a_folder_of_too_many_traces_is_not_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(3):
+        (tmp_path / f"{number}.trace").write_bytes(b"x")
+    monkeypatch.setattr(reader, "MAX_TRACES", 3)
+    assert len(find_traces(tmp_path)) == 3
+    monkeypatch.setattr(reader, "MAX_TRACES", 2)
+    with pytest.raises(TraceError, match="more than 2 traces"):
+        find_traces(tmp_path)
+
+
+def test_only_regular_files_of_the_size_that_is_expected_are_opened(tmp_path: Path) -> None:
+    path, pipe = tmp_path / "x", tmp_path / "pipe"
+    path.write_bytes(b"12\n3")
+    os.mkfifo(pipe)
+    assert read_regular(path, 4) == b"12\n3"
+    with regular(path) as file:
+        assert list(lines(file, 2)) == [b"12\n", b"3"]
+    with regular(path) as file, pytest.raises(OSError, match="line 1 is longer than 1 bytes"):
+        list(lines(file, 1))
+    with pytest.raises(OSError, match="4 bytes; at most 3 are read"):
+        read_regular(path, 3)
+    with pytest.raises(OSError, match="a FIFO, not a file"):
+        regular(pipe)
