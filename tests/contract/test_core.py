@@ -92,7 +92,9 @@ WIDE = _WideType()
 
 def test_the_first_event_opens_the_episode(play: Any) -> None:
     (event,) = play().events
+    seating = event.pop("seating")
     assert event == {"seq": 1, "event": "episode_started", "round": 1, "phase": "claim", "revision": 0, "seat": None}
+    assert {seat: player["label"] for seat, player in seating["players"].items()} == {"P1": "agent", "P2": "agent"}
 
 
 def test_a_call_is_one_event_with_everything_about_it(play: Any) -> None:
@@ -485,7 +487,8 @@ def test_the_manifest_fixes_scenario_seats_tools_and_seed() -> None:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"trace_schema": "tradefair.trace/2"}, "this version reads tradefair.trace/1"),
+        ({"trace_schema": "tradefair.trace/9"}, "this version reads tradefair.trace/2"),
+        ({"trace_schema": "tradefair.trace/1"}, "does not say in its chain who played"),
         ({"market": "bargaining"}, "written by bargaining"),
         ({"rules_version": "0"}, "written by teaching 0; installed is teaching 2"),
         ({"tool_schema_digest": "00"}, "tools of teaching have changed"),

@@ -23,7 +23,7 @@ MANIFEST = Manifest(canonical({"core": 1}), {"episode": "e"})
 
 @pytest.fixture
 async def log(tmp_path: Path) -> AsyncGenerator[SqliteLog]:
-    made = await SqliteLog.create(tmp_path / "log.trace", MANIFEST)
+    made = await SqliteLog.create(tmp_path / "log.trace", MANIFEST, ())
     yield made
     await made.close()
 
@@ -76,7 +76,7 @@ async def test_opening_goes_on_where_the_log_ended(log: SqliteLog, tmp_path: Pat
     with pytest.raises(TraceError, match="open for writing"):
         await SqliteLog.open(path)
     with pytest.raises(TraceError, match="exists already"):
-        await SqliteLog.create(path, MANIFEST)
+        await SqliteLog.create(path, MANIFEST, ())
     head = log.head
     await log.close()
     assert [item.name for item in tmp_path.iterdir()] == ["log.trace"]
@@ -127,7 +127,7 @@ async def test_the_seal_covers_what_about_says(log: SqliteLog, tmp_path: Path) -
 
 async def test_a_folder_that_does_not_exist_is_a_storage_failure(tmp_path: Path) -> None:
     with pytest.raises(StorageUnavailable, match="No such file"):
-        await SqliteLog.create(tmp_path / "missing" / "log.trace", MANIFEST)
+        await SqliteLog.create(tmp_path / "missing" / "log.trace", MANIFEST, ())
 
 
 class _Desk:

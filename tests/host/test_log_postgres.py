@@ -47,7 +47,7 @@ def place(server: Server) -> StorePlace:
 
 @pytest.fixture
 async def log(place: StorePlace) -> AsyncGenerator[PostgresLog]:
-    made = await PostgresLog.create(place, MANIFEST)
+    made = await PostgresLog.create(place, MANIFEST, ())
     yield made
     await made.close()
 
@@ -93,11 +93,11 @@ async def test_a_second_writer_is_refused_and_opening_goes_on_where_the_log_ende
     with pytest.raises(TraceError, match="open for writing in another process"):
         await PostgresLog.open(place)
     with pytest.raises(TraceError, match="open for writing in another process"):
-        await PostgresLog.create(place, MANIFEST)
+        await PostgresLog.create(place, MANIFEST, ())
     head = log.head
     await log.close()
     with pytest.raises(TraceError, match="exists already"):
-        await PostgresLog.create(place, MANIFEST)
+        await PostgresLog.create(place, MANIFEST, ())
     again = await PostgresLog.open(place)
     assert (again.head, again.manifest) == (head, MANIFEST)
     await again.close()
@@ -181,7 +181,7 @@ async def test_no_password_is_told(server: Server) -> None:
     secret = server.dsn.replace("tradefair@", "nobody:hunter2@").replace("/postgres", "/nowhere?connect_timeout=3")
     place = StorePlace(secret, "e")
     with pytest.raises(StorageUnavailable) as refused:
-        await PostgresLog.create(place, MANIFEST)
+        await PostgresLog.create(place, MANIFEST, ())
     verdict = await asyncio.to_thread(verify_file, place.url)
     assert verdict.verdict == "not_a_trace"
     for told in (str(refused.value), verdict.message, verdict.path):
@@ -274,7 +274,7 @@ async def test_many_that_find_no_tables_make_them_once(server: Server) -> None:
         operator.execute("CREATE DATABASE fresh")
     dsn = server.dsn.replace("/postgres", "/fresh")
     assert not PostgresStore(dsn).holds(Path("e0.trace"))
-    logs = await asyncio.gather(*(PostgresLog.create(StorePlace(dsn, f"e{n}"), MANIFEST) for n in range(8)))
+    logs = await asyncio.gather(*(PostgresLog.create(StorePlace(dsn, f"e{n}"), MANIFEST, ()) for n in range(8)))
     for log in logs:
         await log.close()
     assert len(stored_traces(dsn)) == 8

@@ -36,7 +36,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def log(logs: LogStore, path: Path) -> AsyncGenerator[EventLog]:
-    made = await logs.create(path, MANIFEST)
+    made = await logs.create(path, MANIFEST, ())
     yield made
     await made.close()
 

@@ -444,7 +444,8 @@ def _appending(place: StorePlace, rows: Sequence[Row], head: Head) -> tuple[str,
     """The statement that appends rows behind `head`, its values, and the head behind them."""
     stored, after = stored_rows(rows, head)
     # The first six columns are ours; the others may hold a client's text.
-    columns = [list(column) for column in zip(*((*row[:6], *map(_storable, row[6:])) for row in stored), strict=True)]
+    known = [(*row[:6], *map(_storable, row[6:])) for row in stored]
+    columns = [[row[at] for row in known] for at in range(len(_COLUMNS))]
     # The last closure of the batch; earlier ones are passed by it.
     closing = next((row for row in reversed(stored) if row[3]), None)
     if closing is None:

@@ -1,0 +1,108 @@
+"""Who played: bound by the chain, folded over the events that say it, read from old traces without trust."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from tradefair.catalog import load_scenario
+from tradefair.contract.core import Core
+from tradefair.contract.errors import EpisodeOver, ScenarioError, SeatError
+from tradefair.contract.players import AgentRecord, Player, Seating, policies_of
+from tradefair.contract.replay import Divergence, replay
+from tradefair.teaching import MARKET
+
+
+def seating(label: str = "policy:half", **said: Any) -> Seating:
+    players = {"P1": Player(label=label, policy="half"), "P2": Player(label="agent", policy=None)}
+    return Seating(players=players, **said)
+
+
+def core() -> Core:
+    return Core.create(MARKET, load_scenario("teaching", "pie"), 1)
+
+
+def test_two_labels_or_keys_are_two_first_events_and_one_is_one() -> None:
+    bodies = [core().start(said).records[0].body for said in (seating(), seating("x"), seating(policy_key=1))]
+    assert len(set(bodies)) == 3
+    assert core().start(seating()).records[0].body == bodies[0]
+
+
+def test_a_change_of_players_is_an_event_that_re_execution_takes_over() -> None:
+    played = core()
+    records = played.start(seating()).records
+    change = Seating(players={"P2": Player(label="other")}, policy_key=4, origin={"resumed": True})
+    records += played.seat(change).records
+    assert played.seating.labels == {"P1": "policy:half", "P2": "other"}
+    assert (played.seating.policy_key, played.seating.origin) == (4, {"resumed": True})
+    steps = list(replay(MARKET, played.manifest, [record.body for record in records]))
+    assert [step.event["event"] for step in steps] == ["episode_started", "seated"]
+
+
+def test_a_later_change_that_says_nothing_of_the_origin_leaves_it() -> None:
+    first = seating(compared=("P2",), commitment="c", origin={"forked_from": {}})
+    later = first.later(Seating(players={"P2": Player(label="z")}, policy_key=1))
+    assert (later.compared, later.commitment, later.origin) == (("P2",), "c", {"forked_from": {}})
+
+
+def test_seats_that_are_missing_unknown_or_in_another_order_are_refused() -> None:
+    reversed_seats = Seating(players=dict(reversed(seating().players.items())))
+    for wrong in (Seating.outside(["P1"]), Seating.outside(["P1", "P2", "P3"]), reversed_seats):
+        with pytest.raises(SeatError, match="the seats are P1, P2"):
+            core().start(wrong)
+    played = core()
+    played.start()
+    with pytest.raises(SeatError, match="no seats P9"):
+        played.seat(Seating.outside(["P9"]))
+    played.end("truncated:stopped")
+    with pytest.raises(EpisodeOver):
+        played.seat(Seating.outside(["P1"]))
+
+
+@pytest.mark.parametrize("change", [b'"late":true', b'"privileged":true', b'"label":"x","extra":1'])
+def test_what_core_would_not_write_again_diverges(change: bytes) -> None:
+    body = core().start(seating()).records[0].body
+    name = change.partition(b":")[0]
+    old = {b'"late"': b'"late":false', b'"privileged"': b'"privileged":false', b'"label"': b'"label":"agent"'}[name]
+    assert list(replay(MARKET, core().manifest, [body]))
+    if b"extra" in change:
+        with pytest.raises(Divergence, match="damaged"):
+            list(replay(MARKET, core().manifest, [body.replace(old, change, 1)]))
+    else:  # another head, and whether it is true is for the replay of policies
+        assert body.replace(old, change, 1) != body
+
+
+@pytest.mark.parametrize("endpoint", ["https://u:p@host/v1", "https://host/v1?key=1", "https://host/v1#k"])
+def test_an_endpoint_with_a_secret_is_no_record(endpoint: str) -> None:
+    with pytest.raises(ValidationError, match="without user, query or fragment"):
+        AgentRecord(framework="react", endpoint=endpoint)
+
+
+def test_policies_come_from_the_seating_and_draw_by_its_keys() -> None:
+    kind, scenario = MARKET, load_scenario("teaching", "pie")
+    assert list(policies_of(kind, scenario, seating(), 1)) == ["P1"]
+    unknown = policies_of(kind, scenario, Seating(players={"P1": Player(label="x", policy="nobody")}), 1)
+    with pytest.raises(ScenarioError, match="has no policy 'nobody'"):
+        unknown["P1"]()
+    late = Seating(players={"P1": Player(label="x", policy="half", late=True)}, policy_key=1, agent_key=2)
+    early = Seating(players={"P1": Player(label="x", policy="half")}, policy_key=1, agent_key=2)
+    assert late.draw(3, "P1").uniform("a") != early.draw(3, "P1").uniform("a")
+    assert early.draw(3, "P1").uniform("a") == early.model_copy(update={"agent_key": 9}).draw(3, "P1").uniform("a")
+
+
+def test_what_an_old_trace_says_is_read_and_not_bound() -> None:
+    about = {
+        "labels": {"P1": "zip", "P2": 7},
+        "seats": {"P1": "half", "P2": "agent"},
+        "late": ["P1"],
+        "privileged": "P1",
+        "policy_key": -1,
+        "forked_from": {"head": "00"},
+    }
+    read = Seating.of_about(about, ["P1", "P2"])
+    assert not read.bound
+    assert (read.labels, read.scripted, read.late) == ({"P1": "zip", "P2": "agent"}, {"P1": "half"}, {"P1"})
+    assert (read.privileged, read.policy_key, read.origin) == (frozenset(), 0, {"forked_from": {"head": "00"}})
+    assert Seating.of_about({}, ["P1"]).labels == {"P1": "agent"}
