@@ -147,7 +147,7 @@ def _allowed(sisters: str, outside: str = "") -> Allowed:
 MARKET = _allowed("contract trading", "numpy")
 PACKAGES = {
     "contract": _allowed(""),
-    "tracestore": _allowed("contract", "zstandard psycopg"),
+    "tracestore": _allowed("contract", "zstandard psycopg cryptography"),
     "trading": _allowed("contract", "numpy"),
     "catalog": _allowed("contract cli", "typer rich"),
     "host": _allowed(

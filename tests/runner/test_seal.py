@@ -21,7 +21,8 @@ from tradefair.evaluation.verify import verify_file
 from tradefair.host.setup import plan_seats
 from tradefair.runner.agent_spec import AgentSpec
 from tradefair.runner.episode_runner import play_episode
-from tradefair.tracestore import SIDE_TABLES, jsonl_lines, open_trace, sealed, sqlite_rows
+from tradefair.tracestore import EVENT_COLUMNS, SIDE_TABLES, jsonl_lines, open_trace, sealed, sqlite_rows
+from tradefair.tracestore.schema import SCHEMA_1
 
 CHANGED = "what lies beside the chain has changed since the seal: "
 LATER = "rows beside the chain that were added after the seal: "
@@ -162,3 +163,15 @@ def test_jsonl_leaves_all_of_it_out_and_says_how_much(played: Path) -> None:
 def test_a_seal_that_does_not_say_what_lies_beside_the_chain_is_damage(played: Path, beside: object) -> None:
     reseal(played, beside=beside)
     assert verify_file(played).message == "the seal does not say what lies beside the chain"
+
+
+def test_tables_of_an_earlier_schema_are_no_way_around_the_seal(played: Path, tmp_path: Path) -> None:
+    old = tmp_path / "old.trace"
+    with closing(sqlite3.connect(old)) as database, database:
+        database.executescript(SCHEMA_1)
+        database.execute("ATTACH ? AS new", (str(played),))
+        columns = ", ".join(EVENT_COLUMNS[:-1])
+        database.execute(f"INSERT INTO events SELECT {columns} FROM new.events")
+        database.execute("INSERT OR REPLACE INTO meta SELECT * FROM new.meta")
+        database.execute("INSERT INTO agent_events VALUES (1, 'P1', '{\"kind\":\"model_call\"}')")
+    assert verify_file(old).message == "its tables are those of an earlier schema than its events"

@@ -1,8 +1,9 @@
-"""The commands `verify` and `import`: a few lines each over the functions that do the work."""
+"""The commands `verify`, `sign` and `import`: a few lines each over the functions that do the work."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import compress
 from pathlib import Path
 from typing import Annotated
 
@@ -13,8 +14,16 @@ from tradefair.contract import TraceError
 from tradefair.evaluation import terminal
 from tradefair.evaluation.importers import IMPORTERS, run_importer
 from tradefair.evaluation.places import Places
-from tradefair.evaluation.verify import verify_file
-from tradefair.tracestore import find_traces, is_store, stored_traces
+from tradefair.evaluation.verify import TraceFinding, verify_file
+from tradefair.tracestore import (
+    check_signable,
+    find_traces,
+    is_store,
+    sign_trace,
+    signers_of,
+    signing_key,
+    stored_traces,
+)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
 
@@ -22,21 +31,53 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.
 def verify(
     paths: Places,
     chain: Annotated[bool, typer.Option("--chain", help="Check the hash chain only; do not re-execute.")] = False,
+    signers: Annotated[
+        Path | None,
+        typer.Option("--signers", help="File of public keys, as in authorized_keys: each trace must be signed by one."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Check that traces are as they were sealed, and that the rules still give the same bytes.
 
-    Exit code 0 when every trace is identical (with --chain: intact), else 1.
+    Exit code 0 when every trace is identical (with --chain: intact), and with --signers signed by a listed key; else 1.
     """
+    # Read first: a wrong file of keys is known before hours of re-execution.
+    listed = None if signers is None else signers_of(signers)
     # All are checked before anything is printed: the table is one, and its columns need every row.
     verdicts = [verify_file(place, chain_only=chain) for path in paths for place in traces_of(path)]
-    sound = sum(verdict.sound for verdict in verdicts)
+    unlisted = [listed is not None and verdict.signed_by not in listed.fingerprints for verdict in verdicts]
+    for verdict in compress(verdicts, unlisted):
+        verdict.findings.append(TraceFinding(None, f"not signed by {listed}"))
+    sound = sum(verdict.sound and not strange for verdict, strange in zip(verdicts, unlisted, strict=True))
     if as_json:
         shown = [verdict.to_json() for verdict in verdicts]
         print_json({"traces": len(verdicts), "sound": sound, "verdicts": shown})
     else:
         terminal.show_verdicts(verdicts)
     finish(sound == len(verdicts))
+
+
+def sign(
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", exists=True, help="Trace files, or folders of them.")
+    ],
+    key: Annotated[Path, typer.Option("--key", help="Private Ed25519 key of ssh-keygen, without a passphrase.")],
+    as_json: AsJson = False,
+) -> None:
+    """Sign the seals of traces, so that others can tell who vouches for them: `tradefair verify --signers FILE`.
+
+    An earlier signature is replaced. Nothing is signed unless every trace is sealed.
+    """
+    private, files = signing_key(key), [file for path in paths for file in find_traces(path)]
+    seals = [check_signable(file) for file in files]
+    rows = [
+        {"path": str(file), "seal": seal, "signed_by": sign_trace(file, private)}
+        for file, seal in zip(files, seals, strict=True)
+    ]
+    if as_json:
+        print_json({"signed": rows})
+    else:
+        terminal.show_signed(rows)
 
 
 def import_logs(

@@ -40,10 +40,11 @@ def show_verdicts(verdicts: Sequence[Check]) -> None:
     rows: list[list[Cell]] = []
     for verdict in verdicts:
         name = Text(verdict.verdict, style="green" if verdict.sound else "red")
-        # 64 bits of the hash are enough to compare two lines by eye; `--json` has it whole.
-        head = (verdict.head_hash or "")[:16]
-        rows.append([verdict.path, name, str(verdict.events), "yes" if verdict.sealed else "no", head])
-    show_table(console, [*names("trace", "verdict"), *figures("events", "sealed", "head")], rows)
+        # 64 bits of a hash are enough to compare two lines by eye; `--json` has it whole.
+        digests = [(verdict.head_hash or "")[:16], (verdict.seal or "–")[:16], (verdict.signed_by or "–")[:18]]
+        rows.append([verdict.path, name, str(verdict.events), "yes" if verdict.sealed else "no", *digests])
+    titles = [*names("trace", "verdict"), *figures("events", "sealed", "head"), *names("seal", "signed")]
+    show_table(console, titles, rows)
     for verdict in verdicts:
         if not verdict.sound:
             console.print(f"{verdict.path}: {verdict.message}", style="red", soft_wrap=True)
@@ -54,6 +55,12 @@ def show_verdicts(verdicts: Sequence[Check]) -> None:
     for conclusion, meaning in OUTCOMES_OF_VERIFY.items():
         if conclusion in met:
             console.print(f"{conclusion}: {meaning}", style="dim")
+
+
+def show_signed(rows: Sequence[Mapping[str, str]]) -> None:
+    """Print path, seal and fingerprint of each trace that was signed; the fingerprint whole, as ssh-keygen -l does."""
+    cells: list[list[Cell]] = [[row["path"], row["seal"][:16], row["signed_by"]] for row in rows]
+    show_table(Console(), names("trace", "seal", "signed"), cells)
 
 
 def show_evaluations(evaluations: Iterable[Evaluation], *, brief: bool = False, whole: bool = False) -> None:

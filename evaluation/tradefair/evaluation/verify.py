@@ -21,8 +21,8 @@ from tradefair.contract.chain import digest, next_hash
 from tradefair.contract.core import Core
 from tradefair.contract.event import READABLE_SCHEMAS, TRACE_SCHEMA, ManifestCore, ToolCalled, parse_event, parts_named
 from tradefair.contract.replay import Divergence, Replayed
-from tradefair.evaluation.beside import check_beside
 from tradefair.evaluation.importers import IMPORTED_MARKET
+from tradefair.evaluation.sealing import check_sealing
 from tradefair.tracestore import NotATrace, StoredEvent, StorePlace, Trace, is_store, open_trace
 
 Conclusion: TypeAlias = Literal["identical", "intact", "diverged", "damaged", "truncated", "foreign", "not_a_trace"]
@@ -67,6 +67,7 @@ class Check:
 
     `recorded` and `reproduced` are the JSON of the first differing field, cut at 2,000 characters, when re-execution
     diverged. `head_hash` is the chain's hash after the last good event; `sealed` says whether the trace claims an end.
+    `seal` covers head, times, costs and model records; `signed_by` is the fingerprint of the key that signed it.
     """
 
     path: str
@@ -78,6 +79,8 @@ class Check:
     reproduced: str | None = None
     head_hash: str | None = None
     sealed: bool = False
+    seal: str | None = None
+    signed_by: str | None = None
     findings: list[TraceFinding] = field(default_factory=_no_findings)
 
     @property
@@ -154,6 +157,8 @@ def verify(trace: Trace, *, chain_only: bool = False) -> Check:
         reproduced=flaw.reproduced if flaw else None,
         head_hash=inspection.head.hex() or None,
         sealed=inspection.sealed,
+        seal=inspection.seal,
+        signed_by=inspection.signed_by,
         findings=inspection.findings,
     )
 
@@ -169,6 +174,8 @@ class _Inspection:
         self.events = 0
         self.head = b""
         self.sealed = False
+        self.seal: str | None = None
+        self.signed_by: str | None = None
         self.findings: list[TraceFinding] = []
         self._blobs: dict[str, _Blob] = {}
         self._used: set[str] = set()
@@ -199,8 +206,7 @@ class _Inspection:
                 self._check_blob(stored, event or _plain(stored))
         self._check_stray_blobs()
         self._check_end()
-        if self.sealed:
-            self._check_beside()
+        self._check_sealing()
         # Only here: a chain that is broken is damage, whether the rules are installed or not.
         if foreign is not None:
             raise foreign
@@ -216,6 +222,7 @@ class _Inspection:
         # `about` is outside the chain; only the seal protects it.
         if self.sealed and not manifest.seal_holds:
             raise _Flaw("damaged", "the manifest's seal does not fit what its `about` says")
+        self.seal = manifest.about.get("seal")
         return core
 
     def _chained(self) -> Iterator[StoredEvent]:
@@ -331,12 +338,13 @@ class _Inspection:
             if about.get(name) != here:
                 raise _Flaw("diverged", f"the seal's {name} is another", None, _shown(about.get(name)), _shown(here))
 
-    def _check_beside(self) -> None:
-        """Times, costs and model records against the seal."""
-        beside = check_beside(self.trace)
-        self.findings += [TraceFinding(None, finding) for finding in beside.findings]
-        if beside.damage:
-            raise _Flaw("damaged", beside.damage)
+    def _check_sealing(self) -> None:
+        """Times, costs and model records against the seal, and its signature."""
+        sealing = check_sealing(self.trace)
+        self.findings += [TraceFinding(None, finding) for finding in sealing.findings]
+        self.signed_by = sealing.signed_by
+        if sealing.damage:
+            raise _Flaw("damaged", sealing.damage)
 
     def _find(self, message: str) -> None:
         self.findings.append(TraceFinding(None, message))

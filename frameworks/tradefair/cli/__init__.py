@@ -73,14 +73,11 @@ def _warn_of_former_variables() -> None:
 
 def _overview() -> str:
     """All commands by group, with `lab` in one line: what `tradefair --help` prints."""
-    lines = ["Usage: tradefair COMMAND [OPTIONS]", "Economic markets as MCP servers; agents in seats; audits."]
+    usage = "Usage: tradefair COMMAND [OPTIONS]; --help says more, --version the version."
+    lines = [usage, "Economic markets as MCP servers; agents in seats; audits."]
     for group, commands in groupby(COMMANDS, key=lambda command: command.group):
         lines += ["", f"{group}:", *([_LAB_LINE] if group == _STUDIES else map(_line, commands))]
-    lines += [
-        "",
-        "tradefair COMMAND --help says more; tradefair --version names the version.",
-        "Exit codes: 0 fine, 1 findings or divergence, 2 usage, 3 harness failure.",
-    ]
+    lines += ["", "Exit codes: 0 fine, 1 findings or divergence, 2 usage, 3 harness failure."]
     return "\n".join(lines)
 
 

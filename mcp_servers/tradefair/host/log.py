@@ -281,6 +281,8 @@ class SqliteLog:
         self._noted = False
         try:
             covered = await asyncio.to_thread(_covered, self._path, about)
+            # A signature that fitted an earlier seal would make the trace a damaged one.
+            await self._db.execute("DELETE FROM meta WHERE key = 'signature'")
             await self._db.execute("INSERT OR REPLACE INTO meta VALUES ('about', ?)", (orjson.dumps(covered),))
         except (sqlite3.Error, TraceError) as error:
             raise StorageUnavailable(f"{self._path.name}: {error}") from None

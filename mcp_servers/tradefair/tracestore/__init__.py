@@ -6,6 +6,15 @@ from tradefair.tracestore.files import MIB, lines, read_regular, regular
 from tradefair.tracestore.manifest import Manifest
 from tradefair.tracestore.reader import Trace, find_traces, jsonl_lines, open_trace
 from tradefair.tracestore.schema import EVENT_COLUMNS, SCHEMA
+from tradefair.tracestore.signing import (
+    BadSignature,
+    Signers,
+    check_signable,
+    sign_trace,
+    signer_of,
+    signers_of,
+    signing_key,
+)
 from tradefair.tracestore.soundness import sound_head
 from tradefair.tracestore.source import CutShort, NotATrace, SideRow, StoredEvent
 from tradefair.tracestore.store import StorePlace, is_store, is_whole_store, without_password
@@ -16,14 +25,17 @@ __all__ = [
     "MIB",
     "SCHEMA",
     "SIDE_TABLES",
+    "BadSignature",
     "CutShort",
     "Manifest",
     "NotATrace",
     "SideRow",
+    "Signers",
     "StorePlace",
     "StoredEvent",
     "Trace",
     "Written",
+    "check_signable",
     "fetch_trace",
     "fetched",
     "find_traces",
@@ -36,6 +48,10 @@ __all__ = [
     "regular",
     "row_digest",
     "sealed",
+    "sign_trace",
+    "signer_of",
+    "signers_of",
+    "signing_key",
     "sound_head",
     "sqlite_rows",
     "stored_traces",

@@ -65,7 +65,7 @@ def row_digest(rows: Iterable[Sequence[object]], most: int | None = None) -> tup
 def sqlite_rows(database: sqlite3.Connection, name: str) -> Iterator[Sequence[object]]:
     """The rows of a side table of a `.trace` file that is being written. Raises sqlite3.Error while they are read."""
     side = SIDE_TABLES[name]
-    return database.execute(f"SELECT {', '.join(side.columns)} FROM {side.table} ORDER BY {side.key}")
+    return database.execute(f"SELECT {', '.join(side.columns)} FROM {side.table} NOT INDEXED ORDER BY {side.key}")
 
 
 def _blob(value: object) -> dict[str, str]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 # How lines begin and go on. Events are joined and cut as bytes: encoding one again could change its hash.
 EVENT, EVENT_BODY = b'{"hash":"', b'","event":'
+SIGNATURE = b'{"signature":'
 BLOB, BLOB_BODY = b'{"blob":"', b'","body":'
 _ABOUT, _CORE, _CLOSED = b'{"about":', b',"core":', b'{"closed_head":'
 # A hash of 32 bytes is 64 characters of hex.
@@ -57,7 +58,7 @@ class JsonlFile:
         seq = 0
         for number, _, line in self._lines():
             if not line.startswith(EVENT):
-                if not line.startswith((_CLOSED, BLOB)):
+                if not line.startswith((_CLOSED, BLOB, SIGNATURE)):
                     raise TraceError(f"{self._path}: line {number} is neither an event nor a blob")
                 continue
             # By position: the event's own number is in its body, which is not parsed here.
@@ -111,6 +112,11 @@ class JsonlFile:
     def notes(self) -> Iterator[tuple[str, bytes]]:
         """None."""
         return iter(())
+
+    def signature(self) -> bytes | None:
+        """What signs the seal."""
+        signed = (line for _, _, line in self._lines() if line.startswith(SIGNATURE))
+        return next((line[len(SIGNATURE) : -1] for line in signed), None)
 
     def side_rows(self, name: str) -> None:
         """Left out, whatever the table."""

@@ -182,6 +182,10 @@ class Trace:
             raise TraceError(f"{self.path}: {what} has {len(body):,} bytes; at most {most:,} are read")
         return body
 
+    def signature(self) -> bytes | None:
+        """What signs the seal, as JSON that nobody has checked (`signing.py`); None without one."""
+        return self._source.signature()
+
     def side_rows(self, name: str) -> Iterator[Sequence[object]] | None:
         """The rows of one of `SIDE_TABLES`, in key order; None in JSONL, which leaves them out."""
         return self._source.side_rows(name)
@@ -267,7 +271,7 @@ def _lies_within(root: Path, path: Path) -> bool:
 
 
 def jsonl_lines(trace: Trace) -> Iterator[bytes]:
-    """A trace as JSONL: the manifest, then each event with its hash and exact bytes, then the blobs."""
+    """A trace as JSONL: the manifest, each event with its hash and exact bytes, the blobs, and what signs the seal."""
     trace.freeze()
     yield trace.manifest.to_json()
     for stored in trace.events():
@@ -277,3 +281,7 @@ def jsonl_lines(trace: Trace) -> Iterator[bytes]:
         yield orjson.dumps({"closed_head": list(closed)})
     for digest, body in trace.blobs():
         yield jsonl_file.BLOB + digest.encode() + jsonl_file.BLOB_BODY + body + b"}"
+    signature = trace.signature()
+    if signature is not None:
+        # Unchecked bytes: a line break in them would begin a line of their own.
+        yield jsonl_file.SIGNATURE + signature.replace(b"\n", b"") + b"}"

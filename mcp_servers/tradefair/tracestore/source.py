@@ -95,6 +95,10 @@ class Source(Protocol):
         """What was noted about agents: seat and bytes."""
         ...
 
+    def signature(self) -> bytes | None:
+        """What signs the seal, unchecked."""
+        ...
+
     def side_rows(self, name: str) -> Iterator[Sequence[object]] | None:
         """The rows of one of `SIDE_TABLES`, in key order; None where this form of a trace leaves them out."""
 

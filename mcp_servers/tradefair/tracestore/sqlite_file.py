@@ -214,6 +214,10 @@ class SqliteFile:
         rows = self._scan("SELECT id, seat, body FROM agent_events NOT INDEXED")
         return ((str(seat), self._bytes(body)) for _, seat, body in rows)
 
+    def signature(self) -> bytes | None:
+        """What signs the seal."""
+        return self._stored_meta().get("signature")
+
     def side_rows(self, name: str) -> Iterator[Sequence[object]] | None:
         """The rows of one of `SIDE_TABLES`; None in traces of schema 1, whose seal covers none of them."""
         if self.schema == 1:

@@ -231,6 +231,10 @@ class StoreReader:
             yield from rows
             after = rows[-1][0]
 
+    def signature(self) -> None:
+        """None: files are signed."""
+        return None
+
     def side_rows(self, name: str) -> Iterator[Sequence[object]]:
         """The rows of one of `SIDE_TABLES`; none of prompts and pending calls, for which a store has no tables."""
         if name == "calls":

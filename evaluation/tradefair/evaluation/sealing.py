@@ -1,11 +1,12 @@
-"""Whether what lies beside the chain (times, costs, model records) is what the seal covers."""
+"""Whether what lies beside the chain (times, costs, model records) is what the seal covers, and who signed the seal."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
-from tradefair.contract.event import TRACE_SCHEMA
-from tradefair.tracestore import SIDE_TABLES, Trace, row_digest
+from tradefair.contract.event import OLD_SCHEMAS
+from tradefair.tracestore import SIDE_TABLES, BadSignature, Trace, row_digest, signer_of
 
 # `export --strip prompts` leaves these out, all of each, so that a trace can be shown without what models were sent.
 _PROMPTS = frozenset({"prompt_parts", "prompt_calls"})
@@ -13,22 +14,37 @@ _PROMPTS = frozenset({"prompt_parts", "prompt_calls"})
 _MOST_ROWS = 2**53
 
 
-class Beside(NamedTuple):
-    """`damage` is what contradicts the seal, or None; `findings` are rows that are left out, or younger than it."""
+class Sealing(NamedTuple):
+    """What a seal is worth. `damage` is what contradicts it, or None; `findings` are rows left out, or younger than it.
+
+    `signed_by` is the fingerprint of the key whose signature of the seal holds; None without a signature.
+    """
 
     damage: str | None
-    findings: list[str]
+    findings: Sequence[str] = ()
+    signed_by: str | None = None
 
 
-def check_beside(trace: Trace) -> Beside:
-    """Compare a sealed trace's side tables with its `about`. Raises TraceError where they cannot be read."""
+def check_sealing(trace: Trace) -> Sealing:
+    """Compare the side tables and the signature with what `about` says. TraceError where they cannot be read."""
+    try:
+        signed_by = signer_of(trace)
+    except BadSignature as error:
+        return Sealing(str(error))
+    return _beside(trace)._replace(signed_by=signed_by) if trace.manifest.sealed else Sealing(None)
+
+
+def _beside(trace: Trace) -> Sealing:
     manifest = trace.manifest
-    # Traces of schema 1 say nothing of these tables, and their verdict says that little of them is proven.
-    if manifest.core.trace_schema != TRACE_SCHEMA and "beside" not in manifest.about:
-        return Beside(None, [])
+    # Old traces say nothing of these tables, and their verdict says that little of them is proven.
+    if manifest.core.trace_schema in OLD_SCHEMAS:
+        return Sealing(None)
+    # Else its notes would be read, and pass as left out here.
+    if trace.schema == 1:
+        return Sealing("its tables are those of an earlier schema than its events")
     claims = _claims(manifest.about.get("beside"))
     if claims is None:
-        return Beside("the seal does not say what lies beside the chain", [])
+        return Sealing("the seal does not say what lies beside the chain")
     tables = {name: trace.side_rows(name) for name in claims}
     counted = {name: row_digest(rows or (), claims[name][0]) for name, rows in tables.items()}
     absent = {name for name, rows in tables.items() if rows is None}
@@ -49,7 +65,7 @@ def check_beside(trace: Trace) -> Beside:
     findings = [f"rows beside the chain that are not in this file: {', '.join(missing)}"] if missing else []
     findings += [f"rows beside the chain that were added after the seal: {', '.join(later)}"] if later else []
     damage = f"what lies beside the chain has changed since the seal: {', '.join(changed)}" if changed else None
-    return Beside(damage, findings)
+    return Sealing(damage, findings)
 
 
 def _claims(beside: Any) -> dict[str, tuple[int, str]] | None:
