@@ -148,8 +148,7 @@ def _prices(job: tuple[str, str, str, int, str]) -> list[Priced]:
     found: list[Priced] = []
     for finding in evaluation.diagnosis.raised if evaluation.diagnosis else ():
         if finding.price is not None and finding.price.amount is not None:
-            costs = [case.cost for case in finding.cases if case.cost is not None]
-            found.append(Priced(finding.id, finding.price.amount, math.fsum(costs) if costs else None))
+            found.append(Priced(finding.id, finding.price.amount, finding.estimate))
     return found
 
 

@@ -37,14 +37,13 @@ def diagnosis_of(trace: Trace, evaluator: Evaluator, insight: Insight) -> Diagno
     # Before merging: a condition of the market is no finding, and must not tell the facts of one.
     rate(sights, references)
     merge(sights)
-    estimates = {(sight.id, sight.seat): sight.estimate for sight in sights if sight.status == "raised"}
     findings = findings_of(sights, [(evaluator.modes, own), (GENERAL, general)])
     return Diagnosis(
         market=core.market,
         modes_version=version,
         evidence_map=map_version(core.market),
         stages=evaluator.stages(trace),
-        findings=ranked(findings, estimates, references, agent_seats(core, trace.manifest.about)),
+        findings=ranked(findings, references, agent_seats(core, trace.manifest.about)),
         not_read=_not_read(sights),
         reading=talk_reading() if _judges_talk(sights) else {},
         rates=any(sight.rate for sight in sights),

@@ -99,8 +99,7 @@ def with_prices(
         for finding in diagnosis.findings
     ]
     core = replays.manifest.core
-    estimates = {(finding.id, finding.seats[0]): _estimate(finding) for finding in findings if finding.raised}
-    findings = ranked(findings, estimates, references_of(core, evaluator_of(core.market)), replays.agents)
+    findings = ranked(findings, references_of(core, evaluator_of(core.market)), replays.agents)
     seats = dict.fromkeys(finding.seats[0] for finding in chosen)
     findings += _accounts(replays, diagnosis, findings, list(seats or replays.agents[:1]))
     return evaluation._replace(diagnosis=diagnosis.model_copy(update={"findings": findings}))
@@ -185,8 +184,3 @@ def _spread(replays: Replays, seat: SeatId, repair: Repair) -> dict[str, float]:
         except NotPriced:
             continue
     return found
-
-
-def _estimate(finding: Finding) -> float | None:
-    costs = [case.cost for case in finding.cases if case.cost is not None]
-    return sum(costs) if costs else None

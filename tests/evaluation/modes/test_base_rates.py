@@ -77,8 +77,8 @@ def test_a_clear_seat_stays_clear_and_rates_of_another_row_are_left_out() -> Non
 
 
 def order(*findings: Finding, rates: References | None = None, agents: Any = (), **estimates: float) -> list[str]:
-    costs = {(f.id, f.seats[0]): estimates.get(f.id) for f in findings}
-    placed = ranked(findings, costs, rates, agents)
+    estimated = [f.model_copy(update={"estimate": estimates.get(f.id)}) for f in findings]
+    placed = ranked(estimated, rates, agents)
     return [f.id for f in sorted((f for f in placed if f.rank), key=lambda f: f.rank or 0)]
 
 

@@ -127,12 +127,8 @@ def surprise(known: BaseRate | None) -> float:
     return _UNKNOWN if known is None else -math.log2((known.raised + 1) / (known.of + 2))
 
 
-Estimates = Mapping[tuple[str, SeatId], float | None]
-"""By mode and seat, what its cases cost by the trace."""
-
-
 def ranked(
-    findings: Sequence[Finding], estimates: Estimates, references: References | None, agents: Collection[SeatId] = ()
+    findings: Sequence[Finding], references: References | None, agents: Collection[SeatId] = ()
 ) -> list[Finding]:
     """The findings, with the rank of those raised: by expected price times surprise, then those without a price.
 
@@ -142,7 +138,7 @@ def ranked(
     weights: dict[int, tuple[bool, bool, float]] = {}
     for place, finding in enumerate(findings):
         if finding.raised:
-            price = _expected(finding, estimates.get((finding.id, finding.seats[0])), references)
+            price = _expected(finding, references)
             bits = surprise(finding.base_rate)
             scripted = finding.seats[0] not in agents
             weights[place] = (scripted, price is None, -bits * (1.0 if price is None else price))
@@ -151,10 +147,12 @@ def ranked(
     return [finding.model_copy(update={"rank": order.get(place)}) for place, finding in enumerate(findings)]
 
 
-def _expected(finding: Finding, estimate: float | None, references: References | None) -> float | None:
+def _expected(finding: Finding, references: References | None) -> float | None:
     if finding.price is not None and finding.price.amount is not None:
         return max(0.0, finding.price.amount)
     known = None if references is None else references.modes.get(finding.id)
-    if estimate is not None:
-        return max(0.0, estimate * (known.estimate_ratio if known and known.estimate_ratio is not None else 1.0))
+    if finding.estimate is not None:
+        return max(
+            0.0, finding.estimate * (known.estimate_ratio if known and known.estimate_ratio is not None else 1.0)
+        )
     return None if known is None or known.mean_price is None else max(0.0, known.mean_price)

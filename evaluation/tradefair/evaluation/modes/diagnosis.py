@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from tradefair.contract import SeatId
 from tradefair.evaluation.arithmetic import ratio
@@ -150,6 +150,8 @@ class Finding(Record):
     price: Price | None = None
     base_rate: BaseRate | None = None
     rank: int | None = None
+    estimate: float | None = Field(default=None, exclude=True)
+    """What the cases cost by the trace, for ranking alone: maxima of hindsight are added in it."""
 
     @property
     def raised(self) -> bool:

@@ -202,6 +202,7 @@ def _of_one(sight: Sight) -> Finding:
         note=sight.note,
         cost=_cost(sight),
         base_rate=sight.rate,
+        estimate=sight.estimate,
     )
 
 
