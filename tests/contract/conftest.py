@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import orjson
@@ -14,7 +14,7 @@ from tradefair.contract.core import Answer, Core, Done
 from tradefair.contract.event import ManifestCore
 from tradefair.contract.limits import Limit
 from tradefair.contract.market import LapseReason, MarketType
-from tradefair.contract.replay import replay
+from tradefair.contract.replay import Replayed, Step, replay
 from tradefair.teaching import MARKET
 
 
@@ -74,8 +74,19 @@ class Game:
 
     def replayed(self, bodies: Iterable[bytes] | None = None) -> int:
         """How many events re-execution reproduces; raises what replay raises."""
-        steps = replay(self.core.market_type, self.manifest, self.bodies if bodies is None else bodies)
-        return sum(1 for _ in steps)
+        return sum(1 for _ in self.steps(bodies))
+
+    def steps(self, bodies: Iterable[bytes] | None = None) -> Iterator[Step]:
+        """Re-execution, event by event."""
+        stored = self.bodies if bodies is None else bodies
+        return replay(self.core.market_type, self.manifest, stored, dict(self.blobs).get)
+
+    def follower(self) -> Replayed:
+        """A fresh Core that has followed the whole log."""
+        follower = Replayed(Core.restore(self.core.market_type, self.manifest), dict(self.blobs).get)
+        for body in self.bodies:
+            follower.step(body)
+        return follower
 
 
 Play = Callable[..., Game]

@@ -121,6 +121,7 @@ def test_what_the_host_records_is_copied_on_replay(play: Any, fails: bool) -> No
 
 def test_code_can_call_no_action_note_or_code(play: Any) -> None:
     game = play()
+    game.core.begin("P1", "execute_code", {"code": "1"})
     for tool in ("claim", "add_note", "remove_note"):
         answer = game.call("P1", tool, {"slices": 1}, parent="r1.P1.1")
         assert (answer.status, answer.error.code) == ("denied", "tool_unavailable")

@@ -154,9 +154,11 @@ def test_only_calls_that_were_carried_out_count_as_accepted(play: Any) -> None:
 
 def test_inner_calls_count_as_inner_and_as_nothing_else(play: Any) -> None:
     game = play(limits=[_limit("inner", most=2), _limit("read", most=1)])
+    ticket = game.core.begin("P1", "execute_code", {"code": "1"})
     for _ in range(2):
         assert game.call("P1", "view_my_value", parent="r1.P1.1").status == "ok"
     assert game.call("P1", "view_my_value", parent="r1.P1.1").error.code == "call_limit"
+    game.keep(game.core.finish(ticket, CodeResult(output="", value=1, inner_calls=3), None))
     assert game.call("P1", "view_my_value").status == "ok"
     assert game.code("P1", "view_my_value") == "call_limit"
     assert game.replayed() == len(game.bodies)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from pydantic import BaseModel, ValidationError
 
-from tradefair.contract.errors import ErrorInfo
+from tradefair.contract.chain import digest
+from tradefair.contract.errors import ErrorInfo, fits
+
+INLINE_BYTES = 2_048
+"""Larger results go into a blob that is stored once per episode, and larger arguments of refused calls are cut."""
 
 # Re-executed arguments are stored whole (docs/decisions/0005), so this bounds what one call can add to a log.
 MAX_ARGUMENT_BYTES = 65_536
@@ -22,12 +26,39 @@ _MAX_INT = 2**63 - 1
 _KINDS = frozenset({"integer", "number", "string", "boolean", "object", "list", "value"})
 
 
+# Cutting UTF-8 at a byte may take up to three bytes of a character away.
+_LEAST_CUT = INLINE_BYTES - 3
+_HEX = frozenset("0123456789abcdef")
+# Complaints in one message, characters of a parameter's path and of the validator's own words in each.
+_MAX_COMPLAINTS, _MAX_PATH, _MAX_WORDS = 8, 80, 200
+
+
+class Remains(NamedTuple):
+    """What a log keeps of arguments that it does not hold whole. Replay hands it to `Core` in their place.
+
+    `kept` is `{cut, size, digest}` or `{unencodable}`; `message` is that of the refusal, None for a call that was
+    admitted and then failed.
+    """
+
+    kept: Mapping[str, Any]
+    message: str | None
+
+
 class BadArguments(Exception):
     """Arguments that cannot even be encoded; `reason` goes into the trace as `{unencodable: reason}`."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
+
+
+_NO_OBJECT = "arguments must be an object"
+_NOT_PLAIN = (
+    "only finite numbers, integers up to 64 bits, text, true, false, null, lists and objects are allowed, "
+    f"at most {_MAX_DEPTH} levels deep"
+)
+_NO_UNICODE = "text must be valid Unicode"
+_TOO_LARGE = f"the arguments take {{number}} bytes; at most {MAX_ARGUMENT_BYTES} are allowed"
 
 
 def encode_arguments(arguments: object) -> bytes:
@@ -37,19 +68,41 @@ def encode_arguments(arguments: object) -> bytes:
     surrogates, foreign types) and on more than 64 KiB.
     """
     if not isinstance(arguments, dict):
-        raise BadArguments("arguments must be an object")
+        raise BadArguments(_NO_OBJECT)
     if not is_plain_data(arguments):  # pyright: ignore[reportUnknownArgumentType]
-        raise BadArguments(
-            "only finite numbers, integers up to 64 bits, text, true, false, null, lists and objects are allowed, "
-            f"at most {_MAX_DEPTH} levels deep"
-        )
+        raise BadArguments(_NOT_PLAIN)
     try:
         encoded = orjson.dumps(arguments)
     except (orjson.JSONEncodeError, RecursionError):
-        raise BadArguments("text must be valid Unicode") from None
+        raise BadArguments(_NO_UNICODE) from None
     if len(encoded) > MAX_ARGUMENT_BYTES:
-        raise BadArguments(f"the arguments take {len(encoded)} bytes; at most {MAX_ARGUMENT_BYTES} are allowed")
+        raise BadArguments(_TOO_LARGE.format(number=len(encoded)))
     return encoded
+
+
+def cut_arguments(encoded: bytes) -> dict[str, Any]:
+    """The beginning of large arguments that are never re-run, with size and digest of the whole."""
+    return {"cut": encoded[:INLINE_BYTES].decode(errors="ignore"), "size": len(encoded), "digest": digest(encoded)}
+
+
+def remains_of(arguments: Any, message: str | None) -> Remains | None:
+    """What is left of the arguments in a recorded event of a refused or failed call; None where they are whole.
+
+    `message` is that of a refusal for its arguments, else None.
+    """
+    match arguments:
+        # The message tells it from arguments with a parameter of this name, which are refused in other words.
+        case {"unencodable": str(reason)} if reason == message and len(arguments) == 1:
+            known = reason in (_NO_OBJECT, _NOT_PLAIN, _NO_UNICODE) or fits(_TOO_LARGE, reason)
+            return Remains({"unencodable": reason}, reason) if known else None
+        # Whole arguments in this form would be larger than what is cut.
+        case {"cut": str(text), "size": int(size), "digest": str(name)} if len(arguments) == 3:
+            sized = INLINE_BYTES < size <= MAX_ARGUMENT_BYTES
+            filled = _LEAST_CUT <= len(text.encode()) <= INLINE_BYTES
+            named = len(name) == 64 and _HEX.issuperset(name)
+            return Remains({"cut": text, "size": size, "digest": name}, message) if sized and filled and named else None
+        case _:
+            return None
 
 
 def is_plain_data(value: object, depth: int = 0) -> bool:
@@ -84,9 +137,9 @@ def explain(error: ValidationError, parameters: type[BaseModel], tool: str) -> E
     whole = _schema(parameters)
     properties = whole.get("properties", {})
     complaints: list[str] = []
-    for item in error.errors(include_url=False, include_input=False, include_context=False)[:8]:
+    for item in error.errors(include_url=False, include_input=False, include_context=False)[:_MAX_COMPLAINTS]:
         # Cut: the path to an unknown parameter is the client's own text.
-        name = ".".join(str(part) for part in item["loc"][:3])[:80] or "arguments"
+        name = ".".join(str(part) for part in item["loc"][:3])[:_MAX_PATH] or "arguments"
         schema = properties.get(str(item["loc"][0])) if item["loc"] else None
         if item["type"] == "extra_forbidden":
             complaints.append(f"{name}: no such parameter")
@@ -96,8 +149,21 @@ def explain(error: ValidationError, parameters: type[BaseModel], tool: str) -> E
             complaints.append(
                 f"{name}: {_lower(item['msg'])}" + (f" ({allowed_text(schema, whole)})" if schema else "")
             )
-    takes = ", ".join(properties) or "no parameters"
-    return ErrorInfo("invalid_arguments", "; ".join(complaints), f"{tool} takes {takes}; call it again", True)
+    return wrong_arguments("; ".join(complaints), parameters, tool)
+
+
+def wrong_arguments(message: str, parameters: type[BaseModel], tool: str) -> ErrorInfo:
+    """`invalid_arguments` with a hint that names the tool's parameters."""
+    takes = ", ".join(_schema(parameters).get("properties", {})) or "no parameters"
+    return ErrorInfo("invalid_arguments", message, f"{tool} takes {takes}; call it again", True)
+
+
+def may_explain(message: str, parameters: type[BaseModel]) -> bool:
+    """Whether `explain` could have written a message of this length: the validator's words differ between versions."""
+    whole = _schema(parameters)
+    longest = max((len(allowed_text(schema, whole)) for schema in whole.get("properties", {}).values()), default=0)
+    # "path: words (allowed); "
+    return 0 < len(message) <= _MAX_COMPLAINTS * (_MAX_PATH + _MAX_WORDS + longest + len(":  (); "))
 
 
 @cache
@@ -152,4 +218,4 @@ def _plural(items: str) -> str:
 
 
 def _lower(message: str) -> str:
-    return message[:1].lower() + message[1:200]
+    return message[:1].lower() + message[1:_MAX_WORDS]

@@ -17,117 +17,60 @@ from __future__ import annotations
 import hashlib
 from collections import deque
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import orjson
 from pydantic import BaseModel, JsonValue, ValidationError
 
-from tradefair.contract.arguments import BadArguments, encode_arguments, explain
-from tradefair.contract.chain import digest
+from tradefair.contract.arguments import (
+    INLINE_BYTES,
+    BadArguments,
+    Remains,
+    cut_arguments,
+    encode_arguments,
+    explain,
+    wrong_arguments,
+)
+from tradefair.contract.call_ids import CallBook, Program
+from tradefair.contract.chain import canonical, digest
 from tradefair.contract.errors import (
+    BUSY,
+    CODE_ERRORS,
+    CODE_LOST,
+    HOST_REFUSALS,
     INTERNAL_ERROR,
+    NO_CODE,
+    Divergence,
     EpisodeOver,
     ErrorInfo,
     HarnessFailure,
     IllegalAction,
     SeatError,
     TraceError,
+    no_service,
 )
 from tradefair.contract.event import OLD_SCHEMAS, TRACE_SCHEMA, ManifestCore, SeatRecord
-from tradefair.contract.kernel_tools import KERNEL_TOOLS, Note
+from tradefair.contract.kernel_tools import EXECUTE_CODE, CodeResult, Note
+from tradefair.contract.kernel_tools import full_table as full_table
 from tradefair.contract.limits import Limit, LimitBook
 from tradefair.contract.market import Clock, EndReason, LapseReason, Market, MarketType
 from tradefair.contract.players import Seating
 from tradefair.contract.policy import TurnView
+from tradefair.contract.records import Answer as Answer
+from tradefair.contract.records import Done as Done
+from tradefair.contract.records import Draft, Encoded, Status
+from tradefair.contract.records import Record as Record
+from tradefair.contract.records import Ticket as Ticket
+from tradefair.contract.records import TurnMark as TurnMark
 from tradefair.contract.scenario import Scenario, build_scenario
 from tradefair.contract.seats import SeatId
-from tradefair.contract.tool import Tool, ToolTable
+from tradefair.contract.tool import Result, Tool
 
-Status = Literal["ok", "rejected", "invalid", "denied", "failed"]
-
-# Larger results go into a blob that is stored once per episode, and larger arguments of refused calls are cut.
-INLINE_BYTES = 2_048
 MAX_RESULT_BYTES = 262_144
 # Results that are shared between seats; a market with more public answers per phase encodes some of them twice.
 _MAX_MEMO = 64
 # Characters of a tool name that does not exist: the client chose it, and it may have any length.
 _MAX_NAME = 100
-
-
-class TurnMark(NamedTuple):
-    """`_meta["tradefair/turn"]` of a result: how an agent knows that its turn is over.
-
-    `turn_over`: no further act of this seat is awaited in the open phase. `over`: the episode has ended.
-    """
-
-    round: int
-    phase: str
-    turn_over: bool
-    over: bool
-
-
-class Record(NamedTuple):
-    """One event to be stored. `blob` is (digest, bytes) when this event is the first to hold a large result.
-
-    `closes` marks the end of a phase, a round or the episode.
-    """
-
-    seq: int
-    body: bytes
-    blob: tuple[str, bytes] | None = None
-    closes: bool = False
-
-
-class Answer(NamedTuple):
-    """What a call answers: `body` (JSON bytes) with status ok, else `error`.
-
-    `seq` is the number of the call's event. `turn` was taken when the call was carried out, before its consequences.
-    `fault` is the exception behind status failed, for our own log only: agents read INTERNAL_ERROR.
-    """
-
-    call: str
-    tool: Tool | None
-    status: Status
-    body: bytes | None
-    error: ErrorInfo | None
-    turn: TurnMark
-    seq: int
-    fault: Exception | None = None
-
-
-class Done(NamedTuple):
-    """The outcome of a command: the events to append, in order, and the answer of a call."""
-
-    records: list[Record]
-    answer: Answer | None = None
-
-
-class Ticket(NamedTuple):
-    """A call of a recorded tool that has been admitted and waits for its result."""
-
-    seat: SeatId
-    tool: Tool
-    call: str
-    encoded: bytes
-    arguments: BaseModel
-
-
-class _Encoded(NamedTuple):
-    body: bytes
-    digest: str
-
-
-class _Draft(NamedTuple):
-    """A `tool_called` event before its result is encoded."""
-
-    seat: SeatId
-    name: str
-    tool: Tool | None
-    call: str
-    parent: str | None
-    clock: Clock
-    arguments: object
-    seq: int
 
 
 class Core:
@@ -157,8 +100,9 @@ class Core:
             for seat, spec in self.market.seats.items()
         }
         self._limits = LimitBook(scenario.limits)
-        # seat -> (round, calls numbered in it)
-        self._calls: dict[SeatId, tuple[int, int]] = {}
+        self._calls = CallBook(self.market.seats, self.market.clock.round)
+        self.programs: Mapping[SeatId, Program] = self._calls.programs
+        """Programs that run, at most one of each seat; `begin` opens one, `finish` and `lose` close it."""
         # seat -> highest row number of its inbox that an answer has shown; the next action moves the read mark there
         self._shown: dict[SeatId, int] = {}
         # seat -> the round in which a limit has lapsed it: it lapses in all later phases of that round too
@@ -168,7 +112,7 @@ class Core:
         # (digest, bytes) of the catalogue's parts that no event has carried yet
         self._parts: deque[tuple[str, bytes]] = deque()
         # id(result) -> (result, its bytes); holding the result keeps its id from being given to another object
-        self._memo: dict[int, tuple[BaseModel, _Encoded]] = {}
+        self._memo: dict[int, tuple[BaseModel, Encoded]] = {}
         # accepted actions since the last closure, for the outcome digest
         self._actions: list[tuple[SeatId, str, BaseModel]] = []
         self._outcome = hashlib.blake2b(digest_size=32)
@@ -178,22 +122,14 @@ class Core:
         """A fresh episode. Raises ScenarioError when the scenario cannot be played or the seed is out of range."""
         # The seats are known only once the market exists, and __init__ wants a complete manifest.
         probe = market_type.create(scenario, seed)
-        manifest = ManifestCore(
-            trace_schema=TRACE_SCHEMA,
-            market=market_type.name,
-            rules_version=market_type.version,
-            scenario=scenario.model_dump(mode="json"),
-            seed=seed,
-            seats=tuple(SeatRecord(id=spec.id, role=spec.role) for spec in probe.seats.values()),
-            tool_schema_digest=full_table(market_type).schema_digest,
-            limits=scenario.limits,
-            record=scenario.record,
-        )
-        return cls(market_type, manifest, scenario)
+        return cls(market_type, _manifest(market_type, scenario, seed, probe), scenario)
 
     @classmethod
     def restore(cls, market_type: MarketType, manifest: ManifestCore) -> Core:
-        """The fresh episode that a manifest describes. TraceError when these rules are not the ones that wrote it."""
+        """The fresh episode that a manifest describes. TraceError when these rules are not the ones that wrote it.
+
+        Everything in the manifest follows from scenario and seed: Divergence where it says something else.
+        """
         # Cut, because a foreign manifest may hold any text here, and this one ends on a terminal.
         if manifest.trace_schema in OLD_SCHEMAS:
             raise TraceError("trace schema 1 does not say in its chain who played; it is read and not re-executed")
@@ -208,7 +144,14 @@ class Core:
         if manifest.tool_schema_digest != full_table(market_type).schema_digest:
             raise TraceError(f"the tools of {market_type.name} have changed since the trace was written")
         scenario = build_scenario(market_type.scenario_model, manifest.scenario, source="manifest")
-        return cls(market_type, manifest, scenario)
+        core = cls(market_type, manifest, scenario)
+        derived = _manifest(market_type, scenario, manifest.seed, core.market).model_dump(mode="json")
+        for name, value in manifest.model_dump(mode="json").items():
+            here, stored = canonical(derived[name]), canonical(value)
+            # The schema was looked at above; old ones are read, and are not this one.
+            if here != stored and name != "trace_schema":
+                raise Divergence(0, f"{name} does not follow from scenario and seed", in_log=stored, re_executed=here)
+        return core
 
     # --- what a seat sees -------------------------------------------------------------------------------------------
 
@@ -306,16 +249,15 @@ class Core:
         *,
         parent: str | None = None,
         inputs: Mapping[str, JsonValue] | None = None,
-        call: str | None = None,
     ) -> Done:
         """One tool call: its event, and whatever follows from it.
 
-        `arguments` is what the client sent, of any type. `parent` is the id of the `execute_code` call that makes this
-        one, which may then only read. `inputs` are the answers to `MarketType.request` by source; `call` is given by
-        replay only. Raises SeatError for an unknown seat, EpisodeOver after the end and HarnessFailure for a recorded
-        tool; everything else is an answer and an event.
+        `arguments` is what the client sent, of any type. `parent` is the id of the program that makes this call, which
+        may then only read. `inputs` are the answers to `MarketType.request` by source. Raises SeatError for an unknown
+        seat, EpisodeOver after the end, and HarnessFailure for a recorded tool and for a call that a running program
+        or the lack of one forbids; everything else is an answer and an event.
         """
-        admitted = self._admit(seat, name, arguments, parent, call)
+        admitted = self._admit(seat, name, arguments, parent)
         if isinstance(admitted, Done):
             return admitted
         if admitted.tool.recorded:
@@ -323,33 +265,64 @@ class Core:
         return self._carry_out(admitted, parent, inputs or {})
 
     def begin(self, seat: SeatId, name: str, arguments: object) -> Ticket | Done:
-        """Admit a call of a recorded tool (execute_code); the host runs it and hands the result to `finish`."""
-        return self._admit(seat, name, arguments, None, None)
+        """Admit a program, which is open from now on; the host runs it and hands the result to `finish`."""
+        admitted = self._admit(seat, name, arguments, None)
+        if isinstance(admitted, Ticket):
+            self._calls.programs[seat] = Program((admitted.call,))
+        return admitted
 
-    def finish(self, ticket: Ticket, result: BaseModel | None, error: ErrorInfo | None) -> Done:
-        """Record what a recorded tool gave: `result`, or None and the `error` (None: a fault of ours).
+    def finish(self, ticket: Ticket, result: CodeResult | None, error: ErrorInfo | None) -> Done:
+        """Record what a program gave: `result`, or None and the `error`, one of `CODE_ERRORS` (None: a fault of ours).
 
-        Raises EpisodeOver when the episode has ended meanwhile.
+        Raises EpisodeOver when the episode has ended meanwhile, HarnessFailure when the program is not open.
         """
         if self.ended is not None:
             raise EpisodeOver(self.ended)
+        program = self.programs.get(ticket.seat)
+        if program is None or program.calls != (ticket.call,):
+            raise HarnessFailure(f"the program {ticket.call} is not running")
+        error = error or INTERNAL_ERROR
+        if result is None and not any(template.fits(error) for template in CODE_ERRORS.values()):
+            raise HarnessFailure(f"no program ends with {error.code[:40]}: {error.message[:80]}")
+        del self._calls.programs[ticket.seat]
         # The event is numbered now, behind the inner calls that the code has made since `begin`.
         draft = self._draft(ticket.seat, ticket.tool.name, ticket.tool, ticket.call, None, ticket.encoded)
         # As of now, not of `begin`: the inner calls cannot act, but other seats could meanwhile.
         turn = self.turn_mark(ticket.seat)
         if result is None:
-            return self._refuse(draft, "rejected", error or INTERNAL_ERROR, turn)
+            return self._refuse(draft, "rejected", error, turn)
         self._limits.add(ticket.seat, (ticket.tool.kind, "accepted"), draft.clock[:2])
-        encoded = self._encode(ticket.tool, result)
+        # Those that reached the rules: the sandbox refuses some by itself.
+        encoded = self._encode(ticket.tool, result.model_copy(update={"inner_calls": program.children}))
         record = self._tool_called(draft, "ok", None, encoded, None, None)
         return Done([record], Answer(draft.call, ticket.tool, "ok", encoded.body, None, turn, draft.seq))
 
+    def lose(self, seat: SeatId) -> Done:
+        """Finish the open program of a seat as `code_lost`: its host was restarted and knows it no longer.
+
+        Its arguments were in no event, so they are recorded as `{}`. Raises EpisodeOver, HarnessFailure without one.
+        """
+        program = self.programs.get(seat)
+        if program is None:
+            raise HarnessFailure(f"no program of {seat[:80]} is running")
+        # Of the ids that it can have the earliest: nothing has named it, so any would do.
+        ticket = Ticket(seat, self.tools(seat)[EXECUTE_CODE], program.calls[0], {}, _UNKNOWN)
+        self._calls.programs[seat] = Program((ticket.call,), program.children)
+        return self.finish(ticket, None, CODE_LOST)
+
     def refuse(self, seat: SeatId, name: str, arguments: object, error: ErrorInfo) -> Done:
-        """Record a call that the host denies before it reaches the market (key_reused, busy)."""
+        """Record a call that the host denies before it reaches the market; `error` is one of `HOST_REFUSALS`.
+
+        A seat is `busy` exactly while its program runs. Raises EpisodeOver, and HarnessFailure for another refusal.
+        """
         if self.ended is not None:
             raise EpisodeOver(self.ended)
         tool = self.tools(seat).get(name)
-        draft = self._draft(seat, name, tool, self._number(seat), None, _storable(arguments))
+        if not may_deny(error, tool) or (error == BUSY) != (seat in self.programs):
+            raise HarnessFailure(f"no host denies this call with {error.code[:40]}: {error.message[:80]}")
+        draft = self._draft(
+            seat, name, tool, self._calls.number(seat, self.market.clock.round), None, _storable(arguments)
+        )
         return self._refuse(draft, "denied", error, self.turn_mark(seat))
 
     def lapse(self, seat: SeatId, reason: LapseReason) -> Done:
@@ -385,49 +358,67 @@ class Core:
             self._end(reason, records)
         return Done(records)
 
-    def copy(self, event: Mapping[str, Any], body: bytes) -> Done:
-        """Take over a recorded call that is never re-run: refused before the rules, failed, or recorded by the host.
+    # --- commands that only replay gives ----------------------------------------------------------------------------
 
-        `event` is the parsed `body`. The call counts against limits as it did. TraceError where it does not fit here.
+    def fail(
+        self,
+        seat: SeatId,
+        name: str,
+        arguments: object,
+        *,
+        parent: str | None = None,
+        inputs: Mapping[str, JsonValue] | None = None,
+    ) -> Done:
+        """Record a call that failed by a fault of ours. The fault is not made again: it has changed nothing."""
+        admitted = self._admit(seat, name, arguments, parent)
+        if isinstance(admitted, Done):
+            return admitted
+        if admitted.tool.recorded:
+            raise HarnessFailure(f"{name} is recorded by the host")
+        records = self._taken_in(admitted, inputs or {})
+        draft = self._draft(seat, name, admitted.tool, admitted.call, parent, admitted.encoded)
+        return self._fail(draft, HarnessFailure("recorded as failed"), records)
+
+    def show_program(self, seat: SeatId, call: str) -> None:
+        """Take in that an event names `call` as a program of this seat, which opens it where none has before.
+
+        Raises TraceError where no program of this id can be running.
         """
-        if self.ended is not None:
-            raise EpisodeOver(self.ended)
-        seat, tool = event["seat"], self.tools(event["seat"]).get(event["tool"])
         clock = self.market.clock
-        if (event["round"], event["phase"], event["revision"]) != clock:
-            raise TraceError(f"a call at another clock than {tuple(clock)}")
-        # Later calls and events are numbered as if this one had been made here.
-        self._take_number(seat, event["call"])
-        self.seq += 1
-        if event["result_ref"]:
-            self._blobs.add(event["result_ref"])
-        records = [self._carrying(Record(self.seq, body))]
-        inner = event["parent"] is not None
-        # A call over the limit is not counted, but may have lapsed the seat: that consequence is made again.
-        if event["status"] == "denied" and event["error"]["code"] == "call_limit" and tool is not None:
-            self._lapse_by(self._limits.exceeded(seat, _sorts(tool, inner), clock[:2]), seat, records)
-        elif tool is not None and event["status"] != "denied":
-            self._count(seat, tool, event["status"], inner, clock)
-        return Done(records)
+        begun = self._calls.show(seat, call, clock.round)
+        # By the round in which it began: a limit that was used up then would have refused it.
+        if begun is not None and (
+            EXECUTE_CODE not in self.tools(seat)
+            or self._limits.exceeded(seat, _sorts(self._table[EXECUTE_CODE], False), (begun, clock.phase)) is not None
+        ):
+            raise TraceError(f"the program {call[:80]} would not have been admitted")
+
+    def show_busy(self, seat: SeatId, call: str) -> None:
+        """Take in that a call of this seat was answered `busy`: the first such answer opens its program."""
+        self._calls.show_busy(seat, call, self.market.clock.round)
+
+    def ticket(self, seat: SeatId, name: str, arguments: object) -> Ticket:
+        """The ticket of the open program that an event names, for `finish`. Raises ValueError for wrong arguments."""
+        tool, encoded = self.tools(seat)[name], encode_arguments(arguments)
+        validated = tool.parameters.__pydantic_validator__.validate_json(encoded, strict=True)
+        return Ticket(seat, tool, self.programs[seat].calls[0], encoded, validated)
 
     # --- one call ---------------------------------------------------------------------------------------------------
 
-    def _admit(self, seat: SeatId, name: str, arguments: object, parent: str | None, call: str | None) -> Ticket | Done:
+    def _admit(self, seat: SeatId, name: str, arguments: object, parent: str | None) -> Ticket | Done:
         """Number, encode, limit and validate a call; a Done is its refusal."""
         tool = self.tools(seat).get(name)
         if self.ended is not None:
             raise EpisodeOver(self.ended)
+        self._calls.child(seat, parent)
         # The order of these checks is part of the trace format: replay must meet the same refusal.
-        if call is None:
-            call = self._number(seat)
-        else:
-            self._take_number(seat, call)
+        call = self._calls.number(seat, self.market.clock.round)
         # A call with a parent comes from `execute_code`, which offers its programs no actions.
         if tool is None or (parent is not None and not tool.read_only):
             draft = self._draft(seat, name, tool, call, parent, _storable(arguments))
             return self._refuse(draft, "denied", self._unavailable(seat, name), self.turn_mark(seat))
         try:
-            encoded = encode_arguments(arguments)
+            encoded: Any = _encoded(arguments)
         except BadArguments as bad:
             draft = self._draft(seat, name, tool, call, parent, {"unencodable": bad.reason})
             error = ErrorInfo("invalid_arguments", bad.reason, f"call {name} again with plain JSON values", True)
@@ -436,6 +427,14 @@ class Core:
             limit = self._limits.exceeded(seat, _sorts(tool, parent is not None), self.market.clock[:2])
             if limit is not None:
                 return self._over_limit(self._draft(seat, name, tool, call, parent, encoded), limit)
+        # Nothing is left to validate: what the log says of the outcome stands.
+        if isinstance(arguments, Remains):
+            if arguments.message is None:
+                return Ticket(seat, tool, call, encoded, _UNKNOWN)
+            error = wrong_arguments(arguments.message, tool.parameters, name)
+            return self._refuse(
+                self._draft(seat, name, tool, call, parent, encoded), "invalid", error, self.turn_mark(seat)
+            )
         try:
             # From the encoded bytes, not from the objects: live calls and replay validate the very same input.
             validated = tool.parameters.__pydantic_validator__.validate_json(encoded, strict=True)
@@ -451,8 +450,7 @@ class Core:
         because it holds the result, and inserted at its place (`_draft` has reserved its number).
         """
         seat, tool, call, encoded, arguments = ticket
-        # Before the call: the rules may have consumed them even where the call is refused, so replay needs them too.
-        records = [self._input(seat, call, source, payload) for source, payload in inputs.items()]
+        records = self._taken_in(ticket, inputs)
         draft = self._draft(seat, tool.name, tool, call, parent, encoded)
         market = self.market
         subject = market if tool.subject == "market" else self
@@ -495,8 +493,17 @@ class Core:
         records.insert(place, self._tool_called(draft, "ok", None, body, refs, read_through))
         return Done(records, Answer(call, tool, "ok", body.body, None, turn, draft.seq))
 
+    def _taken_in(self, ticket: Ticket, inputs: Mapping[str, JsonValue]) -> list[Record]:
+        """The events of a call's inputs. HarnessFailure for an input that the market has not asked for.
+
+        Before the call: the rules may have consumed them even where the call is refused, so replay needs them too.
+        """
+        if inputs.keys() - {ticket.tool.needs}:
+            raise HarnessFailure(f"{ticket.tool.name} needs no {', '.join(inputs)[:80]}")
+        return [self._input(ticket.seat, ticket.call, source, payload) for source, payload in inputs.items()]
+
     def _refuse(
-        self, draft: _Draft, status: Status, error: ErrorInfo, turn: TurnMark, records: list[Record] | None = None
+        self, draft: Draft, status: Status, error: ErrorInfo, turn: TurnMark, records: list[Record] | None = None
     ) -> Done:
         # Denied calls (no such tool, over a limit, refused by the host) count against no limit.
         if draft.tool is not None and status != "denied":
@@ -504,14 +511,14 @@ class Core:
         record = self._tool_called(draft, status, error, None, None, None)
         return Done([*(records or ()), record], Answer(draft.call, draft.tool, status, None, error, turn, draft.seq))
 
-    def _fail(self, draft: _Draft, fault: Exception, records: list[Record]) -> Done:
+    def _fail(self, draft: Draft, fault: Exception, records: list[Record]) -> Done:
         """Our own fault. The caller rebuilds the market when the call could have changed it."""
         # Back to the call's own number: its consequences are dropped and their numbers are used again.
         self.seq = draft.seq
         done = self._refuse(draft, "failed", INTERNAL_ERROR, self.turn_mark(draft.seat), records)
         return done._replace(answer=done.answer._replace(fault=fault) if done.answer else None)
 
-    def _over_limit(self, draft: _Draft, limit: Limit) -> Done:
+    def _over_limit(self, draft: Draft, limit: Limit) -> Done:
         """Deny a call beyond a limit, and lapse the seat where the limit says so."""
         sorts = ", ".join(limit.counts)
         # A free clock awaits no seat, so there is nothing that could lapse.
@@ -657,26 +664,26 @@ class Core:
 
     def _draft(
         self, seat: SeatId, name: str, tool: Tool | None, call: str, parent: str | None, arguments: object
-    ) -> _Draft:
+    ) -> Draft:
         """Reserve the call's number in the order of events; the event is written once its result is known."""
         self.seq += 1
-        return _Draft(seat, name, tool, call, parent, self.market.clock, arguments, self.seq)
+        return Draft(seat, name, tool, call, parent, self.market.clock, arguments, self.seq)
 
     def _tool_called(
         self,
-        draft: _Draft,
+        draft: Draft,
         status: Status,
         error: ErrorInfo | None,
-        result: _Encoded | None,
+        result: Encoded | None,
         refs: list[str] | None,
         read_through: int | None,
     ) -> Record:
         """The event of a call. The order of its fields is part of the trace format: replay compares bytes."""
         clock, tool, arguments = draft.clock, draft.tool, draft.arguments
         if isinstance(arguments, bytes):
-            # What is re-executed is kept whole; what is only copied on replay is cut.
+            # What is carried out again is kept whole; what never reached the rules is cut.
             whole = status in ("ok", "rejected") or len(arguments) <= INLINE_BYTES
-            arguments = orjson.Fragment(arguments) if whole else _cut(arguments)
+            arguments = orjson.Fragment(arguments) if whole else cut_arguments(arguments)
         inline: object = None
         ref: str | None = None
         blob: tuple[str, bytes] | None = None
@@ -723,66 +730,47 @@ class Core:
             return True
         return self.manifest.record == "full" and tool.record == "full"
 
-    def _encode(self, tool: Tool, result: BaseModel) -> _Encoded:
+    def _encode(self, tool: Tool, result: BaseModel) -> Encoded:
         """A result's bytes and digest; a result object that several seats share is encoded once per phase."""
         # An action's result belongs to one call; keeping it would only fill the memo.
         if tool.kind == "action":
             body = _dump(result)
-            return _Encoded(body, digest(body))
+            return Encoded(body, digest(body))
         known = self._memo.get(id(result))
         if known is not None and known[0] is result:
             return known[1]
         body = _dump(result)
-        encoded = _Encoded(body, digest(body))
+        encoded = Encoded(body, digest(body))
         if len(self._memo) >= _MAX_MEMO:
             self._memo.clear()
         self._memo[id(result)] = (result, encoded)
         return encoded
 
-    # --- call ids ---------------------------------------------------------------------------------------------------
 
-    def _number(self, seat: SeatId) -> str:
-        """The next call id of this seat: `r<round>.<seat>.<n>`, n from 1 in each round."""
-        now = self.market.clock.round
-        at, used = self._calls.get(seat, (now, 0))
-        number = used + 1 if at == now else 1
-        self._calls[seat] = (now, number)
-        return f"r{now}.{seat}.{number}"
-
-    def _take_number(self, seat: SeatId, call: str) -> None:
-        """Follow a recorded call id; nearly always it is the next one.
-
-        Not always: a call that was begun in the host and never finished has used up a number without an event.
-        """
-        now = self.market.clock.round
-        at, used = self._calls.get(seat, (now, 0))
-        due = used + 1 if at == now else 1
-        if call == f"r{now}.{seat}.{due}":
-            self._calls[seat] = (now, due)
-            return
-        try:
-            head, number = call.rsplit(".", 1)
-            self._follow(seat, int(head.split(".", 1)[0][1:]), int(number))
-        except (ValueError, IndexError):
-            raise TraceError(f"{call[:80]!r} is not a call id") from None
-
-    def _follow(self, seat: SeatId, at: int, number: int) -> None:
-        """Never backwards: code that was begun early is recorded behind calls with higher numbers."""
-        known_at, known = self._calls.get(seat, (at, 0))
-        self._calls[seat] = max((known_at, known), (at, number))
+def _manifest(market_type: MarketType, scenario: Scenario, seed: int, market: Market) -> ManifestCore:
+    """The core of the manifest of an episode: all of it follows from rules, scenario and seed."""
+    return ManifestCore(
+        trace_schema=TRACE_SCHEMA,
+        market=market_type.name,
+        rules_version=market_type.version,
+        scenario=scenario.model_dump(mode="json"),
+        seed=seed,
+        seats=tuple(SeatRecord(id=spec.id, role=spec.role) for spec in market.seats.values()),
+        tool_schema_digest=full_table(market_type).schema_digest,
+        limits=scenario.limits,
+        record=scenario.record,
+    )
 
 
-def full_table(market_type: MarketType) -> ToolTable:
-    """A market's own tools and the kernel's, made once per market type."""
-    # By identity and not by name: tests and authors build several types of one name.
-    known = _TABLES.get(id(market_type))
-    if known is None or known[0] is not market_type:
-        known = (market_type, ToolTable(*market_type.tools.values(), *KERNEL_TOOLS.values()))
-        _TABLES[id(market_type)] = known
-    return known[1]
+def may_deny(error: ErrorInfo, tool: Tool | None) -> bool:
+    """Whether a host can deny a call of this tool (None: there is no such tool) with this error."""
+    if error == NO_CODE:
+        return tool is not None and tool.recorded
+    return error in HOST_REFUSALS or (tool is not None and tool.needs is not None and error == no_service(tool.needs))
 
 
-_TABLES: dict[int, tuple[MarketType, ToolTable]] = {}
+# Stands where the arguments themselves are not known.
+_UNKNOWN = Result()
 
 
 def _sorts(tool: Tool, inner: bool) -> tuple[str, ...]:
@@ -804,19 +792,23 @@ def _few(seats: Iterable[SeatId]) -> str:
     return ", ".join(names[:10]) + (f" … ({len(names)} in all)" if len(names) > 10 else "")
 
 
-def _cut(encoded: bytes) -> dict[str, Any]:
-    """The beginning of large arguments that are never re-run, with size and digest of the whole."""
-    return {"cut": encoded[:INLINE_BYTES].decode(errors="ignore"), "size": len(encoded), "digest": digest(encoded)}
-
-
 def _storable_name(name: str) -> str:
     # In process, lone surrogates arrive as they are; orjson would refuse to write the event.
     return name[:_MAX_NAME].encode(errors="replace").decode()
 
 
+def _encoded(arguments: object) -> object:
+    """Arguments as a draft holds them: their bytes, or what the log has kept. Raises BadArguments."""
+    if not isinstance(arguments, Remains):
+        return encode_arguments(arguments)
+    if "unencodable" in arguments.kept:
+        raise BadArguments(arguments.kept["unencodable"])
+    return arguments.kept
+
+
 def _storable(arguments: object) -> object:
     try:
-        return encode_arguments(arguments)
+        return _encoded(arguments)
     except BadArguments as bad:
         return {"unencodable": bad.reason}
 

@@ -6,6 +6,7 @@
     ├── SeatError          a credential or seat that does not fit (auth)
     ├── ScenarioError      a scenario, plan or data file is wrong (its author mends it)
     ├── TraceError         a trace is damaged, foreign or diverges (the auditor's concern)
+    │   └── Divergence     re-execution gives other bytes
     ├── StorageUnavailable the log could not be written; nothing was done, a repeat may succeed
     └── HarnessFailure     our fault or our provider's: never scored as the agent's mistake
 
@@ -14,6 +15,9 @@ A refusal that an agent can read has one shape everywhere: `ErrorInfo`.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from functools import cache
 from typing import NamedTuple
 
 SHARED_CODES: dict[str, str] = {
@@ -34,6 +38,7 @@ SHARED_CODES: dict[str, str] = {
     "notes_full": "the seat has as many notes as it may keep",
     "code_error": "the code given to execute_code failed",
     "code_limit": "the code given to execute_code reached one of its limits",
+    "code_lost": "the host was restarted while the code ran",
     "internal_error": "a fault of the server; nothing changed",
 }
 
@@ -78,6 +83,110 @@ class ErrorInfo(NamedTuple):
 INTERNAL_ERROR = ErrorInfo("internal_error", "the server failed; the call changed nothing", "try again or go on", True)
 """What agents and clients read of a fault of ours; the fault itself goes to the server's own log."""
 
+NO_STORAGE = ErrorInfo("storage_unavailable", "the log could not be written; nothing has changed", "call again", True)
+"""Never an event: there is no log to write it to."""
+
+MAX_CALL_KEY = 128
+"""Characters of a call key; a UUID has 36."""
+
+BUSY = ErrorInfo("busy", "your code is still running", "wait for the answer of execute_code", True)
+NO_CODE = ErrorInfo("tool_unavailable", "this server runs no code", "call the read tools one by one", False)
+KEY_REUSED = ErrorInfo("key_reused", "this call key belongs to another call", "use a fresh key for a new call", False)
+BAD_KEY = ErrorInfo("invalid_arguments", f"a call key has 1 to {MAX_CALL_KEY} printable characters", "use a UUID", True)
+
+HOST_REFUSALS: tuple[ErrorInfo, ...] = (BUSY, NO_CODE, KEY_REUSED, BAD_KEY, INTERNAL_ERROR)
+"""With `no_service`, every refusal that a host can write into a log in place of the rules.
+
+`Core.refuse` takes no other, and so a log that holds another diverges.
+"""
+
+
+def no_service(source: str) -> ErrorInfo:
+    """The refusal of a call that needs an outside service which gives no answer."""
+    return ErrorInfo(f"{source}_unavailable", f"the service {source} gives no answer", "try again later", True)
+
+
+MAX_TEXT_BYTES = 2_048
+"""Bytes of a message or hint that quotes a program: it could raise an exception of megabytes."""
+
+# What a field of a template may be filled with. A number as Python's `g` writes it: 2, 0.5, 1e+06.
+_FIELDS = {"number": r"[0-9]{1,12}(?:\.[0-9]{1,6})?(?:e[+-][0-9]{2})?", "text": r".*"}
+
+
+class Template(NamedTuple):
+    """An `ErrorInfo` with parts that vary: `{number}`, and `{text}` of at most `MAX_TEXT_BYTES` bytes."""
+
+    code: str
+    message: str
+    hint: str = ""
+    retryable: bool = True
+
+    def filled(self, **fields: object) -> ErrorInfo:
+        """The error with its fields filled in; numbers as the format `g` shows them."""
+        shown = {name: f"{value:g}" if isinstance(value, float) else value for name, value in fields.items()}
+        return ErrorInfo(self.code, self.message.format(**shown), self.hint.format(**shown), self.retryable)
+
+    def fits(self, error: ErrorInfo) -> bool:
+        """Whether `error` is this template with its fields filled in. Never raises, whatever the error holds."""
+        fixed = error.code == self.code and error.retryable is self.retryable
+        return fixed and fits(self.message, error.message) and fits(self.hint, error.hint)
+
+
+def fits(template: str, text: object) -> bool:
+    """Whether a text is the template with its fields filled in."""
+    return (
+        isinstance(text, str)
+        and len(text.encode(errors="replace")) <= len(template) + MAX_TEXT_BYTES
+        and (_pattern(template).fullmatch(text) is not None)
+    )
+
+
+@cache
+def _pattern(template: str) -> re.Pattern[str]:
+    parts = re.split(r"\{([a-z]+)\}", template)
+    # Fixed text and names of fields take turns.
+    return re.compile("".join(_FIELDS[part] if at % 2 else re.escape(part) for at, part in enumerate(parts)), re.DOTALL)
+
+
+CODE_LOST = ErrorInfo(
+    "code_lost", "the host was restarted while your program ran; nothing of it was kept", "run it again", True
+)
+
+CODE_ERRORS: Mapping[str, Template] = {
+    "time": Template(
+        "code_limit", "the code ran longer than {number} s", "do less in one run, or split it over several"
+    ),
+    "memory": Template(
+        "code_limit",
+        "the code needed more than {number} MiB",
+        "keep fewer and smaller values; work through the data in parts",
+    ),
+    "recursion": Template(
+        "code_limit", "functions nested deeper than {number} calls", "use a loop instead of recursion"
+    ),
+    "calls": Template(
+        "code_limit",
+        "the code made more than {number} tool calls",
+        "ask for more with each call, keep answers in variables, or split the work over several runs",
+    ),
+    "lookups": Template(
+        "code_limit", "the code left the sandbox too often", "do not look unknown names or files up in a loop"
+    ),
+    "output": Template("code_limit", "the code printed more than {number} bytes", "print a summary"),
+    "value": Template(
+        "code_limit",
+        "the value of the last expression takes more than {number} bytes",
+        "end with a summary, or with None",
+    ),
+    "code": Template("code_limit", "the code is longer than {number} characters", "send a shorter program"),
+    # What a program raises, or is refused for, quotes the program.
+    "raised": Template("code_error", "{text}", "{text}"),
+    "no_worker": Template("busy", "too many programs are running", "call execute_code again in a moment"),
+    "lost": Template(*CODE_LOST),
+    "fault": Template(*INTERNAL_ERROR),
+}
+"""Every error that a program can end with. `Core.finish` takes no other, and so a log that holds another diverges."""
+
 
 class TradefairError(Exception):
     """Base of every error raised on purpose."""
@@ -114,6 +223,20 @@ class ScenarioError(TradefairError):
 
 class TraceError(TradefairError):
     """A trace is damaged, of an unknown kind, or diverges from re-execution."""
+
+
+class Divergence(TraceError):
+    """Re-execution gives other bytes than the trace holds, from event `seq` on; 0 is the manifest's core.
+
+    `in_log` and `re_executed` are the bytes of the event; for a field of the core, JSON of both values.
+    """
+
+    def __init__(self, seq: int, reason: str, *, in_log: bytes = b"", re_executed: bytes = b"") -> None:
+        super().__init__(f"event {seq}: {reason}" if seq else f"the core: {reason}")
+        self.seq = seq
+        self.reason = reason
+        self.in_log = in_log
+        self.re_executed = re_executed
 
 
 class StorageUnavailable(TradefairError):

@@ -20,6 +20,7 @@ from tradefair.contract.tool import Result, ToolTable, tool
 # Both stand in the descriptions and schemas of the tools below: another bound is another tool schema.
 MAX_NOTES = 100
 MAX_CODE_CHARS = 20_000
+MAX_INNER_CALLS = 200
 
 
 class RulesView(Result):
@@ -145,7 +146,7 @@ def execute_code(
     network, no actions. At most 2 seconds, 64 MiB, 200 tool calls, 64 KiB of output. Answers what it printed and the
     value of its last expression.
     """
-    # Recorded and not recomputed: replay copies what the sandbox gave (core.py, `copy`).
+    # Recorded and not recomputed: replay hands Core what the sandbox gave (core.py, `finish`).
     raise HarnessFailure("execute_code runs in a host, not in Core")
 
 
@@ -155,3 +156,16 @@ KERNEL_TOOLS = ToolTable(
 )  # fmt: skip
 AWAIT_TURN = await_turn.name
 EXECUTE_CODE = execute_code.name
+
+
+def full_table(market_type: MarketType) -> ToolTable:
+    """A market's own tools and the kernel's, made once per market type."""
+    # By identity and not by name: tests and authors build several types of one name.
+    known = _TABLES.get(id(market_type))
+    if known is None or known[0] is not market_type:
+        known = (market_type, ToolTable(*market_type.tools.values(), *KERNEL_TOOLS.values()))
+        _TABLES[id(market_type)] = known
+    return known[1]
+
+
+_TABLES: dict[int, tuple[MarketType, ToolTable]] = {}

@@ -2,25 +2,27 @@
 
 Resume, verify, fork and the replaying of policies all rest on this module. A command (call, lapse, input, end) is run
 again; what it did must then be the next stored events, down to the last byte.
+
+Core writes every event anew; no stored byte is taken over. What came from outside the rules (inputs, what programs
+gave, what a host refused, faults) is handed to Core, which takes only what could have been; `Replayed.copied`
+counts it.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, get_args
 
 import orjson
 
-from tradefair.contract.core import Answer, Core, Done, Record
-from tradefair.contract.errors import TraceError, TradefairError
+from tradefair.contract.arguments import may_explain, remains_of
+from tradefair.contract.core import Answer, Core, Done, Record, may_deny
+from tradefair.contract.errors import BUSY, CODE_LOST, Divergence, ErrorInfo, TraceError, TradefairError
 from tradefair.contract.event import ManifestCore
 from tradefair.contract.market import LapseReason, MarketType
 from tradefair.contract.players import Seating
-
-# A rejection comes from the rules, so it is run again; the other refusals were made before the rules and are copied.
-_RE_EXECUTED = ("ok", "rejected")
-_REFUSED = ("invalid", "denied", "failed")
+from tradefair.contract.tool import Tool
 
 
 class Step(NamedTuple):
@@ -31,23 +33,23 @@ class Step(NamedTuple):
     command: bool
 
 
-class Divergence(TraceError):
-    """Re-execution gives other bytes than the log holds, from `seq` on."""
-
-    def __init__(self, seq: int, reason: str, *, recorded: bytes = b"", reproduced: bytes = b"") -> None:
-        super().__init__(f"event {seq}: {reason}")
-        self.seq = seq
-        self.reason = reason
-        self.recorded = recorded
-        self.reproduced = reproduced
+def no_blobs(digest: str) -> bytes | None:
+    """For logs without results of programs that are stored apart."""
+    return None
 
 
 class Replayed:
-    """A Core that follows a log. `step` reproduces one stored event; `answer` is that of the last re-run call."""
+    """A Core that follows a log. `step` reproduces one stored event; `answer` is that of the last call.
 
-    def __init__(self, core: Core) -> None:
+    `blob` gives the bytes of a result that is stored apart by its digest, None where it is lost; it is asked for
+    results of programs only. `copied` counts what came from outside the rules: programs, refusals, faults, inputs.
+    """
+
+    def __init__(self, core: Core, blob: Callable[[str], bytes | None] = no_blobs) -> None:
         self.core = core
         self.answer: Answer | None = None
+        self.copied = Counter[str]()
+        self._blob = blob
         # events that the last command produced and that the log must hold next
         self._due: deque[Record] = deque()
         # inputs of a call stand before it in the log, but only the call says what they were for
@@ -87,23 +89,24 @@ class Replayed:
             records, self.answer = self._command(event, body)
         except TradefairError as error:
             reason = f"the recorded {event['event']} cannot be re-executed: {error}"
-            raise Divergence(place, reason, recorded=body) from error
+            raise Divergence(place, reason, in_log=body) from error
         # A damaged event may lack any field or hold another type anywhere: these errors come from reading it.
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             reason = f"the recorded {event['event']} is damaged: {error!r}"
-            raise Divergence(place, reason, recorded=body) from error
+            raise Divergence(place, reason, in_log=body) from error
         if self._inputs:
             records = self._after_inputs(records)
         # A closure, or a lapse of a seat that is not awaited: events that stand where no command could be.
         if not records:
-            raise Divergence(place, f"a {event['event']} happens nowhere here", recorded=body)
+            raise Divergence(place, f"a {event['event']} happens nowhere here", in_log=body)
         return records
 
     def _after_inputs(self, records: list[Record]) -> list[Record]:
         """What follows the inputs of a call, which have been read before it."""
+        self.copied["inputs"] += len(self._inputs)
         for (_, stored), record in zip(self._inputs, records, strict=False):
             if stored != record.body:
-                raise Divergence(record.seq, "the input differs", recorded=stored, reproduced=record.body)
+                raise Divergence(record.seq, "the input differs", in_log=stored, re_executed=record.body)
         following = records[len(self._inputs) :]
         self._inputs = []
         return following
@@ -118,13 +121,14 @@ class Replayed:
             case "seated":
                 return self.core.seat(Seating.model_validate(event["seating"]))
             case "tool_called":
-                return self._tool_called(event, body)
+                return self._called(event, body)
             case "seat_lapsed":
                 # Core takes any reason; a forged one would be reproduced and pass for sound.
                 if event["reason"] not in get_args(LapseReason):
                     raise TraceError("there is no such reason to lapse")
                 return self.core.lapse(event["seat"], event["reason"])
             case "input":
+                self.copied["inputs"] += 1
                 return self.core.feed(event["source"], event["payload"])
             case "episode_ended":
                 # An end by the rules is a consequence; as a command it can only be a truncation.
@@ -135,57 +139,112 @@ class Replayed:
             case _:
                 return Done([])
 
-    def _tool_called(self, event: Mapping[str, Any], body: bytes) -> Done:
-        tool = self.core.tools(event["seat"]).get(event["tool"])
-        # Nothing re-makes these bytes, so at least their form must be one that Core could have written.
-        if event["status"] not in _RE_EXECUTED or tool is None or tool.recorded:
-            _check_copied(event, recorded=tool is not None and tool.recorded)
-            return self.core.copy(event, body)
-        # What the outside service had answered: it is never asked again.
-        inputs = {item["source"]: item["payload"] for item, _ in self._inputs}
-        return self.core.call(
-            event["seat"], event["tool"], event["arguments"], parent=event["parent"], inputs=inputs, call=event["call"]
-        )
+    def _called(self, event: Mapping[str, Any], body: bytes) -> Done:
+        seat, name, status, parent = event["seat"], event["tool"], event["status"], event["parent"]
+        tool = self.core.tools(seat).get(name)
+        if parent is not None:
+            self.core.show_program(seat, parent)
+        if tool is not None and tool.recorded and status in ("ok", "rejected"):
+            return self._program(event, tool)
+        arguments = event["arguments"]
+        if status in ("invalid", "denied"):
+            error = ErrorInfo(**event["error"])
+            remains = remains_of(arguments, error.message if status == "invalid" else None)
+            if remains is not None and status == "invalid":
+                self._check_message(remains.message, tool, len(remains.kept) > 1)
+            if status == "denied" and may_deny(error, tool):
+                return self._denied(event, remains or arguments, error)
+            done = self.core.call(seat, name, remains or arguments, parent=parent, inputs=self._given())
+            return _in_its_words(done, error.message, body, tool) if status == "invalid" and remains is None else done
+        if status == "failed":
+            self.copied["faults"] += 1
+            remains = remains_of(arguments, None)
+            return self.core.fail(seat, name, remains or arguments, parent=parent, inputs=self._given())
+        return self.core.call(seat, name, arguments, parent=parent, inputs=self._given())
+
+    def _given(self) -> dict[str, Any]:
+        """What the outside service had answered: it is never asked again."""
+        return {item["source"]: item["payload"] for item, _ in self._inputs}
+
+    def _denied(self, event: Mapping[str, Any], arguments: object, error: ErrorInfo) -> Done:
+        """A refusal of the host, one of those that hosts make."""
+        self.copied["refusals"] += 1
+        if error == BUSY:
+            self.core.show_busy(event["seat"], event["call"])
+        return self.core.refuse(event["seat"], event["tool"], arguments, error)
+
+    def _check_message(self, message: str | None, tool: Tool | None, cut: bool) -> None:
+        """Of arguments that are not whole nothing makes the refusal again, but its length has a bound."""
+        self.copied["refusals"] += 1
+        if cut and tool is not None and not may_explain(message or "", tool.parameters):
+            raise TraceError("no refusal of arguments is so long")
+
+    def _program(self, event: Mapping[str, Any], tool: Tool) -> Done:
+        """What a program gave, through the model of its result; the program is not run again."""
+        self.copied["programs"] += 1
+        core, seat, name = self.core, event["seat"], event["result_ref"]
+        core.show_program(seat, event["call"])
+        if event["status"] == "rejected":
+            error = ErrorInfo(**event["error"])
+            if error == CODE_LOST:
+                return core.lose(seat)
+            return core.finish(core.ticket(seat, tool.name, event["arguments"]), None, error)
+        stored = orjson.dumps(event["result"]) if name is None else self._blob(name)
+        if stored is None:
+            raise TraceError(f"the result {str(name)[:16]}… is not stored")
+        # Strict: a result that validation would convert is not what the sandbox gave.
+        result: Any = tool.result.model_validate_json(stored, strict=True)
+        return core.finish(core.ticket(seat, tool.name, event["arguments"]), result, None)
 
     def _compare(self, event: Mapping[str, Any], body: bytes, command: bool) -> Step:
         record = self._due.popleft()
         # Before the bytes: after a deleted event each later one would differ in everything.
         if event["seq"] != record.seq:
-            raise Divergence(record.seq, f"the log holds event {event['seq']} in this place", recorded=body)
+            raise Divergence(record.seq, f"the log holds event {event['seq']} in this place", in_log=body)
         if record.body != body:
-            raise Divergence(record.seq, _difference(event, record.body), recorded=body, reproduced=record.body)
+            raise Divergence(record.seq, _difference(event, record.body), in_log=body, re_executed=record.body)
         return Step(record.seq, event, command)
 
 
-def replay(market_type: MarketType, manifest: ManifestCore, bodies: Iterable[bytes]) -> Iterator[Step]:
+def replay(
+    market_type: MarketType,
+    manifest: ManifestCore,
+    bodies: Iterable[bytes],
+    blob: Callable[[str], bytes | None] = no_blobs,
+) -> Iterator[Step]:
     """Re-execute stored events in order, one `Step` each. Nothing is kept, so an episode of any length can be checked.
 
     Raises Divergence at the first event that differs, TraceError for a trace of other rules, tools or schema.
     """
-    follower = Replayed(Core.restore(market_type, manifest))
+    follower = Replayed(Core.restore(market_type, manifest), blob)
     for body in bodies:
         yield follower.step(body)
     follower.finish()
 
 
-def _check_copied(event: Mapping[str, Any], *, recorded: bool) -> None:
-    """What is copied without being re-run is a refusal, or a result that the host recorded."""
-    status = event["status"]
-    # An accepted call that is only copied would let a forged log claim results that no rule gave.
-    if status not in _REFUSED and not (recorded and status in _RE_EXECUTED):
-        raise TraceError(f"this call cannot have been {str(status)[:20]}")
-    if status != "ok" and (event["error"] is None or (event["result"], event["result_digest"]) != (None, None)):
-        raise TraceError(f"a call that was {status} has an error and no result")
+def _in_its_words(done: Done, message: object, body: bytes, tool: Tool | None) -> Done:
+    """A refusal of arguments in the words of the log, where they alone differ: they quote the validator."""
+    record, answer = done.records[-1], done.answer
+    if record.body == body or tool is None or answer is None or answer.error is None or answer.status != "invalid":
+        return done
+    event = orjson.loads(record.body)
+    if not isinstance(message, str) or not may_explain(message, tool.parameters):
+        return done
+    event["error"]["message"] = message
+    if orjson.dumps(event) != body:
+        return done
+    error = answer.error._replace(message=message)
+    return Done([*done.records[:-1], record._replace(body=body)], answer._replace(error=error))
 
 
 def _parse(body: bytes, seq: int) -> Mapping[str, Any]:
     try:
         event: Any = orjson.loads(body)
     except orjson.JSONDecodeError:
-        raise Divergence(seq, "the stored bytes are not JSON", recorded=body) from None
+        raise Divergence(seq, "the stored bytes are not JSON", in_log=body) from None
     fields: dict[str, Any] = event if isinstance(event, dict) else {}  # pyright: ignore[reportUnknownVariableType]
     if not isinstance(fields.get("event"), str) or "seq" not in fields:
-        raise Divergence(seq, "the stored bytes are not an event", recorded=body)
+        raise Divergence(seq, "the stored bytes are not an event", in_log=body)
     return fields
 
 

@@ -36,7 +36,16 @@ from tradefair.contract import (
 )
 from tradefair.contract.chain import canonical, digest
 from tradefair.contract.core import Core, Done, Record, Ticket, TurnMark
-from tradefair.contract.errors import INTERNAL_ERROR, StorageUnavailable
+from tradefair.contract.errors import (
+    BAD_KEY,
+    BUSY,
+    INTERNAL_ERROR,
+    KEY_REUSED,
+    MAX_CALL_KEY,
+    NO_CODE,
+    NO_STORAGE,
+    StorageUnavailable,
+)
 from tradefair.contract.kernel_tools import AWAIT_TURN, EXECUTE_CODE
 from tradefair.contract.players import Seating
 from tradefair.host.log import FILES, EventLog, LogStore, Row, Side
@@ -51,7 +60,6 @@ from tradefair.tracestore import Manifest
 P = ParamSpec("P")
 
 MAX_WAIT_S = 45.0  # below the 60 s after which common MCP clients give a request up
-_MAX_CALL_KEY = 128  # characters; a UUID has 36
 # Seconds until a seal is tried again that could not be written.
 _SEAL_AGAIN_S = 1.0
 
@@ -117,7 +125,8 @@ class Episode:
         scripted.answer = services.at_once if services else None
         self._sandbox = sandbox
         self._keys: dict[tuple[SeatId, str], _Keyed] = {}
-        self._coding: dict[SeatId, asyncio.Task[CallResult]] = {}
+        # Held, or a program whose caller has gone away could be collected while it runs.
+        self._coding: set[asyncio.Task[CallResult]] = set()
         # Replaced at each closure: whoever holds the old one wakes up, whoever comes later waits for the next.
         self._pulse = asyncio.Event()
         self._over = asyncio.Event()
@@ -305,8 +314,8 @@ class Episode:
             if tool == AWAIT_TURN:
                 return await self._await_tool(seat, arguments)
             # A seat has one program at a time, or its inner calls and its own could not be told apart.
-            if seat in self._coding:
-                return await self._refuse(seat, tool, arguments, _BUSY, place)
+            if seat in self.core.programs:
+                return await self._refuse(seat, tool, arguments, BUSY, place)
             if call_key is not None and declared is not None and declared.kind == "action":
                 return await self._call_once(seat, tool, arguments, call_key, place)
             if tool == EXECUTE_CODE and declared is not None:
@@ -315,7 +324,7 @@ class Episode:
         except EpisodeOver as over:
             return CallResult(None, declared, "denied", None, over.info, self.core.turn_mark(seat))
         except StorageUnavailable:
-            return CallResult(None, declared, "failed", None, _NO_STORAGE, self.core.turn_mark(seat))
+            return CallResult(None, declared, "failed", None, NO_STORAGE, self.core.turn_mark(seat))
         except Exception:
             logger.exception("%s of %s failed outside the tool", tool[:100], seat)
             return await self._fault(seat, tool, arguments, place)
@@ -401,6 +410,9 @@ class Episode:
         inputs = await self._inputs(seat, tool, arguments)
         if isinstance(inputs, ErrorInfo):
             return await self._refuse(seat, tool, arguments, inputs, side)
+        # Since the service was asked the seat may have begun a program.
+        if seat in self.core.programs:
+            return await self._refuse(seat, tool, arguments, BUSY, side)
         done = self.core.call(seat, tool, arguments, inputs=inputs)
         return await self._answer(seat, done, key, side, started)
 
@@ -537,7 +549,8 @@ class Episode:
                 await self._ready()
 
     async def _refuse(self, seat: SeatId, tool: str, arguments: object, error: ErrorInfo, side: Side) -> CallResult:
-        done = self.core.refuse(seat, tool, arguments, error)
+        # Whatever else is wrong with a call: while its seat's program runs it is busy (`Core.refuse`).
+        done = self.core.refuse(seat, tool, arguments, BUSY if seat in self.core.programs else error)
         return await self._answer(seat, done, None, side, time.perf_counter_ns())
 
     async def _await_tool(self, seat: SeatId, arguments: object) -> CallResult:
@@ -558,15 +571,12 @@ class Episode:
 
         The first is carried out, a repeat gets the stored answer, another request is `key_reused`.
         """
-        if not (0 < len(key) <= _MAX_CALL_KEY and key.isprintable()):
-            error = ErrorInfo(
-                "invalid_arguments", f"a call key has 1 to {_MAX_CALL_KEY} printable characters", "use a UUID", True
-            )
-            return await self._refuse(seat, tool, arguments, error, side)
+        if not (0 < len(key) <= MAX_CALL_KEY and key.isprintable()):
+            return await self._refuse(seat, tool, arguments, BAD_KEY, side)
         request = _request_digest(tool, arguments)
         while (known := self._keys.get((seat, key))) is not None:
             if known.request != request:
-                return await self._refuse(seat, tool, arguments, _KEY_REUSED, side)
+                return await self._refuse(seat, tool, arguments, KEY_REUSED, side)
             if known.pending is not None:
                 await asyncio.shield(known.pending)
             if known.seq:
@@ -695,23 +705,22 @@ class Episode:
         started = time.perf_counter_ns()
         core = self.core
         if self._sandbox is None:
-            return await self._refuse(seat, EXECUTE_CODE, arguments, _NO_CODE, side)
+            return await self._refuse(seat, EXECUTE_CODE, arguments, NO_CODE, side)
         ticket = core.begin(seat, EXECUTE_CODE, arguments)
         if isinstance(ticket, Done):
             return await self._answer(seat, ticket, None, side, started)
         finishing = self._finish_code(core, self._sandbox, seat, ticket, side, started)
-        running = self._coding[seat] = asyncio.create_task(finishing, name="tradefair-code")
+        running = asyncio.create_task(finishing, name="tradefair-code")
+        self._coding.add(running)
+        running.add_done_callback(self._coding.discard)
         # A caller that goes away stops neither its program nor the record of it; its seat is busy until both are done.
         return await asyncio.shield(running)
 
     async def _finish_code(
         self, core: Core, sandbox: Sandbox, seat: SeatId, ticket: Ticket, side: Side, started: int
     ) -> CallResult:
-        try:
-            inner = partial(self._inner, core, seat, ticket.call, side)
-            result, error = await run_program(sandbox, core, seat, ticket, inner)
-        finally:
-            del self._coding[seat]
+        inner = partial(self._inner, core, seat, ticket.call, side)
+        result, error = await run_program(sandbox, core, seat, ticket, inner)
         # The ticket belongs to the Core that issued it; a rebuilt market has never heard of it.
         if core is not self.core or self._stale:
             raise StorageUnavailable("the market was rebuilt while the code ran")
@@ -725,12 +734,12 @@ class Episode:
             if isinstance(inputs, ErrorInfo):
                 return InnerAnswer(error=inputs)
             if core is not self.core or self._stale:
-                return InnerAnswer(error=_NO_STORAGE)
+                return InnerAnswer(error=NO_STORAGE)
             done = core.call(seat, name, arguments, parent=parent, inputs=inputs)
         except IllegalAction as refusal:
             return InnerAnswer(error=refusal.info)
         except StorageUnavailable:
-            return InnerAnswer(error=_NO_STORAGE)
+            return InnerAnswer(error=NO_STORAGE)
         self._writer.submit([_row(record, seat, side) for record in done.records], urgent=False)
         answer = done.answer
         assert answer is not None
@@ -785,9 +794,3 @@ def _request_digest(tool: str, arguments: object) -> str:
         return digest(canonical([tool, arguments]))
     except (TypeError, ValueError, RecursionError):
         return "unencodable"
-
-
-_BUSY = ErrorInfo("busy", "your code is still running", "wait for the answer of execute_code", True)
-_NO_STORAGE = ErrorInfo("storage_unavailable", "the log could not be written; nothing has changed", "call again", True)
-_NO_CODE = ErrorInfo("tool_unavailable", "this server runs no code", "call the read tools one by one", False)
-_KEY_REUSED = ErrorInfo("key_reused", "this call key belongs to another call", "use a fresh key for a new call", False)

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from pydantic import BaseModel, JsonValue
+from pydantic import JsonValue
 
 from tradefair.contract import ErrorInfo, SeatId
 from tradefair.contract.core import Core, Ticket
@@ -20,7 +20,7 @@ InnerCall = Callable[[str, dict[str, JsonValue]], Coroutine[Any, Any, InnerAnswe
 
 async def run_program(
     sandbox: Sandbox, core: Core, seat: SeatId, ticket: Ticket, inner: InnerCall
-) -> tuple[BaseModel | None, ErrorInfo | None]:
+) -> tuple[CodeResult | None, ErrorInfo | None]:
     """Run the program that `ticket` admitted; its result, or the error that names its line. One of the two is None."""
     loop = asyncio.get_running_loop()
 

@@ -9,6 +9,7 @@ import orjson
 
 from tradefair.contract import MarketType, TraceError
 from tradefair.contract.core import Core
+from tradefair.contract.kernel_tools import EXECUTE_CODE
 from tradefair.contract.replay import Replayed
 from tradefair.host.log import EventLog
 from tradefair.host.scripted import Scripted
@@ -20,7 +21,9 @@ async def rebuilt(log: EventLog, market_type: MarketType, scripted: Scripted) ->
     Every command of the log is carried out again and must write the bytes that are stored. Raises TraceError where it
     does not, and where the log was written by other rules.
     """
-    follower = Replayed(Core.restore(market_type, log.manifest.core))
+    # Results of programs that are stored apart, by digest: what replay asks for while it cannot wait.
+    results: dict[str, bytes] = {}
+    follower = Replayed(Core.restore(market_type, log.manifest.core), results.get)
     # Fresh policies: what they know must come from the log alone.
     scripted.reset()
     for body in await log.bodies():
@@ -28,7 +31,10 @@ async def rebuilt(log: EventLog, market_type: MarketType, scripted: Scripted) ->
         # consequences.
         is_command = not follower.due()
         if is_command:
-            scripted.follow(follower.core, _event(body))
+            event = _event(body)
+            if event.get("tool") == EXECUTE_CODE and event.get("result_ref"):
+                results[event["result_ref"]] = orjson.dumps((await log.event(event["seq"]))["result"])
+            scripted.follow(follower.core, event)
         step = follower.step(body)
         if is_command:
             scripted.followed(follower.core, step.event, follower.answer)

@@ -21,6 +21,7 @@ from pydantic import JsonValue
 
 from tradefair.contract import ErrorInfo, HarnessFailure, Tool
 from tradefair.contract.arguments import MAX_ARGUMENT_BYTES
+from tradefair.contract.errors import CODE_ERRORS
 from tradefair.host.sandbox_errors import CodeLimits, cut, explain_failure, limit_reached
 from tradefair.host.sandbox_lint import CodeRefused, Prepared, prepare
 from tradefair.host.sandbox_modules import module_source
@@ -119,7 +120,7 @@ class Sandbox:
         with ExitStack() as stack:
             session = self._enter(stack, seed, day)
             if session is None:
-                return CodeReport("", None, _no_worker(), 0)
+                return CodeReport("", None, CODE_ERRORS["no_worker"].filled(), 0)
             return run.report(session, prepared, constants)
 
     def _enter(self, stack: ExitStack, seed: int, day: int) -> MontySession | None:
@@ -323,7 +324,3 @@ def _not_plain(what: str) -> ErrorInfo:
 
 def _unsupported() -> ErrorInfo:
     return ErrorInfo("code_error", "the code waits for something that never comes", "call tools without await", True)
-
-
-def _no_worker() -> ErrorInfo:
-    return ErrorInfo("busy", "too many programs are running", "call execute_code again in a moment", True)

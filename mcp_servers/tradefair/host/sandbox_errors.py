@@ -10,12 +10,13 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from tradefair.contract import ErrorInfo
+from tradefair.contract.errors import CODE_ERRORS, MAX_TEXT_BYTES
+from tradefair.contract.kernel_tools import MAX_CODE_CHARS, MAX_INNER_CALLS
 from tradefair.host.sandbox_lint import CALLBACK_HINT, IMPORT_HINT
 
 if TYPE_CHECKING:
     from pydantic_monty import MontyError, MontyRuntimeError, MontySyntaxError
 
-MAX_TEXT_BYTES = 2_048  # of a message or hint: a program could raise an exception of megabytes
 # How the library names a snippet of a session; agents know no snippets.
 _FEED = re.compile(r"<python-input-\d+>")
 # The beginning of the library's message for what its Python has not.
@@ -32,14 +33,17 @@ _NO_FILES = "there are no files, network or processes here; your tools are plain
 
 
 class CodeLimits(NamedTuple):
-    """What one program may use. `seconds` counts its own computing, not the time that its tool calls wait."""
+    """What one program may use. `seconds` counts its own computing, not the time that its tool calls wait.
+
+    `inner_calls` is at most `MAX_INNER_CALLS`: Core takes no more of one program.
+    """
 
     seconds: float = 2.0
     memory_bytes: int = 64 * 1024 * 1024
     recursion: int = 200
-    inner_calls: int = 200
+    inner_calls: int = MAX_INNER_CALLS
     output_bytes: int = 64 * 1024
-    code_chars: int = 20_000
+    code_chars: int = MAX_CODE_CHARS
 
 
 def cut(text: str, max_bytes: int = MAX_TEXT_BYTES) -> str:
@@ -52,26 +56,16 @@ def cut(text: str, max_bytes: int = MAX_TEXT_BYTES) -> str:
 
 def limit_reached(kind: str, limits: CodeLimits) -> ErrorInfo:
     """`code_limit` for one of: time, memory, recursion, calls, lookups, output, value, code."""
-    message, hint = {
-        "time": (f"the code ran longer than {limits.seconds:g} s", "do less in one run, or split it over several"),
-        "memory": (
-            f"the code needed more than {limits.memory_bytes / 2**20:g} MiB",
-            "keep fewer and smaller values; work through the data in parts",
-        ),
-        "recursion": (f"functions nested deeper than {limits.recursion} calls", "use a loop instead of recursion"),
-        "calls": (
-            f"the code made more than {limits.inner_calls} tool calls",
-            "ask for more with each call, keep answers in variables, or split the work over several runs",
-        ),
-        "lookups": ("the code left the sandbox too often", "do not look unknown names or files up in a loop"),
-        "output": (f"the code printed more than {limits.output_bytes} bytes", "print a summary"),
-        "value": (
-            f"the value of the last expression takes more than {limits.output_bytes} bytes",
-            "end with a summary, or with None",
-        ),
-        "code": (f"the code is longer than {limits.code_chars} characters", "send a shorter program"),
-    }[kind]
-    return ErrorInfo("code_limit", message, hint, True)
+    reached = {
+        "time": limits.seconds,
+        "memory": limits.memory_bytes / 2**20,
+        "recursion": limits.recursion,
+        "calls": limits.inner_calls,
+        "output": limits.output_bytes,
+        "value": limits.output_bytes,
+        "code": limits.code_chars,
+    }
+    return CODE_ERRORS[kind].filled(number=reached.get(kind))
 
 
 class _Explained(NamedTuple):

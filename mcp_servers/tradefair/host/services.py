@@ -11,7 +11,8 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 from pydantic import JsonValue
 
-from tradefair.contract import ErrorInfo, InputRequest
+from tradefair.contract import InputRequest
+from tradefair.contract.errors import no_service
 
 Service: TypeAlias = Callable[[JsonValue], Awaitable[JsonValue]]
 """Payload of a request -> answer, both JSON."""
@@ -34,7 +35,7 @@ class ServiceUnavailable(Exception):
 
     def __init__(self, source: str) -> None:
         super().__init__(source)
-        self.info = ErrorInfo(f"{source}_unavailable", f"the service {source} gives no answer", "try again later", True)
+        self.info = no_service(source)
 
 
 class Services:
