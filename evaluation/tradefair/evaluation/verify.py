@@ -8,7 +8,7 @@ proves that the rules really gave what the trace says they gave.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -19,8 +19,9 @@ from tradefair.catalog import market_type
 from tradefair.contract import TraceError, TradefairError
 from tradefair.contract.chain import digest, next_hash
 from tradefair.contract.core import Core
-from tradefair.contract.event import READABLE_SCHEMAS, TRACE_SCHEMA, ManifestCore, ToolCalled, parse_event, parts_named
-from tradefair.contract.replay import Divergence, Replayed
+from tradefair.contract.errors import Divergence
+from tradefair.contract.event import READABLE_SCHEMAS, TRACE_SCHEMA, ManifestCore, parts_named
+from tradefair.contract.replay import Replayed
 from tradefair.evaluation.importers import IMPORTED_MARKET
 from tradefair.evaluation.sealing import check_sealing
 from tradefair.tracestore import NotATrace, StoredEvent, StorePlace, Trace, is_store, open_trace
@@ -44,8 +45,6 @@ _MAX_SHOWN = 2_000
 _CLOSURES = frozenset({"phase_closed", "round_closed", "episode_ended"})
 # Core writes seq and event first; an event that is written otherwise is caught by re-execution.
 _CLOSURE = re.compile(rb'\{"seq":\d+,"event":"(?:phase_closed|round_closed|episode_ended)"')
-# Statuses of calls that replay executes again (decision 0005); the events of other calls are copied.
-_RE_EXECUTED = ("ok", "rejected")
 # Searched in bytes: without re-execution only events with a result that is stored apart need decoding.
 _REF_MARK = b'"result_ref":"'
 
@@ -195,7 +194,7 @@ class _Inspection:
             # Who finds two results under one name may be shown either.
             self._blobs[name] = _Blob(len(body), digest(body) == name and (known is None or known.holds))
         # Without rules there is nothing to follow: the chain is checked all the same.
-        follower, foreign = (None, None) if chain_only else _follower(core)
+        follower, foreign = (None, None) if chain_only else _follower(core, self.trace.blob)
         for stored in self._chained():
             # With re-execution the decoded event says itself whether it closes: its bytes may be
             # formatted in another way.
@@ -249,9 +248,6 @@ class _Inspection:
         except Exception as fault:
             # The rules meet arguments here that no door has checked: whatever they raise is a property of the trace.
             raise _Flaw("diverged", f"event {stored.seq}: re-execution fails: {fault!r}"[:500], stored.seq) from None
-        # Nothing re-executes a copied call, so a forged one could claim a result that no rule ever gave.
-        if event["event"] == "tool_called" and event["status"] not in _RE_EXECUTED:
-            _check_copied(stored)
         return event
 
     def _check_blob(self, stored: StoredEvent, event: Mapping[str, Any]) -> None:
@@ -350,21 +346,6 @@ class _Inspection:
         self.findings.append(TraceFinding(None, message))
 
 
-def _check_copied(stored: StoredEvent) -> None:
-    """A call that is copied, not re-executed, must at least be a refusal: known fields, an error, no result.
-
-    Raises _Flaw otherwise: nothing else would notice a result that was forged into such a call.
-    """
-    try:
-        event = parse_event(stored.body)
-    except TraceError as error:
-        raise _Flaw("diverged", f"event {stored.seq}: {error}", stored.seq) from None
-    # A refusal shows the seat nothing; with a result it would be evidence that no rule has given.
-    if isinstance(event, ToolCalled) and (event.error is None or (event.result, event.result_digest) != (None, None)):
-        message = f"event {stored.seq}: a call that was {event.status} must have an error and no result"
-        raise _Flaw("diverged", message, stored.seq)
-
-
 class _Blob(NamedTuple):
     """Size of a stored result in bytes, and whether its content has the digest that is its name."""
 
@@ -372,7 +353,7 @@ class _Blob(NamedTuple):
     holds: bool
 
 
-def _follower(core: ManifestCore) -> tuple[Replayed | None, _Flaw | None]:
+def _follower(core: ManifestCore, blob: Callable[[str], bytes | None]) -> tuple[Replayed | None, _Flaw | None]:
     """A fresh episode to follow the log with; a flaw instead when its rules are not here."""
     # Before the market is looked up: under an unknown schema no field can be trusted to mean the same.
     if core.trace_schema not in READABLE_SCHEMAS:
@@ -382,7 +363,9 @@ def _follower(core: ManifestCore) -> tuple[Replayed | None, _Flaw | None]:
     if core.market == IMPORTED_MARKET:
         return None, _Flaw("foreign", "imported, no rules to re-execute; the chain holds")
     try:
-        return Replayed(Core.restore(market_type(core.market), core)), None
+        return Replayed(Core.restore(market_type(core.market), core), blob), None
+    except Divergence as error:
+        return None, _Flaw("diverged", str(error), 0, _cut(error.in_log), _cut(error.re_executed))
     except TradefairError as error:
         return None, _Flaw("foreign", str(error))
     except Exception as fault:
@@ -402,7 +385,7 @@ def _plain(stored: StoredEvent) -> Mapping[str, Any]:
 def _differing(error: Divergence) -> tuple[str, str]:
     """Both values of the first field that differs."""
     try:
-        recorded, reproduced = orjson.loads(error.recorded), orjson.loads(error.reproduced)
+        recorded, reproduced = orjson.loads(error.in_log), orjson.loads(error.re_executed)
         # The rules' fields first, in the order in which they are written; then what only the record has.
         for key in [*reproduced, *recorded]:
             if recorded.get(key) != reproduced.get(key):
@@ -410,7 +393,7 @@ def _differing(error: Divergence) -> tuple[str, str]:
     # One side is no JSON object: then both are shown as they are.
     except (orjson.JSONDecodeError, AttributeError, TypeError):
         pass
-    return _cut(error.recorded), _cut(error.reproduced)
+    return _cut(error.in_log), _cut(error.re_executed)
 
 
 def _shown(value: object) -> str:

@@ -10,11 +10,15 @@ import orjson
 
 from tradefair.catalog import market_type
 from tradefair.contract import ErrorInfo, HarnessFailure, SeatId, TraceError, TradefairError
-from tradefair.contract.core import Core, Record, Ticket
-from tradefair.contract.kernel_tools import CodeResult
+from tradefair.contract.core import Core, Done, Record, Ticket
+from tradefair.contract.errors import CODE_LOST
+from tradefair.contract.kernel_tools import EXECUTE_CODE, CodeResult
 from tradefair.contract.replay import Replayed
 from tradefair.host.prefix import copied_records
 from tradefair.tracestore import Trace, sound_head
+
+# In place of code that nobody knows; `Core.lose` records none either.
+_LOST_CODE = {"code": "None"}
 
 
 class Command(NamedTuple):
@@ -74,7 +78,7 @@ def read_original(trace: Trace) -> Original:
     # Before anything is re-executed: an edited trace is refused as edited and not for what its events say.
     sound_head(trace)
     core = trace.manifest.core
-    follower = Replayed(Core.restore(market_type(core.market), core))
+    follower = Replayed(Core.restore(market_type(core.market), core), trace.blob)
     original = Original(trace, follower.core)
     try:
         _follow(original, follower)
@@ -132,6 +136,8 @@ class _Rebuilding:
         self._left_out = left_out
         self._core = Core.restore(market_type(manifest.market), manifest)
         self._done = Rebuilt()
+        # Programs that run here, by the id that they had in the original.
+        self._running: dict[str, Ticket | Done] = {}
 
     def run(self, until: int) -> Rebuilt:
         """The events that can be repeated, in the original's order, up to event `until` of the original."""
@@ -214,7 +220,10 @@ class _Rebuilding:
         tool = core.tools(seat).get(name)
         if tool is not None and tool.recorded:
             return self._recorded(seat, command)
-        done = core.call(seat, name, arguments, parent=event["parent"], inputs=command.inputs)
+        parent = None if event["parent"] is None else self._begun(seat, event["parent"])
+        if isinstance(parent, Done):
+            return parent.records
+        done = core.call(seat, name, arguments, parent=parent and parent.call, inputs=command.inputs)
         # A failed call is a fault of the rules and may have changed half of the state: no past can be built on it.
         if done.answer is not None and done.answer.status == "failed":
             raise HarnessFailure(f"event {command.seq}: the rules fail without the withheld event")
@@ -223,17 +232,32 @@ class _Rebuilding:
     def _recorded(self, seat: SeatId, command: Command) -> list[Record]:
         """A program is not run again: what it answered then stands."""
         event, core = command.event, self._core
-        ticket = core.begin(seat, event["tool"], event["arguments"])
+        ticket = self._begun(seat, event["call"])
         # Refused at once: the records hold the refusal and nothing is left to finish.
         if not isinstance(ticket, Ticket):
             return ticket.records
+        del self._running[event["call"]]
         if event["status"] != "ok":
-            return core.finish(ticket, None, ErrorInfo(**event["error"])).records
+            error = ErrorInfo(**event["error"])
+            return (core.lose(seat) if error == CODE_LOST else core.finish(ticket, None, error)).records
         body = event["result"]
         # Long results are stored apart, under a reference.
         if event["result_ref"]:
             body = orjson.loads(self._original.trace.blob(event["result_ref"]) or b"null")
         return core.finish(ticket, CodeResult.model_validate(body), None).records
+
+    def _begun(self, seat: SeatId, call: str) -> Ticket | Done:
+        """The program that had this id, begun where it has not been; a Done is its refusal."""
+        known = self._running.get(call)
+        if known is not None:
+            # A refusal is one event, however many calls the program made in the original.
+            return known if isinstance(known, Ticket) else Done([])
+        finished = (command.event for command in self._original.commands if command.event.get("call") == call)
+        event = next((event for event in finished if event["arguments"]), None)
+        # One that the original lost, or that ran at its end: its code was in no event, and is in none here.
+        begun = self._core.begin(seat, EXECUTE_CODE, _LOST_CODE if event is None else event["arguments"])
+        self._running[call] = begun
+        return begun
 
     def _remark(self, command: Command, text: str) -> None:
         event = command.event

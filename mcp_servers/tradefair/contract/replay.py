@@ -87,6 +87,8 @@ class Replayed:
         place = self._place()
         try:
             records, self.answer = self._command(event, body)
+        except Divergence:
+            raise
         except TradefairError as error:
             reason = f"the recorded {event['event']} cannot be re-executed: {error}"
             raise Divergence(place, reason, in_log=body) from error
@@ -154,16 +156,19 @@ class Replayed:
                 self._check_message(remains.message, tool, len(remains.kept) > 1)
             if status == "denied" and may_deny(error, tool):
                 return self._denied(event, remains or arguments, error)
-            done = self.core.call(seat, name, remains or arguments, parent=parent, inputs=self._given())
+            done = self.core.call(seat, name, remains or arguments, parent=parent, inputs=self._given(tool))
             return _in_its_words(done, error.message, body, tool) if status == "invalid" and remains is None else done
         if status == "failed":
             self.copied["faults"] += 1
             remains = remains_of(arguments, None)
-            return self.core.fail(seat, name, remains or arguments, parent=parent, inputs=self._given())
-        return self.core.call(seat, name, arguments, parent=parent, inputs=self._given())
+            return self.core.fail(seat, name, remains or arguments, parent=parent, inputs=self._given(tool))
+        return self.core.call(seat, name, arguments, parent=parent, inputs=self._given(tool))
 
-    def _given(self) -> dict[str, Any]:
+    def _given(self, tool: Tool | None) -> dict[str, Any]:
         """What the outside service had answered: it is never asked again."""
+        for item, stored in self._inputs:
+            if tool is None or item["source"] != tool.needs:
+                raise Divergence(item["seq"], "the call behind it needs no such input", in_log=stored)
         return {item["source"]: item["payload"] for item, _ in self._inputs}
 
     def _denied(self, event: Mapping[str, Any], arguments: object, error: ErrorInfo) -> Done:
