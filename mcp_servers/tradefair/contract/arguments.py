@@ -26,6 +26,8 @@ _MAX_INT = 2**63 - 1
 _KINDS = frozenset({"integer", "number", "string", "boolean", "object", "list", "value"})
 
 
+# Characters of a tool name that does not exist: the client chose it, and it may have any length.
+_MAX_NAME = 100
 # Cutting UTF-8 at a byte may take up to three bytes of a character away.
 _LEAST_CUT = INLINE_BYTES - 3
 _HEX = frozenset("0123456789abcdef")
@@ -83,6 +85,29 @@ def encode_arguments(arguments: object) -> bytes:
 def cut_arguments(encoded: bytes) -> dict[str, Any]:
     """The beginning of large arguments that are never re-run, with size and digest of the whole."""
     return {"cut": encoded[:INLINE_BYTES].decode(errors="ignore"), "size": len(encoded), "digest": digest(encoded)}
+
+
+def kept_arguments(arguments: object) -> object:
+    """Arguments as a draft holds them: their bytes, or what the log has kept. Raises BadArguments."""
+    if not isinstance(arguments, Remains):
+        return encode_arguments(arguments)
+    if "unencodable" in arguments.kept:
+        raise BadArguments(arguments.kept["unencodable"])
+    return arguments.kept
+
+
+def storable_arguments(arguments: object) -> object:
+    """Arguments as a draft holds them, or why they cannot be encoded; of calls that are refused whatever they say."""
+    try:
+        return kept_arguments(arguments)
+    except BadArguments as bad:
+        return {"unencodable": bad.reason}
+
+
+def storable_name(name: str) -> str:
+    """The name of a tool that does not exist, as the log keeps it."""
+    # In process, lone surrogates arrive as they are; orjson would refuse to write the event.
+    return name[:_MAX_NAME].encode(errors="replace").decode()
 
 
 def remains_of(arguments: Any, message: str | None) -> Remains | None:

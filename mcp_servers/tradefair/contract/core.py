@@ -29,6 +29,9 @@ from tradefair.contract.arguments import (
     cut_arguments,
     encode_arguments,
     explain,
+    kept_arguments,
+    storable_arguments,
+    storable_name,
     wrong_arguments,
 )
 from tradefair.contract.call_ids import CallBook, Program
@@ -49,7 +52,7 @@ from tradefair.contract.errors import (
     TraceError,
     no_service,
 )
-from tradefair.contract.event import OLD_SCHEMAS, TRACE_SCHEMA, ManifestCore, SeatRecord
+from tradefair.contract.event import OLD_SCHEMAS, TRACE_SCHEMA, ManifestCore, derived_core
 from tradefair.contract.kernel_tools import EXECUTE_CODE, CodeResult, Note
 from tradefair.contract.kernel_tools import full_table as full_table
 from tradefair.contract.limits import Limit, LimitBook
@@ -69,8 +72,6 @@ from tradefair.contract.tool import Result, Tool
 MAX_RESULT_BYTES = 262_144
 # Results that are shared between seats; a market with more public answers per phase encodes some of them twice.
 _MAX_MEMO = 64
-# Characters of a tool name that does not exist: the client chose it, and it may have any length.
-_MAX_NAME = 100
 
 
 class Core:
@@ -122,7 +123,7 @@ class Core:
         """A fresh episode. Raises ScenarioError when the scenario cannot be played or the seed is out of range."""
         # The seats are known only once the market exists, and __init__ wants a complete manifest.
         probe = market_type.create(scenario, seed)
-        return cls(market_type, _manifest(market_type, scenario, seed, probe), scenario)
+        return cls(market_type, derived_core(market_type, scenario, seed, probe), scenario)
 
     @classmethod
     def restore(cls, market_type: MarketType, manifest: ManifestCore) -> Core:
@@ -145,11 +146,10 @@ class Core:
             raise TraceError(f"the tools of {market_type.name} have changed since the trace was written")
         scenario = build_scenario(market_type.scenario_model, manifest.scenario, source="manifest")
         core = cls(market_type, manifest, scenario)
-        derived = _manifest(market_type, scenario, manifest.seed, core.market).model_dump(mode="json")
+        derived = derived_core(market_type, scenario, manifest.seed, core.market).model_dump(mode="json")
         for name, value in manifest.model_dump(mode="json").items():
             here, stored = canonical(derived[name]), canonical(value)
-            # The schema was looked at above; old ones are read, and are not this one.
-            if here != stored and name != "trace_schema":
+            if here != stored:
                 raise Divergence(0, f"{name} does not follow from scenario and seed", in_log=stored, re_executed=here)
         return core
 
@@ -320,9 +320,8 @@ class Core:
         tool = self.tools(seat).get(name)
         if not may_deny(error, tool) or (error == BUSY) != (seat in self.programs):
             raise HarnessFailure(f"no host denies this call with {error.code[:40]}: {error.message[:80]}")
-        draft = self._draft(
-            seat, name, tool, self._calls.number(seat, self.market.clock.round), None, _storable(arguments)
-        )
+        call = self._calls.number(seat, self.market.clock.round)
+        draft = self._draft(seat, name, tool, call, None, storable_arguments(arguments))
         return self._refuse(draft, "denied", error, self.turn_mark(seat))
 
     def lapse(self, seat: SeatId, reason: LapseReason) -> Done:
@@ -415,10 +414,10 @@ class Core:
         call = self._calls.number(seat, self.market.clock.round)
         # A call with a parent comes from `execute_code`, which offers its programs no actions.
         if tool is None or (parent is not None and not tool.read_only):
-            draft = self._draft(seat, name, tool, call, parent, _storable(arguments))
+            draft = self._draft(seat, name, tool, call, parent, storable_arguments(arguments))
             return self._refuse(draft, "denied", self._unavailable(seat, name), self.turn_mark(seat))
         try:
-            encoded: Any = _encoded(arguments)
+            encoded: Any = kept_arguments(arguments)
         except BadArguments as bad:
             draft = self._draft(seat, name, tool, call, parent, {"unencodable": bad.reason})
             error = ErrorInfo("invalid_arguments", bad.reason, f"call {name} again with plain JSON values", True)
@@ -706,7 +705,7 @@ class Core:
                 "seat": draft.seat,
                 "call": draft.call,
                 "parent": draft.parent,
-                "tool": _storable_name(draft.name) if tool is None else tool.name,
+                "tool": storable_name(draft.name) if tool is None else tool.name,
                 "kind": None if tool is None else tool.kind,
                 "arguments": arguments,
                 "read_through": read_through,
@@ -747,21 +746,6 @@ class Core:
         return encoded
 
 
-def _manifest(market_type: MarketType, scenario: Scenario, seed: int, market: Market) -> ManifestCore:
-    """The core of the manifest of an episode: all of it follows from rules, scenario and seed."""
-    return ManifestCore(
-        trace_schema=TRACE_SCHEMA,
-        market=market_type.name,
-        rules_version=market_type.version,
-        scenario=scenario.model_dump(mode="json"),
-        seed=seed,
-        seats=tuple(SeatRecord(id=spec.id, role=spec.role) for spec in market.seats.values()),
-        tool_schema_digest=full_table(market_type).schema_digest,
-        limits=scenario.limits,
-        record=scenario.record,
-    )
-
-
 def may_deny(error: ErrorInfo, tool: Tool | None) -> bool:
     """Whether a host can deny a call of this tool (None: there is no such tool) with this error."""
     if error == NO_CODE:
@@ -790,27 +774,6 @@ def _few(seats: Iterable[SeatId]) -> str:
     """Names of seats for a message, which a stranger may have chosen."""
     names = [seat[:80] for seat in seats]
     return ", ".join(names[:10]) + (f" … ({len(names)} in all)" if len(names) > 10 else "")
-
-
-def _storable_name(name: str) -> str:
-    # In process, lone surrogates arrive as they are; orjson would refuse to write the event.
-    return name[:_MAX_NAME].encode(errors="replace").decode()
-
-
-def _encoded(arguments: object) -> object:
-    """Arguments as a draft holds them: their bytes, or what the log has kept. Raises BadArguments."""
-    if not isinstance(arguments, Remains):
-        return encode_arguments(arguments)
-    if "unencodable" in arguments.kept:
-        raise BadArguments(arguments.kept["unencodable"])
-    return arguments.kept
-
-
-def _storable(arguments: object) -> object:
-    try:
-        return _encoded(arguments)
-    except BadArguments as bad:
-        return {"unencodable": bad.reason}
 
 
 def _too_large(tool: Tool) -> ErrorInfo:

@@ -11,8 +11,11 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
 from tradefair.contract.errors import TraceError
+from tradefair.contract.kernel_tools import full_table
 from tradefair.contract.limits import Limit
+from tradefair.contract.market import Market, MarketType
 from tradefair.contract.players import Seating
+from tradefair.contract.scenario import Scenario
 from tradefair.contract.seats import SeatId
 from tradefair.contract.tool import Kind
 
@@ -54,6 +57,21 @@ class ManifestCore(BaseModel):
     tool_schema_digest: str
     limits: tuple[Limit, ...]
     record: Literal["full", "digests"]
+
+
+def derived_core(market_type: MarketType, scenario: Scenario, seed: int, market: Market) -> ManifestCore:
+    """The core of the manifest of an episode: all of it follows from rules, scenario and seed."""
+    return ManifestCore(
+        trace_schema=TRACE_SCHEMA,
+        market=market_type.name,
+        rules_version=market_type.version,
+        scenario=scenario.model_dump(mode="json"),
+        seed=seed,
+        seats=tuple(SeatRecord(id=spec.id, role=spec.role) for spec in market.seats.values()),
+        tool_schema_digest=full_table(market_type).schema_digest,
+        limits=scenario.limits,
+        record=scenario.record,
+    )
 
 
 class _Event(BaseModel):
