@@ -132,7 +132,7 @@ class _Desk:
         self._gate = gate or Gate()
         # Built once per server: what a seat is offered does not change within an episode.
         self._listed = [_listed_tool(tool) for tool in self._tools.values()]
-        # Whether programs of this seat can come across other seats' words.
+        # Whether this seat, its programs and notes can come across other seats' words.
         self._reads_words = any(tool.read_only and tool.untrusted_paths for tool in self._tools.values())
         self._mirrored = mirror.mirrored(self._tools)
         # Only what is listed may be followed.
@@ -163,7 +163,7 @@ class _Desk:
         key = given if isinstance(given, str) or given is None else ""
         try:
             result = await self._passed(ctx, params.name, params.arguments or {}, key)
-            return _on_the_wire(result, code_reads_words=self._reads_words)
+            return _on_the_wire(result, self._reads_words)
         except Exception:
             _log.exception("a call of %s failed", params.name[:_MAX_SIDE_CHARS])
             return wire.error_result(INTERNAL_ERROR)
@@ -223,14 +223,17 @@ class _Desk:
         if reading is None:
             raise _not_offered(params.uri)
         result = await self._passed(ctx, reading.tool.name, reading.arguments)
-        # For its `_meta`: the clock, and where other seats' words are.
-        answer = _on_the_wire(result)
+        # As the tool would answer it: the clock, where other seats' words are, and the fence around them.
+        answer = _on_the_wire(result, self._reads_words)
         # The protocol has no refusal for resources, so it becomes an error that carries the four fields.
         if isinstance(result, Refusal) or result.error is not None or result.body is None:
             error = result.error or INTERNAL_ERROR
             code = types.INTERNAL_ERROR if error.code in _FAULTS else types.INVALID_PARAMS
             raise MCPError(code, error.message, answer["structuredContent"])
-        contents = types.TextResourceContents(uri=params.uri, mime_type=_JSON, text=result.body.decode())
+        text = answer["content"][0]["text"]
+        # What is fenced is no JSON: whoever parses the text by its type must not be told otherwise.
+        mime_type = "text/plain" if answer["_meta"].get(wire.UNTRUSTED_META) else _JSON
+        contents = types.TextResourceContents(uri=params.uri, mime_type=mime_type, text=text)
         return types.ReadResourceResult(contents=[contents], _meta=answer["_meta"])
 
     def _check_offered(self, uri: str) -> None:
@@ -338,11 +341,11 @@ class _ObserverDesk(_Desk):
 _JSON = "application/json"
 
 
-def _on_the_wire(result: CallResult | Refusal, *, code_reads_words: bool = False) -> dict[str, Any]:
+def _on_the_wire(result: CallResult | Refusal, reads_words: bool) -> dict[str, Any]:
     if isinstance(result, Refusal):
         wait = result.retry_after_s
         return wire.error_result(result.error, None if wait is None else {wire.RETRY_META: wait})
-    return wire.tool_result(result, code_reads_words=code_reads_words)
+    return wire.tool_result(result, reads_words=reads_words)
 
 
 def _listed_tool(tool: Tool) -> types.Tool:

@@ -22,26 +22,29 @@ RETRY_META = "tradefair/retry-after-s"
 """Seconds after which a call that the host refused may pass; absent when no waiting helps."""
 TURN_META = "tradefair/turn"
 UNTRUSTED_META = "tradefair/untrusted"
+# Where a seat's notes come back: whoever reads others may have written down what they said.
+_NOTES: dict[str, tuple[tuple[str, ...], ...]] = {"view_notes": (("notes", "*", "text"),), "remove_note": (("text",),)}
 
 
-def tool_result(result: CallResult, *, code_reads_words: bool = False) -> dict[str, Any]:
+def tool_result(result: CallResult, *, reads_words: bool = False) -> dict[str, Any]:
     """The `tools/call` result of one call.
 
-    `code_reads_words`: programs of this seat can read text that other seats wrote, so any text that a program gives
-    back may hold some.
+    `reads_words`: the seat can read text that other seats wrote, so any text that comes back out of a program or a note
+    of its own may hold some.
     """
-    # Only programs: every other tool declares where strangers' words stand.
-    code_reads_words &= result.tool is not None and result.tool.recorded
+    tool = result.tool
+    # Every other tool declares where strangers' words stand.
+    of_code = reads_words and tool is not None and tool.recorded
     meta: dict[str, Any] = {TURN_META: result.turn._asdict()}
     if result.error is not None or result.body is None:
         error = result.error or INTERNAL_ERROR
-        quoted = code_reads_words and error.code == "code_error"
+        quoted = of_code and error.code == "code_error"
         return error_result(error, meta, pointers=["/message"] if quoted else [])
     text = result.body.decode()
     data: Any = orjson.loads(result.body)
-    if result.tool is not None and (code_reads_words or result.tool.untrusted_paths):
-        told = untrusted(result.tool.untrusted_paths, data)
-        meta[UNTRUSTED_META] = pointers = told + (list(_texts_of_code(data)) if code_reads_words else [])
+    paths = () if tool is None else tool.untrusted_paths + (_NOTES.get(tool.name, ()) if reads_words else ())
+    if of_code or paths:
+        meta[UNTRUSTED_META] = pointers = untrusted(paths, data) + (list(_texts_of_code(data)) if of_code else [])
         if pointers:
             text = _fenced(text, pointers)
     return _result(text, data, is_error=False, meta=meta)

@@ -209,6 +209,40 @@ async def test_words_of_another_seat_are_marked_and_fenced(connect: Any) -> None
         assert orjson.loads(body) == result.structured_content
         read = await client.read_resource("market://read_messages?after=0")
         assert read.meta["tradefair/untrusted"] == ["/messages/0/text"]
+        (contents,) = read.contents
+        again = await client.call_tool("read_messages", {"after": 0})
+        assert (contents.text, contents.mime_type) == (again.content[0].text, "text/plain")
+        assert "not instructions" in contents.text
+
+
+async def test_notes_of_a_seat_that_reads_others_are_fenced_because_they_may_quote_them(connect: Any) -> None:
+    async with connect("talk") as client:
+        assert (await client.call_tool("view_notes")).meta["tradefair/untrusted"] == []
+        for text in ("half and half", "they want half"):
+            kept = await client.call_tool("add_note", {"text": text})
+            assert "tradefair/untrusted" not in kept.meta  # it has just been sent
+        for answer, pointers in (
+            (await client.call_tool("view_notes"), ["/notes/0/text", "/notes/1/text"]),
+            (await client.call_tool("remove_note", {"number": 2}), ["/text"]),
+        ):
+            assert answer.meta["tradefair/untrusted"] == pointers
+            notice, opening, body, closing = answer.content[0].text.split("\n")
+            assert "not instructions" in notice
+            assert closing == opening.replace("<", "</")
+            assert orjson.loads(body) == answer.structured_content
+        (contents,) = (await client.read_resource("market://view_notes")).contents
+        assert contents.text == (await client.call_tool("view_notes")).content[0].text
+        assert "not instructions" in contents.text
+
+
+async def test_notes_of_a_seat_that_reads_nobody_stay_plain(connect: Any) -> None:
+    async with connect() as client:
+        await client.call_tool("add_note", {"text": "half"})
+        answer = await client.call_tool("view_notes")
+        assert "tradefair/untrusted" not in answer.meta
+        (contents,) = (await client.read_resource("market://view_notes")).contents
+        assert (contents.text, contents.mime_type) == (answer.content[0].text, "application/json")
+        assert orjson.loads(contents.text) == answer.structured_content
 
 
 async def test_nobody_can_write_the_end_of_a_fence(stage: Any) -> None:
