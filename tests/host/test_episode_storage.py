@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections import Counter
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,8 @@ async def test_on_a_full_disk_calls_are_refused_and_nothing_changes(disk: SmallD
     for seat, _ in (("P2", 1), ("P1", 2), ("P2", 2), ("P1", 3), ("P2", 3)):
         assert (await episode.call(seat, "claim", {"slices": 4})).status == "ok"
     assert await table.within(episode.wait_ended()) == "terminated:rounds_completed"
+    # What was refused has not been charged to anybody.
+    assert episode.stored == Counter(await episode._log.sizes())
     await episode.close()
     assert table.verdict(episode.path) == "identical"
 

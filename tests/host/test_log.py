@@ -55,8 +55,11 @@ async def test_side_columns_blobs_and_keys_are_kept_beside_the_event(log: Sqlite
     await log.append([Row(record, "P1", "key", "request", 1_000, 42, side)])
     assert await log.call_keys() == {("P1", "key"): (1, "request")}
     assert (await log.event(1))["result"] == {"rows": "x" * 3_000}
+    closure = Record(2, b"{}", None, closes=True)
+    await log.append([Row(closure, "P1"), Row(Record(3, b"{  }"), "P1"), Row(Record(4, b"{ }"))])
+    assert await log.sizes() == {"P1": len(record.body) + len(large) + 4, None: 2 + 3}
     with open_trace(tmp_path / "log.trace") as trace:
-        (row,) = trace.side()
+        row = next(iter(trace.side()))
         assert (row.seat, row.call_key, row.at_ms, row.latency_us) == ("P1", "key", 1_000, 42)
         assert (row.transport, row.client, row.request_id, row.traceparent, row.by) == side
         assert trace.blob(digest(large)) == large

@@ -33,7 +33,7 @@ from tradefair.contract import EpisodeOver, ErrorInfo, HarnessFailure, ScenarioE
 from tradefair.contract.arguments import explain
 from tradefair.contract.errors import INTERNAL_ERROR, StorageUnavailable
 from tradefair.host import control_bodies as bodies
-from tradefair.host.hosting import Host, TooManyEpisodes
+from tradefair.host.hosting import Host, LowSpace, TooManyEpisodes
 from tradefair.host.listening import known, security_settings
 from tradefair.host.orders import Checked, Order, checked
 from tradefair.host.seat_auth import OBSERVER_SCOPE, Grant, TooManyTokens, token_digest
@@ -156,6 +156,7 @@ class ControlApp:
             raise ScenarioError(f"the last of {asked.count} seeds would be over 2^63 - 1")
         common = asked.model_dump(include={"market", "scenario", "overrides", "seats", "others", "ttl_s"})
         wanted = checked(Order(**common, seed=first))
+        self._check_seats(wanted)
         # Checked once for all of them: only the seeds differ.
         orders = [wanted._replace(order=Order(**common, seed=first + index)) for index in range(asked.count)]
         self._host.check_room(asked.count)
@@ -178,6 +179,14 @@ class ControlApp:
         listed = [_line(self._host, name) for name in names]
         _log.info("episodes created", extra={"market": asked.market, "count": asked.count, "started": asked.start})
         return _answer(bodies.Created(url=self._url, invitations=invitations, episodes=listed), 201)
+
+    def _check_seats(self, wanted: Checked) -> None:
+        seats, most = len(wanted.plan.seats), self._host.max_seats
+        if seats > most:
+            # An episode of thousands of seats holds the loop for as long as each of them takes.
+            message = f"{wanted.scenario.id} has {seats} seats; here an episode has at most {most}"
+            hint = "order a smaller scenario, or have the operator host it by name or raise --max-seats"
+            raise _Refused(400, ErrorInfo("too_many_seats", message, hint, False))
 
     def _invited(self, name: str, wanted: Checked, asked: bodies.Create) -> Iterable[tuple[str, Grant]]:
         for seat in wanted.plan.agents if asked.invite else ():
@@ -343,6 +352,8 @@ def _typed(error: TradefairError) -> tuple[int, ErrorInfo]:
         return 429, ErrorInfo("busy", str(error), "cancel some, or wait until some are over", True)
     if isinstance(error, TooManyTokens):
         return 429, ErrorInfo("busy", str(error), "revoke some: GET /episodes/{id} lists them", True)
+    if isinstance(error, LowSpace):
+        return 503, ErrorInfo("storage_unavailable", str(error), "make room on the disk and ask again", True)
     if isinstance(error, StorageUnavailable):
         return 503, ErrorInfo("storage_unavailable", "the log or the registry could not be reached", "ask again", True)
     if isinstance(error, HarnessFailure):

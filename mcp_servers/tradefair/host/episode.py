@@ -142,6 +142,8 @@ class Episode:
         self._sealing: asyncio.Task[None] | None = None
         self._seal_again: asyncio.TimerHandle | None = None
         self._writer = Writer(log, self._committed, self._lost)
+        self.stored = self._writer.stored
+        """Bytes in the log, or on their way there, by the seat whose calls they are; None: closures, scripted seats."""
 
     # --- life -------------------------------------------------------------------------------------------------------
 
@@ -232,6 +234,7 @@ class Episode:
         return episode
 
     async def _begin(self) -> None:
+        self.stored.update(await self._log.sizes())
         await self._commit([])
         await self._play_alone()
         self._arm_deadline()

@@ -12,7 +12,8 @@ import typer
 from tradefair.contract import SeatError
 from tradefair.host.client_config import CONTROL_TOKEN_VARIABLE, read_token
 from tradefair.host.places import PER_ADDRESS, Bounds
-from tradefair.host.quotas import Quotas
+from tradefair.host.quotas import EPISODE_BYTES, MAX_BYTES, MAX_SEATS, Quotas
+from tradefair.host.space import KEEP_FREE
 
 # A token of random letters and digits of this length cannot be guessed; a word can.
 _MIN_CONTROL_TOKEN_CHARS = 20
@@ -23,8 +24,8 @@ _MIB = 1_048_576
 class HostFlags:
     """Addresses, tokens and quotas of a host.
 
-    `control` is None without a control plane. `ttl`, `rate` and `budget` of 0 set no limit. `store` is the address of a
-    shared store for the traces; None keeps them in files.
+    `control` is None without a control plane. `ttl`, `rate`, `budget`, `byte_budget` and `episode_bytes` of 0 set no
+    limit. `store` is the address of a shared store for the traces; None keeps them in files.
     """
 
     seats: Annotated[str, typer.Option(help="Seats to invite: B1,S1, or all; default: the scenario's agents.")] = ""
@@ -57,18 +58,30 @@ class HostFlags:
         Path | None, typer.Option("--control-token-file", help="File that holds its token, instead.")
     ] = None
     most: Annotated[int, typer.Option("--max-episodes", min=1, max=100_000, help="Episodes to keep at most.")] = 1_000
+    max_seats: Annotated[int, typer.Option(min=1, help="Seats of an episode that the control plane orders.")] = (
+        MAX_SEATS
+    )
     ttl: Annotated[float, typer.Option(min=0, help="Seconds that an episode may last; 0: without end.")] = 604_800
     rate: Annotated[float, typer.Option(min=0, help="Calls per second and seat; 0: as many as come.")] = 50
     burst: Annotated[int, typer.Option(min=1, max=100_000, help="Calls of a seat that may come at once.")] = 200
     budget: Annotated[int, typer.Option("--call-budget", min=0, help="Calls per seat and episode; 0: any.")] = 0
+    byte_budget: Annotated[
+        int, typer.Option(min=0, help="Bytes that a seat's calls may take in the log of an episode; 0: any.")
+    ] = MAX_BYTES
+    episode_bytes: Annotated[
+        int, typer.Option(min=0, help="Bytes of an episode's log; then it ends (truncated:storage_limit). 0: any.")
+    ] = EPISODE_BYTES
+    keep_free: Annotated[
+        int, typer.Option(min=0, help="Free bytes on the disk below which programs, notes and new episodes wait.")
+    ] = KEEP_FREE
     drain: Annotated[float, typer.Option(min=0, help="Seconds that SIGTERM lets open rounds end.")] = 10
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object when ready, then serve on.")] = False
 
     # A flag of 0 means no limit; the quotas say None for that.
     @property
     def quotas(self) -> Quotas:
-        """How much a seat may call."""
-        return Quotas(self.rate or None, self.burst, self.budget or None)
+        """How much a seat may call and store."""
+        return Quotas(self.rate or None, self.burst, self.budget or None, bytes=self.byte_budget or None)
 
     @property
     def bounds(self) -> Bounds:

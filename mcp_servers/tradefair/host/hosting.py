@@ -21,15 +21,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import anyio
 import anyio.abc
 
-from tradefair.contract import HarnessFailure, SeatError, SeatId, TradefairError
+from tradefair.contract import EndReason, HarnessFailure, SeatError, SeatId, TradefairError
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.host.doors import Doors
 from tradefair.host.log import FILES, LogStore
 from tradefair.host.observing import public_reads
 from tradefair.host.orders import Checked, Order, begin
-from tradefair.host.quotas import Gate, Quotas
+from tradefair.host.quotas import EPISODE_BYTES, MAX_SEATS, Gate, Quotas
 from tradefair.host.registry import HostFile, save_host_file
 from tradefair.host.seat_auth import OBSERVER, OBSERVER_SCOPE, Grant, SeatTokens
+from tradefair.host.space import Space
 
 if TYPE_CHECKING:
     from tradefair.host.episode import Episode
@@ -54,6 +55,10 @@ class TooManyEpisodes(TradefairError):
     """
 
 
+class LowSpace(StorageUnavailable):
+    """The disk is nearly full, and the host takes no more episodes."""
+
+
 class Past(NamedTuple):
     """An episode that is over and closed: why it ended, what it was, and the path of its trace."""
 
@@ -69,7 +74,8 @@ class Host:
     With a `folder` the registry is kept in its `host.json`; the traces lie there too, or where `logs` puts them. With
     `linger_s` a served host retires each episode that many seconds after its end, and its tokens with it. `ttl_s` is
     the time to live of each episode in seconds, from its creation; an order may name a shorter one. `body_limit` is in
-    bytes.
+    bytes, and so are `episode_bytes`, what the log of one episode may take (None: any), and `keep_free`, below which
+    the disk of the traces counts as nearly full. `max_seats` bounds the episodes that the control plane orders.
     """
 
     def __init__(
@@ -81,6 +87,9 @@ class Host:
         linger_s: float | None = None,
         ttl_s: float | None = None,
         max_episodes: int = MAX_EPISODES,
+        max_seats: int = MAX_SEATS,
+        episode_bytes: int | None = EPISODE_BYTES,
+        keep_free: int = 0,
         quotas: Quotas | None = None,
         sandbox: Sandbox | None = None,
         logs: LogStore = FILES,
@@ -94,7 +103,10 @@ class Host:
         self.logs = logs
         self.body_limit = body_limit
         self.max_episodes = max_episodes
+        self.max_seats = max_seats
         self.quotas = quotas or Quotas()
+        # A shared store has its room elsewhere.
+        self.space = Space(folder if logs.address is None else None, keep_free)
         self.doors = Doors()
         self.draining = False
         self.control: str | None = None
@@ -104,12 +116,14 @@ class Host:
         self.started_at = time.monotonic()
         self._linger_s = linger_s
         self._ttl_s = ttl_s
+        self._episode_bytes = episode_bytes
         self._sandbox = sandbox
         self._empty = anyio.Event()
         # By (episode, seat): kept for the episode's life, however its connections come and go.
         self._gates: dict[tuple[str, str], Gate] = {}
         # Episodes that have finished a round while the host goes down: no further call may begin another round.
         self._resting: set[str] = set()
+        self._too_large: set[str] = set()
         self._starting: set[str] = set()
         self._tasks: anyio.abc.TaskGroup | None = None
         self._unsaved = 0
@@ -122,8 +136,9 @@ class Host:
         """Take an episode in. `used` is the number of calls that each of its seats has made in an earlier process."""
         self.episodes[episode.id] = episode
         # Before the first call: a budget of the episode counts what an earlier process let through.
-        for seat, calls in (used or {}).items():
-            self._gates[episode.id, seat] = self._new_gate(episode.id, seat, calls)
+        calls = used or {}
+        for seat in {*calls, *(seat for seat in episode.stored if seat is not None)}:
+            self._gates[episode.id, seat] = self._new_gate(episode.id, seat, calls.get(seat, 0))
         if self._tasks is not None:
             self._tasks.start_soon(self._watch, episode)
         if save:
@@ -145,7 +160,8 @@ class Host:
             self.ttl_s_of[episode_id] = wanted.order.ttl_s
 
     async def start(self, episode: str) -> Episode:
-        """Begin an ordered episode. Raises SeatError (no such order), ScenarioError, StorageUnavailable."""
+        """Begin an ordered episode. Raises SeatError (no such order), ScenarioError, StorageUnavailable, LowSpace."""
+        self._check_space()
         wanted = self.pending.get(episode)
         if wanted is None or self.folder is None or episode in self._starting:
             raise SeatError(f"no episode {episode[:80]!r} waits for its start")
@@ -167,13 +183,18 @@ class Host:
     def check_room(self, wanted: int) -> None:
         """Check that `wanted` more episodes may come.
 
-        Raises TooManyEpisodes, and HarnessFailure while the host drains.
+        Raises TooManyEpisodes, LowSpace, and HarnessFailure while the host drains.
         """
         if self.draining:
             raise HarnessFailure("the host is going down and takes no more episodes")
         kept = len(self.episodes) + len(self.pending)
         if kept + wanted > self.max_episodes:
             raise TooManyEpisodes(f"this host keeps at most {self.max_episodes} episodes; it has {kept}")
+        self._check_space()
+
+    def _check_space(self) -> None:
+        if self.space.low():
+            raise LowSpace("the disk is nearly full, and this host takes no more episodes")
 
     async def cancel(self, episode: str) -> None:
         """End an episode (`truncated:cancelled`), or drop an order. Raises SeatError for an unknown one."""
@@ -200,6 +221,7 @@ class Host:
         for key in [key for key in self._gates if key[0] == episode]:
             del self._gates[key]
         self._resting.discard(episode)
+        self._too_large.discard(episode)
         self.ttl_s_of.pop(episode, None)
         if gone is not None:
             self.past[episode] = Past(gone.core.ended or "", gone.core.scenario.id, gone.core.manifest.seed, gone.path)
@@ -292,8 +314,20 @@ class Host:
             if self._tasks is not None and here is not None and name in here.core.market.seats:
                 self._tasks.start_soon(self._stand_in, here, name)
 
+        def stored() -> int:
+            here = self.episodes.get(episode)
+            return 0 if here is None else here.stored[name]
+
         # Asked at each call: an episode may rest later.
-        return Gate(self.quotas, used=used, on_spent=spent, closed=lambda: episode in self._resting)
+        return Gate(
+            self.quotas,
+            used=used,
+            on_spent=spent,
+            closed=lambda: episode in self._resting,
+            low=self.space.low,
+            stored=stored,
+            on_left=lambda: self._mind_the_size(episode),
+        )
 
     async def _stand_in(self, episode: Episode, seat: SeatId) -> None:
         """Take the default action for a seat that has used up its calls, so that no other seat waits for it."""
@@ -327,14 +361,16 @@ class Host:
     async def _watch(self, episode: Episode) -> None:
         try:
             # Budgets that an earlier process used up: their seats are still to be stood in for.
-            for (name, seat), gate in list(self._gates.items()):
-                if name == episode.id and gate.spent and self._tasks is not None:
-                    self._tasks.start_soon(self._stand_in, episode, seat)
+            for (name, _), gate in list(self._gates.items()):
+                if name == episode.id:
+                    gate.say_if_spent()
+            episode.on_change(lambda: self._mind_the_size(episode.id))
+            self._mind_the_size(episode.id)
             with anyio.move_on_after(self._seconds_left(episode)) as life:
                 await episode.wait_ended()
             if life.cancelled_caught:
                 # The time to live is over and the episode is not.
-                await self._expire(episode)
+                await self._end(episode, "truncated:ttl")
             await episode.wait_ended()
             _log.info("episode ended", extra={"episode": episode.id, "reason": episode.core.ended})
             if self._linger_s is not None:
@@ -352,10 +388,19 @@ class Host:
         # By the wall clock, because the time also counts while no host runs.
         return max(0.0, min(lives) - (datetime.now(UTC) - created_at(episode)).total_seconds())
 
-    async def _expire(self, episode: Episode) -> None:
+    def _mind_the_size(self, name: str) -> None:
+        """End an episode whose log has as many bytes as it may; asked after each call, and where a phase closes."""
+        episode, most = self.episodes.get(name), self._episode_bytes
+        if self._tasks is None or episode is None or most is None or name in self._too_large:
+            return
+        if episode.core.ended is None and episode.stored.total() >= most:
+            self._too_large.add(name)
+            self._tasks.start_soon(self._end, episode, "truncated:storage_limit")
+
+    async def _end(self, episode: Episode, reason: EndReason) -> None:
         while episode.core.ended is None:
             try:
-                await episode.end("truncated:ttl")
+                await episode.end(reason)
             except StorageUnavailable:
                 await anyio.sleep(_AGAIN_S)
 

@@ -26,6 +26,9 @@ _SLOT = "(" + ", ".join("?" * _COLUMNS) + ")"
 # Below the 32,766 parameters that SQLite allows in one statement.
 _MAX_ROWS = 32_000 // _COLUMNS
 
+# Whose event it is, and its bytes, in SQL; as `Row.charged` and `Row.size` say. A closure is of no seat.
+SIZES = "CASE WHEN closes THEN NULL ELSE seat END AS whose, SUM(LENGTH(body) + COALESCE(LENGTH(blob), 0))"
+
 
 class Head(NamedTuple):
     """The last event of a log: its number (0: none) and the hash of the chain up to it (32 bytes).
@@ -67,6 +70,16 @@ class Row(NamedTuple):
     latency_us: int | None = None
     side: Side = Side()
 
+    @property
+    def charged(self) -> SeatId | None:
+        """The seat whose call it is; None for closures, which whoever acts last would pay, and what no seat called."""
+        return None if self.record.closes else self.seat
+
+    @property
+    def size(self) -> int:
+        """Bytes of the event, and of the large result that is stored with it."""
+        return len(self.record.body) + (len(self.record.blob[1]) if self.record.blob else 0)
+
 
 class EventLog(Protocol):
     """An append-only log of one episode.
@@ -90,6 +103,10 @@ class EventLog(Protocol):
 
     async def call_keys(self) -> dict[tuple[SeatId, str], tuple[int, str]]:
         """Every committed call key: (seat, key) -> (seq, request digest)."""
+        ...
+
+    async def sizes(self) -> dict[SeatId | None, int]:
+        """Bytes of the committed events, large results included, by the seat whose calls they are; None: all others."""
         ...
 
     async def event(self, seq: int) -> dict[str, Any]:
@@ -247,6 +264,11 @@ class SqliteLog:
         """Every committed call key."""
         sql = "SELECT seat, call_key, seq, request_digest FROM events WHERE call_key IS NOT NULL"
         return {(seat, key): (seq, digest) for seat, key, seq, digest in await self._rows(sql)}
+
+    async def sizes(self) -> dict[SeatId | None, int]:
+        """Bytes of the committed events by seat."""
+        sql = f"SELECT {SIZES} FROM events GROUP BY whose"
+        return dict(await self._rows(sql))
 
     async def event(self, seq: int) -> dict[str, Any]:
         """One committed event, a large result filled in."""

@@ -25,7 +25,7 @@ import orjson
 
 from tradefair.contract import SeatId, TraceError
 from tradefair.contract.errors import StorageUnavailable
-from tradefair.host.log import EventLog, Head, Row, stored_rows
+from tradefair.host.log import SIZES, EventLog, Head, Row, stored_rows
 from tradefair.tracestore import Manifest, StorePlace, open_trace, sealed, sound_head, without_password
 from tradefair.tracestore.store import STORE_SCHEMA, StoreReader, psycopg_of
 
@@ -272,6 +272,11 @@ class PostgresLog:
         sql = """SELECT seat, call_key, seq, request_digest FROM tradefair_events
         WHERE episode = %s AND call_key IS NOT NULL"""
         return {(seat, key): (seq, digest) for seat, key, seq, digest in await self._rows(sql)}
+
+    async def sizes(self) -> dict[SeatId | None, int]:
+        """Bytes of the committed events by seat."""
+        sql = f"SELECT {SIZES} FROM tradefair_events WHERE episode = %s GROUP BY whose"
+        return {seat: int(size) for seat, size in await self._rows(sql)}
 
     async def event(self, seq: int) -> dict[str, Any]:
         """One committed event, a large result filled in."""

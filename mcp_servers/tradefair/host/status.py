@@ -102,6 +102,8 @@ async def readiness(host: Host) -> list[str]:
         reasons.append("draining")
     if host.folder is not None:
         reasons += _storage_troubles(str(host.folder))
+    if host.space.low():
+        reasons.append("low_space: the disk is nearly full")
     if await host.logs.trouble() is not None:  # the reason goes to the log: this answer needs no token
         reasons.append("storage: the store cannot be reached")
     return reasons

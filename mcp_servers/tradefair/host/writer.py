@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Sequence
 
+from tradefair.contract import SeatId
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.host.log import EventLog, Row
 
@@ -24,6 +26,8 @@ class Writer:
         self._log = log
         self._on_commit = on_commit
         self._on_failure = on_failure
+        self.stored: Counter[SeatId | None] = Counter()
+        """Bytes that were submitted and not lost, by the seat that they are charged to."""
         self._queue: list[Row] = []
         self._callers: list[asyncio.Future[None]] = []
         self._wake = asyncio.Event()
@@ -39,6 +43,9 @@ class Writer:
         Others wait up to 50 ms.
         """
         self._queue += rows
+        # Charged now and not with the commit: reads are answered before that, and many would pass.
+        for row in rows:
+            self.stored[row.charged] += row.size
         self._idle.clear()
         if urgent:
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -94,6 +101,8 @@ class Writer:
             await self._log.append(rows)
         except StorageUnavailable as error:
             callers += self._callers
+            for row in (*rows, *self._queue):
+                self.stored[row.charged] -= row.size
             self._queue, self._callers = [], []
             self._on_failure()
             for caller in callers:
