@@ -19,6 +19,7 @@ from tradefair.contract.names import hint
 from tradefair.contract.policy import Draw, Policy, PolicySpec, parse_policy
 from tradefair.contract.scenario import Scenario
 from tradefair.contract.seats import SeatId
+from tradefair.contract.text import is_bare_url
 
 AGENT = "agent"
 """The label of a seat that is played from outside and that nobody has named; in scenarios, what plays it."""
@@ -66,8 +67,8 @@ class AgentRecord(BaseModel):
     @field_validator("endpoint")
     @classmethod
     def _no_secret(cls, endpoint: str | None) -> str | None:
-        # User, password and keys stand before an @ or behind a ?; a trace is given to others.
-        if endpoint is not None and any(mark in endpoint for mark in "@?#"):
+        # A trace is given to others.
+        if endpoint is not None and not is_bare_url(endpoint):
             raise ValueError("an endpoint is scheme://host[:port]/path, without user, query or fragment")
         return endpoint
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import urlsplit
 
 # C0 but newline and tab, DEL, C1; Arabic letter mark, zero-width signs (the joiner stays: emoji are built with it),
 # line separators, direction marks, invisible operators, byte order mark, annotations, surrogates, tags.
@@ -11,6 +10,8 @@ _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
+# Scheme, host and path. An @ in a path names nobody.
+_BARE_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^@/?#]+(/[^?#]*)?")
 
 
 def clean(text: str) -> str:
@@ -33,11 +34,8 @@ def clean_json(text: str) -> str:
 
 def is_bare_url(url: str) -> bool:
     """Whether a URL has no user, password, query and fragment: the parts in which keys are handed over."""
-    try:
-        # The separators count by themselves, too: `https://@host/?` would come back changed.
-        return "@" not in urlsplit(url).netloc and "?" not in url and "#" not in url
-    except ValueError:
-        return False
+    # Separators with nothing behind them count, too: `https://@host/?` would come back changed.
+    return _BARE_URL.fullmatch(url) is not None
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -11,6 +11,7 @@ import sqlite3
 import stat
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ from tradefair.tracestore.store import StorePlace, StoreReader, is_store
 
 # Bytes of what a trace may hold, and how many large results; writers keep far below these.
 MAX_EVENT, MAX_BLOB, MAX_NOTE, MAX_BLOBS = 8 * MIB, MIB, 4 * MIB, 1_000_000
+MAX_SEATINGS = 1_000
+"""How often seats of one episode may change hands."""
 MAX_TRACES = 100_000
 """How many traces a folder may hold that is named as a whole."""
 
@@ -76,7 +79,10 @@ class Trace:
         # By its first bytes: Core writes number and tag first, and verify refuses another order.
         said = (stored for stored in self.events() if stored.seq == 1 or _SEATED in stored.body[:48])
         try:
-            return [(stored.seq, Seating.model_validate(orjson.loads(stored.body)["seating"])) for stored in said]
+            few = list(islice(said, MAX_SEATINGS + 1))
+            if len(few) > MAX_SEATINGS:
+                raise TraceError(f"{self.path}: seats change hands more than {MAX_SEATINGS:,} times")
+            return [(stored.seq, Seating.model_validate(orjson.loads(stored.body)["seating"])) for stored in few]
         except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
             raise TraceError(f"{self.path}: an event does not say who plays; run tradefair verify") from None
 
