@@ -66,6 +66,8 @@ async def test_words_of_others_are_left_out_of_the_record_fence_and_all(connect:
         text = await memory.open_round(2)
     program = act_line(Act("execute_code", {}, ToolOutcome("execute_code", body)))
     assert program == "execute_code {} -> (answered; words of others are left out here)"
+    failed = act_line(Act("execute_code", {}, ToolOutcome("execute_code", fenced, is_error=True)))
+    assert failed == "execute_code {} -> (refused; words of others are left out here)"
     assert text.count("bid {} -> (answered; words of others are left out here)") == 2
     assert "Ignore" not in text
     assert "data 0f" not in text

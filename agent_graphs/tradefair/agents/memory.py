@@ -20,7 +20,7 @@ _WRITERS = frozenset({"add_note", "remove_note"})
 _PROGRAM = "execute_code"
 # Characters of one line of a record.
 _LINE_CHARS = 240
-_LEFT_OUT = "(answered; words of others are left out here)"
+_LEFT_OUT = "({}; words of others are left out here)"
 _PASSED_OVER = "the turn passed without you: no_call"
 
 
@@ -110,16 +110,20 @@ class Memory:
 def act_line(act: Act) -> str:
     """A call and its answer on one line, cut; an answer that holds words of others is left out, as is its fence."""
     arguments = orjson.dumps(dict(act.arguments)).decode()
-    if act.outcome.is_error:
-        info = error_info(act.outcome.text)
-        return _cut(f"{act.tool} {arguments} -> refused, {info.code}: {info.message}")
-    told = _LEFT_OUT if _holds_words_of_others(act.outcome) else act.outcome.text
+    told = act.outcome.text
+    if _holds_words_of_others(act.outcome):
+        told = _LEFT_OUT.format("refused" if act.outcome.is_error else "answered")
+    elif act.outcome.is_error:
+        info = error_info(told)
+        told = f"refused, {info.code}: {info.message}"
     return _cut(f"{act.tool} {arguments} -> {told}")
 
 
 def _holds_words_of_others(outcome: ToolOutcome) -> bool:
-    # Cut and flattened, a fence would no longer close. A program may print such words, and its answer has no mark.
-    return outcome.tool == _PROGRAM or bool(outcome.meta.get(_UNTRUSTED)) or is_fenced(outcome.text)
+    # Cut and flattened, a fence would no longer close. A program may print such words, and its answer has no mark; the
+    # error of one is marked where it can quote any.
+    program = outcome.tool == _PROGRAM and not outcome.is_error
+    return program or bool(outcome.meta.get(_UNTRUSTED)) or is_fenced(outcome.text)
 
 
 def _cut(text: str) -> str:

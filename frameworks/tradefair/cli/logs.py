@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 import logging
 import os
-import sys
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias, get_args
 
-from tradefair.cli.terminal import fault_text
+from tradefair.cli.terminal import fault_text, say
 from tradefair.contract import ScenarioError
-from tradefair.contract.text import clean_line
+from tradefair.contract.text import clean_json, clean_line
 
 LogFormat: TypeAlias = Literal["text", "json"]
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
@@ -48,7 +47,7 @@ class JsonLines(logging.Formatter):
         }
         if record.exc_info and record.exc_info[1]:
             said["exception"] = fault_text(record.exc_info[1])
-        return json.dumps(said, default=repr)
+        return clean_json(json.dumps(said, default=repr))
 
 
 class PlainLines(logging.Formatter):
@@ -75,7 +74,7 @@ def log_to_stderr(kind: LogFormat = "text", level: LogLevel | None = None) -> No
     asked = level or os.environ.get(LEVEL) or "warning"
     if asked not in get_args(LogLevel):
         raise ScenarioError(f"{LEVEL} is one of {', '.join(get_args(LogLevel))}")
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _Said()
     handler.setFormatter(JsonLines() if kind == "json" else PlainLines())
     # On the handler, too: a library that reads a variable of its own may lower its logger later.
     handler.addFilter(_passes)
@@ -83,6 +82,16 @@ def log_to_stderr(kind: LogFormat = "text", level: LogLevel | None = None) -> No
     logging.getLogger(OURS).setLevel(asked.upper())
     for name in _LIBRARIES:
         logging.getLogger(name).setLevel(logging.WARNING)
+
+
+class _Said(logging.Handler):
+    """Writes to whatever standard error is by then: a handler that keeps a stream outlives it."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            say(self.format(record))
+        except Exception:
+            self.handleError(record)
 
 
 def _passes(record: logging.LogRecord) -> bool:

@@ -57,8 +57,8 @@ class ChatClient:
         if isinstance(provider, OpenAIError):
             key, seconds = self.openai.api_key, self.seconds
             return provider_failure(self._place, key, provider, retries=self.openai.max_retries, seconds=seconds)
-        # Bounded: an SDK may quote the whole conversation in its error.
-        return HarnessFailure(redacted(f"{self._place}: {type(error).__name__}: {error}"[:2_000], self.openai.api_key))
+        # Bounded, once it is redacted: an SDK may quote the whole conversation in its error.
+        return HarnessFailure(redacted(f"{self._place}: {type(error).__name__}: {error}", self.openai.api_key)[:2_000])
 
     def no_completion(self, found: str) -> HarnessFailure:
         """The failure of an endpoint that answered with something else."""

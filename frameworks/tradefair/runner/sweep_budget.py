@@ -34,7 +34,7 @@ def provider_of(agent: AgentSpec) -> str | None:
     if endpoint.kind == "langchain":
         return endpoint.label.partition(":")[0]
     # Without user and password: this name is shown, and is written in plans.
-    return urlsplit(endpoint_url(endpoint.base_url)).netloc.rpartition("@")[2]
+    return urlsplit(endpoint_url(endpoint.base_url)).netloc
 
 
 class _Limit(NamedTuple):

@@ -25,6 +25,7 @@ from urllib.parse import urlsplit
 from pydantic import JsonValue
 
 from tradefair.contract import InputRequest, ScenarioError
+from tradefair.contract.text import is_bare_url
 from tradefair.host.services import Service, Services
 
 SOURCE = "similarity"
@@ -273,6 +274,8 @@ def open_embedder(name: str, environment: Mapping[str, str] | None = None) -> Ca
         url, model = given.get("TRADEFAIR_EMBED_BASE_URL", ""), given.get("TRADEFAIR_EMBED_MODEL", "")
         if not url or not model:
             raise ScenarioError("embedder = openai: set TRADEFAIR_EMBED_BASE_URL and TRADEFAIR_EMBED_MODEL")
+        if not is_bare_url(url):
+            raise ScenarioError("TRADEFAIR_EMBED_BASE_URL must not hold a name, password or key; set …_API_KEY")
         # The same switch as for models: a test must not ask an endpoint of the world outside.
         if given.get("TRADEFAIR_ALLOW_MODELS") == "0" and urlsplit(url).hostname not in _LOOPBACK:
             raise ScenarioError("TRADEFAIR_ALLOW_MODELS=0 refuses the embeddings endpoint: not loopback")

@@ -12,7 +12,7 @@ from openai import APIStatusError, AuthenticationError, BadRequestError, NotFoun
 from starlette.responses import PlainTextResponse
 
 from tradefair.agents.rounds import NUDGE
-from tradefair.contract import HarnessFailure, ToolCall, Turns, TurnView
+from tradefair.contract import HarnessFailure, ScenarioError, ToolCall, Turns, TurnView
 from tradefair.frameworks.models import open_chat_model, parse_model
 from tradefair.frameworks.models.serving import open_address
 from tradefair.frameworks.models.wire import REQUEST_LIMIT
@@ -184,11 +184,10 @@ async def test_an_upstream_that_is_not_there_is_named(desk: Any, serving: Any, o
 
 
 async def test_the_switch_refuses_an_upstream_beyond_this_machine() -> None:
-    endpoint = parse_model("openai:tiny", base_url="https://me:secret@models.example/v1", options={"seed": 1})
-    with pytest.raises(HarnessFailure, match=r"TRADEFAIR_ALLOW_MODELS=0.*models\.example") as failure:
-        async with open_address(endpoint):
+    secret = parse_model("openai:tiny", base_url="https://me:secret@models.example/v1", options={"seed": 1})
+    with pytest.raises(ScenarioError, match="must not hold"):
+        async with open_address(secret):
             pass
-    assert "secret" not in str(failure.value)
     with pytest.raises(HarnessFailure, match="TRADEFAIR_ALLOW_MODELS=0"):
         async with open_address(parse_model("openai:tiny", base_url="https://models.example/v1")):
             pass

@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import httpx2
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from openai import APIStatusError, AsyncOpenAI
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from tradefair.agents.rounds import find_view
-from tradefair.contract import HarnessFailure
+from tradefair.contract import HarnessFailure, ScenarioError
+from tradefair.frameworks.chat_client import ChatClient
 from tradefair.frameworks.models import open_chat_model, parse_model
 from tradefair.frameworks.models.openai_chat import OpenAIChat
+from tradefair.frameworks.models.provider import no_completion, provider_failure
 
 _TOOL: dict[str, Any] = {
     "type": "function",
@@ -145,13 +149,39 @@ async def test_the_switch_looks_at_the_url_of_the_environment_too(monkeypatch: p
         OpenAIChat(model="tiny")
 
 
-async def test_what_a_url_keeps_secret_shows_in_no_error(serving: Any, answers: Any) -> None:
-    async with serving(answers.fails(400)) as endpoint:
-        endpoint.url = endpoint.url.replace("//", "//me:secret@")
-        with pytest.raises(HarnessFailure) as failure:
-            await _ask(endpoint)
-    assert "400" in str(failure.value)
-    assert "secret" not in str(failure.value)
+@pytest.mark.parametrize("url", ["http://me:secret@h/v1", "http://h/v1?key=secret", "http://h/#secret"])
+def test_a_url_with_a_secret_is_refused_wherever_it_stands(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    with pytest.raises(ScenarioError, match="must not hold a name, password or key; set OPENAI_API_KEY") as refusal:
+        OpenAIChat(model="tiny", base_url=url)
+    said.append(str(refusal.value))
+    monkeypatch.setenv("OPENAI_BASE_URL", url)
+    with pytest.raises(ScenarioError) as refusal:
+        OpenAIChat(model="tiny")
+    assert "secret" not in "".join([*said, str(refusal.value)])
+
+
+@pytest.mark.parametrize("length", [150, 195, 1_990, 1_999])
+async def test_a_key_at_the_edge_of_what_is_shown_is_not_cut_in_half(length: int) -> None:
+    key = "sk-" + "k" * 40
+    told = "x" * length + key
+    answer = httpx2.Response(400, request=httpx2.Request("POST", "http://h"))
+    error = APIStatusError(told, response=answer, body={"message": told})
+    failures = [
+        provider_failure("place", key, error, retries=0, seconds=0),
+        no_completion("place", key, told),
+        ChatClient("agents", AsyncOpenAI(api_key=key, base_url="http://h"), "tiny").failure(ValueError(told)),
+    ]
+    assert not any("sk-" in str(failure) for failure in failures)
+
+
+async def test_no_answer_of_an_endpoint_brings_the_key_along(
+    serving: Any, answers: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-environment")
+    async with serving(answers.says("your key is sk-of-the-environment, is it not?")) as endpoint:
+        reply = await _ask(endpoint)
+    assert reply.content == "your key is [key], is it not?"
 
 
 async def test_without_a_key_the_public_endpoint_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,8 @@ import ipaddress
 import os
 from urllib.parse import urlsplit
 
-from tradefair.contract import HarnessFailure
+from tradefair.contract import HarnessFailure, ScenarioError
+from tradefair.contract.text import is_bare_url
 
 ALLOW_MODELS = "TRADEFAIR_ALLOW_MODELS"
 """Environment switch: at 0 every endpoint that is not on this machine's loopback is refused. Tests set it."""
@@ -27,9 +28,13 @@ class ProviderUnavailable(HarnessFailure):
 def endpoint_url(base_url: str | None) -> str:
     """The URL that is asked: the given one, else OPENAI_BASE_URL, else OpenAI's.
 
-    An empty text counts as absent, both as an argument and in the environment.
+    An empty text counts as absent, both as an argument and in the environment. Raises ScenarioError for a URL with
+    user, password, query or fragment: it is written into traces, and a path is put behind it.
     """
-    return base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_URL
+    url = base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_URL
+    if not is_bare_url(url):
+        raise ScenarioError(f"the base URL must not hold a name, password or key; set {KEY_NAME}")
+    return url
 
 
 def check_allowed(url: str) -> None:
@@ -59,14 +64,19 @@ def shown_url(url: str) -> str:
     try:
         parts = urlsplit(url)
         port = f":{parts.port}" if parts.port else ""
-        return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}"
+        host = parts.hostname or ""
+        # An address of version 6 keeps its brackets: a shown URL may be asked again.
+        return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{port}{parts.path}"
     except ValueError:
         return "a URL that cannot be read"
 
 
 def redacted(text: str, *secrets: str | None) -> str:
     # Length decides because a short "secret" is a word that messages may contain for other reasons.
-    """The text with every secret replaced; endpoints quote keys in their errors. What is short is none: `ollama`."""
+    """The text with every secret replaced; endpoints quote keys in their errors. What is short is none: `ollama`.
+
+    Redact before a text is cut: half a key is not found.
+    """
     for secret in secrets:
         if secret and len(secret) >= _SECRET_LENGTH:
             text = text.replace(secret, "[key]")

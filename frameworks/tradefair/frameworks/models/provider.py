@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from httpx2 import Request, Response
 from openai import (
     APIConnectionError,
     APIError,
@@ -26,8 +27,32 @@ def make_client(url: str, key: str, *, timeout_s: float, max_retries: int) -> As
     `timeout_s` is in seconds for one attempt; `max_retries` are attempts after the first.
     """
     # A proxy of the environment is for the world outside.
-    http = DefaultAsyncHttpxClient(trust_env=False) if is_loopback(url) else None
+    http = _Discreet(key, trust_env=not is_loopback(url))
     return AsyncOpenAI(base_url=url, api_key=key, timeout=timeout_s, max_retries=max_retries, http_client=http)
+
+
+class _Discreet(DefaultAsyncHttpxClient):
+    """Leaves the key out of every answer: what a model says becomes a move, a message, a note or a recording.
+
+    Follows no redirect: the address that was named is asked and shown, and no other one is handed the key.
+    """
+
+    def __init__(self, key: str, *, trust_env: bool) -> None:
+        super().__init__(trust_env=trust_env, follow_redirects=False)
+        self._key = key
+
+    async def send(self, request: Request, **options: Any) -> Response:
+        """The answer; one that quotes the key is made again without it."""
+        answer = await super().send(request, **options)
+        if options.get("stream"):
+            return answer
+        text = redacted(answer.text, self._key)
+        headers = {name: redacted(value, self._key) for name, value in answer.headers.items()}
+        if text == answer.text and headers == dict(answer.headers):
+            return answer
+        # The body is unpacked and has another length now.
+        kept = {name: value for name, value in headers.items() if name not in ("content-encoding", "content-length")}
+        return Response(answer.status_code, headers=kept, content=text.encode(), request=request)
 
 
 def provider_failure(place: str, key: str, error: OpenAIError, *, retries: int, seconds: float) -> HarnessFailure:
@@ -36,23 +61,23 @@ def provider_failure(place: str, key: str, error: OpenAIError, *, retries: int, 
     The endpoint's own words, what was tried, what to set; never the key. A recording's miss is `NotRecorded`, and names
     the recording instead of the gateway before it. What its client retried in vain is `ProviderUnavailable`.
     """
-    message = _said(error)
+    # Redacted before anything is cut: half a key would no longer be found.
+    message = redacted(_said(error), key)
     # A miss is told by its code and not by its text: the gateway is one HTTP hop away.
     if isinstance(error, APIStatusError) and error.code == NOT_RECORDED:
-        return NotRecorded(redacted(message[:2_000], key))
+        return NotRecorded(message[:2_000])
     status = f"status {error.status_code}: " if isinstance(error, APIStatusError) else ""
     # The package says only "Connection error."; what the socket said is in the cause.
     cause = f" ({error.__cause__})" if isinstance(error, APIConnectionError) and error.__cause__ else ""
-    text = f"{place}: {type(error).__name__}: {status}{message[:2_000]}{cause[:300]}"
+    text = f"{place}: {type(error).__name__}: {status}{message[:2_000]}{redacted(cause, key)[:300]}"
     if not _retried(error):
-        return HarnessFailure(redacted(text + _advice(error), key))
-    text += f", after {retries} retries and {seconds:.1f} s"
-    return ProviderUnavailable(redacted(text + _advice(error), key))
+        return HarnessFailure(text + _advice(error))
+    return ProviderUnavailable(f"{text}, after {retries} retries and {seconds:.1f} s{_advice(error)}")
 
 
 def no_completion(place: str, key: str, found: str) -> HarnessFailure:
     """The failure of an endpoint that answered with something else; `found` is what it said."""
-    return HarnessFailure(redacted(f"{place}: the endpoint's answer is not a chat completion: {found[:200]!r}", key))
+    return HarnessFailure(f"{place}: the endpoint's answer is not a chat completion: {redacted(found, key)[:200]!r}")
 
 
 def _said(error: OpenAIError) -> str:
