@@ -70,7 +70,8 @@ async def test_a_token_acts_and_reads_for_its_own_seat_only(stage: Any, era: str
         await one.call_tool("add_note", {"text": "mine"})
         for client, heard, notes in ((one, "from P2", 1), (two, "from P1", 0)):
             read = await client.read_resource("market://read_messages?after=0")
-            assert [row["text"] for row in orjson.loads(read.contents[0].text)["messages"]] == [heard]
+            _, _, body, _ = read.contents[0].text.split("\n")  # between a fence
+            assert [row["text"] for row in orjson.loads(body)["messages"]] == [heard]
             assert len((await client.call_tool("view_notes")).structured_content["notes"]) == notes
     called = [event for event in stage.events(it.episode.path) if event["event"] == "tool_called"]
     assert {event["seat"] for event in called if event["tool"] == "add_note"} == {"P1"}
