@@ -27,6 +27,7 @@ class Evaluation(NamedTuple):
     `diagnosis` has the general diagnostics only where a market has none, or where its own cannot be computed.
     `population` is the same scenario and seed with the market's reference population, where that was played.
     `unsound` is what verify says of a chain that does not hold; null for one seat's view, which has none.
+    `head_hash` covers world, players and calls, `seal` that, and times, costs and model records (null: not sealed).
     """
 
     path: str
@@ -35,12 +36,15 @@ class Evaluation(NamedTuple):
     diagnosis: Diagnosis | None = None
     population: Outcome[Any, Any] | None = None
     unsound: str | None = None
+    head_hash: str | None = None
+    seal: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for `--json`."""
         outcome = None if self.outcome is None else self.outcome.model_dump(mode="json")
         diagnosis = None if self.diagnosis is None else self.diagnosis.model_dump(mode="json")
-        content = {"path": self.path, "outcome": outcome, "problem": self.problem, "diagnosis": diagnosis}
+        digests = {"head_hash": self.head_hash, "seal": self.seal}
+        content = {"path": self.path, **digests, "outcome": outcome, "problem": self.problem, "diagnosis": diagnosis}
         # Left out where none was played, as for a market that has no population.
         if self.population is not None:
             content["population"] = self.population.model_dump(mode="json")
@@ -142,8 +146,9 @@ def _evaluated(path: str, trace: Trace) -> Evaluation:
         outcome = outcome.model_copy(update={"findings": [Unusable(seq=chain.seq, message=said), *outcome.findings]})
         # One seat's view of a trace has no chain; that is no damage.
         unsound = None if chain.verdict == "not_a_trace" else said
+    found = Evaluation(path, outcome, unsound=unsound, head_hash=chain.head_hash, seal=chain.seal)
     try:
-        return Evaluation(path, outcome, diagnosis=diagnose(trace), unsound=unsound)
+        return found._replace(diagnosis=diagnose(trace))
     except TraceError:
         raise
     except Exception as fault:
@@ -151,4 +156,4 @@ def _evaluated(path: str, trace: Trace) -> Evaluation:
         broken = Unusable(seq=None, message=f"the market's diagnosis cannot be computed: {fault!r}"[:300])
         mended = outcome.model_copy(update={"findings": [*outcome.findings, broken]})
         generally = diagnose_generally(trace, evaluator_of(outcome.market))
-        return Evaluation(path, mended, diagnosis=generally, unsound=unsound)
+        return found._replace(outcome=mended, diagnosis=generally)

@@ -43,7 +43,7 @@ def show_verdicts(verdicts: Sequence[Check]) -> None:
         # 64 bits of a hash are enough to compare two lines by eye; `--json` has it whole.
         digests = [(verdict.head_hash or "")[:16], (verdict.seal or "–")[:16], (verdict.signed_by or "–")[:18]]
         rows.append([verdict.path, name, str(verdict.events), "yes" if verdict.sealed else "no", *digests])
-    titles = [*names("trace", "verdict"), *figures("events", "sealed", "head"), *names("seal", "signed")]
+    titles = [*names("trace", "verdict"), *figures("events", "sealed", "head", "seal", "signed")]
     show_table(console, titles, rows)
     for verdict in verdicts:
         if not verdict.sound:

@@ -114,6 +114,8 @@ class Summary(NamedTuple):
         mark = Text("verified", "green") if self.verdict.sound else Text("NOT verified", "red")
         said = f": {self.verdict.events} events, {self.verdict.verdict}; {self.verdict.message}"
         console.print(Text("\n").append_text(mark).append(said))
+        # The seal is what to anchor; 64 bits of it are what people compare, and `verify --json` has it whole.
+        console.print(f"head {(self.verdict.head_hash or '–')[:16]}, seal {(self.verdict.seal or '–')[:16]}")
         console.print(f"trace {self.played.path}")
 
 

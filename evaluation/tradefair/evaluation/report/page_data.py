@@ -30,7 +30,7 @@ class Packed(_Record):
 
 
 class Verification(_Record):
-    """What verify said; `seq` is the first event that is wrong."""
+    """What verify said; `seq` is the first event that is wrong, `signed_by` the fingerprint of a key."""
 
     verdict: str
     sound: bool
@@ -38,6 +38,9 @@ class Verification(_Record):
     events: int
     seq: int | None
     sealed: bool
+    head_hash: str | None
+    seal: str | None
+    signed_by: str | None
     recorded: str | None
     reproduced: str | None
     findings: list[str]

@@ -49,6 +49,7 @@ export interface Seat {
 }
 export interface Verification {
   verdict: string; sound: boolean; message: string; events: number; seq: number | null; sealed: boolean;
+  head_hash: string | null; seal: string | null; signed_by: string | null;
   recorded: string | null; reproduced: string | null; findings: string[];
 }
 export interface EvidenceRow {

@@ -23,9 +23,11 @@ export function section(id: string, title: string, ...children: Child[]): HTMLEl
 
 export function badge(check: Verification | null): HTMLElement {
   if (!check) return h("p", { class: "badge none" }, h("b", {}, "not verified"), h("span", {}, "this page was made without checking the trace"));
+  const digests = [["head", check.head_hash], ["seal", check.seal], ["signed by", check.signed_by]];
+  const shown = digests.flatMap(([name, text]) => (text ? [` · ${name} ${text.slice(0, 18)}`] : [])).join("");
   return h("p", { class: `badge ${check.sound ? "good" : "bad"}` },
     h("b", {}, h("span", { class: `glyph ${check.sound ? "fine" : "refused"}`, "aria-hidden": "true" }), check.verdict),
-    h("span", {}, `${plural(check.events, "event")} · ${check.message}${check.sealed ? "" : " · not sealed"}`));
+    h("span", {}, `${plural(check.events, "event")} · ${check.message}${check.sealed ? "" : " · not sealed"}${shown}`));
 }
 
 export function table(head: string[], rows: Child[][], label: string, names = 1): HTMLElement {
