@@ -158,8 +158,9 @@ PACKAGES = {
     "testing": _allowed("contract tracestore catalog host cli", "mcp typer rich numpy"),
     "agents": _allowed("contract", "mcp langchain_core langgraph"),
     # typer: `draw-agent` shows what is compiled here.
+    # tracestore: recordings and price tables are opened as all files of strangers are.
     "frameworks": _allowed(
-        "contract agents cli",
+        "contract agents tracestore cli",
         "mcp langchain_core langgraph openai agents pydantic_ai langchain starlette uvicorn httpx2 typer",
     ),
     # `play` ends with a scored summary: the runner hands finished traces to evaluation, never the other way.

@@ -26,6 +26,7 @@ from tradefair.contract.players import Limits
 from tradefair.contract.scenario import checked_content, parse_toml
 from tradefair.host.setup import MAX_SEED
 from tradefair.runner.agent_spec import NATIVE, OUTSIDE, AgentSpec
+from tradefair.tracestore import read_regular
 
 MAX_EPISODES = 1_000_000
 """More than this in one plan is refused: a slip of a digit, or a plan that is better cut into parts."""
@@ -209,7 +210,7 @@ def load_plan(name: str, *, seeds: int | None = None, overrides: Mapping[str, Js
 
 def _read(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8")
+        return read_regular(file).decode()
     except OSError as error:
         raise ScenarioError(f"{file}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:

@@ -25,6 +25,7 @@ from tradefair.contract.scenario import parse_toml
 from tradefair.host.setup import plan_seats
 from tradefair.runner.agent_spec import NATIVE, AgentSpec, ReadyAgent, ready
 from tradefair.runner.plan import MAX_EPISODES, Seating, SourcedPlan
+from tradefair.tracestore import read_regular
 
 LAW_CYCLE = (
     "heavy_tailed",
@@ -346,7 +347,7 @@ def _variant(name: str, folder: Path | None, point: Mapping[str, JsonValue], law
 def _market_of(file: str) -> str:
     """The market that a scenario's id begins with."""
     try:
-        found = parse_toml(Path(file).read_text(encoding="utf-8"), source=file).get("id")
+        found = parse_toml(read_regular(Path(file)).decode(), source=file).get("id")
     except (OSError, UnicodeDecodeError) as error:
         raise ScenarioError(f"{file}: cannot be read: {error}") from None
     if not isinstance(found, str):

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from tradefair.cli.terminal import say, tell
 from tradefair.contract import ScenarioError
 from tradefair.contract.sealed_seeds import MAX_SEALED, SealedSeeds
+from tradefair.tracestore import read_regular
 
 seeds = typer.Typer(no_args_is_help=True, help="Seeds that nobody knows before the games, and a commitment to them.")
 
@@ -69,10 +70,12 @@ def check(
 
 def _read(file: Path) -> SealedSeeds:
     # Published files come from strangers: a size first, then the shape.
-    if file.stat().st_size > _MAX_FILE:
-        raise ScenarioError(f"{file}: over {_MAX_FILE} bytes; a file of sealed seeds has one secret, label and count")
     try:
-        return SealedSeeds.model_validate_json(file.read_bytes())
+        return SealedSeeds.model_validate_json(read_regular(file, _MAX_FILE))
+    except OSError as error:
+        raise ScenarioError(
+            f"{file}: {error.strerror}; a file of sealed seeds has one secret, label and count"
+        ) from None
     except ValidationError as fault:
         first = fault.errors()[0]
         where = ".".join(map(str, first["loc"]))

@@ -1,6 +1,7 @@
 """Traces in SQLite, JSONL or a PostgreSQL store, read behind one small class; the host writes them, importers whole."""
 
 from tradefair.tracestore.beside import SIDE_TABLES, row_digest, sealed, sqlite_rows
+from tradefair.tracestore.database import Database
 from tradefair.tracestore.fetching import fetch_trace, fetched, stored_traces, trace_copy
 from tradefair.tracestore.files import MIB, lines, read_regular, regular
 from tradefair.tracestore.manifest import Manifest
@@ -27,6 +28,7 @@ __all__ = [
     "SIDE_TABLES",
     "BadSignature",
     "CutShort",
+    "Database",
     "Manifest",
     "NotATrace",
     "SideRow",

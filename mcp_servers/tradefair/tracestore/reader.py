@@ -21,10 +21,11 @@ from tradefair.contract import TraceError
 from tradefair.contract.chain import digest as digest_of
 from tradefair.contract.event import OLD_SCHEMAS
 from tradefair.contract.players import Seating
-from tradefair.tracestore import jsonl_file, sqlite_file
+from tradefair.tracestore import database, jsonl_file
 from tradefair.tracestore.files import MIB, regular
 from tradefair.tracestore.manifest import Manifest
 from tradefair.tracestore.source import NotATrace, SideRow, Source, StoredEvent
+from tradefair.tracestore.sqlite_file import SqliteFile
 from tradefair.tracestore.store import StorePlace, StoreReader, is_store
 
 # Bytes of what a trace may hold, and how many large results; writers keep far below these.
@@ -210,13 +211,13 @@ def open_trace(path: str | Path) -> Trace:
     try:
         with regular(place) as file:
             # Enough for either format: nothing more of a foreign file is read.
-            head = file.read(sqlite_file.HEADER)
+            head = file.read(database.HEADER)
     except OSError as error:
         raise NotATrace(f"{place}: cannot be read: {error.strerror}") from None
     except ValueError as error:  # a name that no file can have, such as one with a null character
         raise NotATrace(f"{str(place)!r}: {error}") from None
-    if head.startswith(sqlite_file.MAGIC):
-        return Trace(place, sqlite_file.SqliteFile(place, head))
+    if head.startswith(database.MAGIC):
+        return Trace(place, SqliteFile(place, head))
     if head.startswith(b'{"about":'):
         return Trace(place, jsonl_file.JsonlFile(place))
     # Frequent mistakes, which deserve a better sentence than "not a trace".

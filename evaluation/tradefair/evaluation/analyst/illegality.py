@@ -17,13 +17,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from tradefair.contract import ScenarioError
 from tradefair.evaluation.analyst.fence import digest_of, fence, line_of
 from tradefair.evaluation.analyst.transcript import Transcript, read_transcript, within
-from tradefair.tracestore import open_trace
+from tradefair.tracestore import MIB, open_trace, read_regular
 
 MAX_CHAT = 120_000
 """Characters of an episode's messages that are shown; of longer ones the first and the last."""
 
 # Characters. The accepted form needs some hundred; a longer reply is not parsed at all.
 _MAX_REPLY = 20_000
+_MAX_FILE = 256 * MIB
 # Many models send JSON in a code block. Only a block around the whole reply leaves nothing to guess.
 _BLOCK = re.compile(r"\A```(?:json)?\n(.*)\n```\Z", re.DOTALL)
 
@@ -151,7 +152,7 @@ def read_opinions(path: Path) -> list[IllegalityOpinion]:
     if not path.exists():
         return []
     try:
-        lines = path.read_bytes().split(b"\n")
+        lines = read_regular(path, _MAX_FILE).split(b"\n")
     except OSError as error:
         raise ScenarioError(f"{path}: cannot be read: {error.strerror}") from None
     return list(_opinions(path, lines))

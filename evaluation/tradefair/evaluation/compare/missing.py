@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
+from tradefair.contract import TraceError
 from tradefair.contract.chance import Chance
 from tradefair.evaluation.compare.comparison import MIN_PAIRS, Bound, Dropped, Missing, Pair, Shares, Skew
 from tradefair.evaluation.compare.pairing import mean_of
 from tradefair.evaluation.compare.runs import Side
 from tradefair.evaluation.outcome import PrimaryMetric
 from tradefair.evaluation.statistics import interval, percentile
+from tradefair.tracestore import Database
 
 SWEEP = "sweep.sqlite"
 """The table of a sweep, which registers every episode of its plan."""
@@ -20,6 +22,8 @@ _SKEWED = 1.0
 _LONE = 0.5
 _DRAWS = 10_000
 _MAX_ROWS = 1_000_000
+# Characters of any text in the table of a sweep.
+_MAX_TEXT = 100_000
 
 
 def missing_of(a: Side, b: Side, pairs: Sequence[Pair], dropped: Sequence[Dropped]) -> Missing:
@@ -50,13 +54,15 @@ def _registered(side: Side) -> Iterator[int]:
 def _seeds(table: Path, below: str) -> Iterator[int]:
     """Seeds of the table's episodes below a folder. A table that cannot be read registers nothing."""
     try:
-        with sqlite3.connect(f"file:{table}?mode=ro", uri=True) as db:
-            rows = db.execute("SELECT path, seed FROM episodes LIMIT ?", (_MAX_ROWS,)).fetchall()
-    except sqlite3.Error:
+        with closing(Database(table, most=_MAX_TEXT)) as database:
+            # Whoever made the folder made the table, too: a view could go on for ever.
+            if any(kind != "index" and not str(sql).startswith("CREATE TABLE") for kind, _, _, sql in database.objects):
+                return
+            for path, seed in database.query("SELECT path, seed FROM episodes LIMIT ?", _MAX_ROWS):
+                if isinstance(seed, int) and (below == "." or str(path).startswith(f"{below}/")):
+                    yield seed
+    except TraceError:
         return
-    for path, seed in rows:
-        if isinstance(seed, int) and (below == "." or str(path).startswith(f"{below}/")):
-            yield seed
 
 
 def bound_of(pairs: Sequence[Pair], metric: PrimaryMetric, missing: Missing) -> Bound | None:

@@ -13,10 +13,12 @@ from tradefair.contract import TradefairError
 from tradefair.contract.core import Core, Done
 from tradefair.contract.scenario import build_scenario
 from tradefair.evaluation.importers.report import GameReport
-from tradefair.tracestore import Written, write_trace
+from tradefair.tracestore import MIB, Written, read_regular, write_trace
 from tradefair.trading.game_log import GameLog, Init, LoggedRound, Row, read_game
 
 _TRANSPORT = "import"
+# Bytes; the largest public game has 2 MB.
+_MAX_LOG = 64 * MIB
 # About 32 years in seconds, far above any real wait: beyond it the number is damaged.
 _MAX_RESPONSE_S = 1e9
 
@@ -92,7 +94,7 @@ def open_game(file: Path, report: GameReport) -> tuple[bytes, GameLog] | None:
     """
     try:
         # Read once: the digest of `imported_from` has to be of the very bytes that were parsed.
-        raw = file.read_bytes()
+        raw = read_regular(file, _MAX_LOG)
     except OSError as error:
         report.found(0, "", f"cannot be read: {error.strerror}")
         return None

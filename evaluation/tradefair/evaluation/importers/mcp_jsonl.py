@@ -20,7 +20,7 @@ from tradefair.contract.event import TRACE_SCHEMA, ManifestCore, SeatRecord
 from tradefair.evaluation.importers import IMPORTED_MARKET
 from tradefair.evaluation.importers.mcp_jsonl_lines import CallLog, LoggedCall, read_calls
 from tradefair.evaluation.importers.report import GameReport, ImportReport, Tally
-from tradefair.tracestore import Written, write_trace
+from tradefair.tracestore import Written, lines, regular, write_trace
 
 IMPORTER = "mcp-jsonl"
 # A log of calls never says that an episode is over.
@@ -52,9 +52,9 @@ def import_log(file: Path, out: Path) -> GameReport:
     report = GameReport(file.name)
     seen = hashlib.blake2b(digest_size=32)
     try:
-        with file.open("rb") as lines:
+        with regular(file) as opened:
             # Hashed while it is read: no second pass, and the file is never in memory as a whole.
-            log = read_calls(_hashed(lines, seen))
+            log = read_calls(_hashed(lines(opened), seen))
     except OSError as error:
         report.found(0, "", f"cannot be read: {error.strerror}")
         return report

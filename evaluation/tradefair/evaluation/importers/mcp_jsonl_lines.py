@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-# Bytes and sessions that a hostile log can make us hold.
-MAX_LINE = 16_000_000
+# Sessions that a hostile log can make us hold.
 MAX_SEATS = 1_000
 _MAX_NAME = 200
 
@@ -105,8 +104,6 @@ class _Reader:
         """One line."""
         # Before anything can fail, so that the share of understood lines counts every line.
         self.log.lines += 1
-        if len(line) > MAX_LINE:
-            return self._odd(number, "", f"longer than {MAX_LINE:,} bytes")
         try:
             content: Any = orjson.loads(line)
             orjson.dumps(content)  # deeper than can be written again

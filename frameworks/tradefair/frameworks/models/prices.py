@@ -14,6 +14,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tradefair.contract import ScenarioError
+from tradefair.tracestore import MIB, read_regular
 
 PRICES = "TRADEFAIR_PRICES"
 """Environment: a file of the form of `prices.toml` that goes before it, model by model."""
@@ -113,7 +114,7 @@ def _own(path: Path) -> Mapping[str, Price]:
 
 @cache
 def _of_file(path: Path, changed: int) -> Mapping[str, Price]:
-    return _models(path.read_text(encoding="utf-8"), str(path))
+    return _models(read_regular(path, MIB).decode(), str(path))
 
 
 def _models(text: str, name: str) -> Mapping[str, Price]:

@@ -25,6 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from tradefair.contract import HarnessFailure, ScenarioError
 from tradefair.frameworks.models.canonical import Canonical, Part, first_difference, key_of, part_of
 from tradefair.frameworks.models.wire import Answer, error_answer, usage_of
+from tradefair.tracestore import lines, regular
 
 NOT_RECORDED = "not_recorded"
 """The code of an answer to a request that a recording does not hold."""
@@ -32,7 +33,6 @@ NOT_RECORDED = "not_recorded"
 # Of the file's form; another number is refused by the header's type.
 _VERSION = 1
 # Bytes. A request has at most 16 MiB; JSON escapes may make it several times longer.
-_LINE_LIMIT = 64 * 1024 * 1024
 _NEVER = "A changed prompt, tool, model or seed needs a new recording (--record)."
 
 
@@ -205,19 +205,14 @@ class Recording:
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """The whole lines of a file; a last one that was cut off by a kill is passed over."""
-    with path.open("rb") as file:
-        number = 0
-        while line := file.readline(_LINE_LIMIT):
-            # Read with a limit: a file without line breaks would otherwise be loaded whole.
-            number += 1
+    number = 0
+    with regular(path) as file:
+        for number, line in enumerate(lines(file), 1):
             if not line.endswith(b"\n"):
-                # Exactly as long as the limit: the line goes on, so it was not cut by a kill.
-                if len(line) == _LINE_LIMIT:
-                    raise ScenarioError(f"{path}, line {number}: longer than {_LINE_LIMIT} bytes")
                 break
             yield number, line
-        if number == 0:
-            raise ScenarioError(f"{path}: the recording is empty")
+    if number == 0:
+        raise ScenarioError(f"{path}: the recording is empty")
 
 
 def _said(error: Exception) -> str:

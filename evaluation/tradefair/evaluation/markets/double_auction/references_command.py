@@ -41,6 +41,7 @@ from tradefair.evaluation.markets.double_auction.surplus_reference import (
     table_of,
 )
 from tradefair.evaluation.progress import show_progress, watched
+from tradefair.tracestore import read_regular
 
 _MARKET = "double_auction"
 # Episodes that a process plays between two steps of the progress line.
@@ -106,7 +107,7 @@ def _kept(path: Path) -> list[ReferenceTable]:
     if not path.exists():
         return []
     try:
-        kept = ReferenceFile.model_validate_json(path.read_bytes())
+        kept = ReferenceFile.model_validate_json(read_regular(path))
     except (OSError, ValidationError):
         # Never overwritten: the path may be a mistyped one with something else in it.
         raise ScenarioError(f"--out {path}: this is no file of reference tables; name another one") from None
@@ -211,7 +212,7 @@ def _file(path: Path | None) -> ReferenceFile:
             raise ScenarioError("the package has no reference tables: build them with --out FILE")
         return bundled
     try:
-        return ReferenceFile.model_validate_json(path.read_bytes())
+        return ReferenceFile.model_validate_json(read_regular(path))
     except (OSError, ValidationError):
         raise ScenarioError(f"{path}: there are no reference tables here; build them first, without --check") from None
 

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tradefair.catalog import market_type
 from tradefair.evaluation.arithmetic import rounded
+from tradefair.tracestore import read_regular
 from tradefair.trading.values import LAWS
 
 Side = Literal["buyer", "seller"]
@@ -189,7 +190,7 @@ def _built_here(shape: Shape) -> Sequence[ReferenceTable]:
 def _tables(path: Path, changed: int) -> Sequence[ReferenceTable]:
     """Tables of a file of these rules, read again when it has changed; none of a file that is something else."""
     try:
-        kept = ReferenceFile.model_validate_json(path.read_bytes())
+        kept = ReferenceFile.model_validate_json(read_regular(path))
     # A foreign or half-written file in the cache is no reason to fail an evaluation: it just has no tables.
     except ValidationError:
         return ()
