@@ -1,0 +1,183 @@
+"""What opening a stranger's trace may cost and do, and what of a forged one is found: the cases of expected.toml.
+
+Every command reads every hostile file in a child with limits (runner.py).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tomllib
+from collections.abc import Generator, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from tests.corpus import hostile_content, hostile_tables
+from tests.corpus.bases import Bases, play_bases
+from tests.corpus.cases import CASES, Make
+from tests.corpus.forge import Forge
+from tests.corpus.runner import CPU_S, MEMORY, Case, Ran, Runner
+
+from tradefair.evaluation.verify import verify_file
+
+# Importing them registers their cases.
+FILLED = (hostile_tables, hostile_content)
+EXPECTED: Mapping[str, Mapping[str, Mapping[str, Any]]] = tomllib.loads(
+    Path(__file__).with_name("expected.toml").read_text()
+)
+SOUND = ("reproduced", "identical")
+# What a terminal obeys, and what turns text round: no command may print one of these.
+_OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
+
+
+@pytest.fixture(scope="module")
+def bases(tmp_path_factory: pytest.TempPathFactory) -> Bases:
+    """The honest traces."""
+    return play_bases(tmp_path_factory.mktemp("bases"))
+
+
+@pytest.fixture(scope="module")
+def runner(tmp_path_factory: pytest.TempPathFactory) -> Generator[Runner]:
+    """One warmed parent for all cases of this process."""
+    with Runner(tmp_path_factory.mktemp("runs")) as runner:
+        yield runner
+
+
+def test_the_bases_are_sound_before_and_after_they_are_taken_apart(bases: Bases, tmp_path: Path) -> None:
+    for base in bases:
+        again = Forge.load(base).save(tmp_path / base.name)
+        assert again.read_bytes() == base.read_bytes()
+        for path in (base, again):
+            check = verify_file(path)
+            assert (check.verdict in SOUND, check.sealed, check.findings) == (True, True, []), check
+
+
+def test_two_sessions_play_the_same_bases(bases: Bases, tmp_path: Path) -> None:
+    assert [path.read_bytes() for path in play_bases(tmp_path)] == [path.read_bytes() for path in bases]
+
+
+def test_every_case_says_why_it_exists_and_what_must_be_found() -> None:
+    assert {group: set(cases) for group, cases in CASES.items()} == {
+        group: set(cases) for group, cases in EXPECTED.items()
+    }
+    for cases in EXPECTED.values():
+        for name, case in cases.items():
+            assert case["why"].endswith("."), name
+            assert case["verdict"] in SOUND or case["says"], name
+
+
+@pytest.mark.parametrize("group", EXPECTED)
+def test_every_case_is_found_within_its_limits(group: str, bases: Bases, runner: Runner, tmp_path: Path) -> None:
+    shutil.copy(bases.auction, tmp_path / "canary.trace")
+    complaints: list[str] = []
+    for name, make in CASES[group].items():
+        folder = tmp_path / name
+        folder.mkdir()
+        for complaint in _complaints(EXPECTED[group][name], make, bases, folder, runner):
+            complaints.append(f"{name}: {complaint}")
+        shutil.rmtree(folder)
+    assert not complaints, "\n".join(complaints)
+
+
+def _complaints(expected: Mapping[str, Any], make: Make, bases: Bases, folder: Path, runner: Runner) -> Iterator[str]:
+    """What is wrong with how the commands took one case."""
+    path = make(bases, folder)
+    before = _seen(folder.parent)
+    case = runner.run(_commands(path, folder, bases))
+    yield from (f"outside its folder: {change}" for change in _changes(before, _seen(folder.parent)))
+    yield from _unbounded(case)
+    for ran in case.ran:
+        yield from _unclean(ran)
+    if case.code == 0:
+        yield from _wrong(expected, case)
+
+
+def _commands(path: Path, folder: Path, bases: Bases) -> list[list[str | Path]]:
+    """Every command that opens traces, on one file."""
+    return [
+        ["verify", "--json", path],
+        ["row", folder],
+        ["verify", path],
+        ["evaluate", "--json", path],
+        ["trace", path, "summary"],
+        ["report", path, "-o", "page.html"],
+        ["rate", path],
+        ["compare", "--seat", "S1", path, bases.auction],
+        ["export", path, "-o", "copy.jsonl"],
+        ["import", "mcp-jsonl", path, "--out", "imported"],
+    ]
+
+
+def _seen(folder: Path) -> dict[str, tuple[int, ...]]:
+    """Every file below a folder with its mode, size and time, no link followed."""
+    found: dict[str, tuple[int, ...]] = {}
+    for place, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(place, name)
+            known = os.lstat(path)
+            found[path] = (known.st_mode, known.st_size, known.st_mtime_ns)
+    return found
+
+
+def _changes(before: Mapping[str, object], after: Mapping[str, object]) -> list[str]:
+    names = sorted(before.keys() | after.keys())
+    return [os.fsencode(name).decode(errors="replace") for name in names if before.get(name) != after.get(name)]
+
+
+def _unbounded(case: Case) -> Iterator[str]:
+    if case.code:
+        yield f"the child ended with {case.code} in {case.ran[-1].command if case.ran else 'no command'}"
+    if case.memory > MEMORY:
+        yield f"{case.memory // 1024**2} MiB of memory"
+    for ran in case.ran:
+        if ran.cpu_s > CPU_S:
+            yield f"{ran.command[0]} took {ran.cpu_s:.1f} CPU s"
+
+
+def _unclean(ran: Ran) -> Iterator[str]:
+    name = ran.command[0]
+    if ran.code not in (0, 1, 2, None):
+        yield f"{name} ended with {ran.code}"
+    if b"Traceback" in ran.out + ran.err:
+        yield f"{name}: {ran.err[-300:].decode(errors='replace')}"
+    # As JSON for a program only what is no text at all is an error; a person's terminal is another matter.
+    forbidden = _CONTROL if ran.out.startswith((b"{", b"[")) else _OBEYED
+    for stream in (ran.out, ran.err):
+        if found := forbidden.search(stream.decode(errors="surrogateescape")):
+            yield f"{name} prints {found.group()!r}"
+
+
+def _wrong(expected: Mapping[str, Any], case: Case) -> Iterator[str]:
+    """Where the verdict, its sentence or the row of the list is not what it should be."""
+    verify, row, *_ = case.ran
+    rows = orjson.loads(row.out)
+    if expected["verdict"] == "unlisted":
+        if verify.out or expected["says"] not in verify.err.decode() or rows:
+            yield f"verify says {verify.err!r}, and the list has {len(rows)} rows"
+        return
+    check = orjson.loads(verify.out)["verdicts"][0]
+    sentence = check.get("sentence") or check["message"]
+    if check["verdict"] != expected["verdict"] or expected.get("says", "") not in sentence:
+        yield f"{check['verdict']}: {sentence}; findings {check['findings']}"
+    if verify.code != (check["verdict"] not in SOUND):
+        yield f"verify ended with {verify.code}"
+    # Pipes, devices and folders are not listed at all.
+    for listed in rows:
+        yield from _disagreeing(check, listed)
+
+
+def _disagreeing(check: Mapping[str, Any], listed: Mapping[str, Any]) -> Iterator[str]:
+    """Where the viewer's list says something else of a file than verify."""
+    sound, opened = check["verdict"] in SOUND, listed["problem"] is None
+    if sound and (not opened or listed["chain"] != "intact"):
+        yield f"the list says {listed['problem']!r}, {listed['chain']}"
+    if check["verdict"] == "not_a_trace" and (opened or listed["chain"] != "not_a_trace"):
+        yield f"the list says {listed['problem']!r}, {listed['chain']}"
+    if opened and listed["sealed"] != check["sealed"]:
+        yield f"the list says sealed: {listed['sealed']}"
+    if sound and check["sealed"] and listed["events"] != check["events"]:
+        yield f"the list says {listed['events']} events"
