@@ -4,13 +4,41 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
 from tradefair.contract import ErrorInfo, IllegalAction, Market, Policy, ToolAnswer, ToolCall, ToolTable, TurnView
+from tradefair.contract.players import Player, Seating
+from tradefair.tracestore import open_trace
+
+
+def seating(
+    seats: Iterable[str],
+    policies: Mapping[str, str] | str = "",
+    *,
+    labels: Mapping[str, str] | None = None,
+    late: Collection[str] = (),
+    privileged: Collection[str] = (),
+    **more: Any,
+) -> Seating:
+    """Who plays: a policy on all seats, or one by seat; seats without one are played from outside."""
+    players: dict[str, Player] = {}
+    for seat in seats:
+        policy = policies if isinstance(policies, str) else policies.get(seat, "")
+        label = (labels or {}).get(seat, f"policy:{policy}" if policy else "agent")
+        known = {"late": seat in late, "privileged": seat in privileged}
+        players[seat] = Player(label=label, policy=policy or None, **known)
+    return Seating(players=players, **more)
+
+
+def moves(path: Path) -> list[bytes]:
+    """The events from 2 on: what was played, whatever those who played are called."""
+    with open_trace(path) as trace:
+        return [stored.body for stored in trace.events(after=1)]
 
 
 def steps_of(work: Callable[[], object]) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
+from tests.calling import seating
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.cli import run
@@ -22,10 +23,10 @@ def trace(tmp_path: Path) -> Path:
     kind = market_type("double_auction")
     core = Core.create(kind, load_scenario("double_auction", "smoke", {"seats": {}}), 5)
     makers = {seat: partial(kind.policies["zip"].make, {}, Draw.of(5, seat)) for seat in core.market.seats}
-    scripted, records = Scripted(makers), list(core.start().records)
+    scripted, records = Scripted(makers), list(core.start(seating(core.market.seats, "zip")).records)
     while stretch := scripted.run(core):
         records += stretch
-    about = {"labels": {"B1": "zip"}, "end_reason": core.ended, "outcome_digest": core.outcome_digest}
+    about = {"end_reason": core.ended, "outcome_digest": core.outcome_digest}
     path = tmp_path / "runs" / "one.trace"
     write_trace(path, core.manifest, about, [Written(record) for record in records])
     return path

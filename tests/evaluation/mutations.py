@@ -101,6 +101,13 @@ def parts_of(path: Path) -> Parts:
         )
 
 
+def reseat(parts: Parts, **changes: Any) -> None:
+    """Change fields of the first event's seating, as who edits a trace would."""
+    event = orjson.loads(parts.bodies[0])
+    event["seating"].update(changes)
+    parts.bodies[0] = orjson.dumps(event)
+
+
 def mutated_parts(parts: Parts, changes: Sequence[Mutation]) -> Parts:
     """A changed copy."""
     changed = parts.copy()

@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tests.calling import seating
+
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Draw
 from tradefair.contract.core import Core, Record
@@ -34,8 +36,8 @@ def played_by(
     core = Core.create(kind, load_scenario(kind.name, scenario, overrides), seed)
     specs = {seat: kind.policies[seats.get(seat, others)] for seat in core.market.seats}
     makers = {seat: partial(spec.make, {}, Draw.of(seed, seat)) for seat, spec in specs.items()}
-    scripted, records = Scripted(makers), list(core.start().records)
+    who = seating(specs, {seat: spec.name for seat, spec in specs.items()})
+    scripted, records = Scripted(makers), list(core.start(who).records)
     while stretch := scripted.run(core):
         records += stretch
-    labels = {seat: f"policy:{spec.name}" for seat, spec in specs.items()}
-    return store(path, core, records, labels=labels)
+    return store(path, core, records)

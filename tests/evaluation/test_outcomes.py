@@ -8,6 +8,7 @@ import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.calling import seating
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.evaluation.evaluate import evaluate_file
@@ -117,7 +118,8 @@ async def test_an_unfinished_episode_is_censored_and_summed_over_its_closed_roun
     kind = market_type("double_auction")
     scenario = load_scenario("double_auction", "smoke", {"seats": {}})
     path = tmp_path / "open.trace"
-    episode = await Episode.create(path, kind, scenario, 1, episode_id="x", about={"labels": {"B1": "someone"}})
+    who = seating(["B1", "B2", "S1", "S2"], labels={"B1": "someone"})
+    episode = await Episode.create(path, kind, scenario, 1, episode_id="x", seating=who)
     for price in (50, 50):
         for seat in ("B1", "B2", "S1", "S2"):
             await episode.call(seat, "submit_quote", {"price": price})

@@ -255,7 +255,7 @@ def test_a_log_that_breaks_off_within_a_batch_is_truncated(play: Play, editor: E
 def test_a_changed_seal_or_rewritten_head_is_damage(play: Play, editor: Edit) -> None:
     path = play("double_auction/smoke", seats={})
     about = editor(path).about()
-    changes = ({"labels": {"B1": "winner"}}, {"head_hash": "0" * 64}, {"head_seq": 3}, {"head_seq": True})
+    changes = ({"finished": "never"}, {"head_hash": "0" * 64}, {"head_seq": 3}, {"head_seq": True})
     for change in changes:
         editor(path).set_about({**about, **change})
         assert verify_file(path).verdict == "damaged"

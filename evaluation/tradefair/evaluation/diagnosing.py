@@ -18,7 +18,7 @@ from tradefair.evaluation.modes.judged import Frame, Sight, findings_of, look
 from tradefair.evaluation.modes.merged import merge
 from tradefair.evaluation.modes.published import map_version
 from tradefair.evaluation.modes.reading import read_play
-from tradefair.evaluation.reading import agent_seats
+from tradefair.evaluation.reading import agent_seats, imported, seating_in
 from tradefair.tracestore import Trace
 
 
@@ -43,7 +43,7 @@ def diagnosis_of(trace: Trace, evaluator: Evaluator, insight: Insight) -> Diagno
         modes_version=version,
         evidence_map=map_version(core.market),
         stages=evaluator.stages(trace),
-        findings=ranked(findings, references, agent_seats(core, trace.manifest.about)),
+        findings=ranked(findings, references, agent_seats(seating_in(trace))),
         not_read=_not_read(sights),
         reading=talk_reading() if _judges_talk(sights) else {},
         rates=any(sight.rate for sight in sights),
@@ -79,8 +79,7 @@ def _judges_talk(sights: list[Sight]) -> bool:
 def _lacking(trace: Trace) -> dict[str, str]:
     """What this trace cannot tell, by need."""
     # A foreign server's log holds all calls, looks too; a known market's log from elsewhere holds its actions only.
-    imported = trace.manifest.about.get("imported_from") is not None
-    if imported and trace.manifest.core.market != IMPORTED_MARKET:
+    if imported(seating_in(trace)) and trace.manifest.core.market != IMPORTED_MARKET:
         return {"looks": "the imported log does not hold what the seat looked at"}
     return {}
 

@@ -6,10 +6,10 @@ next to its trace; sweeps of a reference plan are named.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from tradefair.contract import TraceError
 from tradefair.contract.chain import canonical, digest
@@ -82,10 +82,8 @@ def _key(trace: Trace) -> str:
 
 
 def _plays(trace: Trace, policy: str) -> bool:
-    """Whether the policy sat on every seat, as the manifest says."""
-    said: Any = trace.manifest.about.get("labels")
-    labels: Mapping[str, object] = cast(Mapping[str, object], said) if isinstance(said, dict) else {}
-    return all(labels.get(seat.id) == f"policy:{policy}" for seat in trace.manifest.core.seats)
+    """Whether the policy sat on every seat."""
+    return all(player.policy == policy for player in trace.seating().players.values())
 
 
 def _played(trace: Trace, known: Evaluator) -> Outcome[Any, Any] | None:

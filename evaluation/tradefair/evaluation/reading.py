@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from typing import Any, NamedTuple, TypeVar
@@ -14,11 +14,12 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tradefair.contract import SeatId, TraceError
 from tradefair.contract.event import ManifestCore
+from tradefair.contract.players import Seating
 from tradefair.tracestore import Trace
 
 MAX_FINDINGS = 100
-AGENT = "agent"
-"""What a manifest's table of seats says of a seat that the runner's agent played."""
+NOBODY = Seating(players={})
+"""Who plays where a trace does not say it."""
 
 M = TypeVar("M", bound=BaseModel)
 R = TypeVar("R")
@@ -54,7 +55,7 @@ class TraceReading:
     """What a trace says. `core` is null when the manifest cannot be read; `end_reason` while the episode is open."""
 
     core: ManifestCore | None = None
-    about: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    seating: Seating = NOBODY
     rounds: list[Facts] = field(default_factory=list[Facts])
     ending: Facts | None = None
     end_reason: str | None = None
@@ -72,11 +73,9 @@ class TraceReading:
         return {seat.id: seat.role for seat in self.core.seats} if self.core else {}
 
     def label(self, seat: SeatId) -> str | None:
-        """What played the seat, as far as the manifest says; None where it says nothing."""
-        labels = self.about.get("labels")
-        # `about` may hold anything: labels of another type are none.
-        label: object = labels.get(seat) if isinstance(labels, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-        return label if isinstance(label, str) else None
+        """What the seat's player is called; None where the trace does not say it."""
+        player = self.seating.players.get(seat)
+        return None if player is None else player.label
 
     def typed(self, facts: Facts, model: type[M]) -> M | None:
         """Facts as the market's model; None, and an entry in `findings`, when they are not."""
@@ -102,8 +101,8 @@ def read_trace(trace: Trace, watch: Callable[[TraceReading], Watcher] | None = N
     reading = TraceReading()
     try:
         manifest = trace.manifest
-        reading.about = manifest.about
         reading.core = manifest.core
+        reading.seating = seating_in(trace)
         # Every seat of the manifest has a record, so that a silent seat counts 0 calls rather than nothing.
         reading.conduct = {seat.id: Conduct() for seat in reading.core.seats}
         watcher = watch(reading) if watch is not None else None
@@ -157,16 +156,23 @@ def _take(reading: TraceReading, seq: int, event: dict[str, Any]) -> None:
             pass
 
 
-def agent_seats(core: ManifestCore, about: Mapping[str, Any]) -> list[SeatId]:
-    """The seats that the runner's agent played, as far as the manifest says; in its order."""
-    seats: Any = about.get("seats")
-    # A policy in an agent's place plays natively and is listed as `late` (decision 0008): it counts as the agent.
-    late: Any = about.get("late")
-    stands_in: Collection[Any] = late if isinstance(late, list) else ()  # pyright: ignore[reportUnknownVariableType]
-    # `about` lies outside the chain and may hold anything.
-    said: dict[Any, Any] = seats if isinstance(seats, dict) else {}  # pyright: ignore[reportUnknownVariableType]
-    return [seat.id for seat in core.seats if _said(said, seat.id) == AGENT or seat.id in stands_in]
+def seating_in(trace: Trace) -> Seating:
+    """Who plays at the end of a trace; nobody where it does not say it."""
+    try:
+        return trace.seating()
+    except TraceError:
+        return NOBODY
 
 
-def _said(seats: dict[Any, Any], seat: SeatId) -> Any:
-    return seats.get(seat)
+def agent_seats(seating: Seating) -> list[SeatId]:
+    """The seats under test: those that the runner named, else those that agents play; in the market's order."""
+    # A policy in an agent's place plays natively and is late (decision 0008): it counts as the agent.
+    in_place = {seat for seat, player in seating.players.items() if player.policy is None or player.late}
+    # An importer knows no runner: whoever compares its traces names the seats.
+    named = seating.compared or (() if imported(seating) else in_place)
+    return [seat for seat in seating.players if seat in named]
+
+
+def imported(seating: Seating) -> bool:
+    """Whether the episode was played elsewhere and its log was read in."""
+    return "imported_from" in (seating.origin or {})

@@ -19,7 +19,7 @@ from tradefair.contract.names import hint
 from tradefair.contract.policy import Draw, Policy, PolicySpec, parse_policy
 from tradefair.contract.scenario import Scenario
 from tradefair.contract.seats import SeatId
-from tradefair.contract.text import is_bare_url
+from tradefair.contract.text import clean_line, is_bare_url
 
 AGENT = "agent"
 """The label of a seat that is played from outside and that nobody has named; in scenarios, what plays it."""
@@ -117,6 +117,12 @@ class Seating(BaseModel):
         kept = {name: getattr(change, name) or getattr(self, name) for name in ("compared", "commitment", "origin")}
         return self.model_copy(update={"players": {**self.players, **change.players}, **said, **kept})
 
+    def relabelled(self, labels: Mapping[SeatId, str]) -> Seating:
+        """The change after which the players of these seats are called otherwise."""
+        named = {seat: {"label": shown_label(label)} for seat, label in labels.items()}
+        players = {seat: self.players[seat].model_copy(update=shown) for seat, shown in named.items()}
+        return self.model_copy(update={"players": players, "compared": (), "commitment": None, "origin": None})
+
     @classmethod
     def outside(cls, seats: Iterable[SeatId]) -> Seating:
         """Every seat played by an agent that nobody has named."""
@@ -135,8 +141,9 @@ class Seating(BaseModel):
         origin = {name: about[name] for name in ("forked_from", "imported_from") if about.get(name) is not None}
         players = {
             seat: Player.model_construct(
-                label=labels.get(seat, AGENT)[:MAX_LABEL],
-                policy=None if policies.get(seat, AGENT) == AGENT else policies[seat][:2_048],
+                # Marked, so that no table shows it as what it is in other traces.
+                label=f"{labels.get(seat, AGENT)[:MAX_LABEL]} (not bound)",
+                policy=None if policies.get(seat, AGENT) == AGENT else policies[seat][:2_048].removeprefix("policy:"),
                 late=seat in late,
                 privileged=seat in knowing,
                 agent=None,
@@ -177,6 +184,11 @@ class Seating(BaseModel):
     def privileged(self) -> frozenset[SeatId]:
         """The seats whose policies know hidden truth."""
         return frozenset(seat for seat, player in self.players.items() if player.privileged)
+
+
+def shown_label(text: str) -> str:
+    """A label as tables may show it: on one line, without what a terminal obeys, at most `MAX_LABEL` characters."""
+    return clean_line(text)[:MAX_LABEL]
 
 
 def seat_roles(kind: MarketType, scenario: Scenario, seats: Iterable[SeatId] | None = None) -> dict[SeatId, str]:

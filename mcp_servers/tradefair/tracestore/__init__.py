@@ -19,13 +19,14 @@ from tradefair.tracestore.signing import (
 from tradefair.tracestore.soundness import sound_head
 from tradefair.tracestore.source import CutShort, NotATrace, SideRow, StoredEvent
 from tradefair.tracestore.store import StorePlace, is_store, is_whole_store, without_password
-from tradefair.tracestore.writer import Written, write_trace
+from tradefair.tracestore.writer import WRITTEN_BY, Written, write_trace
 
 __all__ = [
     "EVENT_COLUMNS",
     "MIB",
     "SCHEMA",
     "SIDE_TABLES",
+    "WRITTEN_BY",
     "BadSignature",
     "CutShort",
     "Database",

@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +23,9 @@ from tradefair.contract.event import ManifestCore
 from tradefair.tracestore.beside import sealed, sqlite_rows
 from tradefair.tracestore.manifest import Manifest
 from tradefair.tracestore.schema import SCHEMA
+
+WRITTEN_BY = f"tradefair {version('tradefair')}"
+"""The release that writes a trace, as its first event says: policies are versioned with it."""
 
 _INSERT = """INSERT INTO events (seq, body, hash, closes, blob_digest, blob, seat, at_ms, latency_us, transport)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.calling import seating
 from tests.evaluation.playing import store
 
 from tradefair.catalog import load_scenario, market_type
@@ -23,13 +24,13 @@ def play_talk(tmp_path: Path) -> PlayTalk:
     ) -> Path:
         overrides = {"rounds": len(talk), "speaking_order": "buyer_first"}
         core = Core.create(market_type("bargaining"), load_scenario("bargaining", "smoke", overrides), 7)
-        records = list(core.start().records)
+        who = seating(("B1", "S1"), labels=labels or {"B1": "ann", "S1": "bob"})
+        records = list(core.start(who).records)
         for words in talk:
             for seat in ("B1", "S1"):
                 records += core.call(seat, "send_message", {"text": words.get(seat, "")}).records
             for seat in ("B1", "S1"):
                 records += core.call(seat, "submit_quote", {"price": price}).records
-        given = {"episode": name, "labels": dict(labels or {"B1": "ann", "S1": "bob"}), **about}
-        return store(tmp_path / f"{name}.trace", core, records, **given)
+        return store(tmp_path / f"{name}.trace", core, records, **{"episode": name, **about})
 
     return _play

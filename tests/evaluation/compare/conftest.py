@@ -11,7 +11,8 @@ import pytest
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.core import Core
-from tradefair.host.setup import plan_seats, scripted_seats
+from tradefair.contract.players import AgentRecord
+from tradefair.host.setup import plan_seats, scripted_seats, seating_of
 from tradefair.tracestore import Written, write_trace
 
 
@@ -40,21 +41,15 @@ def play(
     chosen = load_scenario(kind.name, scenario, {"rounds": 10} if overrides is None else overrides)
     plan = plan_seats(kind, chosen, agents=[seat], others=others).with_policy(seat, policy)
     core = Core.create(kind, chosen, seed)
+    agent = AgentRecord(framework="policy", model=f"policy:{policy}")
     scripted = scripted_seats(kind, chosen, plan, seed, policy_key=policy_key)
-    records = list(core.start().records)
+    who = seating_of(kind, chosen, plan, agents={seat: agent}, policy_key=policy_key)
+    records = list(core.start(who).records)
     while stretch := scripted.run(core):
         records += stretch
         if stop_after is not None and core.market.clock.round > stop_after:
             records += core.end(reason).records
-    about: dict[str, Any] = {
-        "seats": dict(plan.seats),
-        "late": sorted(plan.late),
-        "labels": {name: f"policy:{who}" for name, who in plan.seats.items()},
-        "policy_key": policy_key,
-        "agent": {"framework": "policy", "model": f"policy:{policy}", "base_url": None, "limits": {}},
-        "end_reason": core.ended,
-        "outcome_digest": core.outcome_digest,
-    }
+    about: dict[str, Any] = {"end_reason": core.ended, "outcome_digest": core.outcome_digest}
     write_trace(path, core.manifest, about, [Written(record) for record in records])
 
 

@@ -84,7 +84,7 @@ def test_json_rpc_requests_and_responses_become_calls(tmp_path: Path) -> None:
     assert calls[1]["error"] == {"code": "tool_error", "message": "sold out", "hint": "", "retryable": False}
     assert calls[2]["error"]["code"] == "rpc_-32602"
     with open_trace(str(report.trace)) as trace:
-        assert trace.manifest.about["labels"] == {"client": "inspector"}
+        assert trace.seating().labels == {"client": "inspector"}
 
 
 def test_wrapped_messages_bring_times_and_sessions(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from unittest.mock import patch
 
 import orjson
+from tests.calling import seating
 from tests.evaluation.modes.failing import Scripted as ScriptedTurns
 from tests.evaluation.mutations import Parts, parts_of, write_parts
 from tests.evaluation.playing import store
@@ -45,10 +46,11 @@ def play_episode(
     privileged = frozenset(
         seat for seat, who in seats.items() if isinstance(who, str) and kind.policies[who].privileged
     )
-    scripted, records = Scripted(makers, privileged=privileged), list(core.start().records)
+    who = seating(core.market.seats, {seat: str(who) for seat, who in seats.items()}, privileged=privileged)
+    scripted, records = Scripted(makers, privileged=privileged), list(core.start(who).records)
     while stretch := scripted.run(core):
         records += stretch
-    return with_notes(store(path, core, records, privileged=sorted(privileged)), notes)
+    return with_notes(store(path, core, records), notes)
 
 
 def _maker(kind: MarketType, who: str | Callable[[TurnView], Turns], draw: Draw) -> Callable[[], Policy]:

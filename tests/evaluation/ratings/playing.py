@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tests.calling import seating
+
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Draw
 from tradefair.contract.core import Core
@@ -20,10 +22,11 @@ def play_seats(path: Path, scenario: str, policies: Mapping[str, str], seed: int
     kind = market_type(scenario.partition("/")[0])
     core = Core.create(kind, load_scenario(kind.name, scenario, overrides), seed)
     makers = {seat: partial(kind.policies[policy].make, {}, Draw.of(seed, seat)) for seat, policy in policies.items()}
-    scripted, records = Scripted(makers), list(core.start().records)
+    who = seating(core.market.seats, policies, labels=policies)
+    scripted, records = Scripted(makers), list(core.start(who).records)
     while stretch := scripted.run(core):
         records += stretch
-    about = {"labels": dict(policies), "end_reason": core.ended, "outcome_digest": core.outcome_digest}
+    about = {"end_reason": core.ended, "outcome_digest": core.outcome_digest}
     path.parent.mkdir(parents=True, exist_ok=True)
     write_trace(path, core.manifest, about, [Written(record) for record in records])
     return path

@@ -22,6 +22,7 @@ from tests.evaluation.mutations import (
     mutated_parts,
     mutations,
     parts_of,
+    reseat,
     write_parts,
 )
 from tests.evaluation.ratings.playing import play_seats
@@ -67,10 +68,10 @@ def test_damaged_unfinished_and_unlabelled_traces_are_told_apart(runs: Path, tmp
     with closing(sqlite3.connect(changed)) as database, database:
         database.execute("UPDATE events SET body = replace(body, '\"round\":1', '\"round\":2') WHERE seq = 5")
     parts = parts_of(source)
-    parts.bodies, parts.numbers, parts.about = parts.bodies[:20], parts.numbers[:20], {"labels": SMOKE}
+    parts.bodies, parts.numbers, parts.about = parts.bodies[:20], parts.numbers[:20], {}
     write_parts(parts, open_one)
     parts = parts_of(source)
-    parts.about["labels"] = {"B1": "zip"}
+    reseat(parts, players={**orjson.loads(parts.bodies[0])["seating"]["players"], "B2": {"label": ""}})
     write_parts(parts, nameless)
     (tmp_path / "none.trace").write_bytes(b"nothing")
     results = {path.stem: read_result(path) for path in tmp_path.glob("*.trace")}

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+from tests.calling import seating
 from tests.evaluation.mutations import parts_of, write_parts
 
 from tradefair.catalog import load_scenario, market_type
@@ -27,11 +28,10 @@ def play(path: Path, scenario: str, policy: str, seed: int = 1, **overrides: Any
     core = Core.create(kind, load_scenario(kind.name, scenario, overrides), seed)
     spec = kind.policies[policy]
     makers = {seat: partial(spec.make, {}, Draw.of(seed, seat)) for seat in core.market.seats}
-    scripted, records = Scripted(makers), list(core.start().records)
+    scripted, records = Scripted(makers), list(core.start(seating(core.market.seats, policy)).records)
     while stretch := scripted.run(core):
         records += stretch
-    labels = dict.fromkeys(core.market.seats, f"policy:{policy}")
-    about = {"labels": labels, "end_reason": core.ended, "outcome_digest": core.outcome_digest}
+    about = {"end_reason": core.ended, "outcome_digest": core.outcome_digest}
     path.parent.mkdir(parents=True, exist_ok=True)
     write_trace(path, core.manifest, about, [Written(record) for record in records])
     return path
@@ -52,9 +52,11 @@ def hostile_trace(source: Path, target: Path) -> Path:
     core = orjson.loads(parts.core)
     core["scenario"]["description"] = HOSTILE_TEXT
     parts.core = orjson.dumps(core)
-    parts.about["labels"] = {seat["id"]: HOSTILE_TEXT for seat in core["seats"]}
     for place, body in enumerate(parts.bodies):
         event = orjson.loads(body)
+        if event["event"] == "episode_started":
+            for player in event["seating"]["players"].values():
+                player["label"] = HOSTILE_TEXT
         if event["event"] == "tool_called":
             event["arguments"] = {"price": HOSTILE_TEXT, HOSTILE_TEXT: [HOSTILE_TEXT]}
             event["phase"] = HOSTILE_TEXT

@@ -44,7 +44,7 @@ def played() -> Sequence[Parts]:
 def _parts(path: Path, scenario: str, policy: str, overrides: dict[str, int]) -> Parts:
     parts = parts_of(played_trace(path, scenario, policy, 5, seats={}, **overrides))
     note = orjson.dumps({"kind": "model_call", "calls": ["view_my_value"], "text": "x"})
-    about = {**parts.about, "labels": {"B1": "zip"}, "episode": "e"}
+    about = {**parts.about, "episode": "e"}
     return Parts(parts.core, about, parts.bodies, parts.numbers, parts.blobs, [("B1", note), ("manager", note)])
 
 

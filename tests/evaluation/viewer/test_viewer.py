@@ -171,7 +171,7 @@ def test_a_running_episode_is_followed(folder: Path) -> None:
         sealed = writer.execute("SELECT value FROM meta WHERE key = 'about'").fetchone()[0]
         writer.execute("PRAGMA journal_mode = WAL")
         writer.execute("DELETE FROM events WHERE seq > ?", (half,))
-        writer.execute("UPDATE meta SET value = ? WHERE key = 'about'", (b'{"labels":{"B1":"agent"}}',))
+        writer.execute("UPDATE meta SET value = ? WHERE key = 'about'", (b"{}",))
         writer.commit()
         with serving(place) as client:
             (row,) = client.rows().values()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.calling import seating
 from tests.evaluation.playing import store
 
 from tradefair.catalog import load_scenario, market_type
@@ -48,7 +49,8 @@ def episodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Episodes:
     def make(*texts: str, labels: Sequence[str] = ("ann", "bob")) -> Path:
         for number, text in enumerate(texts):
             core = Core.create(market_type("bargaining"), load_scenario("bargaining", "smoke", {"rounds": 1}), 7)
-            records = list(core.start().records)
+            who = seating(("B1", "S1"), labels=dict(zip(("B1", "S1"), labels, strict=True)))
+            records = list(core.start(who).records)
             while (clock := core.market.clock).phase != "quote":
                 seat = next(iter(core.market.awaited()))
                 said = text if seat == "B1" else ""
@@ -56,7 +58,7 @@ def episodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Episodes:
                 assert core.market.clock != clock
             for seat in ("B1", "S1"):
                 records += core.call(seat, "submit_quote", {"price": 50}).records
-            about = {"labels": dict(zip(("B1", "S1"), labels, strict=True)), "finished": f"2026-01-0{number + 1}T00"}
+            about = {"finished": f"2026-01-0{number + 1}T00"}
             store(tmp_path / "runs" / f"e{number}.trace", core, records, episode=f"e{number}", **about)
         return tmp_path / "runs"
 

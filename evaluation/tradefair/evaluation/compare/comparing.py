@@ -6,14 +6,14 @@ The tests are in `numbers`, the words in `verdict`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from tradefair.contract import ScenarioError, SeatId, TraceError
-from tradefair.contract.event import FIRST_NAME
+from tradefair.contract.players import AgentRecord, Seating
 from tradefair.evaluation.compare.comparison import Attribute, Comparison, Pair, Regret
 from tradefair.evaluation.compare.missing import bound_of, missing_of, shares_of, skew_of
 from tradefair.evaluation.compare.numbers import Success, arm_of, early_ends, metrics_of, noise_floor, reliability
@@ -243,12 +243,13 @@ def _attributes(a: Sequence[Loaded], b: Sequence[Loaded], seats: Seats) -> list[
     # The order is that of the printed table: what people change on purpose comes first, versions last.
     readers: Mapping[str, Callable[[Loaded], str | list[str]]] = {
         "agent": lambda run: label_of(run, seats.of(run)),
-        "framework": lambda run: run.text("agent", "framework") or "–",
-        "model": lambda run: run.text("agent", "model") or "–",
-        "endpoint": lambda run: run.text("agent", "base_url") or "–",
-        "agent limits": _limits,
+        "framework": lambda run: [agent.framework for agent in run.agents(seats)] or "–",
+        "model": lambda run: [agent.model or "–" for agent in run.agents(seats)] or "–",
+        "endpoint": lambda run: [agent.endpoint or "–" for agent in run.agents(seats)] or "–",
+        "agent limits": lambda run: [_limits(agent) for agent in run.agents(seats)] or "–",
         "prompt": lambda run: _prompts(run, seats),
-        "policy key": lambda run: str(run.policy_key),
+        "agent options": lambda run: [_options(agent) for agent in run.agents(seats)] or "–",
+        "policy key": lambda run: _keys(run.seating),
         # By task: these names are what pairs are matched by, so the row explains why runs have no partner.
         "opponents": lambda run: [f"{seat} {who}" for seat, who in run.task(seats).opponents] or "none",
         # The digest too, because overrides (--set) change a scenario's content and keep its id.
@@ -256,9 +257,8 @@ def _attributes(a: Sequence[Loaded], b: Sequence[Loaded], seats: Seats) -> list[
         "seeds": lambda run: str(run.core.seed),
         "market and rules": lambda run: f"{run.core.market} {run.core.rules_version}",
         "tools": lambda run: run.core.tool_schema_digest[:12],
-        # Traces of before the rename hold the version under the project's first name.
-        "tradefair": lambda run: run.text("versions", "tradefair") or run.text("versions", FIRST_NAME) or "–",
-        "python": lambda run: run.text("versions", "python") or "–",
+        "written by": lambda run: run.seating.written_by or "–",
+        "python": lambda run: _python(run.about),
     }
     found = [Attribute(name=name, a=_values(a, read), b=_values(b, read)) for name, read in readers.items()]
     # Set by `pair_across` only; then each side holds one scenario, so the first run speaks for all.
@@ -283,14 +283,29 @@ def _values(runs: Sequence[Loaded], read: Callable[[Loaded], str | list[str]]) -
     return sorted(found, key=lambda text: (len(text), text) if text.isdecimal() else (0, text))
 
 
-def _limits(run: Loaded) -> str:
-    """The limits of the runner's agent as "key value" pairs, at most 120 characters; a dash where none is known."""
-    agent: Any = run.about.get("agent")
-    limits: Any = agent.get("limits") if isinstance(agent, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    if not isinstance(limits, dict):
-        return "–"
-    shown = [f"{key} {value}" for key, value in sorted(limits.items(), key=lambda item: str(item[0]))]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType, reportUnknownMemberType, reportUnknownLambdaType]
-    return ", ".join(shown)[:120] or "–"
+def _limits(agent: AgentRecord) -> str:
+    """The limits of an agent as "key value" pairs."""
+    return ", ".join(f"{key} {value}" for key, value in sorted(asdict(agent.limits).items()))
+
+
+def _options(agent: AgentRecord) -> str:
+    """What else tells an agent apart, as "key value" pairs; digests cut to 12 digits. A dash where nothing does."""
+    said = {"window": agent.window, "approve": agent.approve, "timeout_s": agent.timeout_s, **agent.options}
+    digests = {"trials": agent.trials, "replay": agent.replay}
+    said |= {name: value[:12] for name, value in digests.items() if value}
+    return ", ".join(f"{name} {value}" for name, value in said.items() if value)[:120] or "–"
+
+
+def _keys(seating: Seating) -> str:
+    """The key of all scripted seats, and that of the seat under test where it is another."""
+    own = f", agent {seating.agent_key}" if seating.agent_key != seating.policy_key else ""
+    return f"{seating.policy_key}{own}"
+
+
+def _python(about: Mapping[str, Any]) -> str:
+    """The Python that ran the host; `about` may hold anything."""
+    software: Any = about.get("software")
+    return str(software.get("python", "–"))[:120] if isinstance(software, dict) else "–"  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
 
 
 def _prompts(run: Loaded, seats: Seats) -> str:

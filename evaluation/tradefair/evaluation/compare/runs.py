@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -12,20 +12,21 @@ from typing import Any, NamedTuple
 from tradefair.contract import ScenarioError, SeatError, SeatId, TraceError
 from tradefair.contract.chain import canonical, digest
 from tradefair.contract.event import ManifestCore
+from tradefair.contract.players import AgentRecord, Seating
 from tradefair.contract.seats import natural_order
 from tradefair.evaluation.accounts import Account, account
 from tradefair.evaluation.compare.comparison import Run
 from tradefair.evaluation.evaluate import evaluate
 from tradefair.evaluation.evaluator import evaluator_of, fields_for
 from tradefair.evaluation.outcome import Outcome, PrimaryMetric
-from tradefair.evaluation.reading import AGENT, agent_seats
+from tradefair.evaluation.reading import agent_seats
 from tradefair.tracestore import find_traces, open_trace, sound_head
 
 REFERENCES = "references"
 """Name of the folder of references next to traces. A trace in it is never a run of its own."""
 
 _LARGEST = 1e15  # sums of larger numbers would lose units to rounding
-_MAX_TEXT = 120  # characters of a label; about may hold anything
+_MAX_TEXT = 120  # characters of a label
 
 
 class Task(NamedTuple):
@@ -51,6 +52,7 @@ class Loaded:
     path: Path
     core: ManifestCore
     about: Mapping[str, Any]
+    seating: Seating
     outcome: Outcome[Any, Any]
     account: Account
     head: str
@@ -70,25 +72,17 @@ class Loaded:
     @property
     def policy_key(self) -> int:
         """The key that chose the draws of the scripted policies."""
-        key = self.about.get("policy_key", 0)
-        # `about` is not chained and may come from a stranger: a key of another type counts as the default, 0.
-        return key if isinstance(key, int) else 0
-
-    def text(self, table: str, key: str) -> str | None:
-        """`about[table][key]`, cut to 120 characters; None where it is no text. `about` may hold anything."""
-        held: Any = self.about.get(table)
-        value: Any = held.get(key) if isinstance(held, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-        return value[:_MAX_TEXT] if isinstance(value, str) else None
+        return self.seating.policy_key
 
     def player(self, seat: SeatId) -> str:
         """What decided for a seat: the policy as it was named, or the label of an agent from outside."""
-        who = self.text("seats", seat)
-        # "agent" says only that something came from outside: its label is what tells two of them apart.
-        return (self.text("labels", seat) if who in (None, AGENT) else who) or who or "?"
+        player = self.seating.players[seat]
+        return (player.policy or player.label)[:_MAX_TEXT]
 
-    def agent_seats(self) -> list[SeatId]:
-        """The seats of the runner's agent, as far as the manifest says."""
-        return agent_seats(self.core, self.about)
+    def agents(self, seats: Seats) -> Iterator[AgentRecord]:
+        """What is recorded of the agents in the compared seats."""
+        found = (self.seating.players[seat].agent for seat in seats.of(self))
+        return (agent for agent in found if agent is not None)
 
     def task(self, seats: Seats) -> Task:
         """The task of this run when `seats` are compared; all other seats are opponents."""
@@ -116,7 +110,7 @@ class Seats(NamedTuple):
         Imported traces do not say so; there it is the only seat.
         """
         only = [run.core.seats[0].id] if len(run.core.seats) == 1 else []
-        return self.named or tuple(run.agent_seats() or only)
+        return self.named or tuple(agent_seats(run.seating) or only)
 
     def of_all(self, runs: Iterable[Loaded]) -> list[SeatId]:
         """Every seat that is compared in some of these runs, in the market's order."""
@@ -189,12 +183,12 @@ def load_run(path: Path) -> Loaded:
     with open_trace(path) as trace:
         manifest = trace.manifest
         core = manifest.core
-        # The events are chained and checked below; what `about` says (labels, policy key) is guarded by the seal alone.
+        # The events are chained and checked below; times and the end's digest are guarded by the seal alone.
         if manifest.sealed and not manifest.seal_holds:
             raise TraceError(f"{path.name}: the manifest's seal does not fit its about; run tradefair verify")
         # Recomputes the chain up to the last sound event: a hash that the file merely claims proves nothing.
         _, head = sound_head(trace)
-        return Loaded(path, core, manifest.about, evaluate(trace), account(trace), head.hex())
+        return Loaded(path, core, manifest.about, trace.seating(), evaluate(trace), account(trace), head.hex())
 
 
 def compared_seats(a: Side, b: Side, asked: Sequence[SeatId] | None) -> Seats:
@@ -293,8 +287,7 @@ def _at_stake(loaded: Loaded, seats: Sequence[SeatId]) -> float | None:
 
 def label_of(loaded: Loaded, seats: Sequence[SeatId]) -> str:
     """What played the compared seats."""
-    labels = [loaded.text("labels", seat) or loaded.player(seat) for seat in seats]
-    return ", ".join(dict.fromkeys(labels))
+    return ", ".join(dict.fromkeys(loaded.seating.players[seat].label[:_MAX_TEXT] for seat in seats))
 
 
 def _number(value: object) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from tradefair.catalog import market_type
 from tradefair.contract import TradefairError
 from tradefair.contract.core import Core, Done
 from tradefair.contract.scenario import build_scenario
-from tradefair.evaluation.importers.report import GameReport
+from tradefair.evaluation.importers.report import GameReport, imported_seating
 from tradefair.tracestore import MIB, Written, read_regular, write_trace
 from tradefair.trading.game_log import GameLog, Init, LoggedRound, Row, read_game
 
@@ -44,9 +44,9 @@ class ReplayedGame:
         self.core = Core.create(kind, build_scenario(kind.scenario_model, scenario, source="init"), init.seed)
         self.events: list[Written] = []
 
-    def start(self) -> None:
-        """Write the first event."""
-        self._keep(self.core.start(), None, None)
+    def start(self, labels: Mapping[str, str], origin: Mapping[str, Any]) -> None:
+        """Write the first event: who played, and where the log came from."""
+        self._keep(self.core.start(imported_seating(self.core.market.seats, labels, origin)), None, None)
 
     def feed(self, payload: dict[str, Any]) -> None:
         """Feed a round's recorded luck: orders, coins and makers.
@@ -90,10 +90,10 @@ class ReplayedGame:
 def open_game(file: Path, report: GameReport) -> tuple[bytes, GameLog] | None:
     """A log's bytes and its parsed game; None, with findings in `report`, when the log is damaged.
 
-    The raw bytes are returned for the digest in `imported_from`. Sets game, rounds and trades of the report.
+    The raw bytes are returned for their digest. Sets game, rounds and trades of the report.
     """
     try:
-        # Read once: the digest of `imported_from` has to be of the very bytes that were parsed.
+        # Read once: the digest has to be of the very bytes that were parsed.
         raw = read_regular(file, _MAX_LOG)
     except OSError as error:
         report.found(0, "", f"cannot be read: {error.strerror}")
@@ -108,31 +108,33 @@ def open_game(file: Path, report: GameReport) -> tuple[bytes, GameLog] | None:
     return raw, game
 
 
-def write_game(path: Path, played: ReplayedGame, raw: bytes, game: GameLog, importer: str, **origin: Any) -> None:
-    """The trace of a replayed game; `origin` is added to what says where it came from.
-
-    Whole or not at all (decision 0003). Importing again replaces the file by equal content.
-    """
+def origin_of(raw: bytes, game: GameLog, importer: str) -> dict[str, Any]:
+    """What the trace of a game says of the log that it was made from."""
     assert game.init is not None
+    return {
+        "format": importer,
+        "file": game.name,
+        "game_id": game.init.game_id,
+        "schema_version": game.init.schema_version,
+        "blake2b": hashlib.blake2b(raw, digest_size=32).hexdigest(),
+    }
+
+
+def write_game(path: Path, played: ReplayedGame, game: GameLog) -> None:
+    """The trace of a replayed game: whole or not at all (decision 0003).
+
+    Importing again replaces the file by equal content.
+    """
     # Only what seats did has the source's clock; `min` and `max` need no order of the rows.
     rows: list[Row] = [row for logged in game.rounds for row in (*logged.messages, *logged.quotes)]
     moments = [moment.isoformat(timespec="seconds") for row in rows if (moment := _moment(row)) is not None]
     about: dict[str, Any] = {
         "episode": Path(game.name).stem,
-        "labels": game.init.labels,
         # ISO texts of one zone and one precision sort as times do.
         "created": min(moments, default=None),
         "finished": max(moments, default=None),
         "end_reason": played.core.ended,
         "outcome_digest": played.core.outcome_digest,
-        "imported_from": {
-            "format": importer,
-            "file": game.name,
-            "game_id": game.init.game_id,
-            "schema_version": game.init.schema_version,
-            "blake2b": hashlib.blake2b(raw, digest_size=32).hexdigest(),
-            **origin,
-        },
     }
     write_trace(path, played.core.manifest, about, played.events)
 

@@ -25,20 +25,23 @@ def replayed_game(
     game: GameLog,
     init: Init,
     report: GameReport,
+    origin: Callable[[ChanceKind], dict[str, Any]],
     scenario: Callable[[Init, ChanceKind], dict[str, Any]],
     play_round: Callable[[ReplayedGame, LoggedRound], None],
 ) -> ReplayedGame | None:
     """The game by the rules of `market`; None and findings when they cannot follow it. Sets `report.chance`.
 
-    `scenario` gets the init line and the kind of chance; `play_round` acts out one logged round. The rules close rounds
+    `origin` gets the kind of chance and says where the log comes from, `scenario` gets the init line and that kind;
+    `play_round` acts out one logged round. The rules close rounds
     by themselves once all seats have acted.
     """
     played: ReplayedGame | None = None
     try:
         # Before the game is made: the generation is part of the scenario, and so of the manifest.
-        report.chance = _chance_of(game, init, report)
-        played = ReplayedGame(market, scenario(init, report.chance), init)
-        played.start()
+        chance = _chance_of(game, init, report)
+        report.chance = chance
+        played = ReplayedGame(market, scenario(init, chance), init)
+        played.start(init.labels, origin(chance))
         for logged in game.rounds:
             if report.chance == "recorded":
                 # Just before the round: the luck of a `recorded` scenario is known one round at a time.

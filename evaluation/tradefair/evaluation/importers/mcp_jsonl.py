@@ -17,9 +17,10 @@ import orjson
 from tradefair.contract.chain import canonical, digest
 from tradefair.contract.core import INLINE_BYTES, Record
 from tradefair.contract.event import TRACE_SCHEMA, ManifestCore, SeatRecord
+from tradefair.contract.players import Seating
 from tradefair.evaluation.importers import IMPORTED_MARKET
 from tradefair.evaluation.importers.mcp_jsonl_lines import CallLog, LoggedCall, read_calls
-from tradefair.evaluation.importers.report import GameReport, ImportReport, Tally
+from tradefair.evaluation.importers.report import GameReport, ImportReport, Tally, imported_seating
 from tradefair.tracestore import Written, lines, regular, write_trace
 
 IMPORTER = "mcp-jsonl"
@@ -65,9 +66,10 @@ def import_log(file: Path, out: Path) -> GameReport:
         report.found(0, "", "no tool call here")
         return report
     core = _core(file.stem, log)
-    events = _Events(core, log)
+    origin = {"format": IMPORTER, "file": file.name, "blake2b": seen.hexdigest()}
+    events = _Events(core, log, imported_seating([seat.id for seat in core.seats], log.clients, origin))
     path = out / f"{file.stem}.trace"
-    write_trace(path, core, _about(file, log, core, seen.hexdigest()), events.written())
+    write_trace(path, core, _about(file, log), events.written())
     report.trace, report.rounds, report.game_id = str(path), events.rounds, file.stem
     answered = sum(call.answered for call in log.calls)
     report.checks = {
@@ -125,16 +127,14 @@ def _core(name: str, log: CallLog) -> ManifestCore:
     )
 
 
-def _about(file: Path, log: CallLog, core: ManifestCore, seen: str) -> dict[str, Any]:
-    """Times are those of the first and the last call; labels are the clients' names where `initialize` told them."""
+def _about(file: Path, log: CallLog) -> dict[str, Any]:
+    """Times are those of the first and the last call."""
     moments = [call.at_ms for call in log.calls if call.at_ms is not None]
     return {
         "episode": file.stem,
-        "labels": {seat.id: log.clients.get(seat.id, seat.id) for seat in core.seats},
         "created": _iso(min(moments, default=None)),
         "finished": _iso(max(moments, default=None)),
         "end_reason": END_REASON,
-        "imported_from": {"format": IMPORTER, "file": file.name, "blake2b": seen},
     }
 
 
@@ -148,7 +148,8 @@ class _Events:
     Sequence numbers, call numbers and rounds are made here, since a foreign log has none of ours.
     """
 
-    def __init__(self, core: ManifestCore, log: CallLog) -> None:
+    def __init__(self, core: ManifestCore, log: CallLog, seating: Seating) -> None:
+        self._seating = seating
         self._tools: Mapping[str, str] = core.scenario["tools"]
         self._calls = log.calls
         self._seq = 0
@@ -162,7 +163,7 @@ class _Events:
         """Start, calls with the closures between them, end."""
         # Logs may begin in the middle: a first round of 40 must not make 39 empty closures.
         self._round = next((call.round for call in self._calls if call.round is not None), 1)
-        yield self._closure("episode_started")
+        yield self._closure("episode_started", seating=self._seating.model_dump(mode="json"))
         for call in self._calls:
             # Later ones only: calls of several sessions overlap, and a late line of an old round reopens nothing.
             if call.round is not None and call.round > self._round:

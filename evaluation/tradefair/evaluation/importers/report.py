@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tradefair.contract import SeatId
+from tradefair.contract.players import MAX_LABEL, Player, Seating
+from tradefair.tracestore import WRITTEN_BY
 from tradefair.trading.game_log import MAX_FINDINGS, Finding
 
 _TOLERANCE = 1e-12
@@ -134,3 +137,9 @@ def _shown(value: object) -> str:
     text = "nothing" if value is None else str(value)
     # Findings are printed one per line, and a value may be a whole message.
     return text if len(text) <= 100 else text[:97] + "..."
+
+
+def imported_seating(seats: Iterable[SeatId], labels: Mapping[SeatId, str], origin: Mapping[str, Any]) -> Seating:
+    """Who played a foreign log, as it says itself, and where it came from; seats without a label keep their ids."""
+    players = {seat: Player(label=labels.get(seat, seat)[:MAX_LABEL]) for seat in seats}
+    return Seating(players=players, written_by=WRITTEN_BY, origin={"imported_from": dict(origin)})

@@ -19,6 +19,7 @@ from tradefair.evaluation.modes.evidence import EvidenceIndex, Moment, needs_of
 from tradefair.evaluation.modes.insight import EvidenceCase, Insight
 from tradefair.evaluation.modes.play import At, Closed, EpisodePlay, Lapse, SeatPlay, Step
 from tradefair.evaluation.modes.shown import Shown, named_ids, text_of
+from tradefair.evaluation.reading import imported, seating_in
 from tradefair.tracestore import Trace
 
 _FINAL = frozenset({"call_limit", "already_acted", "episode_over", "busy"})
@@ -35,12 +36,12 @@ def read_play(trace: Trace, insight: Insight) -> EpisodePlay:
     """Read an opened trace; TraceError when its manifest cannot be read. Stops where events cannot be read further."""
     core = trace.manifest.core
     play = EpisodePlay(core.market, insight)
-    privileged = listed(trace.manifest.about.get("privileged"))
+    seating = seating_in(trace)
     # A known market's log from elsewhere holds no looks; logs of unknown markets are marked by `untold`.
-    imported = core.market != IMPORTED_MARKET and trace.manifest.about.get("imported_from") is not None
+    lookless = core.market != IMPORTED_MARKET and imported(seating)
     for seat in core.seats:
-        excused = seat.id in privileged
-        play.seats[seat.id] = SeatPlay(seat.id, seat.role, play, privileged=excused, imported=imported)
+        excused = seat.id in seating.privileged
+        play.seats[seat.id] = SeatPlay(seat.id, seat.role, play, privileged=excused, imported=lookless)
     reader = _Reader(trace, play, _Rules(core.market, core.scenario))
     try:
         for stored in trace.events():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from sys import intern
@@ -15,10 +15,12 @@ from typing import Any, NamedTuple
 
 from tradefair.contract import SeatId, TraceError
 from tradefair.contract.chain import canonical
+from tradefair.contract.players import Seating
 from tradefair.evaluation.evaluate import evaluate
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.outcome import Outcome, RatingRules, SeatOutcome
 from tradefair.evaluation.progress import Progress
+from tradefair.evaluation.reading import imported
 from tradefair.tracestore import Trace, find_traces, open_trace, sound_head
 
 REFERENCES = "references"
@@ -176,8 +178,8 @@ def _read_all(files: Sequence[Path], workers: int) -> Iterator[GameResult | Unre
 def _result(path: Path, trace: Trace) -> GameResult:
     """One episode as a result. Raises what reading and evaluating raise."""
     manifest = trace.manifest
-    core, about = manifest.core, manifest.about
-    # Labels say who is ranked, and only the seal guards them.
+    core, seating = manifest.core, trace.seating()
+    # The chain binds labels; the end's digest and times are the seal's.
     if manifest.sealed and not manifest.seal_holds:
         raise TraceError(f"{path.name}: the manifest's seal does not fit its about; run tradefair verify")
     _, head = sound_head(trace)
@@ -194,22 +196,19 @@ def _result(path: Path, trace: Trace) -> GameResult:
         rules_version=core.rules_version,
         seed=core.seed,
         head=head.hex(),
-        foreign="imported_from" in about,
-        seats=_seats(rules, outcome, about) if rules and outcome else (),
+        foreign=imported(seating),
+        seats=_seats(rules, outcome, seating) if rules and outcome else (),
         figures=_numbers(outcome.market_outcome, rules.market_figures) if rules and outcome else (),
         potential=_number(getattr(outcome.market_outcome, rules.potential, None)) if rules and outcome else None,
-        unusable=_unusable(core.market, outcome),
+        unusable=_unusable(core.market, outcome, seating),
     )
 
 
-def _seats(rules: RatingRules, outcome: Outcome[Any, Any], about: Mapping[str, Any]) -> tuple[SeatResult, ...]:
+def _seats(rules: RatingRules, outcome: Outcome[Any, Any], seating: Seating) -> tuple[SeatResult, ...]:
     """The seats with their labels and numbers, in the order of the outcome."""
-    knowing: Any = about.get("privileged")
-    # `about` is not chained and may hold anything.
-    privileged: Sequence[Any] = knowing if isinstance(knowing, list) else ()  # pyright: ignore[reportUnknownVariableType]
     fields = seat_fields(rules)
     return tuple(
-        SeatResult(seat, result.role, _label(result), seat in privileged, _numbers(result, fields))
+        SeatResult(seat, result.role, _label(result), seat in seating.privileged, _numbers(result, fields))
         for seat, result in outcome.seats.items()
     )
 
@@ -219,10 +218,12 @@ def _label(result: SeatOutcome) -> str:
     return (result.label or "")[:_MAX_LABEL]
 
 
-def _unusable(market: str, outcome: Outcome[Any, Any] | None) -> str:
+def _unusable(market: str, outcome: Outcome[Any, Any] | None, seating: Seating) -> str:
     """Why an episode says nothing about its labels; what an agent did badly is no reason."""
     if outcome is None:
         return f"{market} has no ratings: its evaluator does not say what they would rank"
+    if not seating.bound:
+        return "trace schema 1: its chain does not say who played"
     end = outcome.end_reason
     # Before all others: an open episode has no end that could be judged.
     if end is None:

@@ -13,6 +13,7 @@ import orjson
 from tradefair.contract import ScenarioError, TraceError
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.event import ManifestCore
+from tradefair.contract.players import Seating
 from tradefair.evaluation.accounts import account
 from tradefair.evaluation.evaluate import charts_of, diagnose, evaluate, tables_of
 from tradefair.evaluation.evaluator import evaluator_of, fields_for
@@ -20,6 +21,7 @@ from tradefair.evaluation.findings_text import asides_text, told_text
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.population import Populations
+from tradefair.evaluation.reading import seating_in
 from tradefair.evaluation.report.audit import Audit, audit
 from tradefair.evaluation.report.boards import Boards, rated_boards
 from tradefair.evaluation.report.events import pack_bodies, pack_notes, read_events, read_notes
@@ -171,7 +173,7 @@ def verification(verdict: Check) -> Verification:
 
 def _episode(trace: Trace, check: bool, populations: Populations) -> EpisodePage:
     """The page's record of an opened trace: outcome, findings, charts, events, notes and problems."""
-    core, about = trace.manifest.core, trace.manifest.about
+    core, seating = trace.manifest.core, seating_in(trace)
     outcome = evaluate(trace)
     diagnosis, broken = _diagnosis(trace)
     # Each part below fails alone: a page that lacks its charts or findings still shows the events.
@@ -196,9 +198,9 @@ def _episode(trace: Trace, check: bool, populations: Populations) -> EpisodePage
         censored=outcome.censored,
         wall_seconds=counted.wall_seconds,
         manifest=trace.manifest.core_bytes.decode(errors="replace"),
-        about=orjson.dumps(about).decode(),
+        about=orjson.dumps(trace.manifest.about).decode(),
         verification=verification(verify(trace)) if check else None,
-        seats=[_seat(core, about, outcome, counted.seats, seat.id) for seat in core.seats],
+        seats=[_seat(core, seating, outcome, counted.seats, seat.id) for seat in core.seats],
         seat_columns=list(evaluator_of(core.market).seat_columns),
         results=[(name, value) for name, value in outcome.market_outcome if not isinstance(value, list | dict)],
         tables=_tables(outcome, populations.of(trace)),
@@ -242,20 +244,18 @@ def _audit(core: ManifestCore, calls: Any) -> Audit:
         return Audit([], [], [], [])
 
 
-def _seat(core: ManifestCore, about: Any, outcome: Outcome[Any, Any], accounts: Any, seat: str) -> SeatPage:
+def _seat(core: ManifestCore, seating: Seating, outcome: Outcome[Any, Any], accounts: Any, seat: str) -> SeatPage:
     """One seat's outcome by the columns of its role, its account, and whether it could see what others cannot."""
     result = outcome.seats.get(seat)
     role = next(known.role for known in core.seats if known.id == seat)
     evaluator = evaluator_of(core.market)
     # Figures that a role does not have would be empty columns in its table.
     columns = fields_for(evaluator, {role}, evaluator.seat_columns)
-    privileged = about.get("privileged")
     return SeatPage(
         id=seat,
         role=role,
         label=result.label if result else None,
-        # `about` is outside the hash chain and may hold anything in a trace that was edited.
-        privileged=isinstance(privileged, list) and seat in privileged,
+        privileged=seat in seating.privileged,
         outcome={name: getattr(result, name, None) for name in columns},
         account=accounts[seat].model_dump(mode="json") if seat in accounts else {},
     )

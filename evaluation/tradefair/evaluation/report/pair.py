@@ -11,7 +11,7 @@ from tradefair.contract import TraceError
 from tradefair.contract.event import ManifestCore
 from tradefair.evaluation.compare.comparison import Attribute
 from tradefair.evaluation.compare.divergence import first_divergence
-from tradefair.evaluation.reading import TraceReading
+from tradefair.evaluation.reading import TraceReading, seating_in
 from tradefair.evaluation.report.page_data import PairPage
 from tradefair.tracestore import Trace, open_trace
 
@@ -51,15 +51,16 @@ def _value(named: dict[str, str], name: str) -> list[str]:
 
 def _named(trace: Trace) -> Iterator[tuple[str, str]]:
     """Name and value of everything that says how an episode was made: market, rules, seed, scenario, players."""
-    core, about = trace.manifest.core, trace.manifest.about
+    core, seating = trace.manifest.core, seating_in(trace)
     yield "market", core.market
     yield "rules_version", core.rules_version
     yield "seed", str(core.seed)
     yield from _scenario(core)
-    reading = TraceReading(core, about)
+    reading = TraceReading(core, seating)
     for seat in core.seats:
         yield f"{seat.id} played by", reading.label(seat.id) or "–"
-    yield "policy_key", str(about.get("policy_key", "–"))
+    yield "policy_key", str(seating.policy_key)
+    yield "written_by", seating.written_by or "–"
 
 
 def _scenario(core: ManifestCore) -> Iterator[tuple[str, str]]:

@@ -14,6 +14,7 @@ import orjson
 
 from tradefair.contract import SeatId, TraceError
 from tradefair.contract.event import ManifestCore, parts_named
+from tradefair.evaluation.reading import seating_in
 from tradefair.evaluation.store.seat_view import seat_events, seat_role
 from tradefair.tracestore import SideRow, Trace
 
@@ -60,9 +61,7 @@ class Source:
     @classmethod
     def whole(cls, trace: Trace, odd: OddTrace) -> Source:
         """The source of a whole trace. Raises TraceError when its manifest cannot be read."""
-        core, about = trace.manifest.core, trace.manifest.about
-        recorded: Any = about.get("labels")
-        labels: dict[str, Any] = dict(recorded) if isinstance(recorded, dict) else {}  # pyright: ignore[reportUnknownArgumentType]
+        core, labels = trace.manifest.core, seating_in(trace).labels
         return cls(
             episode=episode_id(trace),
             core=core,

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
 import orjson
 from pydantic import BaseModel, ConfigDict
 
-from tradefair.contract import TraceError
+from tradefair.contract import SeatId, TraceError
+from tradefair.contract.players import Seating
 from tradefair.evaluation.compare.runs import primary_metrics
 from tradefair.evaluation.evaluate import Evaluation, evaluate_file
 from tradefair.evaluation.outcome import Outcome
+from tradefair.evaluation.reading import NOBODY, agent_seats, seating_in
 from tradefair.evaluation.table import number_text
 from tradefair.evaluation.verify import verify_file
 from tradefair.evaluation.viewer.folder import Place
@@ -113,7 +116,7 @@ def compute(place: Place) -> Computed:
     if evaluation.outcome is None:
         problem = (evaluation.problem or "").replace(str(place.path), place.path.name)
         return Computed(outcome="", value=None, findings=None, chain=chain.verdict, problem=problem[:_MAX_TEXT])
-    text, value = _primary(evaluation.outcome, _agents(place))
+    text, value = _primary(evaluation.outcome, agent_seats(_seating(place)))
     found = _findings(evaluation, evaluation.outcome)
     return Computed(outcome=text[:_MAX_TEXT], value=value, findings=found, chain=chain.verdict, problem=None)
 
@@ -130,7 +133,7 @@ def _facts(trace: Trace) -> dict[str, Any]:
         "scenario": str(core["scenario"].get("id", ""))[:_MAX_TEXT],
         # A browser would round a larger seed, and a rounded seed is worse than none.
         "seed": seed if isinstance(seed, int) and abs(seed) < 2**53 else None,
-        "labels": _labels(about),
+        "labels": _labels(seating_in(trace)),
         "created": str(about.get("created", ""))[:40],
         "end": str(about["end_reason"])[:_MAX_TEXT] if sealed and about.get("end_reason") is not None else None,
         "events": head if isinstance(head, int) and head >= 0 else None,
@@ -139,31 +142,22 @@ def _facts(trace: Trace) -> dict[str, Any]:
     }
 
 
-def _labels(about: dict[str, Any]) -> str:
-    """What played the agents' seats; without any, whatever is named."""
-    labels, seats = _texts(about.get("labels")), _texts(about.get("seats"))
-    agents = [label for seat, label in labels.items() if seats.get(seat) == "agent"]
-    return ", ".join(dict.fromkeys(agents or labels.values()))[:_MAX_TEXT]
+def _labels(seating: Seating) -> str:
+    """What played the seats under test; without any, whatever is named."""
+    players = seating.players
+    return ", ".join(dict.fromkeys(players[seat].label for seat in agent_seats(seating) or players))[:_MAX_TEXT]
 
 
-def _texts(value: object) -> dict[str, str]:
-    """The entries of a mapping as texts of bounded length; empty for anything that is no mapping."""
-    if not isinstance(value, dict):
-        return {}
-    return {str(key): str(text)[:_MAX_TEXT] for key, text in value.items()}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-
-
-def _agents(place: Place) -> set[str]:
-    """The seats that agents played, by the manifest; empty where it does not say so."""
+def _seating(place: Place) -> Seating:
+    """Who plays; nobody where the file does not say so."""
     try:
         with open_trace(place.path) as trace:
-            seats = _texts(trace.manifest.about.get("seats"))
+            return seating_in(trace)
     except TraceError:
-        return set()
-    return {seat for seat, player in seats.items() if player == "agent"}
+        return NOBODY
 
 
-def _primary(outcome: Outcome[Any, Any], agents: set[str]) -> tuple[str, float | None]:
+def _primary(outcome: Outcome[Any, Any], agents: Collection[SeatId]) -> tuple[str, float | None]:
     """The first primary metric of these roles: the mean over the agents' seats, else over all seats.
 
     Returns the line that the list shows and the number in it.

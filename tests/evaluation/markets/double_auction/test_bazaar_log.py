@@ -206,12 +206,14 @@ def test_a_game_that_shares_its_stream_is_fed_its_luck(tmp_path: Path) -> None:
     assert verify_file(game.trace or "").verdict == "identical"
 
 
-def test_labels_times_and_origin_of_a_log_stand_beside_the_chain(tmp_path: Path) -> None:
+def test_labels_and_origin_of_a_log_stand_in_its_first_event_and_times_beside_the_chain(tmp_path: Path) -> None:
     game = _import(_game(), tmp_path)
     with open_trace(game.trace or "") as trace:
-        about, side = trace.manifest.about, [row for row in trace.side() if row.seat is not None]
-    assert about["labels"] == _LABELS
-    assert about["imported_from"]["game_id"] == "test_1"
+        about, seating = trace.manifest.about, trace.seating()
+        side = [row for row in trace.side() if row.seat is not None]
+    assert seating.labels == _LABELS
+    origin: Any = (seating.origin or {})["imported_from"]
+    assert origin["game_id"] == "test_1"
     assert str(about["created"]).startswith("2025-07-16T11:")
     assert len(side) == 4 * _ROUNDS
     assert {(row.latency_us, row.transport) for row in side} == {(1_500_000, "import")}

@@ -54,7 +54,7 @@ def test_the_traces_verify_and_say_where_they_come_from(imported: ImportReport) 
         assert game.trace is not None
         assert verify_file(game.trace).verdict == "identical"
         with open_trace(game.trace) as trace:
-            origin = trace.manifest.about["imported_from"]
+            origin: Any = (trace.seating().origin or {})["imported_from"]
         assert (origin["format"], origin["file"]) == ("collusion-log", game.file)
 
 

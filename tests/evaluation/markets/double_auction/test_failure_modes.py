@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from tests.evaluation.markets.double_auction.conftest import SEATS, Judged, Played, judged
 from tests.evaluation.modes import failing
 from tests.evaluation.modes.playing import diagnosed, play_episode
-from tests.evaluation.mutations import Mutation, mutated_parts, mutations, parts_of, write_parts
+from tests.evaluation.mutations import Mutation, mutated_parts, mutations, parts_of, reseat, write_parts
 
 from tradefair.evaluation.evaluate import diagnose
 from tradefair.evaluation.markets.double_auction.evaluator import EVALUATOR
@@ -235,7 +235,7 @@ def test_a_message_that_was_never_delivered_tells_nothing(episode: Played, tmp_p
 
 def test_a_log_of_somebody_elses_game_is_not_asked_for_looks(episode: Played, tmp_path: Path) -> None:
     parts = parts_of(episode("mixed").path)
-    parts.about["imported_from"] = {"format": "bazaar-log"}
+    reseat(parts, origin={"imported_from": {"format": "bazaar-log"}})
     played = judged(write_parts(parts, tmp_path / "imported.trace"))
     for name in (f"{PREFIX}value_unseen", "missing_evidence", "stale_evidence"):
         finding = played.finding(name, "S1")

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from pydantic import JsonValue
+from tests.calling import seating
 from tests.evaluation.modes.failing import Scripted as ScriptedTurns
 from tests.evaluation.playing import store
 
@@ -62,11 +63,11 @@ def play(
         seat for seat, who in named.items() if isinstance(who, str) and MARKET.policies[parse_policy(who)[0]].privileged
     ]
     scripted = Scripted({seat: maker(seat, each.role) for seat, each in spec.items()}, privileged=frozenset(privileged))
-    records = list(core.start().records)
+    inside = {seat: who if isinstance(who, str) else "by_hand" for seat, who in named.items()}
+    records = list(core.start(seating(inside, inside, privileged=privileged)).records)
     while stretch := scripted.run(core):
         records += stretch
-    labels = {seat: f"policy:{who}" if isinstance(who, str) else "by hand" for seat, who in named.items()}
-    return store(path, core, records, privileged=privileged, labels=labels)
+    return store(path, core, records)
 
 
 class Step(NamedTuple):

@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
+from tests.calling import seating
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Draw, Params, Policy, PolicySpec
@@ -154,15 +155,15 @@ class Maker:
         scenario = load_scenario("retail", "smoke", {"horizon_days": max(1, len(days)), **overrides})
         manifest = Core.create(kind, scenario, 1).manifest
         self._seq, self._records = 0, []
-        self._event("episode_started", 1, None, {})
+        who = seating(["manager"], privileged=["manager"] if privileged else [])
+        self._event("episode_started", 1, None, {"seating": who.model_dump(mode="json")})
         for number, day in enumerate(days, 1):
             self._play(number, day)
         if ended:
             self._end(len(days), {**self._books(days), **(ending or {})})
-        about: dict[str, Any] = {"privileged": ["manager"] if privileged else []}
         self.count += 1
         path = self._folder / f"made-{self.count}.trace"
-        write_trace(path, manifest, about, [Written(record) for record in self._records])
+        write_trace(path, manifest, {}, [Written(record) for record in self._records])
         return path
 
     def _play(self, number: int, day: Day) -> None:
@@ -269,15 +270,11 @@ def play_retail(tmp_path_factory: pytest.TempPathFactory) -> PlayRetail:
         seats = core.market.seats
         privileged = frozenset(seats) if spec.privileged else frozenset[str]()
         makers = {seat: partial(spec.make, {}, Draw.of(seed, seat)) for seat in seats}
-        scripted, records = Scripted(makers, privileged=privileged), list(core.start().records)
+        who = seating(seats, name, privileged=privileged)
+        scripted, records = Scripted(makers, privileged=privileged), list(core.start(who).records)
         while stretch := scripted.run(core):
             records += stretch
-        about: dict[str, Any] = {
-            "end_reason": core.ended,
-            "outcome_digest": core.outcome_digest,
-            "privileged": sorted(privileged),
-            "labels": dict.fromkeys(seats, f"policy:{name}"),
-        }
+        about: dict[str, Any] = {"end_reason": core.ended, "outcome_digest": core.outcome_digest}
         write_trace(path, core.manifest, about, [Written(record) for record in records])
         return path
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import orjson
 import pytest
 from pydantic import JsonValue
+from tests.calling import seating
 from tests.evaluation.modes.failing import Scripted as ScriptedTurns
 from tests.evaluation.playing import store
 
@@ -53,10 +54,10 @@ def play_game(path: Path, game: Episode) -> Path:
     named = {seat: parse_policy(who)[0] for seat, who in game.seats.items() if isinstance(who, str)}
     privileged = sorted(seat for seat, name in named.items() if kind.policies[name].privileged)
     scripted = Scripted({seat: maker(seat) for seat in core.market.seats}, privileged=frozenset(privileged))
-    records = list(core.start().records)
+    records = list(core.start(seating(core.market.seats, named, privileged=privileged)).records)
     while stretch := scripted.run(core):
         records += stretch
-    return store(path, core, records, privileged=privileged)
+    return store(path, core, records)
 
 
 class Judged(NamedTuple):

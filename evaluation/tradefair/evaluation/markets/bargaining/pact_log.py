@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from tradefair.bargaining.model import BUYER, SELLER, RoundFacts
-from tradefair.evaluation.importers.game_replay import ReplayedGame, extra_field, open_game, write_game
+from tradefair.evaluation.importers.game_replay import ReplayedGame, extra_field, open_game, origin_of, write_game
 from tradefair.evaluation.importers.log_stream import replayed_game
 from tradefair.evaluation.importers.report import GameReport, ImportReport
 from tradefair.trading.chance import ChanceKind
@@ -46,14 +46,19 @@ def import_game(file: Path, out: Path) -> GameReport:
     if sorted(init.seat_order) != [BUYER, SELLER]:
         report.found(init.line, "data.agents", f"a pact-log has the seats {BUYER} and {SELLER}, and no others")
         return report
-    played = replayed_game("bargaining", game, init, report, _scenario, _play_round)
+
+    def origin(chance: ChanceKind) -> dict[str, Any]:
+        # Generations differ in how a trade's maker is drawn: without a trade both follow the log.
+        traded = any(logged.trades for logged in game.rounds)
+        generation = chance.removeprefix("log_") if traded else "undetermined"
+        known = origin_of(raw, game, IMPORTER)
+        return {**known, "generation": generation, "substituted": _substituted(game, init)}
+
+    played = replayed_game("bargaining", game, init, report, origin, _scenario, _play_round)
     if played is not None:
         _compare(game, init, [written.record.body for written in played.events], report)
         path = out / f"{file.stem}.trace"
-        # Generations differ in how a trade's maker is drawn: without a trade both follow the log.
-        traded = any(logged.trades for logged in game.rounds)
-        generation = (report.chance or "").removeprefix("log_") if traded else "undetermined"
-        write_game(path, played, raw, game, IMPORTER, generation=generation, substituted=_substituted(game, init))
+        write_game(path, played, game)
         report.trace = str(path)
     return report
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tradefair.evaluation.importers.game_replay import ReplayedGame, open_game, write_game
+from tradefair.evaluation.importers.game_replay import ReplayedGame, open_game, origin_of, write_game
 from tradefair.evaluation.importers.log_stream import pairs_fit, replayed_game
 from tradefair.evaluation.importers.report import GameReport, ImportReport
 from tradefair.evaluation.markets.double_auction.bazaar_compare import compare_game
@@ -44,13 +44,15 @@ def import_game(file: Path, out: Path) -> GameReport:
     if init.data.communication_enabled:
         report.found(init.line, "data.communication_enabled", "a game with messages is not a bazaar-log")
     else:
+        origin = origin_of(raw, game, IMPORTER)
+        played = None
         # Before anything is played: where pairs differ, neither seed nor recorded chance could follow the game.
-        fits = pairs_fit(game, report)
-        played = replayed_game("double_auction", game, init, report, log_scenario, _play_round) if fits else None
+        if pairs_fit(game, report):
+            played = replayed_game("double_auction", game, init, report, lambda _: origin, log_scenario, _play_round)
         if played is not None:
             compare_game(game, [written.record.body for written in played.events], report)
             path = out / f"{file.stem}.trace"
-            write_game(path, played, raw, game, IMPORTER)
+            write_game(path, played, game)
             report.trace = str(path)
     return report
 

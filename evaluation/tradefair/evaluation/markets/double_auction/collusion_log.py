@@ -12,7 +12,7 @@ from typing import Any, cast
 from tradefair.contract import SeatId
 from tradefair.double_auction.model import Message
 from tradefair.double_auction.rules import DoubleAuction
-from tradefair.evaluation.importers.game_replay import ReplayedGame, open_game, write_game
+from tradefair.evaluation.importers.game_replay import ReplayedGame, open_game, origin_of, write_game
 from tradefair.evaluation.importers.log_stream import pairs_fit, replayed_game
 from tradefair.evaluation.importers.report import GameReport, ImportReport
 from tradefair.evaluation.markets.double_auction.bazaar_compare import compare_game
@@ -45,12 +45,15 @@ def import_game(file: Path, out: Path) -> GameReport:
         return report
     # See `bazaar_log`: without equal pairs there is no chance that could be followed or fed.
     fits = pairs_fit(game, report)
-    played = replayed_game("double_auction", game, init, report, _scenario, _play_round) if fits else None
+    origin = origin_of(raw, game, IMPORTER)
+    played = (
+        replayed_game("double_auction", game, init, report, lambda _: origin, _scenario, _play_round) if fits else None
+    )
     if played is not None:
         compare_game(game, [written.record.body for written in played.events], report)
         _compare_talk(game, init, cast("DoubleAuction", played.core.market), report)
         path = out / f"{file.stem}.trace"
-        write_game(path, played, raw, game, IMPORTER)
+        write_game(path, played, game)
         report.trace = str(path)
     return report
 

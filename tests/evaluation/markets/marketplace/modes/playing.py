@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
+from tests.calling import seating
 from tests.evaluation.modes.failing import Scripted as ScriptedTurns
 from tests.evaluation.playing import store
 
@@ -57,12 +58,13 @@ def play_market(path: Path, episode: Episode) -> Path:
     known = {seat: parse_policy(who)[0] if isinstance(who, str) else "test" for seat, who in players.items()}
     privileged = sorted(seat for seat, name in known.items() if name != "test" and kind.policies[name].privileged)
     scripted = Scripted({seat: maker(seat) for seat in players}, privileged=frozenset(privileged))
-    records = list(core.start().records)
+    labels = {seat: f"policy:{name}" for seat, name in known.items()}
+    # The customers are the agent's.
+    inside = {seat: name for seat, name in known.items() if not seat.startswith("customer")}
+    records = list(core.start(seating(known, inside, labels=labels, privileged=privileged)).records)
     while stretch := scripted.run(core):
         records += stretch
-    labels = {seat: f"policy:{name}" for seat, name in known.items()}
-    agents = {seat: "agent" if seat.startswith("customer") else label for seat, label in labels.items()}
-    return store(path, core, records, privileged=privileged, labels=labels, seats=agents)
+    return store(path, core, records)
 
 
 class Judged(NamedTuple):

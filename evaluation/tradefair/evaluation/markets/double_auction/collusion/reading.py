@@ -151,6 +151,5 @@ def _pairing(reading: TraceReading) -> Pairing:
     # A digest, since scenarios cannot be hashed: pairs are found by key and games sorted by it.
     economics = {key: value for key, value in core.scenario.items() if key not in _NOT_ECONOMICS}
     # Scripted seats draw their luck from it: equal seeds with other keys are other games.
-    key = reading.about.get("policy_key")
     players = tuple(sorted((seat.id, reading.label(seat.id) or "?") for seat in core.seats))
-    return Pairing(digest(canonical(economics)), core.seed, key if isinstance(key, int) else 0, players)
+    return Pairing(digest(canonical(economics)), core.seed, reading.seating.policy_key, players)

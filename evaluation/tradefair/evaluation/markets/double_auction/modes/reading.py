@@ -160,7 +160,7 @@ class _Maker:
         return self.game
 
     def _seat(self, opening: OpeningFacts) -> None:
-        excused = listed(self._reading.about.get("privileged"))
+        excused = self._reading.seating.privileged
         for seat, role in self._roles.items():
             # Left out and not guessed: a value of 0 would make every quote a breach.
             if seat not in opening.values:

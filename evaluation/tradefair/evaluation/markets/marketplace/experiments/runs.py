@@ -12,6 +12,7 @@ from tradefair.evaluation.markets.marketplace.modes.play import Buyer
 from tradefair.evaluation.markets.marketplace.modes.reading import read_bazaar
 from tradefair.evaluation.modes.calls import mapped
 from tradefair.evaluation.progress import Progress, watched
+from tradefair.evaluation.reading import imported
 from tradefair.marketplace.answers.search import base_ranks
 from tradefair.marketplace.engine.delivery import lexicographic
 from tradefair.marketplace.model import MarketplaceScenario
@@ -115,17 +116,17 @@ def episode_of(trace: Trace) -> Episode:
     # An episode that the harness broke says nothing about its agents.
     if game.ended is None or game.ended.endswith("harness_failure"):
         raise TraceError(f"not played to an end ({game.ended or 'unfinished'})")
-    key = trace.manifest.about.get("policy_key", 0)
+    seating = trace.seating()
     # Scripted customers among the agent's would dilute every rate.
-    ours = _agent_seats(trace)
+    ours = [] if imported(seating) else seating.agents
     customers = [buyer for seat, buyer in game.customers.items() if seat in ours] or list(game.customers.values())
     return Episode(
         path=trace.path,
         scenario=game.scenario,
         settings=dict(_flat("", core.scenario)),
         seed=core.seed,
-        trial=key if isinstance(key, int) else 0,
-        agent=_agent(trace, ours or list(game.customers)),
+        trial=seating.policy_key,
+        agent=", ".join(dict.fromkeys(seating.players[seat].label[:80] for seat in ours or game.customers)),
         shoppers=[_shopper(buyer) for buyer in customers],
     )
 
@@ -139,18 +140,6 @@ def _flat(prefix: str, value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
                 yield from _flat(f"{prefix}{name}.", mapped(inner))  # pyright: ignore[reportUnknownArgumentType]
             else:
                 yield prefix + name, inner
-
-
-def _agent_seats(trace: Trace) -> list[str]:
-    """The seats that the runner's agent played, as far as the manifest says."""
-    return [seat for seat, who in mapped(trace.manifest.about.get("seats")).items() if who == "agent"]
-
-
-def _agent(trace: Trace, ours: Sequence[str]) -> str:
-    """What played these seats."""
-    about = trace.manifest.about
-    seats, labels = mapped(about.get("seats")), mapped(about.get("labels"))
-    return ", ".join(dict.fromkeys(str(labels.get(seat) or seats.get(seat) or "?")[:80] for seat in ours))
 
 
 def _shopper(buyer: Buyer) -> Shopper:

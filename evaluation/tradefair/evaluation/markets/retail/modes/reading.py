@@ -6,7 +6,7 @@ that contradict the market are reported and left out, never raised.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from tradefair.contract import MarketType, Need, TradefairError
 from tradefair.contract.event import ManifestCore
 from tradefair.contract.kernel_tools import EXECUTE_CODE
 from tradefair.contract.money import to_minor
+from tradefair.contract.players import Seating
 from tradefair.contract.scenario import build_scenario
 from tradefair.evaluation.markets.retail.modes.choices import judge_line, judge_price
 from tradefair.evaluation.markets.retail.modes.goods import Bought
@@ -90,9 +91,9 @@ class _Watcher:
         self._shown: dict[tuple[str | None, str | None], int] = {}
         self._open_day()
         if reading.core is not None:
-            self._prepare(reading.core, reading.about)
+            self._prepare(reading.core, reading.seating)
 
-    def _prepare(self, core: ManifestCore, about: Mapping[str, Any]) -> None:
+    def _prepare(self, core: ManifestCore, seating: Seating) -> None:
         """Rebuild scenario, tools and visible past from the manifest; what cannot be rebuilt is reported."""
         try:
             scenario = build_scenario(RetailScenario, core.scenario, source="manifest")
@@ -103,8 +104,7 @@ class _Watcher:
         play = self.play
         play.scenario = scenario
         play.categories = _categories(scenario)
-        # `about` may hold anything: only texts of a list count.
-        play.privileged = SEAT in _strings(about.get("privileged"))
+        play.privileged = SEAT in seating.privileged
         play.evidence_version = EVIDENCE_VERSION
         self._index = EvidenceIndex(self._kind.tools, _OBJECT)
         self._needs = needs_of(self._kind.evidence_map, scenario, self._kind.tools, SEAT)
@@ -382,8 +382,3 @@ def _categories(scenario: RetailScenario) -> list[str]:
 def _name(need: Need) -> str:
     """A need by its categories."""
     return "/".join(need.any_of)
-
-
-def _strings(value: object) -> list[str]:
-    """The texts of a list; none for anything else."""
-    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]

@@ -113,8 +113,7 @@ def _game(play: SupplyPlay, scenario: SupplyChainScenario, watcher: _Watcher) ->
         slogans=play.slogans,
         passes_closed=watcher.passes,
     )
-    # `about` may hold anything.
-    excused = listed(play.reading.about.get("privileged"))
+    excused = play.reading.seating.privileged
     for seat in play.seats:
         calls = watcher.calls.get(seat, _Calls())
         game.seats[seat] = Retail(
