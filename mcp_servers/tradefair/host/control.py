@@ -96,6 +96,7 @@ class ControlApp:
             ("/episodes/{episode}", "GET", self._show),
             ("/episodes/{episode}/start", "POST", self._start),
             ("/episodes/{episode}/invite", "POST", self._invite),
+            ("/episodes/{episode}/label", "POST", self._label),
             ("/episodes/{episode}/lapse", "POST", self._lapse),
             ("/episodes/{episode}/cancel", "POST", self._cancel),
             ("/episodes/{episode}/export", "GET", self._export),
@@ -154,7 +155,7 @@ class ControlApp:
         if first + asked.count - 1 > MAX_SEED:
             # Checked for the whole order: the last episodes of a batch must not fail after the first have begun.
             raise ScenarioError(f"the last of {asked.count} seeds would be over 2^63 - 1")
-        common = asked.model_dump(include={"market", "scenario", "overrides", "seats", "others", "ttl_s"})
+        common = asked.model_dump(include={"market", "scenario", "overrides", "seats", "others", "ttl_s", "labels"})
         wanted = checked(Order(**common, seed=first))
         self._check_seats(wanted)
         # Checked once for all of them: only the seeds differ.
@@ -223,6 +224,10 @@ class ControlApp:
 
     async def _show(self, request: Request) -> Response:
         return _answer(episode_status(self._host, _name(request)))
+
+    async def _label(self, request: Request) -> Response:
+        asked = await _body(request, bodies.Label)
+        return _answer(bodies.Labelled(labels=await self._host.label(_name(request), asked.labels)))
 
     async def _lapse(self, request: Request) -> Response:
         asked = await _body(request, bodies.Lapse)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from tradefair.contract import SeatId
-from tradefair.host.orders import MAX_TTL_S
+from tradefair.host.orders import MAX_TTL_S, Labels
 from tradefair.host.seat_auth import GrantScope
 from tradefair.host.setup import MAX_SEED
 from tradefair.host.status import EpisodeSummary
@@ -38,6 +38,7 @@ class Create(_Body):
     seats: Literal["all"] | Annotated[tuple[_Seat, ...], Field(max_length=1_000)] | None = None
     others: Annotated[str, Field(max_length=200)] | None = None
     ttl_s: Annotated[float, Field(gt=0, le=MAX_TTL_S)] | None = None
+    labels: Labels = {}
     start: bool = True
     invite: bool = True
     observers: Annotated[int, Field(ge=0, le=16)] = 0
@@ -48,6 +49,18 @@ class Invite(_Body):
 
     seat: _Seat | None = None
     observer: bool = False
+
+
+class Label(_Body):
+    """What the players of seats are called from now on: the operator's word, which the trace keeps."""
+
+    labels: Annotated[Labels, Field(min_length=1)]
+
+
+class Labelled(_Body):
+    """What the players of all outside seats are called."""
+
+    labels: dict[SeatId, str]
 
 
 class Lapse(_Body):

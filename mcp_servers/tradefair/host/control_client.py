@@ -58,6 +58,10 @@ class ControlClient:
         """Make a token worthless."""
         return self._ask("DELETE", f"/grants/{quote(grant, safe='')}", bodies.Revoked)
 
+    def label(self, episode: str, wanted: bodies.Label) -> bodies.Labelled:
+        """Call the players of seats otherwise from now on."""
+        return self._ask("POST", f"{_path(episode)}/label", bodies.Labelled, wanted)
+
     def lapse(self, episode: str, wanted: bodies.Lapse) -> bodies.Lapsed:
         """The default action for a seat that is awaited."""
         return self._ask("POST", f"{_path(episode)}/lapse", bodies.Lapsed, wanted)

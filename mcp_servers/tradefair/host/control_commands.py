@@ -20,6 +20,7 @@ from tradefair.contract.text import clean_json
 from tradefair.host import control_bodies as bodies
 from tradefair.host.client_config import CONTROL_TOKEN_VARIABLE, read_token
 from tradefair.host.control_client import ControlClient
+from tradefair.host.orders import parse_labels
 from tradefair.host.status import EpisodeState, EpisodeStatus, EpisodeSummary, HostStatus
 
 URL_VARIABLE = "TRADEFAIR_CONTROL_URL"
@@ -76,6 +77,9 @@ def create(
     others: Annotated[str | None, typer.Option(help="Policy of every other seat; default: the scenario's.")] = None,
     overrides: Annotated[list[str] | None, typer.Option("--set", help="Scenario value to change: key=value.")] = None,
     ttl: Annotated[float | None, typer.Option(help="Seconds that each may last.")] = None,
+    labels: Annotated[
+        list[str] | None, typer.Option("--label", help="Who plays a seat, in your words: B1=openai:gpt-5/react.")
+    ] = None,
     observers: Annotated[int, typer.Option(min=0, max=16, help="Observers to invite to each.")] = 0,
     start: Annotated[bool, typer.Option(help="Begin at once, or wait for `control start`.")] = True,
 ) -> None:
@@ -91,6 +95,7 @@ def create(
             others=others,
             overrides=dict(map(parse_override, overrides or ())),
             ttl_s=ttl,
+            labels=parse_labels(labels or ()),
             observers=observers,
             start=start,
         )
@@ -132,6 +137,19 @@ def revoke(
     plane: _Plane = context.obj
     with plane.ask() as client:
         plane.show(client.revoke(grant), lambda gone: [f"{gone.grant} is no longer valid"])
+
+
+@control.command()
+def label(
+    context: _Context,
+    episode: _Episode,
+    labels: Annotated[list[str], typer.Argument(help="Seats and what their players are called: B1=openai:gpt-5/react")],
+) -> None:
+    """Say who plays outside seats, from now on: your word, kept in the trace."""
+    plane: _Plane = context.obj
+    with plane.ask() as client:
+        answer = client.label(episode, bodies.Label(labels=parse_labels(labels)))
+        plane.show(answer, lambda told: [f"{seat}: {name}" for seat, name in told.labels.items()])
 
 
 @control.command()

@@ -200,13 +200,15 @@ class Episode:
         market_type: MarketType,
         *,
         scripted: Scripted | None = None,
+        change: Seating | None = None,
         services: Services | None = None,
         sandbox: Sandbox | None = None,
         logs: LogStore = FILES,
     ) -> Episode:
         """The episode of an existing log, ready to go on: its commands are re-executed, byte by byte.
 
-        Raises TraceError rather than guess: when the log is damaged, open elsewhere, or was written by other rules.
+        Unless it is over, it goes on with the players that `change` names, which `scripted` holds already. Raises
+        TraceError rather than guess: when the log is damaged, open elsewhere, or was written by other rules.
         """
         log = await logs.open(path)
         try:
@@ -227,6 +229,8 @@ class Episode:
         # No future: these keys' events were committed by an earlier process.
         episode._keys = {key: _Keyed(request, seq, None) for key, (seq, request) in (await log.call_keys()).items()}
         try:
+            if change is not None and core.ended is None:
+                await episode.seat(change)
             await episode._begin()
         except BaseException:
             await episode.close()

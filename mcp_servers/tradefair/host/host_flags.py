@@ -29,6 +29,9 @@ class HostFlags:
     """
 
     seats: Annotated[str, typer.Option(help="Seats to invite: B1,S1, or all; default: the scenario's agents.")] = ""
+    labels: Annotated[
+        list[str] | None, typer.Option("--label", help="Who plays a seat, in your words: B1=openai:gpt-5/react.")
+    ] = None
     episodes: Annotated[int, typer.Option(min=1, max=1_000, help="Episodes to host, on consecutive seeds.")] = 1
     address: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1"
     port: Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen on; 0 takes a free one.")] = 0

@@ -23,10 +23,11 @@ import anyio.abc
 
 from tradefair.contract import EndReason, HarnessFailure, SeatError, SeatId, TradefairError
 from tradefair.contract.errors import StorageUnavailable
+from tradefair.contract.players import AGENT
 from tradefair.host.doors import Doors
 from tradefair.host.log import FILES, LogStore
 from tradefair.host.observing import public_reads
-from tradefair.host.orders import Checked, Order, begin
+from tradefair.host.orders import Checked, Order, begin, check_labelled
 from tradefair.host.quotas import EPISODE_BYTES, MAX_SEATS, Gate, Quotas
 from tradefair.host.registry import HostFile, save_host_file
 from tradefair.host.seat_auth import OBSERVER, OBSERVER_SCOPE, Grant, SeatTokens
@@ -205,6 +206,23 @@ class Host:
             self._save()
             return
         await self.episode(episode).end("truncated:cancelled")
+
+    async def label(self, episode: str, labels: Mapping[SeatId, str]) -> dict[SeatId, str]:
+        """Call the players of outside seats otherwise from now on; what all of them are called.
+
+        Raises SeatError for an unknown episode, ScenarioError for other seats, EpisodeOver, StorageUnavailable.
+        """
+        waiting = self.pending.get(episode)
+        if waiting is not None:
+            check_labelled(labels, waiting.plan.agents)
+            order = waiting.order.model_copy(update={"labels": {**waiting.order.labels, **labels}})
+            self.pending[episode] = waiting._replace(order=order)
+            self._save()
+            return {seat: order.labels.get(seat, AGENT) for seat in waiting.plan.agents}
+        live = self.episode(episode)
+        check_labelled(labels, live.seating.agents)
+        await live.seat(live.seating.relabelled(labels))
+        return {seat: live.seating.labels[seat] for seat in live.seating.agents}
 
     def episode(self, name: str) -> Episode:
         """A running episode, or one that has ended and is not closed yet. Raises SeatError."""

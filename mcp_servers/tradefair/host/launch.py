@@ -20,7 +20,6 @@ from tradefair.cli.options import EpisodeFlags
 from tradefair.cli.terminal import say, tell
 from tradefair.contract import HarnessFailure, MarketType, Scenario, ScenarioError, SeatId, TraceError
 from tradefair.contract.errors import StorageUnavailable
-from tradefair.contract.players import AGENT
 from tradefair.contract.scenario import parse_override
 from tradefair.contract.text import clean_json
 from tradefair.host.app import HttpServer, run_stdio
@@ -30,7 +29,7 @@ from tradefair.host.host_flags import HostFlags
 from tradefair.host.hosting import Host
 from tradefair.host.listening import Listener
 from tradefair.host.log import FILES, LogStore
-from tradefair.host.orders import checked
+from tradefair.host.orders import check_labelled, checked, parse_labels
 from tradefair.host.places import Bounds
 from tradefair.host.registry import HOST_FILE, HostFile, check_fresh, load_host_file, sole_host
 from tradefair.host.sandbox import Sandbox
@@ -227,6 +226,8 @@ async def _fresh_host(
     plan = plan_seats(kind, scenario, agents=_named(kind, scenario, hosting.seats), others=options.others or None)
     if not plan.agents:
         raise ScenarioError(f"{scenario.id} has no seat for an agent: name some with --seats")
+    labels = parse_labels(hosting.labels or ())
+    check_labelled(labels, plan.agents)
     logs = await _logs(hosting.store)
     _take_fresh(folder, held)
     host = _host(hosting, folder, sandbox, logs)
@@ -234,7 +235,8 @@ async def _fresh_host(
     for index in range(hosting.episodes):
         # Consecutive seeds, so that one number names them all.
         seed = None if options.seed is None else options.seed + index
-        host.add(await _new(kind, scenario, replace(options, seed=seed), plan, folder, sandbox, logs), save=False)
+        made = await _new(kind, scenario, replace(options, seed=seed), plan, folder, sandbox, logs, labels)
+        host.add(made, save=False)
     # One write for all tokens.
     with host.saved_once():
         invited = [host.invite(name, seat) for name in host.episodes for seat in plan.agents]
@@ -320,9 +322,10 @@ async def _new(
     folder: Path,
     sandbox: Sandbox,
     logs: LogStore = FILES,
+    labels: Mapping[SeatId, str] | None = None,
 ) -> Episode:
     seed = new_seed() if options.seed is None else options.seed
-    return await new_episode(kind, scenario, seed, plan, folder, sandbox=sandbox, logs=logs)
+    return await new_episode(kind, scenario, seed, plan, folder, labels=labels, sandbox=sandbox, logs=logs)
 
 
 def _named(kind: MarketType, scenario: Scenario, text: str) -> list[SeatId] | None:
@@ -350,8 +353,7 @@ def _one_trace(path: Path) -> Path:
 
 
 def _outside_seats(episode: Episode) -> list[SeatId]:
-    seats: Mapping[SeatId, str] = episode.manifest.about.get("seats", {})
-    found = [seat for seat in episode.core.market.seats if seats.get(seat, AGENT) == AGENT]
+    found = episode.seating.agents
     if not found:
         raise TraceError(f"{episode.path}: every seat is scripted; there is none to serve")
     return found

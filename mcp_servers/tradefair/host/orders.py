@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
 from tradefair.catalog import default_scenario, load_scenario, market_type
-from tradefair.contract import MarketType, Scenario, ScenarioError
+from tradefair.contract import MarketType, Scenario, ScenarioError, SeatId
+from tradefair.contract.players import MAX_LABEL, shown_label
 from tradefair.host.episode import Episode
 from tradefair.host.log import FILES, LogStore
 from tradefair.host.sandbox import Sandbox
@@ -16,13 +18,19 @@ from tradefair.host.setup import MAX_SEED, SeatPlan, new_episode, plan_seats
 
 MAX_TTL_S = 31_536_000.0  # a year
 _SeatName = Annotated[str, Field(min_length=1, max_length=64)]
+Labels: TypeAlias = Annotated[
+    dict[_SeatName, Annotated[str, Field(min_length=1, max_length=MAX_LABEL), AfterValidator(shown_label)]],
+    Field(max_length=1_000),
+]
+"""What the operator calls the players of seats."""
 
 
 class Order(BaseModel):
     """One episode as it is asked for.
 
     `scenario` names an installed one, never a file: an order comes over the network. `seats` are those played from
-    outside: ids, `all`, or None for the scenario's own choice. `ttl_s` is the time to live in seconds.
+    outside: ids, `all`, or None for the scenario's own choice, `labels` what their players are called. `ttl_s` is the
+    time to live in seconds.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -34,6 +42,7 @@ class Order(BaseModel):
     seats: Literal["all"] | Annotated[tuple[_SeatName, ...], Field(max_length=1_000)] | None = None
     others: Annotated[str, Field(max_length=200)] | None = None
     ttl_s: Annotated[float, Field(gt=0, le=MAX_TTL_S)] | None = None
+    labels: Labels = {}
 
 
 class Checked(NamedTuple):
@@ -58,7 +67,27 @@ def checked(order: Order) -> Checked:
     # A hosted episode that no client can play would only wait for its time to live.
     if not plan.agents:
         raise ScenarioError(f"{scenario.id} has no seat for an agent: name some with seats")
+    check_labelled(order.labels, plan.agents)
     return Checked(order, kind, scenario, plan)
+
+
+def parse_labels(given: Iterable[str]) -> dict[SeatId, str]:
+    """Labels by seat from texts such as `B1=openai:gpt-5/react`. Raises ScenarioError for another form."""
+    found: dict[SeatId, str] = {}
+    for text in given:
+        seat, _, label = (part.strip() for part in text.partition("="))
+        if not seat or not label or len(label) > MAX_LABEL:
+            raise ScenarioError(f"{text[:80]!r} is no label: write SEAT=LABEL, at most {MAX_LABEL} characters")
+        found[seat] = label
+    return found
+
+
+def check_labelled(labels: Iterable[SeatId], outside: Collection[SeatId]) -> None:
+    """Raises ScenarioError where a label is not of a seat that is played from outside: policies name themselves."""
+    wrong = [seat for seat in labels if seat not in outside]
+    if wrong:
+        seats = ", ".join(list(outside)[:20])
+        raise ScenarioError(f"labels are for seats that are played from outside ({seats}), not for {wrong[0][:40]!r}")
 
 
 async def begin(
@@ -67,5 +96,5 @@ async def begin(
     """Carry an order out. Raises ScenarioError, StorageUnavailable, TraceError (the id is taken)."""
     order, kind, scenario, plan = wanted
     return await new_episode(
-        kind, scenario, order.seed, plan, folder, episode_id=episode_id, sandbox=sandbox, logs=logs
+        kind, scenario, order.seed, plan, folder, episode_id=episode_id, labels=order.labels, sandbox=sandbox, logs=logs
     )

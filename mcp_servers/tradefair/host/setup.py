@@ -10,23 +10,22 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache, partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tradefair.catalog import market_type
-from tradefair.contract import Draw, MarketType, Policy, Scenario, ScenarioError, SeatId, SeatSpec, TraceError
+from tradefair.contract import MarketType, Policy, Scenario, ScenarioError, SeatId, SeatSpec, TraceError
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.market import Remarks, Resolves
 from tradefair.contract.players import (
     AGENT,
-    MAX_LABEL,
     AgentRecord,
     Player,
     Seating,
     policy_spec,
     seat_policy,
     seat_roles,
+    shown_label,
 )
 from tradefair.contract.policy import parse_policy
 from tradefair.contract.scenario import build_scenario
@@ -36,13 +35,11 @@ from tradefair.host.log import FILES, LogStore
 from tradefair.host.sandbox import Sandbox
 from tradefair.host.scripted import Scripted
 from tradefair.host.services import Services, ServiceUnavailable
-from tradefair.tracestore import open_trace
+from tradefair.tracestore import WRITTEN_BY, open_trace
 
 logger = logging.getLogger("tradefair.host")
 
 MAX_SEED = 2**63 - 1
-WRITTEN_BY = f"tradefair {version('tradefair')}"
-"""The release that writes a trace: policies are versioned with it."""
 SOFTWARE: Mapping[str, str] = {"python": platform.python_version(), "platform": sys.platform}
 """What a trace says of the machine, outside its chain."""
 
@@ -62,6 +59,10 @@ class SeatPlan(NamedTuple):
     def agents(self) -> list[SeatId]:
         """The seats that are played from outside, in the market's order."""
         return [seat for seat, who in self.seats.items() if who == AGENT]
+
+    def with_agent(self, seat: SeatId) -> SeatPlan:
+        """The plan with the seat played from outside."""
+        return SeatPlan({**self.seats, seat: AGENT}, self.late - {seat})
 
     def with_policy(self, seat: SeatId, spelling: str) -> SeatPlan:
         """The plan with a scripted policy where the agent would sit.
@@ -143,7 +144,7 @@ def left_alone(kind: MarketType, scenario: Scenario, plan: SeatPlan, seat: SeatI
 def scripted_seats(
     kind: MarketType,
     scenario: Scenario,
-    plan: SeatPlan,
+    players: SeatPlan | Seating,
     seed: int,
     *,
     policy_key: int = 0,
@@ -151,31 +152,29 @@ def scripted_seats(
     past: ForkedPast | None = None,
     seated: Mapping[SeatId, Policy] | None = None,
 ) -> Scripted:
-    """The plan's policies, each with its own draws; `seated` policies of the caller sit where the plan has others.
+    """The policies of the scripted seats, each with its own draws; `seated` policies of the caller sit in their places.
 
-    `policy_key` gives other draws under the same market luck; in a fork, `past` says which key is in force when.
-    `shadows` are the policies by which outside agents decide, kept so that they can be replayed on resume.
+    A plan draws under `policy_key`, a seating under its own keys; where players have changed, `past` says which are in
+    force when. `shadows` are the policies by which outside agents decide, kept so that they can be replayed on resume.
     """
-    roles = seat_roles(kind, scenario)
-
-    def draw(seat: SeatId) -> Draw:
-        return past.draw(seed, seat) if past is not None else Draw.of(seed, seat, policy_key)
+    roles, given = seat_roles(kind, scenario), seated or {}
+    if isinstance(players, SeatPlan):
+        players = seating_of(kind, scenario, players, policy_key=policy_key)
+    draws = players if past is None else past
 
     def makers(spellings: Mapping[SeatId, str]) -> dict[SeatId, Callable[[], Policy]]:
         return {
-            seat: partial(seat_policy, kind, spelling, roles[seat], draw(seat)) for seat, spelling in spellings.items()
+            seat: partial(seat_policy, kind, spelling, roles[seat], draws.draw(seed, seat))
+            for seat, spelling in spellings.items()
         }
 
-    given = seated or {}
-    inside = {seat: spelling for seat, spelling in plan.seats.items() if spelling != AGENT and seat not in given}
-    privileged = {seat for seat, spelling in inside.items() if policy_spec(kind, spelling, roles[seat]).privileged}
-    made = makers(inside) | {seat: lambda policy=policy: policy for seat, policy in given.items()}
+    made = makers(players.scripted) | {seat: lambda policy=policy: policy for seat, policy in given.items()}
     return Scripted(
-        # In the plan's order, which decides who is asked first.
-        {seat: made[seat] for seat in plan.seats if seat in made},
-        privileged=frozenset(privileged),
+        # In the market's order, which decides who is asked first.
+        {seat: made[seat] for seat in players.players if seat in made},
+        privileged=players.privileged - given.keys(),
         # A seat that was played from outside was asked after those that were not.
-        late=plan.late | set(plan.agents),
+        late=players.late | set(players.agents),
         shadows=makers(shadows or {}),
         past=past,
     )
@@ -185,20 +184,18 @@ async def new_episode(
     kind: MarketType,
     scenario: Scenario,
     seed: int,
-    plan: SeatPlan,
+    players: SeatPlan | Seating,
     folder: Path,
     *,
     episode_id: str | None = None,
     labels: Mapping[SeatId, str] | None = None,
-    agents: Mapping[SeatId, AgentRecord] | None = None,
-    policy_key: int = 0,
     sandbox: Sandbox | None = None,
     logs: LogStore = FILES,
 ) -> Episode:
     """A fresh episode with its trace in `folder`, which is made if need be, or in the store of `logs`.
 
-    `seed` is 0 to 2**63 - 1. `labels` name what plays the agents' seats; `agents` say what it is made of. Raises
-    ScenarioError, StorageUnavailable.
+    `seed` is 0 to 2**63 - 1. In a plan the agents' seats are those under test, and `labels` name what plays them.
+    Raises ScenarioError, StorageUnavailable.
     """
     # SQLite and JSON readers keep integers of 64 bits with a sign.
     if not 0 <= seed <= MAX_SEED:
@@ -206,7 +203,9 @@ async def new_episode(
     make_folder(folder)
     scenario, services = await resolved(kind, scenario)
     name = episode_id or new_episode_id()
-    scripted = scripted_seats(kind, scenario, plan, seed, policy_key=policy_key)
+    if isinstance(players, SeatPlan):
+        players = seating_of(kind, scenario, players, labels=labels, compared=players.agents)
+    scripted = scripted_seats(kind, scenario, players, seed)
     # Remarks go into the manifest as well, so that a report can repeat them.
     remarks = remarks_of(kind, scenario)
     for topic, remark in remarks.items():
@@ -220,7 +219,7 @@ async def new_episode(
         scripted=scripted,
         services=services,
         sandbox=sandbox,
-        seating=seating_of(kind, scenario, plan, labels=labels, agents=agents, policy_key=policy_key),
+        seating=players,
         about={"software": SOFTWARE, **({"remarks": remarks} if remarks else {})},
         logs=logs,
     )
@@ -249,29 +248,32 @@ async def reopen_episode(
     path: Path,
     *,
     shadow: str | Mapping[SeatId, str] | None = None,
+    change: Seating | None = None,
     sandbox: Sandbox | None = None,
     logs: LogStore = FILES,
 ) -> Episode:
     """Resume the episode of a trace; its scripted seats are replayed. Raises TraceError, ScenarioError.
 
     `shadow` is the policy by which the agents of the outside seats decide, where it is one, or one policy per seat. It
-    is replayed too: `episode.scripted.shadow(seat)`.
+    is replayed too: `episode.scripted.shadow(seat)`. From here on `change` says who plays the seats that it names.
     """
     with open_trace(logs.reading(path)) as trace:
-        core, seating, about = trace.manifest.core, trace.seating(), trace.manifest.about
+        core, seatings, seating = trace.manifest.core, trace.seatings(), trace.seating()
+        if change is not None:
+            last = max(stored.seq for stored in trace.events())
+            seatings, seating = [*seatings, (last + 1, change)], seating.later(change)
     kind = market_type(core.market)
-    plan = plan_of(seating)
     scenario = build_scenario(kind.scenario_model, core.scenario, source=path.name)
-    shadows = dict.fromkeys(plan.agents, shadow) if isinstance(shadow, str) else shadow or {}
-    past = ForkedPast.of_about(about, path.name)
-    scripted = scripted_seats(
-        kind, scenario, plan, core.seed, policy_key=seating.policy_key, shadows=shadows, past=past
-    )
+    shadows = dict.fromkeys(seating.agents, shadow) if isinstance(shadow, str) else shadow or {}
+    past = ForkedPast(seatings) if len(seatings) > 1 else None
+    scripted = scripted_seats(kind, scenario, seating, core.seed, shadows=shadows, past=past)
     # Asked again: a model that was exchanged would continue the episode with other scores.
     again, services = await resolved(kind, scenario)
     if again != scenario:
         raise TraceError(f"{path.name}: the service that its scenario depends on is not the one it was begun with")
-    return await Episode.open(path, kind, scripted=scripted, services=services, sandbox=sandbox, logs=logs)
+    return await Episode.open(
+        path, kind, scripted=scripted, change=change, services=services, sandbox=sandbox, logs=logs
+    )
 
 
 async def resolved(kind: MarketType, scenario: Scenario) -> tuple[Scenario, Services]:
@@ -339,10 +341,11 @@ def seating_of(
 
     def player(seat: SeatId, role: str) -> Player:
         who = plan.seats.get(seat, AGENT)
-        inside = None if who == AGENT else who
+        # One form: a command line may write `policy:` in front of a policy's name.
+        inside = None if who == AGENT else who.strip().removeprefix("policy:")
         label = named.get(seat, AGENT if inside is None else f"policy:{inside}")
         return Player(
-            label=label[:MAX_LABEL],
+            label=shown_label(label),
             policy=inside,
             late=seat in plan.late,
             privileged=inside is not None and policy_spec(kind, inside, role).privileged,

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict
 
 from tradefair.contract import SeatError, SeatId
-from tradefair.contract.players import AGENT
 from tradefair.host.hosting import Host, created_at
 from tradefair.host.seat_auth import OBSERVER_SCOPE, GrantScope
 
@@ -212,7 +211,7 @@ def _bare(
 
 
 def _seats(host: Host, episode: Episode) -> list[SeatStatus]:
-    core, players = episode.core, episode.manifest.about.get("seats", {})
+    core, players = episode.core, episode.seating.players
     awaited = frozenset[str]() if core.ended is not None else core.market.awaited()
     rows: list[SeatStatus] = []
     for seat, spec in core.market.seats.items():
@@ -222,7 +221,7 @@ def _seats(host: Host, episode: Episode) -> list[SeatStatus]:
             SeatStatus(
                 seat=seat,
                 role=spec.role,
-                player=str(players.get(seat, AGENT)),
+                player=players[seat].policy or players[seat].label,
                 awaited=seat in awaited,
                 calls=gate.calls,
                 refused_by_host=gate.refused,
@@ -234,10 +233,11 @@ def _seats(host: Host, episode: Episode) -> list[SeatStatus]:
 
 
 def _ordered_seats(host: Host, name: str) -> list[SeatStatus]:
-    _, kind, scenario, plan = host.pending[name]
+    order, kind, scenario, plan = host.pending[name]
+    players = {**plan.seats, **order.labels}
     idle = {"awaited": False, "calls": 0, "refused_by_host": 0, "open_calls": 0, "idle_s": None}
     return [
-        SeatStatus.model_validate({"seat": seat, "role": spec.role, "player": plan.seats[seat], **idle})
+        SeatStatus.model_validate({"seat": seat, "role": spec.role, "player": players[seat], **idle})
         for seat, spec in kind.create(scenario, 0).seats.items()
     ]
 

@@ -22,6 +22,7 @@ from tradefair.host.hosting import Host
 from tradefair.host.registry import HOST_FILE, load_host_file
 from tradefair.host.seat_auth import MAX_TOKENS, token_digest
 from tradefair.host.status_page import page
+from tradefair.tracestore import open_trace
 
 NAMES = ("control.test",)
 PIE = {"market": "teaching", "scenario": "teaching/pie", "others": "half", "seed": 7}
@@ -112,6 +113,44 @@ async def test_a_seat_is_lapsed_only_while_it_is_awaited(stage: Any) -> None:
         assert told == [True, False, True]
         lapsed = [event for event in stage.events(stage.folder / f"{name}.trace") if event["event"] == "seat_lapsed"]
         assert [(event["seat"], event["reason"]) for event in lapsed] == [("P1", "retired"), ("P2", "retired")]
+
+
+async def test_the_operator_says_who_plays_before_the_start_and_while_it_goes_on(stage: Any) -> None:
+    async with plane(stage) as it:
+        made = await it.create(seats="all", labels={"P1": "openai:one"}, start=False)
+        (name,) = [line["episode"] for line in made["episodes"]]
+        told = await it.http.post(f"/episodes/{name}/label", json={"labels": {"P2": "human \x1b[2J"}})
+        assert told.json() == {"labels": {"P1": "openai:one", "P2": "human \\x1b[2J"}}
+        await it.http.post(f"/episodes/{name}/start")
+        episode = it.host.episode(name)
+        first = episode.seating
+        assert first.labels == {"P1": "openai:one", "P2": "human \\x1b[2J"}
+        assert first.compared == ("P1", "P2")
+        await it.http.post(f"/episodes/{name}/label", json={"labels": {"P1": "openai:two"}})
+        shown = (await it.http.get(f"/episodes/{name}")).json()
+        assert [seat["player"] for seat in shown["seats"]] == ["openai:two", "human \\x1b[2J"]
+        with open_trace(episode.path) as trace:
+            assert [seq for seq, _ in trace.seatings()] == [1, 2]
+            assert trace.seating(1) == first
+            assert trace.seating() == episode.seating
+        await it.http.post(f"/episodes/{name}/cancel")
+        assert verify_file(episode.path).sound
+
+
+async def test_a_label_is_of_a_seat_from_outside_and_short(stage: Any) -> None:
+    async with plane(stage) as it:
+        made = await it.create()
+        path = f"/episodes/{made['episodes'][0]['episode']}/label"
+        for labels in ({"P2": "x"}, {"P9": "x"}, {"P1": "x" * 201}, {"P1": ""}, {}):
+            error = await it.refused(400, "POST", path, json={"labels": labels})
+            assert error["code"] == "invalid_arguments"
+        await it.refused(400, "POST", "/episodes", json={**PIE, "labels": {"P2": "x"}})
+        assert [seq for seq, _ in _seatings(it.host.episode(made["episodes"][0]["episode"]).path)] == [1]
+
+
+def _seatings(path: Path) -> list[tuple[int, Any]]:
+    with open_trace(path) as trace:
+        return trace.seatings()
 
 
 async def test_a_cancelled_episode_is_sealed_and_takes_no_lapse_any_more(stage: Any) -> None:

@@ -97,7 +97,18 @@ async def _episode(place: Place) -> Any:
     kind: Any = market_type(place.market)
     plan = plan_seats(kind, place.scenario, agents=[place.seat], others=OTHERS.get(place.market, "random_legal"))
     given: Any = Perturbed(kind, place.kept or place.seat) if place.perturbed else kind
-    return await new_episode(given, place.scenario, SEED, plan, place.folder, episode_id=EPISODE)
+    labels = dict.fromkeys(plan.seats, "openai:another") if place.perturbed else None
+    episode = await new_episode(given, place.scenario, SEED, plan, place.folder, episode_id=EPISODE, labels=labels)
+    if place.perturbed:
+        # Who plays the others is private too: other names, policies and keys, and a change of them on the way.
+        players = {
+            seat: player.model_copy(update={"label": "policy:fixed", "policy": "fixed", "privileged": True})
+            for seat, player in episode.seating.players.items()
+            if seat != place.seat
+        }
+        changed = {"players": players, "policy_key": 99, "agent_key": 98, "origin": {"resumed": True}}
+        await episode.seat(episode.seating.model_copy(update=changed))
+    return episode
 
 
 @asynccontextmanager
