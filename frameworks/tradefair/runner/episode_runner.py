@@ -10,15 +10,16 @@ from pathlib import Path
 
 from tradefair.catalog import market_type
 from tradefair.contract import MarketType, Scenario, SeatId, TraceError
-from tradefair.contract.players import Seating
+from tradefair.contract.event import ManifestCore
+from tradefair.contract.players import Player, Seating, shown_label
 from tradefair.frameworks.base import SeatReport
 from tradefair.host.episode import Episode
 from tradefair.host.sandbox import Sandbox
-from tradefair.host.setup import SeatPlan, new_episode, reopen_episode
+from tradefair.host.setup import SeatPlan, new_episode, reopen_episode, seating_of
 from tradefair.runner.agent_spec import NATIVE, AgentSpec, AskPerson, ReadyAgent, ready
 from tradefair.runner.order import SeatOrder
 from tradefair.runner.seating import play_seat
-from tradefair.tracestore import open_trace
+from tradefair.tracestore import WRITTEN_BY, open_trace
 
 Opened = Callable[[Episode, AgentSpec], AbstractAsyncContextManager[None]]
 """Makes what is open around a live episode while it is played: a progress display, a door for an outside client."""
@@ -28,7 +29,8 @@ Opened = Callable[[Episode, AgentSpec], AbstractAsyncContextManager[None]]
 class PlaySpec:
     """One episode to be played into `folder`. Every seat that the plan gives to an agent is played by `agent`.
 
-    `policy_key` chooses the draws of the scripted policies; the market's luck depends on the seed alone.
+    `policy_key` chooses the draws of the scripted policies, `agent_key` (default: the same) those of the agent's seats;
+    the market's luck depends on the seed alone.
     """
 
     market: str
@@ -38,6 +40,7 @@ class PlaySpec:
     agent: ReadyAgent
     folder: Path
     policy_key: int = 0
+    agent_key: int | None = None
 
     @property
     def kind(self) -> MarketType:
@@ -62,42 +65,50 @@ async def play_episode(spec: PlaySpec, *, opened: Opened | None = None) -> Playe
     """
     # Everything is worked out in the order in which its modules stand, from here down to the episode: a reader who
     # follows one call seldom has to come back (benchmarks/walk.py counts how often).
-    kind, agent = spec.kind, spec.agent.spec
-    label, record = agent.label, agent.recorded()
     with Sandbox() as sandbox:
-        # Kept before policies are put in: these seats are labelled as the agent's even where it is scripted.
-        agents, plan = spec.plan.agents, spec.plan
-        if agent.framework == NATIVE:
-            for seat in agents:
-                # A native agent is seated as a policy, so that nothing connects over MCP for it.
-                plan = plan.with_policy(seat, str(agent.model))
         episode = await new_episode(
-            kind,
-            spec.scenario,
-            spec.seed,
-            plan,
-            spec.folder,
-            labels=dict.fromkeys(agents, label),
-            agents=dict.fromkeys(agents, record),
-            policy_key=spec.policy_key,
-            sandbox=sandbox,
+            spec.kind, spec.scenario, spec.seed, seating_for(spec), spec.folder, sandbox=sandbox
         )
-        return await _play(episode, spec.agent, agents, spec.policy_key, opened)
+        return await _play(episode, spec.agent, spec.plan.agents, opened)
 
 
-async def resume_episode(path: Path, agent: ReadyAgent | None = None, *, opened: Opened | None = None) -> Played:
+def seating_for(spec: PlaySpec) -> Seating:
+    """Who plays an episode of this spec, as its first event says it."""
+    agents, plan, agent = spec.plan.agents, spec.plan, spec.agent.spec
+    for seat in agents if agent.framework == NATIVE else ():
+        # A native agent is seated as a policy, so that nothing connects over MCP for it.
+        plan = plan.with_policy(seat, str(agent.model))
+    return seating_of(
+        spec.kind,
+        spec.scenario,
+        plan,
+        labels=dict.fromkeys(agents, agent.label),
+        agents=dict.fromkeys(agents, agent.recorded()),
+        policy_key=spec.policy_key,
+        agent_key=spec.agent_key,
+        compared=agents,
+    )
+
+
+async def resume_episode(
+    path: Path, agent: ReadyAgent | None = None, *, change: Seating | None = None, opened: Opened | None = None
+) -> Played:
     """Play on where a run stopped; `agent` sits in the outside seats, by default the one that the trace recorded.
 
-    Raises TraceError where the trace cannot be resumed, ScenarioError where the recorded agent can no longer play.
+    `change` gives seats to other players first (a fork). An `agent` that is another than the recorded one is written
+    down as a change, too. Raises TraceError where the trace cannot be resumed, ScenarioError where the recorded agent
+    can no longer play.
     """
-    chosen = ready_again(path) if agent is None else agent
     with open_trace(path) as trace:
         # Closed again here, before `reopen_episode` opens the same file to go on with it.
-        seating = trace.seating()
+        seating, core = trace.seating(), trace.manifest.core
+    after = seating if change is None else seating.later(change)
+    chosen = _ready_for(after, core, path, None) if agent is None else agent
     with Sandbox() as sandbox:
         # A policy behind a model's interface is replayed too, so that it goes on where its earlier self stopped.
-        episode = await reopen_episode(path, shadow=chosen.spec.policy, sandbox=sandbox)
-        return await _play(episode, chosen, seating.agents, seating.policy_key, opened)
+        seated = _taking_over(after, chosen.spec) if change is None else change
+        episode = await reopen_episode(path, shadow=chosen.spec.policy, change=seated, sandbox=sandbox)
+        return await _play(episode, chosen, after.agents, opened)
 
 
 def ready_again(path: Path, spec: AgentSpec | None = None, *, ask: AskPerson | None = None) -> ReadyAgent:
@@ -106,7 +117,12 @@ def ready_again(path: Path, spec: AgentSpec | None = None, *, ask: AskPerson | N
     Raises TraceError where the trace does not say what played, ScenarioError where the agent cannot play these seats.
     """
     with open_trace(path) as trace:
-        seating, core = trace.seating(), trace.manifest.core
+        return _ready_for(trace.seating(), trace.manifest.core, path, spec, ask)
+
+
+def _ready_for(
+    seating: Seating, core: ManifestCore, path: Path, spec: AgentSpec | None, ask: AskPerson | None = None
+) -> ReadyAgent:
     chosen = spec or _agent_of(seating)
     # A native policy is seated as a policy when an episode begins; these seats began without one.
     if seating.agents and chosen.framework == NATIVE:
@@ -116,9 +132,28 @@ def ready_again(path: Path, spec: AgentSpec | None = None, *, ask: AskPerson | N
 
 
 def _agent_of(seating: Seating) -> AgentSpec:
-    """What plays the seats that were the agent's; where several do, the first of them. Raises TraceError."""
-    records = [player.agent for player in seating.players.values() if player.agent is not None]
+    """What plays the outside seats, or played in an agent's place where there are none. Raises TraceError."""
+    seats = seating.agents or list(seating.players)
+    records = [player.agent for seat in seats if (player := seating.players[seat]).agent is not None]
+    if any(record != records[0] for record in records):
+        raise TraceError("several agents played this trace, and one is seated in all their seats: name it with --agent")
     return AgentSpec.of_record(records[0] if records else None)
+
+
+def _taking_over(seating: Seating, spec: AgentSpec) -> Seating | None:
+    """The change by which this agent takes the outside seats; None where it has all of them already."""
+    record = spec.recorded()
+    taken = [seat for seat in seating.agents if seating.players[seat].agent != record]
+    if not taken:
+        return None
+    player = Player(label=shown_label(spec.label), agent=record)
+    return Seating(
+        players=dict.fromkeys(taken, player),
+        policy_key=seating.policy_key,
+        agent_key=seating.agent_key,
+        written_by=WRITTEN_BY,
+        origin={"resumed": True},
+    )
 
 
 def recorded_agent(path: Path) -> AgentSpec:
@@ -130,22 +165,18 @@ def recorded_agent(path: Path) -> AgentSpec:
         return _agent_of(trace.seating())
 
 
-async def _play(
-    episode: Episode, agent: ReadyAgent, agents: Sequence[SeatId], policy_key: int, opened: Opened | None
-) -> Played:
+async def _play(episode: Episode, agent: ReadyAgent, agents: Sequence[SeatId], opened: Opened | None) -> Played:
     """Play the agents' seats of an open episode to its end, and close it whatever happens."""
     try:
         async with opened(episode, agent.spec) if opened is not None else nullcontext():
-            reports = await play_seats(episode, dict.fromkeys(agents, agent), policy_key)
+            reports = await play_seats(episode, dict.fromkeys(agents, agent))
             return Played(episode.path, agents, reports, await episode.wait_ended())
     # An episode that failed is closed too: another command goes on with its trace.
     finally:
         await episode.close()
 
 
-async def play_seats(
-    episode: Episode, agents: Mapping[SeatId, ReadyAgent], policy_key: int = 0
-) -> dict[SeatId, SeatReport]:
+async def play_seats(episode: Episode, agents: Mapping[SeatId, ReadyAgent]) -> dict[SeatId, SeatReport]:
     """Play the seats of `agents` to the end and return what each reports, by seat; {} when the episode has ended.
 
     Each report is noted in the trace too.
@@ -158,7 +189,7 @@ async def play_seats(
     try:
         async with asyncio.TaskGroup() as tasks:
             played = {
-                seat: tasks.create_task(play_seat(episode, agent, seat, order.turn_of(seat), policy_key))
+                seat: tasks.create_task(play_seat(episode, agent, seat, order.turn_of(seat)))
                 for seat, agent in agents.items()
             }
     except BaseExceptionGroup as group:

@@ -18,25 +18,24 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from tradefair.catalog import market_type
+from pydantic import JsonValue
+
 from tradefair.contract import ScenarioError, SeatError, SeatId, TraceError
 from tradefair.contract.core import Record
-from tradefair.contract.players import AGENT
-from tradefair.contract.policy import parse_policy
-from tradefair.host.forked_past import FORKED_FROM, ForkedPast
+from tradefair.contract.players import Player, Seating
+from tradefair.evaluation.reading import imported
+from tradefair.host.forked_past import FORKED_FROM
 from tradefair.host.prefix import write_prefix
-from tradefair.host.setup import new_episode_id
+from tradefair.host.setup import SOFTWARE, new_episode_id, plan_of, seating_of
 from tradefair.runner.agent_spec import NATIVE, OUTSIDE, AgentSpec, ReadyAgent, ready
-from tradefair.runner.episode_runner import Opened, resume_episode
+from tradefair.runner.episode_runner import Opened, recorded_agent, resume_episode
 from tradefair.runner.fork_past import Command, Original, read_original, rebuild_without
-from tradefair.tracestore import open_trace
+from tradefair.tracestore import WRITTEN_BY, Trace, open_trace
 
 Arm = Literal["control", "kept", "fork"]
 
 # As of `--seeds`; checked here too, because a caller in Python comes without the command's parser.
 _MAX_FUTURES = 1_000
-# What the original says of who played. Head hash, times and end are a trace's own and are made new.
-_COPIED = ("seats", "late", "labels", "privileged", "policy_key", "versions", "agent")
 
 
 @dataclass(frozen=True)
@@ -96,12 +95,12 @@ async def fork_episode(spec: ForkSpec, *, opened: Opened | None = None) -> Forke
     """
     with open_trace(spec.path) as trace:
         original = read_original(trace)
-        forking = _Forking(spec, original, dict(trace.manifest.about))
+        forking = _Forking(spec, original, trace)
         return await forking.run(opened)
 
 
 class _Forking:
-    def __init__(self, spec: ForkSpec, original: Original, about: dict[str, Any]) -> None:
+    def __init__(self, spec: ForkSpec, original: Original, trace: Trace) -> None:
         if not 1 <= spec.futures <= _MAX_FUTURES:
             raise ScenarioError(f"--seeds is {spec.futures}; allowed is 1 to {_MAX_FUTURES}")
         if spec.agent is None and spec.withhold is None:
@@ -111,10 +110,10 @@ class _Forking:
             raise ScenarioError(f"{spec.folder}: holds the arms of a fork already; name another folder with --out")
         self.spec = spec
         self.original = original
-        self.about = about
-        self.key = _whole_number(about.get("policy_key", 0))
-        # A first fork: one policy key, in force from event 1.
-        self.past = ForkedPast.of_about(about, spec.path.name) or ForkedPast({}, [(1, self.key)])
+        self.head = str(trace.manifest.about.get("head_hash") or "")
+        self.seating = trace.seating()
+        if imported(self.seating) or not self.seating.bound:
+            raise TraceError(f"{spec.path.name} does not say who sat where: only runs of tradefair can be forked")
         # These five in this order: each of them reads those above it.
         self.withheld = None if spec.withhold is None else self._decision(spec.withhold)
         self.cut = self._cut()
@@ -133,16 +132,14 @@ class _Forking:
         futures: list[Future] = []
         for number in range(spec.futures):
             # The same key in all arms of a future: they differ in the decision, not in the policies' draws.
-            key = self.key + number
             # One arm after another: the progress of all of them is shown on one line.
-            fork = await self._continue("fork", number, rebuilt, key, self.seat, opened)
-            kept = await self._kept(number, key, opened)
-            control = await self._control(number, key, remarks, opened)
-            futures.append(Future(key, control, kept, fork))
-        about_head = self.about.get("head_hash")
+            fork = await self._continue("fork", number, self.cut.first, self.seat, opened, rebuilt)
+            kept = await self._kept(number, opened)
+            control = await self._control(number, remarks, opened)
+            futures.append(Future(self.seating.policy_key + number, control, kept, fork))
         return Forked(
             original=spec.path,
-            head=about_head if isinstance(about_head, str) else "",
+            head=self.head,
             at=self.decision.first,
             seat=self.seat,
             decision=self.decision.event,
@@ -202,7 +199,7 @@ class _Forking:
         core = self.original.core
         made = ready(core.market_type, agent, {seat: core.market.seats[seat].role})
         # `resume_episode` seats one agent in all outside seats, so a second kind cannot be kept apart.
-        others = [name for name, who in self._seats().items() if who == AGENT and name != seat]
+        others = [name for name in self.seating.agents if name != seat]
         if others and agent.framework != NATIVE:
             raise ScenarioError(
                 f"{', '.join(others)} is played by an agent from outside too, and a fork seats one kind of them: "
@@ -210,46 +207,33 @@ class _Forking:
             )
         return made
 
-    def _seats(self) -> dict[SeatId, str]:
-        """Who sits where in the original. Raises TraceError where `about` does not say it of exactly these seats."""
-        seats = self.about.get("seats")
-        known = self.original.core.market.seats
-        # Nothing seals `about` of an unfinished trace: it may name any seats.
-        if not isinstance(seats, dict) or set(seats) != set(known):  # pyright: ignore[reportUnknownArgumentType]
-            raise TraceError(f"{self.spec.path.name} does not say who sat where: only runs of tradefair can be forked")
-        return {str(seat): str(who) for seat, who in seats.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-
     def _label(self, seat: SeatId | None) -> str:
-        """What a seat is called in the report: its label, else who sits there."""
-        label = self._labels().get(seat or "")
-        return (label or (self._seats().get(seat, "?") if seat else "everybody"))[:120]
-
-    def _labels(self) -> dict[SeatId, str]:
-        """The original's labels of seats that exist; {} where it has none."""
-        labels: Any = self.about.get("labels")
-        if not isinstance(labels, dict):
-            return {}
-        return {seat: str(labels[seat]) for seat in self.original.core.market.seats if seat in labels}  # pyright: ignore[reportUnknownArgumentType]
+        """What a seat's player is called in the report."""
+        return self.seating.labels[seat][:120] if seat else "everybody"
 
     # --- arms -------------------------------------------------------------------------------------------------------
 
     async def _continue(
-        self, arm: Arm, number: int, records: Sequence[Record], key: int, seat: SeatId | None, opened: Opened | None
+        self,
+        arm: Arm,
+        number: int,
+        until: int,
+        seat: SeatId | None,
+        opened: Opened | None,
+        rebuilt: Sequence[Record] | None = None,
     ) -> Path:
-        """Write a past and play on from it."""
+        """Write the original's past before event `until`, as it was or as it was rebuilt, and play on from it."""
         path = self._path(arm, number)
-        # The first event that is not copied: from here on the new player and the new key count.
-        began = records[-1].seq + 1
-        # Policies need not want the events that were repeated without the withheld one (docs/decisions/0019).
-        loose = arm == "fork" and self.withheld is not None
-        past = self.past.forked(began, [] if seat is None else [seat], key, loose=loose)
-        await write_prefix(path, self.original.trace.manifest.core_bytes, self._about(seat, key, past, arm), records)
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        about = {"episode": new_episode_id(), "created": now, "software": SOFTWARE}
+        records = self.original.records(until) if rebuilt is None else rebuilt
+        await write_prefix(path, self.original.trace.manifest.core_bytes, about, records)
         # A policy sits inside from now on: outside seats that are left are those of the original's agent.
         outside = self.ready if seat is not None and self.ready and self.ready.spec.framework != NATIVE else None
-        played = await resume_episode(path, outside, opened=opened)
+        played = await resume_episode(path, outside, change=self._change(arm, number, until, seat), opened=opened)
         return played.path
 
-    async def _kept(self, number: int, key: int, opened: Opened | None) -> Path | None:
+    async def _kept(self, number: int, opened: Opened | None) -> Path | None:
         """The decision (or the withheld event) as it was, then the new player."""
         # Without a new player the decision stays as it was, and this arm would only repeat the control.
         if self.seat is None or not self.spec.isolate:
@@ -260,13 +244,13 @@ class _Forking:
         after = self.cut if self.withheld is not None else self._after(self.cut)
         if after is None:
             return None
-        return await self._continue("kept", number, self.original.records(after.first), key, self.seat, opened)
+        return await self._continue("kept", number, after.first, self.seat, opened)
 
     def _after(self, command: Command) -> Command | None:
         """The next command after all consequences of this one; None at the end of the original."""
         return next((other for other in self.original.commands if other.first >= command.next), None)
 
-    async def _control(self, number: int, key: int, remarks: list[str], opened: Opened | None) -> Path | None:
+    async def _control(self, number: int, remarks: list[str], opened: Opened | None) -> Path | None:
         """The original as it was; in later futures, and where it broke off, the same players going on."""
         ended = self.original.core.ended is not None
         # The first future has the original's own key: its continuation is the original itself.
@@ -275,9 +259,8 @@ class _Forking:
             path.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(self.spec.path, path)
             return path
-        outside = AGENT in self._seats().values()
         try:
-            again = AgentSpec.of_record(self.about.get("agent", {})) if outside else None
+            again = recorded_agent(self.spec.path) if self.seating.agents else None
         # The trace names no agent: as after a client from outside, no agent of ours can go on with it.
         except TraceError:
             again = AgentSpec(OUTSIDE)
@@ -288,7 +271,7 @@ class _Forking:
             return None
         # An original that broke off is played on from its end; later futures begin where the fork does.
         until = self.cut.first if ended or number else self.original.last + 1
-        return await self._continue("control", number, self.original.records(until), key, None, opened)
+        return await self._continue("control", number, until, None, opened)
 
     def _first_time(self, remarks: Sequence[str]) -> bool:
         return not any(remark.startswith("the original was played from outside") for remark in remarks)
@@ -299,50 +282,40 @@ class _Forking:
         copied = arm == "control" and number == 0 and self.original.core.ended is not None
         return self.spec.folder / arm / f"{number:03}{whole if copied else '.trace'}"
 
-    def _about(self, seat: SeatId | None, key: int, past: ForkedPast, arm: Arm) -> dict[str, Any]:
-        """The original's, with the new player in its seat, and where it came from."""
-        about = {name: self.about[name] for name in _COPIED if name in self.about}
-        seats, agent = self._seats(), self.spec.agent
+    def _change(self, arm: Arm, number: int, until: int, seat: SeatId | None) -> Seating:
+        """What the arm's first own event says: the new player of `seat`, other draws, and where the past comes from."""
+        trace, core, agent = self.original.trace, self.original.core, self.spec.agent
+        # As of the cut: whoever took a seat later in the original is no part of this past.
+        before, players = trace.seating(until - 1), dict[SeatId, Player]()
         if seat is not None and agent is not None:
-            said = self.about.get("late")
-            # The list is from `about` and may name anything: only seats of this market are kept.
-            late = set(self._seats()).intersection(said if isinstance(said, list) else ()) - {seat}  # pyright: ignore[reportUnknownArgumentType]
-            about["labels"] = {**self._labels(), seat: agent.label}
-            if agent.framework == NATIVE:
-                seats[seat] = str(agent.model)
-                # A policy in an agent's place is asked after the scripted seats, as the agent was
-                # (docs/decisions/0008).
-                late.add(seat)
-            else:
-                seats[seat] = AGENT
-            # Where a policy takes over and another agent's seat is left, the record stays that of the original's agent.
-            if AGENT not in seats.values() or agent.framework != NATIVE:
-                about["agent"] = agent.recorded()
-            about["late"] = sorted(late)
-            about["seats"] = seats
-            about["privileged"] = sorted(name for name, who in seats.items() if self._privileged(who))
-        about["episode"] = new_episode_id()
-        about["created"] = datetime.now(UTC).isoformat(timespec="seconds")
-        about["policy_key"] = key
-        about[FORKED_FROM] = {
-            "head": self.about.get("head_hash"),
+            plan = plan_of(before)
+            # A policy in an agent's place is asked after the scripted seats, as the agent was (docs/decisions/0008).
+            native = agent.framework == NATIVE
+            taken = plan.with_policy(seat, str(agent.model)) if native else plan.with_agent(seat)
+            named, record = {seat: agent.label}, {seat: agent.recorded()}
+            whole = seating_of(core.market_type, core.scenario, taken, labels=named, agents=record)
+            players[seat] = whole.players[seat]
+        withheld = self.withheld.seq if self.withheld is not None and arm == "fork" else None
+        # Whether policies need not want what is recorded before (docs/decisions/0019): an event is withheld here, or
+        # was in an original that is cut before it says so.
+        loose = withheld is not None or any(seq >= until and _is_loose(change) for seq, change in trace.seatings())
+        past: dict[str, JsonValue] = {
+            "head": self.head,
             "seq": self.decision.first if arm != "control" else self.cut.first,
-            # Only the arm `fork` lacks the event: `kept` and `control` hold it.
-            "withheld": None if self.withheld is None or arm != "fork" else self.withheld.seq,
+            "withheld": withheld,
             "arm": arm,
-            **past.recorded(),
+            "loose": loose,
         }
-        return about
+        return Seating(
+            players=players,
+            policy_key=before.policy_key + number,
+            agent_key=before.agent_key + number,
+            written_by=WRITTEN_BY,
+            compared=() if self.seat is None else (self.seat,),
+            origin={FORKED_FROM: past},
+        )
 
-    def _privileged(self, who: str) -> bool:
-        if who == AGENT:
-            return False
-        spec = market_type(self.original.core.manifest.market).policies.get(parse_policy(who)[0])
-        return spec is not None and spec.privileged
 
-
-def _whole_number(value: object) -> int:
-    """The policy key of a manifest, which anyone may have edited. Raises TraceError."""
-    if isinstance(value, int):
-        return value
-    raise TraceError("the manifest's policy key is no number; it was edited")
+def _is_loose(change: Seating) -> bool:
+    forked = (change.origin or {}).get(FORKED_FROM)
+    return isinstance(forked, dict) and forked.get("loose") is True

@@ -13,6 +13,7 @@ from tradefair.contract import ErrorInfo, HarnessFailure, SeatId, TraceError, Tr
 from tradefair.contract.core import Core, Done, Record, Ticket
 from tradefair.contract.errors import CODE_LOST
 from tradefair.contract.kernel_tools import EXECUTE_CODE, CodeResult
+from tradefair.contract.players import Seating
 from tradefair.contract.replay import Replayed
 from tradefair.host.prefix import copied_records
 from tradefair.tracestore import Trace, sound_head
@@ -201,7 +202,9 @@ class _Rebuilding:
         event, core = command.event, self._core
         match event["event"]:
             case "episode_started":
-                return core.start().records
+                return core.start(Seating.model_validate(event["seating"])).records
+            case "seated":
+                return core.seat(Seating.model_validate(event["seating"])).records
             case "tool_called":
                 return self._call(command)
             case "seat_lapsed":

@@ -15,7 +15,6 @@ from tradefair.evaluation.compare.runs import REFERENCES
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.headline import Block, Headline, HeadlineFigure, headline_of
 from tradefair.evaluation.modes.base_rates import scenario_key
-from tradefair.evaluation.modes.calls import mapped
 from tradefair.evaluation.places import Places
 from tradefair.evaluation.progress import show_progress, watched
 from tradefair.evaluation.table import number_text
@@ -60,7 +59,7 @@ def headline(paths: Places, as_json: AsJson = False) -> None:
 
 
 def _run(replays: Replays) -> _Run:
-    core, about = replays.manifest.core, replays.manifest.about
+    core = replays.manifest.core
     known = evaluator_of(core.market).headline
     if known is None:
         raise ScenarioError(f"{core.market} has no headline")
@@ -75,8 +74,7 @@ def _run(replays: Replays) -> _Run:
         fmean(replays.whole(seat, known.naive) for seat in seats),
         fmean(replays.whole(seat, known.best) for seat in seats),
     )
-    label = mapped(about.get("labels")).get(seats[0])
-    return _Run(core.market, str(label)[:120], core.seed, block)
+    return _Run(core.market, replays.seating.labels[seats[0]][:120], core.seed, block)
 
 
 def _boards(runs: Iterable[_Run]) -> list[tuple[str, str]]:

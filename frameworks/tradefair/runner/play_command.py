@@ -43,7 +43,10 @@ _OF_RESUMED = ("policy_key", "references")
 class _Played(EpisodeFlags):
     seat: Annotated[list[str] | None, typer.Option(help="Seat of the agent; may be repeated.")] = None
     seed: Annotated[int | None, typer.Option(help="Fixes all chance; default: a fresh one, printed.")] = None
-    policy_key: Annotated[int, typer.Option(help="Other draws of scripted policies, same market luck.")] = 0
+    policy_key: Annotated[int, typer.Option(min=0, help="Other draws of scripted policies, same market luck.")] = 0
+    agent_key: Annotated[
+        int | None, typer.Option(min=0, help="Other draws of the agent's policy alone; default: --policy-key.")
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,7 @@ def play(
         agent=ready(kind, played_by, roles, ask=ask),
         folder=episode.out or default_folder(episode.market),
         policy_key=episode.policy_key,
+        agent_key=episode.agent_key,
     )
     return show(asyncio.run(_episodes(spec, _Stage(as_json, ask is not None), often, seated)), json=as_json)
 

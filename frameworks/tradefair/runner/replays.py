@@ -16,7 +16,7 @@ import orjson
 from pydantic import JsonValue
 
 from tradefair.catalog import market_type
-from tradefair.contract import Draw, MarketType, Policy, SeatError, SeatId, TraceError, TradefairError
+from tradefair.contract import MarketType, Policy, SeatError, SeatId, TraceError, TradefairError
 from tradefair.contract.core import Core
 from tradefair.contract.market import Resolves
 from tradefair.contract.players import seat_policy
@@ -26,11 +26,12 @@ from tradefair.evaluation.diagnosing import references_of
 from tradefair.evaluation.evaluate import evaluate
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.outcome import Outcome, PrimaryMetric
-from tradefair.evaluation.reading import agent_seats
+from tradefair.evaluation.reading import agent_seats, imported
 from tradefair.evaluation.table import number_text
+from tradefair.host.forked_past import FORKED_FROM
 from tradefair.host.scripted import ScriptedFailure
 from tradefair.host.services import Services
-from tradefair.host.setup import plan_of, scripted_seats
+from tradefair.host.setup import scripted_seats
 from tradefair.runner.tape import Place, Shadow, Tape, TapePlayer, read_tapes, replay
 from tradefair.tracestore import open_trace, sound_head
 
@@ -72,13 +73,15 @@ class Replays:
         ends = [event["reason"] for event in self.events[-1:] if event["event"] == "episode_ended"]
         if not ends or ends[0] in _CUT_OFF:
             raise TraceError(f"the episode is unfinished ({ends[0] if ends else 'it has no end'})")
-        if len(seatings) > 1:
-            raise TraceError("who played its seats changed in the middle")
+        if any(FORKED_FROM in (change.origin or {}) for _, change in seatings):
+            raise TraceError("it is a fork: who played its seats changed in the middle")
+        if imported(seating):
+            raise TraceError("it was imported: only episodes that tradefair has played can be replayed")
         self.kind: MarketType = market_type(core.market)
         # Refuses a trace of other rules or tools, whose replay would mean nothing.
         self._scenario = Core.restore(self.kind, core).scenario
-        self.plan, self._key = plan_of(seating), seating.policy_key
-        self.agents = agent_seats(core, self.manifest.about)
+        self.seating = seating
+        self.agents = agent_seats(seating)
         self.roles = {seat.id: seat.role for seat in core.seats}
         self._rates = references_of(core, evaluator_of(core.market))
         self._shadows: dict[SeatId, list[Shadow]] = {}
@@ -182,7 +185,7 @@ class Replays:
     @property
     def frozen(self) -> list[SeatId]:
         """The seats that were played from outside: whichever is not priced stays on its tape."""
-        return self.plan.agents
+        return self.seating.agents
 
     # --- playing ----------------------------------------------------------------------------------------------------
 
@@ -213,17 +216,17 @@ class Replays:
 
     def _policy(self, seat: SeatId, name: str) -> Policy:
         core = self.manifest.core
-        return seat_policy(self.kind, name, self.roles[seat], Draw.of(core.seed, seat, self._key))
+        return seat_policy(self.kind, name, self.roles[seat], self.seating.draw(core.seed, seat))
 
     def _played(self, seat: SeatId, player: TapePlayer) -> Outcome[Any, Any]:
         """The outcome of an episode with this player. Raises NotPriced where a policy fails in it."""
         core = self.manifest.core
         others = {other: TapePlayer(self._tapes.get(other, _EMPTY)) for other in self.frozen}
         players = {**others, seat: player}
-        scripted = scripted_seats(self.kind, self._scenario, self.plan, core.seed, policy_key=self._key, seated=players)
+        scripted = scripted_seats(self.kind, self._scenario, self.seating, core.seed, seated=players)
         scripted.answer = self._services.at_once if self._services else None
         try:
-            trace = replay(Core(self.kind, core, self._scenario), scripted, players, self.manifest)
+            trace = replay(Core(self.kind, core, self._scenario), scripted, players, self.manifest, self.seating)
         except (ScriptedFailure, TradefairError) as failure:
             raise NotPriced(f"the replay fails: {failure}"[:200]) from failure
         return evaluate(trace)

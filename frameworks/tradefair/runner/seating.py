@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tradefair.contract import Draw, SeatId, TradefairError
+from tradefair.contract import SeatId, TradefairError
 from tradefair.contract.players import seat_policy
 from tradefair.frameworks.base import SeatConnection, SeatReport, TurnGate
 from tradefair.frameworks.external import ExternalAgent
@@ -22,11 +22,10 @@ if TYPE_CHECKING:
     from tradefair.agents.rounds import Note
 
 
-async def play_seat(episode: Episode, agent: ReadyAgent, seat: SeatId, gate: TurnGate, policy_key: int) -> SeatReport:
+async def play_seat(episode: Episode, agent: ReadyAgent, seat: SeatId, gate: TurnGate) -> SeatReport:
     """Play `seat` to the end of the episode and return the agent's counters.
 
-    `gate` is passed before each turn, `policy_key` chooses the draws of a policy behind a model's interface. Raises
-    HarnessFailure when connection or provider fail.
+    `gate` is passed before each turn. Raises HarnessFailure when connection or provider fail.
     """
     # Imported here: the client is needed only while a seat is played.
     from mcp import Client
@@ -50,7 +49,7 @@ async def play_seat(episode: Episode, agent: ReadyAgent, seat: SeatId, gate: Tur
             key_prefix=f"{episode.id}.{seat}.{episode.core.seq}",
         )
         try:
-            async with _model(episode, agent, seat, policy_key, note) as model:
+            async with _model(episode, agent, seat, note) as model:
                 return await agent.make(seat).play(connection, model, brief, agent.spec.limits)
         except TradefairError as error:
             failure = error
@@ -59,14 +58,12 @@ async def play_seat(episode: Episode, agent: ReadyAgent, seat: SeatId, gate: Tur
 
 
 @asynccontextmanager
-async def _model(
-    episode: Episode, agent: ReadyAgent, seat: SeatId, policy_key: int, note: Note
-) -> AsyncGenerator[ModelEndpoint | None]:
+async def _model(episode: Episode, agent: ReadyAgent, seat: SeatId, note: Note) -> AsyncGenerator[ModelEndpoint | None]:
     """The endpoint that the framework asks: a gateway of ours when calls are recorded, replayed or disturbed.
 
     Yields None for an agent without a model. Every call through the gateway is passed to `note`.
     """
-    endpoint = _endpoint(episode, agent, seat, policy_key)
+    endpoint = _endpoint(episode, agent, seat)
     spec = agent.spec
     # A direct endpoint is the usual case; a gateway costs one more HTTP hop per call (docs/decisions/0017).
     if endpoint is None or not (spec.record or spec.replay or spec.faults):
@@ -87,7 +84,7 @@ async def _model(
         yield replace(address.endpoint(endpoint.label), timeout_s=endpoint.timeout_s)
 
 
-def _endpoint(episode: Episode, agent: ReadyAgent, seat: SeatId, policy_key: int) -> ModelEndpoint | None:
+def _endpoint(episode: Episode, agent: ReadyAgent, seat: SeatId) -> ModelEndpoint | None:
     """The agent's endpoint; of a policy, with the policy that answers in this seat."""
     endpoint = agent.endpoint
     if endpoint is None or endpoint.kind != "policy":
@@ -95,6 +92,6 @@ def _endpoint(episode: Episode, agent: ReadyAgent, seat: SeatId, policy_key: int
     # In an episode that is resumed, a policy that has been brought to where its earlier self stopped.
     resumed = episode.scripted.shadow(seat)
     # The draws of the seat itself: a policy behind a model's interface decides as it would natively.
-    draw, role = Draw.of(episode.core.manifest.seed, seat, policy_key), episode.core.market.seats[seat].role
+    draw, role = episode.seating.draw(episode.core.manifest.seed, seat), episode.core.market.seats[seat].role
     policy = resumed or seat_policy(episode.core.market_type, str(agent.spec.model), role, draw)
     return endpoint.with_policy(policy)

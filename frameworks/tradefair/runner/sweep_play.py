@@ -22,13 +22,13 @@ from tradefair.catalog import market_type
 from tradefair.contract import HarnessFailure, MarketType, Scenario, SeatId, TraceError, TradefairError
 from tradefair.contract.core import Core, Record
 from tradefair.contract.errors import StorageUnavailable
+from tradefair.contract.players import Seating
 from tradefair.contract.scenario import build_scenario
 from tradefair.frameworks.models.access import ProviderUnavailable
 from tradefair.host.episode import Episode
 from tradefair.host.sandbox import Sandbox
 from tradefair.host.setup import (
     SOFTWARE,
-    SeatPlan,
     asks_outside,
     make_folder,
     new_episode,
@@ -101,11 +101,10 @@ class SweepResult(NamedTuple):
 
 @dataclass(frozen=True)
 class Players:
-    """Who sits where: the scripted seats' plan, the agents from outside, and what each seat is called."""
+    """Who sits where, and the agents from outside."""
 
-    plan: SeatPlan
+    seating: Seating
     outside: Mapping[SeatId, ReadyAgent]
-    labels: Mapping[SeatId, str]
 
 
 class Table:
@@ -161,7 +160,12 @@ class Table:
                 plan = plan.with_policy(seat, str(agent.model))
             else:
                 outside[seat] = self._made(episode.variant, label)
-        return Players(plan._replace(late=frozenset()) if whole else plan, outside, episode.players)
+        agents = {seat: self._agents[label].recorded() for seat, label in episode.players.items()}
+        plan = plan._replace(late=frozenset()) if whole else plan
+        seating = seating_of(
+            kind, scenario, plan, labels=episode.players, agents=agents, compared=list(episode.players)
+        )
+        return Players(seating, outside)
 
     def _made(self, variant: int, label: str) -> ReadyAgent:
         """An agent for its seats of a variant: made once, for all seeds."""
@@ -273,10 +277,10 @@ def _play_scripted(table: Table, episode: EpisodeSpec, players: Players, path: P
     The events, their order and their hashes are those of the live episode; only the notes of a live run are missing.
     """
     kind, scenario = table.setting(episode)
-    scripted = scripted_seats(kind, scenario, players.plan, episode.seed)
+    scripted = scripted_seats(kind, scenario, players.seating, episode.seed)
     core = Core.create(kind, scenario, episode.seed)
     created = _now()
-    written = _stamped(core.start(seating_of(kind, scenario, players.plan, labels=players.labels)).records)
+    written = _stamped(core.start(players.seating).records)
     while core.ended is None:
         records = scripted.run(core)
         # Without this a market that awaits no seat would loop here without end.
@@ -340,16 +344,7 @@ async def _opened(table: Table, episode: EpisodeSpec, players: Players, folder: 
     """A new live episode with its scripted seats; agents are seated by the caller."""
     kind, scenario = table.setting(episode)
     return await new_episode(
-        kind,
-        scenario,
-        episode.seed,
-        players.plan,
-        folder,
-        episode_id=episode.id,
-        labels=players.labels,
-        agents={seat: agent.spec.recorded() for seat, agent in players.outside.items()},
-        sandbox=sandbox,
-        logs=table.logs,
+        kind, scenario, episode.seed, players.seating, folder, episode_id=episode.id, sandbox=sandbox, logs=table.logs
     )
 
 

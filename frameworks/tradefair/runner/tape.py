@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import orjson
 from pydantic import JsonValue, ValidationError
@@ -27,10 +27,11 @@ from tradefair.contract import (
     TurnView,
 )
 from tradefair.contract.core import Core, Record
+from tradefair.contract.players import Seating
 from tradefair.host.scripted import MAX_CALLS_PER_TURN, Scripted
 from tradefair.tracestore import Trace
 from tradefair.tracestore.manifest import Manifest
-from tradefair.tracestore.source import SideRow, StoredEvent
+from tradefair.tracestore.source import SideRow, Source, StoredEvent
 
 _SKIPPED = ErrorInfo("skipped", "this turn is played from a tape", "", False)
 _NOT_HERE = ErrorInfo("tool_unavailable", "there is no such tool here", "", False)
@@ -193,19 +194,21 @@ class TapePlayer:
             shadow.advance(played, calls, self.look)
 
 
-def replay(core: Core, scripted: Scripted, players: Mapping[SeatId, TapePlayer], manifest: Manifest) -> Trace:
+def replay(
+    core: Core, scripted: Scripted, players: Mapping[SeatId, TapePlayer], manifest: Manifest, seating: Seating
+) -> Trace:
     """Play an episode to its end without writing anything; its trace, which holds no chain of hashes.
 
     Raises ScriptedFailure where a policy fails, HarnessFailure where a seat is played by no policy.
     """
     for seat, player in players.items():
         player.look = _looking(core, scripted, seat)
-    records = core.start().records
+    records = core.start(seating).records
     while core.ended is None and (more := scripted.run(core)):
         records += more
     if core.ended is None:
         raise HarnessFailure("no seat plays on, and the episode has not ended")
-    return Trace(Path("replay"), _Held(manifest, records))
+    return Trace(Path("replay"), cast(Source, _Held(manifest, records)))
 
 
 def _looking(core: Core, scripted: Scripted, seat: SeatId) -> Look:
@@ -231,7 +234,7 @@ def _looking(core: Core, scripted: Scripted, seat: SeatId) -> Look:
 
 
 class _Held:
-    """A trace in memory (protocol `Source`)."""
+    """A trace in memory: of the protocol `Source` what an evaluation asks for."""
 
     def __init__(self, manifest: Manifest, records: Sequence[Record]) -> None:
         self._manifest = manifest
