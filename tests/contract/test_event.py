@@ -75,7 +75,7 @@ def test_a_refusal_carries_the_four_fields() -> None:
 
 def test_seat_ids_are_plain_and_sort_naturally() -> None:
     assert check_seat_id("B1") == "B1"
-    for wrong in ("", "1B", "B 1", "B1\n", "é1", "B" * 65, "../x"):
+    for wrong in ("", "1B", "B 1", "B1\n", "é1", "B" * 41, "../x"):
         with pytest.raises(SeatError, match="is not a seat id"):
             check_seat_id(wrong)
     assert sorted(["S1", "B10", "B2", "B"], key=natural_order) == ["B", "B2", "B10", "S1"]

@@ -7,7 +7,7 @@ side rows: those two are not re-executed by verify, and seconds differ from run 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import orjson
 from pydantic import BaseModel, ConfigDict
@@ -121,7 +121,7 @@ def _notes(trace: Trace, counted: Account) -> None:
             continue
         match note.get("kind"):
             case "model_call":
-                _model_call(seat, note)
+                _model_call(counted, note["seat"], note)
             case "round_given_up":
                 _add(seat.given_up, note.get("reason"))
             case "seat_report":
@@ -130,26 +130,37 @@ def _notes(trace: Trace, counted: Account) -> None:
                 pass
 
 
-def _model_call(seat: SeatAccount, note: Mapping[str, Any]) -> None:
+def _model_call(counted: Account, name: SeatId, note: Mapping[str, Any]) -> None:
     """Add one model call of a seat. Money is in millionths of a US dollar, latency in seconds."""
+
+    def amount(field: str, value: object) -> int | float | None:
+        # Beyond 2^53 a sum in floats would no longer be exact; less than nothing was never taken.
+        if value is None or (isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 2**53):
+            return value
+        finding = f"a model call of {name} notes no number of {field}, so there is no sum"
+        if finding not in counted.findings:
+            counted.findings.append(finding)
+        return None
+
+    seat = counted.seats[name]
     # Tells "no call yet" from "an earlier call did not say": both leave the sum at null.
     first = seat.model_calls == 0
     seat.model_calls += 1
-    seat.invalid_calls += int(note.get("invalid_calls") or 0)
-    seat.input_tokens = _sum(first, seat.input_tokens, note["input_tokens"])
-    seat.output_tokens = _sum(first, seat.output_tokens, note["output_tokens"])
+    seat.invalid_calls += int(amount("invalid_calls", note.get("invalid_calls")) or 0)
+    seat.input_tokens = _sum(first, seat.input_tokens, amount("input_tokens", note["input_tokens"]))
+    seat.output_tokens = _sum(first, seat.output_tokens, amount("output_tokens", note["output_tokens"]))
     seat.usage_estimated = seat.usage_estimated or bool(note.get("usage_estimated"))
-    seat.model_seconds = (seat.model_seconds or 0.0) + float(note.get("latency_s") or 0.0)
-    seat.cost_usd_micro = _sum(first, seat.cost_usd_micro, note.get("cost_usd_micro"))
+    seat.model_seconds = (seat.model_seconds or 0.0) + float(amount("latency_s", note.get("latency_s")) or 0.0)
+    seat.cost_usd_micro = _sum(first, seat.cost_usd_micro, amount("cost_usd_micro", note.get("cost_usd_micro")))
     if note.get("finish_reason") is not None:
         _add(seat.finish_reasons, note["finish_reason"])
 
 
-def _sum(first: bool, before: int | None, amount: object) -> int | None:
+def _sum(first: bool, before: int | None, amount: int | float | None) -> int | None:
     """A sum so far and one more amount; null once a call does not say: a sum of some calls would pass for all."""
     if amount is None or (before is None and not first):
         return None
-    return (before or 0) + int(cast("int", amount))
+    return (before or 0) + int(amount)
 
 
 def _add(counts: dict[str, int], name: object) -> None:

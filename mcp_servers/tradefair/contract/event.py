@@ -16,7 +16,7 @@ from tradefair.contract.limits import Limit
 from tradefair.contract.market import Market, MarketType
 from tradefair.contract.players import Seating
 from tradefair.contract.scenario import Scenario
-from tradefair.contract.seats import SeatId
+from tradefair.contract.seats import MAX_SEAT_ID, SeatId
 from tradefair.contract.tool import Kind
 
 TRACE_SCHEMA = "tradefair.trace/2"
@@ -36,8 +36,8 @@ class SeatRecord(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    id: SeatId
-    role: str
+    id: Annotated[SeatId, Field(max_length=MAX_SEAT_ID)]
+    role: Annotated[str, Field(max_length=100)]
 
 
 class ManifestCore(BaseModel):
@@ -53,7 +53,7 @@ class ManifestCore(BaseModel):
     rules_version: str
     scenario: dict[str, Any]
     seed: int
-    seats: tuple[SeatRecord, ...]
+    seats: Annotated[tuple[SeatRecord, ...], Field(max_length=10_000)]
     tool_schema_digest: str
     limits: tuple[Limit, ...]
     record: Literal["full", "digests"]

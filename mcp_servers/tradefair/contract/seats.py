@@ -10,7 +10,9 @@ from tradefair.contract.errors import SeatError
 SeatId: TypeAlias = str
 
 # No newline and no dot: a noted hash ends the seat with a newline (chain.py), and call ids are split at dots (core.py).
-_SEAT_ID = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_SEAT_ID = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+MAX_SEAT_ID = 40
+"""Characters of the longest seat id."""
 
 
 class SeatSpec(NamedTuple):
@@ -29,8 +31,10 @@ class Addressee:
 
 def check_seat_id(text: str) -> SeatId:
     """`text` as a seat id; SeatError when it cannot be one."""
-    if not _SEAT_ID.fullmatch(text):
-        raise SeatError(f"{text[:80]!r} is not a seat id: a letter, then letters, digits, - or _, at most 64")
+    if len(text) > MAX_SEAT_ID or not _SEAT_ID.fullmatch(text):
+        raise SeatError(
+            f"{text[:80]!r} is not a seat id: a letter, then letters, digits, - or _, at most {MAX_SEAT_ID}"
+        )
     return text
 
 

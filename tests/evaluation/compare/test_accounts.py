@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import pytest
 from tests.evaluation.compare.conftest import PlayInto, PlaySeeds
 from tests.play_specs import play_spec
 
@@ -85,12 +86,7 @@ def test_cost_is_unknown_as_soon_as_one_call_has_no_price(play_into: PlayInto) -
 
 
 def test_notes_that_say_nothing_sensible_are_findings_and_the_calls_are_counted(play_into: PlayInto) -> None:
-    for body in (
-        b"[",
-        b"7",
-        b'{"kind":"model_call"}',
-        b'{"kind":"model_call","input_tokens":"many","output_tokens":1}',
-    ):
+    for body in (b"[", b"7", b'{"kind":"model_call"}'):
         path = play_into("a", "zip", 0)
         note(path, body)
         found = counted(path)
@@ -100,6 +96,19 @@ def test_notes_that_say_nothing_sensible_are_findings_and_the_calls_are_counted(
     path = play_into("a", "zip", 0)
     note(path, CALL, seat="Z9")
     assert counted(path).findings == []
+
+
+@pytest.mark.parametrize("amount", ["many", -1, 2**53, 1e300, [1], True])
+def test_what_is_no_amount_is_a_finding_and_makes_no_sum(play_into: PlayInto, amount: object) -> None:
+    path = play_into("a", "zip", 0)
+    note(path, CALL, {**CALL, "input_tokens": amount, "latency_s": amount}, CALL)
+    found = counted(path)
+    seat = found.seats["B1"]
+    assert (seat.model_calls, seat.input_tokens, seat.output_tokens) == (3, None, 60)
+    assert [finding.partition(" notes ")[2] for finding in found.findings] == [
+        "no number of input_tokens, so there is no sum",
+        "no number of latency_s, so there is no sum",
+    ]
 
 
 def test_spending_stands_beside_the_outcomes_of_a_comparison(play_seeds: PlaySeeds) -> None:

@@ -18,6 +18,9 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from tradefair.contract.chain import digest
+from tradefair.contract.seats import MAX_SEAT_ID
+
 # Sessions that a hostile log can make us hold.
 MAX_SEATS = 1_000
 _MAX_NAME = 200
@@ -270,7 +273,10 @@ class _Around(NamedTuple):
     def within(self, item: Mapping[str, Any]) -> _Around:
         """The same, with what this object says."""
         session, at_ms = _first(item, _SESSION), _moment(_first(item, _TIME))
-        named = str(session)[:_MAX_NAME] if isinstance(session, str | int) and not isinstance(session, bool) else ""
+        named = str(session) if isinstance(session, str | int) and not isinstance(session, bool) else ""
+        if len(named) > MAX_SEAT_ID:
+            # Two long names may begin alike.
+            named = f"{named[: MAX_SEAT_ID - 13]}-{digest(named.encode(errors='replace'))[:12]}"
         return _Around(named or self.session, self.at_ms if at_ms is None else at_ms, self.depth + 1)
 
 

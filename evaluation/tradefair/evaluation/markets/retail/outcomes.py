@@ -186,6 +186,8 @@ def _tokens(trace: Trace, reading: TraceReading) -> dict[SeatId, tuple[int, int]
         for event in trace.agent_events():
             if event.get("kind") == "model_call":
                 known, used = spent.get(event["seat"], (0, 0)), (event["input_tokens"], event["output_tokens"])
+                if not all(amount is None or 0 <= amount < 2**53 for amount in used):
+                    raise ValueError(f"a model call of {event['seat']} notes no number of tokens")
                 # Once unknown for a seat, unknown for good.
                 if known is not None:
                     spent[event["seat"]] = None if None in used else (known[0] + used[0], known[1] + used[1])
