@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import orjson
@@ -16,7 +18,7 @@ from tradefair.contract.core import Record
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.host.log import Row, Side, SqliteLog
 from tradefair.host.writer import Writer
-from tradefair.tracestore import Manifest, open_trace
+from tradefair.tracestore import Manifest, open_trace, sealed
 
 MANIFEST = Manifest(canonical({"core": 1}), {"episode": "e"})
 
@@ -126,6 +128,25 @@ async def test_the_seal_covers_what_about_says(log: SqliteLog, tmp_path: Path) -
         assert trace.manifest.seal_holds
         assert trace.manifest.about["end_reason"] == "terminated:x"
         assert not trace.manifest._replace(about={**trace.manifest.about, "end_reason": "y"}).seal_holds
+
+
+async def test_a_log_that_is_sealed_again_covers_later_notes_and_drops_what_signed_the_earlier_seal(
+    log: SqliteLog, tmp_path: Path
+) -> None:
+    await log.append(rows_from(1, 3))
+    await log.note("P1", {"kind": "plan"})
+    await log.seal(log.manifest.about)
+    with closing(sqlite3.connect(tmp_path / "log.trace")) as database, database:
+        database.execute("INSERT INTO meta VALUES ('signature', '{}')")
+    await log.note("P1", {"kind": "seat_report"})
+    first = log.manifest.about["beside"]
+    await log.close()
+    with open_trace(tmp_path / "log.trace") as trace:
+        about, signature = trace.manifest.about, trace.signature()
+        assert sealed(about, trace.side_rows) == about
+    assert [beside["agent_events"][0] for beside in (first, about["beside"])] == [1, 2]
+    assert first["calls"] == about["beside"]["calls"]
+    assert signature is None
 
 
 async def test_a_folder_that_does_not_exist_is_a_storage_failure(tmp_path: Path) -> None:

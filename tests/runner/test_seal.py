@@ -5,6 +5,8 @@ Played by an agent in process, so that there are times, transports and model rec
 
 from __future__ import annotations
 
+import hashlib
+import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -81,6 +83,33 @@ def test_the_seal_counts_the_rows_of_every_table(played: Path) -> None:
     assert counts == {
         "calls": verdict.events, "agent_events": notes, "prompt_parts": 2, "prompt_calls": 1, "pending": 1,
     }  # fmt: skip
+
+
+def test_a_digest_is_over_rows_as_lines_of_json_with_bytes_by_their_own_digest(played: Path) -> None:
+    def digest(raw: bytes) -> str:
+        return hashlib.blake2b(raw, digest_size=32).hexdigest()
+
+    with open_trace(played) as trace:
+        # As docs/trace.md says it, by other means.
+        rows = [[seat, {"blob": digest(body)}] for seat, body in trace.notes()]
+        beside = trace.manifest.about["beside"]
+    lines = "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
+    assert beside["agent_events"] == [5, digest(lines.encode())]
+
+
+def test_a_seal_that_counts_more_rows_than_there_are_is_damage(played: Path) -> None:
+    with open_trace(played) as trace:
+        beside = trace.manifest.about["beside"]
+    reseal(played, beside={**beside, "agent_events": [6, beside["agent_events"][1]]})
+    assert verify_file(played).message == CHANGED + "agent_events"
+
+
+def test_what_is_sealed_besides_is_the_end_and_nothing_about_players(played: Path) -> None:
+    with open_trace(played) as trace:
+        about = trace.manifest.about
+    ends = {"finished", "end_reason", "head_seq", "head_hash", "outcome_digest", "awaits", "beside", "seal"}
+    assert set(about) == {"episode", "created", "software"} | ends
+    assert set(about["software"]) == {"python", "platform"}
 
 
 def test_a_change_of_any_column_beside_the_chain_is_damage_that_names_its_table(copy_of: Callable[[str], Path]) -> None:

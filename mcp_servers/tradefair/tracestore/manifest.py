@@ -17,10 +17,11 @@ MAX_CORE, MAX_ABOUT = 8 * MIB, 4 * MIB
 
 
 class Manifest(NamedTuple):
-    """`core_bytes` are hashed as `hash_0`; `about` holds labels, versions, times and, once sealed, the head.
+    """`core_bytes` are hashed as `hash_0`; `about` holds name, times, software and, once sealed, the head.
 
     The bytes are kept, because another encoding of the same core would have another hash. `about` after sealing:
-    `head_seq`, `head_hash`, `outcome_digest`, `end_reason`, `finished` and `seal`, the digest of the rest.
+    `head_seq`, `head_hash`, `outcome_digest`, `end_reason`, `finished`, `awaits`, `beside` (what lies beside the chain:
+    rows and digest by table) and `seal`, the digest of the rest.
     """
 
     core_bytes: bytes
