@@ -77,9 +77,11 @@ class BargainingScenario(Scenario):
     half_tick: Literal["coin", "down", "up"] = Field(default="coin", description="where a half tick goes")
     # own_limit is what the public games did; it shows the limit to the counterpart (section 12).
     lapse_quote: Literal["forfeit", "own_limit"] = Field(default="forfeit", description="what a silent seat quotes")
-    limits: tuple[Limit, ...] = _LIMITS
+    limits: tuple[Limit, ...] = Field(default=_LIMITS, max_length=100)
     chance: ChanceKind = Field(default="keyed", description="where orders and coins come from")
-    seat_order: tuple[SeatId, ...] | None = Field(default=None, description="order in which a log's chance takes seats")
+    seat_order: tuple[SeatId, ...] | None = Field(
+        default=None, max_length=20, description="order in which a log's chance takes seats"
+    )
 
     @model_validator(mode="after")
     def _coherent(self) -> BargainingScenario:

@@ -21,7 +21,7 @@ class Limit(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    counts: tuple[Counted, ...] = Field(min_length=1)
+    counts: tuple[Counted, ...] = Field(min_length=1, max_length=20)
     max: int = Field(ge=1, le=1_000_000)
     per: Literal["phase", "round"] = "round"
     then: Literal["refuse", "lapse", "end_turn"] = "refuse"

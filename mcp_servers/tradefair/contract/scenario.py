@@ -37,13 +37,16 @@ class Scenario(BaseModel):
     by_turns: ClassVar[bool] = False
 
     id: str = Field(pattern=r"^[a-z_][a-z0-9_]*/[a-z0-9_]+$", max_length=80)
-    version: int = Field(default=1, ge=1)
+    # Bounds here and in every market are far beyond what is played: a stranger's trace holds a scenario, too.
+    version: int = Field(default=1, ge=1, le=1_000_000)
     description: str = Field(default="", max_length=500)
     clock: Literal["turns", "free"] = "turns"
     record: Literal["full", "digests"] = "full"
-    limits: tuple[Limit, ...] = ()
+    limits: tuple[Limit, ...] = Field(default=(), max_length=100)
     timing: Timing = Timing()
-    seats: dict[str, str] = Field(default_factory=dict, description="selector (seat id or role) -> policy or 'agent'")
+    seats: dict[str, str] = Field(
+        default_factory=dict, max_length=50_000, description="selector (seat id or role) -> policy or 'agent'"
+    )
 
     @classmethod
     def prepared(cls, content: Mapping[str, Any]) -> Mapping[str, Any]:

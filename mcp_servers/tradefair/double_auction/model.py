@@ -34,13 +34,21 @@ def role_of(seat: SeatId) -> Role:
     return "buyer" if seat[0] == "B" else "seller"
 
 
+_MAX_SIDE = 500  # seats of a role
+_MAX_PRICE = 10_000
+# Wider than any price: which values do not fit the scenario's grid is said by name.
+_Points = Annotated[
+    tuple[Annotated[int, Field(ge=-_MAX_PRICE, le=10 * _MAX_PRICE)], ...], Field(max_length=2 * _MAX_SIDE)
+]
+
+
 class ExplicitValues(BaseModel):
     """The private values of `distribution = explicit`, in the order B1.. and S1..; no acceptance test applies."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    buyers: tuple[int, ...]
-    sellers: tuple[int, ...]
+    buyers: _Points
+    sellers: _Points
 
 
 class Chat(BaseModel):
@@ -49,7 +57,9 @@ class Chat(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     enabled: bool = False
-    recipients: tuple[RecipientKind, ...] = Field(default=get_args(RecipientKind), description="allowed addressees")
+    recipients: tuple[RecipientKind, ...] = Field(
+        default=get_args(RecipientKind), max_length=20, description="allowed addressees"
+    )
     same_role: bool = Field(default=True, description="messages to the own side are allowed")
     max_words: int = Field(default=40, ge=1, le=200, description="longest message in words")
     max_chars: int = Field(default=400, ge=20, le=2_000, description="longest message in characters")
@@ -64,23 +74,25 @@ class DoubleAuctionScenario(Scenario):
 
     by_turns: ClassVar[bool] = True
 
-    n_buyers: int = Field(default=4, ge=1, le=500, description="buyers B1..Bn")
-    n_sellers: int = Field(default=4, ge=1, le=500, description="sellers S1..Sm")
+    n_buyers: int = Field(default=4, ge=1, le=_MAX_SIDE, description="buyers B1..Bn")
+    n_sellers: int = Field(default=4, ge=1, le=_MAX_SIDE, description="sellers S1..Sm")
     rounds: int = Field(default=30, ge=1, le=1000)
     # A multiple of 100, so that the laws' constants scale by P/100 to whole points (6.1).
-    price_max: int = Field(default=100, ge=100, le=10_000, multiple_of=100, description="P; prices are 0..P")
+    price_max: int = Field(default=100, ge=100, le=_MAX_PRICE, multiple_of=100, description="P; prices are 0..P")
     distribution: Distribution = Field(default="mix", description="law of the private values")
     values: ExplicitValues | None = Field(default=None, description="only with distribution = explicit")
     acceptance: Literal["vector", "per_seat", "none"] = Field(default="vector", description="which draws are kept")
-    min_buyer_value: int = Field(default=1, ge=0, description="points")
-    max_seller_cost: int | None = Field(default=None, ge=0, description="points; default P - 1")
-    min_gap: int = Field(default=3, ge=0, description="least max(value) - min(cost), points")
+    min_buyer_value: int = Field(default=1, ge=0, le=10 * _MAX_PRICE, description="points")
+    max_seller_cost: int | None = Field(default=None, ge=0, le=10 * _MAX_PRICE, description="points; default P - 1")
+    min_gap: int = Field(default=3, ge=0, le=10 * _MAX_PRICE, description="least max(value) - min(cost), points")
     max_attempts: int = Field(default=10_000, ge=1, le=1_000_000, description="redraws of the values")
     # Off by default: a quote through the own value is a mistake that evaluation wants to see.
     budget_constraint: bool = Field(default=False, description="refuse a quote through the own value")
     # keyed for play; the log modes re-execute public games and serve importers (7).
     chance: ChanceKind = Field(default="keyed", description="where orders and coins come from")
-    seat_order: tuple[SeatId, ...] | None = Field(default=None, description="order in which a log's chance takes seats")
+    seat_order: tuple[SeatId, ...] | None = Field(
+        default=None, max_length=4 * _MAX_SIDE, description="order in which a log's chance takes seats"
+    )
     chat: Chat = Chat()
     framing: Literal["plain", "desk"] = Field(default="plain", description="wording of the brief")
 

@@ -321,9 +321,10 @@ class MarketplaceScenario(Scenario):
     text_max: int = Field(default=4_000, ge=100, le=20_000, description="characters per message")
     # Models are frozen, so that a narrower type is safe.
     timing: MarketplaceTiming = MarketplaceTiming()  # pyright: ignore[reportIncompatibleVariableOverride]
-    limits: tuple[Limit, ...] = _LIMITS
+    limits: tuple[Limit, ...] = Field(default=_LIMITS, max_length=100)
     seats: dict[str, str] = Field(
         default_factory=lambda: {CUSTOMER: "agent", BUSINESS: "honest"},
+        max_length=50_000,
         description="selector (customer, business or a seat id) -> policy or 'agent'",
     )
 

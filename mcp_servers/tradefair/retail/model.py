@@ -108,6 +108,13 @@ def news_id(first_index: int, slot: int) -> str:
     return f"N{first_index + 1}-{slot}"
 
 
+# Of fitted stores: far beyond the largest that the loader makes.
+_MAX_CATEGORIES = 1_000
+_MAX_CENTS = 10**9
+_MAX_SUPPLIERS = 100
+_MAX_WEEKS = 10_000
+
+
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -144,29 +151,29 @@ class StoreProduct(_Part):
     """
 
     id: str
-    category: int = Field(ge=0)
+    category: int = Field(ge=0, le=_MAX_CATEGORIES)
     brand: str
     description: str
     size: str
     shelf_life_days: int = Field(ge=1, le=3_650)
-    reference_price_cents: int = Field(ge=1)
-    start_price_cents: int = Field(ge=1)
+    reference_price_cents: int = Field(ge=1, le=_MAX_CENTS)
+    start_price_cents: int = Field(ge=1, le=_MAX_CENTS)
     alpha: float
     beta: float = Field(lt=0)
     beta_sin: float
     beta_cos: float
     sigma: float = Field(ge=0)
-    suppliers: tuple[StoreSupplier, ...]
-    weekly_price_cents: tuple[int, ...]
-    weekly_supplier: tuple[int, ...]
+    suppliers: tuple[StoreSupplier, ...] = Field(max_length=_MAX_SUPPLIERS)
+    weekly_price_cents: tuple[Annotated[int, Field(ge=0, le=_MAX_CENTS)], ...] = Field(max_length=_MAX_WEEKS)
+    weekly_supplier: tuple[Annotated[int, Field(ge=0, le=_MAX_SUPPLIERS)], ...] = Field(max_length=_MAX_WEEKS)
 
 
 class Store(_Part):
     """One frozen store and the plan of its past; equal digests mean equal stores."""
 
     key: str
-    categories: tuple[StoreCategory, ...]
-    products: tuple[StoreProduct, ...]
+    categories: tuple[StoreCategory, ...] = Field(max_length=_MAX_CATEGORIES)
+    products: tuple[StoreProduct, ...] = Field(max_length=20_000)
 
     @cached_property
     def digest(self) -> str:
@@ -208,7 +215,9 @@ class TrafficRules(_Part):
     # The source's customer counts are seven times the truth; the paper's amounts rest on them (11.5, trap 9).
     scale: float = Field(default=7, ge=0.1, le=20)
     noise_sd: float = Field(default=0.08, ge=0, le=1)
-    closed_dates: tuple[Annotated[str, Field(pattern=r"^(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$")], ...] = ("12-25",)
+    closed_dates: tuple[Annotated[str, Field(pattern=r"^(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$")], ...] = Field(
+        default=("12-25",), max_length=1_000
+    )
 
 
 class DemandRules(_Part):
@@ -274,7 +283,7 @@ def _limits() -> tuple[Limit, ...]:
 class RetailScenario(Scenario):
     """A configuration of the retail market; bounds and meaning: retail page, section 2."""
 
-    limits: tuple[Limit, ...] = Field(default_factory=_limits)
+    limits: tuple[Limit, ...] = Field(default_factory=_limits, max_length=100)
     horizon_days: int = Field(default=180, ge=1, le=3_650)
     start_date: date = Field(default=date(1991, 9, 7), ge=_FIRST_WEEK, le=date(2100, 1, 1))
     history_days: int = Field(default=93, ge=14, le=365, description="simulated past before day 1")

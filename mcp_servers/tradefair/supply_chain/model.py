@@ -226,7 +226,7 @@ class SupplyChainScenario(Scenario):
     )
     rho: float = Field(default=0.25, gt=0, le=1, description="ρ: a buyer notices K = ρ·k_max retailers, rounded up")
     rho_by_tribe: dict[str, Annotated[float, Field(gt=0, le=1)]] = Field(
-        default_factory=dict, description="ρ of single tribes"
+        default_factory=dict, max_length=2 * MAX_TRIBES, description="ρ of single tribes"
     )
     k_max: int = Field(default=20, ge=1, le=200, description="largest number of retailers that a buyer can notice")
     tau: float | Literal["auto"] | None = Field(
@@ -263,7 +263,7 @@ class SupplyChainScenario(Scenario):
     data: DataFiles = Field(
         default=DataFiles(), exclude_if=_names_no_file, description="own files of --data: personas, items (.toml)"
     )
-    limits: tuple[Limit, ...] = _LIMITS
+    limits: tuple[Limit, ...] = Field(default=_LIMITS, max_length=100)
 
     @classmethod
     def prepared(cls, content: Mapping[str, Any]) -> Mapping[str, Any]:
