@@ -22,6 +22,7 @@ Play = Callable[..., Path]
 Edit = Callable[[Path], Any]
 
 
+_TABLES = ("meta", "events", "agent_events", "prompt_parts", "prompt_calls", "pending")
 _ROUNDS = 'events WHERE CAST(body AS TEXT) LIKE \'%"event":"round_closed"%\''
 _ODD: list[Any] = [None, True, -1, 2**62, 1e300, "", "P1", "tool_called", [], {}, [[]], "r1.P1.x"]
 _WIDE: dict[str, Any] = {"seats": {}, "rounds": 3, "n_buyers": 20, "n_sellers": 20, "acceptance": "per_seat"}
@@ -60,6 +61,23 @@ def test_what_a_killed_writer_left_half_written_is_taken_back(play: Play, tmp_pa
     assert _closed(cut) == _closed(path)
     cut = _cut_off(path, tmp_path)
     assert (verify_file(cut).verdict, verify_file(cut).head_hash) == ("identical", whole.head_hash)
+
+
+def test_a_copy_without_its_log_is_truncated_and_says_what_to_copy(play: Play, tmp_path: Path, editor: Edit) -> None:
+    live, copy = editor(play("teaching/pie", "half")), tmp_path / "copy.trace"
+    live.unseal()
+    with closing(sqlite3.connect(live.path)) as writer:
+        writer.execute("PRAGMA journal_mode = WAL")
+        writer.execute("SELECT 1 FROM meta").fetchall()
+        assert verify_file(live.path).sound
+        shutil.copy(live.path, copy)
+    for chain_only in (True, False):
+        verdict = verify_file(copy, chain_only=chain_only)
+        assert verdict.verdict == "truncated"
+        assert "copy both" in verdict.message
+    with closing(sqlite3.connect(copy)) as begun:
+        begun.executescript("".join(f"DROP TABLE {name};" for name in _TABLES) + "VACUUM")
+    assert verify_file(copy).verdict == "truncated"
 
 
 def _closed(path: Path) -> tuple[int, str] | None:
@@ -193,14 +211,17 @@ def test_an_episode_that_goes_on_while_it_is_read_is_identical(
     live.run("PRAGMA journal_mode = WAL")
     live.run("DELETE FROM events WHERE seq > ?", closures[0])
     live.close_at(closures[0])
-    with open_trace(live.path) as trace:
-        overtaken = _Overtaken(trace, go_on)
-        if export:
-            copy = tmp_path / "copy.jsonl"
-            copy.write_bytes(b"".join(line + b"\n" for line in jsonl_lines(overtaken)))
-            verdict = verify_file(copy)
-        else:
-            verdict = verify(overtaken)
+    with closing(sqlite3.connect(live.path)) as host:
+        # A host keeps its episode open: the log stays next to it.
+        host.execute("SELECT 1 FROM meta").fetchall()
+        with open_trace(live.path) as trace:
+            overtaken = _Overtaken(trace, go_on)
+            if export:
+                copy = tmp_path / "copy.jsonl"
+                copy.write_bytes(b"".join(line + b"\n" for line in jsonl_lines(overtaken)))
+                verdict = verify_file(copy)
+            else:
+                verdict = verify(overtaken)
     assert (verdict.verdict, verdict.events) == ("identical", closures[0])
     assert verify_file(live.path).events > closures[0]
 

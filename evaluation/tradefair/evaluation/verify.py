@@ -24,7 +24,7 @@ from tradefair.contract.event import READABLE_SCHEMAS, TRACE_SCHEMA, ManifestCor
 from tradefair.contract.replay import Replayed
 from tradefair.evaluation.importers import IMPORTED_MARKET
 from tradefair.evaluation.sealing import check_sealing
-from tradefair.tracestore import NotATrace, StoredEvent, StorePlace, Trace, is_store, open_trace
+from tradefair.tracestore import CutShort, NotATrace, StoredEvent, StorePlace, Trace, is_store, open_trace
 
 Conclusion: TypeAlias = Literal["identical", "intact", "diverged", "damaged", "truncated", "foreign", "not_a_trace"]
 # The texts are printed below the table of `tradefair verify`, once per verdict.
@@ -120,6 +120,8 @@ def verify_file(path: str | Path, *, chain_only: bool = False) -> Check:
     # Before TraceError, of which it is a subclass.
     except NotATrace as error:
         return Check(shown, "not_a_trace", _message(error, shown))
+    except CutShort as error:
+        return Check(shown, "truncated", _message(error, shown))
     except TraceError as error:
         return Check(shown, "damaged", _message(error, shown))
 
@@ -187,6 +189,8 @@ class _Inspection:
         """
         # A live trace grows while it is read; blobs, events and head must be of one moment.
         self.trace.freeze()
+        # Before anything is read: rows and look-ups of a damaged file could contradict each other.
+        self.trace.check_structure()
         core = self._manifest()
         # Blobs first: every event that names a result is checked against them as it passes.
         for name, body in self.trace.blobs():
@@ -292,6 +296,8 @@ class _Inspection:
         An open trace has only the second; a closed one that was cut contradicts both.
         """
         about = self.trace.manifest.about
+        if self.trace.incomplete:
+            raise _Flaw("truncated", self.trace.incomplete, self.events + 1)
         if self.sealed:
             self._compare_head("seal", about.get("head_seq"), about.get("head_hash"), self.events, self.head)
         closed = self.trace.closed_head()
