@@ -26,12 +26,15 @@ class Sealing(NamedTuple):
 
 
 def check_sealing(trace: Trace) -> Sealing:
-    """Compare the side tables and the signature with what `about` says. TraceError where they cannot be read."""
+    """Compare seal, side tables and signature with what `about` says. TraceError where they cannot be read."""
+    manifest = trace.manifest
+    if manifest.sealed and not manifest.seal_holds:
+        return Sealing("the manifest's seal does not fit what its `about` says")
     try:
         signed_by = signer_of(trace)
     except BadSignature as error:
         return Sealing(str(error))
-    return _beside(trace)._replace(signed_by=signed_by) if trace.manifest.sealed else Sealing(None)
+    return _beside(trace)._replace(signed_by=signed_by) if manifest.sealed else Sealing(None)
 
 
 def _beside(trace: Trace) -> Sealing:

@@ -244,10 +244,15 @@ def test_a_damaged_trace_is_a_finding_and_not_compared(
         database.execute("UPDATE events SET body = CAST(replace(CAST(body AS TEXT), ':', ': ') AS BLOB) WHERE seq = 4")
         database.commit()
     (b / "other.trace").write_bytes(b"SQLite format 3\x00 and no more")
+    # Costs and times are compared too: nothing but the seal guards them.
+    timed = sorted(a.glob("*.trace"))[1]
+    with closing(sqlite3.connect(timed)) as database, database:
+        database.execute("UPDATE events SET at_ms = 5 WHERE seq = 4")
     found = compare_folders(a, b)
-    assert [pair.seed for pair in found.pairs] == [1, 2]
+    assert [pair.seed for pair in found.pairs] == [2]
     assert any(finding.startswith(str(changed)) and "has changed" in finding for finding in found.findings)
-    assert sum(reason.startswith("damaged:") for reason in reasons(found)) == 2
+    assert any(finding.startswith(str(timed)) and "beside the chain" in finding for finding in found.findings)
+    assert sum(reason.startswith("damaged:") for reason in reasons(found)) == 3
     assert command(["compare", str(a), str(b)]) == 1
     assert "exploratory" in capsys.readouterr().out
 

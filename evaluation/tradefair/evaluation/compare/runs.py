@@ -20,6 +20,7 @@ from tradefair.evaluation.evaluate import evaluate
 from tradefair.evaluation.evaluator import evaluator_of, fields_for
 from tradefair.evaluation.outcome import Outcome, PrimaryMetric
 from tradefair.evaluation.reading import agent_seats
+from tradefair.evaluation.sealing import check_sealing
 from tradefair.tracestore import find_traces, open_trace, sound_head
 
 REFERENCES = "references"
@@ -183,9 +184,9 @@ def load_run(path: Path) -> Loaded:
     with open_trace(path) as trace:
         manifest = trace.manifest
         core = manifest.core
-        # The events are chained and checked below; times and the end's digest are guarded by the seal alone.
-        if manifest.sealed and not manifest.seal_holds:
-            raise TraceError(f"{path.name}: the manifest's seal does not fit its about; run tradefair verify")
+        # The events are chained and checked below; times, costs and the end's digest are guarded by the seal alone.
+        if damage := check_sealing(trace).damage:
+            raise TraceError(f"{path.name}: {damage}; run tradefair verify")
         # Recomputes the chain up to the last sound event: a hash that the file merely claims proves nothing.
         _, head = sound_head(trace)
         return Loaded(path, core, manifest.about, trace.seating(), evaluate(trace), account(trace), head.hex())
