@@ -47,6 +47,18 @@ def test_a_later_change_that_says_nothing_of_the_origin_leaves_it() -> None:
     assert (later.compared, later.commitment, later.origin) == (("P2",), "c", {"forked_from": {}})
 
 
+def test_a_label_holds_nothing_that_a_terminal_would_obey() -> None:
+    body = core().start(seating("x\x1b[2J\u202ey")).records[0].body
+    assert rb'"label":"x\\x1b[2J\\u202ey"' in body
+    # Nobody who writes a trace as we do could have written this one.
+    raw = body.replace(rb"x\\x1b[2J\\u202ey", "x\u202ey".encode())
+    assert raw != body
+    with pytest.raises(Divergence):
+        list(replay(MARKET, core().manifest, [raw]))
+    with pytest.raises(ValidationError):
+        Player(label="\u202e" * 34)  # 204 characters as escapes
+
+
 def test_seats_that_are_missing_unknown_or_in_another_order_are_refused() -> None:
     reversed_seats = Seating(players=dict(reversed(seating().players.items())))
     for wrong in (Seating.outside(["P1"]), Seating.outside(["P1", "P2", "P3"]), reversed_seats):

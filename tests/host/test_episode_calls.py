@@ -39,6 +39,7 @@ async def test_refused_calls_of_a_seat_are_in_the_log(table: Any) -> None:
     for tool, arguments in (("claim", {"slices": 99}), ("claim", {"slices": "9"}), ("fly", {}), ("say", {"text": ""})):
         await episode.call("P1", tool, arguments)
     await episode.call("P1", "\ud800", {"x": float("nan")})
+    await episode.call("P1", "fly\x1b[2J\u202e", {})
     await episode.close()
     refused = [(event["tool"], event["status"], event["error"]["code"]) for event in table.events(episode)[1:]]
     assert refused == [
@@ -46,7 +47,8 @@ async def test_refused_calls_of_a_seat_are_in_the_log(table: Any) -> None:
         ("claim", "invalid", "invalid_arguments"),
         ("fly", "denied", "tool_unavailable"),
         ("say", "denied", "tool_unavailable"),
-        ("?", "denied", "tool_unavailable"),
+        (r"\ud800", "denied", "tool_unavailable"),
+        (r"fly\x1b[2J\u202e", "denied", "tool_unavailable"),
     ]
     assert table.verdict(episode.path) == "identical"
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from tradefair.contract.chain import digest
 from tradefair.contract.errors import ErrorInfo, fits
+from tradefair.contract.text import clean
 
 INLINE_BYTES = 2_048
 """Larger results go into a blob that is stored once per episode, and larger arguments of refused calls are cut."""
@@ -105,9 +106,9 @@ def storable_arguments(arguments: object) -> object:
 
 
 def storable_name(name: str) -> str:
-    """The name of a tool that does not exist, as the log keeps it."""
+    """The name of a tool that does not exist, as the log keeps it: a client's text, which tables show."""
     # In process, lone surrogates arrive as they are; orjson would refuse to write the event.
-    return name[:_MAX_NAME].encode(errors="replace").decode()
+    return clean(name)[:_MAX_NAME]
 
 
 def remains_of(arguments: Any, message: str | None) -> Remains | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, cast
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, field_validator
 
 from tradefair.contract.errors import ScenarioError
 from tradefair.contract.market import MarketType
@@ -19,7 +19,7 @@ from tradefair.contract.names import hint
 from tradefair.contract.policy import Draw, Policy, PolicySpec, parse_policy
 from tradefair.contract.scenario import Scenario
 from tradefair.contract.seats import SeatId
-from tradefair.contract.text import clean_line, is_bare_url
+from tradefair.contract.text import clean, clean_line, is_bare_url
 
 AGENT = "agent"
 """The label of a seat that is played from outside and that nobody has named; in scenarios, what plays it."""
@@ -28,7 +28,8 @@ MAX_LABEL = 200
 """Characters of a label."""
 
 _Key = Annotated[int, Field(ge=0, lt=2**63)]
-_Text = Annotated[str, Field(max_length=MAX_LABEL)]
+# Cleaned when it is written, and when it is read: a trace that says otherwise does not re-execute.
+_Text = Annotated[str, AfterValidator(clean), Field(max_length=MAX_LABEL)]
 
 
 @dataclass(frozen=True)

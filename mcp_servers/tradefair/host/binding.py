@@ -21,6 +21,7 @@ from mcp.server.lowlevel import Server
 
 from tradefair.contract import SeatId, Tool
 from tradefair.contract.errors import INTERNAL_ERROR
+from tradefair.contract.text import clean
 from tradefair.host import briefing, mirror, observing, telemetry, wire
 from tradefair.host.feed import Feed, open_feed
 from tradefair.host.log import Side
@@ -393,5 +394,5 @@ def _side(ctx: Context, transport: str) -> Side:
 
 
 def _noted(text: object) -> str | None:
-    """A client's text as the log can store it: in process, lone surrogates arrive unchanged."""
-    return text[:_MAX_SIDE_CHARS].encode(errors="replace").decode() if isinstance(text, str) else None
+    """A client's text as the log stores it, without anything that a terminal would obey."""
+    return clean(text)[:_MAX_SIDE_CHARS] if isinstance(text, str) else None

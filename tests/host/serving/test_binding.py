@@ -9,6 +9,7 @@ import pytest
 from mcp import Client, MCPError, types
 
 from tradefair.host.binding import build_server
+from tradefair.tracestore import open_trace
 
 MARKET_TOOLS = {"view_my_value", "view_history", "appraise", "claim"}
 KERNEL_TOOLS = {"view_rules", "view_turn", "await_turn", "add_note", "view_notes", "remove_note", "execute_code"}
@@ -284,3 +285,15 @@ async def test_code_runs_over_the_seats_own_reads(connect: Any) -> None:
     async with connect() as client:
         answer = await client.call_tool("execute_code", {"code": "view_my_value()['slices'] * 2"})
         assert answer.structured_content == {"output": "", "value": 20, "inner_calls": 1}
+
+
+async def test_what_a_client_says_of_itself_is_kept_without_anything_that_a_terminal_obeys(stage: Any) -> None:
+    episode = await stage.episode()
+    named = types.Implementation(name="evil\x1b[2J\u202e", version="1")
+    server = build_server(episode, "P1", transport="memory")
+    async with Client(server, client_info=named, mode="legacy") as client:
+        await client.call_tool("claim", {"slices": 1}, meta={"traceparent": "00-\x9b31m"})
+    await episode.close()
+    with open_trace(episode.path) as trace:
+        said = {(row.client, row.traceparent) for row in trace.side() if row.client}
+    assert said == {(r"evil\x1b[2J\u202e 1", r"00-\x9b31m")}

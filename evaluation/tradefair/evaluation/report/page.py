@@ -10,6 +10,7 @@ from importlib.resources import files
 
 import orjson
 
+from tradefair.contract.text import clean
 from tradefair.evaluation.report.page_data import PageData
 
 # The JSON stands inside a script element, and texts of agents stand inside the JSON.
@@ -35,7 +36,7 @@ def html_page(data: PageData, *, connect: bool = False) -> bytes:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="referrer" content="no-referrer"><meta name="color-scheme" content="light dark">'
         # The empty icon prevents the request for /favicon.ico that browsers make on their own.
-        f'<title>{html.escape(_title(data))}</title><link rel="icon" href="data:,">'
+        f'<title>{html.escape(clean(_title(data)))}</title><link rel="icon" href="data:,">'
     )
     parts = [
         # File and folder names may hold bytes that are no text; Python keeps these as lone surrogates.
