@@ -17,7 +17,7 @@ from tests.evaluation.playing import played
 
 from tradefair.contract import TraceError
 from tradefair.contract.chain import seal
-from tradefair.tracestore import CutShort, NotATrace, Trace, open_trace, trace_copy
+from tradefair.tracestore import CutShort, NotATrace, Trace, jsonl_lines, open_trace, trace_copy
 
 # Many times what the slowest of these files takes: 0.05 s on a small machine.
 CPU_S = 0.5
@@ -380,3 +380,22 @@ def test_a_core_names_a_bounded_number_of_seats(path: Path, seats: list[object],
     run(path, "UPDATE meta SET value = ? WHERE key = 'core'", orjson.dumps({**core, "seats": seats}))
     with cheap(), open_trace(path) as trace, pytest.raises(TraceError, match=sentence):
         _ = trace.manifest.core
+
+
+def test_a_key_that_is_there_twice_makes_the_manifest_damaged(path: Path, tmp_path: Path) -> None:
+    with open_trace(path) as trace:
+        about, export = orjson.dumps(trace.manifest.about), list(jsonl_lines(trace))
+    twice = b'{"episode":"another",' + about[1:]
+    run(path, "UPDATE meta SET value = ? WHERE key = 'about'", twice)
+    with pytest.raises(TraceError, match="about is damaged"):
+        open_trace(path)
+    copy = tmp_path / "x.trace.jsonl"
+    copy.write_bytes(b"\n".join([export[0].replace(about, twice), *export[1:]]))
+    with pytest.raises(TraceError, match="not a manifest"):
+        open_trace(copy)
+
+
+def test_a_row_beside_the_chain_is_bounded_wherever_it_is_read(path: Path) -> None:
+    run(path, "INSERT INTO agent_events (seat, body) VALUES ('P1', zeroblob(?))", (4 << 20) + 1)
+    with open_trace(path) as trace, pytest.raises(TraceError, match="a row of agent_events has 4,194,305 bytes"):
+        list(trace.side_rows("agent_events") or ())

@@ -189,9 +189,9 @@ class _Inspection:
         """
         # A live trace grows while it is read; blobs, events and head must be of one moment.
         self.trace.freeze()
-        # Before anything is read: rows and look-ups of a damaged file could contradict each other.
-        self.trace.check_structure()
         core = self._manifest()
+        # Before the rows are read: scans and look-ups of a damaged file could contradict each other.
+        self.trace.check_structure()
         # Blobs first: every event that names a result is checked against them as it passes.
         for name, body in self.trace.blobs():
             known = self._blobs.get(name)
@@ -219,9 +219,9 @@ class _Inspection:
     def _manifest(self) -> ManifestCore:
         """The manifest's core, whose hash begins the chain. Raises _Flaw where the seal does not fit."""
         manifest = self.trace.manifest
+        self.sealed = manifest.sealed
         core = manifest.core
         self.head = manifest.first_hash
-        self.sealed = manifest.sealed
         # `about` is outside the chain; only the seal protects it.
         if self.sealed and not manifest.seal_holds:
             raise _Flaw("damaged", "the manifest's seal does not fit what its `about` says")

@@ -47,8 +47,10 @@ class JsonlFile:
             head = orjson.loads(line)
             # The core is the last member: its bytes run from the marker to the closing brace.
             said = orjson.dumps(head["about"])
-            # Behind `about`, because its labels may hold the marker too.
-            start = line.index(_CORE + b"{", len(_ABOUT) + len(said))
+            # Right behind `about`, because its labels may hold the marker too.
+            start = len(_ABOUT) + len(said)
+            if not line.startswith(_ABOUT + said + _CORE + b"{"):
+                raise ValueError
         except (orjson.JSONDecodeError, orjson.JSONEncodeError, KeyError, TypeError, ValueError):
             raise TraceError(f"{self._path}: the first line is not a manifest") from None
         return Manifest.read(self._path, line[start + len(_CORE) : -1], said)

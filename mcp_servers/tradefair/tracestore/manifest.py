@@ -38,12 +38,13 @@ class Manifest(NamedTuple):
                 raise TraceError(f"{place}: the manifest's {name} has {size:,} bytes; at most {most:,} are read")
         try:
             about: Any = orjson.loads(raw)
-            orjson.dumps(about)  # deeper than can be written again is damage too
+            # As it was written: deeper than can be written again is damage too, and so is a key that is there twice.
+            sound = isinstance(about, dict) and orjson.dumps(about) == raw
         except (orjson.JSONDecodeError, orjson.JSONEncodeError):
-            about = None
-        if not isinstance(about, dict):
+            about, sound = {}, False
+        if not sound:
             raise TraceError(f"{place}: the manifest's about is damaged")
-        return cls(core, about)  # pyright: ignore[reportUnknownArgumentType]
+        return cls(core, about)
 
     @property
     def core(self) -> ManifestCore:

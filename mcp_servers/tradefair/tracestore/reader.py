@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 
@@ -45,6 +45,8 @@ _PACKED = {
     b"PK\x03": "unzip",
 }
 _SEATED = b',"event":"seated",'
+
+_Sized = TypeVar("_Sized", bound=bytes | str)
 
 
 class Trace:
@@ -183,7 +185,14 @@ class Trace:
         """Copy all that is stored now into an empty database. Raises TraceError, sqlite3.Error."""
         self._source.backup(into)
 
-    def _bounded(self, what: str, body: bytes, most: int) -> bytes:
+    def _bounded_rows(self, name: str, rows: Iterator[Sequence[object]]) -> Iterator[Sequence[object]]:
+        for row in rows:
+            for value in row:
+                if isinstance(value, bytes | str):
+                    self._bounded(f"a row of {name}", value, MAX_NOTE)
+            yield row
+
+    def _bounded(self, what: str, body: _Sized, most: int) -> _Sized:
         # Before it is decoded: JSON may take 24 times its size.
         if len(body) > most:
             raise TraceError(f"{self.path}: {what} has {len(body):,} bytes; at most {most:,} are read")
@@ -195,7 +204,8 @@ class Trace:
 
     def side_rows(self, name: str) -> Iterator[Sequence[object]] | None:
         """The rows of one of `SIDE_TABLES`, in key order; None in JSONL, which leaves them out."""
-        return self._source.side_rows(name)
+        rows = self._source.side_rows(name)
+        return None if rows is None else self._bounded_rows(name, rows)
 
 
 def open_trace(path: str | Path) -> Trace:

@@ -113,7 +113,7 @@ class SqliteFile(Database):
         """Raises TraceError where pages, trees or indexes contradict each other: look-ups could then lie."""
         for (answer,) in self.query("PRAGMA integrity_check(1)"):
             if answer != "ok":
-                raise TraceError(f"{self._path}: its structure is damaged: {str(answer)[:200]}")
+                raise TraceError(f"{self._path}: its structure is damaged: {str(answer).splitlines()[-1][:200]}")
 
     def _stored_meta(self) -> dict[str, bytes]:
         """The rows of `meta` by key, by one scan. TraceError for a row too many."""
