@@ -30,8 +30,7 @@ def seating(
     for seat in seats:
         policy = policies if isinstance(policies, str) else policies.get(seat, "")
         label = (labels or {}).get(seat, f"policy:{policy}" if policy else "agent")
-        known = {"late": seat in late, "privileged": seat in privileged}
-        players[seat] = Player(label=label, policy=policy or None, **known)
+        players[seat] = Player(label=label, policy=policy or None, late=seat in late, privileged=seat in privileged)
     return Seating(players=players, **more)
 
 

@@ -11,6 +11,7 @@ import pytest
 from tests.play_specs import play_spec
 
 from tradefair.catalog import load_scenario, market_type
+from tradefair.contract.players import Seating
 from tradefair.host.setup import plan_seats
 from tradefair.runner.agent_spec import AgentSpec
 from tradefair.runner.episode_runner import PlaySpec
@@ -22,6 +23,7 @@ class Told:
     """What a trace and the notes beside it say of seat B1."""
 
     about: dict[str, Any]
+    seating: Seating
     events: list[dict[str, Any]]
     notes: list[dict[str, Any]]
 
@@ -50,7 +52,7 @@ def told() -> Callable[[Path], Told]:
 
     def read(path: Path) -> Told:
         with open_trace(path) as trace:
-            return Told(trace.manifest.about, list(trace.decoded()), list(trace.agent_events()))
+            return Told(trace.manifest.about, trace.seating(), list(trace.decoded()), list(trace.agent_events()))
 
     return read
 

@@ -10,11 +10,13 @@ from typing import Any
 
 import orjson
 import pytest
+from tests.calling import moves
 from tests.play_specs import play_spec
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.cli import run as command
 from tradefair.contract import ScenarioError, SeatError, TraceError
+from tradefair.contract.players import Seating
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.prefix import copied_records, write_prefix
 from tradefair.host.setup import plan_seats
@@ -61,9 +63,24 @@ def head(path: Path) -> str:
         return str(trace.manifest.about["head_hash"])
 
 
-def about(path: Path) -> dict[str, Any]:
+def seated(path: Path) -> Seating:
     with open_trace(path) as trace:
-        return trace.manifest.about
+        return trace.seating()
+
+
+def origin(path: Path) -> dict[str, Any]:
+    said: Any = (seated(path).origin or {})["forked_from"]
+    return said
+
+
+def seatings(path: Path) -> list[tuple[int, Seating]]:
+    with open_trace(path) as trace:
+        return trace.seatings()
+
+
+def head_at(path: Path, seq: int) -> bytes:
+    with open_trace(path) as trace:
+        return next(stored.hash for stored in trace.events() if stored.seq == seq)
 
 
 def quotes(path: Path) -> list[tuple[str, int]]:
@@ -91,7 +108,9 @@ async def test_an_order_of_a_failing_policy_is_redone_by_the_oracle_on_the_same_
     # The past is the original's, byte by byte; the decision is in `kept` and not in `fork`.
     assert bodies(fork)[: at - 1] == bodies(path)[: at - 1]
     assert bodies(kept)[:at] == bodies(path)[:at]
-    assert bodies(fork)[at - 1] != bodies(path)[at - 1]
+    assert head_at(fork, at - 1) == head_at(path, at - 1)
+    assert b'"event":"seated"' in bodies(fork)[at - 1]
+    assert moves(fork) != moves(path)
     assert [verify_file(arm).verdict for arm in arms(forked)] == ["identical"] * 3
     # The customers of a day are the same in all arms: their luck knows nothing of who manages.
     crowds = [
@@ -108,9 +127,12 @@ async def test_an_order_of_a_failing_policy_is_redone_by_the_oracle_on_the_same_
     assert gain.decision is not None
     assert gain.decision > 0
     assert f"that decision cost {gain.decision:,.2f} currency units (gain) under policy:oracle" in report.verdict
-    said = about(fork)["forked_from"]
-    assert (said["head"], said["seq"]) == (head(path), at)
-    assert about(fork)["privileged"] == ["manager"]
+    said = origin(fork)
+    assert (said["head"], said["seq"], said["loose"]) == (head(path), at, False)
+    player = seated(fork).players["manager"]
+    assert (player.label, player.policy, player.privileged) == ("policy:oracle", "oracle", True)
+    assert seated(path).players["manager"].policy == "price_first"
+    assert seated(fork).compared == ("manager",)
     assert report.unsound == []
 
 
@@ -133,10 +155,8 @@ async def test_players_who_go_on_themselves_write_the_original_again_wherever_it
     commands = [event["seq"] for event in events(path) if event["event"] == "tool_called"]
     at = {"first": commands[0], "middle": first(path, "place_order") + 1, "last": commands[-1]}[place]
     half = tmp_path / "half.trace"
-    keep = ("seats", "late", "labels", "policy_key", "agent")
     with open_trace(path) as trace:
-        said = {name: trace.manifest.about[name] for name in keep}
-        await write_prefix(half, trace.manifest.core_bytes, said, list(copied_records(trace, at)))
+        await write_prefix(half, trace.manifest.core_bytes, {}, list(copied_records(trace, at)))
     await resume_episode(half)
     assert head(half) == head(path)
 
@@ -147,17 +167,16 @@ async def test_a_resumed_fork_goes_on_where_it_stopped(tmp_path: Path) -> None:
     forked = await fork_episode(ForkSpec(path, tmp_path / "fork", at=at, agent=AgentSpec("policy", "policy:zip")))
     whole = forked.futures[0].fork
     half = tmp_path / "half.trace"
-    sealed = ("head_seq", "head_hash", "outcome_digest", "end_reason", "seal", "finished", "beside", "awaits")
     with open_trace(whole) as trace:
-        said = {key: value for key, value in trace.manifest.about.items() if key not in sealed}
         later = next(event["seq"] for event in events(whole) if event["seq"] > at + 6 and event["seat"] == "B1")
-        await write_prefix(half, trace.manifest.core_bytes, said, list(copied_records(trace, later)))
+        await write_prefix(half, trace.manifest.core_bytes, {}, list(copied_records(trace, later)))
     await resume_episode(half)
     assert head(half) == head(whole)
     # A fork can be forked: its own past has two players in that seat.
     again = await fork_episode(ForkSpec(whole, tmp_path / "again", at=later, agent=TRUTHFUL, seat="B1"))
     assert [verify_file(arm).verdict for arm in arms(again)] == ["identical"] * 3
-    assert about(again.futures[0].fork)["forked_from"]["starts"] == {"B1": later}
+    changes = [(seq, list(change.players)) for seq, change in seatings(again.futures[0].fork)[1:]]
+    assert changes == [(at, ["B1"]), (later, ["B1"])]
     assert bodies(again.futures[0].fork)[: later - 1] == bodies(whole)[: later - 1]
 
 
@@ -203,7 +222,8 @@ async def test_a_fork_in_the_middle_of_another_seats_turn_lets_it_finish_what_it
     assert future.kept is None  # the event is not a decision of the seat that is forked
     looked = [event for event in events(future.fork) if event.get("tool") == "view_my_value" and event["seat"] == "S1"]
     assert len(looked) == 1
-    assert bodies(future.fork)[at - 1] == bodies(path)[at - 1]
+    # The same command, one number later: `seated` stands before it.
+    assert bodies(future.fork)[at].partition(b",")[2] == bodies(path)[at - 1].partition(b",")[2]
     assert "going on from there instead was worth" in report_fork(forked).verdict
 
 
@@ -214,14 +234,14 @@ async def test_a_decision_of_an_agent_over_mcp_is_redone_by_an_agent_over_mcp(tm
     forked = await fork_episode(ForkSpec(path, tmp_path / "fork", at=at, agent=agent, isolate=False))
     future = forked.futures[0]
     assert future.kept is None
-    assert about(future.fork)["labels"]["B1"] == "react/policy:truthful"
+    assert seated(future.fork).labels["B1"] == "react/policy:truthful"
     assert verify_file(future.fork).verdict == "identical"
     report = report_fork(forked)
     assert report.effects[0].decision is None
     assert report.effects[0].together is not None
     assert report.effects[0].afterwards is None
     native = await fork_episode(ForkSpec(path, tmp_path / "native", at=at, agent=TRUTHFUL))
-    assert head(native.futures[0].fork) == head(future.fork)
+    assert moves(native.futures[0].fork)[at:] == moves(future.fork)[at:]
 
 
 async def test_a_withheld_message_never_happened_and_everybody_goes_on(tmp_path: Path) -> None:
@@ -235,7 +255,7 @@ async def test_a_withheld_message_never_happened_and_everybody_goes_on(tmp_path:
     assert [(event["seat"], event["round"], event["phase"]) for event in lapsed] == [("P1", 1, "talk")]
     assert verify_file(fork).verdict == "identical"
     assert any("P1 lapses in round 1" in remark for remark in forked.remarks)
-    assert about(fork)["forked_from"]["withheld"] == said
+    assert (origin(fork)["withheld"], origin(fork)["loose"]) == (said, True)
     assert report_fork(forked).withheld
 
 
@@ -299,19 +319,18 @@ async def test_an_original_that_does_not_re_execute_is_not_forked(tmp_path: Path
         await fork_episode(ForkSpec(broken, tmp_path / "fork", at=9, agent=TRUTHFUL))
 
 
-@pytest.mark.parametrize(
-    "record", [7, {}, {"starts": {}, "keys": [], "loose_until": 0}, {"starts": [], "keys": [[1, 0]], "loose_until": 0}]
-)
-async def test_an_edited_record_of_a_fork_is_refused_when_it_is_gone_on_with(tmp_path: Path, record: Any) -> None:
-    path = await auction(tmp_path / "run")
-    half = tmp_path / "half.trace"
-    with open_trace(path) as trace:
-        said = {name: trace.manifest.about[name] for name in ("seats", "late", "policy_key", "agent")}
-        await write_prefix(
-            half, trace.manifest.core_bytes, {**said, "forked_from": record}, list(copied_records(trace, 9))
-        )
-    with pytest.raises(TraceError, match="the manifest"):
-        await resume_episode(half)
+async def test_a_fork_that_is_cut_before_its_fork_forgets_who_came_and_stays_loose(tmp_path: Path) -> None:
+    """The past of a fork without an event was not wanted by its policies, wherever it is cut again."""
+    path = await original(tmp_path / "run", "teaching", "talk", "half", "P1")
+    loose = (await fork_episode(ForkSpec(path, tmp_path / "fork", withhold=first(path, "say", "P1")))).futures[0].fork
+    (_, (began, _)) = seatings(loose)
+    before = next(event["seq"] for event in events(loose) if event["event"] in ("tool_called", "seat_lapsed"))
+    assert before < began
+    half = AgentSpec("policy", "policy:half")
+    again = await fork_episode(ForkSpec(loose, tmp_path / "again", at=before, agent=half, seat="P1"))
+    (_, (cut, _)) = seatings(again.futures[0].fork)
+    assert (cut, origin(again.futures[0].fork)["loose"]) == (before, True)
+    assert [verify_file(arm).sound for arm in arms(again)] == [True] * len(arms(again))
 
 
 def test_the_command_prints_the_cost_and_its_json_is_the_report(

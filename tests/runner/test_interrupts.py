@@ -92,9 +92,11 @@ def test_actions_wait_for_a_yes_and_a_no_is_told_to_the_agent(start: Any, told: 
     assert [note["reason"] for note in trace.noted("approval")] == [None, "too cheap", None, None]
     assert [number for number, _ in trace.quotes] == [1, 3, 4]
     assert trace.lapses == [(2, "agent_limit")]
-    assert trace.about["agent"]["approve"] is True
+    record = trace.seating.players["B1"].agent
+    assert record is not None
+    assert record.approve
     # Who acts on a person's word is told apart in every table and comparison.
-    assert trace.about["labels"]["B1"] == "react+approve/policy:zip"
+    assert trace.seating.labels["B1"] == "react+approve/policy:zip"
 
 
 def test_without_a_terminal_nobody_can_be_asked(start: Any, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import orjson
 import pytest
 from pydantic import JsonValue
 
@@ -72,5 +73,8 @@ def test_a_scripted_episode_has_the_bytes_that_were_written_down(
     # Of the events alone: the manifest holds the descriptions of all tools, whose wording may change.
     found = first_hash(market.encode())
     for record in _events(market, preset, policies, **overrides):
-        found = next_hash(found, record.body)
+        event = orjson.loads(record.body)
+        # Who plays is the release's and the runner's word, not the market's.
+        event.pop("seating", None)
+        found = next_hash(found, orjson.dumps(event) if record.seq == 1 else record.body)
     assert found.hex() == head

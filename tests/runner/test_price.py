@@ -217,12 +217,10 @@ def test_a_tape_that_does_not_reproduce_is_a_reason_and_no_price(tmp_path: Path)
     path = played(tmp_path, "double_auction", "policy:truthful", others="zic")
     forged = tmp_path / "forged.trace"
     with open_trace(path) as trace:
-        # Nothing guards the key of the policies' draws in a trace that is not sealed.
-        about = {**trace.manifest.about, "policy_key": 17}
-        kept = {name: about[name] for name in ("seats", "late", "policy_key")}
-        records = list(copied_records(trace, 1_000_000))
+        first, *rest = copied_records(trace, 1_000_000)
         core = trace.manifest.core_bytes
-    asyncio.run(write_prefix(forged, core, kept, records))
+    drawn = first._replace(body=first.body.replace(b'"policy_key":0', b'"policy_key":17'))
+    asyncio.run(write_prefix(forged, core, {}, [drawn, *rest]))
     replays = Replays(forged)
     with pytest.raises(NotPriced, match=r"^the tape gives \d+, the trace \d+$"):
         replays.control("B1")
@@ -274,18 +272,18 @@ def test_a_trace_that_cannot_be_replayed_says_why(
     reasons = {
         "unfinished": "the episode is unfinished (it has no end)",
         "fork": "it is a fork: who played its seats changed in the middle",
-        "imported": "it does not say who sat where: only episodes that tradefair has played can be replayed",
+        "imported": "it was imported: only episodes that tradefair has played can be replayed",
         "chain": "has changed or is missing",
         "rules": "the trace was written by double_auction",
     }
     with open_trace(path) as trace:
-        about = {name: trace.manifest.about[name] for name in ("seats", "late", "policy_key")}
         records, core = list(copied_records(trace, until)), trace.manifest.core_bytes
     if broken == "rules":
         core = core.replace(b'"rules_version":"', b'"rules_version":"0')
-    if broken == "fork":
-        about["forked_from"] = {"starts": {}, "keys": [[1, 0]], "loose_until": 0}
-    asyncio.run(write_prefix(bad, core, {} if broken == "imported" else about, records))
+    if broken in ("fork", "imported"):
+        origin = b'"origin":{"%s_from":{}}' % (b"forked" if broken == "fork" else broken.encode())
+        records[0] = records[0]._replace(body=records[0].body.replace(b'"origin":null', origin))
+    asyncio.run(write_prefix(bad, core, {}, records))
     if broken == "chain":
         bad.write_bytes(bad.read_bytes().replace(b'"price":', b'"prise":', 1))
     with pytest.raises(TraceError, match=re.escape(reasons[broken])) as refused:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ import orjson
 import pytest
 
 from tradefair.contract import TraceError
-from tradefair.contract.players import Limits
+from tradefair.contract.chain import digest
+from tradefair.contract.players import AgentRecord, Limits
 from tradefair.evaluation.verify import verify_file
 from tradefair.runner.agent_spec import AgentSpec
 from tradefair.runner.episode_runner import ready_again, resume_episode
@@ -90,6 +92,8 @@ async def test_a_finished_trace_resumes_to_itself(tmp_path: Path) -> None:
     assert events_of(path)[-1]["event"] == "episode_ended"
     assert verify_file(path).sealed
     assert len(path.read_bytes()) == len(before)
+    with open_trace(path) as trace:
+        assert len(trace.seatings()) == 1
 
 
 @pytest.mark.slow
@@ -103,42 +107,62 @@ async def test_a_trace_is_resumed_by_another_agent_only_if_it_can_play(tmp_path:
     played = await resume_episode(path, ready_again(path, AgentSpec("react", "policy:truthful")))
     assert played.end_reason == "terminated:rounds_completed"
     assert verify_file(path).verdict == "identical"
+    with open_trace(path) as trace:
+        (_, (seq, change)) = trace.seatings()
+        assert seq > 100
+        assert (list(change.players), change.origin) == (["B1"], {"resumed": True})
+        assert trace.seating(seq - 1).labels["B1"] == "react/policy:zip"
+        assert trace.seating().labels["B1"] == "react/policy:truthful"
 
 
 @pytest.mark.parametrize(
-    "record",
+    ("record", "says"),
     [
-        7,
-        {},
-        {"framework": [], "model": None, "base_url": None, "limits": {}},
-        {"framework": "react", "model": 5, "base_url": None, "limits": {}},
-        {"framework": "react", "model": None, "base_url": None, "limits": {"of": 1}},
-        {"framework": "react", "limits": {}, "record": 5},
-        {"framework": "react", "limits": {}, "trials": [1]},
-        {"framework": "react", "limits": {}, "timeout_s": "nan"},
-        {"framework": "react", "limits": {}, "timeout_s": -1},
+        (None, "does not say what played"),
+        (AgentRecord(framework="own:mine"), "does not say what played"),
+        (AgentSpec("reflection", "openai:m", trials=("quote less",)).recorded(), "notes of earlier episodes"),
     ],
 )
-def test_what_is_no_record_of_an_agent_is_refused(record: Any) -> None:
-    with pytest.raises(TraceError, match="name it with --agent"):
+def test_an_agent_that_a_trace_does_not_hold_is_to_be_named(record: AgentRecord | None, says: str) -> None:
+    with pytest.raises(TraceError, match=f"{says}.*name it with --agent"):
         AgentSpec.of_record(record)
 
 
-def test_an_agent_is_taken_up_as_it_was_recorded_now_or_in_an_earlier_version() -> None:
+@pytest.mark.parametrize("named", ["model", "replay"])
+def test_a_recording_is_named_again_and_is_the_same_agent(tmp_path: Path, named: str) -> None:
+    calls, moved = tmp_path / "calls.jsonl", tmp_path / "moved.jsonl"
+    calls.write_bytes(b"{}")
+    moved.write_bytes(b"{}")
+    spec = AgentSpec("react", f"replay:{calls}") if named == "model" else AgentSpec("react", replay=str(calls))
+    record = spec.recorded()
+    with pytest.raises(TraceError, match=r"a recording.*name the file with --replay"):
+        AgentSpec.of_record(record)
+    assert AgentSpec.of_record(record, replay=str(moved)).recorded() == record
+    moved.write_bytes(b"[]")
+    assert AgentSpec.of_record(record, replay=str(moved)).recorded() != record
+
+
+def test_an_agent_is_taken_up_as_it_was_recorded() -> None:
     spec = AgentSpec(
         "reflection",
         "openai:m",
         "http://127.0.0.1:1/v1",
         Limits(9, 400),
         window="last_results(k=2)",
-        record="calls.jsonl",
         approve=True,
-        trials=("quote less",),
         timeout_s=3.5,
     )
-    assert AgentSpec.of_record(orjson.loads(orjson.dumps(spec.recorded()))) == spec
-    earlier = {"framework": "react", "model": "policy:zip", "base_url": None, "limits": {"calls_per_round": 60}}
-    assert AgentSpec.of_record(earlier) == AgentSpec("react", "policy:zip", limits=Limits(60))
+    assert AgentSpec.of_record(AgentRecord.model_validate_json(spec.recorded().model_dump_json())) == spec
+
+
+def test_a_record_holds_no_path_no_text_and_no_secret(tmp_path: Path) -> None:
+    calls = tmp_path / "calls.jsonl"
+    calls.write_bytes(b"{}")
+    spec = AgentSpec("reflection", "openai:m", "http://me:hunter2@host/v1?key=k", replay=str(calls), trials=("a note",))
+    said = spec.recorded().model_dump_json()
+    assert not any(word in said for word in (str(tmp_path), "hunter2", "key=", "a note"))
+    assert spec.recorded().replay == digest(b"{}")
+    assert spec.recorded() != replace(spec, trials=("another",)).recorded()
 
 
 def test_injected_faults_are_not_taken_up_again() -> None:

@@ -20,7 +20,7 @@ SMOKE = ("play", "double_auction", "--scenario", "smoke", "--seed", "5", "--agen
 def seats_of_agent(item: Any) -> list[SeatId]:
     """The seats that the agent had in an episode of `--json`; a policy in its place has no account there."""
     with open_trace(Path(item["trace"])) as trace:
-        return agent_seats(trace.manifest.core, trace.manifest.about)
+        return agent_seats(trace.seating())
 
 
 def lines(capture: pytest.CaptureFixture[str]) -> list[str]:

@@ -85,10 +85,10 @@ async def test_a_scripted_episode_of_a_sweep_is_the_trace_that_a_live_one_writes
     for episode in some:
         kind, scenario = table.setting(episode)
         players = table.players(episode)
-        live = await new_episode(kind, scenario, episode.seed, players.plan, tmp_path / "live", labels=players.labels)
+        live = await new_episode(kind, scenario, episode.seed, players.seating, tmp_path / "live")
         await live.close()
         with open_trace(live.path) as one, open_trace(tmp_path / "out" / episode.path) as other:
-            alike = ("labels", "seats", "late", "privileged", "end_reason", "outcome_digest", "head_hash", "head_seq")
+            alike = ("software", "end_reason", "outcome_digest", "head_hash", "head_seq")
             said = [{key: trace.manifest.about[key] for key in alike} for trace in (one, other)]
             assert said[0] == said[1]
             assert list(one.events()) == list(other.events())
@@ -251,7 +251,7 @@ def test_agents_of_several_frameworks_meet_over_mcp_and_a_stopped_episode_goes_o
     # Reads that were not committed are made again; what was done and what came of it is the same.
     assert heads(out, "outcome_digest") == heads(whole, "outcome_digest")
     with open_trace(find_traces(out)[0]) as trace:
-        assert set(trace.manifest.about["labels"].values()) == {"react/policy:conceder", "policy:linear_concession"}
+        assert set(trace.seating().labels.values()) == {"react/policy:conceder", "policy:linear_concession"}
     assert all(verify_file(path).sound for path in find_traces(out))
 
 

@@ -10,6 +10,7 @@ from tests.play_specs import play_spec
 
 from tradefair.catalog import load_scenario
 from tradefair.contract import HarnessFailure, ScenarioError
+from tradefair.contract.chain import canonical, digest
 from tradefair.host.setup import SeatPlan
 from tradefair.runner.agent_spec import AgentSpec
 from tradefair.runner.episode_runner import PlaySpec, play_episode
@@ -42,7 +43,9 @@ async def test_each_trial_is_opened_by_what_was_written_after_the_earlier_ones(t
     assert len({summary.played.path for summary in trials.summaries}) == 3
     with open_trace(trials.summaries[-1].played.path) as trace:
         assert trace.manifest.core.seed == 7
-        assert trace.manifest.about["agent"]["trials"] == [WRITTEN, WRITTEN]
+        record = trace.seating().players["B1"].agent
+        assert record is not None
+        assert record.trials == digest(canonical([WRITTEN, WRITTEN]))
         notes = list(trace.agent_events())
     assert [note["trial"] for note in notes if note["kind"] == "trial_reflection"] == [3]
     report = next(note for note in notes if note["kind"] == "seat_report")

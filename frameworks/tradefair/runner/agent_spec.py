@@ -119,32 +119,38 @@ class AgentSpec:
 
     def recorded(self) -> AgentRecord:
         """What a trace keeps of it: what makes it this agent, no path and no text that it was given."""
-        recording = self.replay or ((self.model or "").startswith(_REPLAY) and (self.model or "").removeprefix(_REPLAY))
+        # `--replay FILE` and `--model replay:FILE` mean the same recording, and are recorded alike.
+        model = self.model or ""
+        recording = self.replay or (model.removeprefix(_REPLAY) if model.startswith(_REPLAY) else None)
+        asks = model.startswith("openai:") and recording is None
         return AgentRecord(
             framework=self.framework,
-            model=None if self.model is None else _unplaced(self.model),
-            endpoint=None if self.base_url is None else shown_url(self.base_url),
+            model=None if model.startswith(_REPLAY) else self.model,
+            # What is asked, also where the environment names it; a recording asks nothing.
+            endpoint=shown_url(endpoint_url(self.base_url)) if asks else None,
             limits=self.limits,
             window=self.window,
             approve=self.approve,
             timeout_s=self.timeout_s,
             trials=None if self.trials is None else digest(canonical(list(self.trials))),
-            replay=_digest_of(recording) if recording else None,
+            replay=None if recording is None else _digest_of(recording),
             options={} if self.faults is None else {"faults": self.faults},
         )
 
     @classmethod
-    def of_record(cls, record: AgentRecord | None) -> AgentSpec:
-        """The agent that `recorded` wrote down. Raises TraceError where a trace does not hold enough to seat it again.
+    def of_record(cls, record: AgentRecord | None, *, replay: str | None = None) -> AgentSpec:
+        """The agent that `recorded` wrote down; `replay` is the file of a recording, of which a trace keeps a digest.
 
-        Code of a caller has no name to load it by; files and texts that an agent was given are not in a trace.
+        Raises TraceError where a trace does not hold enough to seat it again: code of a caller has no name to load it
+        by; files and texts that an agent was given are not in a trace.
         """
-        again = "name it with --agent"
         if record is None or record.framework.startswith(OWN):
-            raise TraceError(f"the trace does not say what played its agent's seat: {again}")
-        if record.trials is not None or record.replay is not None:
-            what = "notes of earlier episodes" if record.trials is not None else "a recording"
-            raise TraceError(f"the trace's agent was given {what}, of which a trace keeps the digest only: {again}")
+            raise TraceError("the trace does not say what played its agent's seat: name it with --agent")
+        held = "of which a trace keeps the digest only"
+        if record.trials is not None:
+            raise TraceError(f"the trace's agent was given notes of earlier episodes, {held}: name it with --agent")
+        if record.replay is not None and replay is None:
+            raise TraceError(f"the trace's agent was given a recording, {held}: name the file with --replay")
         # Faults are a test of one run: a run that is resumed after them must not meet them again.
         return cls(
             record.framework,
@@ -154,19 +160,15 @@ class AgentSpec:
             record.window,
             approve=record.approve,
             timeout_s=record.timeout_s,
+            replay=replay,
         )
 
 
-def _unplaced(model: str) -> str:
-    """A model as others may read it: of a recording its file's name, not where that lies."""
-    return f"{_REPLAY}{Path(model.removeprefix(_REPLAY)).name}" if model.startswith(_REPLAY) else model
-
-
-def _digest_of(recording: str) -> str | None:
+def _digest_of(recording: str) -> str:
     try:
         return digest(Path(recording).read_bytes())
     except OSError:
-        return None  # `ready` says what is wrong with it
+        return digest(b"")  # `ready` says what is wrong with it
 
 
 @dataclass(frozen=True)

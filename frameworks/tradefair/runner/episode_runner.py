@@ -131,13 +131,13 @@ def _ready_for(
     return ready(market_type(core.market), chosen, roles, ask=ask)
 
 
-def _agent_of(seating: Seating) -> AgentSpec:
+def _agent_of(seating: Seating, replay: str | None = None) -> AgentSpec:
     """What plays the outside seats, or played in an agent's place where there are none. Raises TraceError."""
     seats = seating.agents or list(seating.players)
     records = [player.agent for seat in seats if (player := seating.players[seat]).agent is not None]
     if any(record != records[0] for record in records):
         raise TraceError("several agents played this trace, and one is seated in all their seats: name it with --agent")
-    return AgentSpec.of_record(records[0] if records else None)
+    return AgentSpec.of_record(records[0] if records else None, replay=replay)
 
 
 def _taking_over(seating: Seating, spec: AgentSpec) -> Seating | None:
@@ -156,13 +156,13 @@ def _taking_over(seating: Seating, spec: AgentSpec) -> Seating | None:
     )
 
 
-def recorded_agent(path: Path) -> AgentSpec:
-    """What played the agent's seat of a trace. Raises TraceError.
+def recorded_agent(path: Path, *, replay: str | None = None) -> AgentSpec:
+    """What played the agent's seat of a trace; `replay` is the file of its recording, where it had one.
 
-    A trace of an importer, or of an agent of its caller's own code, does not say it.
+    Raises TraceError: a trace of an importer, or of an agent of its caller's own code, does not say it.
     """
     with open_trace(path) as trace:
-        return _agent_of(trace.seating())
+        return _agent_of(trace.seating(), replay)
 
 
 async def _play(episode: Episode, agent: ReadyAgent, agents: Sequence[SeatId], opened: Opened | None) -> Played:

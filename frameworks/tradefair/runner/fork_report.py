@@ -121,7 +121,7 @@ def report_fork(forked: Forked) -> ForkReport:
         futures=futures,
         effects=effects,
         # Equal head hashes are equal traces: no policy that goes on drew anything.
-        identical_futures=len(futures) > 1 and len({future.fork.head for future in futures}) == 1,
+        identical_futures=len(futures) > 1 and len({future.fork.moves for future in futures}) == 1,
         divergence=_divergence(forked),
         remarks=list(forked.remarks),
         # A report is made of unsound arms too, so that a reader sees which; the command's exit code is 1 then.
@@ -210,13 +210,13 @@ def _test(metric: PrimaryMetric, futures: Sequence[FutureReport], other: str, se
                 scenario="",
                 a=[run],
                 b=[future.fork],
-                identical=run.head == future.fork.head,
+                identical=run.moves == future.fork.moves,
                 # The other metrics are left out: this row is of one metric only.
                 differences={name: difference if name == metric.name else None for name in run.metrics},
                 divergence=None,
             )
         )
-    distinct = {(pair.a[0].head, pair.b[0].head) for pair in pairs}
+    distinct = {(pair.a[0].moves, pair.b[0].moves) for pair in pairs}
     if len(distinct) < MIN_PAIRS:
         return None  # futures without any draw are one observation, however many
     return next(row for row in metrics_of(pairs, [metric]) if row.name == metric.name)

@@ -129,7 +129,10 @@ class _Stage(NamedTuple):
     @asynccontextmanager
     async def around(self, episode: Episode, agent: AgentSpec, *, title: str = "") -> AsyncGenerator[None]:
         """Progress and, for an outside agent, a door; what stops the run says how to resume it."""
-        go_on = f"go on with: tradefair play --resume {episode.path}"
+        # A trace names no files, so these are to be named again.
+        files = {"--record": agent.record, "--replay": agent.replay}
+        again = [word for name, file in files.items() if file for word in (name, file)]
+        go_on = f"go on with: tradefair play {' '.join(['--resume', str(episode.path), *again])}"
         async with AsyncExitStack() as stack:
             if agent.framework == OUTSIDE:
                 seats = [seat for seat in episode.core.market.seats if seat not in episode.scripted]
@@ -174,7 +177,8 @@ async def _resume(path: Path, agent: AgentFlags, as_json: bool) -> Summary:
         what = "a folder: name the trace in it" if path.is_dir() else "there is no such file"
         raise ScenarioError(f"--resume {path}: {what}")
     # A named framework is another agent, so what the trace recorded of the old one does not matter.
-    spec = agent.over(None if agent.framework else recorded_agent(path))
+    replay = None if agent.replay is None else str(agent.replay)
+    spec = agent.over(None if agent.framework else recorded_agent(path, replay=replay))
     ask = TerminalApproval() if spec.approve else None
     stage = _Stage(as_json, ask is not None)
     return summarise(await resume_episode(path, ready_again(path, spec, ask=ask), opened=stage.around), {})

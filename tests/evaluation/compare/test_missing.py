@@ -21,8 +21,16 @@ PAYOFF = PrimaryMetric(name="payoff", unit="points")
 
 def pair(a: float, b: float, stake: float | None = None, seed: int = 0) -> Pair:
     said: dict[str, Any] = {
-        **{"path": "", "label": "", "policy_key": 0, "head": None, "outcome_digest": None, "rounds_closed": 1},
-        **{"end_reason": None, "censored": False, "early": False, "account": Account(), "at_stake": stake},
+        **{
+            "path": "",
+            "label": "",
+            "policy_key": 0,
+            "head": None,
+            "moves": "",
+            "outcome_digest": None,
+            "rounds_closed": 1,
+        },
+        **{"moves": "", "end_reason": None, "censored": False, "early": False, "account": Account(), "at_stake": stake},
     }
     first, second = (Run(metrics={"payoff": value}, **said) for value in (a, b))
     made: dict[str, Any] = {"identical": False, "differences": {"payoff": b - a}, "divergence": None}

@@ -73,13 +73,15 @@ class Run(_Record):
     """One episode that was compared. `metrics` are numbers of the compared seats, null where undefined.
 
     With several compared seats a number is the mean over them: seats cluster in episodes. `at_stake` is what there was
-    to win in the first primary metric; null where the market does not say.
+    to win in the first primary metric; null where the market does not say. `moves`: digest of what was played, the same
+    for equal play of players who are called otherwise.
     """
 
     path: str
     label: str
     policy_key: int
     head: str | None
+    moves: str
     outcome_digest: str | None
     rounds_closed: int
     end_reason: str | None
@@ -94,7 +96,8 @@ class Pair(_Record):
     """The same market, scenario, seed, seats and opponents, played by A and by B.
 
     `a` and `b` are one run each, or several that differ in the policy key only (trials); numbers of trials enter by
-    their mean. `identical`: equal outcome digests. `divergence` is null where no decision differs or there are trials.
+    their mean. `identical`: the same was played.
+    `divergence` is null where no decision differs or there are trials.
     """
 
     seed: int

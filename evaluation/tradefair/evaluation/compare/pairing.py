@@ -168,7 +168,7 @@ def _comparable(own: Sequence[Loaded], other: Sequence[Loaded], name: SideName, 
 
 
 def _identical(a: Sequence[Run], b: Sequence[Run]) -> bool:
-    """Whether all runs have equal heads, or equal outcome digests and numbers.
+    """Whether the same was played in all runs, or all have equal outcome digests and numbers.
 
     A digest alone is only a manifest's claim.
     """
@@ -176,8 +176,8 @@ def _identical(a: Sequence[Run], b: Sequence[Run]) -> bool:
     if len(a) != len(b):
         return False
     return all(
-        # Heads were recomputed while reading and cover every event; a digest is a claim and needs equal numbers too.
-        run_a.head == run_b.head
+        # Moves were read from the events; a digest of outcomes is a claim and needs equal numbers too.
+        run_a.moves == run_b.moves
         or (
             run_a.outcome_digest is not None
             and run_a.outcome_digest == run_b.outcome_digest
@@ -196,8 +196,7 @@ def _difference(a: Sequence[Run], b: Sequence[Run], name: str) -> float | None:
 
 def _divergence(a: Loaded, b: Loaded) -> Divergence | None:
     """The first decision that differs; None where the traces are equal or cannot be read to that point."""
-    # Equal heads are equal events: the whole traces need not be read.
-    if a.head == b.head:
+    if a.moves == b.moves:
         return None
     try:
         with open_trace(a.path) as trace_a, open_trace(b.path) as trace_b:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ from tradefair.evaluation.evaluator import evaluator_of, fields_for
 from tradefair.evaluation.outcome import Outcome, PrimaryMetric
 from tradefair.evaluation.reading import agent_seats
 from tradefair.evaluation.sealing import check_sealing
-from tradefair.tracestore import find_traces, open_trace, sound_head
+from tradefair.tracestore import Trace, find_traces, open_trace, sound_head
 
 REFERENCES = "references"
 """Name of the folder of references next to traces. A trace in it is never a run of its own."""
@@ -46,8 +47,8 @@ class Task(NamedTuple):
 class Loaded:
     """One trace as a comparison needs it.
 
-    `head` is the chain's hash after its last event, in hex. `paired_as` replaces the scenario where runs of two
-    scenarios are to be pairs.
+    `head` is the chain's hash after its last event, in hex, `moves` the digest of what was played, whoever played it.
+    `paired_as` replaces the scenario where runs of two scenarios are to be pairs.
     """
 
     path: Path
@@ -57,6 +58,7 @@ class Loaded:
     outcome: Outcome[Any, Any]
     account: Account
     head: str
+    moves: str
     paired_as: str = ""
 
     @cached_property
@@ -189,7 +191,19 @@ def load_run(path: Path) -> Loaded:
             raise TraceError(f"{path.name}: {damage}; run tradefair verify")
         # Recomputes the chain up to the last sound event: a hash that the file merely claims proves nothing.
         _, head = sound_head(trace)
-        return Loaded(path, core, manifest.about, trace.seating(), evaluate(trace), account(trace), head.hex())
+        outcome, counted = evaluate(trace), account(trace)
+        return Loaded(path, core, manifest.about, trace.seating(), outcome, counted, head.hex(), moves_of(trace))
+
+
+def moves_of(trace: Trace) -> str:
+    """Digest of all events without their numbers, and without those that say who plays."""
+    seen = blake2b(digest_size=32)
+    for stored in trace.events():
+        # `{"seq":12,"event":…`: numbers shift where a seat has changed hands.
+        rest = stored.body.partition(b",")[2]
+        if not rest.startswith((b'"event":"episode_started"', b'"event":"seated"')):
+            seen.update(rest + b"\n")
+    return seen.hexdigest()
 
 
 def compared_seats(a: Side, b: Side, asked: Sequence[SeatId] | None) -> Seats:
@@ -266,6 +280,7 @@ def run_of(loaded: Loaded, seats: Sequence[SeatId]) -> Run:
         label=label_of(loaded, seats) + (f" in {loaded.scenario}" if loaded.paired_as else ""),
         policy_key=loaded.policy_key,
         head=loaded.head,
+        moves=loaded.moves,
         outcome_digest=digested if isinstance(digested, str) else None,
         rounds_closed=loaded.outcome.rounds_closed,
         end_reason=end,
