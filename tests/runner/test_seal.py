@@ -18,6 +18,7 @@ import pytest
 from tests.play_specs import play_spec
 
 from tradefair.catalog import load_scenario, market_type
+from tradefair.cli import run
 from tradefair.contract.chain import seal
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.setup import plan_seats
@@ -171,6 +172,23 @@ def test_prompts_may_be_left_out_as_a_whole_and_the_seal_still_counts_them(playe
     verdict = verify_file(played)
     assert verdict.verdict == "identical"
     assert [finding.message for finding in verdict.findings] == [MISSING + "prompt_parts (2), prompt_calls (1)"]
+
+
+def test_a_stripped_copy_lacks_prompts_and_nothing_else(played: Path, tmp_path: Path) -> None:
+    secret = b"what the model was told"
+    edit(played, f"UPDATE prompt_parts SET body = x'{secret.hex()}' WHERE n = 1")
+    reseal(played)
+    assert secret in played.read_bytes()
+    copy = tmp_path / "copies" / "shown.trace"
+    assert run(["export", str(played), "--strip", "prompts", "-o", str(copy)]) == 0
+    assert secret not in copy.read_bytes()
+    verdict = verify_file(copy)
+    assert (verdict.verdict, verdict.seal) == ("identical", verify_file(played).seal)
+    assert [finding.message for finding in verdict.findings] == [MISSING + "prompt_parts (2), prompt_calls (1)"]
+    with open_trace(played) as trace, open_trace(copy) as stripped:
+        assert list(stripped.notes()) == list(trace.notes())
+    for odd in (["--seat", "P1", "-o", str(copy)], ["--format", "otlp", "-o", str(copy)], []):
+        assert run(["export", str(played), "--strip", "prompts", *odd]) == 2
 
 
 def test_jsonl_leaves_all_of_it_out_and_says_how_much(played: Path) -> None:

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 from tradefair.contract.event import OLD_SCHEMAS
-from tradefair.tracestore import SIDE_TABLES, BadSignature, Trace, row_digest, signer_of
+from tradefair.tracestore import PROMPTS, SIDE_TABLES, BadSignature, Trace, row_digest, signer_of
 
-# `export --strip prompts` leaves these out, all of each, so that a trace can be shown without what models were sent.
-_PROMPTS = frozenset({"prompt_parts", "prompt_calls"})
 # Of a count that a file claims: what SQLite could number, and far below what would stop `islice`.
 _MOST_ROWS = 2**53
 
@@ -52,8 +50,8 @@ def _beside(trace: Trace) -> Sealing:
     counted = {name: row_digest(rows or (), claims[name][0]) for name, rows in tables.items()}
     absent = {name for name, rows in tables.items() if rows is None}
     # Both or neither: calls name their parts by number, and no export leaves one table.
-    if not any(counted[name][0] for name in _PROMPTS):
-        absent |= _PROMPTS
+    if not any(counted[name][0] for name in PROMPTS):
+        absent |= PROMPTS
     changed: list[str] = []
     missing: list[str] = []
     later: list[str] = []

@@ -1,6 +1,6 @@
 """Traces in SQLite, JSONL or a PostgreSQL store, read behind one small class; the host writes them, importers whole."""
 
-from tradefair.tracestore.beside import SIDE_TABLES, row_digest, sealed, sqlite_rows
+from tradefair.tracestore.beside import PROMPTS, SIDE_TABLES, row_digest, sealed, sqlite_rows
 from tradefair.tracestore.database import Database
 from tradefair.tracestore.fetching import fetch_trace, fetched, stored_traces, trace_copy
 from tradefair.tracestore.files import MIB, lines, read_regular, regular
@@ -24,6 +24,7 @@ from tradefair.tracestore.writer import WRITTEN_BY, Written, write_trace
 __all__ = [
     "EVENT_COLUMNS",
     "MIB",
+    "PROMPTS",
     "SCHEMA",
     "SIDE_TABLES",
     "WRITTEN_BY",

@@ -39,6 +39,9 @@ SIDE_TABLES: Mapping[str, SideTable] = {
 }
 """By the name that `about["beside"]` has for it. `calls` has a row per event: times, transport, client and keys."""
 
+PROMPTS = frozenset({"prompt_parts", "prompt_calls"})
+"""Tables that a copy may lack, both of them, so that a trace can be shown without what models were sent."""
+
 
 def sealed(about: Mapping[str, Any], rows_of: SideRows) -> dict[str, Any]:
     """`about` with `beside` and `seal`, in constant memory. Raises TraceError for a row that no writer writes."""

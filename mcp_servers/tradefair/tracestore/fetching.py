@@ -60,15 +60,22 @@ def fetch_trace(place: StorePlace, folder: Path) -> Path:
     return path
 
 
-def trace_copy(place: str | Path) -> bytes:
+def trace_copy(place: str | Path, without: Iterable[str] = ()) -> bytes:
     """The bytes of a `.trace` file with what a trace holds now, whatever is written to it in the meantime.
 
-    `place` is a `.trace` file or the address of a stored one. Raises StorageUnavailable where it cannot be read.
+    `place` is a `.trace` file or the address of a stored one; `without` names tables whose rows stay behind. Raises
+    StorageUnavailable where it cannot be read.
     """
     try:
         with open_trace(place) as trace, closing(sqlite3.connect(":memory:")) as copy:
             # SQLite's backup, and not a copy of the file: half of a page that is being written would be damage.
             trace.backup(copy)
+            for table in without if trace.schema > 1 else ():
+                copy.execute(f"DELETE FROM {table}")
+            copy.commit()
+            if without:
+                # Deleted rows would stay legible on the pages that they leave free.
+                copy.execute("VACUUM")
             # In memory: the caller gets bytes, and no file is left behind.
             raw = bytearray(copy.serialize())
     except sqlite3.Error as error:

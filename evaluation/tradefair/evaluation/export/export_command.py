@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from tradefair.cli.terminal import print_json, say
 from tradefair.evaluation.export import FORMATS
-from tradefair.evaluation.export.to_files import export_files
+from tradefair.evaluation.export.to_files import export_files, export_stripped
 from tradefair.evaluation.places import Places
 from tradefair.evaluation.progress import show_progress
 from tradefair.tracestore import fetched
@@ -25,6 +25,10 @@ def export(
         Path | None, typer.Option("-o", "--output", help="File or folder to write; without: stdout.")
     ] = None,
     seat: Annotated[str | None, typer.Option("--seat", help="Only what this seat saw, renumbered.")] = None,
+    strip: Annotated[
+        Literal["prompts"] | None,
+        typer.Option("--strip", help="Copy .trace files without what models were sent; needs -o."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON; needs -o.")] = False,
 ) -> None:
     """Write traces in another format, whole or exactly what one seat saw.
@@ -33,12 +37,17 @@ def export(
     otlp: spans for tracing back ends. openai: a transcript of messages per seat. Exit code 1 when something in a trace
     could not be used; the rest is written all the same.
     """
+    if strip and (seat is not None or form != "jsonl"):
+        raise typer.BadParameter("--strip copies traces whole: leave --seat and --format out")
     if as_json and output is None:
         raise typer.BadParameter("--json prints to stdout what was written: name a file or folder with -o")
     # Without -o the lines go to the terminal, and progress would mix with them.
     progress = show_progress if output is not None else None
     with fetched(paths) as files:
-        exported = export_files(files, form=form, output=output, seat=seat, progress=progress)
+        if strip:
+            exported = export_stripped(files, output)
+        else:
+            exported = export_files(files, form=form, output=output, seat=seat, progress=progress)
     for item in exported.written:
         # On stderr, because stdout belongs to the JSON of --json.
         say(f"wrote {item.path} ({item.what})")

@@ -13,7 +13,7 @@ from tradefair.contract import ScenarioError, SeatId, TraceError
 from tradefair.evaluation.export import LINE_FORMATS, check_format, export_lines
 from tradefair.evaluation.progress import Progress, watched
 from tradefair.evaluation.whole_files import write_whole
-from tradefair.tracestore import open_trace
+from tradefair.tracestore import PROMPTS, open_trace, trace_copy
 
 _MISSING_ZSTD = "compressed exports need zstandard: pip install 'tradefair[zstd]'"
 # How lines of events begin: of a trace, and of one seat's view. Head lines and notes begin differently.
@@ -80,6 +80,21 @@ def export_files(
         folder = _needed(output, form, "a folder for several traces")
         for path, name in zip(traces, _names(paths), strict=True):
             _write(folder / f"{name}.trace.{form}", _lines(path, form, seat, exported, False), form, exported)
+    return exported
+
+
+def export_stripped(paths: Sequence[Path], output: Path | None) -> Exported:
+    """Copy `.trace` files without what models were sent, into a file, or of several into a folder.
+
+    The seal still covers what is left out, and verify counts it. Raises ScenarioError without an output,
+    StorageUnavailable where a trace cannot be read or a copy cannot be written.
+    """
+    exported, place = Exported(), _needed(output, "trace", "a file, or a folder for several traces")
+    for path, name in zip(paths, _names(paths), strict=True):
+        copy = place if len(paths) == 1 else place / f"{name}.trace"
+        written = write_whole(copy, [trace_copy(path, without=PROMPTS)])
+        exported.traces += 1
+        exported.written.append(Written(str(copy), f"without prompts, {written}"))
     return exported
 
 
