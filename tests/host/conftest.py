@@ -147,6 +147,12 @@ class Table:
             return list(trace.decoded())
 
     @staticmethod
+    def side(episode: Episode) -> list[Any]:
+        """What lies next to the log's events."""
+        with open_trace(episode.path) as trace:
+            return list(trace.side())
+
+    @staticmethod
     def bodies(path: Path) -> list[bytes]:
         with open_trace(path) as trace:
             return [stored.body for stored in trace.events()]

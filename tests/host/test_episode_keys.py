@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Generator
+from functools import partial
 from typing import Any
 
+import pytest
+
 from tradefair.contract import InputRequest, Result, SeatId, ToolTable, tool
+from tradefair.host.sandbox import Sandbox
 from tradefair.teaching import MARKET
 from tradefair.teaching.rules import Pie
 
@@ -19,6 +24,30 @@ def claim_by_appraisal(market: Pie, seat: SeatId, *, inputs: dict[str, Any]) -> 
     """Claim what the appraiser says."""
     market.claim(seat, 5)
     return Bought(words=str(inputs["appraisal"]))
+
+
+class Slow(Result):
+    pass
+
+
+@tool("read", title="Slow", needs="pause")
+def slow(market: Pie, seat: SeatId, *, inputs: dict[str, Any]) -> Slow:
+    """Wait for the pause to end."""
+    return Slow()
+
+
+class _Pausing(type(MARKET)):
+    tools = ToolTable(*MARKET.tools.values(), slow)
+
+    def request(self, market: Pie, seat: SeatId, tool: str, arguments: Any) -> InputRequest | None:
+        return InputRequest("pause", seat) if tool == "slow" else None
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Generator[Sandbox]:
+    made = Sandbox()
+    yield made
+    made.close()
 
 
 class _Appraised(type(MARKET)):
@@ -84,6 +113,73 @@ async def test_reads_ignore_keys(table: Any) -> None:
     for arguments in ({}, {"first_round": 1}):
         assert (await episode.call("P1", "view_history", arguments, call_key="k")).status == "ok"
     assert (await episode.call("P1", "claim", {"slices": 4}, call_key="k")).status == "ok"
+
+
+async def test_a_note_is_taken_once_and_removed_once(table: Any) -> None:
+    episode = await table.create()
+    keyed = [("add_note", {"text": "the pie is 12"}, "a"), ("remove_note", {"number": 1}, "b")]
+    for name, arguments, key in keyed:
+        answers = await table.within(
+            asyncio.gather(*(episode.call("P1", name, arguments, call_key=key) for _ in range(3)))
+        )
+        assert len({answer[:5] for answer in answers}) == 1
+        assert (answers[0].status, _count(table, episode, name)) == ("ok", 1)
+    await episode.close()
+    again = await table.reopen(episode.path)
+    for name, arguments, key in keyed:
+        assert (await again.call("P1", name, arguments, call_key=key)).status == "ok"
+        assert _count(table, again, name) == 1
+    assert (await again.call("P1", "add_note", {"text": "other"}, call_key="a")).error.code == "key_reused"
+    assert table.data(await again.call("P1", "view_notes", {}))["notes"] == []
+
+
+async def test_a_program_runs_once_under_its_key(table: Any, sandbox: Sandbox) -> None:
+    episode = await table.create(sandbox=sandbox)
+    code = {"code": "view_my_value()['value_per_slice']"}
+    run = partial(episode.call, "P1", "execute_code", code, call_key="k")
+    answers = await table.within(asyncio.gather(run(), run()))
+    assert len({answer[:5] for answer in answers}) == 1
+    assert (await table.within(run()))[:5] == answers[0][:5]
+    assert (_count(table, episode, "execute_code"), _count(table, episode, "view_my_value")) == (1, 1)
+    # Acknowledged, so it is in the log; nothing was waited for since.
+    assert [row.call_key for row in table.side(episode) if row.call_key] == ["k"]
+    await episode.close()
+    again = await table.reopen(episode.path)
+    stored = await again.call("P1", "execute_code", code, call_key="k")
+    assert stored[:1] + stored[2:5] == answers[0][:1] + answers[0][2:5]
+    assert table.verdict(episode.path) == "identical"
+
+
+async def test_a_refused_program_keeps_its_refusal_under_its_key(table: Any, sandbox: Sandbox) -> None:
+    episode = await table.create(sandbox=sandbox)
+    for code in ("1 / 0", ""):
+        refused = await table.within(episode.call("P1", "execute_code", {"code": code}, call_key=f"k{code}"))
+        assert refused.error.code in ("code_error", "invalid_arguments")
+        again = await table.within(episode.call("P1", "execute_code", {"code": code}, call_key=f"k{code}"))
+        assert again[:5] == refused[:5]
+    without = await table.create(name="without")
+    for _ in range(2):
+        assert (await without.call("P1", "execute_code", {"code": "1"}, call_key="k")).error.code == "tool_unavailable"
+    assert (_count(table, episode, "execute_code"), _count(table, without, "execute_code")) == (2, 1)
+
+
+async def test_a_repeat_waits_for_the_program_of_a_caller_that_has_gone_away(
+    table: Any, sandbox: Sandbox, appraiser: Any
+) -> None:
+    episode = await table.create(market=_Pausing(), services={"pause": appraiser}, sandbox=sandbox)
+    run = partial(episode.call, "P1", "execute_code", {"code": "slow()\n7"}, call_key="k")
+    gone = asyncio.create_task(run())
+    await table.within(appraiser.called.wait())
+    gone.cancel()
+    await asyncio.wait([gone])
+    repeat = asyncio.create_task(run())
+    # Another call while the program runs is refused; with a key it is not kept, since the same call may then succeed.
+    busy = await table.within(episode.call("P1", "claim", {"slices": 4}, call_key="c"))
+    assert busy.error.code == "busy"
+    appraiser.let.set()
+    assert table.data(await table.within(repeat))["value"] == 7
+    assert (await episode.call("P1", "claim", {"slices": 4}, call_key="c")).status == "ok"
+    assert _count(table, episode, "execute_code") == 1
 
 
 async def test_keys_without_text_or_with_too_much_are_invalid(table: Any) -> None:

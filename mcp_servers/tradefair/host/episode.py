@@ -12,6 +12,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -34,7 +35,7 @@ from tradefair.contract import (
     Tool,
     TurnView,
 )
-from tradefair.contract.chain import canonical, digest
+from tradefair.contract.chain import canonical
 from tradefair.contract.core import Core, Done, Record, Ticket, TurnMark
 from tradefair.contract.errors import (
     BAD_KEY,
@@ -48,12 +49,14 @@ from tradefair.contract.errors import (
 )
 from tradefair.contract.kernel_tools import AWAIT_TURN, EXECUTE_CODE
 from tradefair.contract.players import Seating
+from tradefair.host.call_keys import CallKeys, bad_key, request_digest, takes_key
 from tradefair.host.log import FILES, EventLog, LogStore, Row, Side
+from tradefair.host.moves import SLICE_S, Moves
 from tradefair.host.programs import run_program
 from tradefair.host.rebuilding import rebuilt
 from tradefair.host.sandbox import InnerAnswer, Sandbox
 from tradefair.host.scripted import Scripted, ScriptedFailure
-from tradefair.host.services import Services, ServiceUnavailable
+from tradefair.host.services import Services, ServiceUnavailable, request_of
 from tradefair.host.writer import Writer
 from tradefair.tracestore import Manifest
 
@@ -84,23 +87,6 @@ class CallResult(NamedTuple):
     turn: TurnMark
 
 
-class _Keyed(NamedTuple):
-    """A call key that a seat has used.
-
-    `request` is the digest of its tool and arguments; `seq` its event, 0 before there is one; `pending` is done once
-    that event is committed, and None when it was committed by an earlier process.
-    """
-
-    request: str
-    seq: int
-    pending: asyncio.Future[None] | None
-
-    def done(self) -> None:
-        """Wake the calls that repeat this key and wait for its answer."""
-        if self.pending is not None and not self.pending.done():
-            self.pending.set_result(None)
-
-
 class Episode:
     """One run of one market. All methods belong to the event loop that created it."""
 
@@ -124,14 +110,15 @@ class Episode:
         # Scripted seats play without an await, so they need services that answer at once.
         scripted.answer = services.at_once if services else None
         self._sandbox = sandbox
-        self._keys: dict[tuple[SeatId, str], _Keyed] = {}
-        # Held, or a program whose caller has gone away could be collected while it runs.
-        self._coding: set[asyncio.Task[CallResult]] = set()
+        self._keys = CallKeys()
+        self._coding: dict[SeatId, asyncio.Task[CallResult]] = {}  # the last program of each seat, while it runs
         # Replaced at each closure: whoever holds the old one wakes up, whoever comes later waits for the next.
         self._pulse = asyncio.Event()
         self._over = asyncio.Event()
         self._listeners: list[Callable[[], None]] = []
         self._stale = False  # the memory is ahead of the log, or half changed: `_ready` rebuilds it
+        self._behind = False  # the log has ended in the middle of something: `_ready` goes on with it
+        self._closing = False
         self._rebuild: asyncio.Task[bool] | None = None
         self._doom: EndReason | None = None  # how the episode ends as soon as its market is rebuilt
         self._deadline: asyncio.TimerHandle | None = None
@@ -144,6 +131,9 @@ class Episode:
         self._writer = Writer(log, self._committed, self._lost)
         self.stored = self._writer.stored
         """Bytes in the log, or on their way there, by the seat whose calls they are; None: closures, scripted seats."""
+        self._moves = Moves(
+            self._scripted_slice, partial(self._enqueue, urgent=True), lambda: scripted.plays_alone(self.core)
+        )
 
     # --- life -------------------------------------------------------------------------------------------------------
 
@@ -226,9 +216,8 @@ class Episode:
             services=services or Services(),
             sandbox=sandbox,
         )
-        # No future: these keys' events were committed by an earlier process.
-        episode._keys = {key: _Keyed(request, seq, None) for key, (seq, request) in (await log.call_keys()).items()}
         try:
+            episode._keys.load(await log.call_keys())
             if change is not None and core.ended is None:
                 await episode.seat(change)
             await episode._begin()
@@ -247,8 +236,10 @@ class Episode:
     async def close(self) -> None:
         """Commit what is queued and let go of the log. The episode can be opened again unless it is over."""
         self._cancel_timers()
+        self._closing = True  # scripted seats stop at the end of a slice, and go on when the episode is opened again
         if self._rebuild is not None:
             await asyncio.wait([self._rebuild])
+        await self._moves.over()
         await self._writer.close()
         # After the writer: its last commit may have begun the sealing.
         if self._sealing is not None:
@@ -310,8 +301,9 @@ class Episode:
         """Carry out one tool call of a seat.
 
         `arguments` may be anything: what does not fit the tool is refused, and the refusal is an event too. A repeated
-        `call_key` (1 to 128 printable characters) gets the first answer again, also in a later process. `side` says
-        where the call came from. Raises SeatError for an unknown seat and nothing else.
+        `call_key` (1 to 128 printable characters) of an action, a note or a program gets the first answer again, also
+        in a later process; reads ignore it. `side` says where the call came from. Raises SeatError for an unknown seat
+        and nothing else.
         """
         declared = self.core.tools(seat).get(tool)
         place = side or _NO_SIDE
@@ -320,13 +312,8 @@ class Episode:
             # A wait is no event: how often an agent polls must not change the trace.
             if tool == AWAIT_TURN:
                 return await self._await_tool(seat, arguments)
-            # A seat has one program at a time, or its inner calls and its own could not be told apart.
-            if seat in self.core.programs:
-                return await self._refuse(seat, tool, arguments, BUSY, place)
-            if call_key is not None and declared is not None and declared.kind == "action":
+            if call_key is not None and declared is not None and takes_key(declared):
                 return await self._call_once(seat, tool, arguments, call_key, place)
-            if tool == EXECUTE_CODE and declared is not None:
-                return await self._execute_code(seat, arguments, place)
             return await self._call(seat, tool, arguments, None, place)
         except EpisodeOver as over:
             return CallResult(None, declared, "denied", None, over.info, self.core.turn_mark(seat))
@@ -355,14 +342,15 @@ class Episode:
         When the time is up first, the view says `still_open`: that is an answer, not an error. Under a free clock the
         wait ends when there is news that no earlier wait has reported, so that none is missed.
         """
-        await self._ready()
         loop = asyncio.get_running_loop()
         until = loop.time() + min(max(timeout_s, 0.0), MAX_WAIT_S)
         self._awaits_counted += 1
         # What a waiter is told must be durable: an agent that acts on it could not be taken back.
-        await self._writer.drain()
-        await self._ready()
-        while not self._turn_has_come(seat):
+        await self.settled()
+        while self._moves.under_way or not self._turn_has_come(seat):
+            if self._moves.under_way:
+                await self.settled()
+                continue
             pulse = self._pulse
             try:
                 async with asyncio.timeout_at(until):
@@ -377,8 +365,11 @@ class Episode:
 
         What it shows of an open phase may still be lost: read closed rounds only. Raises StorageUnavailable.
         """
-        await self._writer.drain()
         await self._ready()
+        await self._writer.drain()
+        # Once only, without waiting for new moves: an episode of scripted seats is nearly always in the middle of some.
+        if self._stale:
+            await self._ready()
         return self.core
 
     async def lapse(self, seat: SeatId, reason: LapseReason) -> None:
@@ -412,8 +403,13 @@ class Episode:
     async def _call(
         self, seat: SeatId, tool: str, arguments: object, key: tuple[str, str] | None, side: Side
     ) -> CallResult:
+        # A seat has one program at a time, or its inner calls and its own could not be told apart.
+        if seat in self._coding:
+            return await self._refuse(seat, tool, arguments, _BUSY, side)
         # The latency that the trace records includes the wait for outside services.
         started = time.perf_counter_ns()
+        if tool == EXECUTE_CODE and tool in self.core.tools(seat):
+            return await self._execute_code(seat, arguments, key, side, started)
         inputs = await self._inputs(seat, tool, arguments)
         if isinstance(inputs, ErrorInfo):
             return await self._refuse(seat, tool, arguments, inputs, side)
@@ -445,54 +441,42 @@ class Episode:
         acts = answer.tool is not None and not answer.tool.read_only
         if answer.tool is not None and answer.tool.kind == "action" and answer.status == "ok":
             self._moved = answer.turn.round
-        future = self._writer.submit(rows, urgent=acts or len(rows) > 1)
+        # A program that has a key is promised to be there once only, so its answer waits for its commit too.
+        future = self._writer.submit(rows, urgent=acts or len(rows) > 1 or key is not None)
         if answer.status == "failed" and acts:
             # The rules raised in mid-action: the refusal is recorded, and the half-changed market is thrown away.
             self._lost()
             return result
         if future is None:
             return result
-        if answer.status == "ok" or len(rows) > 1:
-            future = self._play_scripted() or future
+        if (answer.status == "ok" and acts) or len(rows) > 1:
+            self._moves.play()
         if key is not None:
-            self._keys[seat, key[0]] = _Keyed(key[1], answer.seq, future)
-        await self._committed_by(future)
+            self._keys.keep(seat, *key, answer.seq, future)
+        # Many calls may wait for one commit: a caller that is cancelled must not cancel it for the others.
+        await asyncio.shield(future)
+        with suppress(StorageUnavailable):  # the call itself is durable; what was lost after it is played again
+            await self._moves.committed()
+        await self._finish()
         return result
 
     async def _commit(self, records: Sequence[Record]) -> None:
         """Commit events that no call of a seat caused, and what the scripted seats do in consequence."""
         future = self._enqueue(records, urgent=True) if records else None
-        future = self._play_scripted() or future
+        self._moves.play()
         if future is not None:
-            await self._committed_by(future)
-
-    async def _committed_by(self, future: asyncio.Future[None]) -> None:
-        # Many calls may wait for one commit: a caller that is cancelled must not cancel it for the others.
-        await asyncio.shield(future)
-        if self.core.ended is not None:
-            await self._finish()
+            await asyncio.shield(future)
+        await self._moves.committed()
+        await self._finish()
 
     def _enqueue(self, records: Sequence[Record], *, urgent: bool) -> asyncio.Future[None] | None:
         return self._writer.submit([_row(record) for record in records], urgent=urgent)
 
-    def _play_scripted(self) -> asyncio.Future[None] | None:
-        """Let scripted seats act until only outside seats are awaited; the future of the last commit, if any.
-
-        Each phase is a commit of its own. Without outside seats only one phase is played here: `_play_alone` waits for
-        each commit, so that a long scripted episode does not pile up in memory.
-        """
-        future: asyncio.Future[None] | None = None
-        while records := self._scripted_phase():
-            future = self._enqueue(records, urgent=True)
-            if self.scripted.plays_alone(self.core):
-                break
-        return future
-
-    def _scripted_phase(self) -> list[Record]:
-        if self._stale:
+    def _scripted_slice(self, slice_s: float) -> list[Record]:
+        if self._stale or self._closing:
             return []
         try:
-            return self.scripted.run(self.core)
+            return self.scripted.run(self.core, slice_s=slice_s)
         except ScriptedFailure as failure:
             logger.exception("a scripted seat of %s failed", self.id)
             # What has happened is kept. The end follows on a rebuilt market, because this one may be half changed.
@@ -534,18 +518,8 @@ class Episode:
         While a service is asked, other seats may act and change what the market would ask for. So the request is made
         again until it equals the one that was answered; only then is the call applied, with no await in between.
         """
-        tool = self.core.tools(seat).get(name)
-        if tool is None or tool.needs is None:
-            return {}
-        try:
-            given = tool.parameters.model_validate_json(orjson.dumps(arguments), strict=True)
-        except (ValueError, TypeError):
-            return {}  # Core refuses these arguments, and says why
         answered: tuple[object, JsonValue] | None = None
-        while True:
-            request = self.core.market_type.request(self.core.market, seat, name, given)
-            if request is None:
-                return {}
+        while (request := request_of(self.core, seat, name, arguments)) is not None:
             if answered is not None and answered[0] == request:
                 return {request.source: answered[1]}
             try:
@@ -554,11 +528,20 @@ class Episode:
                 return missing.info
             finally:
                 await self._ready()
+        return {}
 
-    async def _refuse(self, seat: SeatId, tool: str, arguments: object, error: ErrorInfo, side: Side) -> CallResult:
+    async def _refuse(
+        self,
+        seat: SeatId,
+        tool: str,
+        arguments: object,
+        error: ErrorInfo,
+        side: Side,
+        key: tuple[str, str] | None = None,
+    ) -> CallResult:
         # Whatever else is wrong with a call: while its seat's program runs it is busy (`Core.refuse`).
         done = self.core.refuse(seat, tool, arguments, BUSY if seat in self.core.programs else error)
-        return await self._answer(seat, done, None, side, time.perf_counter_ns())
+        return await self._answer(seat, done, key, side, time.perf_counter_ns())
 
     async def _await_tool(self, seat: SeatId, arguments: object) -> CallResult:
         tool = self.core.tools(seat)[AWAIT_TURN]
@@ -574,30 +557,32 @@ class Episode:
     # --- call keys --------------------------------------------------------------------------------------------------
 
     async def _call_once(self, seat: SeatId, tool: str, arguments: object, key: str, side: Side) -> CallResult:
-        """A keyed action.
+        """A call with a key: the first is carried out, a repeat gets the stored answer, another request is refused.
 
-        The first is carried out, a repeat gets the stored answer, another request is `key_reused`.
+        Refusals keep the key too, but for those of the host after which the same call may succeed (`busy`).
         """
-        if not (0 < len(key) <= MAX_CALL_KEY and key.isprintable()):
+        if bad_key(key):
             return await self._refuse(seat, tool, arguments, BAD_KEY, side)
-        request = _request_digest(tool, arguments)
-        while (known := self._keys.get((seat, key))) is not None:
-            if known.request != request:
+        request = request_digest(tool, arguments)
+        while (known := self._keys.known(seat, key)) is not None:
+            if known != request:
                 return await self._refuse(seat, tool, arguments, KEY_REUSED, side)
-            if known.pending is not None:
-                await asyncio.shield(known.pending)
-            if known.seq:
-                return self._stored(seat, await self._log.event(known.seq))
+            if seq := await self._keys.answered(seat, key):
+                return self._stored(seat, await self._log.event(seq))
+            await self._ready()
         # Taken before anything is awaited, or a repeat that arrives meanwhile would act a second time. Given back when
         # no event came of it.
-        taken = _Keyed(request, 0, asyncio.get_running_loop().create_future())
-        self._keys[seat, key] = taken
+        taken = self._keys.take(seat, key, request)
+        release = partial(self._keys.release, seat, key, taken)
         try:
             return await self._call(seat, tool, arguments, (key, request), side)
         finally:
-            if self._keys.get((seat, key)) is taken:
-                del self._keys[seat, key]
-            taken.done()
+            running = self._coding.get(seat)
+            # The caller has gone away and its program runs on: a repeat must wait for that one's answer.
+            if tool == EXECUTE_CODE and running is not None:
+                running.add_done_callback(lambda _: release())
+            else:
+                release()
 
     def _stored(self, seat: SeatId, event: Mapping[str, Any]) -> CallResult:
         error = ErrorInfo(**event["error"]) if event["error"] else None
@@ -622,6 +607,9 @@ class Episode:
 
     def _tick(self) -> None:
         """Feed the market a tick of the free clock. It is recorded, so that re-execution needs no clock."""
+        if self._moves.under_way:
+            self._ticking = asyncio.get_running_loop().call_later(SLICE_S, self._tick)
+            return
         if self._stale:
             self._lost()  # try to rebuild again: there may be no call that would
         elif self.core.ended is None:
@@ -633,7 +621,7 @@ class Episode:
                 # The rebuild ends the episode. If the log cannot be read now, the next tick asks for it again.
                 self._arm_tick()
                 return
-            self._play_scripted()
+            self._moves.play()
         self._arm_tick()
 
     def _arm_deadline(self) -> None:
@@ -647,6 +635,9 @@ class Episode:
 
     def _deadline_passed(self) -> None:
         """Lapse every seat that is still awaited. Lapses are recorded, so that re-execution needs no clock."""
+        if self._moves.under_way:
+            self._deadline = asyncio.get_running_loop().call_later(SLICE_S, self._deadline_passed)
+            return
         if self._stale:
             self._lost()  # try to rebuild again: there may be no call that would
             self._arm_deadline()
@@ -662,7 +653,7 @@ class Episode:
                 return
             if records:
                 self._enqueue(records, urgent=True)
-        self._play_scripted()
+        self._moves.play()
         self._arm_deadline()
 
     async def _finish(self) -> None:
@@ -704,34 +695,46 @@ class Episode:
 
     # --- execute_code -----------------------------------------------------------------------------------------------
 
-    async def _execute_code(self, seat: SeatId, arguments: object, side: Side) -> CallResult:
+    async def _execute_code(
+        self, seat: SeatId, arguments: object, key: tuple[str, str] | None, side: Side, started: int
+    ) -> CallResult:
         """Run a seat's program in a worker thread.
 
         Its inner calls come back to this loop and are events of their own.
         """
-        started = time.perf_counter_ns()
         core = self.core
         if self._sandbox is None:
-            return await self._refuse(seat, EXECUTE_CODE, arguments, NO_CODE, side)
+            return await self._refuse(seat, EXECUTE_CODE, arguments, _NO_CODE, side, key)
         ticket = core.begin(seat, EXECUTE_CODE, arguments)
         if isinstance(ticket, Done):
-            return await self._answer(seat, ticket, None, side, started)
-        finishing = self._finish_code(core, self._sandbox, seat, ticket, side, started)
-        running = asyncio.create_task(finishing, name="tradefair-code")
-        self._coding.add(running)
-        running.add_done_callback(self._coding.discard)
+            return await self._answer(seat, ticket, key, side, started)
+        finishing = self._finish_code(core, self._sandbox, seat, ticket, key, side, started)
+        running = self._coding[seat] = asyncio.create_task(finishing, name="tradefair-code")
         # A caller that goes away stops neither its program nor the record of it; its seat is busy until both are done.
         return await asyncio.shield(running)
 
     async def _finish_code(
-        self, core: Core, sandbox: Sandbox, seat: SeatId, ticket: Ticket, side: Side, started: int
+        self,
+        core: Core,
+        sandbox: Sandbox,
+        seat: SeatId,
+        ticket: Ticket,
+        key: tuple[str, str] | None,
+        side: Side,
+        started: int,
     ) -> CallResult:
-        inner = partial(self._inner, core, seat, ticket.call, side)
-        result, error = await run_program(sandbox, core, seat, ticket, inner)
-        # The ticket belongs to the Core that issued it; a rebuilt market has never heard of it.
-        if core is not self.core or self._stale:
-            raise StorageUnavailable("the market was rebuilt while the code ran")
-        return await self._answer(seat, core.finish(ticket, result, error), None, side, started)
+        try:
+            inner = partial(self._inner, core, seat, ticket.call, side)
+            result, error = await run_program(sandbox, core, seat, ticket, inner)
+            await self._ready()
+            # The ticket belongs to the Core that issued it; a rebuilt market has never heard of it.
+            if core is not self.core:
+                raise StorageUnavailable("the market was rebuilt while the code ran")
+            done = core.finish(ticket, result, error)
+        finally:
+            # Not before `finish`: until then the seat's other calls are refused as busy.
+            del self._coding[seat]
+        return await self._answer(seat, done, key, side, started)
 
     async def _inner(
         self, core: Core, seat: SeatId, parent: str, side: Side, name: str, arguments: dict[str, JsonValue]
@@ -740,7 +743,8 @@ class Episode:
             inputs = await self._inputs(seat, name, arguments)
             if isinstance(inputs, ErrorInfo):
                 return InnerAnswer(error=inputs)
-            if core is not self.core or self._stale:
+            await self._ready()
+            if core is not self.core:
                 return InnerAnswer(error=NO_STORAGE)
             done = core.call(seat, name, arguments, parent=parent, inputs=inputs)
         except IllegalAction as refusal:
@@ -755,11 +759,27 @@ class Episode:
     # --- after a lost commit ----------------------------------------------------------------------------------------
 
     async def _ready(self) -> None:
-        """Wait until memory and log agree. Raises StorageUnavailable when the log cannot be read now."""
+        """Wait until memory and log agree and no scripted seat is in the middle of its moves.
+
+        Raises StorageUnavailable when the log cannot be read now.
+        """
         # A loop: the next commit after a rebuild may be lost as well.
-        while self._stale:
-            if not await asyncio.shield(self._lost()):
-                raise StorageUnavailable(f"{self.id} cannot be rebuilt from its log")
+        while self._stale or self._behind or self._moves.under_way:
+            if self._stale:
+                if not await asyncio.shield(self._lost()):
+                    raise StorageUnavailable(f"{self.id} cannot be rebuilt from its log")
+            elif self._behind:
+                self._catch_up()
+            else:
+                await self._moves.over()
+
+    def _catch_up(self) -> None:
+        """Go on where the log ends: what was lost of the scripted seats' moves is played again.
+
+        Only when a call comes, not at once after a rebuild: on a full disk it would be lost again and again.
+        """
+        self._behind = False
+        self._moves.play()
 
     def _lost(self) -> asyncio.Task[bool]:
         """Mark the memory as stale: ahead of the log, or half changed. The task that rebuilds it; one at a time."""
@@ -770,6 +790,7 @@ class Episode:
 
     async def _reload(self) -> bool:
         try:
+            await self._moves.over()
             await self._writer.drain()
             # A doomed episode is rebuilt without its scripted seats: one of them is why it must end.
             players = self.scripted if self._doom is None else Scripted({})
@@ -782,8 +803,8 @@ class Episode:
         finally:
             self._rebuild = None
         self.core = core
-        self._keys = {key: _Keyed(request, seq, None) for key, (seq, request) in keys.items()}
-        self._stale = False
+        self._keys.load(keys)
+        self._stale, self._behind = False, True
         self._arm_deadline()
         if self._doom is not None and core.ended is None:
             self._enqueue(core.end(self._doom).records, urgent=True)
@@ -796,8 +817,3 @@ def _row(record: Record, seat: SeatId | None = None, side: Side = _NO_SIDE, late
     return Row(record, seat, None, None, int(time.time() * 1000), latency, side)
 
 
-def _request_digest(tool: str, arguments: object) -> str:
-    try:
-        return digest(canonical([tool, arguments]))
-    except (TypeError, ValueError, RecursionError):
-        return "unencodable"

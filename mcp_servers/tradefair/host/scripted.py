@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
-import orjson
 from pydantic import JsonValue
 
 from tradefair.contract import (
@@ -28,6 +27,7 @@ from tradefair.contract.core import Answer, Core, Record
 from tradefair.contract.market import Wakes
 from tradefair.contract.policy import PrivilegedPolicy
 from tradefair.host.forked_past import ForkedPast
+from tradefair.host.services import request_of
 
 MAX_CALLS_PER_TURN = 1_000  # a policy that never ends its turn lapses as `agent_limit`, like an agent
 
@@ -266,15 +266,8 @@ class Scripted:
 
     def inputs(self, core: Core, seat: SeatId, call: ToolCall) -> dict[str, JsonValue]:
         """Answers to what the market asks of outside services before this call."""
-        tool = core.tools(seat).get(call.tool)
-        if self.answer is None or tool is None or tool.needs is None:
-            return {}
-        try:
-            given = tool.parameters.model_validate_json(orjson.dumps(dict(call.arguments)), strict=True)
-        except (ValueError, TypeError):
-            return {}  # Core refuses the arguments
-        request = core.market_type.request(core.market, seat, call.tool, given)
-        return {} if request is None else {request.source: self.answer(request)}
+        request = self.answer and request_of(core, seat, call.tool, dict(call.arguments))
+        return {} if self.answer is None or request is None else {request.source: self.answer(request)}
 
     def _begun(self, core: Core, seat: SeatId) -> tuple[Turns, ToolCall | None]:
         turns = self._begin(core, seat)

@@ -9,9 +9,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol, TypeAlias, runtime_checkable
 
+import orjson
 from pydantic import JsonValue
 
-from tradefair.contract import InputRequest
+from tradefair.contract import InputRequest, SeatId
+from tradefair.contract.core import Core
 from tradefair.contract.errors import no_service
 
 Service: TypeAlias = Callable[[JsonValue], Awaitable[JsonValue]]
@@ -70,3 +72,15 @@ class Services:
         # Without the cause: its text may name addresses and keys.
         except Exception:
             raise ServiceUnavailable(request.source) from None
+
+
+def request_of(core: Core, seat: SeatId, name: str, arguments: object) -> InputRequest | None:
+    """What the market asks of outside services before this call; None: nothing, or Core will refuse the arguments."""
+    tool = core.tools(seat).get(name)
+    if tool is None or tool.needs is None:
+        return None
+    try:
+        given = tool.parameters.model_validate_json(orjson.dumps(arguments), strict=True)
+    except (ValueError, TypeError):
+        return None
+    return core.market_type.request(core.market, seat, name, given)

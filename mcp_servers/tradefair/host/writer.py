@@ -48,13 +48,17 @@ class Writer:
             self.stored[row.charged] += row.size
         self._idle.clear()
         if urgent:
-            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._callers.append(future)
-            self._wake.set()
-            return future
+            return self._promise()
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_READ_DELAY_S, self._wake.set)
         return None
+
+    def _promise(self) -> asyncio.Future[None]:
+        """A future that is done when all that is queued now is committed, and that commit begun."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._callers.append(future)
+        self._wake.set()
+        return future
 
     @property
     def settled(self) -> bool:
@@ -67,8 +71,8 @@ class Writer:
         Does not raise: whether it failed is told to those who wait for the single batches.
         """
         if not self._idle.is_set():
-            self._wake.set()
-            await self._idle.wait()
+            # Not until the queue is empty: under load it never is.
+            await asyncio.wait([self._promise()])
 
     async def close(self) -> None:
         """Commit the rest and stop.
@@ -80,12 +84,12 @@ class Writer:
         await self._task
 
     async def _run(self) -> None:
-        while not (self._closing and not self._queue):
+        while not (self._closing and not self._queue and not self._callers):
             await self._wake.wait()
             self._wake.clear()
             # One turn of the loop: callers that are ready now join this commit instead of paying for one of their own.
             await asyncio.sleep(0)
-            if self._queue:
+            if self._queue or self._callers:
                 await self._commit()
             if not self._queue:
                 self._idle.set()
@@ -98,7 +102,8 @@ class Writer:
             self._timer.cancel()
             self._timer = None
         try:
-            await self._log.append(rows)
+            if rows:
+                await self._log.append(rows)
         except StorageUnavailable as error:
             callers += self._callers
             for row in (*rows, *self._queue):
@@ -110,7 +115,8 @@ class Writer:
                     caller.set_exception(StorageUnavailable(str(error)))
                     caller.exception()  # read once, as asyncio warns of exceptions in futures that no task awaits
             return
-        self._on_commit(rows)
+        if rows:
+            self._on_commit(rows)
         for caller in callers:
             if not caller.done():
                 caller.set_result(None)

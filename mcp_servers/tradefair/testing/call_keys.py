@@ -15,21 +15,25 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from tradefair.contract import Scenario, SeatId, ToolAnswer, ToolCall
+from tradefair.contract.kernel_tools import EXECUTE_CODE
+from tradefair.host.call_keys import takes_key
 from tradefair.host.episode import CallResult, Episode
+from tradefair.host.sandbox import Sandbox
 from tradefair.host.scripted import Scripted
 from tradefair.host.services import Services
 from tradefair.testing.bench import RANDOM, Bench, Failure
 from tradefair.testing.failures import check
 from tradefair.testing.playthrough import Playthrough, Service, policy_maker
 
-# Actions that are repeated; each is sent five times in all.
+# Actions that are repeated; each is sent five times in all, and so are a note and a program.
 _ACTIONS = 3
+_OTHERS = (ToolCall("add_note", {"text": "once"}), ToolCall(EXECUTE_CODE, {"code": "1 + 1"}))
 # Calls of one turn: a policy that never ends its turn must not hang the check.
 _MAX_CALLS = 200
 
 
 def call_keys(bench: Bench) -> list[Failure]:
-    """Each action of the first seat is sent several times with one call key, through a real Episode and its log.
+    """Actions of the first seat, a note and a program are sent several times with one call key each, through a host.
 
     Every repetition must get the stored answer and leave state and log alone; the key with another
     request is refused.
@@ -47,7 +51,7 @@ def _complaints(bench: Bench, played: Playthrough) -> list[str]:
 
 
 class _Sent:
-    """An action that was carried out or refused under a key."""
+    """A call that was carried out or refused under a key."""
 
     def __init__(self, call: ToolCall, key: str, answer: CallResult) -> None:
         self.call = call
@@ -68,6 +72,7 @@ class _Trial:
         self._seat: SeatId = next(iter(seats))
         self._makers = {spec.id: policy_maker(self._kind, spec, RANDOM, self._seed) for spec in seats.values()}
         self._services = Services({name: partial(_answer, service) for name, service in bench.services.items()})
+        self._sandbox = Sandbox()
         self._sent: list[_Sent] = []
         self._said: list[str] = []
 
@@ -82,12 +87,16 @@ class _Trial:
             episode_id="keys",
             scripted=Scripted(others),
             services=self._services,
+            sandbox=self._sandbox,
         )
         try:
+            for call in _OTHERS:
+                await self._send(episode, call)
             await self._play(episode)
         finally:
             await episode.close()
-        if not self._sent:
+            self._sandbox.close()
+        if len(self._sent) == len(_OTHERS):
             return [f"random_legal took no action in seat {self._seat}: nothing was put to the test"]
         again = await Episode.open(self._path, self._kind, scripted=Scripted(others), services=self._services)
         try:
@@ -100,7 +109,7 @@ class _Trial:
     async def _play(self, episode: Episode) -> None:
         """Play `random_legal` in the seat until enough actions were sent, or something was wrong."""
         policy = self._makers[self._seat]()
-        while len(self._sent) < _ACTIONS and not self._said:
+        while len(self._sent) < len(_OTHERS) + _ACTIONS and not self._said:
             view = await episode.await_turn(self._seat)
             if view.over:
                 return
@@ -123,9 +132,9 @@ class _Trial:
                 await episode.lapse(self._seat, "agent_limit")
 
     async def _send(self, episode: Episode, call: ToolCall) -> CallResult:
-        """Make a call of the policy; an action is sent twice at once, later again, and with another request."""
+        """Make a call; what takes a key is sent twice at once, later again, and with another request."""
         tool = episode.core.tools(self._seat).get(call.tool)
-        if tool is None or tool.kind != "action":
+        if tool is None or not takes_key(tool):
             return await episode.call(self._seat, call.tool, dict(call.arguments))
         key = f"key-{len(self._sent)}"
         send = partial(episode.call, self._seat, call.tool, dict(call.arguments), call_key=key)
