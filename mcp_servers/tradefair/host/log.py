@@ -6,11 +6,11 @@ import asyncio
 import fcntl
 import os
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 import aiosqlite
 import orjson
@@ -25,6 +25,11 @@ _COLUMNS = len(EVENT_COLUMNS)
 _SLOT = "(" + ", ".join("?" * _COLUMNS) + ")"
 # Below the 32,766 parameters that SQLite allows in one statement.
 _MAX_ROWS = 32_000 // _COLUMNS
+# Hashing so many takes about a millisecond; below that a thread would cost more than it spares.
+_MANY_ROWS = 500
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 # Whose event it is, and its bytes, in SQL; as `Row.charged` and `Row.size` say. A closure is of no seat.
 SIZES = "CASE WHEN closes THEN NULL ELSE seat END AS whose, SUM(LENGTH(body) + COALESCE(LENGTH(blob), 0))"
@@ -251,7 +256,7 @@ class SqliteLog:
         """
         if not self._lease.held:
             await self._regain()
-        stored, head = stored_rows(rows, self._head)
+        stored, head = await off_loop(rows, stored_rows, rows, self._head)
         try:
             await self._insert([value for row in stored for value in row], len(rows))
         except (sqlite3.Error, ValueError) as error:  # aiosqlite raises ValueError on a closed connection
@@ -406,6 +411,11 @@ class _Files:
             path.unlink(missing_ok=True)
         except OSError as error:
             raise StorageUnavailable(f"{path}: {error.strerror}") from None
+
+
+async def off_loop(rows: Sequence[Row], encode: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    """`encode(…)`; of a large batch in a thread, so that the event loop need not wait for its hashes."""
+    return encode(*args, **kwargs) if len(rows) <= _MANY_ROWS else await asyncio.to_thread(encode, *args, **kwargs)
 
 
 FILES: LogStore = _Files()

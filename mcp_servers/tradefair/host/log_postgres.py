@@ -25,7 +25,7 @@ import orjson
 
 from tradefair.contract import SeatId, TraceError
 from tradefair.contract.errors import StorageUnavailable
-from tradefair.host.log import SIZES, EventLog, Head, Row, stored_rows
+from tradefair.host.log import SIZES, EventLog, Head, Row, off_loop, stored_rows
 from tradefair.tracestore import Manifest, StorePlace, open_trace, sealed, sound_head, without_password
 from tradefair.tracestore.store import STORE_SCHEMA, StoreReader, psycopg_of
 
@@ -243,7 +243,7 @@ class PostgresLog:
         goes on reads the log first.
         """
         await self._ready()
-        sql, values, head = _appending(self._place, rows, self._head)
+        sql, values, head = await off_loop(rows, _appending, self._place, rows, self._head)
         await self._insert(sql, values, head)
         self._head = head
         return head
