@@ -156,7 +156,7 @@ async def main(path):
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     episode = await Episode.create(path, MARKET, load_scenario("teaching", "pie"), 7, episode_id="limited")
     hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
-    resource.setrlimit(resource.RLIMIT_FSIZE, (16_384, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4_096, hard))
     refused = await episode.call("P1", "claim", {"slices": 4}, call_key="k")
     assert refused.error.code == "storage_unavailable", refused
     resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))

@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 from tradefair.contract import SeatId, Tool
 from tradefair.contract.chain import canonical, digest
+from tradefair.contract.errors import MAX_CALL_KEY
 from tradefair.contract.kernel_tools import EXECUTE_CODE
-
-_MAX_LENGTH = 128  # characters; a UUID has 36
 
 
 class _Used(NamedTuple):
@@ -74,11 +73,9 @@ def takes_key(tool: Tool) -> bool:
     return tool.kind in ("action", "note") or tool.name == EXECUTE_CODE
 
 
-def bad_key(key: str) -> str | None:
-    """What is wrong with a key; None when nothing is."""
-    if 0 < len(key) <= _MAX_LENGTH and key.isprintable():
-        return None
-    return f"a call key has 1 to {_MAX_LENGTH} printable characters"
+def bad_key(key: str) -> bool:
+    """Whether a client has sent what is no call key: it has 1 to `MAX_CALL_KEY` printable characters."""
+    return not (0 < len(key) <= MAX_CALL_KEY and key.isprintable())
 
 
 def request_digest(tool: str, arguments: object) -> str:

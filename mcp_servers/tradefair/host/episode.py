@@ -36,17 +36,8 @@ from tradefair.contract import (
     TurnView,
 )
 from tradefair.contract.chain import canonical
-from tradefair.contract.core import Core, Done, Record, Ticket, TurnMark
-from tradefair.contract.errors import (
-    BAD_KEY,
-    BUSY,
-    INTERNAL_ERROR,
-    KEY_REUSED,
-    MAX_CALL_KEY,
-    NO_CODE,
-    NO_STORAGE,
-    StorageUnavailable,
-)
+from tradefair.contract.core import Core, Done, Record, TurnMark
+from tradefair.contract.errors import BAD_KEY, BUSY, INTERNAL_ERROR, KEY_REUSED, NO_CODE, NO_STORAGE, StorageUnavailable
 from tradefair.contract.kernel_tools import AWAIT_TURN, EXECUTE_CODE
 from tradefair.contract.players import Seating
 from tradefair.host.call_keys import CallKeys, bad_key, request_digest, takes_key
@@ -404,8 +395,8 @@ class Episode:
         self, seat: SeatId, tool: str, arguments: object, key: tuple[str, str] | None, side: Side
     ) -> CallResult:
         # A seat has one program at a time, or its inner calls and its own could not be told apart.
-        if seat in self._coding:
-            return await self._refuse(seat, tool, arguments, _BUSY, side)
+        if seat in self.core.programs:
+            return await self._refuse(seat, tool, arguments, BUSY, side)
         # The latency that the trace records includes the wait for outside services.
         started = time.perf_counter_ns()
         if tool == EXECUTE_CODE and tool in self.core.tools(seat):
@@ -702,28 +693,14 @@ class Episode:
 
         Its inner calls come back to this loop and are events of their own.
         """
-        core = self.core
-        if self._sandbox is None:
-            return await self._refuse(seat, EXECUTE_CODE, arguments, _NO_CODE, side, key)
+        core, sandbox = self.core, self._sandbox
+        if sandbox is None:
+            return await self._refuse(seat, EXECUTE_CODE, arguments, NO_CODE, side, key)
         ticket = core.begin(seat, EXECUTE_CODE, arguments)
         if isinstance(ticket, Done):
             return await self._answer(seat, ticket, key, side, started)
-        finishing = self._finish_code(core, self._sandbox, seat, ticket, key, side, started)
-        running = self._coding[seat] = asyncio.create_task(finishing, name="tradefair-code")
-        # A caller that goes away stops neither its program nor the record of it; its seat is busy until both are done.
-        return await asyncio.shield(running)
 
-    async def _finish_code(
-        self,
-        core: Core,
-        sandbox: Sandbox,
-        seat: SeatId,
-        ticket: Ticket,
-        key: tuple[str, str] | None,
-        side: Side,
-        started: int,
-    ) -> CallResult:
-        try:
+        async def finish() -> CallResult:
             inner = partial(self._inner, core, seat, ticket.call, side)
             result, error = await run_program(sandbox, core, seat, ticket, inner)
             await self._ready()
@@ -731,10 +708,13 @@ class Episode:
             if core is not self.core:
                 raise StorageUnavailable("the market was rebuilt while the code ran")
             done = core.finish(ticket, result, error)
-        finally:
-            # Not before `finish`: until then the seat's other calls are refused as busy.
-            del self._coding[seat]
-        return await self._answer(seat, done, key, side, started)
+            # Where all workers were busy, the same call may succeed later: its key stays free.
+            return await self._answer(seat, done, None if error and error.code == BUSY.code else key, side, started)
+
+        running = self._coding[seat] = asyncio.create_task(finish(), name="tradefair-code")
+        running.add_done_callback(lambda _: self._coding.pop(seat) if self._coding.get(seat) is running else None)
+        # A caller that goes away stops neither its program nor the record of it; its seat is busy until both are done.
+        return await asyncio.shield(running)
 
     async def _inner(
         self, core: Core, seat: SeatId, parent: str, side: Side, name: str, arguments: dict[str, JsonValue]
@@ -815,5 +795,3 @@ class Episode:
 
 def _row(record: Record, seat: SeatId | None = None, side: Side = _NO_SIDE, latency: int | None = None) -> Row:
     return Row(record, seat, None, None, int(time.time() * 1000), latency, side)
-
-
