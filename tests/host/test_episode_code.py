@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tradefair.contract import InputRequest, Limit, Result, SeatId, ToolTable, tool
+from tradefair.contract.errors import StorageUnavailable
 from tradefair.evaluation.verify import verify
 from tradefair.host.sandbox import Sandbox
 from tradefair.teaching import MARKET
@@ -201,3 +203,61 @@ async def test_a_caller_that_goes_away_stops_neither_its_code_nor_the_record_of_
     await episode.close()
     recorded = [event["status"] for event in table.events(episode) if event.get("tool") == "execute_code"]
     assert recorded == ["ok"]
+
+
+async def _left_open(table: Any, sandbox: Any, appraiser: Any) -> tuple[Any, asyncio.Task[Any]]:
+    """An episode with a program that has made a call, which is committed, and waits in its next one."""
+    episode = await table.create(market=_SlowType(), services={"pause": appraiser}, sandbox=sandbox)
+    program = asyncio.create_task(episode.call("P1", "execute_code", {"code": "view_my_value()\nslow()"}, call_key="k"))
+    await table.within(appraiser.called.wait())
+    await episode.call("P2", "claim", {"slices": 3})
+    return episode, program
+
+
+async def test_a_program_that_was_lost_with_its_host_is_finished_when_the_episode_is_opened_again(
+    table: Any, sandbox: Any, appraiser: Any
+) -> None:
+    episode, program = await _left_open(table, sandbox, appraiser)
+    killed = table.folder / "killed.trace"
+    for end in ("", "-wal"):
+        Path(f"{killed}{end}").write_bytes(Path(f"{episode.path}{end}").read_bytes())
+    assert (await episode.call("P1", "view_turn", {})).error.code == "busy"
+    appraiser.let.set()
+    assert (await table.within(program)).status == "ok"
+    for _ in range(2):
+        again = await table.reopen(killed, market=_SlowType())
+        await again.close()
+    calls = [event for event in table.events(killed) if event.get("seat") == "P1"]
+    assert [(event["call"], event["parent"], event["status"]) for event in calls] == [
+        ("r1.P1.2", "r1.P1.1", "ok"),
+        ("r1.P1.1", None, "rejected"),
+    ]
+    assert calls[-1]["error"]["code"] == "code_lost"
+    again = await table.reopen(killed, market=_SlowType())
+    assert (await again.call("P1", "claim", {"slices": 4})).status == "ok"
+
+
+async def test_a_program_whose_market_is_rebuilt_is_lost_and_can_be_sent_again(
+    table: Any, sandbox: Any, appraiser: Any
+) -> None:
+    episode, program = await _left_open(table, sandbox, appraiser)
+    log, append = episode._log, episode._log.append
+
+    async def fail(*_: Any) -> Any:
+        log.append = append
+        raise StorageUnavailable("the cable is out")
+
+    log.append = fail
+    assert (await episode.call("P2", "add_note", {"text": "x"})).error.code == "storage_unavailable"
+    appraiser.let.set()
+    assert (await table.within(program)).error.code == "storage_unavailable"
+    again = await table.within(episode.call("P1", "execute_code", {"code": "view_my_value()\nslow()"}, call_key="k"))
+    assert again.status == "ok"
+    await episode.close()
+    codes = [event["error"] and event["error"]["code"] for event in table.events(episode) if _is_program(event)]
+    assert codes == ["code_lost", None]
+    await table.reopen(episode.path, market=_SlowType())  # every byte is made again
+
+
+def _is_program(event: dict[str, Any]) -> bool:
+    return event.get("tool") == "execute_code"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from tradefair.contract import SeatId, Tool
 from tradefair.contract.chain import canonical, digest
 from tradefair.contract.errors import MAX_CALL_KEY
 from tradefair.contract.kernel_tools import EXECUTE_CODE
+
+Key: TypeAlias = tuple[str, str]
+"""A call's key and the digest of its request."""
 
 
 class _Used(NamedTuple):

@@ -40,7 +40,7 @@ from tradefair.contract.core import Core, Done, Record, TurnMark
 from tradefair.contract.errors import BAD_KEY, BUSY, INTERNAL_ERROR, KEY_REUSED, NO_CODE, NO_STORAGE, StorageUnavailable
 from tradefair.contract.kernel_tools import AWAIT_TURN, EXECUTE_CODE
 from tradefair.contract.players import Seating
-from tradefair.host.call_keys import CallKeys, bad_key, request_digest, takes_key
+from tradefair.host.call_keys import CallKeys, Key, bad_key, request_digest, takes_key
 from tradefair.host.log import FILES, EventLog, LogStore, Row, Side
 from tradefair.host.moves import SLICE_S, Moves
 from tradefair.host.programs import run_program
@@ -207,6 +207,7 @@ class Episode:
             services=services or Services(),
             sandbox=sandbox,
         )
+        episode._behind = True
         try:
             episode._keys.load(await log.call_keys())
             if change is not None and core.ended is None:
@@ -219,6 +220,7 @@ class Episode:
 
     async def _begin(self) -> None:
         self.stored.update(await self._log.sizes())
+        await self._ready()
         await self._commit([])
         await self._play_alone()
         self._arm_deadline()
@@ -391,9 +393,7 @@ class Episode:
 
     # --- the synchronous section and its commit ---------------------------------------------------------------------
 
-    async def _call(
-        self, seat: SeatId, tool: str, arguments: object, key: tuple[str, str] | None, side: Side
-    ) -> CallResult:
+    async def _call(self, seat: SeatId, tool: str, arguments: object, key: Key | None, side: Side) -> CallResult:
         # A seat has one program at a time, or its inner calls and its own could not be told apart.
         if seat in self.core.programs:
             return await self._refuse(seat, tool, arguments, BUSY, side)
@@ -410,9 +410,7 @@ class Episode:
         done = self.core.call(seat, tool, arguments, inputs=inputs)
         return await self._answer(seat, done, key, side, started)
 
-    async def _answer(
-        self, seat: SeatId, done: Done, key: tuple[str, str] | None, side: Side, started: int
-    ) -> CallResult:
+    async def _answer(self, seat: SeatId, done: Done, key: Key | None, side: Side, started: int) -> CallResult:
         """Queue a call's events and wait for their commit where that is promised.
 
         There is no await before `submit`: the events of two calls must reach the log in the order in which Core applied
@@ -522,13 +520,7 @@ class Episode:
         return {}
 
     async def _refuse(
-        self,
-        seat: SeatId,
-        tool: str,
-        arguments: object,
-        error: ErrorInfo,
-        side: Side,
-        key: tuple[str, str] | None = None,
+        self, seat: SeatId, tool: str, arguments: object, error: ErrorInfo, side: Side, key: Key | None = None
     ) -> CallResult:
         # Whatever else is wrong with a call: while its seat's program runs it is busy (`Core.refuse`).
         done = self.core.refuse(seat, tool, arguments, BUSY if seat in self.core.programs else error)
@@ -687,7 +679,7 @@ class Episode:
     # --- execute_code -----------------------------------------------------------------------------------------------
 
     async def _execute_code(
-        self, seat: SeatId, arguments: object, key: tuple[str, str] | None, side: Side, started: int
+        self, seat: SeatId, arguments: object, key: Key | None, side: Side, started: int
     ) -> CallResult:
         """Run a seat's program in a worker thread.
 
@@ -748,18 +740,22 @@ class Episode:
             if self._stale:
                 if not await asyncio.shield(self._lost()):
                     raise StorageUnavailable(f"{self.id} cannot be rebuilt from its log")
-            elif self._behind:
-                self._catch_up()
-            else:
+            elif self._moves.under_way:
                 await self._moves.over()
+            else:
+                self._catch_up()
 
     def _catch_up(self) -> None:
-        """Go on where the log ends: what was lost of the scripted seats' moves is played again.
+        """Go on where the log ends: scripted seats in the middle of their moves, then programs that were lost with it.
 
         Only when a call comes, not at once after a rebuild: on a full disk it would be lost again and again.
         """
-        self._behind = False
         self._moves.play()
+        if self._moves.under_way or self._stale:
+            return
+        self._behind = False
+        for seat in list(self.core.programs) if self.core.ended is None else ():
+            self._enqueue(self.core.lose(seat).records, urgent=True)
 
     def _lost(self) -> asyncio.Task[bool]:
         """Mark the memory as stale: ahead of the log, or half changed. The task that rebuilds it; one at a time."""
