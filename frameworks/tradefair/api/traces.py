@@ -234,7 +234,7 @@ def load(path: str | Path) -> Traces:
     that folder is named. Nothing is read yet but names. Raises TraceError where there is no trace.
     """
     if is_store(str(path)):
-        return Traces([Trace(place.url) for place in stored_traces(str(path))], source=str(path))
+        return Traces([Trace(place.url) for place in stored_traces(str(path))], source=str(StorePlace.of(str(path))))
     folder = Path(path)
     # By the folders below the named one, so that a folder of references can be named itself.
     files = [file for file in find_traces(folder) if REFERENCES not in file.relative_to(folder).parts[:-1]]

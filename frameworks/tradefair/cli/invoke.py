@@ -15,7 +15,7 @@ from tradefair.cli.table import Command
 from tradefair.cli.terminal import fault_text, say
 from tradefair.contract import HarnessFailure, TraceError, TradefairError
 from tradefair.contract.errors import StorageUnavailable, in_plain_words
-from tradefair.contract.text import clean, clean_line
+from tradefair.contract.text import clean, clean_line, without_passwords
 
 
 def invoke(command: Command, arguments: Sequence[str]) -> int:
@@ -33,7 +33,7 @@ def invoke(command: Command, arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except TradefairError as error:
-        say(f"tradefair {command.name}: {clean_line(str(error))}")
+        say(f"tradefair {command.name}: {without_passwords(clean_line(str(error)))}")
         return _exit_code(error)
     except BrokenPipeError:
         # The reader of our output (head, less) has gone; Python would complain once more when it flushes at exit.
@@ -73,10 +73,11 @@ def _usage_or_fault(fault: Exception) -> int:
     show = getattr(fault, "show", None)
     # By its members and not by its class: typer has a copy of click of its own.
     if callable(show) and hasattr(fault, "exit_code"):
-        # Messages of validators are meant for programs.
+        # Messages of validators are meant for programs, and quote what was given: an address, its password too.
         message = getattr(fault, "message", None)
         if isinstance(message, str):
-            setattr(fault, "message", clean(in_plain_words(message)))  # noqa: B010  # the parser's classes are its own
+            shown = without_passwords(clean(in_plain_words(message)))
+            setattr(fault, "message", shown)  # noqa: B010  # the parser's classes are its own
         show()
         return USAGE
     say(fault_text(fault))

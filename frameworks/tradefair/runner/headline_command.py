@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from tradefair.evaluation.places import Places
 from tradefair.evaluation.progress import show_progress, watched
 from tradefair.evaluation.table import number_text
 from tradefair.runner.replays import NotPriced, Replays
+from tradefair.tracestore import StorePlace
 
 
 class _Run(NamedTuple):
@@ -42,11 +44,11 @@ def headline(paths: Places, as_json: AsJson = False) -> None:
     chosen = [place for place in places if f"/{REFERENCES}/" not in str(place)]
     runs: list[_Run] = []
     problems: list[str] = []
-    for place in watched(chosen, show_progress, lambda place: f"references of {place}"):
+    for place in watched(chosen, show_progress, lambda place: f"references of {_shown(place)}"):
         try:
             runs.append(_run(Replays(place)))
         except (TraceError, NotPriced, ScenarioError) as problem:
-            problems.append(f"{place}: {problem}")
+            problems.append(f"{_shown(place)}: {problem}")
     boards = {(market, label): _figure(market, label, runs) for market, label in _boards(runs)}
     if as_json:
         rows = [{"market": market, "label": label, **figure.model_dump()} for (market, label), figure in boards.items()]
@@ -56,6 +58,10 @@ def headline(paths: Places, as_json: AsJson = False) -> None:
     for problem in problems:
         say(problem)
     finish(not problems)
+
+
+def _shown(place: str | Path) -> str:
+    return str(StorePlace.of(place)) if isinstance(place, str) else str(place)
 
 
 def _run(replays: Replays) -> _Run:

@@ -16,6 +16,8 @@ from typing import BinaryIO
 
 import orjson
 
+from tradefair.cli.logs import log_to_stderr
+from tradefair.cli.terminal import fault_text, say
 from tradefair.runner.plan_episodes import EpisodeSpec
 from tradefair.runner.sweep_play import SweepResult, Table
 from tradefair.runner.sweep_shard import run_shard
@@ -29,7 +31,12 @@ def main() -> None:
     # Results have the real stdout to themselves: what a library prints must not end up among them.
     out = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
-    asyncio.run(_work(Path(sys.argv[1]), int(sys.argv[2]), sys.stdin.buffer, out))
+    log_to_stderr()
+    try:
+        asyncio.run(_work(Path(sys.argv[1]), int(sys.argv[2]), sys.stdin.buffer, out))
+    except Exception as fault:
+        say(fault_text(fault))
+        sys.exit(1)
 
 
 def settle() -> None:

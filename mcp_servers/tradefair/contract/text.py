@@ -13,6 +13,8 @@ _UNSEEN = re.compile(
 # Scheme, host and path. An @ in a path names nobody.
 _BARE_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^@/?#]+(/[^?#]*)?")
 
+_PASSWORD = re.compile(r"(?<=://)[^\s/@:]*:\S*@|(?<=password=)[^\s&#'\"]*")
+
 
 def clean(text: str) -> str:
     r"""The text with characters that a terminal obeys, or that nobody sees, as escapes: `\x1b`, `\u202e`.
@@ -30,6 +32,11 @@ def clean_line(text: str) -> str:
 def clean_json(text: str) -> str:
     r"""JSON that means the same and holds no such character raw: all of them as `\uXXXX`."""
     return _UNSEEN.sub(_json_escape, text)
+
+
+def without_passwords(text: str) -> str:
+    """A message without the user and password of every URL that it quotes, nor the value of an option `password`."""
+    return _PASSWORD.sub("", text)
 
 
 def is_bare_url(url: str) -> bool:

@@ -343,8 +343,14 @@ async def test_the_password_of_a_store_is_kept_nowhere(place: Place, server: Ser
     (place.folder / "ready.json").write_text(json.dumps({**ready, "episodes": None}))
     await _play_by_hand(place, ready)
     _ended(place, host)
-    place.run("verify", address, "--json")
-    place.run("export", address, "-o", "copies")
+    gone = address.replace(f":{server.port}/", ":9/")
+    for named in (address, f"{gone}#nothing"):
+        # What each says of a store that it cannot use must not name the password either.
+        for line in ("verify", "verify --json", "evaluate", "headline", "rate", "trace {} summary", "report -o p.html"):
+            words = line.split() if "{}" in line else [line.split()[0], "{}", *line.split()[1:]]
+            place.start(*(word.format(named) for word in words)).wait(120)
+        place.start("export", named, "-o", f"copies-{place.runs}").wait(120)
+        place.start("compare", named, named, "--json").wait(120)
     assert place.found() == []
 
 
