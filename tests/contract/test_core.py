@@ -13,6 +13,7 @@ from tradefair.catalog import load_scenario
 from tradefair.contract.chain import digest
 from tradefair.contract.core import INLINE_BYTES, Core
 from tradefair.contract.errors import EpisodeOver, HarnessFailure, IllegalAction, ScenarioError, SeatError, TraceError
+from tradefair.contract.event import MAX_SEATS, derived_core
 from tradefair.contract.market import Closure
 from tradefair.contract.seats import SeatId
 from tradefair.contract.tool import Result, ToolTable, tool
@@ -504,6 +505,18 @@ def test_a_manifest_whose_scenario_is_none_is_the_authors_mistake() -> None:
     manifest = Core.create(MARKET, load_scenario("teaching", "pie"), 1).manifest
     with pytest.raises(ScenarioError, match="slices"):
         Core.restore(MARKET, manifest.model_copy(update={"scenario": {**manifest.scenario, "slices": -1}}))
+
+
+@pytest.mark.parametrize("count", [MAX_SEATS, MAX_SEATS + 1])
+def test_more_seats_than_an_episode_may_have_are_the_authors_mistake(count: int) -> None:
+    core = Core.create(MARKET, load_scenario("teaching", "pie"), 1)
+    market: Any = core.market
+    market.seats = dict.fromkeys(map(str, range(count)), core.market.seats["P1"])
+    if count <= MAX_SEATS:
+        assert len(derived_core(MARKET, core.scenario, 1, core.market).seats) == count
+        return
+    with pytest.raises(ScenarioError, match="teaching/pie has 10001 seats; an episode has at most 10000"):
+        derived_core(MARKET, core.scenario, 1, core.market)
 
 
 _CALLS = st.tuples(

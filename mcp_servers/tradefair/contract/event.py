@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
-from tradefair.contract.errors import TraceError
+from tradefair.contract.errors import ScenarioError, TraceError
 from tradefair.contract.kernel_tools import full_table
 from tradefair.contract.limits import Limit
 from tradefair.contract.market import Market, MarketType
@@ -20,6 +20,9 @@ from tradefair.contract.seats import MAX_SEAT_ID, SeatId
 from tradefair.contract.tool import Kind
 
 TRACE_SCHEMA = "tradefair.trace/2"
+
+MAX_SEATS = 10_000
+"""Seats of an episode."""
 
 FIRST_NAME = "fairground"
 """What the project was called; old manifests name its version under this key."""
@@ -53,14 +56,16 @@ class ManifestCore(BaseModel):
     rules_version: str
     scenario: dict[str, Any]
     seed: int
-    seats: Annotated[tuple[SeatRecord, ...], Field(max_length=10_000)]
+    seats: Annotated[tuple[SeatRecord, ...], Field(max_length=MAX_SEATS)]
     tool_schema_digest: str
     limits: tuple[Limit, ...]
     record: Literal["full", "digests"]
 
 
 def derived_core(market_type: MarketType, scenario: Scenario, seed: int, market: Market) -> ManifestCore:
-    """The core of the manifest of an episode: all of it follows from rules, scenario and seed."""
+    """The core of the manifest of an episode: all of it follows from rules, scenario and seed. Raises ScenarioError."""
+    if len(market.seats) > MAX_SEATS:
+        raise ScenarioError(f"{scenario.id} has {len(market.seats)} seats; an episode has at most {MAX_SEATS}")
     return ManifestCore(
         trace_schema=TRACE_SCHEMA,
         market=market_type.name,
