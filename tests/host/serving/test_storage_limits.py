@@ -16,6 +16,7 @@ from tests.host.serving.test_control import plane
 
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.evaluation.verify import verify_file
+from tradefair.host.host_flags import HostFlags
 from tradefair.host.hosting import Host
 from tradefair.host.quotas import Gate, Quotas
 from tradefair.host.setup import reopen_episode
@@ -199,3 +200,30 @@ async def test_an_order_of_more_seats_than_the_host_takes_is_refused(stage: Any)
         assert not it.host.pending
     async with plane(stage, max_seats=2) as it:
         await it.create(seats="all")
+
+
+# --- the command line -------------------------------------------------------------------------------------------------
+
+
+def test_zero_on_the_command_line_is_no_limit() -> None:
+    assert HostFlags(byte_budget=0).quotas.bytes is None
+    assert (HostFlags(byte_budget=9).quotas.bytes, HostFlags().quotas.bytes) == (9, 256 * MIB)
+
+
+async def test_a_host_of_the_command_line_has_these_limits(stage: Any) -> None:
+    options = ("--control-port", "0", "--max-seats", "1", "--keep-free", str(2**60), "--json", "--out")
+    process = await asyncio.create_subprocess_exec(
+        stage.tradefair, "host", *options, str(stage.folder / "hosted"), stdout=asyncio.subprocess.PIPE
+    )
+    assert process.stdout is not None
+    try:
+        report = orjson.loads(await stage.within(process.stdout.readline()))
+        headers = {"Authorization": f"Bearer {report['control']['token']}"}
+        async with httpx2.AsyncClient(headers=headers, timeout=20) as http:
+            ready = await http.get(report["url"].replace("/mcp", "/health/ready"))
+            assert (ready.status_code, ready.json()["reasons"]) == (503, ["low_space: the disk is nearly full"])
+            refused = await http.post(report["control"]["url"] + "/episodes", json={"market": "teaching"})
+            assert refused.json()["error"]["code"] == "too_many_seats"
+    finally:
+        process.terminate()
+        assert await stage.within(process.wait()) == 0
