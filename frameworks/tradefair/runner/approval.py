@@ -12,7 +12,7 @@ import orjson
 
 from tradefair.cli.terminal import say, watched
 from tradefair.contract import HarnessFailure, ScenarioError, SeatId
-from tradefair.contract.text import clean_line
+from tradefair.contract.text import clean, clean_line
 
 if TYPE_CHECKING:
     from tradefair.agents.options import Approve
@@ -60,7 +60,7 @@ class TerminalApproval:
         if self._all:
             return True
         arguments = orjson.dumps(dict(call.arguments or {})).decode()
-        say(f"{seat} wants {call.tool} {clean_line(arguments)}")
+        say(f"{seat} wants {call.tool} {clean(arguments)}")
         while True:
             say(_QUESTION, end="")
             word, reason = _split(await _line())
