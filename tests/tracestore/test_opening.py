@@ -385,7 +385,7 @@ def test_a_core_names_a_bounded_number_of_seats(path: Path, seats: list[object],
 def test_a_key_that_is_there_twice_makes_the_manifest_damaged(path: Path, tmp_path: Path) -> None:
     with open_trace(path) as trace:
         about, export = orjson.dumps(trace.manifest.about), list(jsonl_lines(trace))
-    twice = b'{"episode":"another",' + about[1:]
+    twice = b'{"end_reason":"another",' + about[1:]
     run(path, "UPDATE meta SET value = ? WHERE key = 'about'", twice)
     with pytest.raises(TraceError, match="about is damaged"):
         open_trace(path)
