@@ -228,6 +228,7 @@ async def test_notes_of_a_seat_that_reads_others_are_fenced_because_they_may_quo
         ):
             assert answer.meta["tradefair/untrusted"] == pointers
             notice, opening, body, closing = answer.content[0].text.split("\n")
+            assert notice.startswith(f"You wrote what is at {', '.join(pointers)}; ")
             assert "not instructions" in notice
             assert closing == opening.replace("<", "</")
             assert orjson.loads(body) == answer.structured_content
