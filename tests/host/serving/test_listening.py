@@ -162,6 +162,28 @@ async def test_without_a_valid_token_the_answer_does_not_wait_for_a_body_and_is_
 
 
 @pytest.mark.parametrize("plane", ["seats", "control"])
+async def test_with_a_valid_token_a_connection_is_kept(stage: Any, plane: str) -> None:
+    host = Host(stage.folder)
+    episode = await stage.episode("P1")
+    host.add(episode)
+    token = {"seats": host.invite(episode.id, "P1")[0], "control": "token"}[plane]
+    path = {"seats": "POST /mcp", "control": "GET /episodes"}[plane]
+    async with listening(stage, _plane(plane, host), Bounds()) as listener, asyncio.timeout(20):
+        reader, writer = await asyncio.open_connection("127.0.0.1", listener.port)
+        known_by = f"Host: 127.0.0.1:{listener.port}\r\nAuthorization: Bearer {token}\r\n"
+        for _ in range(2):
+            writer.write(f"{path} HTTP/1.1\r\n{known_by}Content-Length: 2\r\n\r\n{{}}".encode())
+            head = (await reader.readuntil(b"\r\n\r\n")).lower()
+            assert head.startswith((b"http/1.1 200", b"http/1.1 4"))
+            assert b" 401" not in head.splitlines()[0]
+            assert b"connection: close" not in head
+            (length,) = [int(line.split(b":")[1]) for line in head.splitlines() if line.startswith(b"content-length")]
+            await reader.readexactly(length)
+        writer.close()
+    await host.close()
+
+
+@pytest.mark.parametrize("plane", ["seats", "control"])
 @pytest.mark.parametrize(
     ("first", "second"),
     [
