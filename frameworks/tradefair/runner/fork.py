@@ -22,9 +22,9 @@ from pydantic import JsonValue
 
 from tradefair.contract import ScenarioError, SeatError, SeatId, TraceError
 from tradefair.contract.core import Record
+from tradefair.contract.following import FORKED_FROM
 from tradefair.contract.players import Player, Seating
 from tradefair.evaluation.reading import imported
-from tradefair.host.forked_past import FORKED_FROM
 from tradefair.host.prefix import write_prefix
 from tradefair.host.setup import SOFTWARE, new_episode_id, plan_of, seating_of
 from tradefair.runner.agent_spec import NATIVE, OUTSIDE, AgentSpec, ReadyAgent, ready

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import orjson
 from pydantic import JsonValue
+from tradefair.host.forked_past import FORKED_FROM
 
 from tradefair.catalog import market_type
 from tradefair.contract import MarketType, Policy, SeatError, SeatId, TraceError, TradefairError
@@ -28,7 +29,6 @@ from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.outcome import Outcome, PrimaryMetric
 from tradefair.evaluation.reading import agent_seats, imported
 from tradefair.evaluation.table import number_text
-from tradefair.host.forked_past import FORKED_FROM
 from tradefair.host.scripted import ScriptedFailure
 from tradefair.host.services import Services
 from tradefair.host.setup import scripted_seats

@@ -27,8 +27,9 @@ from tradefair.contract import (
     TurnView,
 )
 from tradefair.contract.core import Core, Record
+from tradefair.contract.following import MAX_CALLS_PER_TURN
 from tradefair.contract.players import Seating
-from tradefair.host.scripted import MAX_CALLS_PER_TURN, Scripted
+from tradefair.host.scripted import Scripted
 from tradefair.tracestore import Trace
 from tradefair.tracestore.manifest import Manifest
 from tradefair.tracestore.source import SideRow, Source, StoredEvent

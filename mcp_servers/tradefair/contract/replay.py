@@ -20,6 +20,7 @@ from tradefair.contract.arguments import may_explain, remains_of
 from tradefair.contract.core import Answer, Core, Done, Record, may_deny
 from tradefair.contract.errors import BUSY, CODE_LOST, Divergence, ErrorInfo, TraceError, TradefairError
 from tradefair.contract.event import ManifestCore
+from tradefair.contract.following import Follower
 from tradefair.contract.market import LapseReason, MarketType
 from tradefair.contract.players import Seating
 from tradefair.contract.tool import Tool
@@ -43,10 +44,14 @@ class Replayed:
 
     `blob` gives the bytes of a result that is stored apart by its digest, None where it is lost; it is asked for
     results of programs only. `copied` counts what came from outside the rules: programs, refusals, faults, inputs.
+    `players` are the policies that follow the log too.
     """
 
-    def __init__(self, core: Core, blob: Callable[[str], bytes | None] = no_blobs) -> None:
+    def __init__(
+        self, core: Core, blob: Callable[[str], bytes | None] = no_blobs, players: Follower | None = None
+    ) -> None:
         self.core = core
+        self.players = players
         self.answer: Answer | None = None
         self.copied = Counter[str]()
         self._blob = blob
@@ -60,7 +65,7 @@ class Replayed:
         return bool(self._due)
 
     def step(self, body: bytes) -> Step:
-        """Reproduce the next stored event. Raises Divergence; TraceError for what is no event."""
+        """Reproduce the next stored event. Raises Divergence; TraceError for what is no event; Strayed."""
         event = _parse(body, self._place())
         # With events due this one must be the next of them; otherwise it is a new command.
         command = not self._due
@@ -69,8 +74,14 @@ class Replayed:
             if event["event"] == "input" and event.get("for") is not None:
                 self._inputs.append((event, body))
                 return Step(event["seq"], event, True)
+            # What is due is caused by its command: a policy must see each command once, and no consequence.
+            if self.players is not None:
+                self.players.follow(self.core, event)
             self._due.extend(self._run(event, body))
-        return self._compare(event, body, command)
+        step = self._compare(event, body, command)
+        if command and self.players is not None:
+            self.players.followed(self.core, event, self.answer)
+        return step
 
     def finish(self) -> None:
         """Check that the log does not break off within a batch."""

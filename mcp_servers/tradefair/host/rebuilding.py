@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
-from typing import Any
 
 import orjson
 
@@ -17,6 +15,9 @@ from tradefair.host.log import EventLog
 from tradefair.host.moves import SLICE_S
 from tradefair.host.scripted import Scripted
 
+# As Core writes them.
+_PROGRAM, _STORED_APART = f'"tool":"{EXECUTE_CODE}"'.encode(), b'"result_ref":"'
+
 
 async def rebuilt(log: EventLog, market_type: MarketType, scripted: Scripted) -> Core:
     """The Core that a log leads to; its scripted policies are replayed on the way.
@@ -26,22 +27,15 @@ async def rebuilt(log: EventLog, market_type: MarketType, scripted: Scripted) ->
     """
     # Results of programs that are stored apart, by digest: what replay asks for while it cannot wait.
     results: dict[str, bytes] = {}
-    follower = Replayed(Core.restore(market_type, log.manifest.core), results.get)
     # Fresh policies: what they know must come from the log alone.
     scripted.reset()
+    follower = Replayed(Core.restore(market_type, log.manifest.core), results.get, scripted)
     until = time.perf_counter() + SLICE_S
-    for body in await log.bodies():
-        # What is due now was caused by the command before it: a policy must see each command once, not its
-        # consequences.
-        is_command = not follower.due()
-        if is_command:
-            event = _event(body)
-            if event.get("tool") == EXECUTE_CODE and event.get("result_ref"):
-                results[event["result_ref"]] = orjson.dumps((await log.event(event["seq"]))["result"])
-            scripted.follow(follower.core, event)
-        step = follower.step(body)
-        if is_command:
-            scripted.followed(follower.core, step.event, follower.answer)
+    for seq, body in enumerate(await log.bodies(), 1):
+        if _PROGRAM in body and _STORED_APART in body:
+            event = await log.event(seq)
+            results[str(event.get("result_ref"))] = orjson.dumps(event["result"])
+        follower.step(body)
         # Other episodes play on while a long one is reopened.
         if time.perf_counter() >= until:
             await asyncio.sleep(0)
@@ -52,10 +46,3 @@ async def rebuilt(log: EventLog, market_type: MarketType, scripted: Scripted) ->
     if follower.core.seq == 0:
         raise TraceError("the log holds no event; it does not say who plays")
     return follower.core
-
-
-def _event(body: bytes) -> Mapping[str, Any]:
-    try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError:
-        raise TraceError("the log holds bytes that are no event; run tradefair verify") from None

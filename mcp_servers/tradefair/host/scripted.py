@@ -1,35 +1,21 @@
 """Scripted seats: policies that are played synchronously through Core, before an outside caller gets its answer.
 
-The same class follows a log: when an episode is resumed or forked, each policy is given the answers it got then and
-must want the calls it made then, so that it goes on as if it had never been stopped.
+When an episode is resumed or forked, its policies follow the log first (`contract/following.py`).
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, cast
+from typing import Any
 
 from pydantic import JsonValue
 
-from tradefair.contract import (
-    ErrorInfo,
-    HarnessFailure,
-    InputRequest,
-    Policy,
-    SeatId,
-    ToolAnswer,
-    ToolCall,
-    TraceError,
-    Turns,
-)
-from tradefair.contract.core import Answer, Core, Record
+from tradefair.contract import HarnessFailure, InputRequest, Policy, SeatId, ToolAnswer, ToolCall, Turns
+from tradefair.contract.core import Core, Record
+from tradefair.contract.following import MAX_CALLS_PER_TURN, Follower, ForkedPast
 from tradefair.contract.market import Wakes
-from tradefair.contract.policy import PrivilegedPolicy
-from tradefair.host.forked_past import ForkedPast
 from tradefair.host.services import request_of
-
-MAX_CALLS_PER_TURN = 1_000  # a policy that never ends its turn lapses as `agent_limit`, like an agent
 
 
 class ScriptedFailure(HarnessFailure):
@@ -43,24 +29,13 @@ class ScriptedFailure(HarnessFailure):
         self.records = records
 
 
-class _Open(NamedTuple):
-    """A turn that is being followed: the call that the policy wants next (None: it is done), or how it failed."""
-
-    turns: Turns
-    wanted: ToolCall | None
-    fault: Exception | None = None
-
-
-class Scripted:
+class Scripted(Follower):
     """The policies of an episode's scripted seats.
 
     `makers` give each scripted seat a fresh policy. They are asked in the market's order of seats, those of the
     runner's agent (`late`) after the others and `privileged` ones last. The order makes head hashes equal between runs.
 
-    `shadows` are policies that decide from outside, behind a model's interface. They are replayed when an episode is
-    resumed, and dropped where the trace shows that another agent decided.
-
-    `past` tells a fork which player an event belongs to: events from before a player's start are not its own.
+    `shadows` and `past` are those of `Follower`.
     """
 
     def __init__(
@@ -72,31 +47,19 @@ class Scripted:
         shadows: Mapping[SeatId, Callable[[], Policy]] | None = None,
         past: ForkedPast | None = None,
     ) -> None:
-        self._makers = dict(makers)
-        self._shadows = dict(shadows or {})
-        self.privileged = privileged
         self._order = sorted(makers, key=lambda seat: (seat in privileged, seat in late))
         self._place = {seat: index for index, seat in enumerate(self._order)}
-        self._past = past
         self.answer: Callable[[InputRequest], JsonValue] | None = None
         """Gives a call what its market asks of outside services; set by an episode that has services."""
-        self._policies: dict[SeatId, Policy] = {}
-        self._open: dict[SeatId, _Open] = {}
         # By revision: in its next turn the policy is asked again.
-        self._astray: dict[SeatId, int] = {}  # the revision in which a forked policy first decided otherwise
         self._played: dict[SeatId, int] = {}  # the revision in which a seat last acted (free clock: once per tick)
         self._passed = 0  # free clock: where in the order the pass that is under way goes on
-        self.reset()
+        super().__init__(makers, privileged=privileged, shadows=shadows, past=past)
 
     def reset(self) -> None:
-        """Fresh policies, as before the first round.
-
-        Also forgets turns that are being followed.
-        """
-        if self._past is not None:
-            self._past.at = 1
-        self._policies = {seat: make() for seat, make in {**self._makers, **self._shadows}.items()}
-        self._open, self._astray, self._played, self._passed = {}, {}, {}, 0
+        """Fresh policies, as before the first round; no pass is under way."""
+        super().reset()
+        self._played, self._passed = {}, 0
 
     def __contains__(self, seat: SeatId) -> bool:
         return seat in self._makers
@@ -151,13 +114,6 @@ class Scripted:
         except Exception as fault:  # a policy may be a stranger's code
             raise ScriptedFailure(seat, fault, records) from fault
 
-    def shadow(self, seat: SeatId) -> Policy | None:
-        """The shadow of a seat, replayed up to here; None where there is none or where another agent decided.
-
-        The caller goes on with it: it stands where the log ends.
-        """
-        return self._policies.get(seat) if seat in self._shadows else None
-
     def plays_alone(self, core: Core) -> bool:
         """Whether no seat of the market is played from outside.
 
@@ -166,62 +122,14 @@ class Scripted:
         return self._makers.keys() >= core.market.seats.keys()
 
     def follow(self, core: Core, event: Mapping[str, Any]) -> None:
-        """Check, before a recorded command is re-executed, that the seat's policy wants the same call.
-
-        Raises TraceError when it does not: another version of the policy cannot continue this episode.
-        """
-        seat = event.get("seat")
-        if seat not in self._makers:
+        """As `Follower.follow`."""
+        if event.get("seat") not in self._makers:
             self._passed = 0  # what comes from outside finds all seats played, and begins another pass
-        if seat not in self._policies or (self._past is not None and not self._past.plays(seat, event["seq"])):
-            return
-        if event["event"] == "seat_lapsed":
-            # A lapse ends the turn that the policy had open.
-            self._close(seat)
-        elif event["event"] == "tool_called" and event["parent"] is None:
-            self._follow_call(core, seat, event)
+        super().follow(core, event)
 
-    def _follow_call(self, core: Core, seat: SeatId, event: Mapping[str, Any]) -> None:
-        revision = core.market.clock.revision
-        if self._astray.get(seat) == revision:
-            # What follows in this turn answers a decision that this policy did not make.
-            return  # a fork's policy that decided otherwise in this turn: what is recorded stands
-        if seat not in self._open:
-            self._played[seat] = revision
-            self._passed = self._place.get(seat, 0)  # the seat itself again: its turn may be open when the log ends
-            self._open[seat] = _following(self._begin(core, seat), None)
-        wanted = self._open[seat].wanted
-        if wanted is not None and (wanted.tool, dict(wanted.arguments)) == (event["tool"], event["arguments"]):
-            return
-        self._close(seat)
-        if seat in self._shadows:
-            del self._policies[seat]
-        elif self._past is not None and event["seq"] < self._past.loose_until:
-            self._astray[seat] = revision
-        else:
-            raise TraceError(f"event {event['seq']}: the policy of {seat} does not play as in the trace")
-
-    def followed(self, core: Core, event: Mapping[str, Any], answer: Answer | None) -> None:
-        """Give the policy the answer to its call, once the recorded command was re-executed."""
-        if self._past is not None:
-            # Before the answer is given: what the policy decides next uses the draws of the next event.
-            self._past.at = core.seq + 1
-        seat = event.get("seat")
-        if event["event"] != "tool_called" or event["parent"] is not None or seat not in self._open:
-            return
-        if answer is None:
-            # A refusal that is copied, not re-executed, may have lapsed the seat and closed the phase it was asked in.
-            moved = (event["round"], event["phase"], event["revision"]) != core.market.clock
-            over = moved or core.turn_mark(seat).turn_over
-            reply = ToolAnswer(None, ErrorInfo(**event["error"]) if event["error"] else None, over)
-        else:
-            reply = ToolAnswer(answer.body, answer.error, answer.turn.turn_over)
-        if reply.turn_over:
-            self._close(seat)
-            return
-        self._open[seat] = opened = _following(self._open[seat].turns, reply)
-        if core.scenario.clock == "free" and opened.wanted is None and opened.fault is None:
-            del self._open[seat]  # under a free clock no lapse ends a turn: the policy is done, so this was its turn
+    def _turn_begins(self, core: Core, seat: SeatId) -> None:
+        self._played[seat] = core.market.clock.revision
+        self._passed = self._place.get(seat, 0)  # the seat itself again: its turn may be open when the log ends
 
     def _next(self, awaited: frozenset[SeatId]) -> SeatId | None:
         # Privileged seats see the truth of the phase, so they wait until all others have acted.
@@ -229,13 +137,6 @@ class Scripted:
             if seat in awaited and (seat not in self.privileged or awaited <= self.privileged):
                 return seat
         return None
-
-    def _begin(self, core: Core, seat: SeatId) -> Turns:
-        policy = self._policies[seat]
-        # Immediately before its turn, so that it sees the truth of this phase.
-        if seat in self.privileged:
-            cast(PrivilegedPolicy, policy).see(core.market.privileged())
-        return policy.turn(core.turn_view(seat))
 
     def _turn(self, core: Core, seat: SeatId, records: list[Record]) -> None:
         """Play one phase of one seat; a seat that does not end its turn lapses.
@@ -278,22 +179,8 @@ class Scripted:
         opened = self._open.pop(seat, None)
         if opened is not None and opened.fault is not None:
             raise opened.fault
-        return None if opened is None else (opened.turns, opened.wanted)
-
-    def _close(self, seat: SeatId) -> None:
-        opened = self._open.pop(seat, None)
-        if opened is not None:
-            opened.turns.close()
-
-
-def _following(turns: Turns, reply: ToolAnswer | None) -> _Open:
-    """The policy's next call; none when it is done. A failure is kept: it also failed when this was recorded."""
-    try:
-        return _Open(turns, next(turns) if reply is None else turns.send(reply))
-    except StopIteration:
-        return _Open(turns, None)
-    except Exception as fault:
-        return _Open(turns, None, fault)
+        # Without a fault there are turns.
+        return None if opened is None or opened.turns is None else (opened.turns, opened.wanted)
 
 
 def _is_over(until: float | None) -> bool:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from tradefair.catalog import market_type
 from tradefair.contract import MarketType, Policy, Scenario, ScenarioError, SeatId, SeatSpec, TraceError
 from tradefair.contract.errors import StorageUnavailable
+from tradefair.contract.following import ForkedPast
 from tradefair.contract.market import Remarks, Resolves
 from tradefair.contract.players import (
     AGENT,
@@ -30,7 +31,6 @@ from tradefair.contract.players import (
 from tradefair.contract.policy import parse_policy
 from tradefair.contract.scenario import build_scenario
 from tradefair.host.episode import Episode
-from tradefair.host.forked_past import ForkedPast
 from tradefair.host.log import FILES, LogStore
 from tradefair.host.sandbox import Sandbox
 from tradefair.host.scripted import Scripted
