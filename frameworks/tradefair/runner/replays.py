@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import orjson
 from pydantic import JsonValue
-from tradefair.host.forked_past import FORKED_FROM
 
 from tradefair.catalog import market_type
 from tradefair.contract import MarketType, Policy, SeatError, SeatId, TraceError, TradefairError
 from tradefair.contract.core import Core
+from tradefair.contract.following import FORKED_FROM
 from tradefair.contract.market import Resolves
 from tradefair.contract.players import seat_policy
 from tradefair.contract.policy import parse_policy

@@ -123,7 +123,7 @@ class Scripted(Follower):
 
     def follow(self, core: Core, event: Mapping[str, Any]) -> None:
         """As `Follower.follow`."""
-        if event.get("seat") not in self._makers:
+        if str(event.get("seat")) not in self._makers:
             self._passed = 0  # what comes from outside finds all seats played, and begins another pass
         super().follow(core, event)
 
