@@ -156,7 +156,7 @@ class ControlApp:
             # Checked for the whole order: the last episodes of a batch must not fail after the first have begun.
             raise ScenarioError(f"the last of {asked.count} seeds would be over 2^63 - 1")
         common = asked.model_dump(include={"market", "scenario", "overrides", "seats", "others", "ttl_s", "labels"})
-        wanted = checked(Order(**common, seed=first))
+        wanted = await anyio.to_thread.run_sync(checked, Order(**common, seed=first))
         self._check_seats(wanted)
         # Checked once for all of them: only the seeds differ.
         orders = [wanted._replace(order=Order(**common, seed=first + index)) for index in range(asked.count)]

@@ -150,8 +150,9 @@ class Episode:
         is kept in the manifest, outside the chain. Raises ScenarioError when the scenario cannot be played,
         StorageUnavailable when the log cannot be written, TraceError when it exists.
         """
-        # Checked and built in memory first: a scenario that cannot be played leaves no file.
-        core = Core.create(market_type, scenario, seed)
+        # Checked and built in memory first: a scenario that cannot be played leaves no file. In a thread: the largest
+        # markets take a second.
+        core = await asyncio.to_thread(Core.create, market_type, scenario, seed)
         first = [_row(record) for record in core.start(seating).records]
         core_bytes = canonical(core.manifest.model_dump(mode="json"))
         created = datetime.now(UTC).isoformat(timespec="seconds")

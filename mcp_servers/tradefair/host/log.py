@@ -513,19 +513,22 @@ def _begin(path: Path, manifest: Manifest, first: Sequence[Row]) -> Head:
     try:
         draft.unlink(missing_ok=True)
         with closing(sqlite3.connect(draft, isolation_level=None)) as database:
-            # The mode in which it goes on. Closing moves everything into the file, so that nothing lies beside it.
+            # The mode in which it goes on.
             database.execute("PRAGMA journal_mode = WAL")
             database.executescript("BEGIN;" + SCHEMA)
             meta = [("core", manifest.core_bytes), ("about", orjson.dumps(manifest.about))]
             database.executemany("INSERT INTO meta VALUES (?, ?)", meta)
             database.executemany(f"INSERT INTO events VALUES {_SLOT}", stored)
             database.execute("COMMIT")
+            # Everything into the file, which alone gets the name. Closing does that too, and hides what fails.
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         # Again, now that the lease is held: another writer may have been faster.
         if path.exists():
             raise TraceError(f"{path}: exists already")
         os.replace(draft, path)
     finally:
-        draft.unlink(missing_ok=True)
+        for left in ("", "-wal", "-shm"):
+            draft.with_name(draft.name + left).unlink(missing_ok=True)
     return head
 
 

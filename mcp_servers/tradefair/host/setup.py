@@ -203,9 +203,11 @@ async def new_episode(
     make_folder(folder)
     scenario, services = await resolved(kind, scenario)
     name = episode_id or new_episode_id()
+    # In threads: other episodes play on while a large market is made.
     if isinstance(players, SeatPlan):
-        players = seating_of(kind, scenario, players, labels=labels, compared=players.agents)
-    scripted = scripted_seats(kind, scenario, players, seed)
+        plan = players
+        players = await asyncio.to_thread(seating_of, kind, scenario, plan, labels=labels, compared=plan.agents)
+    scripted = await asyncio.to_thread(scripted_seats, kind, scenario, players, seed)
     # Remarks go into the manifest as well, so that a report can repeat them.
     remarks = remarks_of(kind, scenario)
     for topic, remark in remarks.items():

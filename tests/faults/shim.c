@@ -1,0 +1,61 @@
+/* Faults of a disk and of a clock, through LD_PRELOAD: the n-th call of a kind on a file whose name holds ".trace"
+   fails, once or from then on. Armed and read through ctypes by the process that it is loaded into. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { WRITE, SYNC, TRUNCATE, READ, CLOCK, KINDS };
+static atomic_int kind = -1, due, for_good, error, seen, fired;
+static atomic_long leap_s;
+
+/* error: an errno, 0 for half of what was to be written; for the clock, seconds that it leaps. */
+void fault_arm(int what, int at, int lasts, long how) {
+    kind = -1;
+    due = at;
+    for_good = lasts;
+    error = (int)how;
+    leap_s = how;
+    seen = 0;
+    fired = 0;
+    kind = what;
+}
+int fault_fired(void) { return fired; }
+
+static int hit(int what) {
+    if (kind != what) return 0;
+    int number = ++seen;
+    if (number != due && !(for_good && number > due)) return 0;
+    return ++fired;
+}
+static int on_trace(int fd) {
+    char link[32], path[4096];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    if (length < 0) return 0;
+    path[length] = 0;
+    return strstr(path, ".trace") != NULL;
+}
+#define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+#define FAIL(what, fd) \
+    if (kind == what && on_trace(fd) && hit(what)) return errno = error, -1;
+
+ssize_t pwrite64(int fd, const void *data, size_t size, off64_t at) {
+    if (kind == WRITE && on_trace(fd) && hit(WRITE)) {
+        if (error) return errno = error, -1;
+        size = size > 1 ? size / 2 : size;
+    }
+    return NEXT(pwrite64)(fd, data, size, at);
+}
+int fdatasync(int fd) { FAIL(SYNC, fd) return NEXT(fdatasync)(fd); }
+int ftruncate64(int fd, off64_t size) { FAIL(TRUNCATE, fd) return NEXT(ftruncate64)(fd, size); }
+ssize_t pread64(int fd, void *data, size_t size, off64_t at) { FAIL(READ, fd) return NEXT(pread64)(fd, data, size, at); }
+int clock_gettime(clockid_t clock, struct timespec *now) {
+    int done = NEXT(clock_gettime)(clock, now);
+    if (clock == CLOCK_REALTIME && hit(CLOCK)) now->tv_sec += leap_s;
+    return done;
+}

@@ -1,0 +1,80 @@
+"""A disk that fails in any one call, or from then on: nothing acknowledged is lost or doubled, and the trace is sound.
+
+The faults are real: a shim that is loaded into the process answers SQLite's system calls (docs/security.md).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import orjson
+import pytest
+
+_HERE = Path(__file__).parent
+_WRITE, _SYNC, _TRUNCATE, _READ, _CLOCK = range(5)  # as in shim.c
+_DAY_S = 86_400
+# What fails, whether from then on, how; and every how-many-th call in the fast and in the whole run.
+_FAULTS = {
+    "a write cannot be done": (_WRITE, 0, errno.EIO, 10),
+    "no write can be done any more": (_WRITE, 1, errno.EIO, 10),
+    "the disk is full for a moment": (_WRITE, 0, errno.ENOSPC, 10),
+    "the disk is full": (_WRITE, 1, errno.ENOSPC, 10),
+    "half a write is done": (_WRITE, 0, 0, 10),
+    "a sync fails": (_SYNC, 0, errno.EIO, 3),
+    "every sync fails": (_SYNC, 1, errno.EIO, 3),
+    "a file cannot be cut": (_TRUNCATE, 0, errno.EIO, 2),
+    "a read fails": (_READ, 0, errno.EIO, 10),
+    "no read is answered any more": (_READ, 1, errno.EIO, 10),
+    "the clock leaps a day ahead": (_CLOCK, 1, _DAY_S, 5),
+    "the clock leaps back": (_CLOCK, 1, -_DAY_S, 5),
+}
+_PATIENCE_S = 300
+
+
+@pytest.fixture(scope="module")
+def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The shim, built for this machine."""
+    compiler = shutil.which("cc")
+    if compiler is None or not sys.platform.startswith("linux"):
+        pytest.skip("faults of a disk need Linux and a C compiler (cc)")
+    built = tmp_path_factory.mktemp("shim") / "shim.so"
+    command = [compiler, "-shared", "-fPIC", "-O1", "-o", str(built), str(_HERE / "shim.c"), "-ldl"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_PATIENCE_S)
+    assert done.returncode == 0, done.stderr
+    return built
+
+
+def _struck(shim: Path, fault: str, every: int) -> list[dict[str, object]]:
+    """What came of the fault in every `every`-th call of a small episode, reopened twice."""
+    what, lasts, how, _ = _FAULTS[fault]
+    child = subprocess.run(
+        [sys.executable, str(_HERE / "child.py"), *map(str, (what, lasts, how, every))],
+        env={**os.environ, "LD_PRELOAD": str(shim)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=_PATIENCE_S,
+    )
+    assert child.returncode == 0, child.stderr[-2_000:]
+    return [orjson.loads(line) for line in child.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("fault", _FAULTS)
+def test_no_fault_loses_or_doubles_an_acknowledged_call(shim: Path, fault: str) -> None:
+    every = _FAULTS[fault][3]
+    struck = _struck(shim, fault, every)
+    assert len(struck) >= 2, "the shim meets no such call: SQLite here makes others"
+    assert [line for line in struck if line["wrong"]] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", [fault for fault in _FAULTS if "clock" not in fault])
+def test_no_fault_in_any_call_loses_or_doubles_an_acknowledged_call(shim: Path, fault: str) -> None:
+    struck = _struck(shim, fault, 1)
+    assert len(struck) > 4
+    assert [line for line in struck if line["wrong"]] == []
