@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 from tests.corpus.forge import Forge
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract.players import AgentRecord
+from tradefair.contract.players import AgentRecord, Player, Seating
 from tradefair.host.episode import Episode
 from tradefair.host.sandbox import Sandbox
-from tradefair.host.setup import new_episode, plan_seats
+from tradefair.host.setup import WRITTEN_BY, new_episode, plan_seats, seating_of
 
 # Prints enough for a result that is stored outside its event.
 _PROGRAM = """
@@ -27,6 +27,7 @@ print("x" * 3000)
 len(past["rounds"]) if "rounds" in past else 0
 """
 _FAILING = "view_my_value()\nundefined_name\n"
+SEATS = {"S1": "agent", "B2": "zic", "buyer": "truthful", "seller": "cartel_sellers"}
 _FIRST_MS = 1_700_000_000_000
 _DAY = "2026-01-02T03:04:0{}+00:00"
 
@@ -52,10 +53,13 @@ async def _played(folder: Path, sandbox: Sandbox) -> Bases:
 
 
 async def _auction(folder: Path, sandbox: Sandbox) -> Path:
-    overrides = {"n_buyers": 2, "n_sellers": 2, "rounds": 3}
+    # B2 draws at random: another key of the policies shows.
+    overrides = {"n_buyers": 2, "n_sellers": 2, "rounds": 3, "seats": SEATS}
     episode = await _episode("double_auction/collusion", overrides, 7, "S1", folder / "auction.trace", sandbox)
     await episode.note("S1", {"kind": "model_call", "round": 1, "input_tokens": 900, "output_tokens": 40, "cost": 0.01})
     for number in range(1, 4):
+        if number == 2:
+            await episode.seat(Seating(players={"S1": Player(label="react/openai:gpt-5-mini")}, written_by=WRITTEN_BY))
         for tool in ("view_turn", "view_my_value", "read_messages"):
             await episode.call("S1", tool, {})
         program = episode.call("S1", "execute_code", {"code": _PROGRAM if number < 3 else _FAILING})
@@ -101,9 +105,8 @@ async def _episode(
     plan = plan_seats(kind, scenario, agents=[agent])
     labels = {agent: "react/openai:gpt-5"}
     agents = {agent: AgentRecord(framework="langgraph", model="openai:gpt-5", endpoint="https://api.openai.com/v1")}
-    return await new_episode(
-        kind, scenario, seed, plan, path.parent, episode_id=path.stem, labels=labels, agents=agents, sandbox=sandbox
-    )
+    seating = seating_of(kind, scenario, plan, labels=labels, agents=agents, compared=[agent])
+    return await new_episode(kind, scenario, seed, seating, path.parent, episode_id=path.stem, sandbox=sandbox)
 
 
 def _settled(path: Path) -> Path:

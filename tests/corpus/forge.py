@@ -13,15 +13,17 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import orjson
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tradefair.contract.chain import canonical, first_hash, next_hash
-from tradefair.tracestore import EVENT_COLUMNS, SCHEMA, jsonl_lines, open_trace, sealed, sqlite_rows
+from tradefair.contract.chain import canonical, digest, first_hash, next_hash, seal
+from tradefair.contract.core import INLINE_BYTES
+from tradefair.tracestore import EVENT_COLUMNS, SCHEMA, jsonl_lines, open_trace, sealed, sign_trace, sqlite_rows
 
 CLOSURES = ("phase_closed", "round_closed", "episode_ended")
 _CLOSURE = re.compile(rb'"event":"(?:%s)"' % "|".join(CLOSURES).encode())
@@ -44,6 +46,8 @@ class Forge:
     blobs: dict[str, bytes] = field(default_factory=dict[str, bytes])
     notes: list[tuple[str, bytes]] = field(default_factory=list[tuple[str, bytes]])
     side: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    amend: Callable[[dict[str, Any]], object] = lambda about: None
+    """What is done to `about` after all else and before its seal."""
 
     @classmethod
     def load(cls, path: Path) -> Forge:
@@ -68,7 +72,15 @@ class Forge:
         """The same again, so that a change spoils nothing but its own."""
         about = orjson.loads(orjson.dumps(self.about))
         side = [dict(row) for row in self.side]
-        return Forge(self.core, about, [*self.bodies], [*self.numbers], {**self.blobs}, [*self.notes], side)
+        return replace(
+            self,
+            about=about,
+            bodies=[*self.bodies],
+            numbers=[*self.numbers],
+            blobs={**self.blobs},
+            notes=[*self.notes],
+            side=side,
+        )
 
     # --- looking --------------------------------------------------------------------------------------------------
 
@@ -108,6 +120,16 @@ class Forge:
         change(core)
         self.core = canonical(core)
 
+    def set_result(self, place: int, result: object) -> None:
+        """Give a call another result, with the digest and size that belong to it, stored apart where it is large."""
+        body = orjson.dumps(result)
+        name, large = digest(body), len(body) > INLINE_BYTES
+        if large:
+            self.blobs[name] = body
+        self.blobs.pop(self.event(place)["result_ref"], None)
+        said = {"result": None if large else result, "result_ref": name if large else None}
+        self.change(place, **said, result_digest=name, result_size=len(body))
+
     def insert(self, place: int, event: Mapping[str, Any] | bytes, **side: Any) -> None:
         """Put an event before the one at `place`; numbers close up."""
         self.bodies.insert(place - 1, event if isinstance(event, bytes) else orjson.dumps(event))
@@ -133,8 +155,11 @@ class Forge:
 
     # --- writing --------------------------------------------------------------------------------------------------
 
-    def save(self, path: Path) -> Path:
-        """A trace file of these parts: SQLite, or JSONL where the name ends in `.jsonl`. An existing file goes."""
+    def save(self, path: Path, *, signer: int | None = None) -> Path:
+        """A trace file of these parts: SQLite, or JSONL where the name ends in `.jsonl`. An existing file goes.
+
+        `signer` is the number of a key that signs the seal.
+        """
         plain = path.suffix == ".jsonl"
         place = path.with_suffix(".draft") if plain else path
         place.unlink(missing_ok=True)
@@ -147,6 +172,8 @@ class Forge:
             with open_trace(place) as trace, path.open("wb") as file:
                 file.writelines(line + b"\n" for line in jsonl_lines(trace))
             place.unlink()
+        if signer is not None:
+            sign_trace(path, Ed25519PrivateKey.from_private_bytes(bytes([signer]) * 32))
         return path
 
     def _fill(self, database: sqlite3.Connection) -> None:
@@ -154,10 +181,10 @@ class Forge:
         insert = f"INSERT OR IGNORE INTO events VALUES ({', '.join('?' * len(EVENT_COLUMNS))})"
         for index, (seq, body) in enumerate(zip(self.numbers, self.bodies, strict=True)):
             head = next_hash(head, body)
-            digest = next((name for name in left if name.encode() in body), None)
+            named = next((name for name in left if name.encode() in body), None)
             side = self.side[index] if index < len(self.side) else {}
             # `closes` is 0, or the schema's trigger would write the head of the last closure.
-            row = (seq, body, head, 0, digest, left.pop(digest) if digest else None)
+            row = (seq, body, head, 0, named, left.pop(named) if named else None)
             database.execute(insert, (*row, *(side.get(name) for name in SIDE_COLUMNS)))
             if _CLOSURE.search(body):
                 closed = f"{seq}:{head.hex()}"
@@ -166,11 +193,9 @@ class Forge:
         about = {key: value for key, value in self.about.items() if key != "seal"}
         if "head_seq" in about:
             about |= {"head_seq": self.numbers[-1] if self.numbers else 0, "head_hash": head.hex()}
-            about = self.cover(about, database)
+            about = sealed(about, partial(sqlite_rows, database))
+            self.amend(about)
+            about["seal"] = seal(about)
         meta = {"core": self.core, "about": orjson.dumps(about), "closed_head": closed.encode()}
         database.executemany("INSERT INTO meta VALUES (?, ?)", [pair for pair in meta.items() if pair[1]])
         database.commit()
-
-    def cover(self, about: Mapping[str, Any], database: sqlite3.Connection) -> dict[str, Any]:
-        """`about` as it is sealed, with the digests of what lies beside the chain in `database`."""
-        return sealed(about, partial(sqlite_rows, database))

@@ -311,15 +311,15 @@ def line_of_17_mib(bases: Bases, folder: Path) -> Path:
 
 
 @case("sizes")
-def first_line_of_40_mib(bases: Bases, folder: Path) -> Path:
-    return _jsonl(folder, [b'{"about":{"long":"' + b"x" * 40 * MIB + b'"},"core":{}}'])
+def first_line_of_20_mib(bases: Bases, folder: Path) -> Path:
+    return _jsonl(folder, [b'{"about":{"long":"' + b"x" * 20 * MIB + b'"},"core":{}}'])
 
 
 @case("sizes")
 def packed_with_gzip(bases: Bases, folder: Path) -> Path:
     path = folder / "case.trace"
-    # 200 MB of zeros in 200 kB.
-    path.write_bytes(gzip.compress(b"\0" * 200 * MIB, 9, mtime=0))
+    # 50 MB of zeros in 50 kB.
+    path.write_bytes(gzip.compress(b"\0" * 50 * MIB, 9, mtime=0))
     return path
 
 
@@ -332,22 +332,22 @@ def packed_with_zstd(bases: Bases, folder: Path) -> Path:
 
 # --- JSON -----------------------------------------------------------------------------------------------------------
 
-_DEEP = b"[" * 100_000 + b"]" * 100_000
+DEEP = b"[" * 100_000 + b"]" * 100_000
 
 
 ABOUTS: Mapping[str, tuple[bytes, bytes]] = {
-    "about_too_deep": (b"{", b'{"deep":' + _DEEP + b","),
+    "about_too_deep": (b"{", b'{"deep":' + DEEP + b","),
     # Who reads the first of two reads another end than who reads the last, and the seal fits the last.
     "about_key_twice": (b"{", b'{"end_reason":"truncated:operator",'),
     "about_with_a_number_of_ten_thousand_digits": (b"{", b'{"awaits":' + b"9" * 10_000 + b","),
 }
 CORES: Mapping[str, tuple[bytes, bytes]] = {
-    "core_too_deep": (b'"scenario":{', b'"scenario":{"deep":' + _DEEP + b","),
+    "core_too_deep": (b'"scenario":{', b'"scenario":{"deep":' + DEEP + b","),
     "core_key_twice": (b"{", b'{"seed":1,'),
     "core_is_a_list": (b"{", b'[{},{"seed":1,'),
 }
 EVENTS: Mapping[str, tuple[bytes, bytes]] = {
-    "event_too_deep": (b'"arguments":', b'"deep":' + _DEEP + b',"arguments":'),
+    "event_too_deep": (b'"arguments":', b'"deep":' + DEEP + b',"arguments":'),
     "event_key_twice": (b'"status":"ok"', b'"status":"rejected","status":"ok"'),
     "event_with_a_number_of_ten_thousand_digits": (b'"round":1', b'"round":' + b"1" * 10_000),
     "event_with_a_number_beyond_doubles": (b'"arguments":{', b'"arguments":{"price":1e999,'),

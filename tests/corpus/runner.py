@@ -29,6 +29,8 @@ from typing import Any
 import orjson
 from tests.source_code import REPO
 
+from tradefair.tracestore.files import read_regular
+
 CPU_S = 10
 MEMORY = 512 * 1024**2
 """What a command may take, in CPU seconds, and a case with all its commands, in bytes of resident memory."""
@@ -126,7 +128,19 @@ def _computed(value: Any) -> dict[str, Any]:
     return {"chain": value.chain, "uncomputed": value.problem}
 
 
-_OWN: Mapping[str, Callable[[str], int]] = {"row": _row}
+def _request(path: str) -> int:
+    """The bytes of a file as a request to a gateway; exit code 1 where it is refused."""
+    from tradefair.frameworks.models.wire import RequestError, parse_request
+
+    try:
+        parse_request(read_regular(Path(path)))
+    except (RequestError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+_OWN: Mapping[str, Callable[[str], int]] = {"row": _row, "request": _request}
 
 
 def _warm() -> None:
@@ -135,7 +149,7 @@ def _warm() -> None:
     from tradefair.cli.invoke import app_of
     from tradefair.cli.table import command_named
 
-    for name in ("verify", "evaluate", "trace", "report", "rate", "compare", "export", "import", "view"):
+    for name in ("verify", "evaluate", "trace", "report", "rate", "compare", "export", "import", "view", "gateway"):
         command = command_named(name)
         assert command is not None
         app_of(command)
