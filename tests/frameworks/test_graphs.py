@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.calling import moves
 from tests.play_specs import play_spec
 
 from tradefair.agents.prompt import PromptSet
@@ -34,7 +35,7 @@ class Fumbler:
 
 
 async def trace_of(folder: Path, framework: str, case: tuple[str, str, str], overrides: dict[str, Any]) -> Any:
-    """What a policy's trace holds: head hash, outcome digest, its calls."""
+    """What a policy's trace holds: its events after the first, outcome digest, its calls."""
     market, preset, policy = case
     scenario = load_scenario(market, preset, overrides)
     agent = AgentSpec(framework, f"policy:{policy}", limits=Limits(calls_per_round=400))
@@ -43,7 +44,7 @@ async def trace_of(folder: Path, framework: str, case: tuple[str, str, str], ove
     with open_trace(played.path) as trace:
         about = trace.manifest.about
         calls = [(event["tool"], event["arguments"]) for event in trace.decoded() if event["event"] == "tool_called"]
-        return about["head_hash"], about["outcome_digest"], calls
+        return moves(played.path), about["outcome_digest"], calls
 
 
 @each_graph

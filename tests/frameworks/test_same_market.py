@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from tests.calling import moves
 from tests.play_specs import play_spec
 
 from tradefair.catalog import load_scenario, market_type
@@ -29,11 +30,11 @@ ALWAYS = ("react", "reflection", "plan_and_act", "openai_loop")
 
 
 class Played(NamedTuple):
-    """What a trace says of the market; the head is over reads and refusals as well."""
+    """What a trace says of the market; moves hold reads and refusals as well."""
 
     accepted: list[tuple[str, Any]]
     outcome: str
-    head: str
+    moves: list[bytes]
 
 
 def _cases() -> Iterator[Any]:
@@ -62,7 +63,7 @@ async def _play(market: str, framework: str, folder: Path) -> Played:
             for event in trace.decoded()
             if event["event"] == "tool_called" and event["seat"] in played.agents and _is_accepted(event)
         ]
-        return Played(accepted, str(about["outcome_digest"]), str(about["head_hash"]))
+        return Played(accepted, str(about["outcome_digest"]), moves(played.path))
 
 
 def _is_accepted(event: Mapping[str, Any]) -> bool:
@@ -77,5 +78,5 @@ async def test_the_same_policy_makes_the_same_market_through_every_framework(
     seated = await _play(market, framework, tmp_path / "seated")
     assert seated.accepted == inside.accepted
     assert seated.outcome == inside.outcome
-    assert seated.head == inside.head
+    assert seated.moves == inside.moves
     assert inside.accepted
