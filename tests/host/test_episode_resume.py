@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 
-from tradefair.contract import Limit, Scenario, ToolCall, TraceError, Turns, TurnView
+from tradefair.contract import Limit, Scenario, ToolCall, TraceError, TradefairError, Turns, TurnView
+from tradefair.host.prefix import copied_records, write_prefix
 from tradefair.host.setup import new_episode, plan_seats, reopen_episode
 from tradefair.teaching import MARKET
+from tradefair.tracestore import open_trace
 
 P1_CALLS: list[tuple[str, Any]] = [
     ("view_rules", {}),
@@ -185,31 +186,31 @@ async def test_a_log_whose_chain_or_tail_is_not_there_is_not_gone_on_with(table:
 
 
 @pytest.mark.parametrize(
-    "about",
+    ("said", "instead"),
     [
-        {"seats": 5},
-        {"seats": [1]},
-        {"seats": {"P1": "agent"}},
-        {"seats": {"P1": "agent", "P2": 7}},
-        {"seats": {"P1": "agent", "P3": "half"}},
-        {"seats": {"P1": "agent", "P2": "half"}, "late": 5},
-        {"seats": {"P1": "agent", "P2": "half"}, "policy_key": "x"},
+        (b'"seating":{', b'"seated":{'),
+        (b'"P2":{', b'"P3":{'),
+        (b'"policy":"half"', b'"policy":7'),
+        (b'"late":false', b'"late":5'),
+        (b'"policy_key":0', b'"policy_key":"x"'),
+        (b'"policy":"half"', b'"policy":"nobody"'),
     ],
 )
-async def test_a_trace_that_does_not_say_who_sits_where_is_not_gone_on_with(table: Any, about: Any) -> None:
-    import sqlite3
-
+async def test_a_trace_that_does_not_say_who_plays_is_not_gone_on_with(
+    table: Any, tmp_path: Path, said: bytes, instead: bytes
+) -> None:
     plan = plan_seats(MARKET, table.pie(), agents=["P1"], others="half")
     episode = await new_episode(MARKET, table.pie(), 7, plan, table.folder, episode_id="pie")
     await episode.close()
-    again = await reopen_episode(episode.path)
-    await again.close()
-    db = sqlite3.connect(episode.path)
-    db.execute("UPDATE meta SET value = ? WHERE key = 'about'", (orjson.dumps(about),))
-    db.commit()
-    db.close()
-    with pytest.raises(TraceError, match="who sits where"):
-        await reopen_episode(episode.path)
+    with open_trace(episode.path) as trace:
+        first, *rest = copied_records(trace, 1_000)
+        core = trace.manifest.core_bytes
+    assert said in first.body
+    await write_prefix(
+        tmp_path / "forged.trace", core, {}, [first._replace(body=first.body.replace(said, instead)), *rest]
+    )
+    with pytest.raises(TradefairError):
+        await reopen_episode(tmp_path / "forged.trace")
 
 
 @pytest.mark.parametrize("content", [b"", b"no trace", b"SQLite format 3\x00" + b"\x00" * 200])

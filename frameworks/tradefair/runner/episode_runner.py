@@ -133,9 +133,10 @@ def _ready_for(
 
 def _agent_of(seating: Seating, replay: str | None = None) -> AgentSpec:
     """What plays the outside seats, or played in an agent's place where there are none. Raises TraceError."""
-    seats = seating.agents or list(seating.players)
+    seats = seating.agents or [*seating.compared, *seating.players]
     records = [player.agent for seat in seats if (player := seating.players[seat]).agent is not None]
-    if any(record != records[0] for record in records):
+    # Without outside seats nothing is seated, and the record only says with which options the run was made.
+    if seating.agents and any(record != records[0] for record in records):
         raise TraceError("several agents played this trace, and one is seated in all their seats: name it with --agent")
     return AgentSpec.of_record(records[0] if records else None, replay=replay)
 
