@@ -209,7 +209,7 @@ async def test_a_trace_that_does_not_say_who_plays_is_not_gone_on_with(
     await write_prefix(
         tmp_path / "forged.trace", core, {}, [first._replace(body=first.body.replace(said, instead)), *rest]
     )
-    with pytest.raises(TradefairError):
+    with pytest.raises(TradefairError, match=r"who plays|no policy 'nobody'"):
         await reopen_episode(tmp_path / "forged.trace")
 
 

@@ -48,6 +48,7 @@ from tradefair.contract.errors import (
     ErrorInfo,
     HarnessFailure,
     IllegalAction,
+    ScenarioError,
     SeatError,
     TraceError,
     no_service,
@@ -57,7 +58,7 @@ from tradefair.contract.kernel_tools import EXECUTE_CODE, CodeResult, Note
 from tradefair.contract.kernel_tools import full_table as full_table
 from tradefair.contract.limits import Limit, LimitBook
 from tradefair.contract.market import Clock, EndReason, LapseReason, Market, MarketType
-from tradefair.contract.players import Seating
+from tradefair.contract.players import MAX_SEATINGS, Seating
 from tradefair.contract.policy import TurnView
 from tradefair.contract.records import Answer as Answer
 from tradefair.contract.records import Done as Done
@@ -91,6 +92,8 @@ class Core:
         self.seq = 0
         # As of now; nobody has a seat before `start`.
         self.seating = Seating(players={})
+        # Events that say who plays, the first one included.
+        self._seated = 1
         self.ended: EndReason | None = None
         self.notes: dict[SeatId, dict[int, Note]] = {seat: {} for seat in self.market.seats}
         # Counted apart from the notes: the number of a removed note does not come back.
@@ -230,13 +233,18 @@ class Core:
     def seat(self, seating: Seating) -> Done:
         """Other players take seats, under the draws that `seating` names; it holds the seats that change hands only.
 
-        An event without consequences: rules know no players. Raises EpisodeOver, SeatError for seats that do not exist.
+        An event without consequences: rules know no players. Raises EpisodeOver, SeatError for seats that do not exist,
+        ScenarioError for one change too many.
         """
         if self.ended is not None:
             raise EpisodeOver(self.ended)
         unknown = [seat for seat in seating.players if seat not in self.market.seats]
         if unknown:
             raise SeatError(f"there are no seats {_few(unknown)}; seats are {_few(self.market.seats)}")
+        # Readers of a trace take no more: whoever relabels a seat without end would make it unreadable.
+        if self._seated == MAX_SEATINGS:
+            raise ScenarioError(f"seats have changed hands {MAX_SEATINGS:,} times, and no trace holds more")
+        self._seated += 1
         self.seating = self.seating.later(seating)
         fields = {"seating": orjson.Fragment(_dump(seating))}
         return Done([self._event("seated", None, self.market.clock, fields)])

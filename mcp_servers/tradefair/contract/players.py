@@ -27,6 +27,9 @@ AGENT = "agent"
 MAX_LABEL = 200
 """Characters of a label."""
 
+MAX_SEATINGS = 1_000
+"""Events of one trace that say who plays."""
+
 _Key = Annotated[int, Field(ge=0, lt=2**63)]
 # Cleaned when it is written, and when it is read: a trace that says otherwise does not re-execute.
 _Text = Annotated[str, AfterValidator(clean), Field(max_length=MAX_LABEL)]

@@ -20,7 +20,7 @@ import orjson
 from tradefair.contract import TraceError
 from tradefair.contract.chain import digest as digest_of
 from tradefair.contract.event import OLD_SCHEMAS
-from tradefair.contract.players import Seating
+from tradefair.contract.players import MAX_SEATINGS, Seating
 from tradefair.tracestore import database, jsonl_file
 from tradefair.tracestore.files import MIB, regular
 from tradefair.tracestore.manifest import Manifest
@@ -30,8 +30,6 @@ from tradefair.tracestore.store import StorePlace, StoreReader, is_store
 
 # Bytes of what a trace may hold, and how many large results; writers keep far below these.
 MAX_EVENT, MAX_BLOB, MAX_NOTE, MAX_BLOBS = 8 * MIB, MIB, 4 * MIB, 1_000_000
-MAX_SEATINGS = 1_000
-"""How often seats of one episode may change hands."""
 MAX_TRACES = 100_000
 """How many traces a folder may hold that is named as a whole."""
 
@@ -85,7 +83,14 @@ class Trace:
             few = list(islice(said, MAX_SEATINGS + 1))
             if len(few) > MAX_SEATINGS:
                 raise TraceError(f"{self.path}: seats change hands more than {MAX_SEATINGS:,} times")
-            return [(stored.seq, Seating.model_validate(orjson.loads(stored.body)["seating"])) for stored in few]
+            found = [(stored.seq, Seating.model_validate(orjson.loads(stored.body)["seating"])) for stored in few]
+            known = {seat.id for seat in core.seats}
+            # Readers look seats up: the first event names all of them, and no event names others.
+            if any(seating.players.keys() - known for _, seating in found) or (
+                found and found[0][1].players.keys() != known
+            ):
+                raise ValueError("seats")
+            return found
         except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
             raise TraceError(f"{self.path}: an event does not say who plays; run tradefair verify") from None
 
