@@ -127,6 +127,14 @@ class Place:
         process = self.start(*arguments, more=more)
         assert process.wait(120) == code, (arguments, self.last())
 
+    def plan(self, model: str, *urls: str) -> None:
+        """Write `plan.toml`: one episode of `model`, or one for each of its base URLs."""
+        lines = ["[plan]", 'name = "canary"', 'description = "d"', 'scenarios = ["teaching/pie"]', f"seeds = [{SEED}]"]
+        for number, url in enumerate(urls or ("",)):
+            lines += ["[[agent]]", f'label = "agent {number}"', f'model = "{model}"']
+            lines += ['framework = "react"', f'base_url = "{url}"'] if url else []
+        (self.folder / "plan.toml").write_text("\n".join(lines))
+
     def last(self) -> str:
         """What the last command said."""
         return "".join((self.folder / "said" / f"{self.runs}.{end}").read_text() for end in ("out", "err"))
@@ -224,22 +232,7 @@ def test_what_is_given_to_players_and_gateways_is_kept_nowhere(place: Place, end
     place.run(*PLAY, *model, endpoint.replace("//", f"//name:{USERINFO}@"), code=2)
     place.run(*PLAY, *model[:-1], code=2, OPENAI_BASE_URL=f"{endpoint}/v1?api_key={USERINFO}")
 
-    (place.folder / "plan.toml").write_text(f"""
-[plan]
-name = "canary"
-description = "A model that quotes its key."
-scenarios = ["teaching/pie"]
-seeds = [{SEED}]
-[[agent]]
-framework = "react"
-model = "openai:tiny"
-base_url = "{endpoint}/v1"
-[[agent]]
-label = "refused"
-framework = "react"
-model = "openai:tiny"
-base_url = "{endpoint}/refuse/v1"
-""")
+    place.plan("openai:tiny", f"{endpoint}/v1", f"{endpoint}/refuse/v1")
     place.run("sweep", "plan.toml", "--out", "swept", "--retries", "0", code=3)
 
     gateway = place.start(
@@ -326,6 +319,7 @@ async def test_what_is_given_to_a_host_is_kept_nowhere_and_its_seed_in_the_trace
     logged = "".join(path.read_text() for path in (place.folder / "said").glob("*.err"))
     assert "INFO tradefair.host: episodes created" in logged
     assert "WARNING tradefair.security: refused" in logged
+    assert "tools/call claim" in (place.folder / "said" / "spans.jsonl").read_text()
     place.run("verify", f"postgresql://name:{quote(PASSWORD, safe='')}@127.0.0.1:9/none#x", "--json", code=1)
     assert place.found() == []
     # The registry, logs, spans and answers are without the seed; the trace's own core has it.
@@ -343,6 +337,8 @@ async def test_the_password_of_a_store_is_kept_nowhere(place: Place, server: Ser
     (place.folder / "ready.json").write_text(json.dumps({**ready, "episodes": None}))
     await _play_by_hand(place, ready)
     _ended(place, host)
+    place.plan("policy:half")
+    place.run("sweep", "plan.toml", "--out", "swept", "--store", address)
     gone = address.replace(f":{server.port}/", ":9/")
     for named in (address, f"{gone}#nothing"):
         # What each says of a store that it cannot use must not name the password either.
