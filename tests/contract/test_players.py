@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from tradefair.catalog import load_scenario
 from tradefair.contract.core import Core
 from tradefair.contract.errors import EpisodeOver, ScenarioError, SeatError
-from tradefair.contract.players import AgentRecord, Player, Seating, policies_of
+from tradefair.contract.players import MAX_SEATINGS, AgentRecord, Player, Seating, policies_of
 from tradefair.contract.replay import Divergence, replay
 from tradefair.teaching import MARKET
 
@@ -118,3 +118,13 @@ def test_what_an_old_trace_says_is_read_and_not_bound() -> None:
     assert (read.labels, read.scripted, read.late) == ({"P1": "zip", "P2": "agent"}, {"P1": "half"}, {"P1"})
     assert (read.privileged, read.policy_key, read.origin) == (frozenset(), 0, {"forked_from": {"head": "00"}})
     assert Seating.of_about({}, ["P1"]).labels == {"P1": "agent"}
+
+
+def test_seats_change_hands_a_thousand_times_at_most() -> None:
+    played = core()
+    played.start(seating())
+    change = Seating(players={"P2": Player(label="z")})
+    for _ in range(MAX_SEATINGS - 1):
+        played.seat(change)
+    with pytest.raises(ScenarioError, match="1,000 times"):
+        played.seat(change)
