@@ -13,6 +13,7 @@ from benchmarks.figures import Figure, Stopwatch
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Chance, Draw
 from tradefair.contract.core import Core
+from tradefair.contract.players import Player, Seating
 from tradefair.evaluation.ratings.duels import Duel, pair_sums, scores
 from tradefair.evaluation.ratings.glicko import rate_duels
 from tradefair.evaluation.ratings.results import read_results
@@ -86,10 +87,11 @@ def _play(path: Path, seed: int) -> None:
     core = Core.create(kind, load_scenario("double_auction", "double_auction/bazaar", {}), seed)
     labels = dict(zip(core.market.seats, _TRADERS, strict=True))
     makers = {seat: partial(kind.policies[who].make, {}, Draw.of(seed, seat)) for seat, who in labels.items()}
-    scripted, records = Scripted(makers), list(core.start().records)
+    players = {seat: Player(label=who, policy=who) for seat, who in labels.items()}
+    scripted, records = Scripted(makers), list(core.start(Seating(players=players)).records)
     while stretch := scripted.run(core):
         records += stretch
-    about = {"labels": labels, "end_reason": core.ended, "outcome_digest": core.outcome_digest}
+    about = {"end_reason": core.ended, "outcome_digest": core.outcome_digest}
     write_trace(path, core.manifest, about, [Written(record) for record in records])
 
 

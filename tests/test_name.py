@@ -14,6 +14,7 @@ from tradefair.cli import run
 from tradefair.contract import Chance, Draw
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.markets.double_auction.collusion.nulls import uniforms
+from tradefair.evaluation.ratings.results import GameResult, read_result
 from tradefair.evaluation.verify import verify_file
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -123,8 +124,15 @@ def test_a_variable_under_the_first_name_is_not_read_and_named(
         assert capsys.readouterr().err == ""
 
 
-def test_a_trace_that_was_written_under_the_first_name_verifies_and_evaluates() -> None:
+def test_a_trace_that_was_written_under_the_first_name_is_read_and_its_labels_are_not_bound() -> None:
     trace = ROOT / "tests" / "data" / "first_name.trace"
     assert b"fairground.trace/1" in trace.read_bytes()
-    assert verify_file(trace).verdict == "identical"
-    assert evaluate_file(trace).outcome is not None
+    checked = verify_file(trace)
+    assert checked.verdict == "foreign"
+    assert "does not say in its chain who played" in (checked.message or "")
+    outcome = evaluate_file(trace).outcome
+    assert outcome is not None
+    assert all(str(seat.label).endswith(" (not bound)") for seat in outcome.seats.values())
+    rated = read_result(trace)
+    assert isinstance(rated, GameResult)
+    assert rated.unusable == "trace schema 1: its chain does not say who played"

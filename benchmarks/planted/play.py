@@ -19,7 +19,7 @@ from tradefair.evaluation.evaluate import diagnose, evaluate
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 from tradefair.host.scripted import Scripted
-from tradefair.host.setup import SeatPlan, manifest_about
+from tradefair.host.setup import SeatPlan, seating_of
 from tradefair.tracestore import Written, open_trace, write_trace
 
 PRESETS = {
@@ -92,11 +92,10 @@ def play(setting: Setting, flaw: Flaw | None, seed: int, folder: Path) -> Episod
         )
     core = Core.create(kind, scenario, seed)
     scripted = Scripted(makers, late=frozenset({seat}))
-    records = list(core.start().records)
+    records = list(core.start(seating_of(kind, scenario, SeatPlan({**named, seat: AGENT}))).records)
     while stretch := scripted.run(core):
         records += stretch
-    plan = SeatPlan({**named, seat: AGENT})
-    about = {"end_reason": core.ended, "outcome_digest": core.outcome_digest, **manifest_about(plan, {}, scripted)}
+    about = {"end_reason": core.ended, "outcome_digest": core.outcome_digest}
     path = folder / f"{flaw.name if flaw else 'twin'}-{seed}-{time.monotonic_ns()}.trace"
     write_trace(path, core.manifest, about, [Written(record) for record in records])
     with open_trace(path) as trace:

@@ -115,9 +115,10 @@ def test_what_an_old_trace_says_is_read_and_not_bound() -> None:
     }
     read = Seating.of_about(about, ["P1", "P2"])
     assert not read.bound
-    assert (read.labels, read.scripted, read.late) == ({"P1": "zip", "P2": "agent"}, {"P1": "half"}, {"P1"})
+    assert read.labels == {"P1": "zip (not bound)", "P2": "agent (not bound)"}
+    assert (read.scripted, read.late) == ({"P1": "half"}, {"P1"})
     assert (read.privileged, read.policy_key, read.origin) == (frozenset(), 0, {"forked_from": {"head": "00"}})
-    assert Seating.of_about({}, ["P1"]).labels == {"P1": "agent"}
+    assert Seating.of_about({}, ["P1"]).labels == {"P1": "agent (not bound)"}
 
 
 def test_seats_change_hands_a_thousand_times_at_most() -> None:
