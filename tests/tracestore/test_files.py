@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from tests.evaluation.playing import played
 
 from tradefair.contract import TraceError
 from tradefair.contract.chain import digest
+from tradefair.evaluation.viewer.folder import Folder
 from tradefair.tracestore import NotATrace, find_traces, jsonl_lines, lines, open_trace, read_regular, reader, regular
 
 
@@ -109,3 +111,23 @@ def test_only_regular_files_of_the_size_that_is_expected_are_opened(tmp_path: Pa
         read_regular(path, 3)
     with pytest.raises(OSError, match="a FIFO, not a file"):
         regular(pipe)
+
+
+def test_folders_that_lie_very_deep_are_listed(tmp_path: Path) -> None:
+    depth, top = 1_500, tmp_path / "top"
+    top.mkdir()
+    here = Path.cwd()
+    try:
+        os.chdir(top)
+        for _ in range(depth):
+            Path("d").mkdir()
+            os.chdir("d")
+        Path("x.trace").write_bytes(b"x")
+        os.chdir(here)
+        deep = top.joinpath(*["d"] * depth, "x.trace")
+        assert find_traces(top) == [deep]
+        assert [place.path for place in Folder(top).scan()] == [deep]
+    finally:
+        os.chdir(here)
+        # pytest's own clearing away calls itself for each level.
+        subprocess.run(["rm", "-r", str(top)], check=True)

@@ -69,7 +69,7 @@ _ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)"
         (f"CREATE VIEW more AS {_ENDLESS} SELECT zeroblob(1000000) FROM n", "it has a view `more`"),
         ("CREATE TABLE more (a)", "it has a table `more`"),
         ("CREATE VIRTUAL TABLE more USING fts5(a)", "it has a table `more"),
-        ("CREATE INDEX more ON events (at_ms)", "it has a index `more`"),
+        ("CREATE INDEX more ON events (at_ms)", "it has an index `more`"),
         ("CREATE TRIGGER more AFTER INSERT ON meta BEGIN SELECT 1; END", "it has a trigger `more`"),
         ("ALTER TABLE events ADD COLUMN more TEXT", "its table `events` is not that of a trace"),
         ("ALTER TABLE events ADD COLUMN more TEXT AS (hex(body))", "its table `events` is not that of a trace"),

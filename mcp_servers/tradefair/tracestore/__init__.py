@@ -5,7 +5,7 @@ from tradefair.tracestore.database import Database
 from tradefair.tracestore.fetching import fetch_trace, fetched, stored_traces, trace_copy
 from tradefair.tracestore.files import MIB, lines, read_regular, regular
 from tradefair.tracestore.manifest import Manifest
-from tradefair.tracestore.reader import Trace, find_traces, jsonl_lines, open_trace
+from tradefair.tracestore.reader import MAX_TRACES, Trace, find_traces, jsonl_lines, open_trace
 from tradefair.tracestore.schema import EVENT_COLUMNS, SCHEMA
 from tradefair.tracestore.signing import (
     BadSignature,
@@ -23,6 +23,7 @@ from tradefair.tracestore.writer import WRITTEN_BY, Written, write_trace
 
 __all__ = [
     "EVENT_COLUMNS",
+    "MAX_TRACES",
     "MIB",
     "PROMPTS",
     "SCHEMA",

@@ -124,6 +124,8 @@ def signer_of(trace: Trace) -> str | None:
 def check_signable(path: Path) -> str:
     """The seal of a trace file. TraceError where it has none that holds."""
     with open_trace(path) as trace:
+        # The file is written to: not where its pages contradict each other.
+        trace.check_structure()
         manifest = trace.manifest
     if not manifest.sealed:
         raise TraceError(f"{path}: not sealed, since its episode is not over: play it to its end, then sign it")

@@ -146,9 +146,10 @@ def _unlike(found: frozenset[SchemaObject], expected: frozenset[SchemaObject]) -
     """What is wrong with a schema, as the rest of a sentence; None where it is the expected one."""
     named = {(kind, name) for kind, name, _, _ in expected}
     for kind, name, _, _ in sorted(found - expected, key=str):
+        article = "an" if kind == "index" else "a"
         shown = f"{str(kind)[:20]} `{str(name)[:80]}`"
         if (kind, name) in named:
             return f"its {shown} is not that of a trace"
-        return f"it has a {shown} that a trace does not have"
+        return f"it has {article} {shown} that a trace does not have"
     missing = sorted(expected - found, key=str)
     return f"it lacks the {missing[0][0]} `{missing[0][1]}`" if missing else None

@@ -6,8 +6,11 @@ import os
 import stat
 from collections.abc import Iterator
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
+
+from tradefair.tracestore import MAX_TRACES
 
 _SUFFIXES = (b".trace", b".trace.jsonl")
 # 64 bits of the hash. The ids need no secrecy, they only must not collide within a folder.
@@ -37,8 +40,11 @@ class Folder:
         self._known: dict[str, Path] = {}
 
     def scan(self) -> list[Place]:
-        """All traces now, in order of their paths. Folders and files that cannot be read are left out."""
-        places = list(self._walk(os.fsencode(self.root)))
+        """All traces now, in order of their paths; of more than `MAX_TRACES` some are left out.
+
+        So are folders and files that cannot be read.
+        """
+        places = list(islice(self._walk(), MAX_TRACES))
         self._known = {place.id: place.path for place in places}
         return sorted(places, key=lambda place: place.shown)
 
@@ -50,29 +56,30 @@ class Folder:
         path = self._known.get(trace_id)
         return None if path is None else self._checked(path)
 
-    def _walk(self, folder: bytes) -> Iterator[Place]:
+    def _walk(self) -> Iterator[Place]:
         """Folders are entered only where they are no links, so that what is no link itself lies inside."""
-        try:
-            # As bytes: file names need not be valid text. The list is complete before recursion, so
-            # that deep trees do not keep a directory handle open per level.
-            entries = list(os.scandir(folder))
-        except OSError:
-            return
-        for entry in entries:
+        # As bytes: file names need not be valid text. A list and no recursion: folders may lie in each other very deep.
+        folders = [os.fsencode(self.root)]
+        while folders:
             try:
-                # A linked folder could lead outside, or in a circle.
-                if entry.is_dir(follow_symlinks=False):
-                    yield from self._walk(entry.path)
-                elif entry.name.endswith(_SUFFIXES):
-                    path = Path(os.fsdecode(entry.path))
-                    linked = entry.is_symlink()
-                    # The full check resolves every part of the path, which is slow. Only links need it
-                    # here: no folder on the way is a link.
-                    place = self._checked(path) if linked else self._placed(path, entry.stat(follow_symlinks=False))
-                    if place is not None:
-                        yield place
+                entries = list(os.scandir(folders.pop()))
             except OSError:
                 continue
+            for entry in entries:
+                # A linked folder could lead outside, or in a circle.
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                elif entry.name.endswith(_SUFFIXES) and (place := self._listed(entry)) is not None:
+                    yield place
+
+    def _listed(self, entry: os.DirEntry[bytes]) -> Place | None:
+        path = Path(os.fsdecode(entry.path))
+        try:
+            # The full check resolves every part of the path, which is slow. Only links need it here: no folder on the
+            # way is a link.
+            return self._checked(path) if entry.is_symlink() else self._placed(path, entry.stat(follow_symlinks=False))
+        except OSError:
+            return None
 
     def _checked(self, path: Path) -> Place | None:
         """The place of a path that may have become a link, or lead through one, since it was found."""
