@@ -89,8 +89,8 @@ def _load(host: HostProcess, customers: int, processes: int) -> list[Figure]:
         raise HarnessFailure(f"the episode ended otherwise: {ended}")
     trace = host.folder / f"{summary.episode}.trace"
     found = verify_file(trace)
-    if found.verdict != "identical":
-        raise HarnessFailure(f"the trace is {found.verdict}: {found.message}")
+    if found.verdict != "reproduced":
+        raise HarnessFailure(f"the trace is {found.verdict}: {found.sentence}")
     return _figures(_checked(reports, trace), seconds, used.cpu_s - idle.cpu_s, customers, processes)
 
 

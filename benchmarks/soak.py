@@ -172,7 +172,7 @@ def _figures(run: _Soak, held: Sequence[Held], minutes: float) -> list[Figure]:
         Figure("soak: kills", run.host.starts - 1, "", how="SIGKILL, each time up again from its folder"),
         Figure("soak: down at a kill", max(run.down_s, default=0.0), "s", how="the longest; starting Python included"),
         Figure("soak: auctions", len(held), "traces", how=f"{run.created} asked for; {ends}"),
-        Figure("soak: verified", verdicts["identical"], "traces", len(held), "at least", how=str(dict(verdicts))),
+        Figure("soak: verified", verdicts["reproduced"], "traces", len(held), "at least", how=str(dict(verdicts))),
         Figure("soak: requests", answered, "answers", how=said),
         Figure("soak: acknowledged", len(diary.acknowledged), "actions", how=f"{found['accepted']:,} in the traces"),
         Figure("soak: not acknowledged", found["unanswered"], "actions", how="carried out, answer lost on the way"),

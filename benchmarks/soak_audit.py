@@ -40,7 +40,7 @@ def audit(path: Path, told: Told) -> Held:
     """Re-execute a trace, then look every acknowledged action up in it."""
     found = verify_file(path)
     counts: Counter[str] = Counter()
-    complaints = [] if found.verdict == "identical" else [f"{path.stem}: {found.verdict}"]
+    complaints = [] if found.verdict == "reproduced" else [f"{path.stem}: {found.verdict}"]
     try:
         with open_trace(path) as trace:
             end = str(trace.manifest.about.get("end_reason", "not over"))

@@ -58,7 +58,7 @@ def test_a_policy_of_ones_own_plays_a_seat(tmp_path: Path) -> None:
     done = run_example("own_policy.py", tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("B1 own:ShrinkingMargin: payoff")
-    assert done.stdout.splitlines()[-1] == "verify: identical"
+    assert done.stdout.splitlines()[-1] == "verify: reproduced"
 
 
 def test_a_seat_is_played_by_hand(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_an_agent_that_copies_a_policys_calls_writes_the_same_events(tmp_path: P
     )
     assert bodies(own)[1:] == bodies(policy)[1:]
     assert own.outcome.seats["B1"].label == "own:copy"
-    assert own.verify().verdict == "identical"
+    assert own.verify().verdict == "reproduced"
 
 
 def test_a_policy_class_plays_as_the_policy_that_it_wraps(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_an_agent_that_raises_is_a_failure_that_names_seat_round_and_trace(tmp_p
     (trace,) = tf.load(tmp_path)
     assert str(trace.path) in str(failed.value)
     assert isinstance(failed.value.__cause__, KeyError)
-    assert trace.verify().verdict == "identical"
+    assert trace.verify().verdict == "reproduced"
     assert not trace.verify().sealed
 
 
@@ -241,7 +241,7 @@ def test_ctrl_c_leaves_an_unfinished_trace(tmp_path: Path, where: str) -> None:
     assert process.returncode != 0
     assert "KeyboardInterrupt" in errors
     (trace,) = tf.load(tmp_path)
-    assert trace.verify().verdict == "identical"
+    assert trace.verify().verdict == "reproduced"
     assert not trace.verify().sealed
     if where == "plain":
         assert f"go on with: tradefair play --resume {trace.path}" in errors

@@ -74,7 +74,7 @@ async def test_a_hostile_value_is_refused_and_the_seat_plays_on(tmp_path: Path, 
                 await seat.call("submit_quote", price=value)
             assert refused.value.code == "invalid_arguments"
             await seat.call("submit_quote", price=1)
-    assert seat.trace.verify().verdict == "identical"
+    assert seat.trace.verify().verdict == "reproduced"
     assert seat.trace.outcome.seats["B1"].lapses == {}
 
 
@@ -95,13 +95,13 @@ async def test_leaving_early_leaves_an_unfinished_trace_that_can_be_resumed(tmp_
             if turn.round == 2:
                 break
     check = seat.trace.verify()
-    assert (check.verdict, check.sealed) == ("identical", False)
+    assert (check.verdict, check.sealed) == ("reproduced", False)
     assert seat.trace.outcome.end_reason is None
     # In a thread: the command runs a loop of its own.
     line = ["play", "--resume", str(seat.trace.path), "--agent", "react", "--model", "policy:zip", "--json"]
     assert await asyncio.to_thread(run, line) == 0
     assert seat.trace.outcome.end_reason == "terminated:rounds_completed"
-    assert seat.trace.verify().verdict == "identical"
+    assert seat.trace.verify().verdict == "reproduced"
 
 
 async def test_a_resume_that_names_no_agent_is_told_that_there_is_none(

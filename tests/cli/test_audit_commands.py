@@ -57,15 +57,15 @@ def test_verify_answers_for_files_and_folders(trace: Path, shell: Shell) -> None
     for place in (trace, trace.parent):
         content = shell.json("verify", place)
         assert (content["traces"], content["sound"]) == (1, 1)
-        assert [verdict["verdict"] for verdict in content["verdicts"]] == ["identical"]
+        assert [verdict["verdict"] for verdict in content["verdicts"]] == ["reproduced"]
     assert shell.json("verify", trace, "--chain")["verdicts"][0]["verdict"] == "intact"
-    assert b"identical" in shell.out("verify", trace)
+    assert b"reproduced" in shell.out("verify", trace)
 
 
 def test_verify_fails_for_one_bad_trace_among_good_ones(trace: Path, shell: Shell) -> None:
     (trace.parent / "two.trace").write_bytes(trace.read_bytes().replace(b"view_my_value", b"view_my_valve", 1))
     content = shell.json("verify", trace.parent, code=1)
-    assert sorted(verdict["verdict"] for verdict in content["verdicts"]) == ["damaged", "identical"]
+    assert sorted(verdict["verdict"] for verdict in content["verdicts"]) == ["damaged", "reproduced"]
     assert b"damaged" in shell.out("verify", trace.parent, code=1)
 
 
@@ -131,7 +131,7 @@ def test_an_export_verifies_and_a_seats_export_is_smaller(trace: Path, shell: Sh
     copy = tmp_path / "copy.trace.jsonl"
     assert shell.out("export", trace, "--format", "jsonl", "-o", copy) == b""
     assert shell.out("export", trace) == copy.read_bytes()
-    assert shell.json("verify", copy)["verdicts"][0]["verdict"] == "identical"
+    assert shell.json("verify", copy)["verdicts"][0]["verdict"] == "reproduced"
     view = shell.out("export", trace, "--seat", "B1")
     assert 0 < len(view) < len(copy.read_bytes())
     assert "B1, B2, S1, S2" in shell.error(["export", trace, "--seat", "X"], 2)

@@ -72,7 +72,7 @@ def test_a_signed_trace_shows_the_fingerprint_that_ssh_keygen_shows(
     trace: Path, make_key: MakeKey, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     key, before = make_key("ed"), verify_file(trace)
-    assert (before.verdict, before.signed_by) == ("identical", None)
+    assert (before.verdict, before.signed_by) == ("reproduced", None)
     capsysbinary.readouterr()
     assert quietly("sign", trace, "--key", key, "--json") == 0
     (row,) = orjson.loads(capsysbinary.readouterr().out)["signed"]
@@ -80,7 +80,7 @@ def test_a_signed_trace_shows_the_fingerprint_that_ssh_keygen_shows(
     after = verify_file(trace)
     # Outside the seal: nothing else of the trace has changed.
     assert (after.verdict, after.seal, after.head_hash, after.findings) == (
-        "identical",
+        "reproduced",
         before.seal,
         before.head_hash,
         [],
@@ -111,7 +111,7 @@ def test_signers_are_a_file_of_public_keys_and_every_trace_needs_one_of_them(
     capsysbinary.readouterr()
     assert quietly("verify", trace, "--signers", signers, "--json") == 1
     content = orjson.loads(capsysbinary.readouterr().out)
-    assert (content["sound"], content["verdicts"][0]["verdict"]) == (0, "identical")
+    assert (content["sound"], content["verdicts"][0]["verdict"]) == (0, "reproduced")
     assert content["verdicts"][0]["signed_by"] == shown_by_ssh(other)
     assert "not signed by any of the 3 keys" in content["verdicts"][0]["findings"][0]["message"]
     signers.write_text(f"# {Path(f'{other}.pub').read_text()}")
@@ -185,7 +185,7 @@ def test_a_signature_that_does_not_fit_is_damage_whatever_stands_there(trace: Pa
         verdict = verify_file(trace)
         assert (verdict.verdict, verdict.signed_by) == ("damaged", None), value[:100]
     set_signature(trace, fits)
-    assert verify_file(trace).verdict == "identical"
+    assert verify_file(trace).verdict == "reproduced"
 
 
 def test_a_signature_of_another_trace_is_damage(trace: Path, make_key: MakeKey, tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_a_signature_of_another_trace_is_damage(trace: Path, make_key: MakeKey, 
     set_signature(again, signature(trace))
     assert verify_file(again).verdict == "damaged"
     set_signature(again, None)
-    assert verify_file(again).verdict == "identical"
+    assert verify_file(again).verdict == "reproduced"
 
 
 def test_jsonl_carries_the_signature_as_its_last_line_and_can_be_signed_itself(
@@ -214,7 +214,7 @@ def test_jsonl_carries_the_signature_as_its_last_line_and_can_be_signed_itself(
     copy.write_bytes(plain.rstrip(b"\n"))
     for key in (first, second):
         assert quietly("sign", copy, "--key", key) == 0
-        assert (verify_file(copy).verdict, verify_file(copy).signed_by) == ("identical", shown_by_ssh(key))
+        assert (verify_file(copy).verdict, verify_file(copy).signed_by) == ("reproduced", shown_by_ssh(key))
         assert copy.read_bytes().startswith(plain)
         assert copy.read_bytes().count(b"\n") == plain.count(b"\n") + 1
     assert not list(tmp_path.glob(".*draft"))

@@ -153,5 +153,5 @@ async def test_an_agent_talks_and_quotes_over_mcp_as_inside_the_episode(tmp_path
         played_as.append(moves(played.path))
         assert len(sent) == 8
         assert all(event["result"]["delivered_to"] == ["S2", "S3"] for event in sent)
-        assert verify_file(str(played.path)).verdict == "identical"
+        assert verify_file(str(played.path)).verdict == "reproduced"
     assert played_as[0] == played_as[1]

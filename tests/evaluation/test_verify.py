@@ -45,10 +45,10 @@ def _spelt(event: dict[str, Any]) -> bytes:
     ("scenario", "policy"),
     [("double_auction/smoke", "zip"), ("double_auction/bazaar", "random_legal"), ("teaching/talk", "half")],
 )
-def test_a_played_trace_is_identical(play: Play, scenario: str, policy: str) -> None:
+def test_a_played_trace_is_reproduced(play: Play, scenario: str, policy: str) -> None:
     path = play(scenario, policy, seats={})
     verdict = verify_file(path)
-    assert (verdict.verdict, verdict.sealed, verdict.findings) == ("identical", True, [])
+    assert (verdict.verdict, verdict.sealed, verdict.findings) == ("reproduced", True, [])
     with open_trace(path) as trace:
         assert verdict.events == trace.manifest.about["head_seq"] > 10
         assert verdict.head_hash == trace.manifest.about["head_hash"]
@@ -60,7 +60,7 @@ def test_what_a_killed_writer_left_half_written_is_taken_back(play: Play, tmp_pa
     cut = _cut_off(path, tmp_path)
     assert _closed(cut) == _closed(path)
     cut = _cut_off(path, tmp_path)
-    assert (verify_file(cut).verdict, verify_file(cut).head_hash) == ("identical", whole.head_hash)
+    assert (verify_file(cut).verdict, verify_file(cut).head_hash) == ("reproduced", whole.head_hash)
 
 
 def test_a_copy_without_its_log_is_truncated_and_says_what_to_copy(play: Play, tmp_path: Path, editor: Edit) -> None:
@@ -74,7 +74,7 @@ def test_a_copy_without_its_log_is_truncated_and_says_what_to_copy(play: Play, t
     for chain_only in (True, False):
         verdict = verify_file(copy, chain_only=chain_only)
         assert verdict.verdict == "truncated"
-        assert "copy both" in verdict.message
+        assert "copy both" in verdict.sentence
     with closing(sqlite3.connect(copy)) as begun:
         begun.executescript("".join(f"DROP TABLE {name};" for name in _TABLES) + "VACUUM")
     assert verify_file(copy).verdict == "truncated"
@@ -90,7 +90,7 @@ def test_a_half_written_trace_in_a_folder_that_is_read_only_is_read(play: Play, 
     with small_disk(tmp_path / "small") as disk:
         cut = _cut_off(path, disk.folder)
         disk.read_only(True)
-        assert verify_file(cut).verdict == "identical"
+        assert verify_file(cut).verdict == "reproduced"
 
 
 def _cut_off(path: Path, folder: Path) -> Path:
@@ -107,7 +107,7 @@ def _cut_off(path: Path, folder: Path) -> Path:
 
 def test_a_trace_that_keeps_digests_only_is_re_executed_too(play: Play, editor: Edit) -> None:
     path = play("double_auction/smoke", seats={}, record="digests")
-    assert verify_file(path).verdict == "identical"
+    assert verify_file(path).verdict == "reproduced"
     calls = [event for event in map(orjson.loads, editor(path).bodies()) if event["event"] == "tool_called"]
     assert all(call["result_digest"] for call in calls)
     # What an action answered is kept: a repeated call key has no other source for it.
@@ -171,7 +171,7 @@ def test_an_episode_that_has_ended_without_a_seal_is_a_finding(play: Play, edito
     assert verify_file(bare.path).findings == []
     bare.unseal()
     verdict = verify_file(bare.path)
-    assert (verdict.verdict, verdict.sealed) == ("identical", False)
+    assert (verdict.verdict, verdict.sealed) == ("reproduced", False)
     assert "nothing seals" in verdict.findings[0].message
 
 
@@ -193,7 +193,7 @@ class _Overtaken(Trace):
 
 
 @pytest.mark.parametrize("export", [False, True])
-def test_an_episode_that_goes_on_while_it_is_read_is_identical(
+def test_an_episode_that_goes_on_while_it_is_read_is_reproduced(
     play: Play, editor: Edit, tmp_path: Path, export: bool
 ) -> None:
     whole = editor(play("double_auction/bazaar", "zip", **_WIDE))
@@ -222,7 +222,7 @@ def test_an_episode_that_goes_on_while_it_is_read_is_identical(
                 verdict = verify_file(copy)
             else:
                 verdict = verify(overtaken)
-    assert (verdict.verdict, verdict.events) == ("identical", closures[0])
+    assert (verdict.verdict, verdict.events) == ("reproduced", closures[0])
     assert verify_file(live.path).events > closures[0]
 
 
@@ -254,7 +254,7 @@ def test_a_tail_deleted_beyond_the_last_closure_of_an_unsealed_trace_shows(play:
     path = play("double_auction/smoke", seats={})
     changed = editor(path)
     changed.unseal()
-    assert (verify_file(path).verdict, verify_file(path).sealed) == ("identical", False)
+    assert (verify_file(path).verdict, verify_file(path).sealed) == ("reproduced", False)
     ((closed,),) = changed.rows(f"SELECT max(seq) FROM {_ROUNDS}")
     changed.run("DELETE FROM events WHERE seq >= ?", closed)
     verdict = verify_file(path, chain_only=True)
@@ -293,8 +293,8 @@ def test_a_forged_chain_diverges_and_both_values_are_shown(play: Play, editor: E
     assert verify_file(path, chain_only=True).verdict == "intact"
     verdict = verify_file(path)
     assert (verdict.verdict, verdict.seq, verdict.events) == ("diverged", victim["seq"], victim["seq"] - 1)
-    assert f'"price":{told}' in (verdict.recorded or "")
-    assert f'"price":{told + 1}' in (verdict.reproduced or "")
+    assert f'"price":{told}' in (verdict.in_log or "")
+    assert f'"price":{told + 1}' in (verdict.re_executed or "")
 
 
 def test_a_forged_outcome_digest_diverges(play: Play, editor: Edit) -> None:
@@ -303,7 +303,7 @@ def test_a_forged_outcome_digest_diverges(play: Play, editor: Edit) -> None:
     forged.set_about({**forged.about(), "outcome_digest": "0" * 64})
     forged.rewrite(forged.bodies())
     verdict = verify_file(path)
-    assert (verdict.verdict, verdict.recorded) == ("diverged", f'"{"0" * 64}"')
+    assert (verdict.verdict, verdict.in_log) == ("diverged", f'"{"0" * 64}"')
 
 
 def test_rules_that_are_not_installed_make_a_trace_foreign(play: Play, editor: Edit) -> None:
@@ -317,9 +317,9 @@ def test_rules_that_are_not_installed_make_a_trace_foreign(play: Play, editor: E
         forged.rewrite(forged.bodies(), core.replace(old.encode(), new.encode()))
         assert verify_file(path).verdict == "foreign"
         assert verify_file(path, chain_only=True).verdict == "intact"
-    forged.rewrite(forged.bodies(), core.replace(b"tradefair.trace/1", b"tradefair.trace/9"))
+    forged.rewrite(forged.bodies(), core.replace(b"tradefair.trace/2", b"tradefair.trace/9"))
     verdict = verify_file(path)
-    assert (verdict.verdict, verdict.message) == ("foreign", "schema 9 is not known here (known: 1)")
+    assert (verdict.verdict, verdict.sentence) == ("foreign", "schema 9 is not known here (known: 2)")
 
 
 def test_jsonl_verifies_like_its_source_and_shows_its_damage(play: Play, tmp_path: Path) -> None:
@@ -328,7 +328,7 @@ def test_jsonl_verifies_like_its_source_and_shows_its_damage(play: Play, tmp_pat
         lines = list(jsonl_lines(trace))
     copy = tmp_path / "copy.trace.jsonl"
     copy.write_bytes(b"\n".join(lines) + b"\n")
-    assert verify_file(copy).verdict == "identical"
+    assert verify_file(copy).verdict == "reproduced"
     assert verify_file(copy).head_hash == verify_file(path).head_hash
     for place in (10, 200, len(lines[9]) - 20):
         copy.write_bytes(b"\n".join([*lines[:9], _flip(lines[9], place), *lines[10:]]))
@@ -337,7 +337,7 @@ def test_jsonl_verifies_like_its_source_and_shows_its_damage(play: Play, tmp_pat
     assert verify_file(copy).verdict in ("truncated", "damaged")
 
 
-async def test_an_unfinished_episode_is_identical_but_not_sealed(tmp_path: Path) -> None:
+async def test_an_unfinished_episode_is_reproduced_but_not_sealed(tmp_path: Path) -> None:
     path = tmp_path / "open.trace"
     kind = market_type("teaching")
     episode = await Episode.create(path, kind, load_scenario("teaching", "pie"), 3, episode_id="open")
@@ -348,7 +348,7 @@ async def test_an_unfinished_episode_is_identical_but_not_sealed(tmp_path: Path)
     await episode.call("P1", "no_such_tool", {})
     await episode.close()
     verdict = verify_file(path)
-    assert (verdict.verdict, verdict.sealed) == ("identical", False)
+    assert (verdict.verdict, verdict.sealed) == ("reproduced", False)
 
 
 @pytest.mark.parametrize(
@@ -368,7 +368,7 @@ def test_garbage_is_damaged_or_no_trace_at_all(tmp_path: Path, content: bytes, v
     path.write_bytes(content)
     found = verify_file(path)
     assert found.verdict == verdict
-    assert str(path) not in found.message
+    assert str(path) not in found.sentence
     assert verify_file(tmp_path).verdict == "not_a_trace"
 
 
@@ -403,7 +403,7 @@ def test_a_verdict_is_given_whatever_bytes_of_the_file_change(play: Play, data: 
     broken = path.with_name("broken.trace")
     broken.write_bytes(content[: data.draw(st.integers(1, len(content)))])
     verdict = verify_file(broken)
-    assert verdict.verdict in ("identical", "damaged", "truncated", "diverged", "foreign", "not_a_trace")
+    assert verdict.verdict in ("reproduced", "damaged", "truncated", "diverged", "foreign", "not_a_trace")
     assert orjson.dumps(verdict.to_json())
 
 

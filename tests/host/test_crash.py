@@ -145,7 +145,7 @@ async def test_no_acknowledged_call_is_lost_and_none_is_applied_twice(table: Any
         assert list(client.acknowledged) == [command["key"] for command in commands]
         assert {answer["status"] for answer in client.acknowledged.values()} == {"ok", "rejected"}
     assert _keys(path) == [command["key"] for command in commands]
-    assert table.verdict(path) == "identical"
+    assert table.verdict(path) == "reproduced"
     assert table.bodies(path) == table.bodies(whole)
 
 
@@ -156,7 +156,7 @@ async def test_a_killed_owner_leaves_no_lease_behind(table: Any, tmp_path: Path)
         await client.call(_commands()[0])
         await client.kill()
         # What was committed can be verified before anybody opens the log for writing again.
-        assert table.verdict(path) == "identical"
+        assert table.verdict(path) == "reproduced"
         assert _keys(path) == ["key-0"]
         await client.start()
         await client.call(_commands()[0])

@@ -50,7 +50,7 @@ async def test_refused_calls_of_a_seat_are_in_the_log(table: Any) -> None:
         (r"\ud800", "denied", "tool_unavailable"),
         (r"fly\x1b[2J\u202e", "denied", "tool_unavailable"),
     ]
-    assert table.verdict(episode.path) == "identical"
+    assert table.verdict(episode.path) == "reproduced"
 
 
 async def test_an_unknown_seat_is_no_seat(table: Any) -> None:
@@ -77,7 +77,7 @@ async def test_seats_that_act_at_once_share_commits_and_are_all_acknowledged(tab
     # Two claims and the closure of each round went into one commit.
     assert commits == [3] * 20
     await episode.close()
-    assert table.verdict(episode.path) == "identical"
+    assert table.verdict(episode.path) == "reproduced"
 
 
 async def test_the_last_of_two_seats_learns_nothing_from_its_receipt(table: Any) -> None:
@@ -101,7 +101,7 @@ async def test_after_the_end_every_call_says_so_and_the_manifest_is_sealed(table
     assert about["end_reason"] == "terminated:rounds_completed"
     assert about["head_seq"] == len(table.events(episode))
     await episode.close()
-    assert table.verdict(episode.path) == "identical"
+    assert table.verdict(episode.path) == "reproduced"
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 5, 8])
@@ -115,7 +115,7 @@ async def test_an_end_is_sealed_though_the_caller_of_its_last_action_goes_away(t
     assert await table.within(episode.wait_ended()) == "terminated:rounds_completed"
     assert episode.manifest.sealed
     await episode.close()
-    assert table.verdict(episode.path) == "identical"
+    assert table.verdict(episode.path) == "reproduced"
 
 
 async def test_an_episode_can_be_truncated(table: Any) -> None:
@@ -128,7 +128,7 @@ async def test_an_episode_can_be_truncated(table: Any) -> None:
     assert [event["reason"] for event in table.events(episode) if event["event"] == "episode_ended"] == [
         "truncated:cancelled"
     ]
-    assert table.verdict(episode.path) == "identical"
+    assert table.verdict(episode.path) == "reproduced"
 
 
 async def test_a_service_that_does_not_exist_is_named_and_the_refusal_is_logged(table: Any) -> None:
@@ -137,7 +137,7 @@ async def test_a_service_that_does_not_exist_is_named_and_the_refusal_is_logged(
     assert (answer.status, answer.error.code, answer.error.retryable) == ("denied", "appraisal_unavailable", True)
     await episode.close()
     assert table.events(episode)[-1]["error"]["code"] == "appraisal_unavailable"
-    assert table.verdict(episode.path) == "identical"
+    assert table.verdict(episode.path) == "reproduced"
 
 
 async def test_a_service_that_fails_is_unavailable(table: Any) -> None:
@@ -160,7 +160,7 @@ async def test_an_input_is_recorded_with_its_call_and_re_executed_without_the_se
     await episode.close()
     first, second = table.events(episode)[-2:]
     assert (first["event"], first["for"], first["payload"]) == ("input", second["call"], {"tasty": 1})
-    assert table.verdict(episode.path) == "identical"
+    assert table.verdict(episode.path) == "reproduced"
 
 
 async def test_the_market_is_asked_again_when_the_round_closed_while_a_service_answered(
@@ -175,7 +175,7 @@ async def test_the_market_is_asked_again_when_the_round_closed_while_a_service_a
     assert table.data(await table.within(asking)) == {"words": "opinion 2"}
     assert appraiser.asked == [{"round": 1}, {"round": 2}]
     await episode.close()
-    assert table.verdict(episode.path) == "identical"
+    assert table.verdict(episode.path) == "reproduced"
 
 
 async def test_a_cancelled_caller_neither_undoes_the_call_nor_disturbs_the_others(table: Any) -> None:
@@ -196,7 +196,7 @@ async def test_notes_about_an_agent_lie_beside_the_chain(table: Any) -> None:
     episode = await table.create()
     await episode.note("P1", {"kind": "plan", "text": "half"})
     await episode.close()
-    assert table.verdict(episode.path) == "identical"
+    assert table.verdict(episode.path) == "reproduced"
     with open_trace(episode.path) as trace:
         assert list(trace.agent_events()) == [{"seat": "P1", "kind": "plan", "text": "half"}]
 
@@ -217,4 +217,4 @@ async def test_eight_seats_that_act_at_once_need_one_commit(table: Any) -> None:
     assert sizes == [9, 9, 10]
     await table.within(episode.wait_ended())
     await episode.close()
-    assert table.verdict(episode.path) == "identical"
+    assert table.verdict(episode.path) == "reproduced"

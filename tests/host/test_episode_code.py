@@ -74,7 +74,7 @@ async def test_inner_calls_are_events_with_a_parent_and_everything_re_executes(t
         ("r1.P1.2", None, "execute_code", "ok"),
         ("r1.P1.5", None, "claim", "ok"),
     ]
-    assert table.verdict(episode.path) == "identical"
+    assert table.verdict(episode.path) == "reproduced"
 
 
 async def test_code_can_take_no_action_and_no_note(table: Any, sandbox: Any) -> None:
@@ -94,7 +94,7 @@ async def test_refused_inner_calls_are_events_too_and_raise_in_the_code(table: A
     assert table.data(answer)["output"].startswith("invalid_arguments: first_round")
     await episode.close()
     assert _calls(table, episode)[0][1:] == ("r1.P1.1", "view_history", "invalid")
-    assert table.verdict(episode.path) == "identical"
+    assert table.verdict(episode.path) == "reproduced"
 
 
 async def test_inner_calls_use_up_their_own_limit(table: Any, sandbox: Any) -> None:
@@ -110,7 +110,7 @@ async def test_inner_calls_use_up_their_own_limit(table: Any, sandbox: Any) -> N
     assert (await episode.call("P1", "view_my_value", {})).status == "ok"
     await episode.close()
     assert [call[3] for call in _calls(table, episode)] == ["ok", "ok", "denied", "rejected", "ok"]
-    assert table.verdict(episode.path) == "identical"
+    assert table.verdict(episode.path) == "reproduced"
 
 
 async def test_a_seat_is_busy_while_its_code_runs_and_others_are_not(table: Any, sandbox: Any) -> None:
@@ -145,7 +145,7 @@ async def test_wrong_code_arguments_are_refused_before_anything_runs(table: Any,
         answer = await episode.call("P1", "execute_code", arguments)
         assert (answer.status, answer.error.code) == ("invalid", "invalid_arguments")
     await episode.close()
-    assert table.verdict(episode.path) == "identical"
+    assert table.verdict(episode.path) == "reproduced"
 
 
 async def test_a_round_may_close_while_code_runs(table: Any, sandbox: Any) -> None:
@@ -156,7 +156,7 @@ async def test_a_round_may_close_while_code_runs(table: Any, sandbox: Any) -> No
     await episode.call("P2", "claim", {"slices": 5})
     assert (await table.within(coding)).status == "ok"
     await episode.close()
-    assert table.verdict(episode.path) == "identical"
+    assert table.verdict(episode.path) == "reproduced"
 
 
 async def test_code_that_outlives_the_episode_leaves_nothing_behind_its_end(table: Any, sandbox: Any) -> None:

@@ -123,7 +123,7 @@ async def test_a_scripted_seat_with_a_bug_ends_the_episode_and_loses_no_acknowle
     assert claimed.status == "ok"
     assert await table.within(episode.wait_ended()) == "truncated:harness_failure"
     await episode.close()
-    assert table.verdict(episode.path) == "identical"
+    assert table.verdict(episode.path) == "reproduced"
 
 
 async def test_an_unplayable_scripted_seat_at_the_start_ends_the_episode(table: Any) -> None:

@@ -98,7 +98,7 @@ async def test_a_key_with_another_request_is_refused_and_logged(table: Any) -> N
     assert episode.core.market.digest() == before
     await episode.close()
     assert [event["error"]["code"] for event in table.events(episode)[-3:]] == ["key_reused"] * 3
-    assert table.verdict(episode.path) == "identical"
+    assert table.verdict(episode.path) == "reproduced"
 
 
 async def test_each_seat_has_keys_of_its_own(table: Any) -> None:
@@ -147,7 +147,7 @@ async def test_a_program_runs_once_under_its_key(table: Any, sandbox: Sandbox) -
     again = await table.reopen(episode.path)
     stored = await again.call("P1", "execute_code", code, call_key="k")
     assert stored[:1] + stored[2:5] == answers[0][:1] + answers[0][2:5]
-    assert table.verdict(episode.path) == "identical"
+    assert table.verdict(episode.path) == "reproduced"
 
 
 async def test_a_refused_program_keeps_its_refusal_under_its_key(table: Any, sandbox: Sandbox) -> None:

@@ -67,7 +67,7 @@ async def _play(table: Any, scenario: Scenario, scripted: Any, *, stop_after: se
             episode = await table.reopen(episode.path, scripted=scripted)
     assert episode.core.ended == "terminated:rounds_completed"
     await episode.close()
-    assert table.verdict(episode.path) == "identical"
+    assert table.verdict(episode.path) == "reproduced"
     return table.bodies(episode.path)
 
 
@@ -93,14 +93,14 @@ async def test_a_scripted_seat_that_a_limit_lapses_can_be_resumed(table: Any) ->
     await again.close()
     lapsed = [event["reason"] for event in table.events(episode.path) if event["event"] == "seat_lapsed"]
     assert lapsed == ["call_limit"] * 4
-    assert table.verdict(episode.path) == "identical"
+    assert table.verdict(episode.path) == "reproduced"
 
 
 async def test_scripted_seats_alone_play_to_the_end(table: Any) -> None:
     episode = await table.create(scripted={"P1": "half", "P2": "random_legal"})
     assert await table.within(episode.wait_ended()) == "terminated:rounds_completed"
     await episode.close()
-    assert table.verdict(episode.path) == "identical"
+    assert table.verdict(episode.path) == "reproduced"
 
 
 async def test_another_policy_than_that_of_the_trace_cannot_go_on(table: Any) -> None:

@@ -65,7 +65,7 @@ async def test_on_a_full_disk_calls_are_refused_and_nothing_changes(disk: SmallD
     # What was refused has not been charged to anybody.
     assert episode.stored == Counter(await episode._log.sizes())
     await episode.close()
-    assert table.verdict(episode.path) == "identical"
+    assert table.verdict(episode.path) == "reproduced"
 
 
 async def test_an_episode_cannot_be_begun_on_a_full_disk_and_leaves_no_lease(disk: SmallDisk, table: Any) -> None:
@@ -95,7 +95,7 @@ async def test_while_the_log_cannot_be_read_either_calls_are_refused_and_then_go
     log.bodies = bodies
     assert (await table.within(episode.call("P1", "claim", {"slices": 4}))).status == "ok"
     await episode.close()
-    assert table.verdict(episode.path) == "identical"
+    assert table.verdict(episode.path) == "reproduced"
 
 
 async def test_an_end_that_cannot_be_sealed_is_acknowledged_and_sealed_later(
@@ -175,5 +175,5 @@ async def test_a_file_size_limit_is_a_storage_failure_too(table: Any, tmp_path: 
     )
     _, complaints = await table.within(process.communicate())
     assert process.returncode == 0, complaints.decode()
-    assert table.verdict(path) == "identical"
+    assert table.verdict(path) == "reproduced"
     assert [event["event"] for event in table.events(path)] == ["episode_started", "tool_called"]

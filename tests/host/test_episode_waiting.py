@@ -60,7 +60,7 @@ async def test_a_wrong_wait_is_refused_and_logged(table: Any, arguments: Any) ->
     assert (refused.status, refused.error.code) == ("invalid", "invalid_arguments")
     await episode.close()
     assert table.events(episode)[-1]["tool"] == "await_turn"
-    assert table.verdict(episode.path) == "identical"
+    assert table.verdict(episode.path) == "reproduced"
 
 
 async def test_a_lapse_takes_the_default_action_and_closes_the_round(table: Any) -> None:
@@ -85,7 +85,7 @@ async def test_a_deadline_lapses_silent_seats_in_every_phase_from_the_first_on(t
     assert {(event["seat"], event["phase"], event["default_action"]) for event in lapsed} == {
         (seat, phase, action) for seat in ("P1", "P2") for phase, action in (("talk", "silence"), ("claim", "no_claim"))
     }
-    assert table.verdict(episode.path) == "identical"
+    assert table.verdict(episode.path) == "reproduced"
 
 
 async def test_a_deadline_spares_the_seat_that_acted_and_wakes_it(table: Any) -> None:

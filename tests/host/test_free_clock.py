@@ -54,7 +54,7 @@ async def test_the_host_posts_ticks_and_the_trace_needs_no_clock(table: Any) -> 
         ("clock_tick", None, number) for number in (1, 2, 3)
     ]
     assert Counter(event["event"] for event in events)["round_closed"] == 3
-    assert table.verdict(episode.path) == "identical"
+    assert table.verdict(episode.path) == "reproduced"
 
 
 async def test_an_action_takes_effect_at_once_and_scripted_seats_answer_within_the_tick(table: Any) -> None:
@@ -101,7 +101,7 @@ async def test_a_market_of_scripted_seats_alone_waits_for_no_clock(table: Any) -
     episode = await opened(table, played, seats(played, outside=()))
     assert await table.within(episode.wait_ended()) == "terminated:completed"
     await episode.close()
-    assert table.verdict(episode.path) == "identical"
+    assert table.verdict(episode.path) == "reproduced"
 
 
 @pytest.mark.parametrize("customers", ["item_searcher", "patient_comparer"])
@@ -119,7 +119,7 @@ async def test_an_episode_goes_on_where_its_log_ends(table: Any, customers: str)
     while again.core.ended is None:
         await again.feed("clock_tick", None)
     await again.close()
-    assert table.verdict(again.path) == "identical"
+    assert table.verdict(again.path) == "reproduced"
 
     whole = Core.create(MARKET, played, 7)
     straight = scripted_seats(MARKET, played, plan, 7)

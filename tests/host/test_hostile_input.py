@@ -223,7 +223,7 @@ def seated(market: str, folder: Path) -> Generator[Seat]:
             yield made
         finally:
             runner.run(episode.close())
-    assert verify_file(episode.path).verdict == "identical"
+    assert verify_file(episode.path).verdict == "reproduced"
     with open_trace(episode.path) as trace:
         called = [event for event in trace.decoded() if event["event"] == "tool_called" and event["seat"] == seat]
         assert sum(event["status"] == "invalid" for event in called) == made.refused

@@ -233,10 +233,10 @@ async def test_an_episode_in_a_store_has_the_bytes_of_one_in_a_file_and_is_verif
         assert one.closed_head() == other.closed_head()
         assert one.manifest.about["head_hash"] == other.manifest.about["head_hash"]
     verdict = await asyncio.to_thread(verify_file, url)
-    assert (verdict.verdict, verdict.sealed) == ("identical", True)
+    assert (verdict.verdict, verdict.sealed) == ("reproduced", True)
     out = tmp_path / "exported"
     assert await asyncio.to_thread(run, ["export", url, "-o", str(out / "one.trace.jsonl")]) == 0
-    assert verify_file(out / "one.trace.jsonl").verdict == "identical"
+    assert verify_file(out / "one.trace.jsonl").verdict == "reproduced"
     assert await asyncio.to_thread(run, ["verify", url]) == 0
     fetched = await asyncio.to_thread(fetch_trace, StorePlace.of(url), out)
     assert verify_file(fetched) == replace(verdict, path=str(fetched))
@@ -302,7 +302,7 @@ async def test_kill_9_of_the_owner_frees_the_lease_and_loses_nothing_that_was_ac
     keys = await log.call_keys()
     await log.close()
     assert [("P1", one["key"]) in keys for one in acknowledged] == [True] * 20
-    assert (await asyncio.to_thread(verify_file, place.url)).verdict == "identical"
+    assert (await asyncio.to_thread(verify_file, place.url)).verdict == "reproduced"
 
 
 async def _when_free(place: StorePlace) -> PostgresLog:

@@ -141,7 +141,7 @@ async def test_calls_wait_for_moves_that_are_under_way(
     assert interrupted == (2 if slice_s == 0 else 0)  # the last call ends the episode
     await episode.close()
     assert table.bodies(episode.path) == table.bodies(whole.path)
-    assert table.verdict(episode.path) == "identical"
+    assert table.verdict(episode.path) == "reproduced"
 
 
 async def test_an_episode_that_is_closed_in_the_middle_of_moves_goes_on_with_them(

@@ -38,7 +38,7 @@ def test_it_plays_a_round_over_stdio(inspector: Any, stdio_seat: Any) -> None:
     assert inspector.call(stdio_seat.reach(), "view_book_statistics", window_rounds=1).data["rounds"]
     turn = inspector.call(stdio_seat.reach(), "await_turn", timeout_s=0).data
     assert (turn["round"], turn["awaited"]) == (2, True)
-    assert verify_file(stdio_seat.trace).verdict == "identical"
+    assert verify_file(stdio_seat.trace).verdict == "reproduced"
 
 
 def test_it_plays_a_round_over_http_with_a_token(inspector: Any, hosted_game: Any) -> None:
@@ -53,7 +53,7 @@ def test_it_plays_a_round_over_http_with_a_token(inspector: Any, hosted_game: An
     assert own > {("B1", 60), ("S1", 40)}
     turn = inspector.run(seller, "resources/read", "--uri", "market://view_turn").result
     assert '"round":2' in turn["contents"][0]["text"]
-    assert verify_file(hosted_game.trace).verdict == "identical"
+    assert verify_file(hosted_game.trace).verdict == "reproduced"
 
 
 @pytest.mark.parametrize(

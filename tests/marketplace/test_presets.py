@@ -128,7 +128,7 @@ def test_a_trace_of_a_folder_verifies_where_the_folder_is_not(
     monkeypatch.setenv("TRADEFAIR_DATA", "/nowhere")
     trace = played("mexican_3_9", tmp_path, "item_searcher", "--data", str(data))
     monkeypatch.setenv("TRADEFAIR_DATA", "/nowhere")
-    assert verify_file(trace).verdict == "identical"
+    assert verify_file(trace).verdict == "reproduced"
     with open_trace(trace) as opened:
         assert len(opened.manifest.core.scenario["catalogue"]["customers"]) == 3
 
@@ -137,7 +137,7 @@ def test_the_first_look_is_played_and_verified_and_a_seed_is_all_its_luck(tmp_pa
     heads: list[object] = []
     for folder in (tmp_path / "a", tmp_path / "b"):
         trace = played("small_demo", folder)
-        assert verify_file(trace).verdict == "identical"
+        assert verify_file(trace).verdict == "reproduced"
         with open_trace(trace) as opened:
             heads.append(opened.manifest.about["head_hash"])
     assert heads[0] == heads[1]
@@ -182,9 +182,9 @@ def test_a_desktop_client_is_told_the_folder_that_its_scenario_needs(
 @pytest.mark.parametrize("name", [name for name in SIZES if name != "load_1000"])
 def test_every_preset_is_played_by_scripted_seats_and_verified(name: str, clock: str, tmp_path: Path) -> None:
     trace = played(name, tmp_path, "item_searcher", "--set", f"clock={clock}")
-    assert verify_file(trace).verdict == "identical"
+    assert verify_file(trace).verdict == "reproduced"
 
 
 @pytest.mark.slow
 def test_a_thousand_customers_are_served_and_verified(tmp_path: Path) -> None:
-    assert verify_file(played("load_1000", tmp_path)).verdict == "identical"
+    assert verify_file(played("load_1000", tmp_path)).verdict == "reproduced"

@@ -95,7 +95,7 @@ async def test_an_agent_of_ones_own_plays_a_seat(tmp_path: Path) -> None:
     spec = PlaySpec("teaching", scenario, 7, scripted.plan, agent, tmp_path)
     played = await play_episode(spec)
     assert made == played.agents
-    assert verify_file(played.path).verdict == "identical"
+    assert verify_file(played.path).verdict == "reproduced"
     with open_trace(played.path) as own:
         assert own.seating().labels["P1"] == "own"
     assert moves(played.path) == moves((await play_episode(scripted)).path)

@@ -74,7 +74,7 @@ async def test_a_reply_that_cannot_be_carried_out_is_answered_and_the_round_goes
     assert (odd["calls"] == []) == (fault != "unknown_tool")
     unknown = [event for event in trace.events if event.get("status") == "denied"]
     assert [event["error"]["code"] for event in unknown] == (["tool_unavailable"] if fault == "unknown_tool" else [])
-    assert verify_file(played.path).verdict == "identical"
+    assert verify_file(played.path).verdict == "reproduced"
 
 
 @each_framework
@@ -92,7 +92,7 @@ async def test_a_model_that_never_ends_its_turn_lapses_and_the_others_play_on(
     assert [number for number, _ in trace.quotes] == [1]
     assert trace.lapses == [(2, "agent_limit"), (3, "agent_limit")]
     assert [note["reason"] for note in trace.noted("round_given_up")] == [reason, reason]
-    assert verify_file(played.path).verdict == "identical"
+    assert verify_file(played.path).verdict == "reproduced"
 
 
 @each_framework
@@ -113,4 +113,4 @@ async def test_an_endpoint_that_stays_down_is_a_harness_failure_and_the_run_goes
     assert after.events[: len(before.events)] == before.events
     assert after.quotes == calm.quotes
     assert after.about["outcome_digest"] == calm.about["outcome_digest"]
-    assert verify_file(path).verdict == "identical"
+    assert verify_file(path).verdict == "reproduced"

@@ -111,7 +111,7 @@ async def test_an_order_of_a_failing_policy_is_redone_by_the_oracle_on_the_same_
     assert head_at(fork, at - 1) == head_at(path, at - 1)
     assert b'"event":"seated"' in bodies(fork)[at - 1]
     assert moves(fork) != moves(path)
-    assert [verify_file(arm).verdict for arm in arms(forked)] == ["identical"] * 3
+    assert [verify_file(arm).verdict for arm in arms(forked)] == ["reproduced"] * 3
     # The customers of a day are the same in all arms: their luck knows nothing of who manages.
     crowds = [
         [event["facts"]["customers"] for event in events(arm) if event["event"] == "round_closed"]
@@ -174,7 +174,7 @@ async def test_a_resumed_fork_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert head(half) == head(whole)
     # A fork can be forked: its own past has two players in that seat.
     again = await fork_episode(ForkSpec(whole, tmp_path / "again", at=later, agent=TRUTHFUL, seat="B1"))
-    assert [verify_file(arm).verdict for arm in arms(again)] == ["identical"] * 3
+    assert [verify_file(arm).verdict for arm in arms(again)] == ["reproduced"] * 3
     changes = [(seq, list(change.players)) for seq, change in seatings(again.futures[0].fork)[1:]]
     assert changes == [(at, ["B1"]), (later, ["B1"])]
     assert bodies(again.futures[0].fork)[: later - 1] == bodies(whole)[: later - 1]
@@ -235,7 +235,7 @@ async def test_a_decision_of_an_agent_over_mcp_is_redone_by_an_agent_over_mcp(tm
     future = forked.futures[0]
     assert future.kept is None
     assert seated(future.fork).labels["B1"] == "react/policy:truthful"
-    assert verify_file(future.fork).verdict == "identical"
+    assert verify_file(future.fork).verdict == "reproduced"
     report = report_fork(forked)
     assert report.effects[0].decision is None
     assert report.effects[0].together is not None
@@ -253,7 +253,7 @@ async def test_a_withheld_message_never_happened_and_everybody_goes_on(tmp_path:
     assert ("P1", {"text": "half and half"}) not in told[:1]
     lapsed = [event for event in events(fork) if event["event"] == "seat_lapsed"]
     assert [(event["seat"], event["round"], event["phase"]) for event in lapsed] == [("P1", 1, "talk")]
-    assert verify_file(fork).verdict == "identical"
+    assert verify_file(fork).verdict == "reproduced"
     assert any("P1 lapses in round 1" in remark for remark in forked.remarks)
     assert (origin(fork)["withheld"], origin(fork)["loose"]) == (said, True)
     assert report_fork(forked).withheld
@@ -276,7 +276,7 @@ async def test_a_withheld_order_is_missing_from_the_rest_of_its_day_and_what_nee
     assert report_fork(forked).effects[0].decision is not None
     # Prices need the shelf: without it they are refused, and it is said.
     without = await fork_episode(ForkSpec(path, tmp_path / "shelf", withhold=shelf, at=cut, agent=ORACLE))
-    assert all(verify_file(arm).verdict == "identical" for arm in [*arms(forked), *arms(without)])
+    assert all(verify_file(arm).verdict == "reproduced" for arm in [*arms(forked), *arms(without)])
 
 
 async def test_a_fork_refuses_what_it_cannot_do_and_says_what_it_can(tmp_path: Path) -> None:

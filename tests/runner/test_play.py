@@ -49,7 +49,7 @@ async def test_a_policy_behind_the_react_graph_plays_the_episode_that_it_plays_n
     for framework in ("react", "policy"):
         agent = AgentSpec(framework, f"policy:{policy}")
         played = await play_episode(spec_of(tmp_path / framework, market, scenario, agent))
-        assert verify_file(played.path).verdict == "identical"
+        assert verify_file(played.path).verdict == "reproduced"
         played_as.add(b"".join(moves(played.path)))
     assert len(played_as) == 1
 
@@ -172,5 +172,5 @@ async def test_a_plan_may_put_an_agent_on_every_seat(tmp_path: Path) -> None:
     spec = spec_of(tmp_path, "teaching", "talk", AgentSpec("react", "policy:half"))
     everyone = replace(spec, plan=SeatPlan({"P1": "agent", "P2": "agent"}))
     played = await play_episode(everyone)
-    assert verify_file(played.path).verdict == "identical"
+    assert verify_file(played.path).verdict == "reproduced"
     assert set(played.reports) == {"P1", "P2"}

@@ -73,7 +73,7 @@ def test_a_killed_run_resumes_to_the_outcome_of_an_uninterrupted_one(tmp_path: P
     )
     assert set(quotes.values()) == {1}
     assert len(quotes) == 120 * 8
-    assert verify_file(path).verdict == "identical"
+    assert verify_file(path).verdict == "reproduced"
     with open_trace(path) as trace, open_trace(expected) as other:
         assert trace.manifest.about["outcome_digest"] == other.manifest.about["outcome_digest"]
 
@@ -106,7 +106,7 @@ async def test_a_trace_is_resumed_by_another_agent_only_if_it_can_play(tmp_path:
         ready_again(path, AgentSpec("policy", "policy:zip"))
     played = await resume_episode(path, ready_again(path, AgentSpec("react", "policy:truthful")))
     assert played.end_reason == "terminated:rounds_completed"
-    assert verify_file(path).verdict == "identical"
+    assert verify_file(path).verdict == "reproduced"
     with open_trace(path) as trace:
         (_, (seq, change)) = trace.seatings()
         assert seq > 100

@@ -76,7 +76,7 @@ def copy_of(played: Path) -> Callable[[str], Path]:
 
 def test_the_seal_counts_the_rows_of_every_table(played: Path) -> None:
     verdict = verify_file(played)
-    assert (verdict.verdict, verdict.findings) == ("identical", [])
+    assert (verdict.verdict, verdict.findings) == ("reproduced", [])
     with open_trace(played) as trace:
         counts = {name: count for name, (count, _) in trace.manifest.about["beside"].items()}
         notes = len(list(trace.notes()))
@@ -102,7 +102,7 @@ def test_a_seal_that_counts_more_rows_than_there_are_is_damage(played: Path) -> 
     with open_trace(played) as trace:
         beside = trace.manifest.about["beside"]
     reseal(played, beside={**beside, "agent_events": [6, beside["agent_events"][1]]})
-    assert verify_file(played).message == CHANGED + "agent_events"
+    assert verify_file(played).sentence == CHANGED + "agent_events"
 
 
 def test_what_is_sealed_besides_is_the_end_and_nothing_about_players(played: Path) -> None:
@@ -125,7 +125,7 @@ def test_a_change_of_any_column_beside_the_chain_is_damage_that_names_its_table(
             edit(path, f"UPDATE {side.table} SET {column} = {other} WHERE {side.key} = {row}")
             for chain_only in (False, True):
                 verdict = verify_file(path, chain_only=chain_only)
-                assert (verdict.verdict, verdict.message) == ("damaged", CHANGED + name), column
+                assert (verdict.verdict, verdict.sentence) == ("damaged", CHANGED + name), column
             tried += 1
     assert tried == 27
 
@@ -147,7 +147,7 @@ def test_a_change_of_any_column_beside_the_chain_is_damage_that_names_its_table(
 )
 def test_a_row_removed_added_before_or_moved_is_damage(played: Path, statement: str, changed: str) -> None:
     edit(played, statement)
-    assert verify_file(played).message == CHANGED + changed
+    assert verify_file(played).sentence == CHANGED + changed
 
 
 def test_a_fraction_is_no_time_even_where_json_has_no_word_for_it(played: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_fraction_is_no_time_even_where_json_has_no_word_for_it(played: Path) 
     edit(played, "UPDATE events SET at_ms = NULL WHERE seq = 2")
     reseal(played)
     edit(played, "UPDATE events SET at_ms = 9e999 WHERE seq = 2")
-    assert (verify_file(played).verdict, "a fraction" in verify_file(played).message) == ("damaged", True)
+    assert (verify_file(played).verdict, "a fraction" in verify_file(played).sentence) == ("damaged", True)
 
 
 def test_rows_after_the_seal_are_a_finding(played: Path) -> None:
@@ -163,14 +163,14 @@ def test_rows_after_the_seal_are_a_finding(played: Path) -> None:
         played, "INSERT INTO agent_events (seat, body) VALUES ('P1', '{}')", "INSERT INTO prompt_parts VALUES (9, 1, 2)"
     )
     verdict = verify_file(played)
-    assert verdict.verdict == "identical"
+    assert verdict.verdict == "reproduced"
     assert [finding.message for finding in verdict.findings] == [LATER + "agent_events (1), prompt_parts (1)"]
 
 
 def test_prompts_may_be_left_out_as_a_whole_and_the_seal_still_counts_them(played: Path) -> None:
     edit(played, "DELETE FROM prompt_parts", "DELETE FROM prompt_calls")
     verdict = verify_file(played)
-    assert verdict.verdict == "identical"
+    assert verdict.verdict == "reproduced"
     assert [finding.message for finding in verdict.findings] == [MISSING + "prompt_parts (2), prompt_calls (1)"]
 
 
@@ -185,7 +185,7 @@ def test_a_stripped_copy_lacks_prompts_and_nothing_else(played: Path, tmp_path: 
     assert secret[:40] not in copy.read_bytes()
     assert copy.stat().st_size < played.stat().st_size - len(secret) + 10_000
     verdict = verify_file(copy)
-    assert (verdict.verdict, verdict.seal) == ("identical", verify_file(played).seal)
+    assert (verdict.verdict, verdict.seal) == ("reproduced", verify_file(played).seal)
     assert [finding.message for finding in verdict.findings] == [MISSING + "prompt_parts (2), prompt_calls (1)"]
     with open_trace(played) as trace, open_trace(copy) as stripped:
         assert list(stripped.notes()) == list(trace.notes())
@@ -198,7 +198,7 @@ def test_jsonl_leaves_all_of_it_out_and_says_how_much(played: Path) -> None:
     with open_trace(played) as trace:
         copy.write_bytes(b"".join(line + b"\n" for line in jsonl_lines(trace)))
     verdict = verify_file(copy)
-    assert verdict.verdict == "identical"
+    assert verdict.verdict == "reproduced"
     (finding,) = verdict.findings
     assert finding.message == (
         f"{MISSING}calls ({verdict.events}), agent_events (5), prompt_parts (2), prompt_calls (1), pending (1)"
@@ -211,7 +211,7 @@ def test_jsonl_leaves_all_of_it_out_and_says_how_much(played: Path) -> None:
 )
 def test_a_seal_that_does_not_say_what_lies_beside_the_chain_is_damage(played: Path, beside: object) -> None:
     reseal(played, beside=beside)
-    assert verify_file(played).message == "the seal does not say what lies beside the chain"
+    assert verify_file(played).sentence == "the seal does not say what lies beside the chain"
 
 
 def test_tables_of_an_earlier_schema_are_no_way_around_the_seal(played: Path, tmp_path: Path) -> None:
@@ -223,4 +223,4 @@ def test_tables_of_an_earlier_schema_are_no_way_around_the_seal(played: Path, tm
         database.execute(f"INSERT INTO events SELECT {columns} FROM new.events")
         database.execute("INSERT OR REPLACE INTO meta SELECT * FROM new.meta")
         database.execute("INSERT INTO agent_events VALUES (1, 'P1', '{\"kind\":\"model_call\"}')")
-    assert verify_file(old).message == "its tables are those of an earlier schema than its events"
+    assert verify_file(old).sentence == "its tables are those of an earlier schema than its events"

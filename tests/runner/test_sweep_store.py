@@ -49,7 +49,7 @@ def test_a_sweep_in_a_store_leaves_the_same_files(server: Server, tmp_path: Path
     assert (done.counts, done.failures) == ((25, 25, 0), [])
     sweep(SweepSpec(meant(1), files, 1))
     assert heads(shared) == heads(files)
-    assert all(verify_file(path).verdict == "identical" for path in find_traces(shared))
+    assert all(verify_file(path).verdict == "reproduced" for path in find_traces(shared))
     assert len(stored_traces(server.dsn)) == 25
     assert sweep(spec).played == 0
     lost = find_traces(shared)[0]

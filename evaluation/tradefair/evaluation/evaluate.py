@@ -141,7 +141,7 @@ def _evaluated(path: str, trace: Trace) -> Evaluation:
     chain = verify(trace, chain_only=True)
     unsound = None
     if not chain.sound:
-        said = f"the chain does not hold ({chain.verdict}): {chain.message}"[:300]
+        said = f"the chain does not hold ({chain.verdict}): {chain.sentence}"[:300]
         # First among the findings, because all others rest on it.
         outcome = outcome.model_copy(update={"findings": [Unusable(seq=chain.seq, message=said), *outcome.findings]})
         # One seat's view of a trace has no chain; that is no damage.

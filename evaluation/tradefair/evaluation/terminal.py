@@ -46,8 +46,10 @@ def show_verdicts(verdicts: Sequence[Check]) -> None:
     titles = [*names("trace", "verdict"), *figures("events", "sealed", "head", "seal", "signed")]
     show_table(console, titles, rows)
     for verdict in verdicts:
-        if not verdict.sound:
-            console.print(f"{verdict.path}: {verdict.message}", style="red", soft_wrap=True)
+        # Of one trace, or of one that is not sound; a thousand sound ones are a table.
+        if not verdict.sound or len(verdicts) == 1:
+            said = verdict.sentence if verdict.sound else f"{verdict.path}: {verdict.sentence}"
+            console.print(said, style=None if verdict.sound else "red", soft_wrap=True)
         for finding in verdict.findings:
             console.print(f"{verdict.path}: {finding.message}", soft_wrap=True)
     # What a verdict means is explained once, below, however many traces have it.

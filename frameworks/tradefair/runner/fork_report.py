@@ -107,7 +107,7 @@ def report_fork(forked: Forked) -> ForkReport:
     effects = [_effect(metric, futures, forked.at) for metric in primary_metrics(market, roles)]
     paths = [path for future in forked.futures for path in (future.control, future.kept, future.fork) if path]
     # Every arm is verified, the copied control too: a cost of unsound traces would mean nothing.
-    verdicts = [verify_file(path) for path in paths]
+    verdicts = [verify_file(path, seats=False) for path in paths]
     return ForkReport(
         original=str(forked.original),
         head=forked.head,
@@ -125,7 +125,7 @@ def report_fork(forked: Forked) -> ForkReport:
         divergence=_divergence(forked),
         remarks=list(forked.remarks),
         # A report is made of unsound arms too, so that a reader sees which; the command's exit code is 1 then.
-        unsound=[f"{verdict.path}: {verdict.message}" for verdict in verdicts if not verdict.sound],
+        unsound=[f"{verdict.path}: {verdict.sentence}" for verdict in verdicts if not verdict.sound],
         verdict=_verdict(forked, effects),
     )
 

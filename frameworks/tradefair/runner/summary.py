@@ -112,7 +112,7 @@ class Summary(NamedTuple):
             console.print(f"\n{seat} and the references in the same seat, on the same seed:")
             show_comparison(seat, self._beside(seat))
         mark = Text("verified", "green") if self.verdict.sound else Text("NOT verified", "red")
-        said = f": {self.verdict.events} events, {self.verdict.verdict}; {self.verdict.message}"
+        said = f": {self.verdict.sentence}"
         console.print(Text("\n").append_text(mark).append(said))
         # The seal is what to anchor; 64 bits of it are what people compare, and `verify --json` has it whole.
         console.print(f"head {(self.verdict.head_hash or '–')[:16]}, seal {(self.verdict.seal or '–')[:16]}")
@@ -128,7 +128,8 @@ def summarise(played: Played, references: Mapping[str, Path]) -> Summary:
         played,
         # From the file and not from the episode that was played: the trace is what is scored.
         evaluate_file(played.path),
-        verify_file(played.path),
+        # Its scripted seats have just been played by the very policies that would be played again.
+        verify_file(played.path, seats=False),
         {policy: evaluate_file(path) for policy, path in references.items()},
     )
 

@@ -173,7 +173,7 @@ def test_a_log_without_calls_becomes_no_trace(tmp_path: Path) -> None:
 def test_an_imported_trace_verifies_as_foreign_and_can_be_evaluated(tmp_path: Path) -> None:
     report, _ = imported(tmp_path, *INSPECTOR)
     verdict = verify_file(str(report.trace))
-    assert (verdict.verdict, verdict.message) == ("foreign", "imported, no rules to re-execute; the chain holds")
+    assert (verdict.verdict, verdict.sentence) == ("foreign", "imported, no rules to re-execute; the chain holds")
     assert verify_file(str(report.trace), chain_only=True).verdict == "intact"
     evaluation = evaluate_file(str(report.trace))
     assert evaluation.outcome is not None

@@ -108,7 +108,7 @@ def test_a_mark_of_the_timeline_opens_its_call(browser: Browser, games: tuple[Pa
         assert "I quote my value." in shown
         assert "1,200" in shown
         assert "250 ms" in shown
-        assert "identical" in page.locator(".badge").inner_text()
+        assert "reproduced" in page.locator(".badge").inner_text()
 
 
 def test_a_finding_leads_to_the_calls_that_prove_it(browser: Browser, store_page: str) -> None:

@@ -105,7 +105,7 @@ def test_every_event_is_on_the_page_as_it_is_stored(game: Path) -> None:
     bodies = [stored.decode() for stored in parts_of(game).bodies]
     assert [row[0] for row in rows_of(episode.bodies)] == [[body, None] for body in bodies]
     assert episode.verification is not None
-    assert episode.verification.verdict == "identical"
+    assert episode.verification.verdict == "reproduced"
 
 
 def test_large_results_are_found_beside_their_events(folder: Path) -> None:

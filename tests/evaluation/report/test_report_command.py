@@ -26,7 +26,7 @@ def test_it_says_what_it_wrote(games: tuple[Path, Path], tmp_path: Path, capsys:
     said = orjson.loads(capsys.readouterr().out)
     assert said["bytes"] == page.stat().st_size
     assert 0 < said["data_bytes"] < said["bytes"]
-    assert (said["episodes"], said["verdict"]) == (1, "identical")
+    assert (said["episodes"], said["verdict"]) == (1, "reproduced")
 
 
 def test_a_folder_gives_one_page_about_all_its_traces(

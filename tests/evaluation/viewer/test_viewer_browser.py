@@ -63,7 +63,7 @@ def test_two_chosen_traces_are_compared(browser: Browser, viewer: Client) -> Non
         page.go_back()
         page.get_by_role("link", name="double_auction/smoke").first.click()
         page.locator(".badge.good").wait_for()
-        assert "identical" in page.locator(".badge").inner_text()
+        assert "reproduced" in page.locator(".badge").inner_text()
         page.locator(".calls [role=option]").first.click()
         with page.expect_popup() as opened:
             page.get_by_role("link", name="Raw JSON").click()

@@ -64,7 +64,7 @@ async def test_a_served_seat_outlives_a_full_disk(stage: Any, tmp_path: Path) ->
                 assert (await server.call("claim", slices=4))["sealed"] == "claim"
             assert (await server.call("await_turn"))["over"] is True
             await server.leave()
-        assert _verified(_trace(disk.folder)) == "identical"
+        assert _verified(_trace(disk.folder)) == "reproduced"
 
 
 @pytest.mark.slow
@@ -101,7 +101,7 @@ async def test_a_folder_that_cannot_be_written_is_said_so_and_nothing_is_lost(st
             for _ in range(ROUNDS - 1):
                 await server.call("claim", slices=4)
             await server.leave()
-        assert _verified(path) == "identical"
+        assert _verified(path) == "reproduced"
 
 
 # --- clocks ---------------------------------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ async def test_a_wall_clock_that_jumps_changes_neither_deadlines_nor_outcomes(st
             pass
         await server.leave()
     path = _trace(tmp_path)
-    assert _verified(path) == "identical"
+    assert _verified(path) == "reproduced"
     lapsed = [event for event in stage.events(path) if event["event"] == "seat_lapsed"]
     assert [(event["seat"], event["round"], event["reason"]) for event in lapsed] == [
         ("P1", number, "deadline") for number in range(2, ROUNDS + 1)
@@ -177,7 +177,7 @@ async def test_who_writes_or_reads_slowly_holds_up_nobody(stage: Any, tmp_path: 
                         assert sealed.structured_content["sealed"] == "claim"
             assert (await stage.within(slow.readline())).startswith(b"HTTP/1.1 200")
         await stage.within(server.process.wait())
-    assert _verified(_trace(tmp_path)) == "identical"
+    assert _verified(_trace(tmp_path)) == "reproduced"
 
 
 @pytest.mark.slow
@@ -196,7 +196,7 @@ async def test_a_client_that_is_killed_leaves_its_seat_to_the_next_one(stage: An
             await child.wait()
         await stage.within(server.process.wait())
     path = _trace(tmp_path)
-    assert _verified(path) == "identical"
+    assert _verified(path) == "reproduced"
     claims = [event for event in stage.events(path) if event.get("tool") == "claim" and event["seat"] == "P1"]
     assert len(claims) == ROUNDS
 

@@ -81,7 +81,7 @@ async def test_episodes_are_made_watched_and_ended_by_commands(stage: Any, tmp_p
             assert await asyncio.to_thread(run, ["control", "status", "nope"]) == 2
             patch.setenv("TRADEFAIR_CONTROL_TOKEN", "wrong")
             assert await asyncio.to_thread(run, ["control", "status"]) == 2
-        assert verify_file(copy).verdict == "identical"
+        assert verify_file(copy).verdict == "reproduced"
         server.process.send_signal(signal.SIGTERM)
         told = await server.leave()
     said = [json.loads(line) for line in told.splitlines() if line.startswith("{")]

@@ -41,7 +41,7 @@ async def unmoved(stage: Any) -> AsyncGenerator[Seat]:
         yield Seat(server.url, http)
         assert (episode.core.market.digest(), str(episode.core.notes)) == before
         assert episode.core.awaits("P1")
-    assert verify_file(episode.path).verdict == "identical"
+    assert verify_file(episode.path).verdict == "reproduced"
 
 
 @pytest.mark.parametrize(("tool", "name"), INTEGERS)

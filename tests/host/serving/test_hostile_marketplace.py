@@ -157,7 +157,7 @@ async def test_bad_input_has_the_same_codes_in_process_and_over_http_and_changes
         await walk((step for step in script(_item(hosted)) if b"\xed" not in step.arguments), post)
     assert hosted.core.ended == inside.core.ended == "terminated:completed"
     assert hosted.core.outcome_digest == inside.core.outcome_digest
-    assert [verify_file(episode.path).verdict for episode in (inside, hosted)] == ["identical"] * 2
+    assert [verify_file(episode.path).verdict for episode in (inside, hosted)] == ["reproduced"] * 2
     assert hosted.path.stat().st_size < 1_000_000
     balances = stage.events(inside.path)[-1]["facts"]["balances"]
     assert {account: cents for account, cents in balances.items() if cents} == {C1: -100, B1: 100}
@@ -178,7 +178,7 @@ async def test_bad_input_has_the_same_codes_on_the_pipes_of_a_server(stage: Any,
         await walk([Step(C1, "end_turn", b"{}", "ok"), Step(C1, "end_turn", b"{}", "episode_over")], ask)
         await server.leave()
     (trace,) = tmp_path.glob("*.trace")
-    assert verify_file(trace).verdict == "identical"
+    assert verify_file(trace).verdict == "reproduced"
 
 
 # --- any order of arrival -----------------------------------------------------------------------------------------
@@ -240,7 +240,7 @@ async def _told(stage: Any, folder: Path, turn: int, *, over_http: bool) -> tupl
         if event["event"].endswith(("_closed", "_ended"))
     ]
     assert [event["round"] for event in closed] == [1, 2, 3, 3]
-    assert verify_file(episode.path).verdict == "identical"
+    assert verify_file(episode.path).verdict == "reproduced"
     return sorted(acted, key=lambda one: one[:3]), closed, outcome
 
 
@@ -283,7 +283,7 @@ async def test_two_seats_trade_under_the_free_clock_over_http(stage: Any, tmp_pa
         assert [entry["kind"] for entry in (await ask(B1, "receive_messages"))["entries"]][-1:] == ["paid"]
         await asyncio.wait_for(episode.wait_ended(), 60)
     assert episode.core.ended == "truncated:max_rounds"
-    assert verify_file(episode.path).verdict == "identical"
+    assert verify_file(episode.path).verdict == "reproduced"
 
 
 async def test_under_the_free_clock_a_seat_hears_of_what_reached_it_and_of_ticks(stage: Any, tmp_path: Path) -> None:

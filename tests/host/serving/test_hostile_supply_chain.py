@@ -162,7 +162,7 @@ async def test_bad_input_has_the_same_codes_in_process_and_over_http_and_changes
         await walk(script(), post)
     assert hosted.core.ended == inside.core.ended == "terminated:final_round"
     assert hosted.core.outcome_digest == inside.core.outcome_digest
-    assert [verify_file(episode.path).verdict for episode in (inside, hosted)] == ["identical"] * 2
+    assert [verify_file(episode.path).verdict for episode in (inside, hosted)] == ["reproduced"] * 2
     assert hosted.path.stat().st_size < 1_000_000
     closed = next(event["public"] for event in stage.events(inside.path) if event["event"] == "round_closed")
     assert (closed["rows"][0]["slogan"], closed["rows"][0]["prices"]) == ("fair beans", [12, None, None, 500])
@@ -182,7 +182,7 @@ async def test_bad_input_has_the_same_codes_on_the_pipes_of_a_server(stage: Any,
         await walk([Step(A, "submit_offer", UNHELD, "ok"), Step(A, "skip_phase", b"{}", "episode_over")], ask)
         await server.leave()
     (trace,) = tmp_path.glob("*.trace")
-    assert verify_file(trace).verdict == "identical"
+    assert verify_file(trace).verdict == "reproduced"
 
 
 # --- any order of arrival -----------------------------------------------------------------------------------------
@@ -239,7 +239,7 @@ async def _told(stage: Any, folder: Path, order: Sequence[int], *, over_http: bo
     ]
     assert len(closed) == 6
     assert all(event["state_digest"] for event in closed if event["event"] == "round_closed")
-    assert verify_file(episode.path).verdict == "identical"
+    assert verify_file(episode.path).verdict == "reproduced"
     return sorted(acted, key=lambda one: one[:3]), closed, outcome
 
 
@@ -302,7 +302,7 @@ async def test_four_client_processes_play_a_game_of_four_over_http(stage: Any, t
                 await clients.start(ready["url"], seat["token"], slogans[seat["seat"]], "")
             assert [await asyncio.wait_for(client.wait(), 90) for client in clients.processes] == [0] * 4
             await asyncio.wait_for(server.process.wait(), 30)
-    assert verify_file(episode["trace"]).verdict == "identical"
+    assert verify_file(episode["trace"]).verdict == "reproduced"
     with open_trace(Path(episode["trace"])) as trace:
         outcome = EVALUATOR.outcomes(trace)
     assert (outcome.rounds_closed, outcome.findings) == (4, [])
@@ -341,4 +341,4 @@ async def test_a_seat_whose_client_dies_or_never_comes_lapses_and_the_episode_en
     assert defaults <= {("bidding_1", "no_bids"), ("bidding_2", "previous_bids_stand"), ("retail", "offer_stands")}
     closed = next(event["public"] for event in events if event["event"] == "round_closed")
     assert [closed["rows"][place]["prices"] for place in (1, 2)] == [[None] * 4] * 2
-    assert verify_file(episode["trace"]).verdict == "identical"
+    assert verify_file(episode["trace"]).verdict == "reproduced"

@@ -188,7 +188,7 @@ async def test_bad_words_and_prices_have_the_same_codes_in_process_and_as_bytes_
         [(event["event"], event.get("status")) for event in stage.events(episode.path)] for episode in (inside, hosted)
     )
     assert first_told == last_told
-    assert [verify_file(episode.path).verdict for episode in (inside, hosted)] == ["identical"] * 2
+    assert [verify_file(episode.path).verdict for episode in (inside, hosted)] == ["reproduced"] * 2
     assert hosted.path.stat().st_size < 1_000_000
 
 
@@ -213,7 +213,7 @@ async def test_bad_words_and_prices_have_the_same_codes_on_the_pipes_of_a_server
         assert (await server.call("view_turn"))["round"] == 2
         await server.leave()
     (trace,) = tmp_path.glob("*.trace")
-    assert verify_file(trace).verdict == "identical"
+    assert verify_file(trace).verdict == "reproduced"
 
 
 # --- silence ----------------------------------------------------------------------------------------------------------
@@ -283,4 +283,4 @@ async def test_a_seat_whose_client_dies_or_never_comes_lapses_and_the_episode_en
     assert set(defaults.items()) <= {("quote", "forfeit_round"), (talk, "silence"), ("speak_second", "silence")}
     closed = next(event["public"] for event in events if event["event"] == "round_closed")
     assert set(closed["forfeited"]) == {seat for seat, phase in lapses if phase == "quote"}
-    assert verify_file(episode["trace"]).verdict == "identical"
+    assert verify_file(episode["trace"]).verdict == "reproduced"

@@ -188,7 +188,7 @@ async def test_a_seat_that_has_spent_its_budget_is_lapsed_from_then_on(stage: An
             ("P1", "call_limit", 2),
             ("P1", "call_limit", 3),
         ]
-    assert verify_file(it.episode.path).verdict == "identical"
+    assert verify_file(it.episode.path).verdict == "reproduced"
     assert _calls_so_far(it.episode.path) == {"P1": 2, "P2": 3}
 
 
@@ -289,7 +289,7 @@ async def test_an_episode_ends_with_its_time_to_live_and_is_retired(stage: Any) 
         assert it.host.past[it.episode.id].reason == "truncated:ttl"
         assert list(it.host.tokens) == []
     verdict = verify_file(it.episode.path)
-    assert (verdict.verdict, verdict.sealed) == ("identical", True)
+    assert (verdict.verdict, verdict.sealed) == ("reproduced", True)
 
 
 async def test_an_episode_that_is_being_retired_is_closed_whatever_is_cancelled(stage: Any) -> None:

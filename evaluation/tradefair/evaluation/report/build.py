@@ -158,15 +158,15 @@ def verification(verdict: Check) -> Verification:
     return Verification(
         verdict=verdict.verdict,
         sound=verdict.sound,
-        message=verdict.message,
+        message=verdict.sentence,
         events=verdict.events,
         seq=verdict.seq,
         sealed=verdict.sealed,
         head_hash=verdict.head_hash,
         seal=verdict.seal,
         signed_by=verdict.signed_by,
-        recorded=verdict.recorded,
-        reproduced=verdict.reproduced,
+        recorded=verdict.in_log,
+        reproduced=verdict.re_executed,
         findings=[finding.message for finding in verdict.findings],
     )
 

@@ -29,7 +29,7 @@ from tradefair.evaluation.report.events import pack_bodies, read_events
 from tradefair.evaluation.report.page import html_page
 from tradefair.evaluation.report.page_data import EpisodePage, Live, PageData
 from tradefair.evaluation.report.pair import pair_page
-from tradefair.evaluation.verify import Check, verify_file
+from tradefair.evaluation.verify import Check, Checker, verify_file
 from tradefair.evaluation.viewer.folder import Folder, Place
 from tradefair.evaluation.viewer.index import Computed, Listed, Remembered, compute, listed
 from tradefair.evaluation.viewer.shield import Shield
@@ -37,6 +37,8 @@ from tradefair.tracestore import open_trace
 
 # The list asks for outcomes a few at a time; a request that names thousands would keep the only slow worker busy.
 _MAX_IDS = 64
+# Live traces that are checked as they grow: each holds a market in memory.
+_MAX_FOLLOWED = 8
 # Characters. The page polls every second, and the whole text of an event is one click away.
 _LIVE_TEXT = 16_384
 
@@ -74,6 +76,8 @@ class _Viewer:
         self._rows = Remembered[Listed](100_000)
         self._computed = Remembered[Computed](100_000)
         self._verdicts = Remembered[Check](1_000)
+        # Live traces, each with its market as of the last check.
+        self._checkers: dict[str, Checker] = {}
         self._pages = Remembered[EpisodePage](4)
         self._results = Remembered[GameResult | Unread](100_000)
         # Evaluations keep a core busy: one at a time leaves the other for the pages.
@@ -141,7 +145,7 @@ class _Viewer:
     async def verify_json(self, request: Request) -> Response:
         """The full check of a trace, by re-execution."""
         place = self._place(request, "id")
-        verdict = await self._remembered(self._verdicts, place, lambda known: verify_file(known.path))
+        verdict = await self._remembered(self._verdicts, place, self._verified)
         return _json(verification(verdict).model_dump(mode="json"))
 
     async def live_json(self, request: Request) -> Response:
@@ -171,6 +175,24 @@ class _Viewer:
         if place is None:
             raise HTTPException(404, "there is no such trace in this folder")
         return place
+
+    def _verified(self, place: Place) -> Check:
+        """The check of a file; of a live episode only what has come since the last one."""
+        known = self._checkers.pop(place.id, None)
+        try:
+            with open_trace(place.path) as trace:
+                checker = known or Checker(trace)
+                check = checker.advance(trace)
+        except TraceError:
+            return verify_file(place.path)
+        # Another episode may have come under the name of the one that was followed.
+        if known is not None and not check.sound:
+            return verify_file(place.path)
+        if check.sound and not check.sealed:
+            self._checkers[place.id] = checker
+            while len(self._checkers) > _MAX_FOLLOWED:
+                del self._checkers[next(iter(self._checkers))]
+        return check
 
     def _list(self) -> list[Listed]:
         places = self._folder.scan()

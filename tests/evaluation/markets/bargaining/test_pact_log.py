@@ -49,7 +49,7 @@ def test_the_generation_of_the_engine_is_found_by_replay(imported: ImportReport)
 def test_the_traces_verify_and_say_where_they_come_from(imported: ImportReport) -> None:
     for game in imported.games[::6]:
         assert game.trace is not None
-        assert verify_file(game.trace).verdict == "identical"
+        assert verify_file(game.trace).verdict == "reproduced"
         with open_trace(game.trace) as trace:
             origin: Any = (trace.seating().origin or {})["imported_from"]
         assert (origin["format"], origin["file"]) == ("pact-log", game.file)

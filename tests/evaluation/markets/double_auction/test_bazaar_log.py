@@ -179,7 +179,7 @@ def test_every_public_sample_game_is_reproduced_completely(sample_import: tuple[
 def test_every_imported_sample_game_verifies_and_can_be_evaluated(sample_import: tuple[ImportReport, Path]) -> None:
     _, out = sample_import
     traces = sorted(out.glob("*.trace"))
-    assert [verify_file(path).verdict for path in traces] == ["identical"] * 16
+    assert [verify_file(path).verdict for path in traces] == ["reproduced"] * 16
     evaluations = [evaluate_file(path) for path in traces]
     assert all(item.outcome is not None and not item.outcome.findings for item in evaluations)
 
@@ -190,7 +190,7 @@ def test_a_game_is_followed_from_its_seed_in_both_generations(tmp_path: Path, ki
     assert game.sound, game.findings
     assert (game.chance, game.rounds) == (kind, _ROUNDS)
     assert game.checks["quote_orders"].matched == _ROUNDS
-    assert verify_file(tmp_path / "out" / "game.trace").verdict == "identical"
+    assert verify_file(tmp_path / "out" / "game.trace").verdict == "reproduced"
 
 
 def test_a_game_that_shares_its_stream_is_fed_its_luck(tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_a_game_that_shares_its_stream_is_fed_its_luck(tmp_path: Path) -> None:
     with open_trace(game.trace or "") as trace:
         inputs = [event for event in trace.decoded() if event["event"] == "input"]
     assert [event["source"] for event in inputs] == ["recorded_chance"] * _ROUNDS
-    assert verify_file(game.trace or "").verdict == "identical"
+    assert verify_file(game.trace or "").verdict == "reproduced"
 
 
 def test_labels_and_origin_of_a_log_stand_in_its_first_event_and_times_beside_the_chain(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_large_catalogues_are_cut_into_parts_that_follow_each_other(
     assert len(names) > 2
     assert max(map(len, bodies)) <= 4_000
     assert written.catalogue_from(map(orjson.loads, bodies)) == catalogue("small_demo")
-    assert verify_file(path).verdict == "identical"
+    assert verify_file(path).verdict == "reproduced"
 
 
 def trace_length(path: Path) -> int:
@@ -95,7 +95,7 @@ def test_a_part_that_is_missing_or_another_is_damage(tmp_path: Path) -> None:
         if change:
             parts.blobs[name] = change
         found = verify_file(write_parts(parts, tmp_path / f"{number}.trace"))
-        assert (found.verdict, "catalogue" in found.message) == ("damaged", True), found.message
+        assert (found.verdict, "catalogue" in found.sentence) == ("damaged", True), found.sentence
 
 
 def test_the_tables_hold_businesses_menus_and_requests(tmp_path: Path) -> None:
