@@ -129,7 +129,7 @@ def test_a_trace_that_was_written_under_the_first_name_is_read_and_its_labels_ar
     assert b"fairground.trace/1" in trace.read_bytes()
     checked = verify_file(trace)
     assert checked.verdict == "foreign"
-    assert "does not say in its chain who played" in (checked.message or "")
+    assert "does not say in its chain who played" in (checked.sentence)
     outcome = evaluate_file(trace).outcome
     assert outcome is not None
     assert all(str(seat.label).endswith(" (not bound)") for seat in outcome.seats.values())

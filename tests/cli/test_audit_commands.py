@@ -122,7 +122,7 @@ def test_a_seats_view_is_no_damaged_trace(trace: Path, shell: Shell, tmp_path: P
     assert written == f"wrote {view} ({view.read_bytes().count(b'seq')} events, {view.stat().st_size:,} bytes)\n"
     (verdict,) = shell.json("verify", view, code=1)["verdicts"]
     assert verdict["verdict"] == "not_a_trace"
-    assert "verify or evaluate the whole trace" in verdict["message"]
+    assert "verify or evaluate the whole trace" in verdict["sentence"]
     shown = shell.out("verify", view, code=1).decode()
     assert shown.count(str(view)) == 2  # its row, and what is wrong with it
 

@@ -152,7 +152,7 @@ def test_nothing_is_signed_unless_every_trace_is_sealed(
     # A signature of nothing is damage, and so is a seal that was edited.
     assert quietly("sign", trace, "--key", key) == 0
     set_signature(bare, signature(trace))
-    assert (verify_file(bare).verdict, verify_file(bare).message) == ("damaged", "the signature does not fit the seal")
+    assert (verify_file(bare).verdict, verify_file(bare).sentence) == ("damaged", "the signature does not fit the seal")
     with closing(sqlite3.connect(bare)) as database, database:
         edited = orjson.dumps({**orjson.loads(about), "end_reason": "won"})
         database.execute("UPDATE meta SET value = ? WHERE key = 'about'", (edited,))
