@@ -72,7 +72,7 @@ def test_verify_fails_for_one_bad_trace_among_good_ones(trace: Path, shell: Shel
 def test_evaluate_prints_seats_and_market_and_writes_json(trace: Path, shell: Shell, tmp_path: Path) -> None:
     outcome = shell.json("evaluate", trace.parent)["traces"][0]["outcome"]
     assert outcome["end_reason"] == "terminated:rounds_completed"
-    assert outcome["seats"]["B1"]["label"] == "zip"
+    assert outcome["seats"]["B1"]["label"] == "policy:zip"
     shown = shell.out("evaluate", trace)
     assert b"efficiency" in shown
     assert b"S2" in shown

@@ -65,6 +65,26 @@ async def test_several_agents_act_in_seat_order_so_that_runs_are_equal(tmp_path:
     assert heads[0] == heads[1]
 
 
+@pytest.mark.parametrize("framework", ["policy", "react"])
+async def test_the_agents_key_changes_its_draws_alone_and_is_in_the_first_event(tmp_path: Path, framework: str) -> None:
+    spec = spec_of(tmp_path, "double_auction", "smoke", AgentSpec(framework, "policy:zic"), others="zic")
+    quotes: list[dict[str, int]] = []
+    for keys in ({}, {"agent_key": 5}, {"policy_key": 5, "agent_key": 0}):
+        played = await play_episode(replace(spec, **keys))
+        assert verify_file(played.path).sound
+        with open_trace(played.path) as trace:
+            assert (trace.seating().policy_key, trace.seating().agent_key) == (
+                keys.get("policy_key", 0),
+                keys.get("agent_key", 0),
+            )
+            first = [event for event in trace.decoded() if event.get("tool") == "submit_quote" and event["round"] == 1]
+        quotes.append({event["seat"]: event["arguments"]["price"] for event in first})
+    usual, other_agent, other_field = quotes
+    assert {seat for seat in usual if usual[seat] != other_agent[seat]} == {"B1"}
+    assert usual["B1"] == other_field["B1"]
+    assert any(usual[seat] != other_field[seat] for seat in usual)
+
+
 async def test_a_policy_that_never_acts_lapses_and_the_episode_still_ends(tmp_path: Path) -> None:
     played = await play_episode(spec_of(tmp_path, "double_auction", "smoke", AgentSpec("react", "policy:passive")))
     assert played.end_reason == "terminated:rounds_completed"

@@ -14,11 +14,13 @@ import orjson
 import pytest
 from starlette.routing import Route
 
-from tradefair.contract import SeatError
+from tradefair.cli import run
+from tradefair.contract import ScenarioError, SeatError
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.app import HttpServer
 from tradefair.host.control import CONTROL_BODY_LIMIT, ControlApp, new_control_token
 from tradefair.host.hosting import Host
+from tradefair.host.orders import parse_labels
 from tradefair.host.registry import HOST_FILE, load_host_file
 from tradefair.host.seat_auth import MAX_TOKENS, token_digest
 from tradefair.host.status_page import page
@@ -404,3 +406,16 @@ async def test_the_page_shows_what_came_from_outside_as_text(stage: Any) -> None
         assert "<script" not in shown
         assert "&lt;script&gt;" in shown
         assert "<b>" not in shown
+
+
+def test_labels_of_a_command_line_are_read_or_refused_before_anything_is_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert parse_labels(["B1=openai:gpt-5/react", " S1 = a=b "]) == {"B1": "openai:gpt-5/react", "S1": "a=b"}
+    for text in ("B1", "=x", "B1=", f"B1={'x' * 201}"):
+        with pytest.raises(ScenarioError, match="write SEAT=LABEL"):
+            parse_labels([text])
+    told = ["host", "teaching", "--scenario", "pie", "--others", "half", "--out", str(tmp_path / "out")]
+    assert run([*told, "--label", "P2=x"]) == 2
+    assert "seats that are played from outside (P1), not for 'P2'" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
