@@ -399,3 +399,10 @@ def test_a_row_beside_the_chain_is_bounded_wherever_it_is_read(path: Path) -> No
     run(path, "INSERT INTO agent_events (seat, body) VALUES ('P1', zeroblob(?))", (4 << 20) + 1)
     with open_trace(path) as trace, pytest.raises(TraceError, match="a row of agent_events has 4,194,305 bytes"):
         list(trace.side_rows("agent_events") or ())
+
+
+def test_a_name_in_the_schema_that_is_no_text_is_damage(path: Path) -> None:
+    raw = path.read_bytes().replace(b"CREATE TABLE meta", b"CREATE TABLE m\xecta")
+    path.write_bytes(raw.replace(b"tablemeta", b"tablem\xecta"))
+    with pytest.raises(TraceError):
+        open_trace(path)

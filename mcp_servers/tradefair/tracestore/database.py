@@ -47,6 +47,9 @@ _STEPS, _STEPS_OF_SCHEMA, _TICKS_OF_SCHEMA = 1_000, 100, 10
 _WAL = b"\x02\x02"
 # How a rollback journal ends that names another file, which SQLite would go and look for.
 _NAMES_ANOTHER = bytes.fromhex("d9d505f920a163d7")
+# UnicodeDecodeError: a message of SQLite names what stands in the file, which need not be text.
+_FAULTS = (sqlite3.Error, UnicodeDecodeError)
+
 SchemaObject: TypeAlias = tuple[str, str, str, str | None]
 """A row of `sqlite_master`: type, name, table, SQL."""
 
@@ -88,7 +91,7 @@ class Database:
             held = self._held()
             if held > 2 * MAX_FILE:  # a journal may say that the file was larger
                 raise NotATrace(f"{path}: {held:,} bytes with its log; at most {2 * MAX_FILE:,} are read")
-        except (sqlite3.Error, OSError) as error:
+        except (*_FAULTS, OSError) as error:
             self.close()
             raise TraceError(f"{path}: not a readable trace: {getattr(error, 'strerror', error)}") from None
         except BaseException:
@@ -141,7 +144,7 @@ class Database:
             # Not `yield from`: that would close the cursor when the reader stops early, after its database.
             for row in self._db.execute(sql, values):  # noqa: UP028
                 yield row
-        except sqlite3.Error as error:
+        except _FAULTS as error:
             reason = "reading it does not end" if self._ticks > self._most else f"cannot be read further: {error}"
             raise TraceError(f"{self._path}: {reason}") from None
 
