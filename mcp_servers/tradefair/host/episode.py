@@ -211,16 +211,17 @@ class Episode:
         episode._behind = True
         try:
             episode._keys.load(await log.call_keys())
-            if change is not None and core.ended is None:
-                await episode.seat(change)
-            await episode._begin()
+            await episode._begin(change if core.ended is None else None)
         except BaseException:
             await episode.close()
             raise
         return episode
 
-    async def _begin(self) -> None:
+    async def _begin(self, change: Seating | None = None) -> None:
         self.stored.update(await self._log.sizes())
+        if change is not None:
+            # Before anybody moves: the next move is that of the new player.
+            await self._commit(self._carry_out(self.core.seat, change))
         await self._ready()
         await self._commit([])
         await self._play_alone()
