@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,11 @@ from tradefair.catalog import load_scenario
 from tradefair.contract import Closure
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.host.episode import Episode
-from tradefair.host.log import FILES
+from tradefair.host.log import FILES, Row
 from tradefair.host.scripted import Scripted
 from tradefair.marketplace import MARKET as MARKETPLACE
 from tradefair.teaching import MARKET
+from tradefair.testing.playthrough import policy_maker
 from tradefair.tracestore import Manifest, open_trace
 
 NEVER_S, SOON_S = 3_600, 0.1
@@ -68,8 +69,8 @@ def full_store(made: list[Any]) -> Any:
     store: Any = type(FILES)()
     create = store.create
 
-    async def created(path: Path, manifest: Manifest) -> Any:
-        log = await create(path, manifest)
+    async def created(path: Path, manifest: Manifest, first: Sequence[Row]) -> Any:
+        log = await create(path, manifest, first)
         log.append = fail
         made.append(log)
         return log
@@ -78,10 +79,16 @@ def full_store(made: list[Any]) -> Any:
     return store
 
 
+def alone() -> Scripted:
+    """Both seats scripted: they play before the episode is handed over."""
+    seats = MARKET.create(load_scenario("teaching", "pie"), 7).seats.values()
+    return Scripted({seat.id: policy_maker(MARKET, seat, "half", 7) for seat in seats})
+
+
 async def test_an_episode_that_cannot_begin_gives_back_its_log_and_leaves_no_task(table: Any) -> None:
     path, logs = table.folder / "pie.trace", list[Any]()
     with pytest.raises(StorageUnavailable):
-        await Episode.create(path, MARKET, table.pie(), 7, episode_id="pie", logs=full_store(logs))
+        await Episode.create(path, MARKET, table.pie(), 7, episode_id="pie", scripted=alone(), logs=full_store(logs))
     tasks = [task.get_name() for task in asyncio.all_tasks() if task.get_name().startswith("tradefair")]
     try:
         again = await table.reopen(path)  # TraceError while another writer holds the log
