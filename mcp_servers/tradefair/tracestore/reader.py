@@ -114,7 +114,8 @@ class Trace:
     def events(self, after: int = 0) -> Iterator[StoredEvent]:
         """Stored events in order, from number `after` + 1 on. TraceError at a number that is not the next."""
         for stored in self._source.events(after):
-            self._bounded(f"event {stored.seq}", stored.body, MAX_EVENT)
+            if len(stored.body) > MAX_EVENT:
+                self._bounded(f"event {stored.seq}", stored.body, MAX_EVENT)
             yield stored
 
     def decoded(self) -> Iterator[dict[str, Any]]:
@@ -193,7 +194,7 @@ class Trace:
     def _bounded_rows(self, name: str, rows: Iterator[Sequence[object]]) -> Iterator[Sequence[object]]:
         for row in rows:
             for value in row:
-                if isinstance(value, bytes | str):
+                if isinstance(value, bytes | str) and len(value) > MAX_NOTE:
                     self._bounded(f"a row of {name}", value, MAX_NOTE)
             yield row
 
