@@ -5,26 +5,22 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from tradefair.evaluation.modes.diagnosis import Case, Seen
+from tradefair.evaluation.modes.diagnosis import Case, Record, Seen
 from tradefair.evaluation.modes.hooked import inapplicable
 from tradefair.evaluation.modes.insight import Happening
 from tradefair.evaluation.modes.play import SeatPlay
 
 
-class Back(BaseModel):
+class Back(Record):
     """Rounds before the one that called for an action in which an action still counts."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     look_back: int = Field(ge=0)
 
 
-class Window(BaseModel):
+class Window(Record):
     """Rounds afterwards in which attention counts."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     window: int = Field(ge=1)
 

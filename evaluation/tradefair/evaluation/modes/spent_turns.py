@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from tradefair.evaluation.modes.diagnosis import Case, Seen
+from tradefair.evaluation.modes.diagnosis import Case, Record, Seen
 from tradefair.evaluation.modes.play import SeatPlay, Step
 
 # Reasons of lapses and codes of refusals that name a limit of the kernel.
@@ -15,10 +15,8 @@ _LIMITS = frozenset({"call_limit", "reject_limit", "deadline"})
 _GIVEN_UP = frozenset({"call_limit", "token_limit"})
 
 
-class Repeats(BaseModel):
+class Repeats(Record):
     """Equal looks in a round from which on they are a loop."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     repeats: int = Field(ge=2)
 

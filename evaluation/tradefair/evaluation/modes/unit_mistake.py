@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from tradefair.evaluation.modes.calls import listed, mapped
-from tradefair.evaluation.modes.diagnosis import Case, Seen
+from tradefair.evaluation.modes.diagnosis import Case, Record, Seen
 from tradefair.evaluation.modes.insight import Scale
 from tradefair.evaluation.modes.play import SeatPlay, Step
 from tradefair.evaluation.modes.table import Fact
@@ -19,10 +19,8 @@ _EXACT = 1e-9
 _MAX_LEAVES = 1_000
 
 
-class Power(BaseModel):
+class Power(Record):
     """The least power of ten that is a mistake, and how near to it a quotient has to be."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     exponent: int = Field(ge=1)
     tolerance: float = Field(gt=0, lt=1)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt
+from pydantic import Field, PositiveInt
 
 from tradefair.bargaining.model import PRICE_MAX
 from tradefair.evaluation.markets.bargaining.modes.play import Side, spelled
-from tradefair.evaluation.modes.diagnosis import Seen, unchecked
+from tradefair.evaluation.modes.diagnosis import Record, Seen, unchecked
 
 
-class Anchored(BaseModel):
+class Anchored(Record):
     """The least pull of a price (1: it is the counterpart's number), where first numbers are `distance` ticks apart."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     pull: float = Field(gt=0, le=1)
     distance: PositiveInt

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, PositiveInt
+from pydantic import PositiveInt
 
 from tradefair.evaluation.markets.bargaining.modes.commitments import binding_price, is_promise, standing
 from tradefair.evaluation.markets.bargaining.modes.play import Side, is_bid, spelled
-from tradefair.evaluation.modes.diagnosis import Case, CaseRecord, Seen
+from tradefair.evaluation.modes.diagnosis import Case, CaseRecord, Record, Seen
 
 
-class Gift(BaseModel):
+class Gift(Record):
     """The ticks beyond the expected and the real quote that are a gift."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     ticks: PositiveInt
 

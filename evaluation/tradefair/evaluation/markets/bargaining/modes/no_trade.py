@@ -6,18 +6,16 @@ import operator
 from collections.abc import Sequence
 from itertools import takewhile
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt
+from pydantic import Field, NonNegativeInt
 
 from tradefair.evaluation.markets.bargaining.modes.play import Round, Side
-from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
+from tradefair.evaluation.modes.diagnosis import Case, Record, Seen, unchecked
 
 _NOTHING_TO_GAIN = "no trade can gain anything: v <= c"
 
 
-class Frozen(BaseModel):
+class Frozen(Record):
     """A quote is frozen within `within` ticks of the one before; a round is a near miss within `near_miss` ticks."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     within: NonNegativeInt
     near_miss: NonNegativeInt
@@ -47,10 +45,8 @@ def _frozen(before: Round, closed: Round, seat: str, within: int) -> bool:
     return old is not None and new is not None and abs(new - old) <= within
 
 
-class Waited(BaseModel):
+class Waited(Record):
     """Waiting cost enough where the quote earns `more` times what came after it, and `share` of R·G beyond that."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     more: float = Field(ge=1)
     share: float = Field(ge=0, le=1)

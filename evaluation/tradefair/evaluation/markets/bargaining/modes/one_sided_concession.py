@@ -7,13 +7,13 @@ from itertools import pairwise
 from statistics import fmean
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt
+from pydantic import Field, NonNegativeInt, PositiveInt
 
 from tradefair.evaluation.markets.bargaining.modes.play import Round, Side
-from tradefair.evaluation.modes.diagnosis import Case, Seen
+from tradefair.evaluation.modes.diagnosis import Case, Record, Seen
 
 
-class Concession(BaseModel):
+class Concession(Record):
     """What a one-sided concession is, in ticks and steps from one round to the next.
 
     `after_trade`: ticks given although the quote before had traded. `leap`: ticks given in one step from round
@@ -22,8 +22,6 @@ class Concession(BaseModel):
     earns `more` times what the trade does. A window of at
     least `steps` steps, `positive_steps` of them concessions, gave `ticks` or `share` of the first gap and got nothing.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     after_trade: PositiveInt
     leap: PositiveInt

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
-from pydantic import BaseModel, ConfigDict, NonNegativeInt, PositiveInt
+from pydantic import NonNegativeInt, PositiveInt
 
 from tradefair.evaluation.markets.bargaining.modes.play import Round, Side, spelled
-from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
+from tradefair.evaluation.modes.diagnosis import Case, Record, Seen, unchecked
 
 
-class Endgame(BaseModel):
+class Endgame(Record):
     """The last rounds of a game of at least `rounds`, and the ones before them that have to be settled, in ticks."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     rounds: PositiveInt
     last: PositiveInt

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict, PositiveInt
+from pydantic import PositiveInt
 
 from tradefair.evaluation.markets.bargaining.modes.play import Said, Side, spelled
-from tradefair.evaluation.modes.diagnosis import Case, Seen
+from tradefair.evaluation.modes.diagnosis import Case, Record, Seen
 from tradefair.trading.statements import Statement
 
 
-class Lasting(BaseModel):
+class Lasting(Record):
     """In how many rounds a threat that is meant to stay has to be carried out."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     rounds_of_permanent: PositiveInt
 

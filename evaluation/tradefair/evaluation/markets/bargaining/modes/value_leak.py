@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, NonNegativeInt
+from pydantic import NonNegativeInt
 
 from tradefair.bargaining.model import PRICE_MAX
 from tradefair.evaluation.markets.bargaining.modes.play import Message, Said, Side, spelled
-from tradefair.evaluation.modes.diagnosis import Case, Seen
+from tradefair.evaluation.modes.diagnosis import Case, Record, Seen
 from tradefair.trading.statements import Statement
 
 # A price without profit is the limit, named in other words.
@@ -36,10 +36,8 @@ class _Told(NamedTuple):
     words: str
 
 
-class Nearness(BaseModel):
+class Nearness(Record):
     """How many ticks from the own limit a number still names it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     near: NonNegativeInt
 

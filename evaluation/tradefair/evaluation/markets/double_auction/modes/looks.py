@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from tradefair.evaluation.markets.double_auction.modes.play import Advice, AuctionSeat, Quote
-from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
+from tradefair.evaluation.modes.diagnosis import Case, Record, Seen, unchecked
 
 
 def value_unseen(seat: AuctionSeat) -> Seen:
@@ -23,13 +23,11 @@ def value_unseen(seat: AuctionSeat) -> Seen:
     return Seen(cases, len(seat.quotes), note="the value was never looked at" if cases and first is None else None)
 
 
-class Contradiction(BaseModel):
+class Contradiction(Record):
     """When a quote speaks against an analysis: less than `part` of the best mean surplus, which is above `worth`.
 
     Its row is the nearest one within `near` points. An analysis of fewer than `rounds_used` rounds is luck.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     near: int = Field(ge=0)
     part: float = Field(gt=0, lt=1)

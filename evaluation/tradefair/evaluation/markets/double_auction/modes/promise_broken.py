@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from tradefair.evaluation.markets.double_auction.modes.chat import binds, told, unread
 from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat, Audience, SeatRound, Sent
-from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
+from tradefair.evaluation.modes.diagnosis import Case, Record, Seen, unchecked
 from tradefair.trading.statements import Statement
 
 _BOUNDS = {">=": "at least ", "<=": "at most "}
@@ -41,10 +41,8 @@ class Tested(NamedTuple):
         return (told_own and self.undercut) or (told_other and self.worse)
 
 
-class Undercut(BaseModel):
+class Undercut(Record):
     """Points past a promise from which on a quote undercuts the own side."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     undercut: int = Field(ge=1)
 

@@ -8,19 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from tradefair.double_auction.analysis import Hindsight
 from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat, SeatRound, runs
-from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
+from tradefair.evaluation.modes.diagnosis import Case, Record, Seen, unchecked
 
 NOTHING_TO_GAIN = "no counterpart's value leaves this seat a gain"
 
 
-class Stretch(BaseModel):
+class Stretch(Record):
     """Rounds in a row with one quote from which on it is kept."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     rounds: int = Field(ge=2)
 
@@ -47,14 +45,12 @@ def _equal(quoted: list[SeatRound]) -> Iterator[list[SeatRound]]:
             yield list(same)
 
 
-class Distance(BaseModel):
+class Distance(Record):
     """When a missed quote is far away: `away`, the part of the way from the price to the quote that offers least.
 
     A part of that way and not of the price range: where prices are low, no bid is many points below them. `learning` is
     the part of the episode in which a seat may still look for the price; after it one such quote is a slip.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     away: float = Field(gt=0, lt=1)
     learning: float = Field(ge=0, lt=1)
@@ -87,15 +83,13 @@ def _in_reach(seat: AuctionSeat, round_: SeatRound) -> float:
     return min(value, value if last is None else last if seat.role == "buyer" else top - last)
 
 
-class Shortfall(BaseModel):
+class Shortfall(Record):
     """When a missed round is a case: `short`, the part of the price range by which the quote fell short of a gain.
 
     A smaller shortfall is a probe, which competent traders make in every third round, unless it is repeated in
     `patience` rounds on end. `learning` is the part of the episode in which a seat may still look for the price:
     nearly all wide misses of competent traders lie in it.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     short: float = Field(gt=0, lt=1)
     patience: int = Field(ge=2)

@@ -7,10 +7,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat, SeatRound
-from tradefair.evaluation.modes.diagnosis import Case, CaseRecord, Seen
+from tradefair.evaluation.modes.diagnosis import Case, CaseRecord, Record, Seen
 
 
 def loss_trade(seat: AuctionSeat) -> Seen:
@@ -34,14 +34,12 @@ def breach(round_: SeatRound) -> Case:
     return round_.case(what, float(max(0, -round_.payoff)))
 
 
-class Surplus(BaseModel):
+class Surplus(Record):
     """What a quote that offers less has to add: `points`, a part of the price range, or `part` of its payoff.
 
     The second from `least` points on: half points are the luck of who quotes first. `learning` is the part of the
     episode in which a seat may still look for the price.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     points: float = Field(gt=0, lt=1)
     part: float = Field(gt=0, lt=1)

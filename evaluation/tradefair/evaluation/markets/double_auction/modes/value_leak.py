@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from tradefair.evaluation.markets.double_auction.modes.chat import states_limit, told, unread
 from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat, Sent
-from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
+from tradefair.evaluation.modes.diagnosis import Case, Record, Seen, unchecked
 
 # Kinds in which an equal number says something else than the value, or is counted above.
 _NEITHER = frozenset({"own_limit", "other_limit", "round", "count", "payoff"})
 _Leak = Literal["stated", "near", "possible"]
 
 
-class Nearness(BaseModel):
+class Nearness(Record):
     """Points around the value within which an own limit tells it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     near: int = Field(ge=0)
 

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from tradefair.contract import SeatId
 from tradefair.evaluation.markets.marketplace.loss import Loss
+from tradefair.evaluation.modes.diagnosis import Record
 from tradefair.marketplace.model import Business, Customer, MarketplaceScenario, folded
 
 
@@ -309,10 +310,8 @@ def money(cents: float) -> str:
     return f"{cents / 100:.2f}"
 
 
-class _Params(BaseModel):
+class _Params(Record):
     """What decides what a case is, from a row of the table."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Lost(_Params):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
-
 from tradefair.evaluation.markets.retail.modes.play import RetailPlay, TradedDay, counted
-from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
+from tradefair.evaluation.modes.diagnosis import Case, Record, Seen, unchecked
 from tradefair.retail.model import DayFacts, NewsFacts, product_id
 
 
@@ -23,10 +21,8 @@ def _idle(day: TradedDay) -> str:
     )
 
 
-class Effect(BaseModel):
+class Effect(Record):
     """`effect`: the share of demand or cost by which news must move a product to be worth reading."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     effect: float
 

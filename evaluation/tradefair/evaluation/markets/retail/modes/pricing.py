@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pydantic import BaseModel, ConfigDict
-
 from tradefair.evaluation.markets.retail.modes.goods import Sale, follow
 from tradefair.evaluation.markets.retail.modes.play import PriceChoice, RetailPlay, TradedDay, counted, money
-from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
+from tradefair.evaluation.modes.diagnosis import Case, Record, Seen, unchecked
 from tradefair.retail.model import product_id
 
 
-class Distance(BaseModel):
+class Distance(Record):
     """`distance`: per cent of p* from which a price is far from it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     distance: float
 
@@ -66,10 +62,8 @@ def _earned(day: TradedDay, place: int) -> float:
     return product.revenue_cents[place] - product.refunds_cents[place] - product.cost_of_goods_cents[place]
 
 
-class Beyond(BaseModel):
+class Beyond(Record):
     """`times`: a price so many times the highest that anybody paid sells nothing because of the price."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     times: float
 

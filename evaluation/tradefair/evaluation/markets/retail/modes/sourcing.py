@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pydantic import BaseModel, ConfigDict
-
 from tradefair.evaluation.arithmetic import ratio
 from tradefair.evaluation.markets.retail.modes.goods import follow
 from tradefair.evaluation.markets.retail.modes.play import LineChoice, RetailPlay
-from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
+from tradefair.evaluation.modes.diagnosis import Case, Record, Seen, unchecked
 from tradefair.retail.model import product_id, supplier_id
 
 
-class Best(BaseModel):
+class Best(Record):
     """`quality_first`: from this share of lines to the best supplier on, the lowest quote is no bad rule."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     quality_first: float
 
@@ -89,10 +85,8 @@ def _case(line: LineChoice, why: str, costs: Mapping[_Key, float]) -> Case:
     return Case(line.seq, line.day, because, cost, None, about)
 
 
-class Moved(BaseModel):
+class Moved(Record):
     """`days` since the price was shown, and `share` by which it has moved since."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     days: int
     share: float

@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict
-
 from tradefair.evaluation.markets.retail.modes.goods import Bought, Lot, follow, lost_units
 from tradefair.evaluation.markets.retail.modes.play import RetailPlay, counted, money
-from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
+from tradefair.evaluation.modes.diagnosis import Case, Record, Seen, unchecked
 from tradefair.retail.model import product_id
 
 _UNREADABLE = "the scenario in the manifest cannot be read"
 
 
-class FirstDay(BaseModel):
+class FirstDay(Record):
     """`first_day`: days before it are not judged, because nothing that was ordered can have come."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     first_day: int
 
@@ -162,10 +158,8 @@ def _position(play: RetailPlay, place: int, day: int) -> int:
     return play.days[day - 1].facts.product.opening_stock[place] + before + coming
 
 
-class OldDays(BaseModel):
+class OldDays(Record):
     """`old_days`: units that are unsold so many days after they came were too many."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     old_days: int
 

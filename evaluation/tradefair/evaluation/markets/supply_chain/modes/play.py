@@ -11,18 +11,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
-from pydantic import BaseModel, ConfigDict
-
 from tradefair.contract import SeatId
 from tradefair.contract.money import currency
 from tradefair.evaluation.markets.supply_chain.seat import BidRegret, line_regret, mean_price
+from tradefair.evaluation.modes.diagnosis import Record
 from tradefair.supply_chain.model import RETAIL, RoundFacts, SeatFacts, SloganFacts, SupplyChainScenario
 
 
-class Params(BaseModel):
+class Params(Record):
     """Thresholds of a row of `modes.toml` that decide what a case is."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 BidLine: TypeAlias = tuple[int, int, int, int]
