@@ -125,7 +125,8 @@ def write_parts(parts: Parts, path: Path) -> Path:
         # Half a second per example would go into syncing files that nobody keeps.
         database.execute("PRAGMA synchronous = OFF")
         database.executescript(SCHEMA)
-        _fill(database, parts)
+        # In JSONL an event's number is its line's; only a file with all numbers can be exported.
+        _fill(database, parts, range(1, len(parts.bodies) + 1) if plain else parts.numbers)
     if plain:
         with open_trace(place) as trace, path.open("wb") as file:
             file.writelines(line + b"\n" for line in jsonl_lines(trace))
@@ -150,13 +151,13 @@ def damage(path: Path, how: Damage) -> Path:
     return path
 
 
-def _fill(database: sqlite3.Connection, parts: Parts) -> None:
+def _fill(database: sqlite3.Connection, parts: Parts, places: Sequence[int]) -> None:
     head, closed = first_hash(parts.core), ""
     left = dict(parts.blobs)
-    for seq, body in zip(parts.numbers, parts.bodies, strict=True):
+    for place, seq, body in zip(places, parts.numbers, parts.bodies, strict=True):
         head = next_hash(head, body)
         digest = next((name for name in left if name.encode() in body), None)
-        row = (seq, body, head, digest, left.pop(digest) if digest else None)
+        row = (place, body, head, digest, left.pop(digest) if digest else None)
         database.execute(
             "INSERT OR IGNORE INTO events (seq, body, hash, closes, blob_digest, blob) VALUES (?, ?, ?, 0, ?, ?)", row
         )

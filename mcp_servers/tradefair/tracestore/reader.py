@@ -129,8 +129,8 @@ class Trace:
                 if event.get("result_ref"):
                     body = self.blob(event["result_ref"])
                     event["result"] = None if body is None else orjson.loads(body)
-            # AttributeError: JSON that is no object has no `get`.
-            except (orjson.JSONDecodeError, AttributeError):
+            # AttributeError: JSON that is no object has no `get`. TraceError: the result has changed.
+            except (orjson.JSONDecodeError, AttributeError, TraceError):
                 raise TraceError(f"{self.path.name}: event {stored.seq} or its result is damaged") from None
             yield event
 
