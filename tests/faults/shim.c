@@ -1,19 +1,23 @@
 /* Faults of a disk and of a clock, through LD_PRELOAD: the n-th call of a kind on a file whose name holds ".trace"
-   fails, once or from then on. Armed and read through ctypes by the process that it is loaded into. */
+   fails, once or from then on. Armed through ctypes by the process that it is loaded into, or by FAULT="what at lasts
+   how" in its environment; there it can also kill the process in that call. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { WRITE, SYNC, TRUNCATE, READ, CLOCK, KINDS };
+enum { WRITE, SYNC, TRUNCATE, READ, CLOCK };
+enum { KILL = -1, FAIL_THEN_KILL = -2, TEAR_AND_KILL = -3 };
 static atomic_int kind = -1, due, for_good, error, seen, fired;
 static atomic_long leap_s;
 
-/* error: an errno, 0 for half of what was to be written; for the clock, seconds that it leaps. */
+/* how: an errno, 0 for half of what was to be written, or one of the kills; for the clock, seconds that it leaps. */
 void fault_arm(int what, int at, int lasts, long how) {
     kind = -1;
     due = at;
@@ -23,6 +27,11 @@ void fault_arm(int what, int at, int lasts, long how) {
     seen = 0;
     fired = 0;
     kind = what;
+}
+__attribute__((constructor)) static void armed(void) {
+    int what, at, lasts, how;
+    const char *given = getenv("FAULT");
+    if (given && sscanf(given, "%d %d %d %d", &what, &at, &lasts, &how) == 4) fault_arm(what, at, lasts, how);
 }
 int fault_fired(void) { return fired; }
 
@@ -41,15 +50,22 @@ static int on_trace(int fd) {
     return strstr(path, ".trace") != NULL;
 }
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+static int failed(void) {
+    if (error == KILL || (error == FAIL_THEN_KILL && fired > 1)) raise(SIGKILL);
+    errno = error > 0 ? error : EIO;
+    return -1;
+}
 #define FAIL(what, fd) \
-    if (kind == what && on_trace(fd) && hit(what)) return errno = error, -1;
+    if (kind == what && on_trace(fd) && hit(what)) return failed();
 
 ssize_t pwrite64(int fd, const void *data, size_t size, off64_t at) {
     if (kind == WRITE && on_trace(fd) && hit(WRITE)) {
-        if (error) return errno = error, -1;
+        if (error && error != TEAR_AND_KILL) return failed();
         size = size > 1 ? size / 2 : size;
     }
-    return NEXT(pwrite64)(fd, data, size, at);
+    ssize_t done = NEXT(pwrite64)(fd, data, size, at);
+    if (kind == WRITE && fired && error == TEAR_AND_KILL) raise(SIGKILL);
+    return done;
 }
 int fdatasync(int fd) { FAIL(SYNC, fd) return NEXT(fdatasync)(fd); }
 int ftruncate64(int fd, off64_t size) { FAIL(TRUNCATE, fd) return NEXT(ftruncate64)(fd, size); }

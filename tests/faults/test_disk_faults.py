@@ -14,6 +14,7 @@ from pathlib import Path
 
 import orjson
 import pytest
+from tests.faults.kills import build
 
 _HERE = Path(__file__).parent
 _WRITE, _SYNC, _TRUNCATE, _READ, _CLOCK = range(5)  # as in shim.c
@@ -39,14 +40,9 @@ _PATIENCE_S = 300
 @pytest.fixture(scope="module")
 def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The shim, built for this machine."""
-    compiler = shutil.which("cc")
-    if compiler is None or not sys.platform.startswith("linux"):
+    if shutil.which("cc") is None or not sys.platform.startswith("linux"):
         pytest.skip("faults of a disk need Linux and a C compiler (cc)")
-    built = tmp_path_factory.mktemp("shim") / "shim.so"
-    command = [compiler, "-shared", "-fPIC", "-O1", "-o", str(built), str(_HERE / "shim.c"), "-ldl"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_PATIENCE_S)
-    assert done.returncode == 0, done.stderr
-    return built
+    return build(tmp_path_factory.mktemp("shim"))
 
 
 def _struck(shim: Path, fault: str, every: int) -> list[dict[str, object]]:
