@@ -12,6 +12,7 @@ import orjson
 from tradefair.catalog import load_scenario
 from tradefair.contract.core import Core
 from tradefair.host.episode import Episode
+from tradefair.host.sandbox import Sandbox
 from tradefair.host.scripted import Scripted
 from tradefair.teaching import MARKET
 from tradefair.testing.playthrough import policy_maker
@@ -21,10 +22,13 @@ async def _main(path: Path, rounds: int, seed: int) -> None:
     scenario = load_scenario("teaching", "talk", {"rounds": rounds})
     seat = Core.create(MARKET, scenario, seed).market.seats["P2"]
     scripted = Scripted({"P2": policy_maker(MARKET, seat, "random_legal", seed)})
+    sandbox = Sandbox()
     if path.exists():
-        episode = await Episode.open(path, MARKET, scripted=scripted)
+        episode = await Episode.open(path, MARKET, scripted=scripted, sandbox=sandbox)
     else:
-        episode = await Episode.create(path, MARKET, scenario, seed, episode_id="crash", scripted=scripted)
+        episode = await Episode.create(
+            path, MARKET, scenario, seed, episode_id="crash", scripted=scripted, sandbox=sandbox
+        )
     _say({"ready": episode.core.seq})
     loop = asyncio.get_running_loop()
     asked: set[asyncio.Task[None]] = set()
@@ -32,6 +36,7 @@ async def _main(path: Path, rounds: int, seed: int) -> None:
         asked.add(asyncio.create_task(_answer(episode, orjson.loads(line))))
     await asyncio.gather(*asked)
     await episode.close()
+    sandbox.close()
     _say({"closed": True})
 
 

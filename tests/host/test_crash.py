@@ -20,12 +20,18 @@ Command = dict[str, Any]
 
 
 def _commands() -> list[Command]:
-    """P1's actions, each under a key of its own: two per round, and a refused one now and then."""
+    """P1's calls, each under a key of its own: words, a note and a claim per round; now and then a refused claim, a
+    program, and a note that goes.
+    """
     calls: list[tuple[str, Any]] = []
     for number in range(_ROUNDS):
         calls.append(("say", {"text": f"round {number}"}))
+        calls.append(("add_note", {"text": f"note {number}"}))
         if number % 3 == 0:
             calls.append(("claim", {"slices": 999}))
+            # Without calls of its own: what a killed program has read stays in the log, as the calls of a lost one.
+            calls.append(("execute_code", {"code": f"{number} + 40"}))
+            calls.append(("remove_note", {"number": number + 1}))
         calls.append(("claim", {"slices": number % 8}))
     return [{"tool": tool, "arguments": given, "key": f"key-{n}"} for n, (tool, given) in enumerate(calls)]
 
@@ -124,7 +130,7 @@ async def test_no_acknowledged_call_is_lost_and_none_is_applied_twice(table: Any
     path, whole = tmp_path / "killed.trace", tmp_path / "whole.trace"
     await _uninterrupted(whole, table.within)
     commands = _commands()
-    kills = (1, 6, 7, 15, len(commands) - 2)
+    kills = (1, 6, 7, 10, 15, 24, len(commands) - 2)
     async with Client(path, table.within) as client:
         await client.start()
         for number, command in enumerate(commands):

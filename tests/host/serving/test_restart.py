@@ -36,15 +36,16 @@ KILLS: dict[int, Moment] = {2: "before it is read", 5: "at once", 8: "after its 
 
 
 class Call(NamedTuple):
-    """A quote of a seat. It does not name its round: only its key keeps a repeat out of the next one."""
+    """A quote or a note of a seat. It does not name its round: only its key keeps a repeat out of the next one."""
 
     seat: str
     number: int
-    arguments: dict[str, int]
+    arguments: dict[str, Any]
+    tool: str = "submit_quote"
 
     @property
     def key(self) -> str:
-        return f"{self.seat}-{self.number}"
+        return f"{self.tool}-{self.seat}-{self.number}"
 
     @property
     def meta(self) -> Any:
@@ -55,6 +56,11 @@ def quote(seat: str, number: int) -> Call:
     """What the client in `seat` quotes in a round: prices that sometimes trade and sometimes do not."""
     price = 30 + (number * 37 + len(seat) * 11 + (5 if seat[0] == "B" else 0)) % 60
     return Call(seat, number, {"price": price})
+
+
+def calls(seat: str, number: int) -> tuple[Call, Call]:
+    """What the client in `seat` sends in a round."""
+    return Call(seat, number, {"text": f"round {number}"}, "add_note"), quote(seat, number)
 
 
 class Process:
@@ -159,8 +165,10 @@ def outcome(path: Path) -> str:
 
 
 def check_once(path: Path, seats: tuple[str, ...]) -> None:
-    """Every round has one quote of each seat, and nothing was refused on the way."""
+    """Every round has one quote and one note of each seat, and nothing was refused on the way."""
     for seat in seats:
+        notes = [event for event in events(path) if (event.get("seat"), event.get("tool")) == (seat, "add_note")]
+        assert [event["result"]["number"] for event in notes] == list(range(1, ROUNDS + 1))
         assert Counter(quotes_in(path, seat)) == Counter(range(1, ROUNDS + 1))
     assert not [event for event in events(path) if event.get("error")]
 
@@ -222,19 +230,19 @@ class Hosted:
         """Every acknowledged call again: its answer is the same, whatever has happened since."""
         for seat in SEATS:
             async with self._stage.at(self.url, self.tokens[seat], self._era) as client:
-                for number in range(1, ROUNDS + 1):
-                    call = quote(seat, number)
+                for call in (call for number in range(1, ROUNDS + 1) for call in calls(seat, number)):
                     if call.key in self.acknowledged:
-                        await self._quote(client, call)
+                        await self._send(client, call)
 
     async def _play(self, seat: str, first: int, last: int) -> None:
         async with self._stage.at(self.url, self.tokens[seat], self._era) as client:
             for number in range(first, last + 1):
                 await client.call_tool("await_turn")
-                await self._quote(client, quote(seat, number))
+                for call in calls(seat, number):
+                    await self._send(client, call)
 
-    async def _quote(self, client: Client, call: Call) -> None:
-        answer = await client.call_tool("submit_quote", call.arguments, meta=call.meta)
+    async def _send(self, client: Client, call: Call) -> None:
+        answer = await client.call_tool(call.tool, call.arguments, meta=call.meta)
         assert not answer.is_error, answer.structured_content
         known = self.acknowledged.setdefault(call.key, answer.structured_content)
         assert answer.structured_content == known
@@ -257,7 +265,7 @@ async def test_a_killed_host_goes_on_to_the_outcome_of_an_uninterrupted_one(
             await game.repeat_all()
             done = number - 1
         await game.play(done + 1, ROUNDS)
-        assert len(game.acknowledged) == ROUNDS * len(SEATS)
+        assert len(game.acknowledged) == 2 * ROUNDS * len(SEATS)
         await server.end(signal.SIGTERM)
         assert server.starts == len(KILLS) + 1
     check_once(game.trace, SEATS)
@@ -288,19 +296,20 @@ class Served:
         await self._server.write(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}')
 
     async def play(self, first: int, last: int) -> None:
-        for number in range(first, last + 1):
-            await self._quote(quote("B1", number))
+        for call in (call for number in range(first, last + 1) for call in calls("B1", number)):
+            await self._call(call)
 
     async def repeat_all(self) -> None:
         """Every acknowledged call again."""
-        for key in list(self.acknowledged):
-            await self._quote(quote("B1", int(key.rpartition("-")[2])))
+        for call in (call for number in range(1, ROUNDS + 1) for call in calls("B1", number)):
+            if call.key in self.acknowledged:
+                await self._call(call)
 
     async def interrupt(self, number: int, moment: Moment) -> None:
         """A quote is under way when the server is killed; its answer is never read."""
         if moment == "before it is read":
             self._server.stop()
-        await self._send_quote(quote("B1", number))
+        await self._send_call(quote("B1", number))
         if moment == "after its commit":
             await committed(self.trace, ("B1",), number)
         await self._server.end()
@@ -310,12 +319,12 @@ class Served:
         request = {"jsonrpc": "2.0", "id": self._number, "method": method, "params": params}
         await self._server.write(orjson.dumps(request))
 
-    async def _send_quote(self, call: Call) -> None:
-        params = {"name": "submit_quote", "arguments": call.arguments, "_meta": call.meta}
+    async def _send_call(self, call: Call) -> None:
+        params = {"name": call.tool, "arguments": call.arguments, "_meta": call.meta}
         await self._send("tools/call", params)
 
-    async def _quote(self, call: Call) -> None:
-        await self._send_quote(call)
+    async def _call(self, call: Call) -> None:
+        await self._send_call(call)
         answer = await self._server.line()
         assert (answer["id"], answer["result"]["isError"]) == (self._number, False)
         told = answer["result"]["structuredContent"]
@@ -336,7 +345,7 @@ async def test_a_killed_stdio_server_goes_on_to_the_outcome_of_an_uninterrupted_
             await game.repeat_all()
             done = number - 1
         await game.play(done + 1, ROUNDS)
-        assert len(game.acknowledged) == ROUNDS
+        assert len(game.acknowledged) == 2 * ROUNDS
         await server.end(signal.SIGTERM)
     check_once(game.trace, ("B1",))
     assert outcome(game.trace) == await uninterrupted(tmp_path / "whole", ("B1",))
