@@ -39,6 +39,7 @@ _NAMES = (
     "ratings",
     "supply_chain",
     "hosting",
+    "stall",
     "marketplace",
     "marketplace_load",
 )

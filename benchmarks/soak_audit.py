@@ -1,4 +1,4 @@
-"""One trace against what its clients were told: is every acknowledged action there once, and every read before it?"""
+"""One trace against what its clients were told: is every acknowledged call there once, and every read before it?"""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from tradefair.tracestore import open_trace
 
 ACTION = "submit_quote"
 READ = "view_my_value"
+KEYED = (ACTION, "add_note", "execute_code")
+"""What clients send under a key."""
 
 
 class Acknowledged(NamedTuple):
-    """What a client was told of one action: the answer, and how many reads had been answered before it was sent."""
+    """What a client was told of an action, note or program, and how many reads had been answered before it was sent."""
 
     answer: Any
     reads_before: int
@@ -55,9 +57,10 @@ def audit(path: Path, told: Told) -> Held:
             counts["lapses"] += 1
         if event["event"] != "tool_called" or event["status"] != "ok":
             continue
-        if event["tool"] == READ:
+        # Those of its programs are the host's: nobody was told of them.
+        if event["tool"] == READ and event["parent"] is None:
             reads[event["seat"]] += 1
-        elif event["tool"] == ACTION:
+        elif event["tool"] in KEYED:
             if event["seq"] not in keys:
                 continue  # a scripted seat's: clients send keys
             counts["accepted"] += 1

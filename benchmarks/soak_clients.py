@@ -14,7 +14,7 @@ from uuid import UUID
 import httpx2
 import orjson
 
-from benchmarks.soak_audit import ACTION, READ, Acknowledged, Told
+from benchmarks.soak_audit import ACTION, KEYED, READ, Acknowledged, Told
 
 _PATIENCE_S = 30
 _REVISION = "2026-07-28"
@@ -70,10 +70,11 @@ class Diary:
 
 
 class _Quote(NamedTuple):
-    """An action and its key; `round` keeps a late repeat out of a later round."""
+    """An action, a note or a program, and its key; `round` keeps a late repeat of a quote out of a later round."""
 
     key: str
-    arguments: dict[str, int]
+    arguments: dict[str, Any]
+    tool: str = ACTION
 
 
 class _Gone(Exception):
@@ -130,7 +131,7 @@ class _Seat:
         if answer.status_code != 200:
             return None
         result = answer.json()["result"]
-        if result["_meta"].get("tradefair/turn", {}).get("over") and tool != ACTION:
+        if result["_meta"].get("tradefair/turn", {}).get("over") and tool not in KEYED:
             raise _Gone
         return result
 
@@ -173,8 +174,16 @@ class _Seat:
 
     def quote(self, turn: dict[str, Any]) -> _Quote:
         """A fresh quote for the open round."""
-        key = str(UUID(int=self.luck.getrandbits(128)))
-        return _Quote(key, {"price": self.luck.randrange(1, 100), "round": turn["round"]})
+        return _Quote(self._key(), {"price": self.luck.randrange(1, 100), "round": turn["round"]})
+
+    def aside(self) -> _Quote:
+        """A fresh note, or a program that reads."""
+        if self.luck.random() < 0.7:
+            return _Quote(self._key(), {"text": f"note {self.luck.randrange(1_000)}"}, "add_note")
+        return _Quote(self._key(), {"code": f"view_my_value()['value'] + {self.luck.randrange(9)}"}, "execute_code")
+
+    def _key(self) -> str:
+        return str(UUID(int=self.luck.getrandbits(128)))
 
     def note(self, quote: _Quote, result: Any, promised: tuple[int, int]) -> None:
         """Keep what the host said of an action, and how many reads it vouched for when it was sent."""
@@ -191,31 +200,33 @@ class _Seat:
     async def act(self, quote: _Quote) -> None:
         """Send an action until it is answered."""
         promised = self.promised_reads()
-        self.note(quote, await self.call(ACTION, quote.arguments, quote.key), promised)
+        self.note(quote, await self.call(quote.tool, quote.arguments, quote.key), promised)
 
 
 # --- sorts of clients -------------------------------------------------------------------------------------------------
 
 
 async def _steady(seat: _Seat) -> None:
-    """Reads, then acts."""
+    """Reads, keeps a note or runs a program, then acts."""
     turn = await seat.turn()
+    await seat.act(seat.aside())
     for _ in range(seat.luck.randrange(3)):
         await seat.read()
     await seat.act(seat.quote(turn))
 
 
 async def _repeating(seat: _Seat) -> None:
-    """Sends every action three times at once, and now and then one of long ago."""
-    quote = seat.quote(await seat.turn())
+    """Sends every action, note or program three times at once, and now and then one of long ago."""
+    turn = await seat.turn()
+    quote = seat.aside() if seat.luck.random() < 0.4 else seat.quote(turn)
     await seat.read()
     promised = seat.promised_reads()
-    calls = (seat.call(ACTION, quote.arguments, quote.key) for _ in range(3))
+    calls = (seat.call(quote.tool, quote.arguments, quote.key) for _ in range(3))
     for result in await asyncio.gather(*calls):
         seat.note(quote, result, promised)
     if seat.luck.random() < 0.3 and seat.mine:
         old = seat.luck.choice(seat.mine)
-        seat.note(old, await seat.call(ACTION, old.arguments, old.key), (0, seat.diary.life))
+        seat.note(old, await seat.call(old.tool, old.arguments, old.key), (0, seat.diary.life))
         seat.diary.noticed["repeats"] += 1
 
 

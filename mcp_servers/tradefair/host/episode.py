@@ -152,9 +152,7 @@ class Episode:
         """
         # Checked and built in memory first: a scenario that cannot be played leaves no file. In a thread: the largest
         # markets take a second.
-        core = await asyncio.to_thread(Core.create, market_type, scenario, seed)
-        first = [_row(record) for record in core.start(seating).records]
-        core_bytes = canonical(core.manifest.model_dump(mode="json"))
+        core, core_bytes, first = await asyncio.to_thread(_made, market_type, scenario, seed, seating)
         created = datetime.now(UTC).isoformat(timespec="seconds")
         manifest = Manifest(core_bytes, {"episode": episode_id, "created": created, **(about or {})})
         log = await logs.create(path, manifest, first)
@@ -789,6 +787,13 @@ class Episode:
         if core.ended is not None:
             self._begin_sealing()
         return True
+
+
+def _made(kind: MarketType, scenario: Scenario, seed: int, seating: Seating | None) -> tuple[Core, bytes, list[Row]]:
+    """A market that has begun, the bytes of its manifest's core, and its first events."""
+    core = Core.create(kind, scenario, seed)
+    first = [_row(record) for record in core.start(seating).records]
+    return core, canonical(core.manifest.model_dump(mode="json")), first
 
 
 def _row(record: Record, seat: SeatId | None = None, side: Side = _NO_SIDE, latency: int | None = None) -> Row:
