@@ -161,7 +161,7 @@ class Replayed:
             return self._program(event, tool)
         arguments = event["arguments"]
         if status in ("invalid", "denied"):
-            error = ErrorInfo(**event["error"])
+            error = _refusal(event)
             remains = remains_of(arguments, error.message if status == "invalid" else None)
             if remains is not None and status == "invalid":
                 self._check_message(remains.message, tool, len(remains.kept) > 1)
@@ -201,7 +201,7 @@ class Replayed:
         core, seat, name = self.core, event["seat"], event["result_ref"]
         core.show_program(seat, event["call"])
         if event["status"] == "rejected":
-            error = ErrorInfo(**event["error"])
+            error = _refusal(event)
             if error == CODE_LOST:
                 return core.lose(seat)
             return core.finish(core.ticket(seat, tool.name, event["arguments"]), None, error)
@@ -236,6 +236,15 @@ def replay(
     for body in bodies:
         yield follower.step(body)
     follower.finish()
+
+
+def _refusal(event: Mapping[str, Any]) -> ErrorInfo:
+    """The error of a recorded call. TypeError for one of other fields."""
+    error = ErrorInfo(**event["error"])
+    # 0 equals False, and would be written as it is.
+    if not isinstance(error.retryable, bool):
+        raise TypeError("retryable is true or false")
+    return error
 
 
 def _in_its_words(done: Done, message: object, body: bytes, tool: Tool | None) -> Done:
