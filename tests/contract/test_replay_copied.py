@@ -219,7 +219,7 @@ def test_the_answer_of_a_program_is_copied_and_all_that_follows_from_it_is_not(p
     _program(other, "view_my_value", "view_rules", value="gold")
     assert _copied(other) == {"programs": 1}
     result = game.events[3]["result"]
-    for change in (
+    changes: tuple[Event, ...] = (
         {"result": {**result, "value": 2}},
         {"result": {**result, "inner_calls": 3}},
         {"result": {**result, "more": 1}},
@@ -232,7 +232,8 @@ def test_the_answer_of_a_program_is_copied_and_all_that_follows_from_it_is_not(p
         {"call": "r1.P1.2"},
         {"call": "r1.P2.1"},
         {"parent": "r1.P1.1"},
-    ):
+    )
+    for change in changes:
         assert _forged(game, 4, **change).seq == 4, change
 
 

@@ -36,18 +36,18 @@ class CallBook:
 
     def number(self, seat: SeatId, now: int) -> str:
         """The next call id of this seat in round `now`."""
-        self._last[seat] = now, self._due(seat, now)
-        return f"r{now}.{seat}.{self._last[seat][1]}"
+        last, used = self._last[seat]
+        number = used + 1 if last == now else 1
+        self._last[seat] = now, number
+        return f"r{now}.{seat}.{number}"
 
     def child(self, seat: SeatId, parent: str | None) -> None:
-        """Check a call against the program that its seat runs, and count it where the program makes it.
+        """Count a call that the seat's program makes; `parent` is None where it does not say so.
 
         Raises HarnessFailure for any other call while a program runs, for a parent that does not run, and for more
         than `MAX_INNER_CALLS`.
         """
         program = self.programs.get(seat)
-        if program is None and parent is None:
-            return
         if program is None or program.calls != (parent,):
             raise HarnessFailure(f"a program of {seat} is running, or {str(parent)[:80]} is not")
         if program.children >= MAX_INNER_CALLS:

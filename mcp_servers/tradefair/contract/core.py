@@ -417,15 +417,17 @@ class Core:
         tool = self.tools(seat).get(name)
         if self.ended is not None:
             raise EpisodeOver(self.ended)
-        self._calls.child(seat, parent)
+        if parent is not None or seat in self.programs:
+            self._calls.child(seat, parent)
         # The order of these checks is part of the trace format: replay must meet the same refusal.
         call = self._calls.number(seat, self.market.clock.round)
         # A call with a parent comes from `execute_code`, which offers its programs no actions.
         if tool is None or (parent is not None and not tool.read_only):
             draft = self._draft(seat, name, tool, call, parent, storable_arguments(arguments))
             return self._refuse(draft, "denied", self._unavailable(seat, name), self.turn_mark(seat))
+        remains = arguments if isinstance(arguments, Remains) else None
         try:
-            encoded: Any = kept_arguments(arguments)
+            encoded: Any = kept_arguments(arguments) if remains else encode_arguments(arguments)
         except BadArguments as bad:
             draft = self._draft(seat, name, tool, call, parent, {"unencodable": bad.reason})
             error = ErrorInfo("invalid_arguments", bad.reason, f"call {name} again with plain JSON values", True)
@@ -435,10 +437,10 @@ class Core:
             if limit is not None:
                 return self._over_limit(self._draft(seat, name, tool, call, parent, encoded), limit)
         # Nothing is left to validate: what the log says of the outcome stands.
-        if isinstance(arguments, Remains):
-            if arguments.message is None:
+        if remains is not None:
+            if remains.message is None:
                 return Ticket(seat, tool, call, encoded, _UNKNOWN)
-            error = wrong_arguments(arguments.message, tool.parameters, name)
+            error = wrong_arguments(remains.message, tool.parameters, name)
             return self._refuse(
                 self._draft(seat, name, tool, call, parent, encoded), "invalid", error, self.turn_mark(seat)
             )
@@ -457,7 +459,7 @@ class Core:
         because it holds the result, and inserted at its place (`_draft` has reserved its number).
         """
         seat, tool, call, encoded, arguments = ticket
-        records = self._taken_in(ticket, inputs)
+        records = self._taken_in(ticket, inputs) if inputs else []
         draft = self._draft(seat, tool.name, tool, call, parent, encoded)
         market = self.market
         subject = market if tool.subject == "market" else self

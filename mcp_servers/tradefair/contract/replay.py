@@ -160,6 +160,7 @@ class Replayed:
         if tool is not None and tool.recorded and status in ("ok", "rejected"):
             return self._program(event, tool)
         arguments = event["arguments"]
+        inputs = self._given(tool) if self._inputs else None
         if status in ("invalid", "denied"):
             error = _refusal(event)
             remains = remains_of(arguments, error.message if status == "invalid" else None)
@@ -167,13 +168,13 @@ class Replayed:
                 self._check_message(remains.message, tool, len(remains.kept) > 1)
             if status == "denied" and may_deny(error, tool):
                 return self._denied(event, remains or arguments, error)
-            done = self.core.call(seat, name, remains or arguments, parent=parent, inputs=self._given(tool))
+            done = self.core.call(seat, name, remains or arguments, parent=parent, inputs=inputs)
             return _in_its_words(done, error.message, body, tool) if status == "invalid" and remains is None else done
         if status == "failed":
             self.copied["faults"] += 1
             remains = remains_of(arguments, None)
-            return self.core.fail(seat, name, remains or arguments, parent=parent, inputs=self._given(tool))
-        return self.core.call(seat, name, arguments, parent=parent, inputs=self._given(tool))
+            return self.core.fail(seat, name, remains or arguments, parent=parent, inputs=inputs)
+        return self.core.call(seat, name, arguments, parent=parent, inputs=inputs)
 
     def _given(self, tool: Tool | None) -> dict[str, Any]:
         """What the outside service had answered: it is never asked again."""
@@ -240,11 +241,11 @@ def replay(
 
 def _refusal(event: Mapping[str, Any]) -> ErrorInfo:
     """The error of a recorded call. TypeError for one of other fields."""
-    error = ErrorInfo(**event["error"])
+    said = event["error"]
     # 0 equals False, and would be written as it is.
-    if not isinstance(error.retryable, bool):
+    if not isinstance(said["retryable"], bool):
         raise TypeError("retryable is true or false")
-    return error
+    return ErrorInfo(**said)
 
 
 def _in_its_words(done: Done, message: object, body: bytes, tool: Tool | None) -> Done:
