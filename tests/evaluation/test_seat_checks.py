@@ -1,0 +1,159 @@
+"""Scripted seats are played again: a trace that names another policy, key or flag than played is found."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract import SeatId
+from tradefair.contract.players import seat_roles
+from tradefair.evaluation.verify import Check, verify_file
+from tradefair.host.setup import new_episode, plan_seats
+from tradefair.tracestore import WRITTEN_BY
+
+Edit = Callable[[Path], Any]
+
+
+def _played(folder: Path, market: str = "double_auction", preset: str = "smoke", **options: Any) -> Path:
+    """A scripted episode, with a label that nobody checks; `late` and `agents` name seats."""
+    kind, scenario = market_type(market), load_scenario(market, preset, options.pop("overrides", {}))
+    others, agents = options.pop("others", None), options.pop("agents", None)
+    plan = plan_seats(kind, scenario, agents=agents, others=others)
+    # Without outside seats, stand-ins play those of agents.
+    for seat in plan.agents[:] if agents is None else ():
+        role = seat_roles(kind, scenario)[seat]
+        plan = plan.with_policy(seat, next(spec.name for spec in kind.policies.values() if role in spec.roles))
+    for seat in options.pop("late", ()):
+        plan = plan.with_policy(seat, plan.seats[seat])
+
+    async def play() -> Path:
+        episode = await new_episode(kind, scenario, 3, plan, folder, **options)
+        if not plan.agents:
+            await episode.wait_ended()
+        await episode.close()
+        return episode.path
+
+    return asyncio.run(play())
+
+
+def _reseated(editor: Edit, path: Path, change: Callable[[dict[str, Any]], object]) -> Check:
+    """Verify after the first event was changed, and everything that covers it made to fit."""
+    edit = editor(path)
+    first, *rest = edit.bodies()
+    event = orjson.loads(first)
+    change(event["seating"])
+    edit.rewrite([orjson.dumps(event), *rest])
+    return verify_file(path)
+
+
+def _policies(seating: dict[str, Any], policy: str) -> None:
+    for player in seating["players"].values():
+        player["policy"] = policy
+
+
+def test_every_seat_of_an_honest_trace_is_reproduced(tmp_path: Path) -> None:
+    check = verify_file(_played(tmp_path, agents=[], others="zip"))
+    assert check.verdict == "reproduced"
+    assert {seat.state for seat in check.seats.values()} == {"reproduced"}
+    seats = len(check.seats)
+    assert check.sentence == f"{check.events} events, reproduced. {seats} of {seats} scripted seats reproduced."
+    assert check.to_json()["seats"]["B1"] == {"label": "policy:zip", "state": "reproduced", "why": None}
+
+
+@pytest.mark.parametrize(
+    ("market", "preset", "overrides"),
+    [
+        ("teaching", "talk", {}),
+        ("bargaining", "smoke", {}),
+        ("retail", "smoke", {}),
+        ("supply_chain", "duel", {}),
+        ("marketplace", "small_demo", {}),
+        ("marketplace", "small_demo", {"clock": "free", "timing.free_tick_s": 1.0}),
+    ],
+)
+def test_the_seats_of_every_market_are_reproduced(tmp_path: Path, market: str, preset: str, overrides: Any) -> None:
+    check = verify_file(_played(tmp_path, market, preset, overrides=overrides))
+    states = {seat.state for seat in check.seats.values()}
+    assert (check.verdict, states) == ("reproduced", {"reproduced"}), check.sentence
+
+
+def test_a_policy_that_was_not_played_is_found_and_both_calls_are_shown(tmp_path: Path, editor: Edit) -> None:
+    check = _reseated(editor, _played(tmp_path), lambda seating: _policies(seating, "zip"))
+    assert (check.verdict, check.events) == ("diverged", (check.seq or 0) - 1)
+    assert "does not play as in the trace" in check.sentence
+    assert check.in_log != check.re_executed
+    assert "differs" in {seat.state for seat in check.seats.values()}
+    seats = verify_file(tmp_path / Path(check.path).name, seats=False)
+    assert (seats.verdict, seats.seats) == ("reproduced", {})
+    assert seats.sentence.endswith("Scripted seats were not played again.")
+
+
+@pytest.mark.parametrize("key", ["policy_key", "agent_key"])
+def test_another_key_is_found_where_a_seat_draws_from_it(tmp_path: Path, editor: Edit, key: str) -> None:
+    late: list[SeatId] = ["B1"] if key == "agent_key" else []
+    path = _played(tmp_path, agents=[], others="random_legal", late=late)
+    assert verify_file(path).verdict == "reproduced"
+    assert _reseated(editor, path, lambda seating: seating.update({key: 9})).verdict == "diverged"
+
+
+def test_a_policy_that_is_not_installed_or_cannot_be_made_is_not_replayed(tmp_path: Path, editor: Edit) -> None:
+    check = _reseated(editor, _played(tmp_path), lambda seating: _policies(seating, "oracle_of_delphi"))
+    assert (check.verdict, {seat.state for seat in check.seats.values()}) == ("reproduced", {"cannot be replayed"})
+    assert "not installed" in check.sentence
+    check = _reseated(editor, Path(check.path), lambda seating: _policies(seating, 'fixed(price="x")'))
+    assert check.verdict in ("reproduced", "diverged")
+
+
+def test_another_release_may_have_played_otherwise(tmp_path: Path, editor: Edit) -> None:
+    path = _played(tmp_path)
+    check = _reseated(editor, path, lambda seating: seating.update(written_by="tradefair 0.0.1"))
+    assert {seat.state for seat in check.seats.values()} == {"reproduced"}
+    check = _reseated(editor, path, lambda seating: _policies(seating, "zip"))
+    assert check.verdict == "reproduced"
+    assert "cannot be replayed" in {seat.state for seat in check.seats.values()}
+    assert "tradefair 0.0.1 wrote the trace" in check.sentence
+    assert WRITTEN_BY != "tradefair 0.0.1"
+
+
+def test_a_seat_that_was_played_from_outside_is_named_with_its_label(tmp_path: Path) -> None:
+    check = verify_file(_played(tmp_path, agents=["B1"], labels={"B1": "react/model"}))
+    assert check.seats["B1"] == ("react/model", "cannot be replayed", "played from outside")
+    assert check.sentence.endswith("B1 played from outside (react/model).")
+
+
+def test_a_flag_that_hides_what_a_policy_knows_is_found(tmp_path: Path, editor: Edit) -> None:
+    kind = market_type("teaching")
+    name = next((spec.name for spec in kind.policies.values() if spec.privileged), None)
+    market = "teaching" if name else "double_auction"
+    name = name or next(spec.name for spec in market_type(market).policies.values() if spec.privileged)
+    path = _played(tmp_path, market, "pie" if market == "teaching" else "smoke", others=name)
+    assert verify_file(path).verdict == "reproduced"
+
+    def hide(seating: dict[str, Any]) -> None:
+        for player in seating["players"].values():
+            player["privileged"] = False
+
+    assert _reseated(editor, path, hide).verdict == "diverged"
+
+
+def test_a_lapse_in_place_of_a_policys_action_is_found(tmp_path: Path, editor: Edit) -> None:
+    path = _played(tmp_path, "teaching", "pie", agents=["P1"], others="half")
+    edit = editor(path)
+    events = [orjson.loads(body) for body in edit.bodies()]
+    acted = next(event for event in events if event.get("tool") == "claim")
+    head = {name: acted[name] for name in ("round", "phase", "revision", "seat")}
+    lapse = {"seq": 2, "event": "seat_lapsed", **head, "reason": "deadline", "default_action": "no_claim"}
+    for seq in range(len(events), 2, -1):
+        edit.run("DELETE FROM events WHERE seq = ?", seq)
+    edit.rewrite([edit.bodies()[0], orjson.dumps(lapse)])
+    edit.unseal()
+    check = verify_file(path)
+    assert (check.verdict, check.seq) == ("diverged", 2)
+    assert (check.in_log, '"tool":"view_my_value"' in (check.re_executed or "")) == ("null", True)
+    assert verify_file(path, seats=False).verdict == "reproduced"
