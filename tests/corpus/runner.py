@@ -3,8 +3,8 @@
     with Runner(scratch) as runner:
         ran = runner.run([["verify", "--json", path], ["row", folder]])
 
-A parent that has imported everything once forks a child per case: a fork takes 10 ms where a fresh Python takes 2 s.
-The parent reads an order per line from stdin and answers with a line; `python -m tests.corpus.runner` starts it.
+A parent that has imported what commands import forks a child per case: that takes 10 ms where a fresh Python takes 2 s.
+It reads an order per line from stdin and answers with a line; `python -m tests.corpus.runner` starts it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -143,18 +145,15 @@ def _request(path: str) -> int:
 _OWN: Mapping[str, Callable[[str], int]] = {"row": _row, "request": _request}
 
 
-def _warm() -> None:
-    """Import what any command needs, and no more: a thread that a command starts here would not survive the fork."""
-    from tradefair.catalog import market_type
-    from tradefair.cli.invoke import app_of
-    from tradefair.cli.table import command_named
-
-    for name in ("verify", "evaluate", "trace", "report", "rate", "compare", "export", "import", "view", "gateway"):
-        command = command_named(name)
-        assert command is not None
-        app_of(command)
-    for name in ("double_auction", "bargaining"):
-        market_type(name)
+def _learn(modules: Path) -> None:
+    """Import what a child had to import, so that the next one need not: most commands import when they are asked."""
+    for name in modules.read_text().splitlines() if modules.exists() else ():
+        # Some names in `sys.modules` are no modules that could be imported, such as `__mp_main__`.
+        with suppress(Exception):
+            import_module(name)
+    # What lives now is not looked at again in any child: copying its pages would take longer than most cases.
+    gc.collect()
+    gc.freeze()
 
 
 def _command(words: Sequence[str]) -> int:
@@ -182,6 +181,7 @@ def _child(folder: Path, commands: Sequence[Sequence[str]]) -> None:
     os.chdir(work)
     os.environ.update(TMPDIR=str(temporary), HOME=str(work))
     tempfile.tempdir = None
+    known = set(sys.modules)
     for number, words in enumerate(commands):
         for stream, part in ((1, "out"), (2, "err")):
             opened = os.open(folder / f"{number}.{part}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -193,6 +193,7 @@ def _child(folder: Path, commands: Sequence[Sequence[str]]) -> None:
         sys.stderr.flush()
         ended = orjson.dumps([code, time.process_time() - before])
         (folder / f"{number}.ended").write_bytes(ended)
+    (folder / "modules").write_text("\n".join(sys.modules.keys() - known))
     left = [path.name for path in temporary.iterdir()]
     assert not left, f"left behind: {left}"
 
@@ -206,10 +207,6 @@ def _drop_privileges() -> None:
 
 def _serve() -> None:
     answers = os.fdopen(os.dup(1), "wb")
-    _warm()
-    # What lives now is not looked at again in any child: copying its pages would take longer than most cases.
-    gc.collect()
-    gc.freeze()
     for line in sys.stdin.buffer:
         folder, commands = json.loads(line)
         child = os.fork()
@@ -224,6 +221,7 @@ def _serve() -> None:
                 sys.stderr.flush()
                 os._exit(code)
         _, status, used = os.wait4(child, 0)
+        _learn(Path(folder, "modules"))
         # Linux counts kilobytes.
         answer = {"code": os.waitstatus_to_exitcode(status), "memory": used.ru_maxrss * 1024}
         answers.write(orjson.dumps(answer) + b"\n")
