@@ -31,6 +31,7 @@ from typing import Any
 import orjson
 from tests.source_code import REPO
 
+from tradefair.tracestore import sqlite_file
 from tradefair.tracestore.files import read_regular
 
 CPU_S = 10
@@ -64,7 +65,7 @@ class Case:
 
 
 class Runner:
-    """The warmed parent. `plain_schema` switches off the check that a control shows to matter."""
+    """The parent, as a process. `--any-schema` takes a check away, so that a control can show what it is for."""
 
     def __init__(self, scratch: Path, *switches: str) -> None:
         self._scratch = scratch
@@ -207,6 +208,9 @@ def _drop_privileges() -> None:
 
 def _serve() -> None:
     answers = os.fdopen(os.dup(1), "wb")
+    if "--any-schema" in sys.argv:
+        # What finds nothing answers None.
+        setattr(sqlite_file, "_unlike", partial(dict[str, str]().get, ""))  # noqa: B010  # private, and switched off on purpose
     for line in sys.stdin.buffer:
         folder, commands = json.loads(line)
         child = os.fork()
