@@ -12,19 +12,13 @@ bytes of a file afterwards.
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Callable, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 from hypothesis import strategies as st
-
-from tradefair.contract.chain import first_hash, next_hash
-from tradefair.tracestore import SCHEMA, jsonl_lines, open_trace, sealed, sqlite_rows
+from tests.corpus.forge import Forge
 
 HOSTILE: tuple[Any, ...] = (
     None, True, -1, 0, 2**62, -(2**63), 2**64 - 1, 1e308, -0.0, 0.1, "", "x" * 5_000, "\x00", "\u202e[red]x[/red]",
@@ -48,21 +42,7 @@ _RAW = (
 """Bodies that are no events, and some that are not even JSON."""
 
 
-@dataclass
-class Parts:
-    """A trace taken apart; `bodies` are the exact bytes of the events, `numbers` the places under which they stand."""
-
-    core: bytes
-    about: dict[str, Any]
-    bodies: list[bytes]
-    numbers: list[int]
-    blobs: dict[str, bytes] = field(default_factory=dict[str, bytes])
-    notes: list[tuple[str, bytes]] = field(default_factory=list[tuple[str, bytes]])
-
-    def copy(self) -> Parts:
-        """The same again, so that a mutation spoils nothing but its own."""
-        about = orjson.loads(orjson.dumps(self.about))
-        return Parts(self.core, about, [*self.bodies], [*self.numbers], {**self.blobs}, [*self.notes])
+Parts: TypeAlias = Forge
 
 
 class Mutation(NamedTuple):
@@ -88,24 +68,15 @@ def mutations(most: int = 4) -> st.SearchStrategy[Sequence[Mutation]]:
 
 
 def parts_of(path: Path) -> Parts:
-    """A trace file taken apart."""
-    with open_trace(path) as trace:
-        events = list(trace.events())
-        return Parts(
-            core=trace.manifest.core_bytes,
-            about=dict(trace.manifest.about),
-            bodies=[stored.body for stored in events],
-            numbers=[stored.seq for stored in events],
-            blobs=dict(trace.blobs()),
-            notes=list(trace.notes()),
-        )
+    """A trace taken apart, without times and call keys: what is made of it depends on its events alone."""
+    parts = Forge.load(path)
+    parts.side = []
+    return parts
 
 
 def reseat(parts: Parts, **changes: Any) -> None:
     """Change fields of the first event's seating, as who edits a trace would."""
-    event = orjson.loads(parts.bodies[0])
-    event["seating"].update(changes)
-    parts.bodies[0] = orjson.dumps(event)
+    parts.edit(1, lambda event: event["seating"].update(changes))
 
 
 def mutated_parts(parts: Parts, changes: Sequence[Mutation]) -> Parts:
@@ -118,20 +89,7 @@ def mutated_parts(parts: Parts, changes: Sequence[Mutation]) -> Parts:
 
 def write_parts(parts: Parts, path: Path) -> Path:
     """A trace file of these parts: SQLite, or JSONL where the name ends in `.jsonl`. An existing file is replaced."""
-    plain = path.suffix == ".jsonl"
-    place = path.with_suffix(".draft") if plain else path
-    place.unlink(missing_ok=True)
-    with closing(sqlite3.connect(place)) as database:
-        # Half a second per example would go into syncing files that nobody keeps.
-        database.execute("PRAGMA synchronous = OFF")
-        database.executescript(SCHEMA)
-        # In JSONL an event's number is its line's; only a file with all numbers can be exported.
-        _fill(database, parts, range(1, len(parts.bodies) + 1) if plain else parts.numbers)
-    if plain:
-        with open_trace(place) as trace, path.open("wb") as file:
-            file.writelines(line + b"\n" for line in jsonl_lines(trace))
-        place.unlink()
-    return path
+    return parts.save(path)
 
 
 def damage(path: Path, how: Damage) -> Path:
@@ -149,28 +107,6 @@ def damage(path: Path, how: Damage) -> Path:
         case _:
             path.write_bytes(b"this is no trace\n" * 3)
     return path
-
-
-def _fill(database: sqlite3.Connection, parts: Parts, places: Sequence[int]) -> None:
-    head, closed = first_hash(parts.core), ""
-    left = dict(parts.blobs)
-    for place, seq, body in zip(places, parts.numbers, parts.bodies, strict=True):
-        head = next_hash(head, body)
-        digest = next((name for name in left if name.encode() in body), None)
-        row = (place, body, head, digest, left.pop(digest) if digest else None)
-        database.execute(
-            "INSERT OR IGNORE INTO events (seq, body, hash, closes, blob_digest, blob) VALUES (?, ?, ?, 0, ?, ?)", row
-        )
-        if b'"event":"round_closed"' in body or b'"event":"episode_ended"' in body:
-            closed = f"{seq}:{head.hex()}"
-    database.executemany("INSERT INTO agent_events (seat, body) VALUES (?, ?)", parts.notes)
-    about = {key: value for key, value in parts.about.items() if key != "seal"}
-    if "head_seq" in about:
-        about |= {"head_seq": parts.numbers[-1] if parts.numbers else 0, "head_hash": head.hex()}
-        about = sealed(about, partial(sqlite_rows, database))
-    meta = {"core": parts.core, "about": orjson.dumps(about), "closed_head": closed.encode()}
-    database.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", [pair for pair in meta.items() if pair[1]])
-    database.commit()
 
 
 # --- the kinds of mutation: (parts, place, other) ------------------------------------------------------------------
