@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tradefair.cli.terminal import print_bytes, say
+from tradefair.cli.terminal import json_bytes, print_bytes, say
 
 if TYPE_CHECKING:
     from tradefair.evaluation.ratings.rating import Leaderboards
@@ -31,7 +31,6 @@ def rate(
     broken episodes are left out and counted. Exit code 1 when a trace cannot be read or nothing can be rated.
     """
     # Imported here: numpy and the evaluators behind these take long to import.
-    import orjson
 
     from tradefair.evaluation.progress import show_progress
     from tradefair.evaluation.ratings.leaderboards import leaderboards
@@ -40,7 +39,7 @@ def rate(
 
     made = leaderboards(read_results(paths, progress=show_progress), seed=seed, score=score, progress=show_progress)
     # Bytes once, so that the file and stdout hold the same.
-    content = orjson.dumps(made.model_dump(mode="json"), option=orjson.OPT_INDENT_2) + b"\n"
+    content = json_bytes(made.model_dump(mode="json"))
     if output is not None:
         _write(output, made, content)
     if as_json:

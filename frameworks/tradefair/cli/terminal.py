@@ -60,7 +60,29 @@ def status(line: str) -> None:
 
 def print_json(value: Any, *, default: Callable[[Any], Any] | None = None) -> None:
     """Print a result as indented JSON. `default` gives values of other types a form."""
-    print_bytes(orjson.dumps(value, default=default, option=orjson.OPT_INDENT_2) + b"\n")
+    print_bytes(json_bytes(value, default=default))
+
+
+def json_bytes(value: Any, *, default: Callable[[Any], Any] | None = None) -> bytes:
+    """Plain data as indented JSON with a line break; `?` for what is no text, such as parts of a file's name."""
+    try:
+        return orjson.dumps(value, default=default, option=orjson.OPT_INDENT_2) + b"\n"
+    # Names of files are bytes: those that are not UTF-8 come as surrogates, which JSON cannot hold.
+    except orjson.JSONEncodeError:
+        return orjson.dumps(_as_text(value), default=default, option=orjson.OPT_INDENT_2) + b"\n"
+
+
+def _as_text(value: Any) -> Any:
+    match value:
+        case str():
+            return value.encode(errors="replace").decode()
+        case dict():
+            held = cast("dict[Any, Any]", value)
+            return {_as_text(name): _as_text(inner) for name, inner in held.items()}
+        case list() | tuple():
+            return [_as_text(inner) for inner in cast("Iterable[Any]", value)]
+        case _:
+            return value
 
 
 def print_bytes(content: bytes) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import orjson
 import typer
 
-from tradefair.cli.terminal import Console, print_bytes
+from tradefair.cli.terminal import Console, json_bytes, print_bytes
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.evaluation.compare.comparing import Options, compare_folders, parse_success
 from tradefair.evaluation.compare.show import show
@@ -52,8 +51,8 @@ def compare(
     options = Options(seat, noise_floor, reference, passive, wanted, across_scenarios)
     with Console(stderr=True).status("reading traces"):  # shows itself on a terminal only
         comparison = compare_folders(a, b, options)
-    # Bytes from orjson, because the JSON goes to a file and to stdout alike and must be the same in both.
-    content = orjson.dumps(comparison.model_dump(mode="json"), option=orjson.OPT_INDENT_2) + b"\n"
+    # Bytes, because the JSON goes to a file and to stdout alike and must be the same in both.
+    content = json_bytes(comparison.model_dump(mode="json"))
     if output is not None:
         _write(output, content)
     if as_json:
