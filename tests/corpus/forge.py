@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -165,7 +165,8 @@ class Forge:
             # Half a second per file would go into syncing what nobody keeps.
             database.execute("PRAGMA synchronous = OFF")
             database.executescript(SCHEMA)
-            self._fill(database)
+            # In JSONL an event has the number of its line.
+            self._fill(database, range(1, len(self.bodies) + 1) if plain else self.numbers)
         if plain:
             path.write_bytes(b"".join(line + b"\n" for line in _lines(place)))
             place.unlink()
@@ -173,7 +174,7 @@ class Forge:
             sign_trace(path, Ed25519PrivateKey.from_private_bytes(bytes([signer]) * 32))
         return path
 
-    def _fill(self, database: sqlite3.Connection) -> None:
+    def _fill(self, database: sqlite3.Connection, places: Sequence[int]) -> None:
         head, closed, left = first_hash(self.core), "", dict(self.blobs)
         insert = f"INSERT OR IGNORE INTO events VALUES ({', '.join('?' * len(EVENT_COLUMNS))})"
         for index, (seq, body) in enumerate(zip(self.numbers, self.bodies, strict=True)):
@@ -181,7 +182,7 @@ class Forge:
             named = next((name for name in left if name.encode() in body), None)
             side = self.side[index] if index < len(self.side) else {}
             # `closes` is 0, or the schema's trigger would write the head of the last closure.
-            row = (seq, body, head, 0, named, left.pop(named) if named else None)
+            row = (places[index], body, head, 0, named, left.pop(named) if named else None)
             database.execute(insert, (*row, *(side.get(name) for name in SIDE_COLUMNS)))
             if _CLOSURE.search(body):
                 closed = f"{seq}:{head.hex()}"
