@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -29,6 +29,7 @@ from tradefair.evaluation.verify import verify_file
 from tradefair.tracestore import open_trace
 
 _PATIENCE_S = 120
+_KILLED = -signal.SIGKILL
 _ROUNDS = 4
 _SEAT = "B1"
 _GAME = ("double_auction", "--set", f"rounds={_ROUNDS}", "--others", "truthful")
@@ -67,6 +68,7 @@ label = "random"
 model = "policy:random_legal"
 """
 
+NAMES = ("host", "serve", "play", "sweep")
 # What fails (shim.c), whether it lasts, how it kills, and up to the how-many-th call.
 _WAYS = ((0, 0, -1, 60), (0, 0, -3, 60), (0, 1, -2, 60), (1, 0, -1, 8), (1, 1, -2, 8))
 
@@ -84,6 +86,7 @@ class _Process:
 
     def __init__(self, shim: Path, fault: str, *arguments: str | Path) -> None:
         # Without a fault it is not loaded: what the clients need in the end is an ordinary process.
+        self._fault = fault
         preload = {"LD_PRELOAD": str(shim), "FAULT": fault} if fault else {}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tradefair.cli", *map(str, arguments)],
@@ -109,16 +112,17 @@ class _Process:
         line = self._process.stdout.readline()
         return orjson.loads(line) if line.endswith(b"\n") else None
 
-    def end(self, how: signal.Signals | None = None) -> bool:
-        """Wait for its end, or ask for it; whether it was killed. Raises when it failed or hung."""
+    def end(self, how: signal.Signals | None = None) -> int:
+        """Wait for its end, or ask for it; the exit code. Raises when it failed though nothing was wrong."""
         if how is not None:
             self._process.send_signal(how)
         self._process.communicate()
         self._watchdog.cancel()
         code = self._process.returncode
-        if code not in (0, -signal.SIGKILL):
+        # A process whose write fails may give up by itself.
+        if code and not self._fault:
             raise AssertionError(f"exit code {code}")
-        return code != 0
+        return code
 
 
 class _Server(Protocol):
@@ -126,7 +130,7 @@ class _Server(Protocol):
 
     def start(self, fault: str) -> bool: ...
     def send(self, tool: str, arguments: dict[str, Any], key: str) -> Any: ...
-    def end(self) -> bool: ...
+    def end(self) -> int: ...
 
 
 class _Stdio:
@@ -150,8 +154,8 @@ class _Stdio:
         answer = self._request("tools/call", {"name": tool, "arguments": arguments, "_meta": {_KEY: key}})
         return answer and answer["result"]
 
-    def end(self) -> bool:
-        """Whether it was killed, at the latest when it was to end."""
+    def end(self) -> int:
+        """Its exit code: it may be killed as late as here."""
         assert self._process is not None
         return self._process.end()
 
@@ -198,8 +202,8 @@ class _Host:
             return None
         return answer.json()["result"]
 
-    def end(self) -> bool:
-        """Whether it was killed, at the latest when it was to end."""
+    def end(self) -> int:
+        """Its exit code: it may be killed as late as here."""
         assert self._process is not None
         return self._process.end(signal.SIGTERM)
 
@@ -225,8 +229,8 @@ def _served(server: _Server, luck: random.Random, most: int, folder: Path) -> Co
     while not done:
         up = server.start(_fault(luck) if kills < most else "")
         done = up and _sent(server, answers, complaints)
-        kills += server.end()
-    (trace,) = [path for path in _traces(folder) if _has_keys(path)]
+        kills += server.end() == _KILLED
+    trace = max(_traces(folder), key=lambda path: path.stat().st_mtime_ns)
     return Count(kills, len(answers), [*complaints, *_audit(trace, answers)])
 
 
@@ -253,11 +257,6 @@ def _sent(server: _Server, answers: dict[str, Any], complaints: list[str]) -> bo
     return True
 
 
-def _has_keys(path: Path) -> bool:
-    with open_trace(path) as trace:
-        return any(row.call_key for row in trace.side())
-
-
 def _audit(path: Path, answers: Mapping[str, Any]) -> list[str]:
     """A finished trace against what the client was told."""
     found = verify_file(path)
@@ -281,9 +280,10 @@ def _played(shim: Path, luck: random.Random, most: int, folder: Path) -> Count:
     while True:
         traces = _traces(folder / "cut")
         given = ("--resume", traces[0]) if traces else (*game, "--out", folder / "cut")
-        if not _Process(shim, _fault(luck) if kills < most else "", "play", *given).end():
+        code = _Process(shim, _fault(luck) if kills < most else "", "play", *given).end()
+        if not code:
             break
-        kills += 1
+        kills += code == _KILLED
     whole, cut = (_bodies(_traces(folder / name)[0]) for name in ("whole", "cut"))
     verdict = verify_file(_traces(folder / "cut")[0]).verdict
     wrong = [] if verdict in _SOUND else [f"play: {verdict}"]
@@ -297,8 +297,8 @@ def _swept(shim: Path, luck: random.Random, most: int, folder: Path) -> Count:
     sweep = ("sweep", folder / "plan.toml", "--executor", "local")
     _Process(shim, "", *sweep, "--out", folder / "whole").end()
     kills = 0
-    while _Process(shim, _fault(luck) if kills < most else "", *sweep, "--out", folder / "cut").end():
-        kills += 1
+    while code := _Process(shim, _fault(luck) if kills < most else "", *sweep, "--out", folder / "cut").end():
+        kills += code == _KILLED
     whole, cut = ({path.name: _bodies(path) for path in _traces(folder / name)} for name in ("whole", "cut"))
     return Count(kills, sum(map(len, cut.values())), [] if whole == cut and cut else ["sweep: other traces"])
 
@@ -312,10 +312,12 @@ def _bodies(path: Path) -> list[bytes]:
         return [stored.body for stored in trace.events()]
 
 
-def campaign(shim: Path, count: int, folder: Path, seed: int) -> Iterator[tuple[str, Count]]:
+def campaign(
+    shim: Path, count: int, folder: Path, seed: int, names: Sequence[str] = NAMES
+) -> Iterator[tuple[str, Count]]:
     """Kill each of the four so many times; what came of it, by name."""
     luck = random.Random(seed)
-    for name in ("host", "serve", "play", "sweep"):
+    for name in names:
         kills, acknowledged, complaints, number = 0, 0, list[str](), 0
         while kills < count:
             number += 1
@@ -345,11 +347,14 @@ def main() -> int:
     """Print what came of so many kills; exit code 1 when anything was lost, doubled or answered otherwise."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults.kills", description=__doc__)
     parser.add_argument("--count", type=int, default=200, help="kills in all (default: 200)")
+    parser.add_argument("--only", choices=NAMES, help="kill this one only")
     parser.add_argument("--seed", type=int, default=1, help="of where they strike")
     given = parser.parse_args()
     broken = 0
     with tempfile.TemporaryDirectory() as place:
-        for name, count in campaign(build(Path(place)), -(-given.count // 4), Path(place), given.seed):
+        names = [given.only] if given.only else NAMES
+        share = -(-given.count // len(names))
+        for name, count in campaign(build(Path(place)), share, Path(place), given.seed, names):
             sys.stdout.write(json.dumps({"what": name, **count._asdict()}) + "\n")
             sys.stdout.flush()
             broken += len(count.complaints)

@@ -63,7 +63,7 @@ _TABLE: Sequence[tuple[Callable[[Bench], list[Failure]], str]] = (
     (closures_tell_nothing, "reveals nothing private when a phase closes, except what it declares"),
     (tools_take_no_seat, "has no tool whose arguments name the caller's seat, a token or an episode"),
     (presets_play, "has presets that play with their own seats, and policies that play in each role"),
-    (call_keys, "carries an action out once, however often its call key is sent"),
+    (call_keys, "carries an action, a note or a program out once, however often its call key is sent"),
     (errors_are_declared, "refuses with shared error codes, or with its own that have a text"),
 )
 CHECKS: Mapping[str, Check] = {run.__name__: Check(run.__name__, run, sentence) for run, sentence in _TABLE}
