@@ -43,7 +43,7 @@ COMMANDS: list[tuple[str, dict[str, Any]]] = [
     ("claim", {"slices": 4}),
 ]
 ENDED = "episode_over"
-SOUND = ("reproduced", "identical")
+SOUND = "reproduced"
 Faults = tuple[int, int, int]  # what fails (shim.c), whether it lasts, how: errno, 0 for half a write, seconds
 
 
@@ -116,7 +116,7 @@ class Client:
             rows = database.execute("SELECT call_key, body FROM events WHERE call_key IS NOT NULL ORDER BY seq")
             stored = [(key, orjson.loads(body)["call"]) for key, body in rows]
         said = [*self.wrong]
-        if (verdict := verify_file(self.path).verdict) not in ("reproduced", "identical"):
+        if (verdict := verify_file(self.path).verdict) != SOUND:
             said.append(f"the trace is {verdict}")
         for key, count in Counter(key for key, _ in stored).items():
             if count > 1:
@@ -137,7 +137,7 @@ async def strike(shim: Shim, faults: Faults, at: int, folder: Path, sandbox: San
     finally:
         struck = shim.disarm()
     # `truncated`: its -wal is gone, and the last write, which would have said that nothing is missing, has failed.
-    if client.path.exists() and (verdict := verify_file(client.path).verdict) not in (*SOUND, "truncated"):
+    if client.path.exists() and (verdict := verify_file(client.path).verdict) not in (SOUND, "truncated"):
         client.wrong.append(f"the trace is {verdict} before it is opened again")
     await client.play()
     return struck, client.audit()
