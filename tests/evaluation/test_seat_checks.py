@@ -159,3 +159,18 @@ def test_a_lapse_in_place_of_a_policys_action_is_found(tmp_path: Path, editor: E
     assert (check.in_log, '"tool":"view_my_value"' in (check.re_executed or "")) == ("null", True)
     without = verify_file(path, seats=False)
     assert without.verdict == "reproduced", without.sentence
+
+
+def test_a_look_that_a_scripted_seat_takes_outside_its_turn_is_found(tmp_path: Path) -> None:
+    kind, scenario = market_type("teaching"), load_scenario("teaching", "pie", {})
+    plan = plan_seats(kind, scenario, agents=["P1"], others="half")
+
+    async def play() -> Path:
+        episode = await new_episode(kind, scenario, 3, plan, tmp_path)
+        # What its policy begins a turn with, after it has claimed: it is awaited no more.
+        await episode.call("P2", "view_my_value", {})
+        await episode.close()
+        return episode.path
+
+    check = verify_file(asyncio.run(play()))
+    assert (check.verdict, check.seats["P2"].state) == ("diverged", "differs")
