@@ -185,6 +185,8 @@ def _wrong(expected: Mapping[str, Any], case: Case, honest: Check | None) -> Ite
     sentence, findings = check["sentence"], [item["message"] for item in check["findings"]]
     if check["verdict"] != expected["verdict"] or expected.get("says", "") not in sentence:
         yield f"{check['verdict']}: {sentence}; findings {findings}"
+    elif "\n" in sentence or "password@" in sentence:
+        yield f"the sentence is no line, or quotes a secret: {sentence}"
     elif verify.code != (check["verdict"] != "reproduced"):
         yield f"verify ended with {verify.code}"
     elif honest is not None and check["verdict"] == "reproduced":

@@ -483,8 +483,13 @@ def _sentence(
 
 
 def _strayed(error: Strayed) -> str:
-    wanted = "no call" if error.wanted is None else error.wanted.tool
-    return f"{error}: it wants {wanted}, not {str(error.event.get('tool', error.event['event']))[:100]}"
+    event, wanted = error.event, error.wanted
+    wants = "no call" if wanted is None else _call_text(wanted.tool, wanted.arguments)
+    return f"{error}: it wants {wants}, not {_call_text(event.get('tool', event['event']), event.get('arguments', {}))}"
+
+
+def _call_text(tool: object, arguments: object) -> str:
+    return f"{str(tool)[:100]} {_shown(arguments)[:200]}"
 
 
 def _plain(stored: StoredEvent) -> Mapping[str, Any]:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, get_args
 
 import orjson
+from pydantic import ValidationError
 
 from tradefair.contract.arguments import may_explain, remains_of
 from tradefair.contract.core import Answer, Core, Done, Record, may_deny
@@ -105,7 +106,7 @@ class Replayed:
             raise Divergence(place, reason, in_log=body) from error
         # A damaged event may lack any field or hold another type anywhere: these errors come from reading it.
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            reason = f"the recorded {event['event']} is damaged: {error!r}"
+            reason = f"the recorded {event['event']} is damaged: {_fault(error)}"
             raise Divergence(place, reason, in_log=body) from error
         if self._inputs:
             records = self._after_inputs(records)
@@ -261,6 +262,14 @@ def _in_its_words(done: Done, message: object, body: bytes, tool: Tool | None) -
         return done
     error = answer.error._replace(message=message)
     return Done([*done.records[:-1], record._replace(body=body)], answer._replace(error=error))
+
+
+def _fault(error: Exception) -> str:
+    """What is wrong with an event, on one line and without the value, which may hold a password."""
+    if not isinstance(error, ValidationError):
+        return repr(error)[:200]
+    first = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}"
 
 
 def _parse(body: bytes, seq: int) -> Mapping[str, Any]:
