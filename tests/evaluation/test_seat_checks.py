@@ -15,7 +15,7 @@ from tradefair.contract import SeatId
 from tradefair.contract.players import seat_roles
 from tradefair.evaluation.verify import Check, verify_file
 from tradefair.host.setup import new_episode, plan_seats
-from tradefair.tracestore import WRITTEN_BY
+from tradefair.tracestore import WRITTEN_BY, open_trace
 
 Edit = Callable[[Path], Any]
 
@@ -162,15 +162,19 @@ def test_a_lapse_in_place_of_a_policys_action_is_found(tmp_path: Path, editor: E
 
 
 def test_a_look_that_a_scripted_seat_takes_outside_its_turn_is_found(tmp_path: Path) -> None:
-    kind, scenario = market_type("teaching"), load_scenario("teaching", "pie", {})
-    plan = plan_seats(kind, scenario, agents=["P1"], others="half")
+    kind, scenario = market_type("double_auction"), load_scenario("double_auction", "smoke", {})
+    plan = plan_seats(kind, scenario, agents=["B1"], others="zip")
 
-    async def play() -> Path:
+    async def play() -> tuple[Path, str]:
         episode = await new_episode(kind, scenario, 3, plan, tmp_path)
-        # What its policy begins a turn with, after it has claimed: it is awaited no more.
-        await episode.call("P2", "view_my_value", {})
+        with open_trace(episode.path) as trace:
+            events = list(trace.decoded())
+        first = next(event for event in events if event.get("seat") == "S1")
+        # What its policy begins every turn with, after it has quoted: it is awaited no more.
+        await episode.call("S1", first["tool"], first["arguments"])
         await episode.close()
-        return episode.path
+        return episode.path, first["tool"]
 
-    check = verify_file(asyncio.run(play()))
-    assert (check.verdict, check.seats["P2"].state) == ("diverged", "differs")
+    path, tool = asyncio.run(play())
+    check = verify_file(path)
+    assert (check.verdict, check.seats["S1"].state, tool in (check.in_log or "")) == ("diverged", "differs", True)
