@@ -168,3 +168,18 @@ async def test_a_killed_owner_leaves_no_lease_behind(table: Any, tmp_path: Path)
         await client.call(_commands()[0])
         await client.finish()
     assert _keys(path) == ["key-0"]
+
+
+async def test_a_trace_whose_log_was_killed_before_its_first_frame_can_be_read_and_continued(
+    table: Any, tmp_path: Path
+) -> None:
+    """The -wal holds its header and the index does not know of it: SQLite reads that only where it may write."""
+    episode = await table.create()
+    killed = tmp_path / "killed.trace"
+    killed.write_bytes(episode.path.read_bytes())
+    await episode.call("P1", "claim", {"slices": 4})
+    Path(f"{killed}-wal").write_bytes(Path(f"{episode.path}-wal").read_bytes()[:32])
+    Path(f"{killed}-shm").write_bytes(Path(f"{episode.path}-shm").read_bytes())
+    assert table.verdict(killed) == "reproduced"
+    again = await table.reopen(killed)
+    assert (await again.call("P1", "claim", {"slices": 4})).status == "ok"

@@ -45,6 +45,7 @@ _PRAGMAS = ("trusted_schema = OFF", "query_only = ON", "cell_size_check = ON", "
 # and each of its rows is parsed, so that a file with a million tables is stopped after the first hundred.
 _STEPS, _STEPS_OF_SCHEMA, _TICKS_OF_SCHEMA = 1_000, 100, 10
 _WAL = b"\x02\x02"
+_LOG_HEADER = 32  # bytes of a -wal before its first frame
 # How a rollback journal ends that names another file, which SQLite would go and look for.
 _NAMES_ANOTHER = bytes.fromhex("d9d505f920a163d7")
 # UnicodeDecodeError: a message of SQLite names what stands in the file, which need not be text.
@@ -81,8 +82,9 @@ class Database:
             # Killed when it changed its mode.
             elif lacks_log:
                 self._db = self._copied(path, "-journal")
-            # A log without its index: to read it where it lies would make the index.
-            elif log and index is None:
+            # A log without its index: to read it where it lies would make the index. One that ends with its header: its
+            # writer was killed before the index knew of it, and SQLite waits ten seconds for that writer.
+            elif log and (index is None or log <= _LOG_HEADER):
                 self._db = self._copied(path, "-wal")
             else:
                 self._db = self._in_place(path)
@@ -161,6 +163,9 @@ class Database:
             # readonly_shm: an index that no process has open stays as it is, too.
             return self._connected(path, "mode=ro&readonly_shm=1")
         except sqlite3.OperationalError as error:
+            # The same, where the log was begun again: behind its new header lie old frames.
+            if error.sqlite_errorcode == sqlite3.SQLITE_PROTOCOL:
+                return self._copied(path, "-wal")
             if error.sqlite_errorcode != sqlite3.SQLITE_READONLY_ROLLBACK:
                 raise
         return self._copied(path, "-journal")
