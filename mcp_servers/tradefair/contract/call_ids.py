@@ -72,19 +72,22 @@ class CallBook:
         self.programs[seat] = Program((call,))
         return begun
 
-    def show_busy(self, seat: SeatId, call: str, now: int) -> None:
+    def show_busy(self, seat: SeatId, call: str, now: int) -> int | None:
         """Replay: `call` of this seat was answered `busy`, so a program of the seat runs.
 
         The first such answer opens it: with the number before its own, or, where its own is the first of this round,
-        in an earlier round. Does nothing where neither can be.
+        in an earlier round. Returns the round in which it began, where this is known now and was not before; does
+        nothing where neither can be.
         """
         if seat in self.programs:
-            return
+            return None
         due, begun = self._due(seat, now), self._last[seat][0]
         if call == f"r{now}.{seat}.{due + 1}":
             self.programs[seat] = Program((self.number(seat, now),))
-        elif begun < now and call == f"r{now}.{seat}.{due}":
+            return now
+        if begun < now and call == f"r{now}.{seat}.{due}":
             self.programs[seat] = Program(self._possible(seat, now - 1))
+        return None
 
     def _due(self, seat: SeatId, now: int) -> int:
         last, used = self._last[seat]

@@ -15,8 +15,9 @@ One call passes through four steps:
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -73,6 +74,8 @@ from tradefair.contract.tool import Result, Tool
 MAX_RESULT_BYTES = 262_144
 # Results that are shared between seats; a market with more public answers per phase encodes some of them twice.
 _MAX_MEMO = 64
+# Tables show it, and the rules' own ends are called otherwise.
+_TRUNCATED = re.compile(r"truncated:[a-z0-9_]{1,60}")
 
 
 class Core:
@@ -218,8 +221,7 @@ class Core:
         SeatError unless all seats are given, in the market's order.
         """
         seating = seating or Seating.outside(self.market.seats)
-        if list(seating.players) != list(self.market.seats):
-            raise SeatError(f"the seating names {_few(seating.players)}; the seats are {_few(self.market.seats)}")
+        seating.check(self.market.seats, whole=True)
         written = getattr(self.market, "catalogue_parts", None)
         self._parts.extend((digest(part), part) for part in (written() if written is not None else ()))
         facts = {"facts": {"catalogue": [name for name, _ in self._parts]}} if self._parts else {}
@@ -238,9 +240,7 @@ class Core:
         """
         if self.ended is not None:
             raise EpisodeOver(self.ended)
-        unknown = [seat for seat in seating.players if seat not in self.market.seats]
-        if unknown:
-            raise SeatError(f"there are no seats {_few(unknown)}; seats are {_few(self.market.seats)}")
+        seating.check(self.market.seats)
         # Readers of a trace take no more: whoever relabels a seat without end would make it unreadable.
         if self._seated == MAX_SEATINGS:
             raise ScenarioError(f"seats have changed hands {MAX_SEATINGS:,} times, and no trace holds more")
@@ -358,7 +358,9 @@ class Core:
         return Done(records)
 
     def end(self, reason: EndReason) -> Done:
-        """Truncate the episode; nothing when it is over."""
+        """Truncate the episode; nothing when it is over. TraceError for a reason other than `truncated:some_code`."""
+        if _TRUNCATED.fullmatch(reason) is None:
+            raise TraceError(f"no episode is cut short as {reason[:80]!r}: truncated: and a code in small letters")
         records: list[Record] = []
         # The rules may have ended it first; their reason stays.
         if self.ended is None:
@@ -391,18 +393,19 @@ class Core:
 
         Raises TraceError where no program of this id can be running.
         """
-        clock = self.market.clock
-        begun = self._calls.show(seat, call, clock.round)
-        # By the round in which it began: a limit that was used up then would have refused it.
-        if begun is not None and (
-            EXECUTE_CODE not in self.tools(seat)
-            or self._limits.exceeded(seat, _sorts(self._table[EXECUTE_CODE], False), (begun, clock.phase)) is not None
-        ):
-            raise TraceError(f"the program {call[:80]} would not have been admitted")
+        self._check_begun(seat, self._calls.show(seat, call, self.market.clock.round))
 
     def show_busy(self, seat: SeatId, call: str) -> None:
-        """Take in that a call of this seat was answered `busy`: the first such answer opens its program."""
-        self._calls.show_busy(seat, call, self.market.clock.round)
+        """Take in that a call of this seat was answered `busy`: the first such answer opens its program. TraceError."""
+        self._check_begun(seat, self._calls.show_busy(seat, call, self.market.clock.round))
+
+    def _check_begun(self, seat: SeatId, begun: int | None) -> None:
+        # By the round in which it began: a limit that was used up then would have refused it.
+        sorts, phase = _sorts(self._table[EXECUTE_CODE], False), self.market.clock.phase
+        if EXECUTE_CODE not in self.tools(seat) or (
+            begun is not None and self._limits.exceeded(seat, sorts, (begun, phase)) is not None
+        ):
+            raise TraceError(f"a program of {seat} would not have been admitted")
 
     def ticket(self, seat: SeatId, name: str, arguments: object) -> Ticket:
         """The ticket of the open program that an event names, for `finish`. Raises ValueError for wrong arguments."""
@@ -778,12 +781,6 @@ def _plain(value: object) -> object:
 
 def _dump(model: BaseModel) -> bytes:
     return model.__pydantic_serializer__.to_json(model)
-
-
-def _few(seats: Iterable[SeatId]) -> str:
-    """Names of seats for a message, which a stranger may have chosen."""
-    names = [seat[:80] for seat in seats]
-    return ", ".join(names[:10]) + (f" … ({len(names)} in all)" if len(names) > 10 else "")
 
 
 def _too_large(tool: Tool) -> ErrorInfo:

@@ -191,7 +191,8 @@ class Follower:
         if not outside and self._astray.get(seat) != core.market.clock.revision:
             # A turn without any call is a turn too: the policy has looked at the clock.
             opened = self._open.get(seat) or self._ask(core, seat)
-            if opened.wanted is not None and opened.calls < MAX_CALLS_PER_TURN:
+            # A policy that fails ends its episode.
+            if opened.fault is not None or (opened.wanted is not None and opened.calls < MAX_CALLS_PER_TURN):
                 self._stray(core, seat, event, opened.wanted)
         self._close(seat)
 

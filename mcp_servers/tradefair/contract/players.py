@@ -6,14 +6,14 @@ outside player is called stays the word of whoever ran the episode.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, field_validator
 
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract.errors import ScenarioError, SeatError
 from tradefair.contract.market import MarketType
 from tradefair.contract.names import hint
 from tradefair.contract.policy import Draw, Policy, PolicySpec, parse_policy
@@ -120,6 +120,14 @@ class Seating(BaseModel):
         said = {name: getattr(change, name) for name in ("policy_key", "agent_key", "written_by")}
         kept = {name: getattr(change, name) or getattr(self, name) for name in ("compared", "commitment", "origin")}
         return self.model_copy(update={"players": {**self.players, **change.players}, **said, **kept})
+
+    def check(self, seats: Collection[SeatId], *, whole: bool = False) -> None:
+        """Raises SeatError where it names a seat that is not among `seats`; `whole`: or not all, in this order."""
+        if whole and list(self.players) != list(seats):
+            raise SeatError(f"the seating names {_few(self.players)}; the seats are {_few(seats)}")
+        unknown = [seat for seat in (*self.players, *self.compared) if seat not in seats]
+        if unknown:
+            raise SeatError(f"there are no seats {_few(unknown)}; seats are {_few(seats)}")
 
     def relabelled(self, labels: Mapping[SeatId, str]) -> Seating:
         """The change after which the players of these seats are called otherwise."""
@@ -231,6 +239,12 @@ def policies_of(
         for seat, spelling in seating.scripted.items()
         if seat in roles
     }
+
+
+def _few(seats: Iterable[SeatId]) -> str:
+    """Names of seats for a message, which a stranger may have chosen."""
+    names = [seat[:80] for seat in seats]
+    return ", ".join(names[:10]) + (f" … ({len(names)} in all)" if len(names) > 10 else "")
 
 
 def _texts(value: object) -> dict[str, str]:
