@@ -26,6 +26,7 @@ from tradefair.contract.errors import (
 from tradefair.contract.event import ManifestCore
 from tradefair.contract.kernel_tools import MAX_INNER_CALLS, CodeResult
 from tradefair.contract.limits import Limit
+from tradefair.contract.replay import replay
 
 Event = dict[str, Any]
 LONG = {"text": "ä" * 3_000, "more": "x" * 40}
@@ -376,6 +377,18 @@ def test_a_program_cannot_have_begun_where_a_limit_was_used_up(play: Any) -> Non
     assert _copied(game) == {"programs": 2}
     # Recorded in round 2 as one of round 1, which had its program.
     assert _forged(game, last, call="r1.P1.3").seq == last
+
+
+def test_a_busy_answer_leads_no_program_around_a_limit(play: Any) -> None:
+    game, limited = play(), play(limits=[Limit(counts=("analysis",), max=1)])
+    _program(game)
+    ticket = game.core.begin("P1", "execute_code", {"code": "1"})
+    game.keep(game.core.refuse("P1", "view_turn", {}, BUSY))
+    game.keep(game.core.finish(ticket, _result(), None))
+    assert _copied(game) == {"programs": 2, "refusals": 1}
+    with pytest.raises(Divergence, match="would not have been admitted") as found:
+        list(replay(game.core.market_type, limited.manifest, game.bodies))
+    assert found.value.seq == 3
 
 
 # --- inputs -----------------------------------------------------------------------------------------------------------
