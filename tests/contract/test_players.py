@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from tradefair.catalog import load_scenario
 from tradefair.contract.core import Core
 from tradefair.contract.errors import EpisodeOver, ScenarioError, SeatError
-from tradefair.contract.players import MAX_SEATINGS, AgentRecord, Player, Seating, policies_of
+from tradefair.contract.players import MAX_SEATINGS, AgentRecord, Player, Seating
 from tradefair.contract.replay import Divergence, replay
 from tradefair.teaching import MARKET
 
@@ -92,12 +92,7 @@ def test_an_endpoint_with_a_secret_is_no_record(endpoint: str) -> None:
         AgentRecord(framework="react", endpoint=endpoint)
 
 
-def test_policies_come_from_the_seating_and_draw_by_its_keys() -> None:
-    kind, scenario = MARKET, load_scenario("teaching", "pie")
-    assert list(policies_of(kind, scenario, seating(), 1)) == ["P1"]
-    unknown = policies_of(kind, scenario, Seating(players={"P1": Player(label="x", policy="nobody")}), 1)
-    with pytest.raises(ScenarioError, match="has no policy 'nobody'"):
-        unknown["P1"]()
+def test_the_seat_under_test_draws_by_a_key_of_its_own() -> None:
     late = Seating(players={"P1": Player(label="x", policy="half", late=True)}, policy_key=1, agent_key=2)
     early = Seating(players={"P1": Player(label="x", policy="half")}, policy_key=1, agent_key=2)
     assert late.draw(3, "P1").uniform("a") != early.draw(3, "P1").uniform("a")

@@ -14,7 +14,7 @@ from tradefair.contract import SeatId, TraceError
 from tradefair.contract.chain import canonical
 from tradefair.contract.core import Core, Done
 from tradefair.contract.errors import KEY_REUSED, SeatError
-from tradefair.contract.players import Player, Seating, policies_of
+from tradefair.contract.players import Player, Seating, seat_policy
 from tradefair.contract.policy import ToolAnswer, ToolCall
 from tradefair.evaluation.verify import Check, verify_file
 from tradefair.tracestore import WRITTEN_BY
@@ -43,8 +43,9 @@ class _Game:
         return answer and ToolAnswer(answer.body, answer.error, answer.turn.turn_over)
 
     def fresh(self, *seats: SeatId) -> None:
-        makers = policies_of(self.core.market_type, self.core.scenario, self.seating, 3)
-        self.policies = {**getattr(self, "policies", {}), **{seat: makers[seat]() for seat in seats}}
+        kind, roles, policies = self.core.market_type, self.core.market.seats, self.seating.scripted
+        made = {seat: seat_policy(kind, policies[seat], roles[seat].role, self.seating.draw(3, seat)) for seat in seats}
+        self.policies = {**getattr(self, "policies", {}), **made}
 
     def seat(self, label: str = "policy:truthful", policy: str | None = "truthful", **said: Any) -> None:
         """B1 changes hands."""

@@ -187,7 +187,7 @@ async def test_no_password_is_told(server: Server) -> None:
         await PostgresLog.create(place, MANIFEST, ())
     verdict = await asyncio.to_thread(verify_file, place.url)
     assert verdict.verdict == "not_a_trace"
-    for told in (str(refused.value), verdict.message, verdict.path):
+    for told in (str(refused.value), verdict.sentence, verdict.path):
         assert "hunter2" not in told
     assert f"postgresql://127.0.0.1:{server.port}/nowhere#e" in str(refused.value)
 

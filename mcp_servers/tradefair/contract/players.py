@@ -6,9 +6,8 @@ outside player is called stays the word of whoever ran the episode.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, Any, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, field_validator
@@ -224,21 +223,6 @@ def policy_spec(kind: MarketType, spelling: str, role: str) -> PolicySpec:
 def seat_policy(kind: MarketType, spelling: str, role: str, draw: Draw) -> Policy:
     """A fresh policy object. Raises ScenarioError when it does not exist or does not fit the role."""
     return policy_spec(kind, spelling, role).make(parse_policy(spelling)[1], draw)
-
-
-def policies_of(
-    kind: MarketType, scenario: Scenario, seating: Seating, seed: int
-) -> dict[SeatId, Callable[[], Policy]]:
-    """What makes the policy of each scripted seat, in the seating's order; a call gives a fresh one.
-
-    Calls raise ScenarioError where the policy is not installed or does not fit the seat's role.
-    """
-    roles = seat_roles(kind, scenario)
-    return {
-        seat: partial(seat_policy, kind, spelling, roles[seat], seating.draw(seed, seat))
-        for seat, spelling in seating.scripted.items()
-        if seat in roles
-    }
 
 
 def _few(seats: Iterable[SeatId]) -> str:

@@ -162,6 +162,16 @@ def test_what_cannot_be_used_is_named_with_its_line_and_the_rest_is_imported(tmp
     assert not report.sound
 
 
+def test_a_log_that_hardly_holds_calls_is_given_up_and_says_so(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    call = orjson.dumps({"tool": "look", "result": 1})
+    log.write_bytes(call + b"\n" + b"\n" * 200_000 + call)
+    report = import_log(log, tmp_path)
+    assert "1 calls in 100,000 lines: the lines after this one are not read" in str(report.findings)
+    log.write_bytes((call + b"\n" + b"\n" * 98) * 1_100)
+    assert "not read" not in str(import_log(log, tmp_path).findings)
+
+
 def test_a_log_without_calls_becomes_no_trace(tmp_path: Path) -> None:
     for name, lines in (("empty", ()), ("other", ({"jsonrpc": "2.0", "method": "ping"},))):
         report, calls = imported(tmp_path, *lines, name=name)

@@ -243,7 +243,7 @@ def test_a_dossier_leaves_a_damaged_trace_out_with_what_verify_says_of_it(
     told = capsys.readouterr()
     verdict = verify_file(runs / "e1.trace")
     assert verdict.verdict == "damaged"
-    assert f"e1.trace: the chain does not hold (damaged): {verdict.message}" in " ".join(told.err.split())
+    assert f"e1.trace: the chain does not hold (damaged): {verdict.sentence}" in " ".join(told.err.split())
     assert "hold 70" in told.out
     assert "hold 17" not in told.out
 

@@ -24,6 +24,8 @@ from tradefair.contract.seats import MAX_SEAT_ID
 # Sessions that a hostile log can make us hold.
 MAX_SEATS = 1_000
 _MAX_NAME = 200
+# Lines that are read before a log has to hold calls.
+_PATIENCE = 100_000
 
 _WRAPPERS = ("message", "payload", "data", "request", "response")
 # First match wins: `name` is last, being the field that records use for other things too.
@@ -85,11 +87,18 @@ class CallLog:
 
 
 def read_calls(lines: Iterable[bytes]) -> CallLog:
-    """All calls of a log. Total: a line that cannot be used is an oddity."""
+    """All calls of a log. Total: a line that cannot be used is an oddity.
+
+    A log is given up where its first 100,000 lines, or any longer beginning, hold no call in a hundred.
+    """
     reader = _Reader()
     for number, line in enumerate(lines, 1):
         if line.strip():
             reader.take(number, line)
+        # Each line costs time whatever is in it, and a stranger's file may have billions.
+        if number >= _PATIENCE and number > 100 * len(reader.log.calls):
+            reader.give_up(number)
+            break
     reader.finish()
     return reader.log
 
@@ -118,6 +127,11 @@ class _Reader:
                 self._object(number, item, _Around())  # pyright: ignore[reportUnknownArgumentType]
             else:
                 self._odd(number, "", "not a JSON object")
+
+    def give_up(self, number: int) -> None:
+        """This is hardly a log of calls."""
+        calls = len(self.log.calls)
+        self._odd(number, "", f"{calls:,} calls in {number:,} lines: the lines after this one are not read")
 
     def finish(self) -> None:
         """What was asked and never answered."""
