@@ -89,9 +89,8 @@ def test_every_cell_is_there_whatever_the_width(rows: list[list[str]], width: in
 def test_pairs_go_side_by_side_where_they_fit() -> None:
     def pairs(width: int) -> list[str]:
         out = io.StringIO()
-        show_pairs(
-            Console(file=out, width=width, highlight=False), [("efficiency", "0.682"), ("p lo", "55"), ("q", "1")]
-        )
+        console = Console(file=out, width=width, highlight=False)
+        show_pairs(console, [("efficiency", "0.682"), ("p lo", "55"), ("q", "1")])  # pyright: ignore[reportArgumentType]
         return out.getvalue().splitlines()
 
     assert pairs(80) == ["efficiency  0.682  p lo  55", "q           1"]

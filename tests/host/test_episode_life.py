@@ -12,6 +12,7 @@ import pytest
 
 from tradefair.catalog import load_scenario
 from tradefair.contract import Closure
+from tradefair.contract.core import Core
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.host.episode import Episode
 from tradefair.host.log import FILES, Row
@@ -81,7 +82,7 @@ def full_store(made: list[Any]) -> Any:
 
 def alone() -> Scripted:
     """Both seats scripted: they play before the episode is handed over."""
-    seats = MARKET.create(load_scenario("teaching", "pie"), 7).seats.values()
+    seats = Core.create(MARKET, load_scenario("teaching", "pie"), 7).market.seats.values()
     return Scripted({seat.id: policy_maker(MARKET, seat, "half", 7) for seat in seats})
 
 

@@ -194,8 +194,14 @@ def test_a_direct_cost_that_another_finding_tells_is_not_added_again() -> None:
         "upper": Seen([case(1, cost=2.0), case(2, cost=3.0)], 9),
         "lower": Seen([case(2, cost=3.0), case(3, cost=4.0)], 9),
     }
-    detectors: dict[str, Detector] = {"upper": lambda _: seen["upper"], "lower": lambda _: seen["lower"]}
-    table = ModeTable(rows, detectors, dict.fromkeys(rows), "")
+
+    def found(name: str) -> Detector:
+        def detect(_: object) -> Seen:
+            return seen[name]
+
+        return detect
+
+    table = ModeTable(rows, {name: found(name) for name in rows}, dict.fromkeys(rows), "")
     sights = look(table, {"A": "A"}, FRAME)
     merge(sights)
     costs = [finding.cost.amount for finding in findings_of(sights, [(table, FRAME)]) if finding.cost]
