@@ -36,7 +36,7 @@ OUTCOMES_OF_VERIFY: Mapping[Conclusion, str] = {
     "diverged": "the chain holds, but the rules give other bytes",
     "damaged": "a stored byte, order or predecessor has changed",
     "truncated": "events are missing at the end",
-    "foreign": "the chain holds, but the rules that wrote the trace are not installed",
+    "foreign": "the chain holds, but this version cannot run the rules or the schema that wrote the trace",
     "not_a_trace": "the file is no trace, or only one seat's view of one: there is nothing to verify",
 }
 # `foreign` is not sound: nothing contradicts the trace, and nothing confirms what its rules gave.
