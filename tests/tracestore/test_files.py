@@ -12,8 +12,21 @@ from tests.evaluation.playing import played
 
 from tradefair.contract import TraceError
 from tradefair.contract.chain import digest
+from tradefair.contract.event import TRACE_SCHEMA, ManifestCore
 from tradefair.evaluation.viewer.folder import Folder
-from tradefair.tracestore import NotATrace, find_traces, jsonl_lines, lines, open_trace, read_regular, reader, regular
+from tradefair.tracestore import (
+    Manifest,
+    NotATrace,
+    find_traces,
+    jsonl_lines,
+    lines,
+    open_trace,
+    read_regular,
+    reader,
+    regular,
+)
+
+_EMPTY_EVENT = b'{"hash":"' + b"0" * 64 + b'","event":{}}'
 
 
 @pytest.fixture(scope="module")
@@ -131,3 +144,32 @@ def test_folders_that_lie_very_deep_are_listed(tmp_path: Path) -> None:
         os.chdir(here)
         # pytest's own clearing away calls itself for each level.
         subprocess.run(["rm", "-r", str(top)], check=True)
+
+
+def test_an_export_whose_first_event_does_not_say_who_plays_is_read_no_further(tmp_path: Path) -> None:
+    core = ManifestCore(
+        trace_schema=TRACE_SCHEMA,
+        market="teaching",
+        rules_version="1",
+        scenario={},
+        seed=1,
+        seats=(),
+        tool_schema_digest="",
+        limits=(),
+        record="full",
+    )
+    path = tmp_path / "a.trace.jsonl"
+    # Read further, the last line would be refused for what it is.
+    lines = [Manifest(core.model_dump_json().encode(), {}).to_json(), _EMPTY_EVENT, _EMPTY_EVENT, b"no event"]
+    path.write_bytes(b"\n".join(lines))
+    with open_trace(path) as trace, pytest.raises(TraceError, match="does not say who plays"):
+        trace.seating()
+
+
+@pytest.mark.parametrize("head", ["[1e308,'00']", "[80]", "{'80':1,'00':2}", "['80','00']", "[1e3,'00']", "[[1],'00']"])
+def test_a_closed_head_in_an_export_is_a_number_and_a_hash(tmp_path: Path, head: str) -> None:
+    path = tmp_path / "a.trace.jsonl"
+    line = f'{{"closed_head":{head}}}'.replace("'", '"')
+    path.write_bytes(b'{"about":{},"core":{}}\n' + line.encode())
+    with open_trace(path) as trace, pytest.raises(TraceError, match="line 2 is not a closed head"):
+        trace.closed_head()

@@ -101,9 +101,12 @@ class JsonlFile:
         for number, _, line in self._lines():
             if line.startswith(_CLOSED):
                 try:
-                    seq, digest = orjson.loads(line)["closed_head"]
-                    return int(seq), str(digest)
-                except (orjson.JSONDecodeError, TypeError, ValueError):
+                    match orjson.loads(line)["closed_head"]:
+                        case [int(seq), str(digest)]:
+                            return seq, digest
+                        case _:
+                            raise ValueError
+                except (orjson.JSONDecodeError, ValueError):
                     raise TraceError(f"{self._path}: line {number} is not a closed head") from None
         return None
 

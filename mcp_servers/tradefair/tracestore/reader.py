@@ -11,7 +11,6 @@ import sqlite3
 import stat
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -80,16 +79,17 @@ class Trace:
         # By its first bytes: Core writes number and tag first, and verify refuses another order.
         said = (stored for stored in self.events() if stored.seq == 1 or _SEATED in stored.body[:48])
         try:
-            few = list(islice(said, MAX_SEATINGS + 1))
-            if len(few) > MAX_SEATINGS:
-                raise TraceError(f"{self.path}: seats change hands more than {MAX_SEATINGS:,} times")
-            found = [(stored.seq, Seating.model_validate(orjson.loads(stored.body)["seating"])) for stored in few]
+            found: list[tuple[int, Seating]] = []
             known = {seat.id for seat in core.seats}
-            # Readers look seats up: the first event names all of them, and no event names others.
-            if any(seating.players.keys() - known for _, seating in found) or (
-                found and found[0][1].players.keys() != known
-            ):
-                raise ValueError("seats")
+            # One by one: a file of a million lines that are no events is refused at the first.
+            for stored in said:
+                seating = Seating.model_validate(orjson.loads(stored.body)["seating"])
+                # Readers look seats up: the first event names all of them, and no event names others.
+                if seating.players.keys() - known or (not found and seating.players.keys() != known):
+                    raise ValueError("seats")
+                found.append((stored.seq, seating))
+                if len(found) > MAX_SEATINGS:
+                    raise TraceError(f"{self.path}: seats change hands more than {MAX_SEATINGS:,} times")
             return found
         except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
             raise TraceError(f"{self.path}: an event does not say who plays; run tradefair verify") from None
