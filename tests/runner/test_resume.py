@@ -186,3 +186,14 @@ def test_a_killed_supermarket_resumes_to_the_bytes_of_an_uninterrupted_one(tmp_p
     assert resumed.returncode == 0, resumed.stderr.decode()
     with open_trace(path) as trace, open_trace(orjson.loads(whole.stdout)["trace"]) as other:
         assert trace.manifest.about["head_hash"] == other.manifest.about["head_hash"]
+
+
+def test_a_trace_does_not_choose_who_is_sent_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    record = AgentRecord(framework="react", model="openai:gpt-5", endpoint="https://example.org/v1")
+    with pytest.raises(TraceError, match=r"at https://example\.org/v1: set OPENAI_BASE_URL"):
+        AgentSpec.of_record(record)
+    for url in ("https://api.openai.com/v1", "http://127.0.0.1:8000/v1"):
+        assert AgentSpec.of_record(record.model_copy(update={"endpoint": url})).base_url == url
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://example.org/v1")
+    assert AgentSpec.of_record(record).base_url == "https://example.org/v1"

@@ -20,7 +20,7 @@ from tradefair.contract.players import AgentRecord, Limits, seat_policy
 from tradefair.contract.policy import parse_policy
 from tradefair.frameworks import FRAMEWORKS, load_framework
 from tradefair.frameworks.base import SeatAgent
-from tradefair.frameworks.models.access import api_key, check_allowed, endpoint_url, shown_url
+from tradefair.frameworks.models.access import DEFAULT_URL, api_key, check_allowed, endpoint_url, is_loopback, shown_url
 from tradefair.frameworks.models.endpoint import ModelEndpoint, parse_model
 from tradefair.frameworks.models.faults import Faults
 from tradefair.frameworks.models.prices import load_prices
@@ -151,6 +151,11 @@ class AgentSpec:
             raise TraceError(f"the trace's agent was given notes of earlier episodes, {held}: name it with --agent")
         if record.replay is not None and replay is None:
             raise TraceError(f"the trace's agent was given a recording, {held}: name the file with --replay")
+        # A stranger's trace must not choose who is sent OPENAI_API_KEY.
+        known = (shown_url(DEFAULT_URL), shown_url(endpoint_url(None)))
+        if record.endpoint is not None and record.endpoint not in known and not is_loopback(record.endpoint):
+            where = f"the trace's agent asked its model at {record.endpoint[:200]}"
+            raise TraceError(f"{where}: set OPENAI_BASE_URL to that if you trust it, or name another --agent")
         # Faults are a test of one run: a run that is resumed after them must not meet them again.
         return cls(
             record.framework,
