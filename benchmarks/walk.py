@@ -2,8 +2,7 @@
 
 Over the first 200 entries of functions of ours, from an agent's options to the first tool calls: the modules entered,
 and how often `runner` and `host`, which set an episode up, are come back to after they were left for one another. The
-market and the contract are asked like a library, again and again; that is no way back. 200 entries reach the writer's
-first commit and the first scripted turn; within `host`, episode, log and writer call each other there.
+market and the contract are asked like a library, again and again; that is no way back.
 """
 
 from __future__ import annotations
@@ -23,18 +22,21 @@ from tradefair.runner.episode_runner import PlaySpec, play_episode
 
 _ENTRIES = 200
 _SETTING_UP = ("tradefair.runner.", "tradefair.host.")
+_COMMITS = "tradefair.host.writer"
 
 
 def measure(*, tiny: bool) -> list[Figure]:
     """Modules and ways back of an episode of `teaching/pie` with an agent over MCP."""
     with TemporaryDirectory() as folder:
         modules = _walked(Path(folder))
-    steps = [module for module in modules if module.startswith(_SETTING_UP)]
+    # Up to the first commit: from there on episode, log and writer call each other, which is playing and no setting up.
+    begun = modules.index(_COMMITS) if _COMMITS in modules else len(modules)
+    steps = [module for module in modules[:begun] if module.startswith(_SETTING_UP)]
     turns = [module for before, module in zip(["", *steps], steps, strict=False) if module != before]
     how = f"first {_ENTRIES} function entries of an episode of teaching"
     return [
         Figure("modules entered", len(set(modules)), "modules", 30, "at most", how),
-        Figure("ways back to runner and host", len(turns) - len(set(turns)), "times", 15, "at most", how),
+        Figure("ways back to runner and host", len(turns) - len(set(turns)), "times", 6, "at most", how),
     ]
 
 

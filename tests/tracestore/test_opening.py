@@ -10,14 +10,18 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
 from tests.evaluation.playing import played
 
+from tradefair.catalog import load_scenario
 from tradefair.contract import TraceError
 from tradefair.contract.chain import seal
-from tradefair.tracestore import CutShort, NotATrace, Trace, jsonl_lines, open_trace, trace_copy
+from tradefair.contract.core import Core
+from tradefair.teaching import MARKET
+from tradefair.tracestore import CutShort, NotATrace, Trace, Written, jsonl_lines, open_trace, trace_copy, write_trace
 
 # Many times what the slowest of these files takes: 0.05 s on a small machine.
 CPU_S = 0.5
@@ -406,3 +410,17 @@ def test_a_name_in_the_schema_that_is_no_text_is_damage(path: Path) -> None:
     path.write_bytes(raw.replace(b"tablemeta", b"tablem\xecta"))
     with pytest.raises(TraceError):
         open_trace(path)
+
+
+@pytest.mark.parametrize(
+    "said", [{"compared": ["S9"]}, {"players": {}}, {"players": {"P1": {"label": "x"}, "S9": {"label": "x"}}}]
+)
+def test_a_seating_that_names_other_seats_does_not_say_who_plays(said: dict[str, Any], tmp_path: Path) -> None:
+    core = Core.create(MARKET, load_scenario("teaching", "pie"), 1)
+    first = core.start().records[0]
+    event = orjson.loads(first.body)
+    event["seating"] |= said
+    path = tmp_path / "a.trace"
+    write_trace(path, core.manifest, {}, [Written(first._replace(body=orjson.dumps(event)))])
+    with open_trace(path) as trace, pytest.raises(TraceError, match="does not say who plays"):
+        trace.seating()

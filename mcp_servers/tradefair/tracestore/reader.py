@@ -85,7 +85,8 @@ class Trace:
             for stored in said:
                 seating = Seating.model_validate(orjson.loads(stored.body)["seating"])
                 # Readers look seats up: the first event names all of them, and no event names others.
-                if seating.players.keys() - known or (not found and seating.players.keys() != known):
+                named = {*seating.players, *seating.compared}
+                if named - known or (not found and seating.players.keys() != known):
                     raise ValueError("seats")
                 found.append((stored.seq, seating))
                 if len(found) > MAX_SEATINGS:
