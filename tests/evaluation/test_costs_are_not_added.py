@@ -35,8 +35,11 @@ def _outputs(path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[tuple[s
 
 @pytest.mark.parametrize(
     ("market", "scenario", "policy", "seed", "seats"),
-    [("marketplace", "small_demo", "first_taker", 2, 2), ("retail", "easy", "price_first", 1, 1)],
-    ids=["over seats", "of one seat"],
+    [
+        pytest.param("marketplace", "small_demo", "first_taker", 2, 2, id="over seats"),
+        # Half a year of a shop, evaluated in every way that there is.
+        pytest.param("retail", "easy", "price_first", 1, 1, id="of one seat", marks=pytest.mark.slow),
+    ],
 )
 def test_no_output_holds_the_sum_of_two_costs(
     market: str, scenario: str, policy: str, seed: int, seats: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
