@@ -27,7 +27,7 @@ export function badge(check: Verification | null): HTMLElement {
   const shown = digests.flatMap(([name, text]) => (text ? [` · ${name} ${text.slice(0, 18)}`] : [])).join("");
   return h("p", { class: `badge ${check.sound ? "good" : "bad"}` },
     h("b", {}, h("span", { class: `glyph ${check.sound ? "fine" : "refused"}`, "aria-hidden": "true" }), check.verdict),
-    h("span", {}, `${plural(check.events, "event")} · ${check.message}${check.sealed ? "" : " · not sealed"}${shown}`));
+    h("span", {}, `${check.message}${check.sealed ? "" : " · not sealed"}${shown}`));
 }
 
 export function table(head: string[], rows: Child[][], label: string, names = 1): HTMLElement {
