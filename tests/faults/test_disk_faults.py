@@ -21,16 +21,16 @@ _WRITE, _SYNC, _TRUNCATE, _READ, _CLOCK = range(5)  # as in shim.c
 _DAY_S = 86_400
 # What fails, whether from then on, how; and every how-many-th call in the fast and in the whole run.
 _FAULTS = {
-    "a write cannot be done": (_WRITE, 0, errno.EIO, 10),
-    "no write can be done any more": (_WRITE, 1, errno.EIO, 10),
-    "the disk is full for a moment": (_WRITE, 0, errno.ENOSPC, 10),
-    "the disk is full": (_WRITE, 1, errno.ENOSPC, 10),
-    "half a write is done": (_WRITE, 0, 0, 10),
+    "a write cannot be done": (_WRITE, 0, errno.EIO, 17),
+    "no write can be done any more": (_WRITE, 1, errno.EIO, 17),
+    "the disk is full for a moment": (_WRITE, 0, errno.ENOSPC, 17),
+    "the disk is full": (_WRITE, 1, errno.ENOSPC, 17),
+    "half a write is done": (_WRITE, 0, 0, 17),
     "a sync fails": (_SYNC, 0, errno.EIO, 3),
     "every sync fails": (_SYNC, 1, errno.EIO, 3),
     "a file cannot be cut": (_TRUNCATE, 0, errno.EIO, 2),
-    "a read fails": (_READ, 0, errno.EIO, 10),
-    "no read is answered any more": (_READ, 1, errno.EIO, 10),
+    "a read fails": (_READ, 0, errno.EIO, 17),
+    "no read is answered any more": (_READ, 1, errno.EIO, 17),
     "the clock leaps a day ahead": (_CLOCK, 1, _DAY_S, 5),
     "the clock leaps back": (_CLOCK, 1, -_DAY_S, 5),
 }
