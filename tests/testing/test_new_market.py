@@ -151,9 +151,18 @@ def test_the_copy_works_installed_in_an_environment_of_its_own(made: Path, tmp_p
     (site,) = (tmp_path / "venv").rglob("site-packages")
     (site / "here.pth").write_text(f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n")
 
+    # The packages lent to it have programs, too: the sandbox looks for its own beside Python, then on the path.
+    path = os.pathsep.join((sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)))
+
     def call(*command: str) -> str:
         done = subprocess.run(
-            [str(python), "-m", *command], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+            [str(python), "-m", *command],
+            cwd=tmp_path,
+            env={**os.environ, "PATH": path},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
         )
         assert done.returncode == 0, (command, done.stderr[-2_000:])
         return done.stdout
