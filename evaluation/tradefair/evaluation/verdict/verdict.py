@@ -1,0 +1,167 @@
+"""The verdict on an episode, a series, a comparison or a ranking: figures that others computed, and their sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tradefair.contract import SeatId
+from tradefair.evaluation.verify import Conclusion
+
+SCHEMA = "tradefair.verdict/1"
+
+Status = Literal["played", "idle", "stopped", "running", "failed", "unsound"]
+TroubleKind = Literal[
+    "unsound", "provider_failed", "never_called", "malformed", "unknown_tools", "all_refused", "gave_up", "stopped"
+]
+
+
+class _Record(BaseModel):
+    """A frozen record that refuses unknown keys, also when it is read back from JSON."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class Score(_Record):
+    """The first primary metric of a seat: its field, what people call it, its value (null: not known) and unit."""
+
+    metric: str
+    title: str
+    value: float | None
+    unit: str
+    higher_is_better: bool = True
+
+
+class Beside(_Record):
+    """What a reference scored in the same seat on the same seed; `privileged`: it knows hidden facts."""
+
+    name: str
+    value: float | None
+    privileged: bool = False
+
+
+class Mistake(_Record):
+    """The dearest case of the finding to read first: the call `seq` of `seat`, and why it was wrong.
+
+    `amount` is the finding's replayed price, else its cost of this `kind`, in `unit`; null with `kind` null where it has
+    neither. `raised` of `of` competent seats make such mistakes too; null where no base rate is shipped.
+    """
+
+    mode: str
+    seat: SeatId
+    seq: int
+    round: int
+    because: str
+    amount: float | None
+    kind: Literal["replay", "direct", "hindsight"] | None
+    unit: str
+    raised: int | None = None
+    of: int | None = None
+
+
+class Effort(_Record):
+    """What a seat took. Null: not known (tokens, seconds and cost), or no model (`model_calls`).
+
+    `replies_without_call` counts model replies that called no tool, `malformed_calls` those whose arguments could not be
+    read, `unknown_tools` calls of tools that do not exist. `estimated`: some tokens were not stated by the provider.
+    `cost_usd_micro` is in millionths of a US dollar.
+    """
+
+    model_calls: int | None = None
+    replies_without_call: int = 0
+    malformed_calls: int = 0
+    unknown_tools: int = 0
+    tool_calls: int = 0
+    refused: int = 0
+    tokens: int | None = None
+    estimated: bool = False
+    cost_usd_micro: int | None = None
+    seconds: float | None = None
+
+
+class Trouble(_Record):
+    """Why a score says little, in words; `exit` is what a command ends with."""
+
+    kind: TroubleKind
+    text: str
+    exit: int
+
+
+class SeatVerdict(_Record):
+    """One seat under test.
+
+    `share` is the part of `share_of` that it won, 0 to 1; `headline` its place between the headline's references.
+    `beside` has the references, best first. `at_stake`: what the seat could win, 0: nothing, whoever plays, null: not
+    known. `raised`, `checked` and `unchecked` count failure modes. `acted`: whether any of its calls was accepted.
+    """
+
+    seat: SeatId
+    role: str
+    player: str
+    kind: Literal["model", "script", "person", "outside", "unknown"]
+    score: Score
+    headline: float | None = None
+    share: float | None = None
+    share_of: str = ""
+    beside: tuple[Beside, ...] = ()
+    at_stake: float | None = None
+    mistake: Mistake | None = None
+    raised: int = 0
+    checked: int = 0
+    unchecked: int = 0
+    effort: Effort = Effort()
+    acted: bool = True
+    trouble: Trouble | None = None
+
+
+class NextStep(_Record):
+    """A command that goes on from here, and what it is for."""
+
+    command: str
+    why: str
+
+
+class Reproduced(_Record):
+    """What re-execution says: `up_to` event `seq` of a trace that is still written; `copied` came from outside."""
+
+    state: Conclusion | Literal["not_checked", "up_to"] = "not_checked"
+    events: int = 0
+    seq: int | None = None
+    copied: int = 0
+
+
+class Verdict(_Record):
+    """How it went. `text` is `sentences` joined by spaces: two to four, of at most 240 characters each.
+
+    `seats` are those under test; empty where the trace names none. `informative` counts seeds on which the seat had
+    something to win, null for one episode. `versions` names market, rules and evaluator.
+    """
+
+    schema_: Literal["tradefair.verdict/1"] = Field(default=SCHEMA, alias="schema")
+    kind: Literal["episode", "series", "comparison", "ranking"] = "episode"
+    status: Status
+    market: str
+    scenario: str
+    seeds: tuple[int, ...] = ()
+    seats: tuple[SeatVerdict, ...] = ()
+    informative: int | None = None
+    reproduced: Reproduced = Reproduced()
+    sentences: tuple[str, ...] = ()
+    text: str = ""
+    next: tuple[NextStep, ...] = ()
+    versions: Mapping[str, str] = {}
+
+    @property
+    def exit_code(self) -> int:
+        """What a command ends with: the worst trouble of a seat."""
+        return max((seat.trouble.exit for seat in self.seats if seat.trouble), default=0)
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data, `schema` first."""
+        return self.model_dump(mode="json", by_alias=True)
+
+    def __str__(self) -> str:
+        """The text."""
+        return self.text
