@@ -45,8 +45,8 @@ class Beside(_Record):
 class Mistake(_Record):
     """The dearest case of the finding to read first: the call `seq` of `seat`, and why it was wrong.
 
-    `amount` is the finding's replayed price, else its cost of this `kind`, in `unit`; null with `kind` null where it has
-    neither. `raised` of `of` competent seats make such mistakes too; null where no base rate is shipped.
+    `amount` is the finding's replayed price, else its cost of this `kind`, in `unit`; null with `kind` null where it
+    has neither. `raised` of `of` competent seats make such mistakes too; null where no base rate is shipped.
     """
 
     mode: str
@@ -64,8 +64,8 @@ class Mistake(_Record):
 class Effort(_Record):
     """What a seat took. Null: not known (tokens, seconds and cost), or no model (`model_calls`).
 
-    `replies_without_call` counts model replies that called no tool, `malformed_calls` those whose arguments could not be
-    read, `unknown_tools` calls of tools that do not exist. `estimated`: some tokens were not stated by the provider.
+    `replies_without_call` counts model replies that called no tool, `malformed_calls` those whose arguments could not
+    be read, `unknown_tools` calls of tools that do not exist. `estimated`: some tokens were not stated by the provider.
     `cost_usd_micro` is in millionths of a US dollar.
     """
 
