@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from tradefair.contract.errors import StorageUnavailable
+from tradefair.tracestore.files import drafted
 
 
 class WholeFile(NamedTuple):
@@ -28,18 +27,11 @@ def write_whole(path: Path, pieces: Iterable[bytes]) -> WholeFile:
 
     Missing folders are made. Raises StorageUnavailable with the system's reason.
     """
-    # In the same folder, since a rename is atomic within one file system only; the process id keeps two writers apart.
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
     new_folder = not path.parent.exists()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with draft.open("wb") as file:
+        with drafted(path) as draft, draft.open("wb") as file:
             size = sum(file.write(piece) for piece in pieces)
-        draft.replace(path)
     except OSError as error:
         raise StorageUnavailable(f"{path}: cannot be written: {error.strerror}") from None
-    # After a success the draft is gone, under its new name; after a failure it must not stay.
-    finally:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
     return WholeFile(path, size, new_folder)

@@ -87,11 +87,14 @@ class Core:
     Each command returns a `Done` with the events to append, in order. The caller stores them; Core keeps no event.
     """
 
-    def __init__(self, market_type: MarketType, manifest: ManifestCore, scenario: Scenario) -> None:
+    def __init__(
+        self, market_type: MarketType, manifest: ManifestCore, scenario: Scenario, market: Market | None = None
+    ) -> None:
+        """`market`: the fresh market of this manifest, where the caller has made it already."""
         self.market_type = market_type
         self.manifest = manifest
         self.scenario = scenario
-        self.market: Market = market_type.create(scenario, manifest.seed)
+        self.market: Market = market_type.create(scenario, manifest.seed) if market is None else market
         self.seq = 0
         # As of now; nobody has a seat before `start`.
         self.seating = Seating(players={})
@@ -128,8 +131,8 @@ class Core:
     def create(cls, market_type: MarketType, scenario: Scenario, seed: int) -> Core:
         """A fresh episode. Raises ScenarioError when the scenario cannot be played or the seed is out of range."""
         # The seats are known only once the market exists, and __init__ wants a complete manifest.
-        probe = market_type.create(scenario, seed)
-        return cls(market_type, derived_core(market_type, scenario, seed, probe), scenario)
+        market = market_type.create(scenario, seed)
+        return cls(market_type, derived_core(market_type, scenario, seed, market), scenario, market)
 
     @classmethod
     def restore(cls, market_type: MarketType, manifest: ManifestCore) -> Core:
@@ -265,11 +268,9 @@ class Core:
         seat, EpisodeOver after the end, and HarnessFailure for a recorded tool and for a call that a running program
         or the lack of one forbids; everything else is an answer and an event.
         """
-        admitted = self._admit(seat, name, arguments, parent)
+        admitted = self._admit_here(seat, name, arguments, parent)
         if isinstance(admitted, Done):
             return admitted
-        if admitted.tool.recorded:
-            raise HarnessFailure(f"{name} is recorded by the host")
         return self._carry_out(admitted, parent, inputs or {})
 
     def begin(self, seat: SeatId, name: str, arguments: object) -> Ticket | Done:
@@ -379,11 +380,9 @@ class Core:
         inputs: Mapping[str, JsonValue] | None = None,
     ) -> Done:
         """Record a call that failed by a fault of ours. The fault is not made again: it has changed nothing."""
-        admitted = self._admit(seat, name, arguments, parent)
+        admitted = self._admit_here(seat, name, arguments, parent)
         if isinstance(admitted, Done):
             return admitted
-        if admitted.tool.recorded:
-            raise HarnessFailure(f"{name} is recorded by the host")
         records = self._taken_in(admitted, inputs or {})
         draft = self._draft(seat, name, admitted.tool, admitted.call, parent, admitted.encoded)
         return self._fail(draft, HarnessFailure("recorded as failed"), records)
@@ -414,6 +413,13 @@ class Core:
         return Ticket(seat, tool, self.programs[seat].calls[0], encoded, validated)
 
     # --- one call ---------------------------------------------------------------------------------------------------
+
+    def _admit_here(self, seat: SeatId, name: str, arguments: object, parent: str | None) -> Ticket | Done:
+        """As `_admit`, for a call that the rules carry out. HarnessFailure for one that the host runs and records."""
+        admitted = self._admit(seat, name, arguments, parent)
+        if isinstance(admitted, Ticket) and admitted.tool.recorded:
+            raise HarnessFailure(f"{name} is recorded by the host")
+        return admitted
 
     def _admit(self, seat: SeatId, name: str, arguments: object, parent: str | None) -> Ticket | Done:
         """Number, encode, limit and validate a call; a Done is its refusal."""

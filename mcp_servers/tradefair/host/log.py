@@ -20,6 +20,7 @@ from tradefair.contract.chain import next_hash
 from tradefair.contract.core import Record
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.tracestore import EVENT_COLUMNS, SCHEMA, Manifest, open_trace, sealed, sound_head, sqlite_rows
+from tradefair.tracestore.files import drafted
 
 _COLUMNS = len(EVENT_COLUMNS)
 _SLOT = "(" + ", ".join("?" * _COLUMNS) + ")"
@@ -509,9 +510,7 @@ def _begin(path: Path, manifest: Manifest, first: Sequence[Row]) -> Head:
     Raises OSError, sqlite3.Error, TraceError where the name is taken.
     """
     stored, head = stored_rows(first, Head(0, manifest.first_hash))
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
-    try:
-        draft.unlink(missing_ok=True)
+    with drafted(path) as draft:
         with closing(sqlite3.connect(draft, isolation_level=None)) as database:
             # The mode in which it goes on.
             database.execute("PRAGMA journal_mode = WAL")
@@ -525,10 +524,6 @@ def _begin(path: Path, manifest: Manifest, first: Sequence[Row]) -> Head:
         # Again, now that the lease is held: another writer may have been faster.
         if path.exists():
             raise TraceError(f"{path}: exists already")
-        os.replace(draft, path)
-    finally:
-        for left in ("", "-wal", "-shm"):
-            draft.with_name(draft.name + left).unlink(missing_ok=True)
     return head
 
 

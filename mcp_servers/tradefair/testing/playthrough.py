@@ -24,6 +24,7 @@ from tradefair.contract import (
 from tradefair.contract.chain import canonical, first_hash, next_hash
 from tradefair.contract.core import Core, Done, Record
 from tradefair.contract.event import ManifestCore
+from tradefair.contract.market import Market
 from tradefair.contract.policy import parse_policy
 from tradefair.contract.replay import Replayed
 from tradefair.host.scripted import Scripted
@@ -47,8 +48,10 @@ class BoundedCore(Core):
     with an end needs, and reached within seconds.
     """
 
-    def __init__(self, market_type: MarketType, manifest: ManifestCore, scenario: Scenario) -> None:
-        super().__init__(market_type, manifest, scenario)
+    def __init__(
+        self, market_type: MarketType, manifest: ManifestCore, scenario: Scenario, market: Market | None = None
+    ) -> None:
+        super().__init__(market_type, manifest, scenario, market)
         rounds = getattr(scenario, "rounds", 1)
         self._closures = 0
         # Phases are not known beforehand: they are counted as they are met, and multiplied in `_close`.

@@ -5,7 +5,6 @@ A copy is taken from one snapshot, so that it fits together even while the episo
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Generator, Iterable
 from contextlib import closing, contextmanager
@@ -14,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 from tradefair.contract import TraceError
 from tradefair.contract.errors import StorageUnavailable
+from tradefair.tracestore.files import drafted
 from tradefair.tracestore.reader import find_traces, open_trace
 from tradefair.tracestore.store import StorePlace, StoreReader, is_store, stored_episodes
 
@@ -42,21 +42,13 @@ def fetch_trace(place: StorePlace, folder: Path) -> Path:
     if place.episode in ("", ".", "..") or "/" in place.episode or "\\" in place.episode:
         raise TraceError(f"{place}: the episode's name is none for a file")
     path = folder / f"{place.episode}.trace"
-    # Drafted under a name of this process and then moved: a reader never finds half of a trace.
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
     with closing(StoreReader(place)) as stored:
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            draft.unlink(missing_ok=True)
-            with closing(sqlite3.connect(draft)) as database:
+            with drafted(path) as draft, closing(sqlite3.connect(draft)) as database:
                 stored.backup(database)
-            os.replace(draft, path)
         except (OSError, sqlite3.Error) as error:
             raise StorageUnavailable(f"{path}: cannot be written: {error}") from None
-        finally:
-            # Making the folder may be what failed.
-            if folder.is_dir():
-                draft.unlink(missing_ok=True)
     return path
 
 

@@ -1,11 +1,12 @@
-"""Opening files that others have made: regular ones only, of a bounded size, read in lines of a bounded length."""
+"""Files: those of others are regular, of a bounded size, read in bounded lines; our own appear whole or not at all."""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -68,3 +69,23 @@ def lines(file: BinaryIO, most: int = MAX_LINE) -> Iterator[bytes]:
         if len(line) > most and not line.endswith(b"\n"):
             raise OSError(errno.EFBIG, f"line {number} is longer than {most:,} bytes")
         yield line
+
+
+@contextmanager
+def drafted(path: Path) -> Generator[Path]:
+    """The path of a draft beside `path`, which gets that name when the block ends well and goes when it does not.
+
+    An existing file is replaced; the folder must be there. Raises OSError where the draft cannot be named.
+    """
+    # In the same folder, since a rename is atomic within one file system only; the process id keeps two writers apart.
+    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+    # Left by a process of the same number that was killed.
+    draft.unlink(missing_ok=True)
+    try:
+        yield draft
+        draft.replace(path)
+    finally:
+        # What SQLite keeps beside a database goes too.
+        for left in ("", "-wal", "-shm"):
+            with suppress(OSError):
+                draft.with_name(draft.name + left).unlink(missing_ok=True)

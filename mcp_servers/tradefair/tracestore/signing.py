@@ -8,11 +8,10 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-import os
 import re
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,6 +19,7 @@ import orjson
 
 from tradefair.contract import SeatError, TraceError
 from tradefair.contract.errors import StorageUnavailable
+from tradefair.tracestore.files import drafted
 from tradefair.tracestore.jsonl_file import SIGNATURE
 from tradefair.tracestore.reader import Trace, open_trace
 
@@ -168,15 +168,9 @@ def _store(path: Path, signature: bytes) -> None:
         with closing(sqlite3.connect(path)) as database, database:
             database.execute("INSERT OR REPLACE INTO meta VALUES ('signature', ?)", (signature,))
         return
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
-    try:
-        with path.open("rb") as file, draft.open("wb") as copy:
-            copy.writelines(_unsigned(file))
-            copy.write(SIGNATURE + signature + b"}\n")
-        draft.replace(path)
-    finally:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
+    with drafted(path) as draft, path.open("rb") as file, draft.open("wb") as copy:
+        copy.writelines(_unsigned(file))
+        copy.write(SIGNATURE + signature + b"}\n")
 
 
 def _unsigned(lines: Iterator[bytes]) -> Iterator[bytes]:

@@ -5,7 +5,6 @@ Live episodes are written by the host's log alone (docs/decisions/0003).
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing
@@ -21,6 +20,7 @@ from tradefair.contract.core import Record
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.event import ManifestCore
 from tradefair.tracestore.beside import sealed, sqlite_rows
+from tradefair.tracestore.files import drafted
 from tradefair.tracestore.manifest import Manifest
 from tradefair.tracestore.schema import SCHEMA
 
@@ -47,22 +47,13 @@ def write_trace(path: Path, core: ManifestCore, about: dict[str, Any], events: I
     `about` gets `head_seq`, `head_hash`, `beside` and `seal`. An existing file is replaced. StorageUnavailable where it
     cannot be written; what `events` raises passes through.
     """
-    # Written under a name of this process and then moved: a reader never finds half of a trace.
     core_bytes = canonical(core.model_dump(mode="json"))
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Left by a process of the same number that was killed.
-        draft.unlink(missing_ok=True)
-        with closing(sqlite3.connect(draft)) as database:
+        with drafted(path) as draft, closing(sqlite3.connect(draft)) as database:
             manifest = _fill(database, core_bytes, about, events)
-        os.replace(draft, path)
     except (OSError, sqlite3.Error) as error:
         raise StorageUnavailable(f"{path}: cannot be written: {error}") from None
-    finally:
-        # Making the folder may be what failed.
-        if path.parent.is_dir():
-            draft.unlink(missing_ok=True)
     return manifest
 
 
