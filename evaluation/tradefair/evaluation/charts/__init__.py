@@ -13,8 +13,10 @@ from tradefair.evaluation.charts.chart import (
     Line,
     MatrixCell,
     MatrixChart,
+    PairChart,
     XYChart,
 )
+from tradefair.evaluation.charts.numbers import chart_csv, chart_tex, table_csv, table_tex
 
 __all__ = [
     "MAX_CELLS",
@@ -29,5 +31,10 @@ __all__ = [
     "Line",
     "MatrixCell",
     "MatrixChart",
+    "PairChart",
     "XYChart",
+    "chart_csv",
+    "chart_tex",
+    "table_csv",
+    "table_tex",
 ]

@@ -1,4 +1,4 @@
-"""What a chart is made of: title, axes with units, and one of five shapes. Nothing here draws.
+"""What a chart is made of: title, axes with units, and one of six shapes. Nothing here draws.
 
 The method `charts` of an evaluator gives its market charts in every report:
 
@@ -65,11 +65,15 @@ class Band(_Record):
 
 
 class _Chart(_Record):
-    """`id` is unique within a report; `note` says in a sentence how to read the picture."""
+    """`id` is unique within a report; `note` says in a sentence how to read the picture.
+
+    `accent` is the name of the line, panel, bar or row that is the seat under test: drawn large and in the accent.
+    """
 
     id: str
     title: str
     note: str = ""
+    accent: str | None = None
     x: Axis
     y: Axis
 
@@ -162,5 +166,36 @@ class MatrixChart(_Chart):
     cells: list[MatrixCell] = Field(max_length=MAX_CELLS)
 
 
-# With a discriminator an invalid chart is refused with the errors of its own shape, not of all five.
-Chart: TypeAlias = Annotated[XYChart | BarChart | HeatChart | IntervalChart | MatrixChart, Field(discriminator="shape")]
+class PairChart(_Chart):
+    """Differences of pairs, their mean and its interval, sorted by difference; `x` measures, `y` names a pair.
+
+    `muted` pairs could not differ, whoever plays: they are shown hollow. `ties` counts pairs without a difference.
+    `mean` is null without pairs, `low` and `high` where the interval is not known.
+    """
+
+    shape: Literal["pairs"] = "pairs"
+    names: list[str] = Field(max_length=MAX_POINTS)
+    differences: list[float]
+    muted: list[bool]
+    mean: float | None = None
+    low: float | None = None
+    high: float | None = None
+    ties: int = Field(default=0, ge=0)
+
+    @model_validator(mode="after")
+    def _as_many(self) -> PairChart:
+        # All three are read by index in the page.
+        if not len(self.names) == len(self.differences) == len(self.muted):
+            raise ValueError(f"pairs {self.id[:40]!r}: names, differences and muted must be as many")
+        return self
+
+    @property
+    def order(self) -> list[int]:
+        """Indices of the pairs, the largest difference first; equal ones in the order in which they came."""
+        return sorted(range(len(self.names)), key=lambda place: -self.differences[place])
+
+
+# With a discriminator an invalid chart is refused with the errors of its own shape, not of all six.
+Chart: TypeAlias = Annotated[
+    XYChart | BarChart | HeatChart | IntervalChart | MatrixChart | PairChart, Field(discriminator="shape")
+]

@@ -79,6 +79,8 @@ def json_for_script(data: PageData) -> bytes:
 
 def _title(data: PageData) -> str:
     """The page's title: the folder, or scenario and seed of at most two episodes."""
+    if data.figure is not None:
+        return f"{data.figure.title} · tradefair"
     if data.mode == "boards":
         return f"Leaderboards{f' of {data.folder}' if data.folder else ''} · tradefair"
     if data.mode == "list":

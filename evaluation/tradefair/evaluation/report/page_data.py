@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from tradefair.evaluation.charts import Chart, HeatChart
 from tradefair.evaluation.compare.comparison import Attribute, Divergence
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
+from tradefair.evaluation.verdict.verdict import Verdict
 
 
 class _Record(BaseModel):
@@ -174,6 +175,17 @@ class BoardPage(_Record):
     method: list[str]
 
 
+class FigureRecord(_Record):
+    """A page of figures: what was found in words, charts, tables, remarks on them, and how they were made."""
+
+    title: str
+    verdict: Verdict | None
+    charts: list[Chart]
+    tables: list[TablePage]
+    notes: list[str]
+    method: str
+
+
 class Live(_Record):
     """Where a page of the viewer asks for more; a report has none."""
 
@@ -187,7 +199,7 @@ class PageData(_Record):
     `rated` says in a line what the leaderboards `boards` count; `ask` is where a page of the viewer gets them.
     """
 
-    mode: Literal["report", "compare", "list", "boards"]
+    mode: Literal["report", "compare", "list", "boards", "figure"]
     version: str
     episodes: list[EpisodePage] = []
     pair: PairPage | None = None
@@ -197,3 +209,4 @@ class PageData(_Record):
     boards: list[BoardPage] = []
     rated: str = ""
     ask: str = ""
+    figure: FigureRecord | None = None

@@ -1,7 +1,7 @@
 // Pictures of leaderboards: values by name with the range that they may lie in, and who earned more against whom.
 
 import * as Plot from "@observablehq/plot";
-import type { IntervalChart, MatrixChart } from "./data";
+import type { IntervalChart, MatrixChart, PairChart } from "./data";
 import { visible } from "./dom";
 import { aligned, number } from "./format";
 import { drawn, unit } from "./plot";
@@ -51,6 +51,40 @@ export function drawMatrix(chart: MatrixChart, width: number): SVGElement {
       Plot.cell(cells, { x: "column", y: "row", fill: "fill", fillOpacity: { value: "share", scale: null } }),
       Plot.text(side >= 34 ? cells : [], { x: "column", y: "row", text: "text", fill: "var(--ink)" }),
       Plot.tip(cells, Plot.pointer({ x: "column", y: "row", title: (cell: (typeof cells)[number]) => `${cell.row}\nagainst ${cell.column}: ${cell.text}\n${cell.note}`, fill: "var(--paper)", stroke: "var(--line)" })),
+    ],
+  });
+}
+
+// Where no row has room for its name, dots alone show the shape of the differences.
+const MAX_NAMED = 60;
+
+export function pairRows(chart: PairChart): { name: string; value: number; muted: boolean }[] {
+  const rows = chart.names.map((name, place) => ({ name: visible(name), value: chart.differences[place] ?? 0, muted: chart.muted[place] ?? false }));
+  return rows.sort((a, b) => b.value - a.value);
+}
+
+export function drawPairs(chart: PairChart, width: number): SVGElement {
+  const rows = pairRows(chart), named = rows.length <= MAX_NAMED, step = named ? 17 : 5;
+  const mean = chart.mean === null ? [] : [{ place: rows.length + (named ? 1 : 4), value: chart.mean, low: chart.low ?? chart.mean, high: chart.high ?? chart.mean }];
+  const ends = [0, ...rows.map((row) => row.value), ...mean.flatMap((bar) => [bar.low, bar.high])];
+  const low = Math.min(...ends), high = Math.max(...ends), pad = (high - low || 1) * 0.05;
+  const last = (mean[0]?.place ?? rows.length - 1) + 0.7, dots = rows.map((row, place) => ({ ...row, place }));
+  const left = named ? Math.min(width * 0.34, Math.max(4, ...rows.map((row) => row.name.length)) * 6.6 + 14) : 52;
+  const labels = [...(named ? dots : []), ...mean.map((bar) => ({ place: bar.place, name: "mean" }))];
+  const short = cut(left);
+  return drawn({
+    width, height: (last + 0.7) * step + 46, marginLeft: left, marginRight: 14, marginTop: 4, marginBottom: 38,
+    x: { domain: [low - pad, high + pad], label: unit(chart.x), labelAnchor: "center", labelArrow: "none", ticks: Math.max(2, Math.floor(width / 110)), tickFormat: number, tickSize: 4, grid: true },
+    y: { domain: [-0.7, last], reverse: true, axis: null },
+    marks: [
+      Plot.axisY(labels.map((label) => label.place), { label: null, tickSize: 0, tickFormat: (_: number, place: number) => short(labels[place]?.name ?? "") }),
+      Plot.ruleX([0], { stroke: "var(--ink)" }),
+      Plot.ruleY(dots, { y: "place", x1: 0, x2: "value", stroke: "var(--line)" }),
+      Plot.dot(dots.filter((row) => row.muted), { x: "value", y: "place", r: named ? 3.5 : 2, fill: "var(--paper)", stroke: "var(--faint)", strokeWidth: 1.25 }),
+      Plot.dot(dots.filter((row) => !row.muted), { x: "value", y: "place", r: named ? 4 : 2, fill: "var(--c1)", stroke: "var(--paper)", strokeWidth: 0.75 }),
+      Plot.ruleY(mean, { y: "place", x1: "low", x2: "high", stroke: "var(--ink)", strokeWidth: 4, strokeOpacity: 0.35 }),
+      Plot.dot(mean, { x: "value", y: "place", r: 4.5, symbol: "diamond", fill: "var(--ink)" }),
+      Plot.tip(dots, Plot.pointer({ x: "value", y: "place", title: (row: (typeof dots)[number]) => `${row.name}: ${number(row.value)}${row.muted ? "\nnothing to win, whoever plays" : ""}`, fill: "var(--paper)", stroke: "var(--line)" })),
     ],
   });
 }

@@ -1,7 +1,7 @@
 // Pictures from their description: small SVGs by Observable Plot, each with a legend and a table of its numbers.
 
 import * as Plot from "@observablehq/plot";
-import { drawIntervals, drawMatrix } from "./charts-ranked";
+import { drawIntervals, drawMatrix, drawPairs, pairRows } from "./charts-ranked";
 import type { BarChart, Chart, HeatChart, Line, XYChart } from "./data";
 import { freshId, h, svg, visible, type Child } from "./dom";
 import { aligned, number } from "./format";
@@ -245,6 +245,10 @@ function legend(chart: Chart): Child {
   if (chart.shape === "bars")
     return chart.marks && h("ul", { class: "legend" },
       h("li", {}, h("span", { class: "key bar" }), chart.bars.name), h("li", {}, h("span", { class: "key tick" }), chart.marks.name));
+  if (chart.shape === "pairs")
+    return chart.muted.some(Boolean) && h("ul", { class: "legend" },
+      h("li", {}, svg("svg", { width: 10, height: 10, class: "swatch" }, svg("circle", { cx: 5, cy: 5, r: 4, fill: "var(--c1)" })), "informative"),
+      h("li", {}, svg("svg", { width: 10, height: 10, class: "swatch" }, svg("circle", { cx: 5, cy: 5, r: 3.5, fill: "none", stroke: "var(--faint)" })), "nothing to win, whoever plays"));
   if (chart.shape !== "heat") return null;
   const colours = LEVEL_COLOURS[Math.min(4, chart.levels.length)];
   return colours && h("ul", { class: "legend" }, chart.levels.map((level, place) => {
@@ -275,6 +279,10 @@ function tableRows(chart: Chart): { head: string[]; rows: string[][] } {
     const rows = chart.cells.map((cell) => [chart.names[cell.row] ?? "", chart.names[cell.column] ?? "", number(cell.value), cell.note]);
     return { head: [unit(chart.y), unit(chart.x), "difference", "games"], rows };
   }
+  if (chart.shape === "pairs") {
+    const rows = pairRows(chart).map((row) => [row.name, number(row.value), "–", "–", row.muted ? "no" : "yes"]);
+    return { head: [unit(chart.y), unit(chart.x), "low", "high", "informative"], rows: [...rows, ["mean", number(chart.mean), number(chart.low), number(chart.high), "–"]] };
+  }
   const dots = chart.lines.some((line) => line.mark === "dots");
   if (dots) {
     const rows = chart.lines.flatMap((line) => line.x.map((x, place) => [line.name, number(x), number(line.y[place])]));
@@ -299,6 +307,7 @@ function body(chart: Chart, width: number, domain: Domain | null): Child {
   if (chart.shape === "xy") return drawXY(chart, width, domain);
   if (chart.shape === "bars") return drawBars(chart, width, domain);
   if (chart.shape === "intervals") return drawIntervals(chart, width);
+  if (chart.shape === "pairs") return drawPairs(chart, width);
   return chart.shape === "matrix" ? drawMatrix(chart, width) : drawHeat(chart, width);
 }
 

@@ -1,8 +1,8 @@
-// What the page is told (report/model.py has the same names), and how packed texts are opened.
+// What the page is told (report/page_data.py has the same names), and how packed texts are opened.
 
 export interface Packed { starts: number[]; chunks: string[]; rows: number; limit: number; cut: number }
 export interface Axis { label: string; unit: string }
-interface ChartBase { id: string; title: string; note: string; x: Axis; y: Axis }
+interface ChartBase { id: string; title: string; note: string; accent: string | null; x: Axis; y: Axis }
 export interface Line {
   name: string; x: number[]; y: (number | null)[]; mark: "line" | "step" | "dots"; panel: string | null; faint: boolean;
 }
@@ -20,7 +20,10 @@ export interface IntervalChart extends ChartBase {
 export interface MatrixChart extends ChartBase {
   shape: "matrix"; names: string[]; cells: { row: number; column: number; value: number; note: string }[];
 }
-export type Chart = XYChart | BarChart | HeatChart | IntervalChart | MatrixChart;
+export interface PairChart extends ChartBase {
+  shape: "pairs"; names: string[]; differences: number[]; muted: boolean[]; mean: number | null; low: number | null; high: number | null; ties: number;
+}
+export type Chart = XYChart | BarChart | HeatChart | IntervalChart | MatrixChart | PairChart;
 
 export interface Figure {
   id: string; seats: string[]; value: number | null; numerator: number | null; denominator: number | null;
@@ -87,10 +90,15 @@ export interface BoardPage {
   title: string; charts: Chart[]; tables: { title: string; columns: string[]; rows: string[][] }[];
   cautions: string[]; left_out: string[]; method: string[];
 }
+export interface Table { title: string; columns: string[]; rows: string[][] }
+export interface FigureRecord {
+  title: string; verdict: { sentences: string[]; next: { command: string; why: string }[] } | null;
+  charts: Chart[]; tables: Table[]; notes: string[]; method: string;
+}
 export interface PageData {
-  mode: "report" | "compare" | "list" | "boards"; version: string; episodes: Episode[]; pair: Pair | null;
+  mode: "report" | "compare" | "list" | "boards" | "figure"; version: string; episodes: Episode[]; pair: Pair | null;
   live: { id: string; open: boolean }[]; traces: Listed[]; folder: string;
-  boards: BoardPage[]; rated: string; ask: string;
+  boards: BoardPage[]; rated: string; ask: string; figure: FigureRecord | null;
 }
 
 // One entry per event in every array; words are numbers into `names`.

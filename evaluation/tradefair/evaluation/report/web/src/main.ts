@@ -6,6 +6,7 @@ import { Opened, type Episode, type PageData } from "./data";
 import { Detail } from "./detail";
 import { button, type Child, foreign, h, replace } from "./dom";
 import { badge, episodeView, type EpisodeView, type OpenEvent } from "./episode";
+import { figurePage } from "./figures";
 import { plural } from "./format";
 import { listView } from "./listing";
 import { fetchBadge, follow } from "./live";
@@ -145,6 +146,10 @@ async function start(): Promise<void> {
   const data = JSON.parse(document.getElementById("data")?.textContent ?? "null") as PageData;
   if (data.mode === "list") {
     replace(app, listView(data), h("footer", {}, `tradefair ${data.version}`));
+    return;
+  }
+  if (data.figure) {
+    figurePage(app, data.figure, data.version);
     return;
   }
   if (data.mode === "boards") {

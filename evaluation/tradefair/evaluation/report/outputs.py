@@ -1,0 +1,123 @@
+"""Figures as files: one page of charts, tables and words, written as HTML, SVG, CSV, LaTeX or JSON by the suffix."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+if TYPE_CHECKING:
+    from tradefair.evaluation.charts import Chart
+    from tradefair.evaluation.table import Table
+    from tradefair.evaluation.verdict.verdict import Verdict
+    from tradefair.evaluation.whole_files import WholeFile
+
+SUFFIXES = (".html", ".svg", ".csv", ".tex", ".json")
+
+
+class FigurePage(NamedTuple):
+    """What a command found: the verdict, charts (the first is the main figure), tables (the first the main one).
+
+    `notes` are cautions, one sentence each; `method` says how the numbers were made; `data` is the JSON that the
+    command prints; `command` is the command line that makes it again.
+    """
+
+    title: str
+    verdict: Verdict | None
+    charts: Sequence[Chart]
+    tables: Sequence[Table]
+    notes: Sequence[str]
+    method: str
+    data: Mapping[str, Any]
+    command: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """`data` with the verdict as its first key."""
+        return ({"verdict": self.verdict.to_json()} if self.verdict else {}) | dict(self.data)
+
+
+def known_output(path: Path | None) -> Path | None:
+    """The path, if its suffix is one of the five. Raises typer.BadParameter, a usage error that lists them."""
+    if path is not None and path.suffix.lower() not in SUFFIXES:
+        said = f"it ends in {path.suffix[:20]!r}" if path.suffix else "it has no suffix"
+        raise typer.BadParameter(f"the suffix says what is written, one of {', '.join(SUFFIXES)}; {said}")
+    return path
+
+
+# Checked while the command line is parsed: a long computation must not end in a wrong name.
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "-o", "--output", metavar="FILE", callback=known_output, help="Write to FILE: .html, .svg, .csv, .tex or .json."
+    ),
+]
+"""The option `-o` of each command that makes a `FigurePage`."""
+
+
+def write(page: FigurePage, path: Path) -> WholeFile:
+    """Write the page in the form that the suffix names, whole or not at all; returns path and size.
+
+    `.html` all of it · `.svg` the first chart · `.csv` its numbers, else the first table · `.tex` the first table, else
+    the first chart's numbers · `.json` the data. Raises typer.BadParameter for another suffix, or where the page has
+    nothing of that form; ScenarioError where `.svg` lacks its extra; StorageUnavailable.
+    """
+    from tradefair.evaluation.whole_files import write_whole
+
+    known_output(path)
+    return write_whole(path, [content_of(page, path.suffix.lower())])
+
+
+def content_of(page: FigurePage, suffix: str) -> bytes:
+    """The page as the bytes of a file of this suffix. Raises as `write` does."""
+    from tradefair.cli.terminal import json_bytes
+    from tradefair.evaluation.charts import chart_csv, chart_tex, table_csv, table_tex
+
+    match suffix, list(page.charts), list(page.tables):
+        case ".json", _, _:
+            return json_bytes(page.to_json())
+        case ".html", _, _:
+            return _html(page)
+        case ".svg", [chart, *_], _:
+            raise typer.BadParameter(f"{chart.id}: drawing without a browser comes with the next change")
+        case ".csv", [chart, *_], _:
+            return chart_csv(chart)
+        case ".csv", _, [table, *_]:
+            return table_csv(table)
+        case ".tex", _, [table, *_]:
+            return table_tex(table, _caption(page))
+        case ".tex", [chart, *_], _:
+            return chart_tex(chart, _caption(page))
+        case _:
+            raise typer.BadParameter(f"there is nothing to draw; {suffix} would be empty (.html and .json are not)")
+
+
+def _caption(page: FigurePage) -> str:
+    """Lines for a comment: what was found, versions and command."""
+    from importlib.metadata import version
+
+    versions = {"tradefair": version("tradefair"), **(page.verdict.versions if page.verdict else {})}
+    named = ", ".join(f"{name} {number}" for name, number in versions.items())
+    return "\n".join([page.title, *(page.verdict.sentences if page.verdict else ()), named, page.command])
+
+
+def _html(page: FigurePage) -> bytes:
+    from importlib.metadata import version
+
+    from tradefair.evaluation.report.page import html_page
+    from tradefair.evaluation.report.page_data import FigureRecord, PageData, TablePage
+
+    tables = [
+        TablePage(title=table.title, columns=list(table.columns), rows=[list(row) for row in table.rows])
+        for table in page.tables
+    ]
+    figure = FigureRecord(
+        title=page.title,
+        verdict=page.verdict,
+        charts=list(page.charts),
+        tables=tables,
+        notes=list(page.notes),
+        method=page.method,
+    )
+    return html_page(PageData(mode="figure", version=version("tradefair"), figure=figure))
