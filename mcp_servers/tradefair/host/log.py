@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import os
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +20,7 @@ from tradefair.contract.core import Record
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.tracestore import EVENT_COLUMNS, SCHEMA, Manifest, open_trace, sealed, sound_head, sqlite_rows
 from tradefair.tracestore.files import drafted
+from tradefair.tracestore.locks import Lease
 
 _COLUMNS = len(EVENT_COLUMNS)
 _SLOT = "(" + ", ".join("?" * _COLUMNS) + ")"
@@ -185,7 +185,7 @@ class SqliteLog:
     With `synchronous = NORMAL` a commit survives the death of the process, not the loss of power; `FULL` survives both.
     """
 
-    def __init__(self, path: Path, lease: _Lease, db: aiosqlite.Connection, manifest: Manifest, head: Head) -> None:
+    def __init__(self, path: Path, lease: Lease, db: aiosqlite.Connection, manifest: Manifest, head: Head) -> None:
         self._path = path
         self._lease = lease
         self._db = db
@@ -202,7 +202,7 @@ class SqliteLog:
         if path.exists():
             # After the test a race is left; the lease decides it.
             raise TraceError(f"{path}: exists already")
-        lease = _Lease(path)
+        lease = Lease(path)
         db: aiosqlite.Connection | None = None
         try:
             head = await asyncio.to_thread(_begin, path, manifest, first)
@@ -220,7 +220,7 @@ class SqliteLog:
         """An existing log, for going on. Raises TraceError when it is damaged, truncated, or open elsewhere."""
         # Opened for reading first: what is no trace gets no lock file next to it.
         with open_trace(path):
-            lease = _Lease(path)
+            lease = Lease(path)
         db: aiosqlite.Connection | None = None
         try:
             # Read again under the lease: the writer that held it before may just have committed.
@@ -423,58 +423,6 @@ FILES: LogStore = _Files()
 """The default: `.trace` files."""
 
 
-class _Lease:
-    """An advisory lock on `<trace>.lock`.
-
-    The system drops it when the process dies, so no lease outlives its holder.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path.with_name(path.name + ".lock")
-        self._fd = -1
-        self.take()
-
-    def take(self) -> None:
-        """Take the lease, or take it again. Raises TraceError when another process has it, StorageUnavailable."""
-        # A loop: between opening the file and locking it, its last holder may remove it under its name.
-        while not self.held:
-            try:
-                lock = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
-            except OSError as error:
-                raise StorageUnavailable(f"{self._path}: {error.strerror}") from None
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                os.close(lock)
-                raise TraceError(f"{self._path.stem} is open for writing in another process") from None
-            # Taken again after the lock file was removed: the old descriptor locks a file without a name.
-            if self._fd >= 0:
-                os.close(self._fd)
-            self._fd = lock
-
-    @property
-    def held(self) -> bool:
-        """Whether the locked file is still the one under its name.
-
-        A lock on a removed file keeps no other process out.
-        """
-        if self._fd < 0:
-            return False
-        try:
-            return os.path.samestat(os.fstat(self._fd), self._path.stat())
-        except OSError:
-            return False
-
-    def release(self) -> None:
-        """Give the lease back; idempotent."""
-        if self._fd >= 0:
-            # Only its own file: another process may have made a new one under the name.
-            if self.held:
-                self._path.unlink(missing_ok=True)
-            os.close(self._fd)
-            self._fd = -1
-
-
 def _bytes(value: object) -> bytes:
     """A column's bytes; SQLite lets any type stand in any column.
 
@@ -532,7 +480,7 @@ async def _stored_head(db: aiosqlite.Connection, manifest: Manifest) -> Head:
     return Head(rows[0][0], _bytes(rows[0][1])) if rows else Head(0, manifest.first_hash)
 
 
-async def _give_up(db: aiosqlite.Connection | None, lease: _Lease) -> None:
+async def _give_up(db: aiosqlite.Connection | None, lease: Lease) -> None:
     if db is not None:
         await db.close()
     lease.release()

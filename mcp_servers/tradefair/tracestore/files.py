@@ -8,7 +8,7 @@ import stat
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 MIB = 1 << 20
 MAX_FILE = 4 << 30
@@ -45,10 +45,63 @@ def regular(path: Path, most: int = MAX_FILE) -> BinaryIO:
 def check_regular(known: os.stat_result, path: Path, most: int) -> None:
     """Raises OSError, as `regular` does, by what the system says of a file."""
     if not stat.S_ISREG(known.st_mode):
-        kind = next((name for is_kind, name in _KINDS if is_kind(known.st_mode)), "something else")
-        raise OSError(errno.EINVAL, f"{kind}, not a file", str(path))
+        raise OSError(errno.EINVAL, f"{_kind(known)}, not a file", str(path))
     if known.st_size > most:
         raise OSError(errno.EFBIG, f"{known.st_size:,} bytes; at most {most:,} are read", str(path))
+
+
+def _kind(known: os.stat_result) -> str:
+    return next((name for is_kind, name in _KINDS if is_kind(known.st_mode)), "something else")
+
+
+class Entry(NamedTuple):
+    """A file below a folder: what the system says of it, or in `skipped` why it is not to be opened."""
+
+    path: Path
+    known: os.stat_result | None
+    skipped: str = ""
+
+
+def entries_below(root: Path, suffixes: tuple[str, ...]) -> Iterator[Entry]:
+    """What has one of these endings at any depth, in no order. Folders that cannot be read or are links are left out.
+
+    Names that are no text come as Python keeps them, with lone surrogates.
+    """
+    top = root.resolve()
+    # A list and no recursion: folders may lie in each other very deep.
+    folders = [os.fspath(root)]
+    while folders:
+        try:
+            entries = list(os.scandir(folders.pop()))
+        except OSError:
+            continue
+        for entry in entries:
+            # A linked folder could lead outside, or in a circle.
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(entry.path)
+            elif entry.name.endswith(suffixes):
+                path = Path(entry.path)
+                # Resolving every part of a path is slow, and no folder on the way here is a link.
+                yield entry_within(path, top) if entry.is_symlink() else _entry(path)
+
+
+def entry_within(path: Path, top: Path) -> Entry:
+    """One file, which may be a link or lie behind one; `top` is a resolved folder that it must not lead out of."""
+    try:
+        inside = path.resolve(strict=True).is_relative_to(top)
+    # RuntimeError: how Python before 3.13 reports links that lead round in a circle.
+    except (OSError, RuntimeError):
+        return Entry(path, None, "gone, or a link to nothing")
+    return _entry(path) if inside else Entry(path, None, "a link out of the folder")
+
+
+def _entry(path: Path) -> Entry:
+    try:
+        known = path.stat()
+    except OSError as error:
+        return Entry(path, None, error.strerror or "cannot be read")
+    # Opening a FIFO would block until somebody writes into it.
+    return Entry(path, known) if stat.S_ISREG(known.st_mode) else Entry(path, None, _kind(known))
 
 
 def read_regular(path: Path, most: int = MAX_LINE) -> bytes:

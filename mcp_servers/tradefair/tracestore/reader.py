@@ -6,9 +6,7 @@ that names the file, and no content is executed or trusted to have the right typ
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import stat
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +19,7 @@ from tradefair.contract.chain import digest as digest_of
 from tradefair.contract.event import OLD_SCHEMAS
 from tradefair.contract.players import MAX_SEATINGS, Seating
 from tradefair.tracestore import database, jsonl_file
-from tradefair.tracestore.files import MIB, regular
+from tradefair.tracestore.files import MIB, entries_below, regular
 from tradefair.tracestore.manifest import Manifest
 from tradefair.tracestore.source import NotATrace, SideRow, Source, StoredEvent
 from tradefair.tracestore.sqlite_file import SqliteFile
@@ -32,7 +30,9 @@ MAX_EVENT, MAX_BLOB, MAX_NOTE, MAX_BLOBS = 8 * MIB, MIB, 4 * MIB, 1_000_000
 MAX_TRACES = 100_000
 """How many traces a folder may hold that is named as a whole."""
 
-_SUFFIXES = (".trace", ".trace.jsonl")
+TRACE_SUFFIXES = (".trace", ".trace.jsonl")
+"""How names of traces end, where a folder of them is named."""
+
 # How compressed files begin, and what unpacks them.
 _PACKED = {
     b"\x28\xb5\x2f\xfd": "zstd -d",
@@ -265,33 +265,11 @@ def find_traces(path: str | Path) -> list[Path]:
 
 def _traces_below(root: Path) -> Iterator[Path]:
     """Raises TraceError at the trace after the last one that is listed."""
-    found, folders = 0, [root]
-    while folders:
-        try:
-            entries = list(os.scandir(folders.pop()))
-        except OSError:
-            continue
-        for entry in entries:
-            path = Path(entry.path)
-            # A linked folder could lead outside, or in a circle.
-            if entry.is_dir(follow_symlinks=False):
-                folders.append(path)
-            elif entry.name.endswith(_SUFFIXES) and _lies_within(root, path):
-                found += 1
-                if found > MAX_TRACES:
-                    raise TraceError(f"{root}: more than {MAX_TRACES:,} traces; name folders within it")
-                yield path
-
-
-def _lies_within(root: Path, path: Path) -> bool:
-    """Whether this is a regular file, or a link to one within the folder."""
-    try:
-        if path.is_symlink() and not path.resolve(strict=True).is_relative_to(root.resolve()):
-            return False
-        return stat.S_ISREG(path.stat().st_mode)
-    # RuntimeError: how Python before 3.13 reports links that lead round in a circle.
-    except (OSError, RuntimeError):
-        return False
+    files = (entry.path for entry in entries_below(root, TRACE_SUFFIXES) if not entry.skipped)
+    for found, path in enumerate(files):
+        if found == MAX_TRACES:
+            raise TraceError(f"{root}: more than {MAX_TRACES:,} traces; name folders within it")
+        yield path
 
 
 def jsonl_lines(trace: Trace) -> Iterator[bytes]:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-import stat
-from collections.abc import Iterator
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from tradefair.tracestore import MAX_TRACES
+from tradefair.tracestore import MAX_TRACES, TRACE_SUFFIXES
+from tradefair.tracestore.files import Entry, entries_below, entry_within
 
-_SUFFIXES = (b".trace", b".trace.jsonl")
 # 64 bits of the hash. The ids need no secrecy, they only must not collide within a folder.
 _ID_LENGTH = 16
 
@@ -37,6 +35,8 @@ class Folder:
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve(strict=True)
+        self.skipped: list[tuple[str, str]] = []
+        """Of the last scan: (path, why it is not opened), at most 20."""
         self._known: dict[str, Path] = {}
 
     def scan(self) -> list[Place]:
@@ -44,7 +44,9 @@ class Folder:
 
         So are folders and files that cannot be read.
         """
-        places = list(islice(self._walk(), MAX_TRACES))
+        entries = list(islice(entries_below(self.root, TRACE_SUFFIXES), MAX_TRACES))
+        self.skipped = sorted((self._shown(entry.path), entry.skipped) for entry in entries if entry.skipped)[:20]
+        places = [place for entry in entries if (place := self._placed(entry)) is not None]
         self._known = {place.id: place.path for place in places}
         return sorted(places, key=lambda place: place.shown)
 
@@ -54,56 +56,27 @@ class Folder:
         if trace_id not in self._known:
             self.scan()
         path = self._known.get(trace_id)
-        return None if path is None else self._checked(path)
+        # A path may have become a link, or lead through one, since it was found.
+        return None if path is None else self._placed(entry_within(path, self.root))
 
-    def _walk(self) -> Iterator[Place]:
-        """Folders are entered only where they are no links, so that what is no link itself lies inside."""
-        # As bytes: file names need not be valid text. A list and no recursion: folders may lie in each other very deep.
-        folders = [os.fsencode(self.root)]
-        while folders:
-            try:
-                entries = list(os.scandir(folders.pop()))
-            except OSError:
-                continue
-            for entry in entries:
-                # A linked folder could lead outside, or in a circle.
-                if entry.is_dir(follow_symlinks=False):
-                    folders.append(entry.path)
-                elif entry.name.endswith(_SUFFIXES) and (place := self._listed(entry)) is not None:
-                    yield place
+    def _shown(self, path: Path) -> str:
+        return self._relative(path).decode(errors="replace")
 
-    def _listed(self, entry: os.DirEntry[bytes]) -> Place | None:
-        path = Path(os.fsdecode(entry.path))
-        try:
-            # The full check resolves every part of the path, which is slow. Only links need it here: no folder on the
-            # way is a link.
-            return self._checked(path) if entry.is_symlink() else self._placed(path, entry.stat(follow_symlinks=False))
-        except OSError:
+    def _relative(self, path: Path) -> bytes:
+        return os.fsencode(path)[len(os.fsencode(self.root)) :].lstrip(b"/")
+
+    def _placed(self, entry: Entry) -> Place | None:
+        """The place of a file; None for what is skipped."""
+        known = entry.known
+        if known is None:
             return None
-
-    def _checked(self, path: Path) -> Place | None:
-        """The place of a path that may have become a link, or lead through one, since it was found."""
-        try:
-            found = path.resolve(strict=True)
-            known = found.stat()
-        # Gone since the scan, unreadable, or links in a circle (a RuntimeError before Python 3.13).
-        except (OSError, RuntimeError):
-            return None
-        return self._placed(path, known) if found.is_relative_to(self.root) else None
-
-    def _placed(self, path: Path, known: os.stat_result) -> Place | None:
-        """The place of a plain file; None for a pipe, device or folder of that name."""
-        # Opening a named pipe would block a thread until someone writes to it.
-        if not stat.S_ISREG(known.st_mode):
-            return None
-        relative = os.fsencode(path)[len(os.fsencode(self.root)) :].lstrip(b"/")
         return Place(
-            id=sha256(relative).hexdigest()[:_ID_LENGTH],
-            path=path,
-            shown=relative.decode(errors="replace"),
+            id=sha256(self._relative(entry.path)).hexdigest()[:_ID_LENGTH],
+            path=entry.path,
+            shown=self._shown(entry.path),
             bytes=known.st_size,
             changed_ns=known.st_mtime_ns,
-            stamp=(known.st_mtime_ns, known.st_size, *_write_ahead(path)),
+            stamp=(known.st_mtime_ns, known.st_size, *_write_ahead(entry.path)),
         )
 
 
