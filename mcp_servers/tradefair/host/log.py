@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
