@@ -16,10 +16,7 @@ help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 \2/p' Makefile | awk '{ printf "  make %-11s ", $$2; $$1 = $$2 = ""; sub(/^ +/, ""); print }'
 
 demo: .venv/.installed  ## play a BAZAAR episode with a LangGraph agent in one seat, score it, verify its trace (no key)
-	@folder=runs/demo-$$(date +%Y%m%d-%H%M%S) && \
-	$(BIN)/tradefair play double_auction --scenario double_auction/bazaar --seed $(SEED) --out $$folder && \
-	printf '\nThe trace and its references once more, from the files:\n' && \
-	cd $$folder && "$(CURDIR)/$(BIN)/tradefair" verify .
+	@$(BIN)/tradefair demo --seed $(SEED)
 
 test: .venv/.tested  ## run the tests, without the slow and the interop group
 	$(BIN)/pytest -n $(WORKERS) -m "not slow and not interop and not extra"

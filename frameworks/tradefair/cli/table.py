@@ -23,6 +23,7 @@ class Command(NamedTuple):
 # Some of these lie in the room of one market. They are text, not imports: `--help` must stay fast, and a market is
 # loaded by the command that needs it and by no other.
 COMMANDS: tuple[Command, ...] = (
+    Command("demo", "Play", "Play, score and check one episode; no key.", "runner.demo_command:demo"),
     Command("play", "Play", "Play an episode here: agents and scripted seats.", "runner.play_command:play"),
     Command("sweep", "Play", "Play every episode of a plan; resumable.", "runner.sweep_commands:sweep_plan"),
     Command("tournament", "Play", "A sweep, and its ranking.", "runner.tournament_commands:tournament"),
