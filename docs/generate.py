@@ -1,4 +1,4 @@
-"""Writes what can be made from the code: pages in docs/tools, evidence maps; output, code and graphs in other pages.
+"""Writes what can be made from the code: reference pages, evidence maps; output, code and graphs in other pages.
 
 `python docs/generate.py` writes; with `--check` it only says what is out of date (exit code 1).
 """
@@ -36,6 +36,7 @@ from tradefair.frameworks.langgraph import GRAPHS
 Definition: TypeAlias = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
 DEMO = ("demo", "--out", "runs/demo")
 NOTE = "<!-- Written by `make docs`; edit docs/generate.py or the tool itself. -->"
 
@@ -55,28 +56,28 @@ def main() -> int:
 
 def pages() -> dict[Path, str]:
     """Every generated file and what it should hold."""
-    folder = ROOT / "docs" / "tools"
+    folder = DOCS / "reference" / "tools"
     made = {folder / f"{name}.md": market_page(market_type(name)) for name in market_names()}
     made[folder / "kernel.md"] = kernel_page()
-    made[ROOT / "docs" / "figures.md"] = figures_page()
-    readme, guide = ROOT / "README.md", ROOT / "docs" / "writing-a-market.md"
+    made[DOCS / "reference" / "figures.md"] = figures_page()
+    readme, how_to = ROOT / "README.md", DOCS / "how-to"
     made[readme] = filled(
         readme,
         r"<!-- begin (?:demo|code (\S+) ([^>]+)) -->",
         lambda found: excerpt(found[1], found[2].split()) if found[1] else fenced("text", demo_output()),
     )
-    for page in (guide, ROOT / "docs" / "frameworks.md", ROOT / "docs" / "python.md"):
+    for page in (how_to / f"{name}.md" for name in ("writing-a-market", "frameworks", "python")):
         made[page] = filled(
             page, r"<!-- begin code (\S+) ([^>]+) -->", lambda found: excerpt(found[1], found[2].split())
         )
     made |= {path: published_toml(market) for market, path in published_paths().items()}
-    found = ROOT / "docs" / "diagnostics.md"
+    found = DOCS / "reference" / "failure-modes.md"
     made[found] = filled(
         found,
         r"<!-- begin (?:diagnostics (\S+)|reading) -->",
         lambda match: diagnostics_table(match[1]) if match[1] else reading_table(),
     )
-    graphs = ROOT / "docs" / "graphs.md"
+    graphs = how_to / "graphs.md"
     made[graphs] = filled(graphs, r"<!-- begin graph (\S+) -->", lambda found: fenced("mermaid", drawn(found[1])))
     return made
 
@@ -116,7 +117,7 @@ def kernel_page() -> str:
         NOTE,
         "# Tools of the kernel",
         "",
-        "Every market has them. `execute_code` has [a page of its own](../execute_code.md).",
+        "Every market has them. `execute_code` has [a page of its own](../../how-to/execute_code.md).",
         *tool_sections(KERNEL_TOOLS),
         "",
         "## Shared errors",

@@ -109,7 +109,7 @@ def test_the_map_in_architecture_names_every_package() -> None:
                 assert re.search(rf"\b{package.name}/", text), f"the map lacks {package.name}"
 
 
-@pytest.mark.parametrize(("page", "least"), [("ARCHITECTURE.md", 10), ("docs/security.md", 30)])
+@pytest.mark.parametrize(("page", "least"), [("ARCHITECTURE.md", 10), ("docs/explanation/security.md", 30)])
 def test_every_promise_names_a_test_that_exists(page: str, least: int) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", text)

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FIRST_NAME_STAYS_IN = {
     "CHANGELOG.md",
     "docs/decisions/0031-the-name-and-the-salts.md",
-    "docs/upgrading.md",
+    "docs/how-to/upgrading.md",
     "frameworks/tradefair/cli/__init__.py",
     "mcp_servers/tradefair/contract/event.py",
     "mcp_servers/tradefair/contract/salts.py",

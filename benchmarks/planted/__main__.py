@@ -1,4 +1,4 @@
-"""`python -m benchmarks.planted [--market M] [--seeds 12] [--flaw NAME] [--json] [--write docs/validity.md]`."""
+"""`python -m benchmarks.planted [--market M] [--seeds N] [--flaw NAME] [--json] [--write PAGE]`."""
 
 from __future__ import annotations
 

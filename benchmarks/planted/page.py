@@ -1,4 +1,4 @@
-"""The result as docs/validity.md, as text for a terminal and as JSON; no figure depends on the commit."""
+"""The result as docs/explanation/validity.md, as text for a terminal and as JSON; no figure depends on the commit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.planted.measure import Goal, Part, Row
 _HOW = """# How far findings can be trusted
 
 After this page you know how often a finding of `tradefair evaluate` names what went wrong, and where it does not.
-It is written by `python -m benchmarks.planted --write docs/validity.md`.
+It is written by `python -m benchmarks.planted --write docs/explanation/validity.md`.
 
 A **flaw** is planted in a bundled policy: a man in the middle alters a call, an answer or the end of a turn. The
 **twin** is the same policy without it, on the same seed, seat and luck. The true cost is what the twin earned more.

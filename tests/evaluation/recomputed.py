@@ -1,4 +1,4 @@
-"""Figures of six markets from an exported trace, by the formulas of docs/figures.md; imports nothing of ours.
+"""Figures of six markets from an exported trace, by the formulas of docs/reference/figures.md; imports nothing of ours.
 
 Each function gives {field: {seat: value}}; fields of the market have the seat "market".
 """

@@ -1,6 +1,6 @@
 """A disk that fails in any one call, or from then on: nothing acknowledged is lost or doubled, and the trace is sound.
 
-The faults are real: a shim that is loaded into the process answers SQLite's system calls (docs/security.md).
+The faults are real: a shim that is loaded into the process answers SQLite's calls (docs/explanation/security.md).
 """
 
 from __future__ import annotations

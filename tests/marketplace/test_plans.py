@@ -29,7 +29,7 @@ EPISODES = {
     "headline": 160,
 }
 LARGE = {"consideration_set", "manipulation_high", "manipulation_competitive"}
-PAGE = Path(__file__).parents[2] / "docs" / "markets" / "marketplace.md"
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "markets" / "marketplace.md"
 
 each_plan = pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow) if name in LARGE else name for name in EPISODES]

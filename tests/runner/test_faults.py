@@ -1,6 +1,6 @@
 """Faults of an endpoint, end to end: the openai client over HTTP to the gateway, which disturbs the policy `zip`.
 
-What each fault ends in is written down in docs/agents.md. Whatever happens, no action is applied twice.
+What each fault ends in is written down in docs/how-to/agents.md. Whatever happens, no action is applied twice.
 """
 
 from __future__ import annotations

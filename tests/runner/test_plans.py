@@ -198,7 +198,7 @@ def test_a_scenario_file_is_found_beside_the_plan(planned: Callable[[str], Workl
 
 
 def test_the_documented_plan_means_what_its_page_says(planned: Callable[[str], Workload]) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "tournaments.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "tournaments.md").read_text(encoding="utf-8")
     work = planned(page.partition("```toml\n")[2].partition("```")[0])
     assert list(work.agents) == ["policy:conceder", "thinker"]
     assert work.count == 10 * 2 * 2 * 2

@@ -91,7 +91,7 @@ def test_a_digest_is_over_rows_as_lines_of_json_with_bytes_by_their_own_digest(p
         return hashlib.blake2b(raw, digest_size=32).hexdigest()
 
     with open_trace(played) as trace:
-        # As docs/trace.md says it, by other means.
+        # As docs/reference/trace.md says it, by other means.
         rows = [[seat, {"blob": digest(body)}] for seat, body in trace.notes()]
         beside = trace.manifest.about["beside"]
     lines = "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)

@@ -177,7 +177,7 @@ class Traces(Sequence[Trace]):
     def calls(self) -> Frame:
         """One row per tool call, whatever came of it: `trace` (the path) and the columns of the table `calls`.
 
-        docs/python.md explains the columns; `tradefair trace` queries the same table.
+        docs/how-to/python.md explains the columns; `tradefair trace` queries the same table.
         """
         return self._table("calls")
 

@@ -1,7 +1,7 @@
 """The `openai_loop` framework: chat completions with the `openai` package and a loop of our own. The reference.
 
 Ask, make the calls, show their answers, ask again, until the turn is over: what the other frameworks do as well, with
-nothing around it. docs/frameworks.md shows how the others differ.
+nothing around it. docs/how-to/frameworks.md shows how the others differ.
 """
 
 from __future__ import annotations

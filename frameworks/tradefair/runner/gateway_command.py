@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _FAULTS = (
     "Faults to inject, by the number of the request, such as 429=2@3,500@5..6,drop@8,endless@20.. Kinds: "
-    f"{', '.join(FAULTS)} (docs/models.md)."
+    f"{', '.join(FAULTS)} (docs/how-to/models.md)."
 )
 # Both: a service manager stops with SIGTERM what a person stops with Ctrl-C.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)

@@ -378,5 +378,5 @@ def _unauthorized(request: Request) -> Response:
 
 async def _no_such_path(request: Request, fault: Exception) -> Response:
     # No token is asked for here: the answer is the same for every path, so it tells nothing about what exists.
-    error = ErrorInfo("unknown_id", "there is no such path or method", "docs/hosting.md lists them", False)
+    error = ErrorInfo("unknown_id", "there is no such path or method", "docs/how-to/hosting.md lists them", False)
     return _error(getattr(fault, "status_code", 404), error)

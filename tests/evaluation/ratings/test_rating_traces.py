@@ -146,7 +146,7 @@ def test_the_command_says_what_cannot_be_rated(runs: Path, tmp_path: Path, capsy
 def test_the_documented_code_rates_a_folder(
     runs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = Path(__file__).parents[3] / "docs" / "ratings.md"
+    page = Path(__file__).parents[3] / "docs" / "how-to" / "ratings.md"
     found = re.search(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     assert found is not None
     code = found[1].replace('Path("runs")', "Path('.')")

@@ -26,7 +26,7 @@ from tradefair.evaluation.verify import verify_file
 _HIGH = '{"score": 7, "reason": "They agree on 70.", "messages": [1]}'
 _LOW = '{"score": 0, "reason": "Nothing.", "messages": []}'
 
-_PAGE = Path(__file__).parents[3] / "docs" / "analyst.md"
+_PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "analyst.md"
 _PRICES = """
 version = 1
 [[lists]]

@@ -1,4 +1,4 @@
-"""What docs/models.md shows is so."""
+"""What docs/how-to/models.md shows is so."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tradefair.frameworks.models import Faults
 from tradefair.frameworks.models.faults import FAULTS
 from tradefair.frameworks.models.prices import PRICES, cost_usd_micro
 
-_PAGE = (Path(__file__).parents[3] / "docs" / "models.md").read_text(encoding="utf-8")
+_PAGE = (Path(__file__).parents[3] / "docs" / "how-to" / "models.md").read_text(encoding="utf-8")
 
 
 def _blocks(language: str) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from tradefair.contract import SeatId
 from tradefair.evaluation.modes.diagnosis import Finding
 
-# Four reasons with three games each: the 12 games of docs/analyst.md.
+# Four reasons with three games each: the 12 games of docs/how-to/analyst.md.
 _PER_REASON = 3
 
 

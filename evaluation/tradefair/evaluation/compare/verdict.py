@@ -19,7 +19,7 @@ from tradefair.evaluation.compare.comparison import (
 )
 from tradefair.evaluation.table import decimals, number_text
 
-# The level at which a difference is named, after Holm; docs/compare.md states it.
+# The level at which a difference is named, after Holm; docs/how-to/compare.md states it.
 LEVEL = 0.05
 _SMALL = 0.001  # ties are named when they keep the least possible p above this
 

@@ -1,4 +1,4 @@
-"""Exports: traces in other formats, whole or only what one seat saw of them. docs/exports.md shows each."""
+"""Exports: traces in other formats, whole or only what one seat saw of them. docs/how-to/exports.md shows each."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """`mcp-jsonl`: logs of MCP tool calls, of any server, as traces that the general diagnostics and the report read.
 
 There are no rules to re-execute: the chain holds what the log said, and `verify` says so. Every session is a seat; what
-a tool does is taken from the log (`tools/list`, `kind`), else from the verb in its name (docs/exports.md).
+a tool does is taken from the log (`tools/list`, `kind`), else from the verb in its name (docs/how-to/exports.md).
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def kind_by_name(tool: str) -> str:
     verb = next(iter(words.split()), "")
     if verb in _READS:
         return "read"
-    # Whatever is not known to only look counts as an action (docs/exports.md).
+    # Whatever is not known to only look counts as an action (docs/how-to/exports.md).
     return "analysis" if verb in _ANALYSES else "action"
 
 

@@ -6,7 +6,7 @@ Each line is a JSON object (or a list of them) in one of two shapes, bare or wra
   Wrappers under `message`, `payload`, `data`, `request` and `response` are opened.
 - flat: `tool` with `arguments` and `result` or `error`; also `status`, `kind`, `round`, `parent`, `duration_ms`.
 
-`time` and `session` are read from either, by several names. docs/exports.md has the table.
+`time` and `session` are read from either, by several names. docs/how-to/exports.md has the table.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ class _Reader:
             self._open[key] = call
 
     def _response(self, call: LoggedCall, item: dict[str, Any], around: _Around) -> None:
-        """Status as docs/exports.md has it: JSON-RPC errors are `failed` or `invalid`, `isError` is `rejected`."""
+        """Status as docs/how-to/exports.md says: JSON-RPC errors: `failed` or `invalid`, `isError`: `rejected`."""
         call.answered = True
         # Clocks of two processes may run against each other: a negative time is none.
         if call.at_ms is not None and around.at_ms is not None and around.at_ms >= call.at_ms:

@@ -233,7 +233,7 @@ QUESTIONS: Mapping[str, Question] = {
     "object": Question("Everything about an object.", "ID", _object),
     "errors": Question("Refused calls, and those that were refused again.", "", _errors),
     "lapses": Question("Silent seats and what was done for them.", "", _lapses),
-    "sql": Question("A SELECT of your own over the tables of docs/queries.md.", "SELECT", ask_sql),
+    "sql": Question("A SELECT of your own over the tables of docs/how-to/queries.md.", "SELECT", ask_sql),
 }
 
 

@@ -48,7 +48,7 @@ def trace(
     """Ask one trace a question; the trace is only read.
 
     summary · calls · show SEQ (an event in full) · evidence SEQ (what an action rested on) · object ID · errors ·
-    lapses · sql "SELECT …" (tables: docs/queries.md) · outcomes · evidence · follow_up · loops · repeated_refusals.
+    lapses · sql "SELECT …" (docs/how-to/queries.md) · outcomes · evidence · follow_up · loops · repeated_refusals.
     The last six also over a folder that export --format parquet wrote. Exit code 1 when something in the trace could
     not be used.
     """

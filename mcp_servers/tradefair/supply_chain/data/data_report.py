@@ -82,7 +82,9 @@ def check_folder(folder: str) -> DataCheck:
     # One more than the limit: enough to know that there are more.
     names = sorted(path.name for path in islice(base.glob("*.toml"), _LIMIT_FILES + 1))
     if not names:
-        report.problems.append("the folder holds no .toml file; see docs/markets/supply_chain.md for what one holds")
+        report.problems.append(
+            "the folder holds no .toml file; see docs/explanation/markets/supply_chain.md for what one holds"
+        )
     if len(names) > _LIMIT_FILES:
         report.problems.append(f"more than {_LIMIT_FILES} .toml files; the others are not checked")
     for name in names[:_LIMIT_FILES]:

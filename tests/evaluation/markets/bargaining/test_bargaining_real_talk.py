@@ -26,7 +26,7 @@ TALK = ("promise_break", "threat_without_follow_through", "value_leak", "false_l
 
 
 def test_every_public_game_is_read_as_it_was_by_a_person(pact_games: list[Path]) -> None:
-    """Cases by mode, as read one by one (docs/diagnostics.md); a change of any is a change of the reading."""
+    """Cases by mode, as a person read them (docs/reference/failure-modes.md); a change of any is one of the reading."""
     cases: Counter[str] = Counter()
     made: Counter[str] = Counter()
     leakers = 0

@@ -1,4 +1,4 @@
-"""What docs/collusion.md tells people to type works, in the order in which it stands there."""
+"""What docs/how-to/collusion.md tells people to type works, in the order in which it stands there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from tradefair.cli import run
 
-PAGE = Path(__file__).parents[5] / "docs" / "collusion.md"
+PAGE = Path(__file__).parents[5] / "docs" / "how-to" / "collusion.md"
 
 
 @pytest.mark.slow

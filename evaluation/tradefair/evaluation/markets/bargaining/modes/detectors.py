@@ -27,7 +27,7 @@ READING_LIMITS = (
     "messages are read mechanically, in English: no irony and no promises by reference; "
     "13 in 100 numbers of real talk stay unread, and count for nothing"
 )
-"""What the mechanical reading of messages gets wrong, measured on 37 public games: docs/diagnostics.md."""
+"""What the mechanical reading of messages gets wrong, measured on 37 public games: docs/reference/failure-modes.md."""
 
 _P = ParamSpec("_P")
 
