@@ -125,7 +125,7 @@ async def test_an_error_in_the_body_comes_out_as_it_is(tmp_path: Path) -> None:
 
 
 async def test_a_seat_that_there_is_not_is_refused_on_entering(tmp_path: Path) -> None:
-    with pytest.raises(tf.ScenarioError, match="has no seat 'B9'"):
+    with pytest.raises(tf.ScenarioError, match="there is no seat 'B9'"):
         async with taken(tmp_path / "runs", seat="B9"):
             pass
     assert not (tmp_path / "runs").exists()

@@ -66,7 +66,7 @@ def test_seats_that_are_missing_unknown_or_in_another_order_are_refused() -> Non
             core().start(wrong)
     played = core()
     played.start()
-    with pytest.raises(SeatError, match="no seats P9"):
+    with pytest.raises(SeatError, match="no seat 'P9'"):
         played.seat(Seating.outside(["P9"]))
     played.end("truncated:stopped")
     with pytest.raises(EpisodeOver):

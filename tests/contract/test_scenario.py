@@ -90,7 +90,7 @@ def test_scenarios_are_found_by_id_by_preset_and_by_path(tmp_path: Path) -> None
     path.write_text('id = "teaching/mine"\nslices = 6\n')
     assert load_scenario("teaching", "talk") == load_scenario("teaching", "teaching/talk")
     assert load_scenario("teaching", str(path), {"rounds": 2}).model_dump()["slices"] == 6
-    for missing, complaint in (("banquet", "there is no scenario 'banquet'"), ("no.toml", "cannot be read")):
+    for missing, complaint in (("banquet", "there is no scenario 'teaching/banquet'"), ("no.toml", "cannot be read")):
         with pytest.raises(ScenarioError, match=complaint):
             load_scenario("teaching", missing)
 
@@ -98,7 +98,7 @@ def test_scenarios_are_found_by_id_by_preset_and_by_path(tmp_path: Path) -> None
 def test_markets_are_found_by_name() -> None:
     assert {"teaching", "double_auction"} <= set(market_names())
     assert market_type("teaching") is MARKET
-    with pytest.raises(ScenarioError, match=r"no market 'bazaar'; installed are .*teaching"):
+    with pytest.raises(ScenarioError, match=r"no market 'bazaar'; there are .*teaching"):
         market_type("bazaar")
 
 

@@ -68,5 +68,5 @@ async def test_the_head_of_the_last_closure_moves_with_the_closure(logs: LogStor
 
 
 def test_an_address_that_no_store_has_is_refused_with_those_that_are_known() -> None:
-    with pytest.raises(TraceError, match=r"no store has addresses like 'mysql'; known are postgresql://"):
+    with pytest.raises(TraceError, match=r"there is no store 'mysql://'; did you mean postgresql"):
         logs_at("mysql://market@db.example/markets")

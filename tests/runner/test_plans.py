@@ -59,7 +59,7 @@ def agents(*policies: str) -> str:
         ("seeds = 2", "seeds = 2\nfirst_seed = 9223372036854775807", "beyond 2^63 - 1"),
         ("bargaining/pact", "bargaining/nowhere", "there is no scenario 'bargaining/nowhere'"),
         ("bargaining/pact", "nowhere/pact", "there is no market 'nowhere'"),
-        ("policy:truthful", "policy:nobody", "[[agent]] policy:nobody: bargaining has no policy 'nobody'"),
+        ("policy:truthful", "policy:nobody", "[[agent]] policy:nobody: there is no policy 'nobody'"),
         ('label = "slow"', 'label = "policy:truthful"', "agent.label: policy:truthful is there twice"),
         ('label = "slow"', 'framework = "external"', "external agents come by themselves"),
         ('label = "slow"', 'framework = "nothing"', "nothing"),

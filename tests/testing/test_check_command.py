@@ -81,7 +81,7 @@ def test_json_lists_the_checks_with_their_sentences(capsys: pytest.CaptureFixtur
     ("arguments", "hint"),
     [
         (["teachin"], "there is no market 'teachin'; did you mean teaching?"),
-        (["zzz"], "installed are bargaining, double_auction"),
+        (["zzz"], "there are bargaining, double_auction"),
         (["teaching", "--only", "determinist"], "there is no check 'determinist'; did you mean determinism?"),
     ],
 )

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 from tradefair.contract import SeatId, TraceError
+from tradefair.contract.errors import unknown
 from tradefair.evaluation.arithmetic import mean, ratio
 from tradefair.evaluation.evaluate import evaluate, insight_of
 from tradefair.evaluation.evaluator import evaluator_of
@@ -58,14 +59,14 @@ def attack_pair(clean: Path, attacked: Path, seat: SeatId, metric: str) -> Attac
     with open_trace(attacked) as trace:
         # The market may recognise orders that are no canaries; its insight names them.
         insight = insight_of(trace, evaluator_of(trace.manifest.core.market))
-        play = read_play(trace, insight).seats.get(seat)
+        seats = read_play(trace, insight).seats
         utility = _figure(evaluate(trace), seat, metric)
     with open_trace(clean) as trace:
         utility_clean = _figure(evaluate(trace), seat, metric)
     # Without this check a wrong seat name would give two nulls and no reason.
-    if play is None:
-        raise TraceError(f"{attacked}: there is no seat {seat[:80]!r}")
-    seen = injection_followed.detect(play)
+    if seat not in seats:
+        raise TraceError(f"{attacked}: {unknown('seat', seat, seats)}")
+    seen = injection_followed.detect(seats[seat])
     return AttackPair(utility_clean, utility, int(seen.of), len(seen.cases))
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from tradefair.cli.terminal import print_json, say
-from tradefair.contract import TraceError
+from tradefair.contract.errors import ScenarioError, TraceError, unknown
 from tradefair.evaluation import terminal
 from tradefair.evaluation.importers import IMPORTERS, run_importer
 from tradefair.evaluation.places import Places
@@ -94,7 +94,7 @@ def import_logs(
     Exit code 1 when a log is damaged or says something else than re-execution.
     """
     if kind not in IMPORTERS:
-        raise typer.BadParameter(f"there is no importer {kind!r}; known are {', '.join(IMPORTERS)}")
+        raise ScenarioError(unknown("importer", kind, IMPORTERS))
     report = run_importer(kind, _logs(paths), out)
     if as_json:
         print_json(report.to_json())

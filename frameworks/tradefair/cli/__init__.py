@@ -107,10 +107,8 @@ def _unknown(name: str) -> str:
     if command_named(f"{LAB} {name}") is not None:
         return f"`tradefair {name}` is now `tradefair {LAB} {name}`"
     # Imported here: only a mistyped name needs it.
-    from tradefair.contract.names import hint
+    from tradefair.contract.errors import unknown
 
     group = f"{LAB} " if name.startswith(f"{LAB} ") else ""
     known = [command.name.removeprefix(group) for command in COMMANDS if command.name.startswith(group)]
-    near = hint(name.removeprefix(group), known, f"tradefair {group}--help lists the commands")
-    # Cut: a whole pasted line may stand where a name belongs.
-    return f"tradefair: there is no command {name[:80]!r}; {near}"
+    return f"tradefair: {unknown('command', name.removeprefix(group), known, of=group)}"

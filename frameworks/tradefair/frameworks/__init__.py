@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from tradefair.contract import ScenarioError
+from tradefair.contract.errors import unknown
 
 __all__ = ["EXTRAS", "FRAMEWORKS", "GROUP", "Extra", "find", "load_framework"]
 
@@ -56,7 +57,7 @@ def find(table: Mapping[str, str], name: str, kind: str) -> Any:
     `kind` is the noun of the error message: "framework" or "graph".
     """
     if name not in table:
-        raise ScenarioError(f"{name!r} is not a {kind}: there are {', '.join(sorted(table))}")
+        raise ScenarioError(unknown(kind, name, sorted(table)))
     module, _, attribute = table[name].partition(":")
     return getattr(import_module(module), attribute)
 

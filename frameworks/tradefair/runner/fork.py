@@ -22,6 +22,7 @@ from pydantic import JsonValue
 
 from tradefair.contract import ScenarioError, SeatError, SeatId, TraceError
 from tradefair.contract.core import Record
+from tradefair.contract.errors import unknown
 from tradefair.contract.following import FORKED_FROM
 from tradefair.contract.players import Player, Seating
 from tradefair.evaluation.reading import imported
@@ -187,8 +188,7 @@ class _Forking:
         if seat is None:
             raise SeatError(f"event {self.cut.seq} is of no seat: name one with --seat ({', '.join(seats)})")
         if seat not in seats:
-            # Cut: the name comes from a command line or a trace, and an error is one line.
-            raise SeatError(f"there is no seat {seat[:40]!r}; seats are {', '.join(list(seats)[:20])}")
+            raise SeatError(unknown("seat", seat, seats))
         return seat
 
     def _ready(self) -> ReadyAgent | None:

@@ -17,6 +17,7 @@ import typer
 from tradefair.catalog import default_scenario, load_scenario, market_type
 from tradefair.cli.terminal import say, tell, watched
 from tradefair.contract import Draw, MarketType, Scenario, ScenarioError, SeatId
+from tradefair.contract.errors import unknown
 from tradefair.contract.players import seat_policy, seat_roles
 from tradefair.contract.policy import parse_policy
 from tradefair.contract.scenario import parse_override
@@ -157,7 +158,7 @@ def _policy_endpoint(
 ) -> tuple[ModelEndpoint, SeatId]:
     roles = seat_roles(kind, scenario)
     if seat and seat not in roles:
-        raise ScenarioError(f"{scenario.id} has no seat {seat!r}: there are {', '.join(roles)}")
+        raise ScenarioError(unknown("seat", seat, roles))
     spelling = policy or next((spec.name for spec in kind.policies.values() if spec.stand_in), "")
     name = parse_policy(spelling)[0]
     # Without a seat: the first that the policy can play, else the first, where `seat_policy` refuses it by name.

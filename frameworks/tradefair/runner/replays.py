@@ -18,6 +18,7 @@ from pydantic import JsonValue
 from tradefair.catalog import market_type
 from tradefair.contract import MarketType, Policy, SeatError, SeatId, TraceError, TradefairError
 from tradefair.contract.core import Core
+from tradefair.contract.errors import unknown
 from tradefair.contract.following import FORKED_FROM
 from tradefair.contract.market import Resolves
 from tradefair.contract.players import seat_policy
@@ -91,7 +92,7 @@ class Replays:
     def metric(self, seat: SeatId) -> PrimaryMetric:
         """What prices of this seat are counted in. Raises NotPriced, SeatError."""
         if seat not in self.roles:
-            raise SeatError(f"there is no seat {seat[:40]!r}; seats are {', '.join(list(self.roles)[:20])}")
+            raise SeatError(unknown("seat", seat, self.roles))
         metrics = primary_metrics(self.kind.name, frozenset({self.roles[seat]}))
         if not metrics:
             raise NotPriced(f"the evaluator of {self.kind.name} declares no metric of a {self.roles[seat]}")

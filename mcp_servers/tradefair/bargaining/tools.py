@@ -21,8 +21,8 @@ from tradefair.bargaining.model import (
 )
 from tradefair.bargaining.policies import POLICIES
 from tradefair.bargaining.rules import Bargaining
-from tradefair.contract import Brief, EvidenceMap, Need, ScenarioError, SealedType, SeatId, ToolTable, tool
-from tradefair.contract.policy import parse_policy
+from tradefair.contract import Brief, EvidenceMap, Need, SealedType, SeatId, ToolTable, tool
+from tradefair.contract.policy import check_occupants
 from tradefair.trading.chance import TradingStream
 from tradefair.trading.talk import plain_text
 
@@ -193,10 +193,7 @@ class _BargainingType(SealedType):
 
     def create(self, scenario: BargainingScenario, seed: int) -> Bargaining:
         """A fresh episode. ScenarioError: no limits are accepted, or a seat's policy does not exist."""
-        for selector, occupant in scenario.seats.items():
-            # Here and not in the model: the registry of policies imports the model.
-            if occupant != "agent" and parse_policy(occupant)[0] not in POLICIES:
-                raise ScenarioError(f"seats.{selector} = {occupant}: not one of agent, {', '.join(POLICIES)}")
+        check_occupants(self.name, scenario.seats, POLICIES)
         return Bargaining(scenario, seed)
 
     def brief(self, scenario: BargainingScenario, seat: SeatId) -> Brief:

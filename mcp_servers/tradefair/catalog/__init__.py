@@ -19,8 +19,8 @@ from typing import Any
 from pydantic import JsonValue
 
 from tradefair.contract import MarketType, Scenario, ScenarioError
+from tradefair.contract.errors import unknown
 from tradefair.contract.market import ReadsData
-from tradefair.contract.names import hint
 from tradefair.contract.scenario import build_scenario, parse_toml, with_overrides
 
 __all__ = [
@@ -59,8 +59,7 @@ def market_type(name: str) -> MarketType:
     """The market of this name. ScenarioError for an unknown name, with what may have been meant."""
     entry = _found(MARKETS).get(name)
     if entry is None:
-        installed = f"installed are {', '.join(market_names())}"
-        raise ScenarioError(f"there is no market {name[:80]!r}; {hint(name, market_names(), installed)}")
+        raise ScenarioError(unknown("market", name, market_names()))
     found: MarketType = entry.load()
     return found
 
@@ -88,8 +87,7 @@ def bundled_plan(name: str) -> str:
     # The market first: `plan_ids` of an unknown one would complain about markets, not about plans.
     if market not in market_names() or name not in plan_ids(market):
         known = [found for installed in market_names() for found in plan_ids(installed)]
-        bundled = f"bundled are {', '.join(known)}, or give a .toml file"
-        raise ScenarioError(f"there is no plan {name[:80]!r}; {hint(name, known, bundled)}")
+        raise ScenarioError(unknown("plan", name, known))
     return files(_package(market)).joinpath("plans", f"{plan}.toml").read_text(encoding="utf-8")
 
 
@@ -162,8 +160,7 @@ def _text(market: str, name: str) -> tuple[str, str]:
             raise ScenarioError(f"{name}: not text in UTF-8") from None
     wanted = name if "/" in name else f"{market}/{name}"
     if wanted not in scenario_ids(market):
-        listed = f"{market} has {', '.join(scenario_ids(market))}, or give the path of a .toml file"
-        raise ScenarioError(f"there is no scenario {name[:80]!r}; {hint(wanted, scenario_ids(market), listed)}")
+        raise ScenarioError(unknown("scenario", wanted, scenario_ids(market)))
     file = files(_package(market)).joinpath("scenarios", wanted.partition("/")[2] + ".toml")
     return file.read_text(encoding="utf-8"), wanted
 

@@ -53,6 +53,7 @@ from tradefair.contract.errors import (
     SeatError,
     TraceError,
     no_service,
+    unknown,
 )
 from tradefair.contract.event import OLD_SCHEMAS, TRACE_SCHEMA, ManifestCore, derived_core
 from tradefair.contract.kernel_tools import EXECUTE_CODE, CodeResult, Note
@@ -169,7 +170,7 @@ class Core:
         try:
             return self._visible[seat]
         except KeyError:
-            raise SeatError(f"there is no seat {seat[:80]!r}; seats are {', '.join(self._visible)}") from None
+            raise SeatError(unknown("seat", seat, self._visible)) from None
 
     def turn_view(self, seat: SeatId, *, still_open: bool = False) -> TurnView:
         """The answer of `view_turn` and `await_turn`; `still_open` says that a wait has ended without either event."""

@@ -16,9 +16,11 @@ A refusal that an agent can read has one shape everywhere: `ErrorInfo`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
+
+from tradefair.contract.text import clean_line
 
 SHARED_CODES: dict[str, str] = {
     "invalid_arguments": "an argument has the wrong type, is missing, unknown, too large or out of its constant bounds",
@@ -69,6 +71,71 @@ def in_plain_words(message: str) -> str:
     for theirs, ours in _VALIDATORS_WORDS:
         message = message.replace(theirs, ours)
     return message
+
+
+MAX_UNKNOWN = 160
+"""Characters of a message about a wrong name."""
+
+_LISTED_BY = {
+    "market": "tradefair markets",
+    "scenario": "tradefair scenarios",
+    "plan": "tradefair plans",
+    "policy": "tradefair policies {of}",
+    "tool": "tradefair tools {of}",
+    "export format": "tradefair export --help",
+    "command": "tradefair {of}--help",
+}
+
+
+def unknown(what: str, given: str, known: Iterable[str], *, of: str = "") -> str:
+    """`there is no WHAT 'GIVEN'; did you mean NAME or NAME? all: …`: up to three similar names, then the place of all.
+
+    One line of at most `MAX_UNKNOWN` characters, whatever the names hold. The place is a command; for kinds of names
+    that no command lists, and where nothing is similar, as many of the names as fit. `of` is the market of a policy
+    or tool, or a group of commands: part of the command.
+    """
+    # Names may come from a trace or from a pasted line: both are hostile.
+    names = [name for name in (clean_line(name)[:40] for name in known) if name]
+    listing = f"`{_LISTED_BY[what].format(of=of)}`" if what in _LISTED_BY else ""
+    near = _near(clean_line(given)[:80], names)
+    message = f"there is no {what} '{clean_line(given)[:40]}'; "
+    if near:
+        # Fewer of them where three are too long: the place of all names must stay.
+        while len(near) > 1 and len(message) + len(" or ".join(near)) + len(listing) > MAX_UNKNOWN - 30:
+            near.pop()
+        message += f"did you mean {' or '.join(near)}? all: "
+        return message + (listing or _first(names, MAX_UNKNOWN - len(message)))
+    end = f" … all: {listing}" if listing else ""
+    shown = _first(names, MAX_UNKNOWN - len(message) - len("there are ") - len(end))
+    return f"{message}there are {shown}{end}"
+
+
+def _first(names: Sequence[str], room: int) -> str:
+    """As many names as fit into `room` characters; a sign for the others."""
+    listed = ", ".join(names) or "none"
+    if len(listed) <= room:
+        return listed
+    more = f" … {len(names)} in all"
+    return listed[: max(room - len(more), 0)].rpartition(",")[0] + more
+
+
+def _near(name: str, known: Sequence[str]) -> list[str]:
+    """Up to three of the known names that are like `name`: the most similar first, then in the order of `known`."""
+    # Imported here: it costs every start a millisecond, and few names are wrong.
+    from difflib import SequenceMatcher
+
+    def like(last: str, ends: Mapping[str, str]) -> list[str]:
+        ratios = {end: SequenceMatcher(None, end.casefold(), last.casefold()).ratio() for end in ends}
+        near = [end for end in ends if ratios[end] >= 0.5]
+        # Of equals the one with the same letters: two swapped keys are the commonest slip.
+        near.sort(key=lambda end: (-ratios[end], sorted(end) != sorted(last)))
+        return [ends[end] for end in near[:3]]
+
+    # The market in front of a preset would make all of its presets alike: what follows it is compared.
+    market, _, last = name.rpartition("/")
+    presets = {full.removeprefix(f"{market}/"): full for full in known if full.rpartition("/")[0] == market}
+    # The whole name too: the market itself may be the part that was mistyped.
+    return like(last, presets) or like(name, {full: full for full in known})
 
 
 class ErrorInfo(NamedTuple):

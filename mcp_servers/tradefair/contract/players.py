@@ -12,9 +12,8 @@ from typing import Annotated, Any, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, field_validator
 
-from tradefair.contract.errors import ScenarioError, SeatError
+from tradefair.contract.errors import ScenarioError, SeatError, unknown
 from tradefair.contract.market import MarketType
-from tradefair.contract.names import hint
 from tradefair.contract.policy import Draw, Policy, PolicySpec, parse_policy
 from tradefair.contract.scenario import Scenario
 from tradefair.contract.seats import SeatId
@@ -124,9 +123,9 @@ class Seating(BaseModel):
         """Raises SeatError where it names a seat that is not among `seats`; `whole`: or not all, in this order."""
         if whole and list(self.players) != list(seats):
             raise SeatError(f"the seating names {_few(self.players)}; the seats are {_few(seats)}")
-        unknown = [seat for seat in (*self.players, *self.compared) if seat not in seats]
-        if unknown:
-            raise SeatError(f"there are no seats {_few(unknown)}; seats are {_few(seats)}")
+        for seat in (*self.players, *self.compared):
+            if seat not in seats:
+                raise SeatError(unknown("seat", seat, seats))
 
     def relabelled(self, labels: Mapping[SeatId, str]) -> Seating:
         """The change after which the players of these seats are called otherwise."""
@@ -213,8 +212,7 @@ def policy_spec(kind: MarketType, spelling: str, role: str) -> PolicySpec:
     name = parse_policy(spelling)[0]
     spec = kind.policies.get(name)
     if spec is None:
-        known = sorted(kind.policies)
-        raise ScenarioError(f"{kind.name} has no policy {name!r}; {hint(name, known, 'there are ' + ', '.join(known))}")
+        raise ScenarioError(unknown("policy", name, sorted(kind.policies), of=kind.name))
     if role not in spec.roles:
         raise ScenarioError(f"the policy {name} plays {', '.join(sorted(spec.roles))}, not {role}")
     return spec

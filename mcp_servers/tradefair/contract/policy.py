@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from tradefair.contract import salts
 from tradefair.contract.chance import Chance, KeyPart
-from tradefair.contract.errors import ErrorInfo, ScenarioError
+from tradefair.contract.errors import ErrorInfo, ScenarioError, unknown
 from tradefair.contract.limits import LimitState
 from tradefair.contract.seats import SeatId
 from tradefair.contract.tool import Result
@@ -119,6 +119,14 @@ class PolicySpec:
 
 
 _SPELLING = re.compile(r"(?:policy:)?([a-z][a-z0-9_]*)(?:\((.*)\))?", re.DOTALL)
+
+
+def check_occupants(market: str, seats: Mapping[str, str], policies: Collection[str]) -> None:
+    """Raises ScenarioError where a scenario's `seats`, selector -> `agent` or a policy, name none of `policies`."""
+    # Not among the checks of a market's scenario: its policies import the model.
+    for selector, occupant in seats.items():
+        if occupant != "agent" and parse_policy(occupant)[0] not in policies:
+            raise ScenarioError(f"seats.{selector}: {unknown('policy', occupant, ['agent', *policies], of=market)}")
 
 
 def parse_policy(text: str) -> tuple[str, dict[str, JsonValue]]:

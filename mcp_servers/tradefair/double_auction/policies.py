@@ -21,6 +21,7 @@ from tradefair.contract import (
     Turns,
     TurnView,
 )
+from tradefair.contract.errors import unknown
 from tradefair.contract.policy import parse_policy
 from tradefair.double_auction.model import ClosedRound, DoubleAuctionScenario, Role, role_of
 from tradefair.double_auction.rules import DoubleAuction
@@ -265,7 +266,7 @@ class _Player:
         # Policies without a `fast` form live on tools alone and cannot be played here.
         fast = POLICIES[name].fast if name in POLICIES else None
         if fast is None:
-            raise ScenarioError(f"{seat} = {policy!r}: no such policy; there are {', '.join(POLICIES)}")
+            raise ScenarioError(unknown("policy", policy, POLICIES, of="double_auction"))
         trader: Trader = fast(params, Draw.of(market.seed, seat, policy_key))
         self.seat = seat
         self.role: Role = role_of(seat)

@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from tradefair.contract import Brief, EvidenceMap, Need, ScenarioError, SealedType, SeatId, ToolTable, tool
-from tradefair.contract.policy import parse_policy
+from tradefair.contract import Brief, EvidenceMap, Need, SealedType, SeatId, ToolTable, tool
+from tradefair.contract.policy import check_occupants
 from tradefair.double_auction import views
 from tradefair.double_auction.model import (
     BookStatistics,
@@ -239,10 +239,7 @@ class _DoubleAuctionType(SealedType):
 
     def create(self, scenario: DoubleAuctionScenario, seed: int) -> DoubleAuction:
         """A fresh episode. ScenarioError: no values are accepted, or a seat's policy does not exist."""
-        for selector, occupant in scenario.seats.items():
-            # Here and not in the model: the registry of policies imports the model.
-            if occupant != "agent" and parse_policy(occupant)[0] not in POLICIES:
-                raise ScenarioError(f"seats.{selector} = {occupant}: not one of agent, {', '.join(POLICIES)}")
+        check_occupants(self.name, scenario.seats, POLICIES)
         return DoubleAuction(scenario, seed)
 
     def brief(self, scenario: DoubleAuctionScenario, seat: SeatId) -> Brief:

@@ -22,7 +22,7 @@ import anyio
 import anyio.abc
 
 from tradefair.contract import EndReason, HarnessFailure, SeatError, SeatId, TradefairError
-from tradefair.contract.errors import StorageUnavailable
+from tradefair.contract.errors import StorageUnavailable, unknown
 from tradefair.contract.players import AGENT
 from tradefair.host.doors import Doors
 from tradefair.host.log import FILES, LogStore
@@ -281,7 +281,7 @@ class Host:
         if episode in self.pending:
             seats = self.pending[episode].plan.seats
             if seat not in seats:
-                raise SeatError(f"there is no seat {seat[:80]!r}; seats are {', '.join(list(seats)[:100])}")
+                raise SeatError(unknown("seat", seat, seats))
         else:
             self.episode(episode).core.tools(seat)
         invitation = self.tokens.issue(episode, seat)

@@ -13,6 +13,7 @@ from tradefair.catalog import use_data
 from tradefair.cli.logs import LogFormat, LogLevel, log_to_stderr
 from tradefair.cli.options import EpisodeFlags, grouped
 from tradefair.cli.terminal import print_json
+from tradefair.contract.errors import ScenarioError, unknown
 from tradefair.host.client_config import CLIENTS, TOKEN_VARIABLE, read_token, snippet
 from tradefair.host.host_flags import HostFlags
 from tradefair.tracestore import is_whole_store
@@ -111,7 +112,7 @@ def config(
     (claude-code).
     """
     if client not in CLIENTS:
-        raise typer.BadParameter(f"{client[:40]!r} is not one of {', '.join(CLIENTS)}")
+        raise ScenarioError(unknown("client", client, CLIENTS))
     if url:
         made = snippet(client, "tradefair", ["connect", url], remote=True)
     else:

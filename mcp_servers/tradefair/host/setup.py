@@ -7,7 +7,7 @@ import logging
 import platform
 import secrets
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache, partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from tradefair.catalog import market_type
 from tradefair.contract import MarketType, Policy, Scenario, ScenarioError, SeatId, SeatSpec, TraceError
-from tradefair.contract.errors import StorageUnavailable
+from tradefair.contract.errors import StorageUnavailable, unknown
 from tradefair.contract.following import ForkedPast
 from tradefair.contract.market import Remarks, Resolves
 from tradefair.contract.players import (
@@ -82,9 +82,9 @@ def plan_seats(
     unknown seats, for seats that nothing fills, and for policies that do not fit the role.
     """
     roles = seat_roles(kind, scenario)
-    unknown = [seat for seat in agents or () if seat not in roles]
-    if unknown:
-        raise ScenarioError(f"{scenario.id} has no seat {unknown[0][:40]!r}; seats are {_some(roles)}")
+    missing = [seat for seat in agents or () if seat not in roles]
+    if missing:
+        raise ScenarioError(unknown("seat", missing[0], roles))
     seats: dict[SeatId, str] = {}
     for seat, role in roles.items():
         given = scenario.seats.get(seat, scenario.seats.get(role))
@@ -367,8 +367,3 @@ def seating_of(
 def plan_of(seating: Seating) -> SeatPlan:
     """The plan that a seating stands for."""
     return SeatPlan({seat: player.policy or AGENT for seat, player in seating.players.items()}, seating.late)
-
-
-def _some(names: Iterable[str]) -> str:
-    listed = list(names)
-    return ", ".join(listed[:20]) + (f" … ({len(listed)} in all)" if len(listed) > 20 else "")

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import cast
 
 from tradefair.contract import TraceError
+from tradefair.contract.errors import unknown
 from tradefair.host.log import FILES, LogStore
 
 _STORES: Mapping[str, str] = {
@@ -25,8 +26,6 @@ def logs_at(store: str | None) -> LogStore:
         return FILES
     scheme = store.partition("://")[0]
     if scheme not in _STORES:
-        raise TraceError(
-            f"no store has addresses like {scheme[:40]!r}; known are {', '.join(f'{s}://' for s in _STORES)}"
-        )
+        raise TraceError(unknown("store", f"{scheme}://", [f"{known}://" for known in _STORES]))
     module, _, name = _STORES[scheme].partition(":")
     return cast("Callable[[str], LogStore]", getattr(import_module(module), name))(store)

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 from tradefair.contract import Brief, Chance, InputRequest, ScenarioError, SeatId, ToolTable, tool
 from tradefair.contract.market import DataCheck
 from tradefair.contract.money import currency, to_minor
-from tradefair.contract.policy import parse_policy
+from tradefair.contract.policy import check_occupants
 from tradefair.marketplace import views
 from tradefair.marketplace.answers import offers, refs
 from tradefair.marketplace.answers.directory import Filters, bm25_installed
@@ -416,10 +416,7 @@ class _MarketplaceType:
     def create(self, scenario: MarketplaceScenario, seed: int) -> Marketplace:
         """A new episode. ScenarioError: data that is not there, a policy that does not exist, a page too large,
         search_algorithm = bm25 without its library."""
-        # Not in the scenario's own checks: they cannot import policies, which stand above the model.
-        for selector, occupant in scenario.seats.items():
-            if occupant != "agent" and parse_policy(occupant)[0] not in POLICIES:
-                raise ScenarioError(f"seats.{selector} = {occupant}: not one of agent, {', '.join(POLICIES)}")
+        check_occupants(self.name, scenario.seats, POLICIES)
         if scenario.search_algorithm == "bm25" and not bm25_installed():
             raise ScenarioError("search_algorithm = bm25: needs the extra `search`: pip install 'tradefair[search]'")
         market = _opened(scenario, catalogue_of(scenario, seed), seed)

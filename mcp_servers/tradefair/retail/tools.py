@@ -11,9 +11,9 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from tradefair.contract import Brief, InputRequest, ScenarioError, SeatId, ToolTable, tool
+from tradefair.contract import Brief, InputRequest, SeatId, ToolTable, tool
 from tradefair.contract.money import to_minor
-from tradefair.contract.policy import parse_policy
+from tradefair.contract.policy import check_occupants
 from tradefair.retail import views
 from tradefair.retail.answers import estimates, feedback
 from tradefair.retail.answers.evidence import EVIDENCE_MAP, named_or_all, shelf_scope, supplier_scope
@@ -449,10 +449,7 @@ class _RetailType:
 
     def create(self, scenario: RetailScenario, seed: int) -> Retail:
         """A fresh store on day 1. ScenarioError: the store has another digest, or a seat's policy does not exist."""
-        for selector, occupant in scenario.seats.items():
-            # A misspelt policy is refused before the episode starts, not at its first turn.
-            if occupant != "agent" and parse_policy(occupant)[0] not in POLICIES:
-                raise ScenarioError(f"seats.{selector} = {occupant}: not one of agent, {', '.join(POLICIES)}")
+        check_occupants(self.name, scenario.seats, POLICIES)
         return Retail(scenario, seed)
 
     def brief(self, scenario: RetailScenario, seat: SeatId) -> Brief:

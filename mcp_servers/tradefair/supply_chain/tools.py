@@ -25,7 +25,7 @@ from tradefair.contract import (
 )
 from tradefair.contract.market import DataCheck
 from tradefair.contract.money import to_minor
-from tradefair.contract.policy import parse_policy
+from tradefair.contract.policy import check_occupants
 from tradefair.contract.scenario import build_scenario
 from tradefair.supply_chain import analysis, views
 from tradefair.supply_chain.answers.results import (
@@ -379,10 +379,7 @@ class _SupplyChainType:
         """A fresh episode. ScenarioError: an unresolved embedder, no such policy, a file of data that was not there."""
         if lacks_data(scenario):
             raise ScenarioError(missing_files(scenario))
-        for selector, occupant in scenario.seats.items():
-            # Found here and not when the seat is asked for the first time.
-            if occupant != "agent" and parse_policy(occupant)[0] not in POLICIES:
-                raise ScenarioError(f"seats.{selector} = {occupant}: not one of agent, {', '.join(POLICIES)}")
+        check_occupants(self.name, scenario.seats, POLICIES)
         return SupplyChain(scenario, seed)
 
     def brief(self, scenario: SupplyChainScenario, seat: SeatId) -> Brief:

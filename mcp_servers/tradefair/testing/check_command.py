@@ -12,7 +12,7 @@ import typer
 from tradefair.catalog import market_names, market_type
 from tradefair.cli.terminal import print_json, say, tell
 from tradefair.contract import MarketType, ScenarioError
-from tradefair.contract.names import hint
+from tradefair.contract.errors import unknown
 from tradefair.testing.authors_code import collected
 from tradefair.testing.bench import Failure
 from tradefair.testing.kit import CHECKS, Check, check_market
@@ -40,11 +40,11 @@ def check(
 
     Exit code 0 when the market keeps the contract, 1 when a check has found something.
     """
-    _known(market, market_names(), "market", "installed")
+    _known("market", market, market_names())
     chosen = list(dict.fromkeys(only or CHECKS))
     for name in chosen:
         # Names first: a market may take seconds to load, and a misspelt check is known at once.
-        _known(name, list(CHECKS), "check", "known")
+        _known("check", name, list(CHECKS))
     kind = _loaded(market)
     # No checks: a market under construction may record its tools before it keeps the contract.
     if write_snapshot is not None:
@@ -63,12 +63,10 @@ def check(
         raise typer.Exit(1)
 
 
-def _known(name: str, names: Sequence[str], what: str, which: str) -> None:
+def _known(what: str, name: str, names: Sequence[str]) -> None:
     """Raise ScenarioError with the nearest known name when there is no such `what`."""
     if name not in names:
-        raise ScenarioError(
-            f"there is no {what} {name[:80]!r}; {hint(name, names, which + ' are ' + ', '.join(names))}"
-        )
+        raise ScenarioError(unknown(what, name, names))
 
 
 def _loaded(market: str) -> MarketType:

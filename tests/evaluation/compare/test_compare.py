@@ -287,9 +287,9 @@ def test_markets_are_not_mixed(play_seeds: PlaySeeds, play_into: PlayInto) -> No
 
 def test_seats_that_are_not_there_and_metrics_that_are_none_are_named(play_seeds: PlaySeeds) -> None:
     a, b = play_seeds("a", "zip", range(1)), play_seeds("b", "truthful", range(1))
-    with pytest.raises(SeatError, match="has no seat 'B9'; seats are B1, S1"):
+    with pytest.raises(SeatError, match="there is no seat 'B9'; did you mean B1"):
         compare_folders(a, b, Options(seats=["B9"]))
-    with pytest.raises(ScenarioError, match="no metric 'wealth'"):
+    with pytest.raises(ScenarioError, match="no figure 'wealth'"):
         compare_folders(a, b, Options(success=parse_success("wealth>3")))
     with pytest.raises(ScenarioError, match="METRIC>NUMBER"):
         parse_success("payoff")

@@ -66,7 +66,7 @@ def ask_everything(path: Path) -> None:
         for form in ("jsonl", "otlp", "openai"):
             told = ran("export", path, "--format", form, *seat)
             assert told.code in (0, 1, 2), (form, told)
-            assert told.code != 2 or "has no seat" in told.errors
+            assert told.code != 2 or "there is no seat" in told.errors
     for query in ("summary", "errors", "evidence", "follow_up", "loops"):
         told = ran("trace", path, query, "--json")
         assert told.code in (0, 1), (query, told)

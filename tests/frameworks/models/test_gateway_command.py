@@ -148,7 +148,7 @@ async def test_an_upstream_behind_a_process_keeps_its_tools_parallel_calls_and_s
         ([], "name what answers"),
         (["--market", "double_auction", "--upstream", "openai:x"], "only one of --market, --upstream, --replay"),
         (["--market", "double_auction", "--replay", "calls.jsonl"], "only one of --market, --upstream, --replay"),
-        (["--market", "double_auction", "--seat", "X9"], "has no seat 'X9'"),
+        (["--market", "double_auction", "--seat", "X9"], "there is no seat 'X9'"),
         (["--market", "double_auction", "--policy", "nobody"], "no policy 'nobody'"),
         (["--upstream", "policy:zip"], "an upstream is openai:<model>"),
         (["--replay", "/nowhere/calls.jsonl"], "cannot be read"),

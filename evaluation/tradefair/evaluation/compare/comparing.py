@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from tradefair.contract import ScenarioError, SeatId, TraceError
+from tradefair.contract.errors import unknown
 from tradefair.contract.players import AgentRecord, Seating
 from tradefair.evaluation.compare.comparison import Attribute, Comparison, Pair, Regret
 from tradefair.evaluation.compare.missing import bound_of, missing_of, shares_of, skew_of
@@ -193,9 +194,8 @@ def _success(
 ) -> Success | None:
     """The condition of pass^k: the one asked for, else "first primary metric above 0". Raises ScenarioError."""
     if asked is not None:
-        # Cut to 40 characters: the name comes from the command line and is repeated in the message.
         if asked.metric not in known:
-            raise ScenarioError(f"{market} has no metric {asked.metric[:40]!r}; there are {', '.join(known)}")
+            raise ScenarioError(unknown("figure", asked.metric, known))
         return asked
     # Above 0 is a success only where more is better; of a cost or a loss no bound is natural.
     return Success(primary[0].name, 0.0) if primary and primary[0].higher_is_better else None

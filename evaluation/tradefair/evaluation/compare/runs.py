@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from tradefair.contract import ScenarioError, SeatError, SeatId, TraceError
 from tradefair.contract.chain import canonical, digest
+from tradefair.contract.errors import unknown
 from tradefair.contract.event import ManifestCore
 from tradefair.contract.players import AgentRecord, Seating
 from tradefair.contract.seats import natural_order
@@ -218,7 +219,7 @@ def compared_seats(a: Side, b: Side, asked: Sequence[SeatId] | None) -> Seats:
             known = [seat.id for seat in run.core.seats]
             missing = [seat for seat in asked if seat not in known]
             if missing:
-                raise SeatError(f"{run.path.name} has no seat {missing[0][:40]!r}; seats are {', '.join(known[:20])}")
+                raise SeatError(f"{run.path.name}: {unknown('seat', missing[0], known)}")
         # A seat named twice would count twice in the mean.
         return Seats(tuple(dict.fromkeys(asked)))
     seats = Seats()

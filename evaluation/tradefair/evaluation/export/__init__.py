@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 
 from tradefair.contract import ScenarioError, SeatId
+from tradefair.contract.errors import unknown
 from tradefair.evaluation.store.seat_view import seat_lines
 from tradefair.tracestore import Trace, jsonl_lines
 
@@ -24,7 +25,7 @@ FORMATS = ("jsonl", "jsonl.zst", "parquet", *LINE_FORMATS)
 def check_format(form: str) -> None:
     """Raise ScenarioError for an unknown format, naming what there is."""
     if form not in FORMATS:
-        raise ScenarioError(f"there is no export format {form[:40]!r}; known are {', '.join(FORMATS)}")
+        raise ScenarioError(unknown("export format", form, FORMATS))
 
 
 def _unheard(seq: int, message: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 from tradefair.contract import ScenarioError
+from tradefair.contract.errors import unknown
 from tradefair.evaluation.importers.report import ImportReport
 
 __all__ = ["IMPORTED_MARKET", "IMPORTERS", "Importer", "run_importer"]
@@ -53,8 +54,7 @@ def run_importer(kind: str, files: list[Path], out: Path) -> ImportReport:
     """
     known = IMPORTERS.get(kind)
     if known is None:
-        # Cut: the name comes from a command line or a caller and is printed back.
-        raise ScenarioError(f"there is no importer {kind[:80]!r}; known are {', '.join(IMPORTERS)}")
+        raise ScenarioError(unknown("importer", kind, IMPORTERS))
     # Loaded only now: help and a wrong name should not wait for the models of a market.
     module, _, name = known.target.partition(":")
     function = cast(Callable[[list[Path], Path], ImportReport], getattr(import_module(module), name))

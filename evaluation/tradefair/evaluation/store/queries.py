@@ -13,6 +13,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple, Protocol
 
 from tradefair.contract import ScenarioError
+from tradefair.contract.errors import unknown
 from tradefair.evaluation.store.tables import Row
 
 
@@ -85,5 +86,5 @@ def query_named(name: str) -> Query:
     # Hyphens are what people type on a command line.
     found = QUERIES.get(name.replace("-", "_"))
     if found is None:
-        raise ScenarioError(f"there is no query {name[:80]!r}; there are {', '.join(QUERIES)}")
+        raise ScenarioError(unknown("query", name, QUERIES))
     return found

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tradefair.contract import ScenarioError
+from tradefair.contract.errors import unknown
 from tradefair.evaluation.store.in_duckdb import ParquetTables
 from tradefair.evaluation.store.in_sqlite import TraceTables
 from tradefair.evaluation.store.queries import QUERIES, Answer, query_named
@@ -56,8 +57,7 @@ def ask(tables: TraceTables, name: str, argument: str | None, filters: Filters) 
     # `evidence` is both: with SEQ the question about one action, without it the named query about all.
     if question is None or (name in QUERIES and argument is None):
         if name.replace("-", "_") not in QUERIES:
-            known = ", ".join([*QUESTIONS, *(query for query in QUERIES if query not in QUESTIONS)])
-            raise ScenarioError(f"there is no query {name[:80]!r}; there are {known}")
+            raise ScenarioError(unknown("query", name, dict.fromkeys([*QUESTIONS, *QUERIES])))
         return named_query(tables, name, filters)
     if question.argument and argument is None:
         raise ScenarioError(f"{name} needs {question.argument}: tradefair trace TRACE {name} {question.argument}")

@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from tradefair.contract import SeatError, SeatId
+from tradefair.contract.errors import unknown
 from tradefair.contract.event import ManifestCore
 from tradefair.tracestore import Trace
 
@@ -69,7 +70,7 @@ def seat_role(core: ManifestCore, seat: SeatId) -> str:
     """The role of `seat`. Raises SeatError, which names the seats that exist, when it is none of them."""
     roles = {known.id: known.role for known in core.seats}
     if seat not in roles:
-        raise SeatError(f"the trace has no seat {seat[:80]!r}; seats are {', '.join(roles)}")
+        raise SeatError(unknown("seat", seat, roles))
     return roles[seat]
 
 

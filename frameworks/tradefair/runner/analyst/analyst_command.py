@@ -15,6 +15,7 @@ import typer
 from tradefair.cli.options import PLAIN, grouped
 from tradefair.cli.terminal import Console, print_json, say, tell
 from tradefair.contract import ScenarioError, TraceError
+from tradefair.contract.errors import unknown
 from tradefair.contract.text import clean_line
 from tradefair.evaluation.analyst.dossier import MAX_GAME, gather_agents, gather_evidence
 from tradefair.evaluation.analyst.illegality import IllegalityQuestion, illegality_question
@@ -182,7 +183,7 @@ def _chosen(known: Sequence[str], wanted: Sequence[str]) -> list[str]:
     """The agents to write about. ScenarioError names those that there are."""
     for name in wanted:
         if name not in known:
-            raise ScenarioError(f"no trace has an agent {name!r}: there are {', '.join(known[:50]) or 'none'}")
+            raise ScenarioError(unknown("agent", name, known))
     if not known:
         raise ScenarioError("no trace says who played: labels are missing in all of them")
     return [name for name in known if not wanted or name in wanted]
