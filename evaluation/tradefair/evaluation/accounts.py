@@ -19,9 +19,12 @@ from tradefair.tracestore import Trace
 class SeatAccount(BaseModel):
     """One seat. Tokens, seconds and cost are null where no model call was noted (cost also where one has no price).
 
-    `inner_calls` are those that `execute_code` made; they are part of `calls`. `usage_estimated`: some tokens were
-    estimated, not stated by the provider. `given_up` counts rounds that the agent gave up, by reason;
-    `stop` and `prompt` are what the runner reported of it.
+    `inner_calls` are those that `execute_code` made; they are part of `calls`. `person_calls` are those that somebody
+    clicked. `refusals` are refused calls by code, `unknown_tools` those of tools that do not exist by name.
+    `usage_estimated`: some tokens were estimated, not stated by the provider. `silent` counts replies of the actor that
+    called nothing: `text`, `empty`, or `cut` at the token limit. `given_up` counts what the agent gave up, by reason,
+    `given_up_rounds` the rounds in which it did, `lapsed_rounds` those in which the seat lapsed. `failure` is why the
+    runner stopped, where provider or connection failed last; `stop` and `prompt` are what the runner reported of it.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -29,8 +32,12 @@ class SeatAccount(BaseModel):
     calls: int = 0
     actions: int = 0
     inner_calls: int = 0
+    person_calls: int = 0
     refused: int = 0
+    refusals: dict[str, int] = {}
+    unknown_tools: dict[str, int] = {}
     lapses: dict[str, int] = {}
+    lapsed_rounds: int = 0
     model_calls: int = 0
     invalid_calls: int = 0
     input_tokens: int | None = None
@@ -39,13 +46,16 @@ class SeatAccount(BaseModel):
     model_seconds: float | None = None
     cost_usd_micro: int | None = None
     finish_reasons: dict[str, int] = {}
+    silent: dict[str, int] = {}
     given_up: dict[str, int] = {}
+    given_up_rounds: int = 0
+    failure: str | None = None
     stop: str | None = None
     prompt: str | None = None
 
 
 class Account(BaseModel):
-    """A whole episode. `wall_seconds` runs from the first to the last stored event.
+    """A whole episode; `events` is how many are stored. `wall_seconds` runs from the first to the last stored event.
 
     `censored`: the rules did not end it. `findings` say what could not be read.
     """
@@ -53,6 +63,7 @@ class Account(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     seats: dict[SeatId, SeatAccount] = {}
+    events: int = 0
     rounds_closed: int = 0
     end_reason: str | None = None
     wall_seconds: float | None = None
@@ -81,7 +92,9 @@ def account(trace: Trace) -> Account:
 
 def _calls(trace: Trace, counted: Account) -> None:
     counted.seats = {seat.id: SeatAccount() for seat in trace.manifest.core.seats}
+    lapsed: set[tuple[SeatId, int]] = set()
     for stored in trace.events():
+        counted.events = stored.seq
         event = orjson.loads(stored.body)
         match event["event"]:
             case "tool_called":
@@ -91,8 +104,17 @@ def _calls(trace: Trace, counted: Account) -> None:
                 # `parent` is null for a call that a client made itself.
                 seat.inner_calls += event["parent"] is not None
                 seat.refused += event["status"] != "ok"
+                if event["status"] != "ok":
+                    _add(seat.refusals, event["error"]["code"])
+                # The kind of a tool that does not exist is null.
+                if event["kind"] is None:
+                    _add(seat.unknown_tools, event["tool"])
             case "seat_lapsed":
-                _add(counted.seats[event["seat"]].lapses, event["reason"])
+                seat = counted.seats[event["seat"]]
+                _add(seat.lapses, event["reason"])
+                # A round has several phases, in each of which a seat may lapse.
+                seat.lapsed_rounds += (event["seat"], event["round"]) not in lapsed
+                lapsed.add((event["seat"], event["round"]))
             case "round_closed":
                 counted.rounds_closed += 1
             case "episode_ended":
@@ -102,18 +124,21 @@ def _calls(trace: Trace, counted: Account) -> None:
 
 
 def _times(trace: Trace, counted: Account) -> None:
-    """Seconds between the first and the last stored event, as the machine's clock gave them."""
+    """Seconds between the first and the last stored event, as the machine's clock gave them; who clicked."""
     # Clocks of machines may be set back between two parts of an episode: less than nothing is shown as 0.
     first = last = None
     for row in trace.side():
         # SQLite lets any type stand in any column, and JSONL exports have no times.
         if isinstance(row.at_ms, int):
             first, last = (row.at_ms if first is None else first), row.at_ms
+        if row.by == "person" and row.seat in counted.seats:
+            counted.seats[row.seat].person_calls += 1
     if first is not None and last is not None:
         counted.wall_seconds = max(0, last - first) / 1000
 
 
 def _notes(trace: Trace, counted: Account) -> None:
+    given_up: set[tuple[SeatId, str]] = set()
     for note in trace.agent_events():
         # Notes are not part of the chain: a seat that the manifest does not know is left out, not an error.
         seat = counted.seats.get(note["seat"])
@@ -124,6 +149,10 @@ def _notes(trace: Trace, counted: Account) -> None:
                 _model_call(counted, note["seat"], note)
             case "round_given_up":
                 _add(seat.given_up, note.get("reason"))
+                seat.given_up_rounds += (note["seat"], repr(note.get("round"))) not in given_up
+                given_up.add((note["seat"], repr(note.get("round"))))
+            case "harness_failure":
+                seat.failure = _text(note.get("message"), 400)
             case "seat_report":
                 seat.stop, seat.prompt = _text(note.get("stop")), _text(note.get("prompt"))
             case _:
@@ -143,6 +172,12 @@ def _model_call(counted: Account, name: SeatId, note: Mapping[str, Any]) -> None
         return None
 
     seat = counted.seats[name]
+    # Who goes on after a failure has got over it.
+    seat.failure = None
+    # Planners and reflectors are asked for text; notes of older versions name no role and are an actor's.
+    if note.get("role", "actor") == "actor" and not note.get("calls") and not note.get("invalid_calls"):
+        cut = note.get("finish_reason") == "length"
+        _add(seat.silent, "cut" if cut else "text" if str(note.get("text") or "").strip() else "empty")
     # Tells "no call yet" from "an earlier call did not say": both leave the sum at null.
     first = seat.model_calls == 0
     seat.model_calls += 1
@@ -169,5 +204,5 @@ def _add(counts: dict[str, int], name: object) -> None:
     counts[key] = counts.get(key, 0) + 1
 
 
-def _text(value: object) -> str | None:
-    return value[:80] if isinstance(value, str) else None
+def _text(value: object, most: int = 80) -> str | None:
+    return value[:most] if isinstance(value, str) else None

@@ -19,6 +19,7 @@ from tradefair.evaluation.modes.diagnosis import Amend, Stage
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.modes.table import NO_MODES, ModeTable
 from tradefair.evaluation.outcome import MarketOutcome, Outcome, PrimaryMetric, RatingRules, SeatOutcome, common_seat
+from tradefair.evaluation.phrases import NO_PHRASES, Phrases
 from tradefair.evaluation.reading import read_trace
 from tradefair.evaluation.table import Table
 from tradefair.tracestore import Trace
@@ -61,8 +62,8 @@ class Evaluator:
     """The market's own failure modes, which read what `seats` gives."""
     repairs: Mapping[str, Amend] = {}
     """By mode, how the cited call is amended in a replay; for modes whose row says `repair = "amend"`."""
-    phrases: Mapping[str, Mapping[str, str]] = {}
-    """By role, the words that the sentences of `modes` use for it."""
+    phrases: Phrases = NO_PHRASES
+    """By role, the words of its modes' sentences and of its verdict: `load_phrases(__package__)`."""
     evidence_notes: Mapping[str, str] = {}
     """What the published evidence map says in addition to needs and tools, by its key in that file: `version` replaces
     the version of the rules, `recency_days.<category>` is the age in days up to which a look counts."""

@@ -2,17 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from string import Formatter
+from typing import Any, NamedTuple, TypeVar
 
-from tradefair.evaluation.accounts import Account, account
+from tradefair.contract import SeatId, TraceError
+from tradefair.contract.players import Player, Seating
+from tradefair.contract.text import clean_line
+from tradefair.evaluation.accounts import Account, SeatAccount, account
 from tradefair.evaluation.evaluate import Evaluation, evaluate_file
-from tradefair.evaluation.evaluator import evaluator_of
-from tradefair.evaluation.outcome import Outcome
-from tradefair.evaluation.verdict.verdict import Beside, Effort, Reproduced, Score, SeatVerdict, Verdict
+from tradefair.evaluation.evaluator import Evaluator, evaluator_of, fields_for
+from tradefair.evaluation.figures import common_figures, figures_of
+from tradefair.evaluation.headline import Block, headline_of
+from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
+from tradefair.evaluation.outcome import ON_EVERY_SEAT, Outcome, PrimaryMetric
+from tradefair.evaluation.phrases import SCORED, phrases_for
+from tradefair.evaluation.reading import agent_seats, imported, seating_in
+from tradefair.evaluation.verdict.amounts import amount, name, number
+from tradefair.evaluation.verdict.beside import privileged_policies, references_beside
+from tradefair.evaluation.verdict.steps import steps_of
+from tradefair.evaluation.verdict.troubles import Stage, stopped, trouble_of, unsound
+from tradefair.evaluation.verdict.verdict import (
+    Beside,
+    Effort,
+    Mistake,
+    Reproduced,
+    Score,
+    SeatVerdict,
+    Status,
+    Trouble,
+    Verdict,
+)
+from tradefair.evaluation.verdict.words import IDLE, INSTEAD, sentences_of, total, where
 from tradefair.evaluation.verify import Check
-from tradefair.tracestore import Trace, open_trace
+from tradefair.tracestore import Trace, is_store, open_trace
+from tradefair.tracestore.locks import held
+
+T = TypeVar("T")
+
+_UNSOUND = frozenset({"diverged", "damaged", "truncated", "not_a_trace"})
+_LENGTHS = ("rounds", "horizon_days", "max_rounds")
+"""Names by which scenarios say how long they are."""
 
 
 def verdict_of(
@@ -23,58 +55,367 @@ def verdict_of(
     check: Check | None = None,
     references: Mapping[str, Outcome[Any, Any]] | None = None,
 ) -> Verdict:
-    """The verdict on an opened trace. `references` are outcomes by label, of other players in the agent's seat.
+    """The verdict on an opened trace. `references` are outcomes by name, of other players in the agent's seat.
 
-    Computes no figure of its own. Never raises for what the trace holds; without an outcome the text says why.
+    `references` that are null were not looked for, and nothing is said of them. Computes no figure of its own. Never
+    raises for what the trace holds; without an outcome the text says why.
     """
-    reproduced = (
-        Reproduced()
-        if check is None
-        else Reproduced(state=check.verdict, events=check.events, seq=check.seq, copied=sum(check.copied.values()))
-    )
+    counted = counted or account(trace)
+    reproduced = _reproduced(check, counted)
     outcome = evaluation.outcome
     if outcome is None:
-        said = evaluation.problem or "nothing could be read"
-        return Verdict(status="failed", market="", scenario="", reproduced=reproduced, sentences=(said,), text=said)
-    metric = next(iter(evaluator_of(outcome.market).primary_metrics), None)
-    counted = counted or account(trace)
-    seats: list[SeatVerdict] = []
-    for seat in trace.seating().compared:
-        result = outcome.seats[seat]
-
-        def score(of: Any) -> float | None:
-            return getattr(of, metric.name, None) if metric else None
-
-        beside = [Beside(name=name, value=score(other.seats[seat])) for name, other in (references or {}).items()]
-        name, unit = (metric.name, metric.unit) if metric else ("", "")
-        took = counted.seats[seat]
-        seats.append(
-            SeatVerdict(
-                seat=seat,
-                role=result.role,
-                player=result.label or "agent",
-                kind="unknown",
-                score=Score(metric=name, title=name, value=score(result), unit=unit),
-                beside=tuple(beside),
-                effort=Effort(model_calls=took.model_calls, tool_calls=took.calls, refused=took.refused),
-            )
-        )
-    text = f"{len(seats)} seats under test"
-    return Verdict(
+        return _unread(evaluation, reproduced)
+    read = _Read(trace, evaluator_of(outcome.market), outcome, evaluation.diagnosis, counted, references)
+    verdict = Verdict(
         status="played",
         market=outcome.market,
         scenario=outcome.scenario,
         seeds=() if outcome.seed is None else (outcome.seed,),
-        seats=tuple(seats),
+        seats=tuple(read.seat(seat) for seat in read.seats),
+        figure=None if read.seats else read.figure(),
+        effort=total([read.effort(seat) for seat in read.seats or counted.seats]),
         reproduced=reproduced,
-        sentences=(text,),
-        text=text,
         versions={"rules": outcome.rules_version, "evaluator": outcome.evaluator_version},
     )
+    return worded(_judged(verdict, read, _whole(evaluation, check), evaluation.path))
+
+
+def _judged(verdict: Verdict, read: _Read, whole: Trouble | None, place: str) -> Verdict:
+    """The verdict with its troubles, status and next steps; `whole` is what is wrong with the trace as such."""
+    stage = read.stage
+    troubles = [trouble_of(seat, read.counted.seats[seat.seat], stage, where(seat, verdict)) for seat in verdict.seats]
+    seats = [
+        seat.model_copy(update={"trouble": trouble}) for seat, trouble in zip(verdict.seats, troubles, strict=True)
+    ]
+    trouble = whole or _first(seats) or (None if seats else stopped(stage))
+    status = _status(trouble, seats, stage, read)
+    steps = steps_of(place, status, seats, trouble)
+    return verdict.model_copy(update={"status": status, "trouble": trouble, "seats": tuple(seats), "next": steps})
 
 
 def verdict_of_file(path: str | Path, *, check: Check | None = None) -> Verdict:
-    """As `verdict_of` for a file, with the references that lie beside it."""
+    """As `verdict_of` for a file or a stored trace, with the references that lie beside it. Never raises."""
     evaluation = evaluate_file(path)
-    with open_trace(path) as trace:
-        return verdict_of(trace, evaluation=evaluation, check=check)
+    try:
+        with open_trace(path) as trace:
+            references = None if is_store(str(path)) else references_beside(path)
+            return verdict_of(trace, evaluation=evaluation, check=check, references=references)
+    except TraceError as error:
+        return _unread(evaluation._replace(outcome=None, problem=evaluation.problem or str(error)), Reproduced())
+
+
+def worded(verdict: Verdict) -> Verdict:
+    """The verdict with its sentences."""
+    sentences = sentences_of(verdict)
+    return verdict.model_copy(update={"sentences": sentences, "text": " ".join(sentences)})
+
+
+def _unread(evaluation: Evaluation, reproduced: Reproduced) -> Verdict:
+    why = (evaluation.problem or "nothing could be read").removeprefix(f"{evaluation.path}: ")
+    trouble = Trouble(kind="unread", text=f"The trace cannot be read: {clean_line(why).rstrip('.')}.", exit=1)
+    return worded(Verdict(status="failed", trouble=trouble, market="", scenario="", reproduced=reproduced))
+
+
+def _reproduced(check: Check | None, counted: Account) -> Reproduced:
+    if check is None:
+        return Reproduced(events=counted.events)
+    return Reproduced(state=check.verdict, events=check.events, seq=check.seq, copied=sum(check.copied.values()))
+
+
+def _whole(evaluation: Evaluation, check: Check | None) -> Trouble | None:
+    """What is wrong with the trace as such."""
+    if check is not None and check.verdict in _UNSOUND:
+        return unsound(check.sentence)
+    return unsound(evaluation.unsound) if check is None and evaluation.unsound else None
+
+
+def _first(seats: Sequence[SeatVerdict]) -> Trouble | None:
+    """The trouble that stands first: one that replaces a score before those that are added to it."""
+    troubles = [seat.trouble for seat in seats if seat.trouble]
+    return next((trouble for trouble in troubles if trouble.kind in INSTEAD), troubles[0] if troubles else None)
+
+
+def _status(trouble: Trouble | None, seats: Sequence[SeatVerdict], stage: Stage, read: _Read) -> Status:
+    if trouble and trouble.kind == "unsound":
+        return "unsound"
+    if trouble and trouble.kind == "provider_failed":
+        return "failed"
+    if not stage.ended and read.written:
+        return "running"
+    if seats and all(seat.trouble and seat.trouble.kind in IDLE for seat in seats):
+        return "idle"
+    return "stopped" if stage.cut else "played"
+
+
+class _Read(NamedTuple):
+    """All that was read of one trace."""
+
+    trace: Trace
+    evaluator: Evaluator
+    outcome: Outcome[Any, Any]
+    diagnosis: Diagnosis | None
+    counted: Account
+    references: Mapping[str, Outcome[Any, Any]] | None
+
+    @property
+    def seating(self) -> Seating:
+        """Who plays."""
+        return seating_in(self.trace)
+
+    @property
+    def seats(self) -> list[SeatId]:
+        """The seats under test that have an outcome."""
+        return [seat for seat in agent_seats(self.seating) if seat in self.outcome.seats and seat in self.counted.seats]
+
+    @property
+    def written(self) -> bool:
+        """Whether a process writes this trace now; False where that cannot be known."""
+        return bool(_safely(lambda: held(self.trace.path), None))
+
+    @property
+    def stage(self) -> Stage:
+        """How far the episode came."""
+        outcome, core = self.outcome, self.trace.manifest.core
+        reason = outcome.end_reason or ""
+        lengths = (core.scenario.get(field) for field in _LENGTHS)
+        rounds = next((length for length in lengths if isinstance(length, int)), None)
+        cut = "" if reason.startswith("terminated:") else clean_line(reason.partition(":")[2]).replace("_", " ")
+        if not reason and not self.written:
+            cut = "it has not ended"
+        return Stage(outcome.rounds_closed, rounds, self.trace.path.name, bool(reason), cut)
+
+    def seat(self, seat: SeatId) -> SeatVerdict:
+        """The verdict on one seat, without its trouble."""
+        outcome, role = self.outcome, self.outcome.seats[seat].role
+        others = {label: found for label, found in (self.references or {}).items() if seat in found.seats}
+        rows = {label: found for label, found in others.items() if not label.startswith(ON_EVERY_SEAT)}
+        metric = self.metric(role)
+        value = _value(outcome.seats[seat], metric.name)
+        player = self.seating.players.get(seat)
+        took = self.counted.seats[seat]
+        words = phrases_for(self.evaluator.phrases, role)
+        relative = _safely(lambda: self._relative(seat, others), {})
+        figures = _Figures(self, seat, value, metric, relative)
+        headline, between = self._headline(value, rows, seat, metric)
+        judged = self._judged(seat)
+        return SeatVerdict(
+            seat=seat,
+            role=role,
+            player=clean_line((player.label if player else None) or outcome.seats[seat].label or "agent"),
+            kind=kind_of(player, took, foreign=imported(self.seating)),
+            score=Score(
+                metric=metric.name,
+                title=self._title(metric.name),
+                value=value,
+                unit=metric.unit,
+                higher_is_better=metric.higher_is_better,
+                said=figures.said(words),
+            ),
+            headline=headline,
+            between=between,
+            share=_number(figures.raw(words["part"])) if "part" in words else None,
+            share_of=words.get("part_of", ""),
+            beside=tuple(self._beside(rows, seat, metric)),
+            referenced=self.references is not None,
+            at_stake=self._at_stake(seat, [outcome, *rows.values()], metric),
+            rounds=outcome.rounds_closed,
+            lapsed=took.lapsed_rounds,
+            mistake=self._mistake(seat),
+            raised=sum(finding.raised for finding in judged),
+            checked=sum(finding.checked for finding in judged),
+            unchecked=sum(not finding.checked for finding in judged),
+            effort=self.effort(seat),
+            acted=took.calls > took.refused,
+        )
+
+    def metric(self, role: str) -> PrimaryMetric:
+        """The primary metric of seats in this role; a nameless one where the market declares none."""
+        declared = {metric.name: metric for metric in self.evaluator.primary_metrics}
+        names = fields_for(self.evaluator, [role], list(declared))
+        return declared[names[0]] if names else PrimaryMetric(name="", unit="")
+
+    def effort(self, seat: SeatId) -> Effort:
+        """What a seat took."""
+        took = self.counted.seats[seat]
+        tokens = [took.input_tokens, took.output_tokens]
+        return Effort(
+            model_calls=took.model_calls or None,
+            replies_without_call=sum(took.silent.values()),
+            malformed_calls=took.invalid_calls,
+            unknown_tools=sum(took.unknown_tools.values()),
+            tool_calls=took.calls,
+            refused=took.refused,
+            tokens=None if None in tokens else sum(count for count in tokens if count),
+            estimated=took.usage_estimated,
+            cost_usd_micro=took.cost_usd_micro,
+            seconds=None if took.model_seconds is None else round(took.model_seconds, 3),
+        )
+
+    def figure(self) -> Score | None:
+        """The market's first figure that is known."""
+        for field in self.evaluator.market_columns:
+            value = _value(self.outcome.market_outcome, field)
+            if value is not None:
+                return Score(metric=field, title=self._title(field, of_market=True), value=value, unit="")
+        return None
+
+    def _title(self, field: str, *, of_market: bool = False) -> str:
+        tables = _safely(lambda: [figures_of(self.outcome.market), common_figures()], [common_figures()])
+        known = [(table.market if of_market else table.seat).get(field) for table in tables]
+        return next((figure.title for figure in known if figure), field.replace("_", " "))
+
+    def _relative(self, seat: SeatId, others: Mapping[str, Outcome[Any, Any]]) -> Mapping[str, float | None]:
+        # The empty label is the trace's own: no file has it.
+        return self.evaluator.relative(seat, {"": self.outcome, **others}).get("", {})
+
+    def _beside(self, rows: Mapping[str, Outcome[Any, Any]], seat: SeatId, metric: PrimaryMetric) -> Iterator[Beside]:
+        """Best first; those without a value last."""
+        knowing = privileged_policies(self.outcome.market)
+        values = {label: _value(found.seats[seat], metric.name) for label, found in rows.items()}
+        sign = -1 if metric.higher_is_better else 1
+        for label, value in sorted(values.items(), key=lambda row: (row[1] is None, sign * (row[1] or 0), row[0])):
+            policy = label.removeprefix("policy:")
+            yield Beside(name=clean_line(policy), value=value, privileged=policy.partition("(")[0] in knowing)
+
+    def _headline(
+        self, value: float | None, rows: Mapping[str, Outcome[Any, Any]], seat: SeatId, metric: PrimaryMetric
+    ) -> tuple[float | None, tuple[str, ...]]:
+        """The place of one episode between the headline's references, where both were played on this preset."""
+        declared = self.evaluator.headline
+        if declared is None or declared.metric != metric.name:
+            return None, ()
+        if self.outcome.scenario != f"{self.outcome.market}/{declared.preset}":
+            return None, ()
+        ends = [
+            _value(rows[label].seats[seat], metric.name)
+            for policy in (declared.naive, declared.best)
+            for label in (policy, f"policy:{policy}")
+            if label in rows
+        ]
+        if value is None or len(ends) != 2 or ends[0] is None or ends[1] is None:
+            return None, ()
+        figure = headline_of(declared, {self.outcome.seed or 0: Block(value, ends[0], ends[1])})
+        return figure.value, () if figure.value is None else (declared.naive, declared.best)
+
+    def _at_stake(self, seat: SeatId, outcomes: Sequence[Outcome[Any, Any]], metric: PrimaryMetric) -> float | None:
+        """What the seat could win: the most by any of these episodes, and no less than what somebody won."""
+        stakes = [_safely(lambda: _number(self.evaluator.at_stake(found, seat)), None) for found in outcomes]  # noqa: B023
+        known = [stake for stake in stakes if stake is not None]
+        if len(known) < len(stakes):
+            return None
+        won = [_value(found.seats[seat], metric.name) or 0.0 for found in outcomes]
+        return max(*known, *won, 0.0)
+
+    def _judged(self, seat: SeatId) -> list[Finding]:
+        findings = self.diagnosis.findings if self.diagnosis else []
+        return [finding for finding in findings if seat in finding.seats]
+
+    def _mistake(self, seat: SeatId) -> Mistake | None:
+        """The finding of this seat to read first, by its dearest case."""
+        raised = self.diagnosis.raised if self.diagnosis else []
+        finding = next((finding for finding in raised if seat in finding.seats), None)
+        if finding is None:
+            return None
+        case = finding.cases[0] if finding.cases else None
+        price, cost, rate = finding.price, finding.cost, finding.base_rate
+        about: dict[str, Any] = {"amount": None, "kind": None, "unit": ""}
+        if price is not None and price.amount is not None:
+            repair = f"{price.repair} as {price.against}" if price.against else price.repair
+            how = ", ".join(filter(None, ["replayed", repair, price.note]))
+            about = {"amount": price.amount, "kind": "replay", "unit": price.unit, "how": how}
+        elif cost is not None:
+            of_case = case.cost if case and cost.kind == "hindsight" else None
+            known = cost.amount if cost.amount is not None else of_case
+            about = {"amount": known, "kind": cost.kind if known is not None else None, "unit": cost.unit}
+        return Mistake(
+            mode=finding.id,
+            seat=seat,
+            seq=case.seq if case else 0,
+            round=case.round if case else 0,
+            because=clean_line(case.because if case else finding.says),
+            count=max(finding.count, 1),
+            raised=rate.raised if rate else None,
+            of=rate.of if rate else None,
+            **about,
+        )
+
+
+def kind_of(player: Player | None, took: SeatAccount, *, foreign: bool) -> Any:
+    """Who decides for a seat: a script, also behind a model's interface; a model; a person; a client from outside."""
+    if player is None or foreign:
+        return "unknown"
+    agent = player.agent
+    if player.policy is not None or (agent and (agent.model or "").lstrip().startswith("policy:")):
+        return "script"
+    if 2 * took.person_calls > took.calls:
+        return "person"
+    if took.model_calls or (agent and (agent.model or agent.replay)):
+        return "model"
+    return "outside" if agent is None or agent.framework == "external" else "unknown"
+
+
+class _Figures(dict[str, str]):
+    """What a market's phrases may name, by placeholder, as text."""
+
+    def __init__(
+        self, read: _Read, seat: SeatId, value: float | None, metric: PrimaryMetric, relative: Mapping[str, Any]
+    ) -> None:
+        super().__init__(value=amount(value, metric.unit))
+        self._read = read
+        self._seat = seat
+        self._relative = relative
+
+    def raw(self, field: str) -> object:
+        """The value of a field: of the seat, of what it has beside references, of the episode."""
+        result = self._read.outcome.seats[self._seat]
+        for source in (result, self._read.outcome):
+            if hasattr(source, field):
+                return getattr(source, field)
+        return self._relative.get(field)
+
+    def said(self, words: Mapping[str, str]) -> str:
+        """The phrase of the score: one whose condition holds before the usual one."""
+        chosen = words[SCORED]
+        for key, phrase in words.items():
+            field, _, value = key.removeprefix(f"{SCORED}:").partition("=")
+            if key.startswith(f"{SCORED}:") and str(self.raw(field)) == value:
+                chosen = phrase
+        return clean_line(Formatter().vformat(chosen, (), self))
+
+    def __missing__(self, field: str) -> str:
+        alike = [
+            result
+            for result in self._read.outcome.seats.values()
+            if result.role == self._read.outcome.seats[self._seat].role
+        ]
+        if field == "seats":
+            return number(len(alike))
+        if field.endswith("_rank"):
+            values = [_value(result, field.removesuffix("_rank")) for result in alike]
+            own = _value(self._read.outcome.seats[self._seat], field.removesuffix("_rank"))
+            return "unknown" if own is None else number(1 + sum(value is not None and value > own for value in values))
+        found = self.raw(field)
+        as_number = _number(found)
+        return number(as_number) if as_number is not None else "unknown" if found is None else name(str(found))
+
+
+def _number(value: object) -> float | None:
+    """A finite number, else None: outcomes of foreign traces hold what no rules have made."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:
+        return None
+
+
+def _value(result: object, field: str) -> float | None:
+    return _number(getattr(result, field, None))
+
+
+def _safely(read: Callable[[], T], default: T) -> T:
+    """What `read` gives; `default` where facts that no rules have made break it."""
+    try:
+        return read()
+    except Exception:
+        return default

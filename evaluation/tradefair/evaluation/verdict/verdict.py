@@ -14,7 +14,15 @@ SCHEMA = "tradefair.verdict/1"
 
 Status = Literal["played", "idle", "stopped", "running", "failed", "unsound"]
 TroubleKind = Literal[
-    "unsound", "provider_failed", "never_called", "malformed", "unknown_tools", "all_refused", "gave_up", "stopped"
+    "unsound",
+    "provider_failed",
+    "never_called",
+    "malformed",
+    "unknown_tools",
+    "all_refused",
+    "gave_up",
+    "stopped",
+    "unread",
 ]
 
 
@@ -25,13 +33,20 @@ class _Record(BaseModel):
 
 
 class Score(_Record):
-    """The first primary metric of a seat: its field, what people call it, its value (null: not known) and unit."""
+    """The first primary metric of a seat: its field, what people call it, its value (null: not known) and unit.
+
+    `said` is how it went in words of the market ("earned 404 points"). Of a series `value` is the mean over episodes,
+    `low` and `high` its 95 % interval; null where there are too few.
+    """
 
     metric: str
     title: str
     value: float | None
     unit: str
     higher_is_better: bool = True
+    said: str = ""
+    low: float | None = None
+    high: float | None = None
 
 
 class Beside(_Record):
@@ -45,8 +60,10 @@ class Beside(_Record):
 class Mistake(_Record):
     """The dearest case of the finding to read first: the call `seq` of `seat`, and why it was wrong.
 
-    `amount` is the finding's replayed price, else its cost of this `kind`, in `unit`; null with `kind` null where it
-    has neither. `raised` of `of` competent seats make such mistakes too; null where no base rate is shipped.
+    `count` is how often the seat made it. `amount` is the finding's replayed price (`how` it was replayed), else its
+    cost of this `kind`, in `unit`; null with `kind` null where it has neither. Hindsight of several cases is never
+    added: it is that of the cited case. `raised` of `of` competent seats make such mistakes too; null where no base
+    rate is shipped.
     """
 
     mode: str
@@ -57,6 +74,8 @@ class Mistake(_Record):
     amount: float | None
     kind: Literal["replay", "direct", "hindsight"] | None
     unit: str
+    count: int = 1
+    how: str = ""
     raised: int | None = None
     of: int | None = None
 
@@ -90,11 +109,14 @@ class Trouble(_Record):
 
 
 class SeatVerdict(_Record):
-    """One seat under test.
+    """One seat under test, of a series in all its episodes.
 
-    `share` is the part of `share_of` that it won, 0 to 1; `headline` its place between the headline's references.
+    `share` is the part of `share_of` that it won, 0 to 1; `headline` its place between the headline's references,
+    which `between` names: 0 is the first, 1 the second.
     `beside` has the references, best first. `at_stake`: what the seat could win, 0: nothing, whoever plays, null: not
-    known. `raised`, `checked` and `unchecked` count failure modes. `acted`: whether any of its calls was accepted.
+    known. `referenced`: whether references were looked for. `rounds` are closed rounds, `lapsed` those of them that the
+    seat let pass. `raised`, `checked` and `unchecked` count failure modes. `acted`: whether any of its calls was
+    accepted.
     """
 
     seat: SeatId
@@ -105,8 +127,12 @@ class SeatVerdict(_Record):
     headline: float | None = None
     share: float | None = None
     share_of: str = ""
+    between: tuple[str, ...] = ()
     beside: tuple[Beside, ...] = ()
+    referenced: bool = False
     at_stake: float | None = None
+    rounds: int = 0
+    lapsed: int = 0
     mistake: Mistake | None = None
     raised: int = 0
     checked: int = 0
@@ -135,17 +161,21 @@ class Reproduced(_Record):
 class Verdict(_Record):
     """How it went. `text` is `sentences` joined by spaces: two to four, of at most 240 characters each.
 
-    `seats` are those under test; empty where the trace names none. `informative` counts seeds on which the seat had
-    something to win, null for one episode. `versions` names market, rules and evaluator.
+    `trouble` is the first of the trace or its seats, and is said before all else. `seats` are those under test; empty
+    where the trace names none: then `figure` is the market's own and `effort` that of all seats. `informative` counts
+    seeds on which the seat had something to win, null for one episode. `versions` names rules and evaluator.
     """
 
     schema_: Literal["tradefair.verdict/1"] = Field(default=SCHEMA, alias="schema")
     kind: Literal["episode", "series", "comparison", "ranking"] = "episode"
     status: Status
+    trouble: Trouble | None = None
     market: str
     scenario: str
     seeds: tuple[int, ...] = ()
     seats: tuple[SeatVerdict, ...] = ()
+    figure: Score | None = None
+    effort: Effort = Effort()
     informative: int | None = None
     reproduced: Reproduced = Reproduced()
     sentences: tuple[str, ...] = ()
@@ -155,8 +185,9 @@ class Verdict(_Record):
 
     @property
     def exit_code(self) -> int:
-        """What a command ends with: the worst trouble of a seat."""
-        return max((seat.trouble.exit for seat in self.seats if seat.trouble), default=0)
+        """What a command ends with: the worst trouble."""
+        troubles = [self.trouble, *(seat.trouble for seat in self.seats)]
+        return max((trouble.exit for trouble in troubles if trouble), default=0)
 
     def to_json(self) -> dict[str, object]:
         """Plain data, `schema` first."""

@@ -11,7 +11,7 @@ from tradefair.evaluation.headline import Headline
 from tradefair.evaluation.markets.bargaining.charts import charts
 from tradefair.evaluation.markets.bargaining.insight import bargaining_insight
 from tradefair.evaluation.markets.bargaining.modes.detectors import MODES, REPAIRS, what_was_said
-from tradefair.evaluation.markets.bargaining.modes.play import PHRASES, Side
+from tradefair.evaluation.markets.bargaining.modes.play import Side
 from tradefair.evaluation.markets.bargaining.modes.reading import read_game
 from tradefair.evaluation.markets.bargaining.outcomes import (
     BargainingOutcome,
@@ -21,6 +21,7 @@ from tradefair.evaluation.markets.bargaining.outcomes import (
 from tradefair.evaluation.modes.diagnosis import Stage
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.outcome import PrimaryMetric, RatingRules
+from tradefair.evaluation.phrases import load_phrases
 from tradefair.tracestore import Trace
 
 
@@ -59,7 +60,7 @@ class BargainingEvaluator(Evaluator):
     whole_ends = frozenset({"terminated:rounds_completed"})
     modes = MODES
     repairs = REPAIRS
-    phrases = PHRASES
+    phrases = load_phrases(__package__)
     rating = RatingRules(
         # Two seats share one gap: what one earns the other does not, so that a game is a match between two labels.
         kind="duel",

@@ -19,6 +19,7 @@ from tradefair.evaluation.modes.diagnosis import Amend, Detector
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.modes.table import load_modes
 from tradefair.evaluation.outcome import PrimaryMetric, RatingRules
+from tradefair.evaluation.phrases import load_phrases
 from tradefair.tracestore import Trace
 
 DETECTORS: Mapping[str, Detector] = {
@@ -93,10 +94,7 @@ class DoubleAuctionEvaluator(Evaluator):
 
     modes = load_modes(f"{__package__}.modes", DETECTORS)
     repairs: Mapping[str, Amend] = {"unit_mistake": trades.number_in_sight}
-    phrases: Mapping[str, Mapping[str, str]] = {
-        "buyer": {"quote": "bid", "a_quote": "a bid", "limit": "value"},
-        "seller": {"quote": "ask", "a_quote": "an ask", "limit": "cost"},
-    }
+    phrases = load_phrases(__package__)
 
     def outcomes(self, trace: Trace) -> DoubleAuctionOutcome:
         """Payoffs, quotes, regret and conditional surplus alpha per seat; efficiency and prices of the market."""

@@ -22,6 +22,7 @@ from tradefair.evaluation.markets.marketplace.outcomes import (
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.modes.table import load_modes
 from tradefair.evaluation.outcome import PrimaryMetric, RatingRules
+from tradefair.evaluation.phrases import load_phrases
 from tradefair.evaluation.table import Table
 from tradefair.tracestore import Trace
 
@@ -61,10 +62,7 @@ class MarketplaceEvaluator(Evaluator):
     whole_ends = frozenset({"terminated:completed", "terminated:quiescent"})
     modes = load_modes(f"{__package__}.modes", DETECTORS)
     repairs = REPAIRS
-    phrases: Mapping[str, Mapping[str, str]] = {
-        "customer": {"quote": "offer", "limit": "value"},
-        "business": {"quote": "proposal", "limit": "floor"},
-    }
+    phrases = load_phrases(__package__)
     rating = RatingRules(
         kind="field",
         # `achieved` first: requests differ in value, so that utilities of two customers cannot be compared.

@@ -23,6 +23,7 @@ from tradefair.evaluation.modes.diagnosis import Amend, Stage
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.modes.published import RECENCY
 from tradefair.evaluation.outcome import PrimaryMetric
+from tradefair.evaluation.phrases import load_phrases
 from tradefair.evaluation.table import Table
 from tradefair.retail.answers.evidence import EVIDENCE_VERSION, RECENCY_DAYS
 from tradefair.tracestore import Trace
@@ -47,6 +48,7 @@ class RetailEvaluator(Evaluator):
         10,
         field=("reorder_point", "price_first", "sealed_ears", "careful_reader"),
     )
+    phrases = load_phrases(__package__)
     primary_metrics = (
         PrimaryMetric(name="gain", unit="currency units"),
         PrimaryMetric(name="return_ratio", unit="of the units sold", higher_is_better=False),

@@ -21,6 +21,7 @@ from tradefair.evaluation.markets.supply_chain.outcomes import (
 from tradefair.evaluation.markets.supply_chain.tables import bids_table, reference_tables
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.outcome import PrimaryMetric, RatingRules
+from tradefair.evaluation.phrases import load_phrases
 from tradefair.evaluation.table import Table
 from tradefair.tracestore import Trace
 
@@ -42,6 +43,7 @@ class SupplyChainEvaluator(Evaluator):
     headline = Headline(
         1, "gated", "pi", "cost_plus", "adaptive", 40, field=("cost_plus", "independent", "skill", "adaptive")
     )
+    phrases = load_phrases(__package__)
     primary_metrics = (PrimaryMetric(name="pi", unit="currency units"),)
     # Any other end is early; a retailer's bankruptcy alone does not end the episode.
     whole_ends = frozenset({"terminated:final_round"})

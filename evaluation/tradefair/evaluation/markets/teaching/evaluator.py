@@ -18,6 +18,7 @@ from tradefair.evaluation.modes.diagnosis import Case, Detector, Seen
 from tradefair.evaluation.modes.insight import Insight, Secret
 from tradefair.evaluation.modes.table import load_modes
 from tradefair.evaluation.outcome import MarketOutcome, Outcome, PrimaryMetric, RatingRules, SeatOutcome, common_seat
+from tradefair.evaluation.phrases import load_phrases
 from tradefair.evaluation.reading import TraceReading, read_trace
 from tradefair.teaching.model import PieFacts
 from tradefair.tracestore import Trace
@@ -97,6 +98,7 @@ class TeachingEvaluator(Evaluator):
     seat_columns = ("value", "payoff")
     compared_columns = ("payoff",)
     market_columns = ("shared",)
+    phrases = load_phrases(__package__)
     primary_metrics = (PrimaryMetric(name="payoff", unit="points"),)
     # An episode that ends otherwise, by a limit for instance, says less: `compare` and `rate` set it apart.
     whole_ends = frozenset({"terminated:rounds_completed"})

@@ -10,17 +10,14 @@ from typing import NamedTuple
 from tradefair.bargaining.model import BUYER, Role, other, role_of
 from tradefair.contract import SeatId
 from tradefair.evaluation.modes.diagnosis import Case, CaseRecord
+from tradefair.evaluation.phrases import load_phrases
 from tradefair.trading.claims import Claimed, claims
 from tradefair.trading.statements import Statement
 
 _NEAR = 2
 """Ticks from the own limit within which an unread number might tell it."""
 
-PHRASES: Mapping[str, Mapping[str, str]] = {
-    "buyer": {"quote": "bid", "limit": "value", "answer": "ask"},
-    "seller": {"quote": "ask", "limit": "cost", "answer": "bid"},
-}
-"""The words of each role; `answer` is what the counterpart quotes."""
+PHRASES = load_phrases("tradefair.evaluation.markets.bargaining")
 
 
 class Message(NamedTuple):

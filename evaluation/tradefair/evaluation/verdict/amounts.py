@@ -1,0 +1,71 @@
+"""How a verdict writes numbers, names and counts: one rule for all sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from tradefair.contract.text import clean_line
+
+MAX_NAME = 60
+"""Characters of a player's label, a seat or a scenario."""
+_DIGITS = 4
+_MICRO = 1_000_000
+
+
+def number(value: float) -> str:
+    """At most four significant digits, thousands separated; "0" for a true zero only."""
+    if not math.isfinite(value):
+        return "an unknown number"
+    if value == 0:
+        return "0"
+    # Beyond these, digits would fill the sentence.
+    if not 1e-6 <= abs(value) < 1e15:
+        return f"{value:.3g}"
+    places = _DIGITS - 1 - math.floor(math.log10(abs(value)))
+    shown = f"{round(value, places):,.{max(places, 0)}f}"
+    return shown.rstrip("0").rstrip(".") if "." in shown else shown
+
+
+def amount(value: float | None, unit: str) -> str:
+    """A number with its unit, which loses its plural after 1."""
+    if value is None:
+        return f"an unknown number of {unit}" if unit else "an unknown number"
+    shown = number(value)
+    return f"{shown} {unit.removesuffix('s') if shown in ('1', '-1') else unit}".rstrip()
+
+
+def count(times: int, thing: str) -> str:
+    """How many there are of a thing that is named in the singular."""
+    return f"{number(times)} {thing}{'' if times == 1 else 's'}"
+
+
+def often(times: int) -> str:
+    """Once, twice, or how many times."""
+    return {1: "once", 2: "twice"}.get(times, f"{number(times)} times")
+
+
+def percent(part: float) -> str:
+    """A share of 1 in per cent."""
+    return f"{number(round(100 * part, 1 if abs(part) < 0.1 else 0))} %"
+
+
+def dollars(micro: int) -> str:
+    """Millionths of a US dollar in dollars: cents from one cent on, else two significant digits."""
+    value = micro / _MICRO
+    return f"${value:,.2f}" if value >= 0.01 or not micro else f"${number(float(f'{value:.2g}'))}"
+
+
+def name(text: str) -> str:
+    """A name from a trace, cleaned, on one line, cut at 60 characters."""
+    return cut(clean_line(text), MAX_NAME) or "an unnamed player"
+
+
+def cut(text: str, most: int) -> str:
+    """The text, or what fits with a mark that it goes on."""
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
+def listed(parts: Sequence[str]) -> str:
+    """In words: a, b and c."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}" if parts else ""

@@ -1,0 +1,246 @@
+"""The sentences of a verdict, one function each: from the object's figures alone, in a fixed order.
+
+Trouble or score, costliest mistake, effort and check: two to four sentences of at most 240 characters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tradefair.contract.text import clean_line
+from tradefair.evaluation.verdict.amounts import amount, count, cut, dollars, listed, name, number, percent
+from tradefair.evaluation.verdict.verdict import Beside, Effort, Mistake, Reproduced, SeatVerdict, Trouble, Verdict
+
+MAX_SENTENCES = 4
+MAX_CHARACTERS = 240
+_MAX_BESIDE = 3
+"""References that a sentence names; the object has all."""
+_MAX_SEATS = 3
+"""Seats with a sentence of their own; more are told by their range."""
+
+INSTEAD = frozenset({"unsound", "provider_failed", "never_called", "malformed", "unknown_tools", "all_refused"})
+"""Troubles that stand before the score, or in its place; the others are added to it."""
+IDLE = frozenset({"never_called", "malformed", "unknown_tools", "all_refused"})
+"""Troubles after which nothing was played."""
+
+
+def sentences_of(verdict: Verdict) -> tuple[str, ...]:
+    """The sentences of an episode's verdict."""
+    seats, trouble = verdict.seats, verdict.trouble
+    said: list[str] = []
+    if trouble and trouble.kind in INSTEAD:
+        said.append(_trouble(trouble, seats))
+    if trouble and trouble.kind == "unread":
+        return fitted(trouble.text), fitted(f"Nothing is scored; {check(verdict.reproduced)}.")
+    if not seats:
+        said.append(nobody(verdict))
+    elif len(seats) == 1:
+        said += _alone(seats[0], verdict)
+    else:
+        said += _several(seats, verdict, MAX_SENTENCES - len(said) - 2)
+    if seats and not all(seat.trouble and seat.trouble.kind in IDLE for seat in seats):
+        said += mistake(seats)[: MAX_SENTENCES - 1 - len(said)]
+    said.append(f"{effort(seats, verdict)}; {check(verdict.reproduced)}.")
+    return tuple(fitted(sentence) for sentence in said)
+
+
+def fitted(sentence: str) -> str:
+    """A sentence within its length, on one line, without what a terminal obeys."""
+    text = clean_line(sentence)
+    return text if len(text) <= MAX_CHARACTERS else cut(text, MAX_CHARACTERS - 1) + "."
+
+
+def where(seat: SeatVerdict | None, verdict: Verdict) -> str:
+    """`in seat B1 of double_auction/smoke, seed 1`; without what is not known."""
+    parts = [f"in seat {name(seat.seat)} of" if seat else "in", name(verdict.scenario or verdict.market or "a trace")]
+    return " ".join(parts) + (f", seed {verdict.seeds[0]}" if len(verdict.seeds) == 1 else "")
+
+
+def _trouble(trouble: Trouble, seats: Sequence[SeatVerdict]) -> str:
+    others = sum(seat.trouble is not None and seat.trouble.kind in INSTEAD for seat in seats) - 1
+    more = f" {count(others, 'other seat')} had trouble too." if others > 0 and trouble.kind != "unsound" else ""
+    return cut(trouble.text, MAX_CHARACTERS - len(more)) + more
+
+
+def _alone(seat: SeatVerdict, verdict: Verdict) -> list[str]:
+    trouble = seat.trouble
+    if trouble and trouble.kind in IDLE:
+        return [nothing_played(seat)]
+    added = [trouble.text] if trouble and trouble.kind not in INSTEAD else []
+    return [
+        *(added if trouble and trouble.kind == "stopped" else []),
+        score(seat, verdict),
+        *(added if trouble and trouble.kind != "stopped" else []),
+    ]
+
+
+def score(seat: SeatVerdict, verdict: Verdict) -> str:
+    """How a seat did, what share of the possible that is, and where references are."""
+    begin = f"{name(seat.player)} {clean_line(seat.score.said)} {where(seat, verdict)}"
+    part = f"{percent(seat.share)} {seat.share_of}" if seat.share is not None and seat.share_of else ""
+    # What does not fit is left out from the end: the references that are named last, then all of them, then the share.
+    for shown in range(_MAX_BESIDE, -1, -1):
+        tail = ", ".join(filter(None, [part, place(seat, shown) if shown or not seat.beside else ""]))
+        sentence = f"{begin}{': ' * bool(tail)}{tail}."
+        if len(sentence) <= MAX_CHARACTERS:
+            return sentence
+    return f"{begin}."
+
+
+def place(seat: SeatVerdict, most: int = _MAX_BESIDE) -> str:
+    """The score among the references, best first: less than these, as much as those, more than the others."""
+    if not seat.beside:
+        return "no references were played" if seat.referenced else ""
+    known = [(row, row.value) for row in seat.beside if row.value is not None][:most]
+    own = seat.score.value
+    parts: list[str] = []
+    if seat.headline is not None and len(seat.between) == 2:
+        parts.append(
+            f"{number(round(seat.headline, 2))} of the way from {name(seat.between[0])} to {name(seat.between[1])}"
+        )
+    if own is None:
+        return ", ".join([*parts, *([f"references: {listed([_named(row) for row, _ in known])}"] if known else [])])
+    groups = {
+        "less than": [_named(row) for row, value in known if own < value],
+        "as much as": [_named(row) for row, value in known if own == value],
+        "more than": [_named(row) for row, value in known if own > value],
+    }
+    # In the order of the references: better ones stand first, whichever direction is better.
+    order = groups if seat.score.higher_is_better else reversed(groups)
+    return ", ".join([*parts, *(f"{how} {listed(groups[how])}" for how in order if groups[how])])
+
+
+def _named(row: Beside) -> str:
+    value = "unknown" if row.value is None else number(row.value)
+    return f"{name(row.name)} ({value}{', knows hidden facts' if row.privileged else ''})"
+
+
+def nothing_played(seat: SeatVerdict) -> str:
+    """After a trouble in which no call was accepted: what passed by default, and what that earned."""
+    passed = f"{number(seat.lapsed)} of {count(seat.rounds, 'round')} passed by default and " if seat.lapsed else ""
+    beside = ", ".join(
+        f"{name(row.name)} {number(row.value)}" for row in seat.beside[:_MAX_BESIDE] if row.value is not None
+    )
+    return f"Nothing was played; {passed}it {clean_line(seat.score.said)}{f' ({beside})' if beside else ''}."
+
+
+def _several(seats: Sequence[SeatVerdict], verdict: Verdict, most: int) -> list[str]:
+    """A sentence per seat where there are few, else the range of their scores."""
+    if len(seats) <= min(_MAX_SEATS, most):
+        return [score(seat, verdict) for seat in seats]
+    values = sorted(seat.score.value for seat in seats if seat.score.value is not None)
+    players = dict.fromkeys(name(seat.player) for seat in seats)
+    who = next(iter(players)) if len(players) == 1 else f"{len(players)} players"
+    if not values:
+        return [f"{who} played {len(seats)} seats of {name(verdict.scenario)}; none has a score."]
+    best_first = seats[0].score.higher_is_better
+    worst = (min if best_first else max)(
+        (seat for seat in seats if seat.score.value is not None), key=lambda seat: seat.score.value or 0.0
+    )
+    middle = (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2
+    unit = seats[0].score.unit
+    said = f"{who} earned {number(values[0])} to {amount(values[-1], unit)} in {len(seats)} seats"
+    return [f"{said} {where(None, verdict)} (median {number(middle)}); worst {name(worst.seat)}."]
+
+
+def nobody(verdict: Verdict) -> str:
+    """A trace in which no seat was under test: the market's own figure, never a mean over its seats."""
+    figure = verdict.figure
+    shown = f"; {clean_line(figure.title)}: {amount(figure.value, figure.unit)}" if figure else ""
+    return f"No seat was under test {where(None, verdict)}{shown}."
+
+
+def mistake(seats: Sequence[SeatVerdict]) -> list[str]:
+    """The costliest mistake and what such mistakes cost; or that none was found."""
+    found = [seat.mistake for seat in seats if seat.mistake]
+    if not found:
+        checked, unchecked = (max(getattr(seat, field) for seat in seats) for field in ("checked", "unchecked"))
+        said = f"No failure mode found; {number(checked)} were checked"
+        return [f"{said}, {number(unchecked)} had nothing to check." if unchecked else f"{said}."]
+    worst = max(found, key=lambda known: (known.amount is not None, known.amount or 0.0))
+    return [_costliest(worst, several=len(seats) > 1), *_cost(worst)]
+
+
+def _costliest(worst: Mistake, *, several: bool) -> str:
+    kind = "Costliest" if worst.amount else "Main"
+    because = clean_line(worst.because).rstrip(".")
+    # Sentences of cases begin with their round already.
+    begun = because if because.startswith(("round ", "day ")) else f"round {worst.round}: {because}"
+    if not worst.seq:
+        return f"{because}."
+    return f"{kind} mistake{f' (seat {name(worst.seat)})' if several else ''}, {begun}."
+
+
+def _cost(worst: Mistake) -> list[str]:
+    """What such mistakes cost, always with how that is known, and how many competent seats make them too."""
+    such = "This" if worst.count == 1 or worst.kind == "hindsight" else "Such mistakes"
+    cost = ""
+    if worst.amount is not None:
+        shown = amount(abs(worst.amount), worst.unit)
+        if worst.kind == "hindsight":
+            cost = f"{such} cost at most {shown} (hindsight, rivals frozen)"
+        elif worst.kind == "direct":
+            cost = f"{such} cost {shown} (direct)"
+        elif worst.amount < 0:
+            cost = f"Repaired, the seat would have earned {shown} less ({clean_line(worst.how) or 'replayed'})"
+        else:
+            cost = f"{such} cost {shown} ({clean_line(worst.how) or 'replayed'})"
+    rate = ""
+    if worst.of:
+        many = number(worst.raised or 0) if worst.raised else "none"
+        rate = f"{many} of {number(worst.of)} competent seats {'makes' if worst.raised == 1 else 'make'} such mistakes"
+    sentence = "; ".join(filter(None, [cost, rate]))
+    return [f"{sentence[0].upper()}{sentence[1:]}."] if sentence else []
+
+
+def effort(seats: Sequence[SeatVerdict], verdict: Verdict) -> str:
+    """Calls, tokens, money and seconds of all seats under test; what is not known of one is not known of the sum."""
+    took = total([seat.effort for seat in seats]) if seats else verdict.effort
+    kinds = {seat.kind for seat in seats}
+    parts = [count(took.tool_calls, "tool call")]
+    if took.model_calls:
+        parts.insert(0, count(took.model_calls, "model call"))
+        if took.tokens is not None:
+            parts.append(f"{'about ' * took.estimated}{count(took.tokens, 'token')}")
+        parts.append(
+            "no cost"
+            if kinds == {"script"}
+            else "cost unknown"
+            if took.cost_usd_micro is None
+            else dollars(took.cost_usd_micro)
+        )
+        if took.seconds is not None:
+            parts.append(f"{number(round(took.seconds, 1))} s")
+    elif kinds == {"script"}:
+        parts.append("no model")
+    return ", ".join(parts)
+
+
+def total(efforts: Sequence[Effort]) -> Effort:
+    """The sum of several; null where one part is not known."""
+
+    def known(field: str) -> float | None:
+        values = [getattr(took, field) for took in efforts]
+        return None if None in values or not values else sum(values)
+
+    sums = {field: known(field) for field in Effort.model_fields if field != "estimated"}
+    return Effort.model_validate({**sums, "estimated": any(took.estimated for took in efforts)})
+
+
+def check(reproduced: Reproduced) -> str:
+    """What re-execution says, behind the number of events."""
+    events = count(reproduced.events, "event")
+    match reproduced.state:
+        case "reproduced":
+            copied = f" ({number(reproduced.copied)} from outside the rules copied)" if reproduced.copied else ""
+            return f"{events}, reproduced{copied}"
+        case "up_to":
+            return f"reproduced up to event {reproduced.seq or reproduced.events} of {reproduced.events}"
+        case "intact":
+            return f"{events}, chain intact, not re-executed"
+        case "not_checked":
+            return f"{events}, not checked"
+        case "foreign":
+            return f"{events}, not re-executed: these rules are not installed here"
+        case _:
+            return f"{events} sound, not reproduced"
