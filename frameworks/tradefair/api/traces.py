@@ -270,7 +270,7 @@ def compare(
     reference: Path | None = None,
     passive: Path | None = None,
 ) -> Comparison:
-    """B against A on every scenario and seed that both played; `verdict.text` is the conclusion in a sentence.
+    """B against A on every scenario and seed that both played; `verdict` is who is better, and what is missing.
 
     `seats` are compared (default: where the agent sat). `success` is what pass^k counts, "METRIC>NUMBER". `noise` is a
     folder of A again under another policy key; `reference` and `passive` are folders of the oracle and of the passive

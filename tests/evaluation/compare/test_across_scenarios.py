@@ -33,7 +33,9 @@ def test_the_effect_of_talk_is_paired_across_the_two_scenarios(play_seeds: PlayS
     assert found.pairs[0].a[0].label == "policy:cartel_sellers in double_auction/collusion"
     values = next(item for item in found.attributes if item.name == "scenario values")
     assert (values.a[0][:24], len(values.a), len(values.b)) == ('chat = {"enabled":true,"', 1, 1)
-    assert "the scenarios differ" in found.verdict.text
+    assert found.notes[0].startswith("the scenarios differ")
+    assert "B (policy:cartel_s" in found.verdict.sentences[0]
+    assert max(map(len, found.verdict.sentences)) <= 240
     assert "market_price_mean" in found.pairs[0].differences
     # The ring talks its price up: without talk the same sellers shade by 5 only.
     assert all((pair.differences["market_price_mean"] or 0) < 0 for pair in found.pairs)
@@ -52,4 +54,4 @@ def test_several_scenarios_on_one_side_are_not_guessed_into_pairs(play_seeds: Pl
 def test_the_command_pairs_across_scenarios(play_seeds: PlaySeeds, capsys: pytest.CaptureFixture[str]) -> None:
     talk, silent = _arm(play_seeds, "a", "collusion", range(1)), _arm(play_seeds, "b", "collusion_silent", range(1))
     assert run(["compare", str(talk), str(silent), "--across-scenarios"]) == 0
-    assert "exploratory, no test: 1 pair" in capsys.readouterr().out
+    assert "1 pair is too few to test" in capsys.readouterr().out

@@ -16,8 +16,8 @@ import pytest
 from tradefair.cli import run as command
 from tradefair.contract import ScenarioError, SeatError, TraceError
 from tradefair.evaluation.compare.comparing import Options, compare_folders, parse_success
-from tradefair.evaluation.compare.comparison import Comparison, Metric, NoiseFloor, Run
-from tradefair.evaluation.compare.verdict import judge
+from tradefair.evaluation.compare.comparison import Comparison, Judgement, Metric, NoiseFloor, Run
+from tradefair.evaluation.compare.judgement import judge
 from tradefair.evaluation.statistics import mean_sd, sign_flip
 
 stats: Any = import_module("scipy.stats")  # it brings no types
@@ -55,16 +55,23 @@ def test_two_policies_on_sixteen_paired_seeds(play_seeds: PlaySeeds) -> None:
     assert {item.name for item in found.differs} == {"agent", "model"}
     assert {"scenario", "opponents", "seeds", "policy key"} <= {item.name for item in found.pinned}
     assert found.conclusion == "b_better"
-    assert "B (policy:zip) is better than A (policy:truthful)" in found.verdict.text
+    first = found.verdict.sentences[0]
+    assert first.startswith("B (policy:zip) scored 72.12 points more than A (policy:truthful) on the same luck, 95 %")
+    assert first.endswith("over 16 pairs in seat B1 of double_auction/duel.")
     other = compare_folders(Path(found.b.name), Path(found.a.name))
     assert other.conclusion == "a_better"
     assert metric(other, "payoff").losses == payoff.wins
+    # Who is A and who is B turns no word of it but the letters.
+    assert (
+        other.verdict.text
+        == first.replace("B (", "A (", 1).replace("than A", "than B") + found.verdict.text[len(first) :]
+    )
 
 
 def test_runs_that_are_the_same_are_called_identical(play_seeds: PlaySeeds) -> None:
     found = compare_folders(play_seeds("a", "zip"), play_seeds("b", "zip"))
     assert found.conclusion == "identical"
-    assert found.verdict.text == "identical on all pairs (16 of 16)"
+    assert "played exactly alike: identical on all 16 pairs in seat B1" in found.verdict.text
     assert found.first_divergence is None
 
 
@@ -72,7 +79,7 @@ def test_the_same_policy_under_two_keys_is_no_detectable_difference_with_its_noi
     found = compare_folders(play_seeds("a", "zic"), play_seeds("b", "zic", policy_key=1))
     assert [item.name for item in found.differs] == ["policy key"]
     assert found.conclusion == "no_difference"
-    assert found.verdict.text.startswith("no difference detectable. A and B are the same agent under other draws (A/A)")
+    assert found.verdict.text.startswith("A and B are the same agent under other draws (A/A): ")
     (floor,) = found.noise_floor
     payoff = metric(found, "payoff")
     assert payoff.interval is not None
@@ -80,7 +87,7 @@ def test_the_same_policy_under_two_keys_is_no_detectable_difference_with_its_noi
     assert payoff.minimum_detectable is not None
     assert floor.half_width is not None
     assert floor.half_width < payoff.minimum_detectable
-    assert f"±{floor.half_width:.3f}".rstrip("0") in found.verdict.text
+    assert f"±{floor.half_width:.3f}".rstrip("0") in found.notes[-1]
 
 
 def test_a_noise_floor_of_its_own_is_as_agent_again_under_other_draws(play_seeds: PlaySeeds) -> None:
@@ -92,7 +99,7 @@ def test_a_noise_floor_of_its_own_is_as_agent_again_under_other_draws(play_seeds
     assert difference is not None
     assert floor.half_width is not None
     assert floor.within == (abs(difference) <= floor.half_width)
-    assert "the A/A noise floor ±" in found.verdict.text
+    assert "the A/A noise floor ±" in found.notes[-1]
     with pytest.raises(ScenarioError, match="must be A's agent again"):
         compare_folders(a, b, Options(noise=b))
     with pytest.raises(ScenarioError, match="under other draws"):
@@ -102,7 +109,7 @@ def test_a_noise_floor_of_its_own_is_as_agent_again_under_other_draws(play_seeds
 def test_fewer_than_eight_pairs_are_exploratory_and_nothing_is_verdict_on(play_seeds: PlaySeeds) -> None:
     found = compare_folders(play_seeds("a", "truthful", range(5)), play_seeds("b", "zip", range(5)))
     assert found.conclusion == "exploratory"
-    assert found.verdict.text.startswith("exploratory, no test: 5 pairs, fewer than 8")
+    assert found.verdict.text.startswith("5 pairs are too few to test (8 are needed): B (policy:zip) scored ")
     tested = ("interval", "p", "p_holm", "minimum_detectable", "pairs_needed")
     assert all(getattr(row, name) is None for row in found.metrics for name in tested)
     assert found.early_ends is not None
@@ -123,7 +130,7 @@ def test_the_supermarket_is_compared_and_its_regret_taken_from_the_references_be
     # Who sold nothing has no return ratio; too few are left to test.
     assert (returned.n, returned.p) == (8 - returned.undefined, None)
     assert returned.undefined > 0
-    assert "defined on" in found.verdict.text
+    assert any("defined on" in note for note in found.notes)
     (regret,) = found.regret
     assert (regret.metric, regret.n, regret.missing) == ("gain", 2, 6)
     assert regret.a is not None
@@ -135,9 +142,7 @@ def test_the_supermarket_is_compared_and_its_regret_taken_from_the_references_be
 def test_two_managers_on_sixteen_seeds_of_the_smoke_store(play_seeds: PlaySeeds) -> None:
     shop: dict[str, Any] = {"scenario": "retail/smoke", "seat": "manager", "overrides": {}}
     found = compare_folders(play_seeds("a", "reorder_point", **shop), play_seeds("b", "careful_reader", **shop))
-    assert found.verdict.text.startswith(
-        "B (policy:careful_reader) is better than A (policy:reorder_point). gain: B − A = +"
-    )
+    assert found.verdict.text.startswith("B (policy:careful_reader) scored 1,565 currency units more than A (policy:")
     assert [row.p_method for row in found.metrics if row.primary] == ["exact", "exact"]
     assert all(row.wins == 16 for row in found.metrics if row.primary)
 
@@ -254,7 +259,7 @@ def test_a_damaged_trace_is_a_finding_and_not_compared(
     assert any(finding.startswith(str(timed)) and "beside the chain" in finding for finding in found.findings)
     assert sum(reason.startswith("damaged:") for reason in reasons(found)) == 3
     assert command(["compare", str(a), str(b)]) == 1
-    assert "exploratory" in capsys.readouterr().out
+    assert "1 pair is too few to test (8 are needed)" in capsys.readouterr().out
 
 
 def test_a_seed_that_is_there_twice_is_refused_by_name_but_trials_under_several_keys_are_averaged(
@@ -308,15 +313,20 @@ def test_the_command_prints_the_table_and_writes_the_same_json(
     a, b = play_seeds("a", "truthful", range(8)), play_seeds("b", "zip", range(8))
     assert command(["compare", str(a), str(b)]) == 0
     shown = capsys.readouterr().out
-    paths, verdict, *_ = shown.split("\n\n")
-    assert paths == f"A  {a}\nB  {b}"
-    assert shown.endswith(f"{verdict}\n")
+    verdict, paths, *_ = shown.split("\n\n")
+    told = compare_folders(a, b).verdict
+    assert " ".join(verdict.split()) == told.text
+    # Once, and no line of it wider than the terminal.
+    assert " ".join(shown.split()).count(told.sentences[0]) == 1
+    assert max(map(len, verdict.splitlines())) <= 80
+    assert paths.startswith(f"A  {a}\nB  {b}\n")
     for text in ("pinned:", "8 pairs", "maximum", "minimum", "first decision that differs: seed 0", "policy:zip"):
         assert text in shown
     assert command(["compare", str(a), str(b), "--json", "-o", str(tmp_path / "out.json")]) == 0
     printed = capsys.readouterr().out
     assert printed == (tmp_path / "out.json").read_text()
-    Comparison.model_validate_json(printed)
+    assert next(iter(orjson.loads(printed))) == "verdict"
+    assert Comparison.model_validate_json(printed).verdict.kind == "comparison"
     assert command(["compare", str(a), str(tmp_path / "nowhere")]) == 2
     (tmp_path / "empty").mkdir()
     assert command(["compare", str(a), str(tmp_path / "empty")]) == 2
@@ -327,7 +337,7 @@ def test_nothing_to_pair_is_said_and_is_no_success(play_seeds: PlaySeeds, capsys
     a, b = play_seeds("a", "zip", range(2)), play_seeds("b", "truthful", range(5, 7))
     assert command(["compare", str(a), str(b)]) == 1
     shown = capsys.readouterr().out
-    assert "nothing to compare: no pair is left; the seeds differ (A 0, 1; B 5, 6): the luck of the market" in shown
+    assert "Nothing to compare: A and B have no pair; the seeds differ (A 0, 1; B 5, 6)" in " ".join(shown.split())
     assert "0 pairs, 4 traces left out" in shown
 
 
@@ -340,8 +350,8 @@ def test_other_policy_keys_are_said_to_be_other_luck(play_seeds: PlaySeeds, caps
     assert "under the policy keys 0 and 1: the luck of scripted opponents differs" in shown
 
 
-def verdict_on(gained: Sequence[float], *, half_width: float) -> str:
-    """The verdict over pairs in which B gained so much more, beside a noise floor."""
+def judged(gained: Sequence[float], *, half_width: float) -> Judgement:
+    """The judgement over pairs in which B gained so much more, beside a noise floor."""
     differences = [*gained]
     flip = sign_flip(differences)
     assert flip is not None
@@ -354,15 +364,14 @@ def verdict_on(gained: Sequence[float], *, half_width: float) -> str:
     numbers |= {"minimum_detectable": 5.0, "pairs_needed": 8}
     floor = NoiseFloor(name="gain", n=9, mean_difference=0, mean_absolute=1, half_width=half_width, within=False)
     pair: Any = SimpleNamespace(identical=False, a=[SimpleNamespace(label="x")], b=[SimpleNamespace(label="y")])
-    return judge([pair] * n, [Metric(**numbers)], [floor]).text
+    return judge([pair] * n, [Metric(**numbers)], [floor])
 
 
 def test_ties_name_the_least_p_possible_and_a_difference_above_the_noise_floor_may_be_insignificant() -> None:
-    text = verdict_on([0.0] * 11 + [4.0] * 5, half_width=0.5)
-    assert text.startswith("no difference detectable. ")
-    assert "11 ties: the least p possible is 0.0625" in text
-    assert "larger than the A/A noise floor ±0.5 (9 pairs), but not significant with 16 pairs" in text
-    assert "pairs would show the difference seen" not in text
-    text = verdict_on([4.0] * 16, half_width=0.5)
-    assert text.startswith("B (y) is better than A (x)")
-    assert text.endswith("larger than the A/A noise floor ±0.5 (9 pairs).")
+    found = judged([0.0] * 11 + [4.0] * 5, half_width=0.5)
+    assert found.conclusion == "no_difference"
+    assert "gain: 11 ties: the least p possible is 0.0625" in found.notes
+    assert "gain: larger than the A/A noise floor ±0.5 (9 pairs), but not significant with 16 pairs" in found.notes
+    found = judged([4.0] * 16, half_width=0.5)
+    assert found.conclusion == "b_better"
+    assert found.notes == ["gain: larger than the A/A noise floor ±0.5 (9 pairs)"]

@@ -1,10 +1,11 @@
 """`compare_folders`: from two folders of traces to one `Comparison`.
 
-The tests are in `numbers`, the words in `verdict`.
+The tests are in `numbers`, the conclusion in `judgement`, the words in `verdict`.
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,7 +17,8 @@ from tradefair.contract import ScenarioError, SeatId, TraceError
 from tradefair.contract.errors import unknown
 from tradefair.contract.players import AgentRecord, Seating
 from tradefair.evaluation.compare.comparison import Attribute, Comparison, Pair, Regret
-from tradefair.evaluation.compare.missing import bound_of, missing_of, shares_of, skew_of
+from tradefair.evaluation.compare.judgement import judge
+from tradefair.evaluation.compare.missing import bound_of, gaps_of, missing_of, shares_of, skew_of
 from tradefair.evaluation.compare.numbers import Success, arm_of, early_ends, metrics_of, noise_floor, reliability
 from tradefair.evaluation.compare.pairing import pair_across, pair_up
 from tradefair.evaluation.compare.regret import references_of, regret_of
@@ -31,8 +33,10 @@ from tradefair.evaluation.compare.runs import (
     primary_metrics,
     roles_of,
 )
-from tradefair.evaluation.compare.verdict import Limits, judge
+from tradefair.evaluation.compare.verdict import verdict_of_comparison
+from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.outcome import PrimaryMetric
+from tradefair.evaluation.verdict.verdict import Verdict
 
 _MAX_FINDINGS = 20  # named in the result; more would hide the verdict
 _MAX_NAMED = 4  # seeds or policy keys named in a sentence
@@ -103,10 +107,13 @@ def compare_sides(a: Side, b: Side, asked: Options) -> Comparison:
     bounds = [bound for metric in primary if (bound := bound_of(pairs, metric, missing)) is not None]
     shares = shares_of(pairs, primary[0]) if primary else None
     skewed = [skew for metric in primary if (skew := skew_of(pairs, metric)) is not None]
-    limits = Limits(missing, bounds, shares, skewed, named=bool(asked.seats))
     luck = _luck(attributes, paired=bool(pairs))
-    verdict = judge(pairs, metrics, floor, limits, same_agent=same_agent, luck=luck)
-    return Comparison(
+    judged = judge(pairs, metrics, floor, bounds, same_agent=same_agent, luck=luck)
+    found = Comparison(
+        # Replaced below: its sentences are made of all the rest.
+        verdict=Verdict(status="failed", market=market, scenario=""),
+        conclusion=judged.conclusion,
+        notes=judged.notes,
         market=market,
         seats=told_seats,
         a=arm_of(str(a.path), [(pair.a, pair.seats) for pair in pairs]),
@@ -121,13 +128,26 @@ def compare_sides(a: Side, b: Side, asked: Options) -> Comparison:
         regret=[] if asked.across_scenarios else _regret(pairs, primary, [a, b], seats, named[1], named[2]),
         noise_floor=floor,
         missing=missing,
+        gaps=gaps_of(a, b, pairs, dropped, seats, primary[0] if primary else None),
         bounds=bounds,
         shares=shares,
         skewed=skewed,
         findings=_findings(a, b),
-        conclusion=verdict.conclusion,
-        verdict=verdict,
     )
+    versions = {"rules": a.runs[0].core.rules_version, "evaluator": evaluator_of(market).version}
+    again = _play_again(b, seats)
+    return found.model_copy(update={"verdict": verdict_of_comparison(found, versions=versions, play=again)})
+
+
+def _play_again(side: Side, seats: Seats) -> str:
+    """The command that plays more of a side, without its seeds; empty where its agents cannot be named."""
+    run = max(side.runs, key=lambda run: run.core.seed)
+    agent = next(run.agents(seats), None)
+    market, _, scenario = run.scenario.partition("/")
+    if agent is None or not scenario:
+        return ""
+    model = ["--model", agent.model] if agent.model else []
+    return shlex.join(["tradefair", "play", market, "--scenario", scenario, "--agent", agent.framework, *model])
 
 
 def parse_success(text: str) -> Success:

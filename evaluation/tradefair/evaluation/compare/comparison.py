@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, field_serializer, model_validator
+from pydantic import BaseModel, ConfigDict
 
 from tradefair.contract import SeatId
 from tradefair.evaluation.accounts import Account
+from tradefair.evaluation.verdict.verdict import Verdict
 
 # Two-sided sign flips give p >= 2/2^n: of 8 pairs 0.0078, which Holm keeps below 0.05 for up to six metrics.
 MIN_PAIRS = 8
@@ -111,12 +111,22 @@ class Pair(_Record):
 
 
 class Dropped(_Record):
-    """A trace, or a pair of them, that could not be compared. `side` is null when it concerns both."""
+    """A trace that could not be compared. `lacking` is the side that has no run to compare on that seed.
 
-    side: Literal["a", "b"] | None
+    `seed` is null, and `scenario` empty, for a file that cannot say which it is.
+    """
+
+    side: Literal["a", "b"]
+    scenario: str = ""
     seed: int | None
     path: str
     reason: str
+    lacking: Literal["a", "b"]
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether an agent began the episode and did not end it."""
+        return self.reason.startswith("unfinished")
 
 
 class Metric(_Record):
@@ -221,6 +231,21 @@ class Bound(_Record):
     high: float
 
 
+class Gap(_Record):
+    """Seeds that one side lacks: not there, not ended (`unfinished` of them), or damaged (`unread` files more).
+
+    `worst`: the mean of B − A in `metric`, had this side scored the worst value there that was seen on either side;
+    null where nothing was seen.
+    """
+
+    side: Literal["a", "b"]
+    seeds: list[int]
+    unfinished: int
+    unread: int
+    metric: str
+    worst: float | None
+
+
 class Shares(_Record):
     """The first primary metric over what there was to win, in the `n` pairs with something; `nothing`: pairs without.
 
@@ -275,19 +300,23 @@ class Arm(_Record):
     cost_usd: float | None
 
 
-class Verdict(NamedTuple):
-    """The conclusion and the sentences for it."""
+class Judgement(NamedTuple):
+    """The conclusion, and what limits the tests behind it."""
 
     conclusion: Conclusion
-    text: str
+    notes: list[str]
 
 
 class Comparison(_Record):
-    """All of `tradefair compare A B`. `seats` are the compared ones; `verdict.text` is the conclusion in words.
+    """All of `tradefair compare A B`. `verdict.text` is the conclusion in words, `seats` are the compared ones.
 
-    `attributes` hold what differs and what is pinned; `findings` name traces that are damaged.
+    `attributes` hold what differs and what is pinned; `gaps` the seeds that a side lacks; `notes` what limits the
+    tests; `findings` name traces that are damaged.
     """
 
+    verdict: Verdict
+    conclusion: Conclusion
+    notes: list[str]
     market: str
     seats: list[SeatId]
     a: Arm
@@ -301,29 +330,11 @@ class Comparison(_Record):
     regret: list[Regret]
     noise_floor: list[NoiseFloor]
     missing: Missing
+    gaps: list[Gap]
     bounds: list[Bound]
     shares: Shares | None
     skewed: list[Skew]
     findings: list[str]
-    conclusion: Conclusion
-    verdict: Verdict
-
-    # In the JSON `verdict` is the text alone: the conclusion has a key of its own there, for programs.
-    @field_serializer("verdict")
-    def _in_words(self, verdict: Verdict) -> str:
-        """The verdict's text alone."""
-        return verdict.text
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_back(cls, content: Any) -> Any:
-        """Put conclusion and text together again where JSON is read back."""
-        # What is read back from `--json` has the text alone; a Comparison made in memory has both already.
-        if isinstance(content, Mapping):
-            told: Mapping[str, Any] = content  # pyright: ignore[reportUnknownVariableType]
-            if isinstance(told.get("verdict"), str):
-                return {**told, "verdict": (told.get("conclusion"), told["verdict"])}
-        return content  # pyright: ignore[reportUnknownVariableType]
 
     @property
     def differs(self) -> list[Attribute]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
 from tradefair.contract import TraceError
 from tradefair.contract.chance import Chance
-from tradefair.evaluation.compare.comparison import MIN_PAIRS, Bound, Dropped, Missing, Pair, Shares, Skew
-from tradefair.evaluation.compare.pairing import mean_of
-from tradefair.evaluation.compare.runs import Side
+from tradefair.evaluation.compare.comparison import MIN_PAIRS, Bound, Dropped, Gap, Missing, Pair, Shares, Skew
+from tradefair.evaluation.compare.pairing import SideName, mean_of
+from tradefair.evaluation.compare.runs import Loaded, Seats, Side, run_of
 from tradefair.evaluation.outcome import PrimaryMetric
 from tradefair.evaluation.statistics import interval, percentile
 from tradefair.tracestore import Database
@@ -32,14 +33,76 @@ def missing_of(a: Side, b: Side, pairs: Sequence[Pair], dropped: Sequence[Droppe
     A pair is missing once, whatever happened to both of its episodes; `unfinished` counts those with an episode that an
     agent began and did not end.
     """
-    made = {pair.seed for pair in pairs}
-    left = {row.seed: row.reason for row in dropped if row.seed is not None and row.seed not in made}
-    registered = {seed for side in (a, b) for seed in _registered(side)} - made
-    unfinished = sum(reason.startswith("unfinished") for reason in left.values())
-    absent = len(registered | left.keys()) - unfinished
+    left: dict[tuple[str, int], list[bool]] = defaultdict(list)
+    for row in _open(pairs, dropped):
+        left[row.scenario, row.seed or 0].append(row.unfinished)
+    met = {pair.seed for pair in pairs} | {seed for _, seed in left}
+    registered = {seed for side in (a, b) for seed in _registered(side)} - met
+    unfinished = sum(map(any, left.values()))
+    absent = len(registered) + len(left) - unfinished
     # A damaged file cannot say which seed it is: it is one more that is missing.
     absent += sum(row.seed is None for row in dropped)
     return Missing(expected=len(pairs) + unfinished + absent, unfinished=unfinished, absent=absent)
+
+
+def gaps_of(
+    a: Side, b: Side, pairs: Sequence[Pair], dropped: Sequence[Dropped], seats: Seats, metric: PrimaryMetric | None
+) -> list[Gap]:
+    """What each side lacks, and the mean of B − A in `metric` if it had scored the worst seen there."""
+    loaded = {str(run.path): run for run in (*a.runs, *b.runs)}
+    differences = [value for pair in pairs if metric and (value := pair.differences.get(metric.name)) is not None]
+    seen = [
+        value
+        for pair in pairs
+        for run in (*pair.a, *pair.b)
+        if metric and (value := run.metrics.get(metric.name)) is not None
+    ]
+    gaps: list[Gap] = []
+    sides: tuple[tuple[SideName, Side], ...] = (("a", a), ("b", b))
+    for name, side in sides:
+        lacking: dict[tuple[str, int], list[Dropped]] = defaultdict(list)
+        for row in _open(pairs, dropped):
+            if row.lacking == name:
+                lacking[row.scenario, row.seed or 0].append(row)
+        played = {run.core.seed for run in side.runs} | {seed for _, seed in lacking}
+        planned = sorted(set(_registered(side)) - played)
+        unread = sum(row.seed is None and row.side == name for row in dropped)
+        if not (lacking or planned or unread):
+            continue
+        worst = None
+        if metric and differences and seen:
+            bad, good = (min(seen), max(seen)) if metric.higher_is_better else (max(seen), min(seen))
+            partners = [_partner(rows, name, loaded, seats, metric.name, good) for rows in lacking.values()]
+            # A damaged file may be the one that a partner waits for: only more of them than partners are more seeds.
+            partners += [good] * (len(planned) + max(0, unread - len(lacking)))
+            added = [bad - value if name == "b" else value - bad for value in partners]
+            worst = round(math.fsum([*differences, *added]) / (len(differences) + len(added)), 9)
+        gaps.append(
+            Gap(
+                side=name,
+                seeds=sorted([*(seed for _, seed in lacking), *planned]),
+                unfinished=sum(any(row.unfinished for row in rows) for rows in lacking.values()),
+                unread=unread,
+                metric=metric.name if metric else "",
+                worst=worst,
+            )
+        )
+    return gaps
+
+
+def _open(pairs: Sequence[Pair], dropped: Sequence[Dropped]) -> Iterator[Dropped]:
+    """Runs that were left out of tasks without any pair; files that name no seed are not among them."""
+    made = {(pair.scenario, pair.seed) for pair in pairs}
+    return (row for row in dropped if row.seed is not None and (row.scenario, row.seed) not in made)
+
+
+def _partner(
+    rows: Sequence[Dropped], lacking: SideName, loaded: Mapping[str, Loaded], seats: Seats, name: str, otherwise: float
+) -> float:
+    """What the other side scored where this one lacks a run; `otherwise` where that is not known either."""
+    runs = [loaded[row.path] for row in rows if row.side != lacking]
+    value = mean_of([run_of(run, seats.of(run)) for run in runs], name)
+    return otherwise if value is None else value
 
 
 def _registered(side: Side) -> Iterator[int]:

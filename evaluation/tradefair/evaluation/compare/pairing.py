@@ -50,9 +50,10 @@ def pair_up(a: Side, b: Side, seats: Seats) -> Paired:
             pair = _pair(task, runs_a, runs_b, seats, dropped)
             pairs += [pair] if pair is not None else []
             continue
-        side, runs, other = ("a", runs_a, known_b) if runs_a else ("b", runs_b, known_a)
+        side: SideName = "a" if runs_a else "b"
+        runs, other = (runs_a, known_b) if runs_a else (runs_b, known_a)
         reason = _unmatched(task, "B" if side == "a" else "A", other)
-        dropped += [_drop("a" if side == "a" else "b", run, reason) for run in runs]
+        dropped += [_drop(side, run, reason, lacking="b" if side == "a" else "a") for run in runs]
     return Paired(pairs, dropped)
 
 
@@ -107,7 +108,7 @@ def _tasks(side: Side, name: SideName, seats: Seats, dropped: list[Dropped]) -> 
                 dropped.append(_drop(name, run, reason))
     # Last, and for every side: a damaged file has no seed that could tell a task.
     for path, reason in side.damaged:
-        dropped.append(Dropped(side=name, seed=None, path=str(path), reason=f"damaged: {reason}"))
+        dropped.append(Dropped(side=name, seed=None, path=str(path), reason=f"damaged: {reason}", lacking=name))
     return usable
 
 
@@ -129,7 +130,8 @@ def _pair(task: Task, a: Sequence[Loaded], b: Sequence[Loaded], seats: Seats, dr
     kept_a, kept_b = _comparable(a, b, "a", dropped), _comparable(b, a, "b", dropped)
     if not kept_a or not kept_b:
         gone = "censored on one side, the other one has no partner left"
-        dropped += [_drop("a", run, gone) for run in kept_a] + [_drop("b", run, gone) for run in kept_b]
+        dropped += [_drop("a", run, gone, lacking="b") for run in kept_a]
+        dropped += [_drop("b", run, gone, lacking="a") for run in kept_b]
         return None
     runs_a, runs_b = ([run_of(run, task.seats) for run in kept] for kept in (kept_a, kept_b))
     single = len(runs_a) == len(runs_b) == 1
@@ -220,6 +222,13 @@ def _unmatched(task: Task, other_name: str, others: set[Task]) -> str:
     return f"seed {task.seed} in {other_name} has other opponents"
 
 
-def _drop(side: SideName, run: Loaded, reason: str) -> Dropped:
-    """A run that is left out, with its reason."""
-    return Dropped(side=side, seed=run.core.seed, path=str(run.path), reason=reason)
+def _drop(side: SideName, run: Loaded, reason: str, *, lacking: SideName | None = None) -> Dropped:
+    """A run that is left out, with its reason; `lacking`: the side that is to blame, by default its own."""
+    return Dropped(
+        side=side,
+        scenario=run.paired_as or run.scenario,
+        seed=run.core.seed,
+        path=str(run.path),
+        reason=reason,
+        lacking=lacking or side,
+    )

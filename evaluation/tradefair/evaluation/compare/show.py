@@ -19,7 +19,7 @@ from tradefair.evaluation.compare.comparison import (
     Run,
     SurvivalPoint,
 )
-from tradefair.evaluation.compare.verdict import p_text
+from tradefair.evaluation.compare.judgement import p_text
 from tradefair.evaluation.table import number_text
 
 _MAX_LISTED = 8  # values of an attribute
@@ -29,12 +29,10 @@ _MAX_ARGUMENTS = 300  # characters
 
 
 def show(comparison: Comparison) -> None:
-    # Numbers are not highlighted: rich would colour parts of paths and seeds.
-    """Print the verdict, then the tables, then the verdict again: a long table scrolls the first one away."""
+    """Print the verdict, the tables, what limits the tests, and what to do next."""
     console = Console()
+    console.print(f"{comparison.verdict.text}\n", style="bold")
     _say(console, f"A  {comparison.a.name}\nB  {comparison.b.name}")
-    # As Text, never as markup: labels and paths may hold square brackets that rich would swallow.
-    console.print(f"\n{comparison.verdict.text}\n", style="bold", soft_wrap=True)
     _say(console, f"{comparison.market}, {', '.join(comparison.seats)}; differences are B − A\n")
     _show_attributes(console, comparison)
     _show_pairs(console, comparison)
@@ -46,7 +44,11 @@ def show(comparison: Comparison) -> None:
             _show_divergence(console, comparison)
     for finding in comparison.findings:
         console.print(finding, style="red", soft_wrap=True)
-    console.print(f"\n{comparison.verdict.text}", style="bold", soft_wrap=True)
+    if comparison.notes:
+        console.print(f"\n{'. '.join(comparison.notes)}.", style="dim")
+    console.print()
+    for step in comparison.verdict.next:
+        _say(console, f"next   {step.command}   {step.why}", style="dim")
 
 
 def decision_text(decision: Decision | None) -> str:
@@ -90,9 +92,8 @@ def _show_pairs(console: Console, comparison: Comparison) -> None:
     pairs, dropped = comparison.pairs, comparison.dropped
     _say(console, f"\n{_count(len(pairs), 'pair')}, {_count(len(dropped), 'trace')} left out")
     for item in dropped[:_MAX_DROPPED]:
-        side = "" if item.side is None else f"{item.side.upper()} "
         seed = "" if item.seed is None else f"seed {item.seed}, "
-        _say(console, f"  {side}{seed}{item.path}: {item.reason}", style="yellow")
+        _say(console, f"  {item.side.upper()} {seed}{item.path}: {item.reason}", style="yellow")
     if len(dropped) > _MAX_DROPPED:
         _say(console, f"  … and {len(dropped) - _MAX_DROPPED} more (--json has them)", style="yellow")
     primary = [metric.name for metric in comparison.metrics if metric.primary]

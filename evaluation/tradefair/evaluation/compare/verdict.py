@@ -1,244 +1,325 @@
-"""The conclusion of a comparison as text: what the pairs show, and what their number cannot show."""
+"""The verdict on two sides: who is better by how much, on which pairs, what is missing and what that could do."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 
-from tradefair.evaluation.compare.comparison import (
-    MIN_PAIRS,
-    Bound,
-    Conclusion,
-    Metric,
-    Missing,
-    NoiseFloor,
-    Pair,
-    Shares,
-    Skew,
-    Verdict,
-)
-from tradefair.evaluation.table import decimals, number_text
+from tradefair.contract.text import clean_line
+from tradefair.evaluation.compare.comparison import MIN_PAIRS, Comparison, Gap, Metric
+from tradefair.evaluation.compare.judgement import SAME_AGENT, b_is_better, detected, p_text, settled
+from tradefair.evaluation.figures import figures_of
+from tradefair.evaluation.statistics import mean_sd, pairs_needed
+from tradefair.evaluation.verdict.verdict import NextStep, Score, SeatVerdict, Verdict
 
-# The level at which a difference is named, after Holm; docs/how-to/compare.md states it.
-LEVEL = 0.05
-_SMALL = 0.001  # ties are named when they keep the least possible p above this
+# A sentence longer than this is not read; labels give way first.
+_MOST = 240
+_MAX_LABEL = 60
+_MIN_LABEL = 12
+_MAX_SEEDS = 6
+_MOST_SENTENCES = 4
+# More pairs than this nobody plays because a command said so.
+_MAX_PAIRS = 2_000
 
 
-class Limits(NamedTuple):
-    """What the pairs cannot tell; `named`: the seat was asked for, so that it was the same on every seed."""
+def verdict_of_comparison(found: Comparison, *, versions: Mapping[str, str], play: str = "") -> Verdict:
+    """The verdict on a comparison. `play` is the command that plays more of B, without seeds; empty: not known.
 
-    missing: Missing
-    bounds: Sequence[Bound] = ()
-    shares: Shares | None = None
-    skewed: Sequence[Skew] = ()
-    named: bool = False
+    What is missing stands in the first three sentences always, with the worst case for the side that lacks it.
+    """
+    shown = _shown(found)
+    sentences = [_who(found, shown), *_informative(found), *_missing(found, shown)]
+    sentences += [*_doubt(found, shown)][: _MOST_SENTENCES - len(sentences)]
+    scenarios = list(dict.fromkeys(pair.scenario for pair in found.pairs))
+    return Verdict(
+        kind="comparison",
+        status="played" if found.pairs else "failed",
+        market=found.market,
+        scenario=", ".join(scenarios),
+        seeds=tuple(dict.fromkeys(pair.seed for pair in found.pairs)),
+        seats=tuple(_seat(found, shown, side) for side in ("a", "b")) if shown else (),
+        informative=found.shares.n if found.shares else None,
+        sentences=tuple(sentences),
+        text=" ".join(sentences),
+        next=tuple(_next(found, shown, play)),
+        versions=versions,
+    )
 
-    @property
-    def sentences(self) -> list[str]:
-        """Missing pairs first, then pairs with nothing to win, then differences that few pairs carry."""
-        return [*self._missing(), *self._stakes(), *self._skew()]
 
-    def _missing(self) -> Iterator[str]:
-        count = self.missing.absent + self.missing.unfinished
-        if count:
-            yield (
-                f"{count} of {_pairs(self.missing.expected)} missing "
-                f"({self.missing.unfinished} unfinished, {self.missing.absent} absent)"
-            )
-        for bound in self.bounds:
-            ends = f"{signed_text(bound.low)} to {signed_text(bound.high)}"
-            could = "could reverse it" if bound.low < 0 < bound.high else "would not reverse it"
-            yield f"{bound.metric}: the missing pairs {could}: {ends}"
+def _shown(found: Comparison) -> Metric | None:
+    """The metric that the first sentence is about: the first that differs, else the first that is known."""
+    floors = {row.name: row for row in found.noise_floor}
+    known = [metric for metric in found.metrics if metric.primary and metric.mean_difference is not None]
+    sure = [row for row in known if detected(row, floors.get(row.name)) and settled(row, found.bounds)]
+    return next(iter([*sure, *known]), None)
 
-    def _stakes(self) -> Iterator[str]:
-        shares = self.shares
-        if shares is None or not shares.nothing:
+
+def _seat(found: Comparison, shown: Metric, side: str) -> SeatVerdict:
+    arm, value = (found.a, shown.mean_a) if side == "a" else (found.b, shown.mean_b)
+    shares = found.shares
+    score = Score(
+        metric=shown.name,
+        title=_title(found.market, shown.name),
+        value=value,
+        unit=shown.unit or "",
+        higher_is_better=shown.higher_is_better is not False,
+    )
+    share = None if shares is None else shares.mean_a if side == "a" else shares.mean_b
+    return SeatVerdict(
+        seat=", ".join(found.seats),
+        role="",
+        player=_label(arm.label),
+        kind="unknown",
+        score=score,
+        share=share,
+        share_of="" if share is None else "what there was to win",
+    )
+
+
+# --- sentences ------------------------------------------------------------------------------------------------------
+
+
+def _who(found: Comparison, shown: Metric | None) -> str:
+    """Who is better, by how much and how surely; labels are cut further where the sentence would be too long."""
+    for most in range(_MAX_LABEL, _MIN_LABEL - 1, -4):
+        text = _first(found, shown, _named(found, "a", most), _named(found, "b", most))
+        if len(text) <= _MOST:
+            break
+    return text  # pyright: ignore[reportPossiblyUnboundVariable]
+
+
+def _first(found: Comparison, shown: Metric | None, a: str, b: str) -> str:
+    pairs = _count(len(found.pairs), "pair")
+    if not found.pairs:
+        notes = "".join(f"; {note}" for note in found.notes)
+        return f"Nothing to compare: {a} and {b} have no pair{notes}."
+    where = f"in {_place(found)}"
+    if found.conclusion == "identical":
+        return f"{a} and {b} played exactly alike: identical on all {pairs} {where}."
+    if shown is None:
+        primary = any(metric.primary for metric in found.metrics)
+        why = "undefined on every pair" if primary else "not declared by the market's evaluator"
+        return f"{b} and {a} cannot be told apart over {pairs} {where}: the primary metric is {why}."
+    if found.conclusion == "mixed":
+        return f"{b} is better in one figure and worse in another than {a}: {_both(found)}, over {pairs} {where}."
+    difference = _by(found, shown, a, b)
+    if found.conclusion == "exploratory":
+        verb = "is" if len(found.pairs) == 1 else "are"
+        of = f"{shown.wins} better, {shown.ties} equal, {shown.losses} worse for B"
+        return f"{pairs} {verb} too few to test ({MIN_PAIRS} are needed): {difference} in the mean ({of}) {where}."
+    luck = "on the same luck" if not _other_draws(found) else "on the same seeds"
+    tail = f"{luck}{_interval(shown)}{f', {_p(shown)}' if shown.p_holm is not None else ''}"
+    tail += f" over {_count(shown.n, 'pair')} {where}"
+    if SAME_AGENT in found.notes:
+        # The pairs are A/A: what differs is noise, and the reader must know it before the figure.
+        return f"{SAME_AGENT}: {difference} {tail}."
+    if found.conclusion in ("a_better", "b_better"):
+        return f"{difference} {tail}."
+    return f"No difference can be told: {difference} {tail}{_but(found, shown)}."
+
+
+def _by(found: Comparison, metric: Metric, a: str, b: str) -> str:
+    """Who scored how much more than whom."""
+    value = metric.mean_difference or 0.0
+    if not value:
+        return f"{b} scored as much as {a}"
+    first, second = (b, a) if b_is_better(metric) else (a, b)
+    # Of a cost or a loss the better side has less.
+    more = "less" if metric.higher_is_better is False else "more"
+    title = "" if metric.name == _main(found) else f" ({_title(found.market, metric.name)})"
+    return f"{first} scored {_amount(abs(value), metric.unit)} {more}{title} than {second}"
+
+
+def _both(found: Comparison) -> str:
+    """The metrics that decide, each with its difference and p."""
+    tested = [metric for metric in found.metrics if metric.primary and metric.mean_difference is not None]
+    return ", ".join(
+        f"{_title(found.market, metric.name)} {_signed(metric.mean_difference or 0)} ({_p(metric)})"
+        for metric in tested
+        if metric.p_holm is not None
+    )
+
+
+def _but(found: Comparison, metric: Metric) -> str:
+    """Why a small p is no difference."""
+    floor = next((row for row in found.noise_floor if row.name == metric.name), None)
+    if detected(metric, None) and not settled(metric, found.bounds):
+        return ", but the missing seeds could reverse it"
+    if detected(metric, None) and floor is not None and floor.within:
+        return f", but the agent differs from itself by ±{_numeral(floor.half_width or 0)}"
+    return ""
+
+
+def _informative(found: Comparison) -> Iterator[str]:
+    shares = found.shares
+    if shares is not None and shares.nothing:
+        yield (
+            f"{shares.nothing} of the {_count(shares.nothing + shares.n, 'seed')} had nothing to win in that seat, "
+            f"whoever plays; the difference rests on {_count(shares.n, 'pair')}."
+        )
+
+
+def _missing(found: Comparison, shown: Metric | None) -> Iterator[str]:
+    """What a side lacks, and the worst case for it; one sentence for both sides."""
+    # Both sides with long lists of seeds: the numbers are kept, the lists are not.
+    for lists in (True, False):
+        text = "; ".join(_gap(found, gap, shown, lists) for gap in found.gaps)
+        if text and (len(text) < _MOST or not lists):
+            yield f"{text}."
             return
-        text = f"{shares.nothing} of {_pairs(shares.nothing + shares.n)} had nothing to win, whoever plays"
-        if self.named:
-            text += ": leave --seat out, and the agent sits in each seat in turn"
-        if shares.mean_difference is not None:
-            text += f"; over the others B − A is {shares.mean_difference:+.1%} of what there was to win"
-        yield text
-
-    def _skew(self) -> Iterator[str]:
-        for skew in self.skewed:
-            low, high = map(signed_text, skew.interval)
-            yield (
-                f"{skew.metric}: few pairs carry the difference (skewness {skew.skewness:g}, the largest is "
-                f"{skew.largest:.0%} of all): BCa interval {low} to {high}"
-            )
-
-    def settled(self, metric: Metric) -> bool:
-        """Whether no outcome of the missing pairs could reverse the difference of a metric."""
-        return not any(bound.metric == metric.name and bound.low < 0 < bound.high for bound in self.bounds)
 
 
-def judge(
-    pairs: Sequence[Pair],
-    metrics: Sequence[Metric],
-    floor: Sequence[NoiseFloor],
-    limits: Limits | None = None,
-    *,
-    same_agent: bool = False,
-    luck: str = "",
-) -> Verdict:
-    """The conclusion of a comparison.
-
-    `limits`: what the pairs cannot tell. `same_agent`: the sides differ in their draws only, so the comparison is
-    itself a noise floor. `luck` is a sentence about draws that differ, or empty.
-    """
-    primary = [metric for metric in metrics if metric.primary]
-    limits = limits or Limits(Missing(expected=len(pairs), unfinished=0, absent=0))
-    told = limits.sentences
-    if not pairs:
-        return Verdict("no_pairs", "; ".join(["nothing to compare: no pair is left", *([luck] if luck else [])]))
-    # Before the count of pairs: "identical" needs no test and is true of one pair as well.
-    if all(pair.identical for pair in pairs):
-        same = f"identical on all pairs ({len(pairs)} of {len(pairs)})"
-        return Verdict("identical", _joined([same, *told]) if told else same)
-    if len(pairs) < MIN_PAIRS:
-        head = f"exploratory, no test: {_pairs(len(pairs))}, fewer than {MIN_PAIRS}"
-        return Verdict("exploratory", _joined([head, *told, *map(_seen, primary), *([luck] if luck else [])]))
-    # After the count of pairs: without a declared metric nothing may be called better, whatever the columns show.
-    if not primary:
-        return Verdict("no_difference", "nothing tested: the evaluator of this market declares no primary metric")
-    floors = {row.name: row for row in floor}
-    # A/A pairs are the floor themselves: held against it they would only be held against their own interval.
-    shown = [metric for metric in primary if _detected(metric, None if same_agent else floors.get(metric.name))]
-    # A difference that the missing pairs could reverse is none to act on.
-    found = [metric for metric in shown if limits.settled(metric)]
-    better = [metric for metric in found if _b_is_better(metric)]
-    worse = [metric for metric in found if not _b_is_better(metric)]
-    sentences = [
-        _sentence(metric, metric in found) + _noise(floors.get(metric.name), same_agent, metric) for metric in primary
-    ]
-    if same_agent:
-        sentences.insert(0, "A and B are the same agent under other draws (A/A)")
-    sentences += [luck] if luck else []
-    # Behind the conclusion, before the figures: what is missing decides how far they can be trusted.
-    sentences = [*told, *sentences]
-    # Not weighed against each other: the evaluator declares metrics, not what one is worth in the other.
-    if better and worse:
-        return Verdict("mixed", _joined(["better in one, worse in another", *sentences]))
-    if found:
-        who: Conclusion = "b_better" if better else "a_better"
-        return Verdict(who, _joined([_better(pairs[0], bool(better)), *sentences]))
-    return Verdict("no_difference", _joined(["no difference detectable", *sentences]))
+def _gap(found: Comparison, gap: Gap, shown: Metric | None, lists: bool) -> str:
+    side, other = ("A", "B") if gap.side == "a" else ("B", "A")
+    total = len(found.pairs) + max(found.missing.absent + found.missing.unfinished, len(gap.seeds))
+    told = [_listed(gap.seeds)] if gap.seeds and lists else []
+    told += [f"{gap.unfinished} unfinished"] if gap.unfinished else []
+    told += [f"{_count(gap.unread, 'file')} damaged"] if gap.unread else []
+    which = f" ({', '.join(told)})" if told else ""
+    text = f"{side} lacks {len(gap.seeds) or gap.unread} of {_count(total, 'seed')}{which}"
+    if gap.worst is None or shown is None or gap.metric != shown.name:
+        return text
+    ahead = gap.worst * (1 if side == "B" else -1) * (-1 if shown.higher_is_better is False else 1)
+    ends = f"{_amount(abs(ahead), shown.unit)} {'ahead of' if ahead > 0 else 'behind'} {other}"
+    return f"{text}; had it scored the worst seen there, it would be {ends if ahead else f'as good as {other}'}"
 
 
-def _better(pair: Pair, b: bool) -> str:
-    """The sentence that names the better side, each side with its label."""
-    a_label, b_label = (f"{name} ({runs[0].label})" for name, runs in (("A", pair.a), ("B", pair.b)))
-    return f"{b_label} is better than {a_label}" if b else f"{a_label} is better than {b_label}"
+def _doubt(found: Comparison, shown: Metric | None) -> Iterator[str]:
+    """What else limits the result: a few pairs that carry it, too few pairs to show it."""
+    if shown is None:
+        return
+    skew = next((row for row in found.skewed if row.metric == shown.name), None)
+    if skew is not None:
+        low, high = map(_numeral, skew.interval)
+        first = (
+            f"One pair decides this, with {skew.largest:.0%} of all differences"
+            if skew.largest > 0.5
+            else "Few pairs carry the difference"
+        )
+        yield f"{first}; allowing for that, the 95 % interval of B − A is {low} to {high}."
+    if found.conclusion == "no_difference" and shown.minimum_detectable:
+        least = _amount(shown.minimum_detectable, shown.unit)
+        yield f"{_count(shown.n, 'pair')} would show a difference of {least} or more with power 0.8."
+    elif not found.gaps:
+        few = "no seed is missing" if skew is not None else "no seed is missing, and no single pair decides"
+        yield f"{_count(len(found.pairs), 'pair')}: {few}."
 
 
-# A label of the first pair stands for the side: different labels of one side are in the table of what differs.
+# --- next steps -----------------------------------------------------------------------------------------------------
 
 
-def _detected(metric: Metric, floor: NoiseFloor | None) -> bool:
-    """Whether a difference is significant after Holm, and larger than the noise floor where that was measured.
-
-    Without a corrected p-value, because too few pairs were played, nothing is detected.
-    """
-    significant = metric.p_holm is not None and metric.p_holm <= LEVEL
-    return significant and not (floor is not None and floor.within)
-
-
-def _b_is_better(metric: Metric) -> bool:
-    """Whether B's mean is on the better side of A's."""
-    # Where less is better the sign turns; None (not declared) counts as higher is better.
-    return ((metric.mean_difference or 0) > 0) == (metric.higher_is_better is not False)
-
-
-def _sentence(metric: Metric, detected: bool) -> str:
-    """What the pairs show of one metric: difference, interval, p, wins, and what they could have shown."""
-    if metric.mean_difference is None:
-        return f"{metric.name}: undefined on every pair"
-    # Defined on too few pairs although the comparison has enough: said, not tested.
-    if metric.n < MIN_PAIRS:
-        return f"{_seen(metric)}; defined on {_pairs(metric.n)} only: no test"
-    # A p of 1 would be right and would read like a test that was made.
-    if metric.ties == metric.n:
-        return f"{metric.name}: equal on every pair"
-    parts = [f"{metric.name}: B − A = {signed_text(metric.mean_difference)} {metric.unit or ''}".rstrip()]
-    if metric.interval is not None:
-        low, high = metric.interval
-        parts.append(f"95 % interval {signed_text(low)} to {signed_text(high)}")
-    if metric.p is not None:
-        parts.append(f"sign-flip p {p_text(metric.p)} ({metric.p_method}), after Holm {p_text(metric.p_holm)}")
-    parts.append(f"B better in {metric.wins}, equal in {metric.ties}, worse in {metric.losses} of {metric.n} pairs")
-    ties = _ties(metric)
-    if ties:
-        parts.append(ties)
-    # A difference that was found needs no excuse about the number of pairs.
-    if not detected:
-        parts.append(_reach(metric))
-    return ", ".join(parts)
+def _next(found: Comparison, shown: Metric | None, play: str) -> Iterator[NextStep]:
+    pair = shlex.join([found.a.name, found.b.name])
+    for gap in found.gaps:
+        begun = next((row.path for row in found.dropped if row.side == gap.side and row.unfinished), None)
+        if begun is not None:
+            yield NextStep(command=f"tradefair play --resume {shlex.quote(begun)}", why=f"{gap.side.upper()} began it")
+        else:
+            folder = shlex.quote(found.a.name if gap.side == "a" else found.b.name)
+            yield NextStep(command=f"tradefair list {folder}", why=f"what is there of {gap.side.upper()}")
+    needed = _needed(found, shown)
+    if play and shown is not None and needed is not None:
+        option = "--seeds-at-stake" if found.shares and found.shares.nothing and len(found.seats) == 1 else "--seeds"
+        seat = f" --seat {shlex.quote(found.seats[0])}" if len(found.seats) == 1 else ""
+        first = max(pair.seed for pair in found.pairs) + 1
+        yield NextStep(
+            command=f"{play}{seat} --seed {first} {option} {needed}",
+            why=f"would show the difference seen with power 0.8{_cost(found, needed)}; A likewise",
+        )
+    yield NextStep(command=f"tradefair compare {pair} -o pair.html", why="every pair as a figure")
 
 
-def _noise(floor: NoiseFloor | None, same_agent: bool, metric: Metric) -> str:
-    """How a difference compares with the noise floor; empty where no floor was measured."""
-    if floor is None or floor.half_width is None or floor.within is None:
+def _needed(found: Comparison, shown: Metric | None) -> int | None:
+    """More pairs with something to win that would show the difference seen; None where it is shown, or out of reach."""
+    if shown is None or found.conclusion not in ("no_difference", "exploratory"):
+        return None
+    stakes = found.shares is not None and found.shares.nothing > 0
+    told = [pair for pair in found.pairs if not stakes or all((run.at_stake or 0) > 0 for run in (*pair.a, *pair.b))]
+    mean, deviation = mean_sd([value for pair in told if (value := pair.differences.get(shown.name)) is not None])
+    if mean is None or deviation is None or not deviation:
+        return None
+    needed = pairs_needed(mean, deviation)
+    more = None if needed is None else max(MIN_PAIRS, needed) - len(told)
+    return more if more is not None and 0 < more <= _MAX_PAIRS else None
+
+
+def _cost(found: Comparison, pairs: int) -> str:
+    spent = [arm.cost_usd for arm in (found.a, found.b) if arm.cost_usd]
+    return f", about ${pairs * sum(spent):,.2f}" if spent else ""
+
+
+# --- words ----------------------------------------------------------------------------------------------------------
+
+
+def _named(found: Comparison, side: str, most: int) -> str:
+    arm = found.a if side == "a" else found.b
+    label = _label(arm.label)
+    return f"{side.upper()} ({label if len(label) <= most else label[: most - 1] + '…'})" if label else side.upper()
+
+
+def _label(text: str) -> str:
+    return clean_line(text)[:_MAX_LABEL]
+
+
+def _place(found: Comparison) -> str:
+    scenarios = list(dict.fromkeys(pair.scenario for pair in found.pairs))
+    scenario = scenarios[0] if len(scenarios) == 1 else f"{len(scenarios)} scenarios of {found.market}"
+    seats = f"seat {found.seats[0]}" if len(found.seats) == 1 else f"{len(found.seats)} seats"
+    return f"{seats} of {clean_line(scenario)[:_MAX_LABEL]}"
+
+
+def _title(market: str, name: str) -> str:
+    figure = figures_of(market).seat.get(name)
+    return figure.title[:1].lower() + figure.title[1:] if figure else name.replace("_", " ")
+
+
+def _main(found: Comparison) -> str:
+    return next((metric.name for metric in found.metrics if metric.primary), "")
+
+
+def _other_draws(found: Comparison) -> bool:
+    return any(item.name == "policy key" for item in found.differs)
+
+
+def _interval(metric: Metric) -> str:
+    if metric.interval is None:
         return ""
-    shown = f"noise floor ±{number_text(floor.half_width)} ({_pairs(floor.n)})"
-    # A/A runs are the floor: "larger than the floor" would compare them with themselves.
-    if same_agent:
-        return f", {shown}"
-    if floor.within:
-        return f", within the A/A {shown}"
-    significant = _detected(metric, floor)
-    return f", larger than the A/A {shown}" + ("" if significant else f", but not significant with {_pairs(metric.n)}")
+    # Seen from the better side, as the difference is.
+    low, high = sorted(metric.interval if (metric.mean_difference or 0) >= 0 else [-end for end in metric.interval])
+    return f", 95 % interval {_numeral(low)} to {_numeral(high)}"
 
 
-def _ties(metric: Metric) -> str:
-    """How equal pairs limit the test; empty where they do not matter.
-
-    Flipping the sign of 0 changes nothing, so with t ties among n pairs p is at least 2^(1 + t − n).
-    """
-    least = min(1.0, 2.0 ** (1 + metric.ties - metric.n))
-    if not metric.ties or least < _SMALL:
-        return ""
-    ties = "1 tie" if metric.ties == 1 else f"{metric.ties} ties"
-    return f"{ties}: the least p possible is {p_text(least)}"
+def _p(metric: Metric) -> str:
+    shown = p_text(metric.p_holm)
+    return f"p {shown[0]} {shown[1:]}" if shown.startswith("<") else f"p = {shown}"
 
 
-def _reach(metric: Metric) -> str:
-    """The smallest difference that these pairs could have shown."""
-    least = f"{metric.n} pairs would show {number_text(metric.minimum_detectable)} or more with power 0.8"
-    # So many pairs were played and the difference was not found: naming the number would contradict that.
-    if metric.pairs_needed is None or metric.pairs_needed <= metric.n:
-        return least
-    return f"{least}; {metric.pairs_needed:,} pairs would show the difference seen"
+def _listed(seeds: Sequence[int]) -> str:
+    """Seeds in short: runs of neighbours as a range, the first few of them."""
+    runs: list[list[int]] = []
+    for seed in seeds:
+        if runs and seed == runs[-1][-1] + 1:
+            runs[-1].append(seed)
+        else:
+            runs.append([seed])
+    shown = [str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs[:_MAX_SEEDS]]
+    return f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(shown)}" + " …" * (len(runs) > _MAX_SEEDS)
 
 
-def _seen(metric: Metric) -> str:
-    """A difference without any test, for few pairs."""
-    if metric.mean_difference is None:
-        return f"{metric.name}: undefined on every pair"
-    shown = f"{metric.name}: B − A = {signed_text(metric.mean_difference)} {metric.unit or ''}".rstrip()
-    return f"{shown} in the mean, B better in {metric.wins}, equal in {metric.ties}, worse in {metric.losses}"
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
-def _pairs(n: int) -> str:
-    """A number of pairs in words."""
-    return "1 pair" if n == 1 else f"{n} pairs"
+def _amount(value: float, unit: str | None) -> str:
+    text = _numeral(value)
+    return f"{text} {unit.removesuffix('s') if text == '1' else unit}" if unit else text
 
 
-def signed_text(value: float) -> str:
-    """A number with its sign, the typographical minus."""
-    # U+2212 has the width of a plus sign, so columns of signed numbers line up.
-    return decimals(value, "+,").replace("-", "−")
+def _signed(value: float) -> str:
+    return _numeral(value) if value < 0 else f"+{_numeral(value)}"
 
 
-def p_text(value: float | None) -> str:
-    """A p-value to four decimals."""
-    if value is None:
-        return "–"
-    # Four decimals would print 0.0000, which reads as impossible.
-    return "<0.0001" if value < 0.0001 else f"{value:.4f}".rstrip("0").rstrip(".")
-
-
-def _joined(sentences: Sequence[str]) -> str:
-    """Sentences in one paragraph; the parts come without a full stop."""
-    return ". ".join(sentences) + "."
+def _numeral(value: float) -> str:
+    """At most four significant digits, thousands separated, a true minus."""
+    text = f"{value:,.0f}" if abs(value) >= 1_000 else f"{value:.4g}"
+    return "0" if float(text.replace(",", "")) == 0 else text.replace("-", "−")

@@ -1,0 +1,133 @@
+"""What may be concluded from the pairs, and what a reader of the tables must know of each test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tradefair.evaluation.compare.comparison import MIN_PAIRS, Bound, Conclusion, Judgement, Metric, NoiseFloor, Pair
+from tradefair.evaluation.table import decimals, number_text
+
+# The level at which a difference is named, after Holm; docs/how-to/compare.md states it.
+LEVEL = 0.05
+SAME_AGENT = "A and B are the same agent under other draws (A/A)"
+_SMALL = 0.001  # ties are named when they keep the least possible p above this
+
+
+def judge(
+    pairs: Sequence[Pair],
+    metrics: Sequence[Metric],
+    floor: Sequence[NoiseFloor],
+    bounds: Sequence[Bound] = (),
+    *,
+    same_agent: bool = False,
+    luck: str = "",
+) -> Judgement:
+    """The conclusion of a comparison, and its notes.
+
+    `bounds`: what missing pairs could make of each metric. `same_agent`: the sides differ in their draws only, so the
+    comparison is itself a noise floor. `luck` is a sentence about draws that differ, or empty.
+    """
+    primary = [metric for metric in metrics if metric.primary]
+    floors = {row.name: row for row in floor}
+    notes = [SAME_AGENT] if same_agent and pairs else []
+    notes += [luck] if luck else []
+    if not pairs:
+        return Judgement("no_pairs", notes)
+    # Before the count of pairs: "identical" needs no test and is true of one pair as well.
+    if all(pair.identical for pair in pairs):
+        return Judgement("identical", notes)
+    if len(pairs) < MIN_PAIRS:
+        return Judgement("exploratory", notes)
+    notes += [
+        note
+        for metric in primary
+        for note in _notes(metric, floors.get(metric.name), same_agent, settled(metric, bounds))
+    ]
+    # A/A pairs are the floor themselves: held against it they would only be held against their own interval.
+    shown = [metric for metric in primary if detected(metric, None if same_agent else floors.get(metric.name))]
+    # A difference that the missing pairs could reverse is none to act on.
+    found = [metric for metric in shown if settled(metric, bounds)]
+    better = [metric for metric in found if b_is_better(metric)]
+    # Not weighed against each other: the evaluator declares metrics, not what one is worth in the other.
+    if better and len(better) < len(found):
+        return Judgement("mixed", notes)
+    # Without a declared metric nothing may be called better, whatever the columns show.
+    conclusion: Conclusion = "no_difference" if not found else "b_better" if better else "a_better"
+    return Judgement(conclusion, notes)
+
+
+def detected(metric: Metric, floor: NoiseFloor | None) -> bool:
+    """Whether a difference is significant after Holm, and larger than the noise floor where that was measured.
+
+    Without a corrected p-value, because too few pairs were played, nothing is detected.
+    """
+    significant = metric.p_holm is not None and metric.p_holm <= LEVEL
+    return significant and not (floor is not None and floor.within)
+
+
+def settled(metric: Metric, bounds: Sequence[Bound]) -> bool:
+    """Whether no outcome of the missing pairs could reverse the difference of a metric."""
+    return not any(bound.metric == metric.name and bound.low < 0 < bound.high for bound in bounds)
+
+
+def b_is_better(metric: Metric) -> bool:
+    """Whether B's mean is on the better side of A's."""
+    # Where less is better the sign turns; None (not declared) counts as higher is better.
+    return ((metric.mean_difference or 0) > 0) == (metric.higher_is_better is not False)
+
+
+def _notes(metric: Metric, floor: NoiseFloor | None, same_agent: bool, sure: bool) -> Iterator[str]:
+    """What limits the test of one metric: too few values, ties, missing pairs, the noise floor."""
+    if metric.mean_difference is None:
+        yield f"{metric.name}: undefined on every pair"
+    # Defined on too few pairs although the comparison has enough: said, not tested.
+    elif metric.n < MIN_PAIRS:
+        yield f"{metric.name}: defined on {_pairs(metric.n)} only: no test"
+    elif metric.ties == metric.n:
+        yield f"{metric.name}: equal on every pair"
+    elif ties := _ties(metric):
+        yield f"{metric.name}: {ties}"
+    if not sure:
+        yield f"{metric.name}: the missing pairs could reverse the difference"
+    if floor is None or floor.half_width is None or floor.within is None:
+        return
+    shown = f"noise floor ±{number_text(floor.half_width)} ({_pairs(floor.n)})"
+    # A/A runs are the floor: "larger than the floor" would compare them with themselves.
+    if same_agent:
+        yield f"{metric.name}: {shown}"
+    elif floor.within:
+        yield f"{metric.name}: within the A/A {shown}"
+    else:
+        more = "" if detected(metric, floor) else f", but not significant with {_pairs(metric.n)}"
+        yield f"{metric.name}: larger than the A/A {shown}{more}"
+
+
+def _ties(metric: Metric) -> str:
+    """How equal pairs limit the test; empty where they do not matter.
+
+    Flipping the sign of 0 changes nothing, so with t ties among n pairs p is at least 2^(1 + t − n).
+    """
+    least = min(1.0, 2.0 ** (1 + metric.ties - metric.n))
+    if not metric.ties or least < _SMALL:
+        return ""
+    ties = "1 tie" if metric.ties == 1 else f"{metric.ties} ties"
+    return f"{ties}: the least p possible is {p_text(least)}"
+
+
+def _pairs(n: int) -> str:
+    """A number of pairs in words."""
+    return "1 pair" if n == 1 else f"{n} pairs"
+
+
+def signed_text(value: float) -> str:
+    """A number with its sign, the typographical minus."""
+    # U+2212 has the width of a plus sign, so columns of signed numbers line up.
+    return decimals(value, "+,").replace("-", "−")
+
+
+def p_text(value: float | None) -> str:
+    """A p-value to four decimals."""
+    if value is None:
+        return "–"
+    # Four decimals would print 0.0000, which reads as impossible.
+    return "<0.0001" if value < 0.0001 else f"{value:.4f}".rstrip("0").rstrip(".")
