@@ -8,5 +8,5 @@ import tradefair.api as tf
 for name in ("zip", "gd"):
     for seed in range(20):
         tf.play("double_auction", seed=seed, agent=f"policy:{name}", folder=f"runs/{name}")
-print(tf.compare("runs/zip", "runs/gd").verdict.text)
+print(tf.compare("runs/zip", "runs/gd").verdict)
 print(tf.load("runs/zip").outcomes().to_pandas().query("name == 'payoff'"))
