@@ -44,9 +44,9 @@ def test_one_ctrl_c_ends_a_run_that_waits_for_a_client_and_it_can_be_gone_on_wit
     assert "waiting for a client" in lines[1]
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=BOUND_S)
-    assert process.returncode == 3
+    assert process.returncode == 130
     (path,) = tmp_path.glob("*.trace")
-    assert told.strip() == f"tradefair play: stopped; go on with: tradefair play --resume {path}"
+    assert told.strip() == f"stopped; go on with: tradefair play --resume {path}"
     verdict = verify_file(path)
     assert (verdict.verdict, verdict.sealed) == ("reproduced", False)
 

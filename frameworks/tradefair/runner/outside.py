@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
 from tradefair.cli.terminal import say
-from tradefair.contract import HarnessFailure, SeatId
+from tradefair.contract import SeatId
 from tradefair.host.episode import Episode
 
 
@@ -15,7 +15,7 @@ from tradefair.host.episode import Episode
 async def open_door(episode: Episode, seats: Sequence[SeatId]) -> AsyncGenerator[None]:
     """Serve `seats` while the body runs; URL and tokens are shown once, on stderr.
 
-    Raises HarnessFailure when the server ends first, by SIGINT or SIGTERM: the message says how to resume the trace.
+    Raises KeyboardInterrupt when the server ends first, by SIGINT or SIGTERM, which it takes for itself.
     """
     from tradefair.host.app import HttpServer
     from tradefair.host.hosting import Host
@@ -48,7 +48,7 @@ async def open_door(episode: Episode, seats: Sequence[SeatId]) -> AsyncGenerator
         # Not cancelled by the end of the server: the reason is known elsewhere.
         if not serving.done():
             raise
-        raise HarnessFailure(f"stopped; go on with: tradefair play --resume {episode.path}") from None
+        raise KeyboardInterrupt from None
     finally:
         serving.remove_done_callback(stopped)
         server.stop()

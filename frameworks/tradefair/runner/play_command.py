@@ -147,8 +147,7 @@ class _Stage(NamedTuple):
             except HarnessFailure as failure:
                 raise HarnessFailure(f"{failure} ({go_on})") from failure
             except asyncio.CancelledError:
-                if agent.framework != OUTSIDE:
-                    say(f"stopped; {go_on}")
+                say(f"stopped; {go_on}")
                 raise
 
 

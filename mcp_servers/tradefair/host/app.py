@@ -7,8 +7,6 @@ be carried to another credential, and revoking a token closes what was opened wi
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -29,7 +27,7 @@ from tradefair.host.binding import build_observer_server, build_server
 from tradefair.host.doors import Door
 from tradefair.host.hosting import Host
 from tradefair.host.listening import Listener, known, security_settings
-from tradefair.host.pipes import open_pipes
+from tradefair.host.pipes import SIGNALS, open_pipes
 from tradefair.host.places import Bounds
 from tradefair.host.seat_auth import OBSERVER_SCOPE, SeatVerifier
 from tradefair.host.status import readiness
@@ -38,38 +36,15 @@ if TYPE_CHECKING:
     from tradefair.host.episode import Episode
 
 MCP_PATH = "/mcp"
-# What process supervisors and a terminal send; everything else keeps its default.
-_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 # Seconds that a client is told to wait for an episode that has not started; an operator starts it by hand.
 _RETRY_AFTER_S = 2
 
 
 async def run_stdio(episode: Episode, seat: SeatId) -> None:
-    """Serve one seat on standard input and output until the client goes; the caller closes the episode.
-
-    SIGTERM closes the episode and ends the process at once: a thread that is blocked on standard input cannot be
-    joined.
-    """
+    """Serve one seat on standard input and output until the client goes; the caller closes the episode."""
     server = build_server(episode, seat, transport="stdio")
-    # A handler of the loop: the thread that reads standard input cannot be cancelled.
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: _leaving.append(_leave(episode)))
     async with open_pipes() as pipes:
         await server.run(pipes.reading, pipes.writing, server.create_initialization_options())
-
-
-# Kept, because asyncio holds only weak references to tasks: this one must not be collected before it is done.
-_leaving: list[asyncio.Task[None]] = []
-
-
-def _leave(episode: Episode) -> asyncio.Task[None]:
-    async def leave() -> None:
-        try:
-            await episode.close()
-        finally:
-            # `os._exit`, because leaving in order would join the thread that reads standard input.
-            os._exit(0)
-
-    return asyncio.create_task(leave())
 
 
 class SeatApp:
@@ -164,8 +139,8 @@ class HttpServer:
     """A host on a socket. `port` 0 takes a free one; `url` is known before anything is served.
 
     `public_names` are further host names (`market.example`, or with a port) that clients may use. `drain_s` is how many
-    seconds rounds may take to end after a signal, `bounds` what connections may take. Raises OSError when the address
-    is taken.
+    seconds rounds may take to end after a signal, `bounds` what connections may take. Raises ScenarioError when the
+    address is taken.
     """
 
     def __init__(
@@ -193,12 +168,12 @@ class HttpServer:
         """Serve until `stop`, SIGTERM or SIGINT, then finish open requests. The caller closes the host."""
         loop = asyncio.get_running_loop()
         # Signals belong to the process and not to uvicorn, so that episodes are closed after the last answer.
-        for number in _SIGNALS:
+        for number in SIGNALS:
             loop.add_signal_handler(number, self.go)
         try:
             await self._listener.serve(on_ready)
         finally:
-            for number in _SIGNALS:
+            for number in SIGNALS:
                 loop.remove_signal_handler(number)
             if self._draining is not None:
                 self._draining.cancel()

@@ -13,8 +13,9 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 
+from tradefair.cli.terminal import say
 from tradefair.contract import HarnessFailure, SeatError
-from tradefair.host.pipes import open_pipes
+from tradefair.host.pipes import leave_on_signals, open_pipes, typed_into
 
 if TYPE_CHECKING:
     from mcp.types import RequestParamsMeta
@@ -31,9 +32,16 @@ async def run_connect(url: str, token: str) -> None:
 
     Raises SeatError when the token is refused, HarnessFailure when the host cannot be reached.
     """
+    leave_on_signals(_nothing_to_close)
+    if typed_into():
+        say(f"this speaks MCP on standard input; put it into a client: tradefair config --url {url}")
     async with open_remote(url, token) as remote, open_pipes() as pipes:
         server = forwarding_server(remote)
         await server.run(pipes.reading, pipes.writing, server.create_initialization_options())
+
+
+async def _nothing_to_close() -> None:
+    pass  # the host keeps the episode, and a session ends with its connection
 
 
 @asynccontextmanager

@@ -7,8 +7,8 @@ import os
 import resource
 import tempfile
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,8 +17,9 @@ import orjson
 
 from tradefair.catalog import default_scenario, load_scenario, market_names, market_type
 from tradefair.cli.options import EpisodeFlags
+from tradefair.cli.ports import listen
 from tradefair.cli.terminal import say, tell
-from tradefair.contract import HarnessFailure, MarketType, Scenario, ScenarioError, SeatId, TraceError
+from tradefair.contract import MarketType, Scenario, ScenarioError, SeatId, TraceError
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.scenario import parse_override
 from tradefair.contract.text import clean_json
@@ -30,6 +31,7 @@ from tradefair.host.hosting import Host
 from tradefair.host.listening import Listener
 from tradefair.host.log import FILES, LogStore
 from tradefair.host.orders import check_labelled, checked, parse_labels
+from tradefair.host.pipes import leave_on_signals, typed_into
 from tradefair.host.places import Bounds
 from tradefair.host.registry import HOST_FILE, HostFile, check_fresh, load_host_file, sole_host
 from tradefair.host.sandbox import Sandbox
@@ -91,20 +93,37 @@ async def run_serve(options: EpisodeFlags, seat: str, resume: Path | None) -> No
             episode = await _new(kind, scenario, options, plan, _folder(options), sandbox)
         else:
             episode = await reopen_episode(_one_trace(resume), sandbox=sandbox)
-        try:
-            _say(_line(episode))
-            await run_stdio(episode, seat or _outside_seats(episode)[0])
-        finally:
+
+        async def close() -> None:
             await episode.close()
-        if episode.core.ended is None:
-            _say(f"not over; to go on: tradefair serve --resume {episode.path}")
+            if episode.core.ended is None:
+                _say(f"not over; to go on: tradefair serve --resume {episode.path}")
+
+        try:
+            served = seat or _outside_seats(episode)[0]
+            if typed_into():
+                scenario = episode.core.scenario.id
+                put = f"tradefair config {episode.core.manifest.market} --scenario {scenario} --seat {served}"
+                _say(f"this speaks MCP on standard input; put it into a client: {put}")
+            _say(_line(episode))
+            leave_on_signals(close)
+            await run_stdio(episode, served)
+        finally:
+            await close()
 
 
 async def run_host(options: EpisodeFlags, hosting: HostFlags, resume: Path | None) -> None:
-    """Host episodes over HTTP until SIGTERM, or until they are over. Raises HarnessFailure for a taken address."""
+    """Host episodes over HTTP until SIGTERM, or until they are over. Raises ScenarioError for a taken address."""
     # A token that could be guessed is refused before a folder is made.
     token = None if hosting.control is None else hosting.control_token
     _allow_many_files()
+    # Asked before episodes are made: the same command with another port must not find them and refuse the folder.
+    for address, port, option in (
+        (hosting.address, hosting.port, "--port"),
+        ("127.0.0.1", hosting.control, "--control-port"),
+    ):
+        if port:
+            listen(address, port, option=option).close()
     with Sandbox() as sandbox, ExitStack() as held:
         folder = resume or _folder(options)
         if resume is None:
@@ -119,15 +138,14 @@ async def run_host(options: EpisodeFlags, hosting: HostFlags, resume: Path | Non
 
 async def _serve_host(host: Host, hosting: HostFlags, folder: Path, tokens: Sequence[Shown], token: str | None) -> None:
     # The address is taken before anything is shown: clients are told a URL that works.
-    with _listening_on(hosting.address, hosting.port):
-        server = HttpServer(
-            host,
-            address=hosting.address,
-            port=hosting.port,
-            public_names=hosting.names or (),
-            drain_s=hosting.drain,
-            bounds=hosting.bounds,
-        )
+    server = HttpServer(
+        host,
+        address=hosting.address,
+        port=hosting.port,
+        public_names=hosting.names or (),
+        drain_s=hosting.drain,
+        bounds=hosting.bounds,
+    )
     control, control_token = _control(host, hosting, token, server.url)
 
     def announce() -> None:
@@ -170,22 +188,14 @@ def _control(host: Host, hosting: HostFlags, token: str | None, url: str) -> tup
         host.set_control(token_digest(made))
     digest = host.control
     assert digest is not None
-    with _listening_on("127.0.0.1", hosting.control):
-        # On this machine only: whoever needs it from elsewhere has ssh.
-        listener = Listener(
-            lambda names: ControlApp(host, digest, url, names).starlette,
-            port=hosting.control,
-            bounds=Bounds(places=_CONTROL_PLACES),
-        )
+    # On this machine only: whoever needs it from elsewhere has ssh.
+    listener = Listener(
+        lambda names: ControlApp(host, digest, url, names).starlette,
+        port=hosting.control,
+        bounds=Bounds(places=_CONTROL_PLACES),
+        option="--control-port",
+    )
     return listener, made
-
-
-@contextmanager
-def _listening_on(address: str, port: int) -> Generator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise HarnessFailure(f"cannot listen on {address} port {port}: {error.strerror}") from None
 
 
 async def _logs(store: str | None) -> LogStore:

@@ -20,6 +20,7 @@ from starlette.applications import Starlette
 from starlette.types import Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from tradefair.cli.ports import listen
 from tradefair.host.places import Bounds, Places, is_loopback
 
 _GRACE_S = 5  # how long open requests may take to end when the server stops
@@ -32,7 +33,7 @@ _SINGLE = re.compile(rb"^(authorization|host|origin|mcp-session-id|content-lengt
 
 
 class Listener:
-    """One address. `port` 0 takes a free one; `url` is `http://name:port`. Raises OSError when it cannot be had.
+    """One address. `port` 0 takes a free one; `url` is `http://name:port`. ScenarioError when it cannot be had.
 
     `make_app` is given the values of the Host header (`name:port`) that are to be answered; `public_names` are further
     host names (`market.example`, or with a port) that clients may use. `bounds` says what connections may take. Raises
@@ -47,11 +48,9 @@ class Listener:
         port: int = 0,
         public_names: Iterable[str] = (),
         bounds: Bounds | None = None,
+        option: str = "--port",
     ) -> None:
-        family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        self._socket = socket.create_server((address, port), family=family, backlog=_BACKLOG)
-        # asyncio leaves Nagle's algorithm on for sockets made like this one (proto 0): each answer would wait 40 ms.
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket = listen(address, port, option=option)
         self.port: int = self._socket.getsockname()[1]
         shown = f"[{address}]" if ":" in address else address
         self.url = f"http://{shown}:{self.port}"

@@ -7,8 +7,12 @@ the server, which refuses the argument by name, as over HTTP. Lines that are no 
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import AsyncGenerator
+import os
+import signal
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
@@ -17,6 +21,37 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 from mcp.types import JSONRPCRequest
 from pydantic import ValidationError
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+"""What process supervisors and a terminal send to a server; every other signal keeps its default."""
+_INTERRUPTED = 130
+
+
+def leave_on_signals(close: Callable[[], Awaitable[None]]) -> None:
+    """From now on the first signal runs `close` and ends the process with 0, a second one ends it at once with 130."""
+    # Kept here, because asyncio holds only weak references to tasks: this one must not be collected while it closes.
+    leaving: list[asyncio.Task[None]] = []
+
+    async def leave() -> None:
+        try:
+            await close()
+        finally:
+            # `os._exit`, because leaving in order would join the thread that reads standard input.
+            os._exit(0)
+
+    def react() -> None:
+        if leaving:
+            os._exit(_INTERRUPTED)
+        leaving.append(asyncio.create_task(leave()))
+
+    for number in SIGNALS:
+        # Handlers of the loop: an exception would not get past the thread that reads standard input.
+        asyncio.get_running_loop().add_signal_handler(number, react)
+
+
+def typed_into() -> bool:
+    """Whether a person's terminal stands where the client of a server should be."""
+    return sys.stdin.isatty()
 
 
 class Pipes(NamedTuple):

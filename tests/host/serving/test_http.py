@@ -12,7 +12,7 @@ import orjson
 import pytest
 from mcp import Client, MCPError, types
 
-from tradefair.contract import SeatError
+from tradefair.contract import ScenarioError, SeatError
 from tradefair.host.app import HttpServer
 from tradefair.host.binding import build_server
 from tradefair.host.doors import Door
@@ -373,7 +373,7 @@ async def test_foreign_host_and_origin_headers_are_refused(stage: Any) -> None:
 
 async def test_an_address_in_use_is_said_so(stage: Any) -> None:
     async with two_seats(stage) as it:
-        with pytest.raises(OSError, match="in use"):
+        with pytest.raises(ScenarioError, match="is taken; --port 0"):
             HttpServer(Host(), port=it.server.port)
 
 

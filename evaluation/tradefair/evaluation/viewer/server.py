@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import socket
 from pathlib import Path
 
 import uvicorn
 
-from tradefair.contract.errors import StorageUnavailable
+from tradefair.cli.ports import listen
 from tradefair.evaluation.viewer.app import viewer_app
 from tradefair.evaluation.viewer.folder import Folder
 
@@ -18,17 +17,12 @@ _ADDRESS = "127.0.0.1"
 class ViewerServer:
     """Serves one folder on loopback. `port` 0 takes a free one; `url` is known before anything is served.
 
-    Raises StorageUnavailable when the port cannot be had.
+    Raises ScenarioError when the port cannot be had.
     """
 
     def __init__(self, folder: Path, port: int = 0) -> None:
-        try:
-            # Bound here and not by uvicorn: the port is known at once, and a taken port is a typed error.
-            self._socket = socket.create_server((_ADDRESS, port))
-        except OSError as error:
-            raise StorageUnavailable(
-                f"port {port} cannot be had: {error.strerror}; --port 0 takes a free one"
-            ) from None
+        # Bound here and not by uvicorn: the port is known at once, and a taken port is a typed error.
+        self._socket = listen(_ADDRESS, port)
         self.port: int = self._socket.getsockname()[1]
         self.url = f"http://{_ADDRESS}:{self.port}/"
         # Only these Host values are answered; see `Shield` for the attack that this prevents.

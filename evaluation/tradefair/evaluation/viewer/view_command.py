@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 from pathlib import Path
 from typing import Annotated
 
@@ -23,11 +24,14 @@ def view(
     from tradefair.evaluation.viewer.server import ViewerServer
 
     server = ViewerServer(folder, port)
-    # Flushed before serving begins: tests and scripts read the address from a pipe.
-    tell(f"{folder}: {server.url} (Ctrl-C ends)")
-    if opened:
-        import webbrowser
-
-        webbrowser.open(server.url)
+    # What a service manager sends ends it as Ctrl-C does: uvicorn raises its signal again once connections are closed.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # Around the announcement too: whoever reads the address may press Ctrl-C at once.
     with contextlib.suppress(KeyboardInterrupt):
+        # Flushed before serving begins: tests and scripts read the address from a pipe.
+        tell(f"{folder}: {server.url} (Ctrl-C ends)")
+        if opened:
+            import webbrowser
+
+            webbrowser.open(server.url)
         server.run()

@@ -17,6 +17,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from tradefair.cli.ports import listen
 from tradefair.contract import HarnessFailure
 from tradefair.frameworks.models.gateway import Delivery, Gateway
 from tradefair.frameworks.models.wire import (
@@ -229,15 +230,9 @@ class _Uvicorn(uvicorn.Server):
 
 @asynccontextmanager
 async def serve_app(app: GatewayApp, *, host: str = "127.0.0.1", port: int = 0) -> AsyncGenerator[str]:
-    """Serve until the context ends; the base URL. Raises HarnessFailure when the address cannot be had."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        # Bound here and not by uvicorn, which ends the process when an address is taken.
-        listening = socket.create_server((host, port), family=family)
-    except OSError as error:
-        raise HarnessFailure(f"cannot listen on {host}:{port}: {error.strerror}") from None
-    # asyncio leaves Nagle's algorithm on for sockets made like this one (proto 0): each answer would wait 40 ms.
-    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    """Serve until the context ends; the base URL. Raises ScenarioError when the address cannot be had."""
+    # Bound here and not by uvicorn, which ends the process when an address is taken.
+    listening = listen(host, port)
     server = _Uvicorn(app.asgi)
     # Cut connections are meant here; uvicorn would print each as an error.
     quiet = _NotCut()

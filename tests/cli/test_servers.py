@@ -1,0 +1,161 @@
+"""Servers at a terminal, as real processes: Ctrl-C ends each with 0, a taken port is one message with its remedy."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tradefair.cli import run
+from tradefair.evaluation.verify import verify_file
+
+BOUND_S = 60
+PLAYED = ("teaching", "--scenario", "pie", "--seed", "7")
+
+
+class Terminal:
+    """A command on a terminal of its own: what a person sees there, and types."""
+
+    def __init__(self, *arguments: str, cwd: Path) -> None:
+        # `fork` makes the terminal the child's controlling one, so that Ctrl-C comes as a signal of the terminal.
+        self.child, self._side = pty.fork()
+        if self.child == 0:
+            os.chdir(cwd)
+            os.execv(sys.executable, [sys.executable, "-m", "tradefair.cli", *arguments])
+        self.shown = ""
+
+    def wait_for(self, words: str) -> None:
+        while words not in self.shown:
+            assert select.select([self._side], [], [], BOUND_S)[0], self.shown
+            try:
+                self.shown += os.read(self._side, 4_096).decode()
+            except OSError:
+                raise AssertionError(f"ended before {words!r}: {self.shown}") from None
+
+    def press(self, key: bytes) -> None:
+        os.write(self._side, key)
+
+    def leave(self) -> int:
+        """Wait for the end; the exit code."""
+        try:
+            while piece := os.read(self._side, 4_096):
+                self.shown += piece.decode()
+        # Linux ends a pty whose other side is closed with EIO.
+        except OSError:
+            pass
+        os.close(self._side)
+        return os.waitstatus_to_exitcode(os.waitpid(self.child, 0)[1])
+
+
+@pytest.fixture
+def at(tmp_path: Path) -> Iterator[list[Terminal]]:
+    terminals: list[Terminal] = []
+    yield terminals
+    for terminal in terminals:
+        try:
+            os.kill(terminal.child, signal.SIGKILL)
+            os.waitpid(terminal.child, 0)
+        except (ProcessLookupError, ChildProcessError):
+            pass
+
+
+def test_ctrl_c_ends_serve_on_a_terminal_which_first_says_where_it_belongs(at: list[Terminal], tmp_path: Path) -> None:
+    terminal = Terminal("serve", *PLAYED, "--seat", "P1", "--out", "out", cwd=tmp_path)
+    at.append(terminal)
+    terminal.wait_for("trace /")
+    first = terminal.shown.splitlines()[0]
+    assert "speaks MCP on standard input" in first
+    assert "tradefair config teaching --scenario teaching/pie --seat P1" in first
+    time.sleep(0.3)  # the reader of standard input has to be blocked: that is what hung
+    pressed = time.monotonic()
+    terminal.press(b"\x03")
+    assert terminal.leave() == 0, terminal.shown
+    assert time.monotonic() - pressed < 2
+    (trace,) = (tmp_path / "out").glob("*.trace")
+    assert f"tradefair serve --resume out/{trace.name}" in terminal.shown
+    assert not list(tmp_path.rglob("*-wal"))
+    assert verify_file(trace).sound
+
+
+def test_a_second_ctrl_c_does_not_wait_for_the_episode(tmp_path: Path) -> None:
+    program = (
+        "import asyncio\n"
+        "from tradefair.host.pipes import leave_on_signals\n"
+        "async def close(): print('closing', flush=True); await asyncio.sleep(600)\n"
+        "async def main(): leave_on_signals(close); print('ready', flush=True); await asyncio.sleep(600)\n"
+        "asyncio.run(main())\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    for line in ("ready\n", "closing\n"):
+        assert process.stdout.readline() == line
+        process.send_signal(signal.SIGINT)
+    assert process.wait(BOUND_S) == 130
+    process.stdout.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("arguments", "ready"),
+    [
+        (("host", *PLAYED, "--out", "out"), "Tokens are not shown again"),
+        (("view", ".", "--no-open"), "Ctrl-C ends"),
+        (("gateway", "--market", "teaching"), "OPENAI_API_KEY="),
+    ],
+    ids=["host", "view", "gateway"],
+)
+def test_a_server_that_is_stopped_has_done_its_work(
+    arguments: tuple[str, ...], ready: str, number: signal.Signals, tmp_path: Path
+) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tradefair.cli", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert process.stdout is not None
+    shown = ""
+    while ready not in shown:
+        line = process.stdout.readline()
+        assert line, shown
+        shown += line
+    process.send_signal(number)
+    rest, _ = process.communicate(timeout=BOUND_S)
+    assert process.returncode == 0, shown + rest
+    assert "Traceback" not in rest
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option"),
+    [
+        (("host", *PLAYED), "--port"),
+        (("host", *PLAYED), "--control-port"),
+        (("view", ".", "--no-open"), "--port"),
+        (("gateway", "--market", "teaching"), "--port"),
+    ],
+)
+def test_a_taken_port_is_one_message_with_its_remedy_and_leaves_nothing_behind(
+    arguments: tuple[str, ...],
+    option: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert run([*arguments, option, port]) == 2
+    command = arguments[0]
+    said = f"tradefair {command}: port {port} of 127.0.0.1 is taken; {option} 0 takes a free one\n"
+    assert capsys.readouterr().err == said
+    assert list(tmp_path.iterdir()) == []
