@@ -38,6 +38,11 @@ def edit(path: Path, *statements: str) -> None:
             database.execute(statement)
 
 
+ASKED, PARTS = 4, 7
+"""Model calls of the trace, and the messages and tools that they were sent."""
+PROMPTS_LEFT = f"prompt_parts ({PARTS}), prompt_calls ({ASKED})"
+
+
 def reseal(path: Path, **changes: object) -> None:
     """A fresh seal over what the file now holds; `changes` replace parts of `about` that it would cover."""
     with closing(sqlite3.connect(path)) as database, database:
@@ -49,15 +54,13 @@ def reseal(path: Path, **changes: object) -> None:
 
 @pytest.fixture
 async def played(tmp_path: Path) -> Path:
-    """A sealed trace with rows in every table, as if prompts had been kept, and a call had been pending."""
+    """A sealed trace with rows in every table, as if a call had been pending."""
     scenario, agent = load_scenario("teaching", "pie"), AgentSpec("react", "policy:half")
     spec = play_spec("teaching", scenario, 7, plan_seats(market_type("teaching"), scenario), agent, tmp_path)
     path = (await play_episode(spec)).path
     edit(
         path,
         "UPDATE events SET call_key = 'k', request_digest = 'd', request_id = 'i', traceparent = 't' WHERE seq = 3",
-        "INSERT INTO prompt_parts VALUES (1, x'01', x'02'), (2, x'03', x'04')",
-        "INSERT INTO prompt_calls VALUES (1, 'P1', 'c', 0, x'01', 1, x'02', x'03')",
         "INSERT INTO pending VALUES (1, 'P1', 'r', 5, x'01', 0)",
     )
     reseal(path)
@@ -82,7 +85,7 @@ def test_the_seal_counts_the_rows_of_every_table(played: Path) -> None:
         notes = len(list(trace.notes()))
     assert notes == 5  # a read and three claims, and the report
     assert counts == {
-        "calls": verdict.events, "agent_events": notes, "prompt_parts": 2, "prompt_calls": 1, "pending": 1,
+        "calls": verdict.events, "agent_events": notes, "prompt_parts": PARTS, "prompt_calls": ASKED, "pending": 1,
     }  # fmt: skip
 
 
@@ -139,7 +142,7 @@ def test_a_change_of_any_column_beside_the_chain_is_damage_that_names_its_table(
         ("UPDATE agent_events SET id = 99 WHERE id = 1", "agent_events"),
         ("UPDATE agent_events SET body = CAST(body AS TEXT) WHERE id = 1", "agent_events"),
         ("UPDATE events SET at_ms = NULL WHERE seq = 2", "calls"),
-        ("UPDATE prompt_parts SET n = 3 WHERE n = 2", "prompt_parts"),
+        ("UPDATE prompt_parts SET n = 99 WHERE n = 2", "prompt_parts"),
         ("DELETE FROM prompt_calls", "prompt_calls"),
         ("DELETE FROM prompt_parts", "prompt_parts"),
         ("DELETE FROM pending", "pending"),
@@ -160,7 +163,9 @@ def test_a_fraction_is_no_time_even_where_json_has_no_word_for_it(played: Path) 
 
 def test_rows_after_the_seal_are_a_finding(played: Path) -> None:
     edit(
-        played, "INSERT INTO agent_events (seat, body) VALUES ('P1', '{}')", "INSERT INTO prompt_parts VALUES (9, 1, 2)"
+        played,
+        "INSERT INTO agent_events (seat, body) VALUES ('P1', '{}')",
+        "INSERT INTO prompt_parts VALUES (99, 1, 2)",
     )
     verdict = verify_file(played)
     assert verdict.verdict == "reproduced"
@@ -171,7 +176,9 @@ def test_prompts_may_be_left_out_as_a_whole_and_the_seal_still_counts_them(playe
     edit(played, "DELETE FROM prompt_parts", "DELETE FROM prompt_calls")
     verdict = verify_file(played)
     assert verdict.verdict == "reproduced"
-    assert [finding.message for finding in verdict.findings] == [MISSING + "prompt_parts (2), prompt_calls (1)"]
+    assert [finding.message for finding in verdict.findings] == [
+        f"{MISSING}prompt_parts ({PARTS}), prompt_calls ({ASKED})"
+    ]
 
 
 def test_a_stripped_copy_lacks_prompts_and_nothing_else(played: Path, tmp_path: Path) -> None:
@@ -186,7 +193,9 @@ def test_a_stripped_copy_lacks_prompts_and_nothing_else(played: Path, tmp_path: 
     assert copy.stat().st_size < played.stat().st_size - len(secret) + 10_000
     verdict = verify_file(copy)
     assert (verdict.verdict, verdict.seal) == ("reproduced", verify_file(played).seal)
-    assert [finding.message for finding in verdict.findings] == [MISSING + "prompt_parts (2), prompt_calls (1)"]
+    assert [finding.message for finding in verdict.findings] == [
+        f"{MISSING}prompt_parts ({PARTS}), prompt_calls ({ASKED})"
+    ]
     with open_trace(played) as trace, open_trace(copy) as stripped:
         assert list(stripped.notes()) == list(trace.notes())
     for odd in (["--seat", "P1", "-o", str(copy)], ["--format", "otlp", "-o", str(copy)], []):
@@ -201,7 +210,8 @@ def test_jsonl_leaves_all_of_it_out_and_says_how_much(played: Path) -> None:
     assert verdict.verdict == "reproduced"
     (finding,) = verdict.findings
     assert finding.message == (
-        f"{MISSING}calls ({verdict.events}), agent_events (5), prompt_parts (2), prompt_calls (1), pending (1)"
+        f"{MISSING}calls ({verdict.events}), agent_events (5), prompt_parts ({PARTS}), prompt_calls ({ASKED}), "
+        "pending (1)"
     )
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from openai import AsyncOpenAI, OpenAIError
 
@@ -76,7 +77,7 @@ async def open_client(framework: str, endpoint: ModelEndpoint) -> AsyncGenerator
     The framework is given this client and none of its own, so that keys, proxies and retries are decided in one place.
     """
     async with open_address(endpoint) as address:
-        timeout_s = endpoint.timeout_s
-        client = make_client(address.base_url, address.api_key, timeout_s=timeout_s, max_retries=_RETRIES)
+        limits: dict[str, Any] = {"timeout_s": endpoint.timeout_s, "max_retries": _RETRIES}
+        client = make_client(address.base_url, address.api_key, prompts=endpoint.prompts, **limits)
         async with client:
             yield ChatClient(framework, client, address.model)

@@ -28,8 +28,14 @@ class AgentFlags(PlayerFlags):
 
     framework: Annotated[str, typer.Option("--agent", help=f"Plays the agent's seat: {_AGENTS}; default react.")] = ""
     model: Annotated[str, typer.Option(help=_MODELS)] = ""
-    record: Annotated[Path | None, typer.Option(help="Append every model call to this file.")] = None
-    replay: Annotated[Path | None, typer.Option(help="Answer model calls from this file; no model is asked.")] = None
+    prompts: Annotated[
+        bool | None,
+        typer.Option("--prompts/--no-prompts", help="Keep in the trace what the model is sent; default: yes."),
+    ] = None
+    record: Annotated[Path | None, typer.Option(help="Also write the model calls to this file, once played.")] = None
+    replay: Annotated[
+        Path | None, typer.Option(help="Answer model calls from this file or trace; no model is asked.")
+    ] = None
     max_calls_per_round: Annotated[
         int | None,
         typer.Option(

@@ -49,10 +49,11 @@ class AgentSpec:
     """What plays a seat: a framework and, where it needs one, a model (`openai:…`, `policy:…`, `replay:…`).
 
     All fields are texts as a person wrote them; nothing is checked here, so that any record of a trace can be held.
-    `record` and `replay` are files of model calls, `faults` a schedule of injected faults (`frameworks.models.faults`),
-    `window` what of a round a graph shows its model. With `approve` a person is asked before each action. `trials`
-    holds what an agent wrote after earlier episodes (`runner.trials`), oldest first. `timeout_s` is how long a model's
-    reply may take, in seconds; None means the endpoint's own default.
+    `record` is a file that model calls are written to, `replay` one (or a trace) that they are answered from, `faults`
+    a schedule of injected faults (`frameworks.models.faults`), `window` what of a round a graph shows its model. With
+    `approve` a person is asked before each action. `trials` holds what an agent wrote after earlier episodes
+    (`runner.trials`), oldest first. `timeout_s` is how long a model's reply may take, in seconds; None means the
+    endpoint's own default. With `prompts` the trace keeps what the model is sent.
     """
 
     framework: str = "react"
@@ -66,6 +67,7 @@ class AgentSpec:
     approve: bool = False
     trials: tuple[str, ...] | None = None
     timeout_s: float | None = None
+    prompts: bool = True
 
     @property
     def label(self) -> str:
@@ -327,6 +329,8 @@ def _recording(agent: AgentSpec, endpoint: ModelEndpoint, seats: Iterable[SeatId
     # Imported here: most runs neither record nor replay.
     from tradefair.frameworks.models.recording import Recording
 
+    if agent.record is not None and not agent.prompts:
+        raise ScenarioError("--record is written from the prompts in the trace: leave --no-prompts out")
     if replayed is not None:
         if agent.record is not None:
             raise ScenarioError("a run is recorded or replayed, not both: leave --record or --replay out")

@@ -13,6 +13,7 @@ from tradefair.contract import MarketType, Scenario, SeatId, TraceError
 from tradefair.contract.event import ManifestCore
 from tradefair.contract.players import Player, Seating, shown_label
 from tradefair.frameworks.base import SeatReport
+from tradefair.frameworks.models.recording import write_recording
 from tradefair.host.episode import Episode
 from tradefair.host.sandbox import Sandbox
 from tradefair.host.setup import SeatPlan, new_episode, reopen_episode, seating_of
@@ -175,6 +176,9 @@ async def _play(episode: Episode, agent: ReadyAgent, agents: Sequence[SeatId], o
     # An episode that failed is closed too: another command goes on with its trace.
     finally:
         await episode.close()
+        if agent.spec.record is not None:
+            with open_trace(episode.path) as trace:
+                write_recording(trace, Path(agent.spec.record))
 
 
 async def play_seats(episode: Episode, agents: Mapping[SeatId, ReadyAgent]) -> dict[SeatId, SeatReport]:

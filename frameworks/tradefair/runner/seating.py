@@ -6,14 +6,14 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tradefair.contract import SeatId, TradefairError
 from tradefair.contract.players import seat_policy
 from tradefair.frameworks.base import SeatConnection, SeatReport, TurnGate
 from tradefair.frameworks.external import ExternalAgent
 from tradefair.frameworks.models.endpoint import ModelEndpoint
+from tradefair.frameworks.models.prompts import Prompts
 from tradefair.host.episode import Episode
 from tradefair.runner.agent_spec import OUTSIDE, ReadyAgent
 from tradefair.runner.costs import with_costs
@@ -36,8 +36,13 @@ async def play_seat(episode: Episode, agent: ReadyAgent, seat: SeatId, gate: Tur
     # Before the connection: a client from outside has its own, through the host.
     if agent.spec.framework == OUTSIDE:
         return await ExternalAgent(episode.wait_ended).play(None, None, brief, agent.spec.limits)
+    prompts = Prompts()
+
+    async def noted(body: dict[str, Any]) -> None:
+        await episode.note(seat, body, prompts.take(body))
+
     # Wrapped once for agent and gateway alike: notes of both pass here exactly once.
-    note = with_costs(partial(episode.note, seat), agent.spec.model)
+    note = with_costs(noted, agent.spec.model)
     async with Client(build_server(episode, seat)) as client:
         connection = SeatConnection(
             client,
@@ -50,6 +55,8 @@ async def play_seat(episode: Episode, agent: ReadyAgent, seat: SeatId, gate: Tur
         )
         try:
             async with _model(episode, agent, seat, note) as model:
+                if model is not None and agent.spec.prompts:
+                    model = replace(model, prompts=prompts)
                 return await agent.make(seat).play(connection, model, brief, agent.spec.limits)
         except TradefairError as error:
             failure = error
@@ -59,26 +66,21 @@ async def play_seat(episode: Episode, agent: ReadyAgent, seat: SeatId, gate: Tur
 
 @asynccontextmanager
 async def _model(episode: Episode, agent: ReadyAgent, seat: SeatId, note: Note) -> AsyncGenerator[ModelEndpoint | None]:
-    """The endpoint that the framework asks: a gateway of ours when calls are recorded, replayed or disturbed.
+    """The endpoint that the framework asks: a gateway of ours when calls are replayed or disturbed.
 
     Yields None for an agent without a model. Every call through the gateway is passed to `note`.
     """
     endpoint = _endpoint(episode, agent, seat)
     spec = agent.spec
     # A direct endpoint is the usual case; a gateway costs one more HTTP hop per call (docs/decisions/0017).
-    if endpoint is None or not (spec.record or spec.replay or spec.faults):
+    if endpoint is None or not (spec.replay or spec.faults):
         yield endpoint
         return
     from tradefair.frameworks.models.gateway import noting
     from tradefair.frameworks.models.serving import open_address
 
     async with open_address(
-        endpoint,
-        record=None if spec.record is None else Path(spec.record),
-        replay=agent.recording,
-        faults=agent.faults,
-        seat=seat,
-        on_call=noting(note),
+        endpoint, replay=agent.recording, faults=agent.faults, seat=seat, on_call=noting(note)
     ) as address:
         # The gateway's address is a new endpoint: without this the agent's time limit would be lost.
         yield replace(address.endpoint(endpoint.label), timeout_s=endpoint.timeout_s)

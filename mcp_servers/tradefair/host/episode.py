@@ -49,7 +49,7 @@ from tradefair.host.sandbox import InnerAnswer, Sandbox
 from tradefair.host.scripted import Scripted, ScriptedFailure
 from tradefair.host.services import Services, ServiceUnavailable, request_of
 from tradefair.host.writer import Writer
-from tradefair.tracestore import Manifest
+from tradefair.tracestore import Exchange, Manifest
 
 P = ParamSpec("P")
 
@@ -282,9 +282,12 @@ class Episode:
         await self._ready()
         await self._commit(self._carry_out(self.core.seat, seating))
 
-    async def note(self, seat: SeatId, body: Mapping[str, Any]) -> None:
-        """Keep something about the agent of `seat` (a model call, a stop reason) next to the chain."""
-        await self._log.note(seat, body)
+    async def note(self, seat: SeatId, body: Mapping[str, Any], prompts: Sequence[Exchange] = ()) -> None:
+        """Keep something about the agent of `seat` (a model call, a stop reason) next to the chain.
+
+        `prompts` is what its model was sent. Where that cannot be written, the note is written without.
+        """
+        await self._log.note(seat, body, prompts)
 
     # --- calls ------------------------------------------------------------------------------------------------------
 

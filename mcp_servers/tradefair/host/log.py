@@ -17,10 +17,23 @@ from tradefair.contract import SeatId, TraceError
 from tradefair.contract.chain import next_hash
 from tradefair.contract.core import Record
 from tradefair.contract.errors import StorageUnavailable
-from tradefair.tracestore import EVENT_COLUMNS, SCHEMA, Manifest, open_trace, sealed, sound_head, sqlite_rows
+from tradefair.tracestore import (
+    EVENT_COLUMNS,
+    SCHEMA,
+    Exchange,
+    Ledger,
+    Manifest,
+    open_trace,
+    sealed,
+    sound_head,
+    sqlite_rows,
+)
 from tradefair.tracestore.files import drafted
 from tradefair.tracestore.locks import Lease
 
+_NOTE = "INSERT INTO agent_events (seat, body) VALUES (?, ?)"
+_PROMPT = """INSERT INTO prompt_calls (seat, call, same, parts, tools, params, answer)
+VALUES (?, ?, ?, ?, ?, ?, ?)"""
 _COLUMNS = len(EVENT_COLUMNS)
 _SLOT = "(" + ", ".join("?" * _COLUMNS) + ")"
 # Below the 32,766 parameters that SQLite allows in one statement.
@@ -122,8 +135,11 @@ class EventLog(Protocol):
         """The stored bytes of all events, in order."""
         ...
 
-    async def note(self, seat: SeatId, body: Mapping[str, Any]) -> None:
-        """Keep something about the agent of `seat`, such as a model call, outside the chain."""
+    async def note(self, seat: SeatId, body: Mapping[str, Any], prompts: Sequence[Exchange] = ()) -> None:
+        """Keep something about the agent of `seat`, such as a model call, outside the chain.
+
+        What its model was sent goes into the same batch; where that cannot be written, the note is written alone.
+        """
         ...
 
     async def seal(self, about: Mapping[str, Any]) -> None:
@@ -191,6 +207,9 @@ class SqliteLog:
         self._manifest = manifest
         self._head = head
         self._noted = False
+        # Made at the first prompt: most logs keep none.
+        self._ledger: Ledger | None = None
+        self._alone = asyncio.Lock()
 
     @classmethod
     async def create(
@@ -258,7 +277,8 @@ class SqliteLog:
             await self._regain()
         stored, head = await off_loop(rows, stored_rows, rows, self._head)
         try:
-            await self._insert([value for row in stored for value in row], len(rows))
+            async with self._alone:
+                await self._insert([value for row in stored for value in row], len(rows))
         except (sqlite3.Error, ValueError) as error:  # aiosqlite raises ValueError on a closed connection
             raise StorageUnavailable(f"{self._path.name}: {error}") from None
         # After the commit: a failed batch must leave the head where it was.
@@ -291,16 +311,41 @@ class SqliteLog:
         """
         return [_bytes(row[0]) for row in await self._rows("SELECT body FROM events ORDER BY seq")]
 
-    async def note(self, seat: SeatId, body: Mapping[str, Any]) -> None:
-        """Keep something about an agent.
+    async def note(self, seat: SeatId, body: Mapping[str, Any], prompts: Sequence[Exchange] = ()) -> None:
+        """Keep something about an agent, and what its model was sent.
 
         Raises StorageUnavailable. A note after the seal is allowed and makes another seal due (`close`).
         """
+        noted = (seat, orjson.dumps(body))
         try:
-            await self._db.execute("INSERT INTO agent_events (seat, body) VALUES (?, ?)", (seat, orjson.dumps(body)))
+            # Shielded: a player that is cancelled between two statements must not leave a transaction open.
+            if not (prompts and await asyncio.shield(self._note_with(noted, prompts))):
+                await self._db.execute(_NOTE, noted)
         except sqlite3.Error as error:
             raise StorageUnavailable(f"{self._path.name}: {error}") from None
         self._noted = True
+
+    async def _note_with(self, noted: tuple[SeatId, bytes], prompts: Sequence[Exchange]) -> bool:
+        """Write the note and what the model was sent, both or neither; whether they are written."""
+        # Held over the whole transaction: a batch of events within one that is rolled back would be lost.
+        async with self._alone:
+            try:
+                if self._ledger is None:
+                    known = await self._db.execute_fetchall("SELECT n, digest FROM prompt_parts")
+                    self._ledger = Ledger((number, digest) for number, digest in known)
+                rows = self._ledger.rows(noted[0], prompts)
+                await self._db.execute("BEGIN")
+                await self._db.execute(_NOTE, noted)
+                await self._db.executemany("INSERT INTO prompt_parts VALUES (?, ?, ?)", rows.parts)
+                await self._db.executemany(_PROMPT, rows.calls)
+                await self._db.execute("COMMIT")
+            # Whatever it is, a full disk or a damaged table: it must not stop play.
+            except (sqlite3.Error, TypeError, ValueError, OverflowError):
+                if self._db.in_transaction:
+                    await self._db.execute("ROLLBACK")
+                return False
+        self._ledger.wrote(noted[0], rows)
+        return True
 
     async def seal(self, about: Mapping[str, Any]) -> None:
         """Write about with its seal, which covers what lies beside the chain so far."""
@@ -308,9 +353,10 @@ class SqliteLog:
         self._noted = False
         try:
             covered = await asyncio.to_thread(_covered, self._path, about)
-            # A signature that fitted an earlier seal would make the trace a damaged one.
-            await self._db.execute("DELETE FROM meta WHERE key = 'signature'")
-            await self._db.execute("INSERT OR REPLACE INTO meta VALUES ('about', ?)", (orjson.dumps(covered),))
+            async with self._alone:
+                # A signature that fitted an earlier seal would make the trace a damaged one.
+                await self._db.execute("DELETE FROM meta WHERE key = 'signature'")
+                await self._db.execute("INSERT OR REPLACE INTO meta VALUES ('about', ?)", (orjson.dumps(covered),))
         except (sqlite3.Error, TraceError) as error:
             raise StorageUnavailable(f"{self._path.name}: {error}") from None
         self._manifest = self._manifest._replace(about=covered)

@@ -26,7 +26,16 @@ import orjson
 from tradefair.contract import SeatId, TraceError
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.host.log import SIZES, EventLog, Head, Row, off_loop, stored_rows
-from tradefair.tracestore import Manifest, StorePlace, open_trace, sealed, sound_head, without_password
+from tradefair.tracestore import (
+    Exchange,
+    Ledger,
+    Manifest,
+    StorePlace,
+    open_trace,
+    sealed,
+    sound_head,
+    without_password,
+)
 from tradefair.tracestore.store import STORE_SCHEMA, StoreReader, psycopg_of
 
 if TYPE_CHECKING:
@@ -67,6 +76,14 @@ _APPEND = f"INSERT INTO tradefair_events (episode, {_NAMES}) SELECT %s, * FROM u
 # Event and head of the last closure in one statement, as the trigger does it in SQLite (docs/decisions/0007).
 _APPEND_AND_CLOSE = f"""WITH added AS ({_APPEND})
 UPDATE tradefair_episodes SET closed_seq = %s, closed_hash = %s WHERE episode = %s"""
+_NOTE = "INSERT INTO tradefair_notes (episode, seat, body) VALUES (%s, %s, %s)"
+_NOTE_WITH = f"""WITH parts AS (
+    INSERT INTO tradefair_prompt_parts (episode, n, digest, body)
+    SELECT %s, * FROM unnest(%s::bigint[], %s::bytea[], %s::bytea[])
+), calls AS (
+    INSERT INTO tradefair_prompt_calls (episode, seat, call, same, parts, tools, params, answer)
+    SELECT %s, * FROM unnest(%s::text[], %s::text[], %s::bigint[], %s::bytea[], %s::bigint[], %s::bytea[], %s::bytea[])
+) {_NOTE}"""
 
 
 class PostgresStore:
@@ -162,6 +179,7 @@ class PostgresLog:
         self._manifest = manifest
         self._head = head
         self._noted = False
+        self._ledger: Ledger | None = None
         self._closed = False
         self._mending = asyncio.Lock()
         # Random: the session that is ended in `_regain` must be this log's own.
@@ -292,11 +310,29 @@ class PostgresLog:
         sql = "SELECT body FROM tradefair_events WHERE episode = %s ORDER BY seq"
         return [body for (body,) in await self._rows(sql)]
 
-    async def note(self, seat: SeatId, body: Mapping[str, Any]) -> None:
-        """Keep something about an agent."""
-        sql = "INSERT INTO tradefair_notes (episode, seat, body) VALUES (%s, %s, %s)"
-        await self._write(sql, self._place.episode, seat, orjson.dumps(body))
+    async def note(self, seat: SeatId, body: Mapping[str, Any], prompts: Sequence[Exchange] = ()) -> None:
+        """Keep something about an agent, and what its model was sent."""
+        noted = (self._place.episode, seat, orjson.dumps(body))
+        if not (prompts and await self._note_with(noted, prompts)):
+            await self._write(_NOTE, *noted)
         self._noted = True
+
+    async def _note_with(self, noted: tuple[str, SeatId, bytes], prompts: Sequence[Exchange]) -> bool:
+        """Write the note and what the model was sent, both or neither, in one statement; whether they are written."""
+        episode, seat, _ = noted
+        try:
+            if self._ledger is None:
+                sql = "SELECT n, digest FROM tradefair_prompt_parts WHERE episode = %s"
+                self._ledger = Ledger(await self._rows(sql))
+            rows = self._ledger.rows(seat, prompts)
+            # One array per column; without rows each is empty.
+            parts = [[row[at] for row in rows.parts] for at in range(3)]
+            calls = [[_storable(row[at]) for row in rows.calls] for at in range(7)]
+            await self._write(_NOTE_WITH, episode, *parts, episode, *calls, *noted)
+        except (StorageUnavailable, TraceError, TypeError, ValueError, OverflowError):
+            return False
+        self._ledger.wrote(seat, rows)
+        return True
 
     async def seal(self, about: Mapping[str, Any]) -> None:
         """Write about with its seal, which covers what lies beside the chain so far."""
@@ -410,8 +446,8 @@ async def _call(connection: Connection, name: str) -> None:
 
 
 async def _make_tables(connection: Connection) -> None:
-    # The youngest column: where it is there, everything is.
-    youngest = "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('tradefair_events') AND attname = 'by'"
+    # The youngest table: where it is there, everything is.
+    youngest = "SELECT 1 WHERE to_regclass('tradefair_prompt_calls') IS NOT NULL"
     if await (await connection.execute(youngest)).fetchall():
         return
     async with connection.transaction():

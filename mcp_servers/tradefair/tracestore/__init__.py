@@ -5,6 +5,7 @@ from tradefair.tracestore.database import Database
 from tradefair.tracestore.fetching import fetch_trace, fetched, stored_traces, trace_copy
 from tradefair.tracestore.files import MIB, lines, read_regular, regular
 from tradefair.tracestore.manifest import Manifest
+from tradefair.tracestore.prompts import Exchange, Ledger, PromptCall, PromptRows
 from tradefair.tracestore.reader import MAX_TRACES, TRACE_SUFFIXES, Trace, find_traces, jsonl_lines, open_trace
 from tradefair.tracestore.schema import EVENT_COLUMNS, SCHEMA
 from tradefair.tracestore.signing import (
@@ -33,8 +34,12 @@ __all__ = [
     "BadSignature",
     "CutShort",
     "Database",
+    "Exchange",
+    "Ledger",
     "Manifest",
     "NotATrace",
+    "PromptCall",
+    "PromptRows",
     "SideRow",
     "Signers",
     "StorePlace",

@@ -14,13 +14,14 @@ from typing import Any, TypeVar
 
 import orjson
 
-from tradefair.contract import TraceError
+from tradefair.contract import SeatId, TraceError
 from tradefair.contract.chain import digest as digest_of
 from tradefair.contract.event import OLD_SCHEMAS
 from tradefair.contract.players import MAX_SEATINGS, Seating
 from tradefair.tracestore import database, jsonl_file
 from tradefair.tracestore.files import MIB, entries_below, regular
 from tradefair.tracestore.manifest import Manifest
+from tradefair.tracestore.prompts import PromptCall, read_prompts
 from tradefair.tracestore.source import NotATrace, SideRow, Source, StoredEvent
 from tradefair.tracestore.sqlite_file import SqliteFile
 from tradefair.tracestore.store import StorePlace, StoreReader, is_store
@@ -170,6 +171,17 @@ class Trace:
         """The same notes as they are stored: (seat, JSON bytes), in order of writing; none in JSONL."""
         for number, (seat, body) in enumerate(self._source.notes(), 1):
             yield seat, self._bounded(f"note {number}", body, MAX_NOTE)
+
+    def prompts(self, seat: SeatId | None = None) -> Iterator[PromptCall]:
+        """What the model of `seat` (None: of any seat) was sent and answered, call by call in order of writing.
+
+        None where nothing is kept: `--no-prompts`, a stripped copy, JSONL, a client from outside. TraceError where a
+        row is damaged, and beyond what is read of a trace.
+        """
+        try:
+            yield from read_prompts(self.side_rows("prompt_parts") or (), self.side_rows("prompt_calls") or (), seat)
+        except TraceError as error:
+            raise TraceError(f"{self.path.name}: {str(error).removeprefix(f'{self.path}: ')}") from None
 
     @property
     def schema(self) -> int:

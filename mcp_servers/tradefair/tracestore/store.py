@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from tradefair.contract import TraceError
+from tradefair.tracestore.beside import PROMPTS, SIDE_TABLES, SideTable
 from tradefair.tracestore.manifest import Manifest
 from tradefair.tracestore.schema import EVENT_COLUMNS, SCHEMA
 from tradefair.tracestore.source import NotATrace, SideRow, StoredEvent
@@ -65,6 +66,26 @@ CREATE TABLE IF NOT EXISTS tradefair_notes (
     body bytea NOT NULL
 );
 CREATE INDEX IF NOT EXISTS tradefair_notes_of ON tradefair_notes (episode, id);
+CREATE TABLE IF NOT EXISTS tradefair_prompt_parts (
+    episode text NOT NULL REFERENCES tradefair_episodes ON DELETE CASCADE,
+    n bigint NOT NULL,
+    digest bytea NOT NULL,
+    body bytea NOT NULL,
+    PRIMARY KEY (episode, n),
+    UNIQUE (episode, digest)
+);
+CREATE TABLE IF NOT EXISTS tradefair_prompt_calls (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    episode text NOT NULL REFERENCES tradefair_episodes ON DELETE CASCADE,
+    seat text NOT NULL,
+    call text NOT NULL,
+    same bigint NOT NULL,
+    parts bytea NOT NULL,
+    tools bigint,
+    params bytea NOT NULL,
+    answer bytea NOT NULL
+);
+CREATE INDEX IF NOT EXISTS tradefair_prompt_calls_of ON tradefair_prompt_calls (episode, id);
 """
 """The format of a store. The head of the last closure moves in the statement that appends the closure."""
 
@@ -236,11 +257,24 @@ class StoreReader:
         return None
 
     def side_rows(self, name: str) -> Iterator[Sequence[object]]:
-        """The rows of one of `SIDE_TABLES`; none of prompts and pending calls, for which a store has no tables."""
+        """The rows of one of `SIDE_TABLES`; none of pending calls, for which a store has no table."""
         if name == "calls":
             first = EVENT_COLUMNS.index("seat")
             return (row[first:] for row in self.rows())
+        if name in PROMPTS:
+            return self._prompts(SIDE_TABLES[name])
         return self.notes() if name == "agent_events" else iter(())
+
+    def _prompts(self, side: SideTable) -> Iterator[Sequence[object]]:
+        # A store that no writer has opened since an earlier release lacks these tables.
+        if not self._query("SELECT 1 WHERE to_regclass('tradefair_prompt_calls') IS NOT NULL"):
+            return
+        columns = ", ".join((side.key, *side.columns))
+        sql = f"SELECT {columns} FROM tradefair_{side.table} WHERE episode = %s AND {side.key} > %s"
+        after = 0
+        while rows := self._query(f"{sql} ORDER BY {side.key} LIMIT %s", self._place.episode, after, _CHUNK):
+            yield from (row[1:] for row in rows)
+            after = rows[-1][0]
 
     def check_structure(self) -> None:
         """The server keeps its tables sound."""
@@ -255,6 +289,10 @@ class StoreReader:
         # The head is written after the events: the schema's trigger sets it at each closure, the store's own counts.
         into.executemany(f"INSERT INTO events VALUES ({', '.join('?' * len(EVENT_COLUMNS))})", self.rows())
         into.executemany("INSERT INTO agent_events (seat, body) VALUES (?, ?)", self.notes())
+        for side in map(SIDE_TABLES.__getitem__, sorted(PROMPTS)):
+            slots = ", ".join("?" * len(side.columns))
+            sql = f"INSERT INTO {side.table} ({', '.join(side.columns)}) VALUES ({slots})"
+            into.executemany(sql, self._prompts(side))
         meta = {"core": core, "about": about}
         if seq is not None:
             meta["closed_head"] = f"{seq}:{(digest or b'').hex()}".encode()

@@ -43,10 +43,14 @@ def canonical(raw: Mapping[str, Any]) -> Canonical:
 
     The same request as different clients send it: with nulls or without, in any order of fields, streamed or not.
     """
-    messages = tuple(part_of(_stripped(message)) for message in cast("Sequence[Any]", raw["messages"]))
-    tools = part_of(raw["tools"]) if raw.get("tools") else None
+    messages = tuple(part_of(stripped(message)) for message in cast("Sequence[Any]", raw["messages"]))
+    return canonical_of(messages, part_of(raw["tools"]) if raw.get("tools") else None, raw)
+
+
+def canonical_of(messages: tuple[Part, ...], tools: Part | None, fields: Mapping[str, Any]) -> Canonical:
+    """The canonical form of a request from its parts; `fields` are its other fields, and may hold these two as well."""
     taken = _TRANSPORT | {"messages", "tools"}
-    params = {name: value for name, value in sorted(raw.items()) if name not in taken and value is not None}
+    params = {name: value for name, value in sorted(fields.items()) if name not in taken and value is not None}
     return Canonical(messages, tools, params, key_of([part.id for part in messages], tools and tools.id, params))
 
 
@@ -71,7 +75,7 @@ def _digest(value: Any) -> str:
     return hashlib.blake2b(orjson.dumps(value, option=orjson.OPT_SORT_KEYS), digest_size=16).hexdigest()
 
 
-def _stripped(message: Any) -> Any:
+def stripped(message: Any) -> Any:
     """The message without null fields: some clients send null for what others leave out."""
     if not isinstance(message, dict):
         return message

@@ -6,12 +6,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import JsonValue
 
 from tradefair.contract import Policy, ScenarioError
 from tradefair.contract.policy import parse_policy
+
+if TYPE_CHECKING:
+    from tradefair.frameworks.models.prompts import Prompts
 
 # The names of langchain's providers; anything else before the colon is a mistake in the model's name.
 _PROVIDER = re.compile(r"[a-z][a-z0-9_]*")
@@ -25,7 +28,7 @@ class ModelEndpoint:
     `model` is the model's name, the policy's, or the file's path; `params` are the policy's parameters, or further
     fields of each request (`temperature`). A policy is attached by the runner, which knows the market: frameworks do
     not. `api_key` is set for gateways of this process only; every other key comes from the environment. `timeout_s` is
-    how long a client waits for a reply before it asks again.
+    how long a client waits for a reply before it asks again. `prompts` is told of each request and its answer.
     """
 
     kind: Literal["openai", "policy", "replay", "langchain"]
@@ -35,6 +38,7 @@ class ModelEndpoint:
     base_url: str | None = None
     policy: Policy | None = field(default=None, repr=False, compare=False)
     api_key: str | None = field(default=None, repr=False, compare=False)
+    prompts: Prompts | None = field(default=None, repr=False, compare=False)
     timeout_s: float = 120.0
 
     def with_policy(self, policy: Policy) -> ModelEndpoint:

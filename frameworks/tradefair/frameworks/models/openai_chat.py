@@ -22,6 +22,7 @@ from pydantic import Field, JsonValue, PrivateAttr
 from tradefair.contract import HarnessFailure
 from tradefair.frameworks.models.access import api_key as key_of_environment
 from tradefair.frameworks.models.access import check_allowed, endpoint_url, shown_url
+from tradefair.frameworks.models.prompts import Prompts
 from tradefair.frameworks.models.provider import make_client, no_completion, provider_failure
 from tradefair.frameworks.models.wire import read_arguments, resent_arguments
 
@@ -47,13 +48,19 @@ class OpenAIChat(BaseChatModel):
     _url: str = PrivateAttr()
     _key: str = PrivateAttr()
 
-    def __init__(self, *, model: str, api_key: str | None = None, **fields: Any) -> None:
-        """`api_key` is for gateways of this process; every other key comes from the environment."""
+    def __init__(
+        self, *, model: str, api_key: str | None = None, prompts: Prompts | None = None, **fields: Any
+    ) -> None:
+        """`api_key` is for gateways of this process; every other key comes from the environment.
+
+        `prompts` is told of every request.
+        """
         super().__init__(model=model, **fields)  # pyright: ignore[reportCallIssue]  # pydantic fields
         self._url = endpoint_url(self.base_url)
         check_allowed(self._url)
         self._key = api_key or key_of_environment(self._url)
-        self._client = make_client(self._url, self._key, timeout_s=self.timeout_s, max_retries=self.max_retries)
+        limits: dict[str, Any] = {"timeout_s": self.timeout_s, "max_retries": self.max_retries}
+        self._client = make_client(self._url, self._key, prompts=prompts, **limits)
 
     @property
     def _llm_type(self) -> str:
@@ -86,7 +93,7 @@ class OpenAIChat(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        request: dict[str, Any] = {"model": self.model, "messages": [_to_wire(message) for message in messages]}
+        request: dict[str, Any] = {"model": self.model, "messages": [to_wire(message) for message in messages]}
         # Options first, then what the caller binds (its tools), so that a caller's field wins.
         request |= self.options | kwargs | ({"stop": stop} if stop else {})
         completions: Any = self._client.chat.completions
@@ -121,7 +128,8 @@ class OpenAIChat(BaseChatModel):
         return f"openai:{self.model} at {shown_url(self._url)}"
 
 
-def _to_wire(message: BaseMessage) -> dict[str, Any]:
+def to_wire(message: BaseMessage) -> dict[str, Any]:
+    """A message as it stands in a request."""
     wire: dict[str, Any] = {"role": _ROLES[message.type], "content": message.text}
     if isinstance(message, ToolMessage):
         wire["tool_call_id"] = message.tool_call_id

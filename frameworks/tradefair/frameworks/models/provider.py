@@ -18,16 +18,19 @@ from openai import (
 
 from tradefair.contract import HarnessFailure
 from tradefair.frameworks.models.access import KEY_NAME, ProviderUnavailable, is_loopback, redacted
+from tradefair.frameworks.models.prompts import Prompts
 from tradefair.frameworks.models.recording import NOT_RECORDED, NotRecorded
 
 
-def make_client(url: str, key: str, *, timeout_s: float, max_retries: int) -> AsyncOpenAI:
+def make_client(
+    url: str, key: str, *, timeout_s: float, max_retries: int, prompts: Prompts | None = None
+) -> AsyncOpenAI:
     """A client of the endpoint, which retries 429, 5xx, no connection and no answer in time. Close it after use.
 
-    `timeout_s` is in seconds for one attempt; `max_retries` are attempts after the first.
+    `timeout_s` is in seconds for one attempt; `max_retries` are attempts after the first; `prompts` is told of each.
     """
     # A proxy of the environment is for the world outside.
-    http = _Discreet(key, trust_env=not is_loopback(url))
+    http = _Discreet(key, prompts, trust_env=not is_loopback(url))
     return AsyncOpenAI(base_url=url, api_key=key, timeout=timeout_s, max_retries=max_retries, http_client=http)
 
 
@@ -37,9 +40,10 @@ class _Discreet(DefaultAsyncHttpxClient):
     Follows no redirect: the address that was named is asked and shown, and no other one is handed the key.
     """
 
-    def __init__(self, key: str, *, trust_env: bool) -> None:
+    def __init__(self, key: str, prompts: Prompts | None, *, trust_env: bool) -> None:
         super().__init__(trust_env=trust_env, follow_redirects=False)
         self._key = key
+        self._prompts = prompts
 
     async def send(self, request: Request, **options: Any) -> Response:
         """The answer; one that quotes the key is made again without it."""
@@ -47,6 +51,8 @@ class _Discreet(DefaultAsyncHttpxClient):
         if options.get("stream"):
             return answer
         text = redacted(answer.text, self._key)
+        if self._prompts is not None:
+            self._prompts.heard_wire(request.content, answer.status_code, text)
         headers = {name: redacted(value, self._key) for name, value in answer.headers.items()}
         if text == answer.text and headers == dict(answer.headers):
             return answer

@@ -1,4 +1,4 @@
-"""Recorded model calls: a JSONL file that is appended to, and answers again.
+"""Recorded model calls: a JSONL file that is appended to, or a trace that keeps prompts, and answers again.
 
     {"kind": "model_calls", "version": 1}
     {"kind": "seat", "seat": "B1", "model": "gpt-x", "options": {}}             one per gateway that recorded here
@@ -13,19 +13,29 @@ from __future__ import annotations
 
 import errno
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from io import FileIO
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Literal
+from typing import Annotated, Any, BinaryIO, Literal, NamedTuple, cast
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from tradefair.contract import HarnessFailure, ScenarioError
-from tradefair.frameworks.models.canonical import Canonical, Part, first_difference, key_of, part_of
+from tradefair.contract import HarnessFailure, ScenarioError, TraceError
+from tradefair.frameworks.models.canonical import (
+    Canonical,
+    Part,
+    canonical_of,
+    first_difference,
+    key_of,
+    part_of,
+    stripped,
+)
 from tradefair.frameworks.models.wire import Answer, error_answer, usage_of
-from tradefair.tracestore import lines, regular
+from tradefair.tracestore import Trace, lines, open_trace, regular
+from tradefair.tracestore.database import MAGIC
 
 NOT_RECORDED = "not_recorded"
 """The code of an answer to a request that a recording does not hold."""
@@ -143,7 +153,7 @@ class SeatRecording:
 
 
 class Recording:
-    """A recording in memory. Raises ScenarioError, with the line, for a file that is none.
+    """A recording in memory, from its file or from a trace. Raises ScenarioError, with the line, for other files.
 
     Every digest is computed again: an edited recording would otherwise answer to requests that were never made.
     """
@@ -153,8 +163,15 @@ class Recording:
         self.parts: dict[str, Part] = {}
         self.seats: dict[str | None, SeatRecording] = {}
         try:
-            for number, line in _lines(path):
-                self._take(number, line)
+            with regular(path) as file:
+                of_trace = file.read(len(MAGIC)) == MAGIC
+            if of_trace:
+                self._take_prompts()
+            else:
+                for number, line in _lines(path):
+                    self._take(number, line)
+        except TraceError as error:
+            raise ScenarioError(f"{path}: its model calls cannot be read: {error}") from None
         except OSError as error:
             raise ScenarioError(f"{path}: the recording cannot be read: {error.strerror}") from None
 
@@ -168,6 +185,16 @@ class Recording:
         # A recording answers in several episodes; what one of them was given does not concern the next.
         # A copy shares the answers and has its own memory of what was given.
         return replace(self.seats[seat], _given=set())
+
+    def _take_prompts(self) -> None:
+        """Take the prompts of a trace. Raises TraceError."""
+        with open_trace(self.path) as trace:
+            for seat, asked, occurrence, answer in kept_calls(trace):
+                named = str(asked.params.get("model", ""))
+                calls = self.seats.setdefault(seat, SeatRecording(seat, named, {}, f"replay:{self.path.name}"))
+                calls.add(asked, occurrence, answer)
+        if not self.seats:
+            raise ScenarioError(f"{self.path}: the trace keeps no prompts (--no-prompts, or a stripped copy)")
 
     def _take(self, number: int, line: bytes) -> None:
         try:
@@ -220,6 +247,55 @@ def _said(error: Exception) -> str:
         first = error.errors(include_url=False, include_input=False)[0]
         return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
     return f"part {error} is missing" if isinstance(error, KeyError) else str(error)
+
+
+class KeptCall(NamedTuple):
+    """A model call of a trace, as a recording has it."""
+
+    seat: str
+    asked: Canonical
+    occurrence: int
+    answer: Answer
+
+
+def kept_calls(trace: Trace) -> Iterator[KeptCall]:
+    """The model calls whose prompts a trace keeps, in order. Raises TraceError."""
+    parts: dict[int, Part] = {}
+    counts: Counter[tuple[str, str]] = Counter()
+    for call in trace.prompts():
+        # Hashed once: every request repeats most of the one before.
+        for number in (*call.numbers[call.same :], *([] if call.tools is None else [call.tools])):
+            if number not in parts:
+                parts[number] = part_of(stripped(call.part(number)))
+        tools = None if call.tools is None else parts[call.tools]
+        asked = canonical_of(tuple(parts[number] for number in call.numbers), tools, call.params)
+        status, body = call.answer.get("status"), call.answer.get("body")
+        # Answers go out over HTTP as they stand here.
+        if not isinstance(status, int) or not 100 <= status <= 599 or not isinstance(body, dict):
+            raise TraceError(f"{trace.path.name}: an answer of a model is damaged")
+        name = (call.seat, asked.key)
+        yield KeptCall(call.seat, asked, counts[name] + 1, Answer(status, cast("dict[str, Any]", body)))
+        # What failed was asked again under the same number.
+        counts[name] += status < 400
+
+
+def write_recording(trace: Trace, path: Path) -> None:
+    """Add the model calls of a trace to a recording that does not hold them yet; an own line names each seat.
+
+    Raises ScenarioError for a file of another kind, HarnessFailure where it cannot be written, TraceError.
+    """
+    recorders: dict[str, Recorder] = {}
+    before: dict[str, dict[str, int]] = {}
+    try:
+        for seat, asked, occurrence, answer in kept_calls(trace):
+            if seat not in recorders:
+                recorders[seat] = Recorder(path, seat, str(asked.params.get("model", "")), {})
+                before[seat] = recorders[seat].counts
+            if occurrence > before[seat].get(asked.key, 0):
+                recorders[seat].add(asked, occurrence, answer, 0.0, None)
+    finally:
+        for recorder in recorders.values():
+            recorder.close()
 
 
 class Recorder:

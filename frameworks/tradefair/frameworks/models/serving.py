@@ -146,7 +146,7 @@ async def open_chat_model(endpoint: ModelEndpoint, **between: Unpack[Between]) -
     if endpoint.kind == "langchain":
         if _stands(between):
             raise ScenarioError(f"{endpoint.label}: only openai:, policy: and replay: can be recorded or replayed")
-        yield _of_provider(endpoint)
+        yield _heard(_of_provider(endpoint), endpoint)
         return
     # Without a gateway: a policy in this process needs no HTTP between itself and the graph.
     if endpoint.kind == "policy" and not _stands(between):
@@ -154,12 +154,13 @@ async def open_chat_model(endpoint: ModelEndpoint, **between: Unpack[Between]) -
 
         if endpoint.policy is None:
             raise HarnessFailure(f"{endpoint.label}: the policy was not attached: ModelEndpoint.with_policy(…)")
-        yield PolicyChatModel(policy=endpoint.policy, label=endpoint.label)
+        yield _heard(PolicyChatModel(policy=endpoint.policy, label=endpoint.label), endpoint)
         return
     from tradefair.frameworks.models.openai_chat import OpenAIChat
 
     # A policy's parameters were given to the policy; only an endpoint gets its own as fields.
     options, timeout_s = dict(endpoint.params) if endpoint.kind == "openai" else {}, endpoint.timeout_s
+    prompts = endpoint.prompts
     async with AsyncExitStack() as stack:
         if endpoint.kind != "openai" or _stands(between):
             address = await stack.enter_async_context(open_address(endpoint, **between))
@@ -171,9 +172,19 @@ async def open_chat_model(endpoint: ModelEndpoint, **between: Unpack[Between]) -
             options=options,
             api_key=endpoint.api_key,
             timeout_s=timeout_s,
+            prompts=prompts,
         )
         stack.push_async_callback(model.aclose)
         yield model
+
+
+def _heard(model: BaseChatModel, endpoint: ModelEndpoint) -> BaseChatModel:
+    """The model, with the endpoint's `prompts` told of each request."""
+    if endpoint.prompts is not None:
+        from tradefair.frameworks.models.chat_prompts import ChatPrompts
+
+        model.callbacks = [ChatPrompts(endpoint.prompts, endpoint.label)]
+    return model
 
 
 def _stands(between: Between) -> bool:

@@ -1,0 +1,305 @@
+"""What each model was sent and what came of it, as compact data for the page, the viewer and `tradefair trace`.
+
+Requests of one conversation repeat each other, so every message stands once in a seat's list and calls name it by its
+index. Prompts lie beside the chain; the seal covers them, re-execution does not. All texts are cleaned and cut.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypedDict, cast
+
+import orjson
+
+from tradefair.contract import SeatId, TraceError
+from tradefair.contract.text import clean, clean_line
+from tradefair.evaluation.report.events import EventColumns, read_events, read_notes
+from tradefair.tracestore import PromptCall, Trace
+
+# Characters of a message, of a name, and of all messages of a transcript together.
+_MAX_TEXT, _MAX_NAME, _BUDGET = 65_536, 200, 8_000_000
+# Requests of a seat, and the messages that they list.
+_MAX_CALLS, _MAX_LISTED = 20_000, 200_000
+
+NOT_KEPT = "what the model was sent is not in this trace (--no-prompts, a stripped copy, or JSONL): its replies only"
+NO_MODEL = "no model was asked here: a scripted policy, a person, or a client from outside, whose prompts are not ours"
+
+
+class Message(TypedDict):
+    """A message of a request, or a reply. `calls` are [id, tool, arguments as JSON]; `cut`: characters or bytes before.
+
+    `answers` is the id of the call that a tool's message answers, else "".
+    """
+
+    role: str
+    text: str
+    calls: list[list[str]]
+    answers: str
+    cut: int | None
+
+
+class ModelCall(TypedDict):
+    """One request. It held the first `same` messages of the seat's request before, then those of `shown`.
+
+    `shown` are indices into the seat's `messages`, and `new` those of them that no earlier request held: all others
+    read "as before". `tools` is an index into the seat's `tools`, −1 for none. `note` is the row of its note among all
+    notes of the trace (the page's `reply` of an event), −1 where the reply could not be used. `events` are the numbers
+    of the calls that it led to, `refused` those of them that were not "ok". Rounds and tokens are −1 where unknown.
+    """
+
+    id: str
+    note: int
+    round: int
+    phase: str
+    role: str
+    same: int
+    shown: list[int]
+    new: list[int]
+    tools: int
+    answer: Message
+    finish: str
+    status: int
+    input_tokens: int
+    output_tokens: int
+    events: list[int]
+    refused: list[int]
+
+
+class Tools(TypedDict):
+    """The tools of a request: their names, and the list as JSON."""
+
+    names: list[str]
+    text: str
+
+
+class SeatTranscript(TypedDict):
+    """A seat's model calls in order. `kept`: requests are there; `remark` says in a sentence why not, else ""."""
+
+    seat: SeatId
+    kept: bool
+    remark: str
+    messages: list[Message]
+    tools: list[Tools]
+    calls: list[ModelCall]
+
+
+class _Note(NamedTuple):
+    row: int
+    fields: Mapping[str, Any]
+
+
+_NO_NOTE = _Note(-1, {})
+
+
+def transcript_of(trace: Trace, seats: Sequence[SeatId], *, events: EventColumns | None = None) -> list[SeatTranscript]:
+    """The transcript of each of `seats`, in their order; without kept prompts the replies of its notes alone.
+
+    `events` are the trace's, with `read_notes` done; they are read where not given. Never raises: a damaged row ends a
+    seat's transcript, and `remark` says so.
+    """
+    if events is None:
+        events = read_events(trace)
+        read_notes(trace, events)
+    notes: defaultdict[SeatId, list[_Note]] = defaultdict(list)
+    remark = ""
+    try:
+        for row, (seat, body) in enumerate(trace.notes()):
+            if seat in seats and b'"model_call"' in body:
+                fields = _object(_decoded(body))
+                if fields.get("kind") == "model_call":
+                    notes[seat].append(_Note(row, fields))
+    except TraceError as error:
+        remark = clean_line(str(error))
+    led: defaultdict[int, list[int]] = defaultdict(list)
+    for at, row in enumerate(events.reply):
+        if row >= 0:
+            led[row].append(at)
+    budget = _Budget()
+    return [_Seat(seat, events, led, budget).transcript(trace, notes[seat], remark) for seat in seats]
+
+
+@dataclass
+class _Budget:
+    """Characters that are left for the messages of all seats."""
+
+    left: int = _BUDGET
+
+    def cut(self, text: str) -> tuple[str, int | None]:
+        """The text, cut where it is too long; and its length before, if it was."""
+        most = min(_MAX_TEXT, max(self.left, _MAX_NAME))
+        self.left -= min(len(text), most)
+        return (text, None) if len(text) <= most else (text[:most], len(text))
+
+
+@dataclass
+class _Seat:
+    seat: SeatId
+    events: EventColumns
+    led: Mapping[int, list[int]]
+    budget: _Budget
+    messages: list[Message] = field(default_factory=list[Message])
+    tools: list[Tools] = field(default_factory=list[Tools])
+    listed: int = 0
+    _index: dict[int, int] = field(default_factory=dict[int, int])
+    _tools: dict[int, int] = field(default_factory=dict[int, int])
+
+    def transcript(self, trace: Trace, notes: Sequence[_Note], remark: str) -> SeatTranscript:
+        calls: list[ModelCall] = []
+        kept = False
+        try:
+            for prompt, note in _paired(trace.prompts(self.seat), notes):
+                kept = kept or prompt is not None
+                calls.append(self._call(prompt, note))
+                if len(calls) == _MAX_CALLS or self.listed > _MAX_LISTED:
+                    remark = f"only the first {len(calls):,} requests are shown"
+                    break
+        except TraceError as error:
+            remark = clean_line(str(error))
+        if not remark and not kept:
+            remark = NOT_KEPT if calls else NO_MODEL
+        return SeatTranscript(
+            seat=self.seat, kept=kept, remark=remark, messages=self.messages, tools=self.tools, calls=calls
+        )
+
+    def _call(self, prompt: PromptCall | None, note: _Note | None) -> ModelCall:
+        row, said = note or _NO_NOTE
+        at = self.led.get(row, ())
+        known = len(self.messages)
+        shown = [self._message(prompt, number) for number in prompt.numbers[prompt.same :]] if prompt else []
+        self.listed += len(shown)
+        answer, finish = self._answer(prompt, said)
+        return ModelCall(
+            id=_name(said.get("reply")),
+            note=row,
+            round=_whole(said.get("round")),
+            phase=_name(said.get("phase")),
+            role=_name(said.get("role")),
+            same=0 if prompt is None else prompt.same,
+            shown=shown,
+            new=list(dict.fromkeys(index for index in shown if index >= known)),
+            tools=-1 if prompt is None or prompt.tools is None else self._tool_list(prompt, prompt.tools),
+            answer=answer,
+            finish=finish,
+            status=200 if prompt is None else _whole(prompt.answer.get("status")),
+            input_tokens=_whole(said.get("input_tokens")),
+            output_tokens=_whole(said.get("output_tokens")),
+            events=[self.events.seq[place] for place in at],
+            refused=[
+                self.events.seq[place] for place in at if self.events.name(self.events.status, place) not in ("ok", "")
+            ],
+        )
+
+    def _message(self, prompt: PromptCall, number: int) -> int:
+        """The index of a message, which is added when it is met for the first time."""
+        if number not in self._index:
+            self._index[number] = len(self.messages)
+            self.messages.append(self._shown(prompt.part(number)))
+        return self._index[number]
+
+    def _tool_list(self, prompt: PromptCall, number: int) -> int:
+        if number not in self._tools:
+            offered: Any = prompt.part(number)
+            listed = cast("list[Any]", offered) if isinstance(offered, list) else []
+            names = [_name(_object(_object(tool).get("function") or tool).get("name")) for tool in listed]
+            self._tools[number] = len(self.tools)
+            self.tools.append(Tools(names=names, text=self.budget.cut(clean(_json(offered)))[0]))
+        return self._tools[number]
+
+    def _answer(self, prompt: PromptCall | None, said: Mapping[str, Any]) -> tuple[Message, str]:
+        """The reply with its calls, as the endpoint sent it; else its words as they were noted."""
+        body = {} if prompt is None else _object(prompt.answer.get("body"))
+        choices: Any = body.get("choices")
+        choice = _object(cast("list[Any]", choices)[0]) if isinstance(choices, list) and choices else {}
+        finish = _name(choice.get("finish_reason") or said.get("finish_reason"))
+        if choice:
+            return self._shown({"role": "assistant", **_object(choice.get("message"))}), finish
+        if body:
+            return self._shown({"role": "error", "content": _json(body)}), finish
+        message = self._shown({"role": "assistant", "content": said.get("text")})
+        asked: Any = said.get("calls")
+        message["calls"] = (
+            [["", _name(tool), ""] for tool in cast("list[Any]", asked)] if isinstance(asked, list) else []
+        )
+        return message, finish
+
+    def _shown(self, part: Any) -> Message:
+        fields = _object(part) or {"content": _json(part)}
+        text, cut = self.budget.cut(clean(_words(fields)))
+        calls: Any = fields.get("tool_calls")
+        asked = [_object(call) for call in cast("list[Any]", calls)] if isinstance(calls, list) else []
+        made = [
+            [_name(call.get("id")), _name(_object(call.get("function")).get("name")), self._arguments(call)]
+            for call in asked
+        ]
+        before: Any = fields.get("cut")
+        return Message(
+            role=_name(fields.get("role")),
+            text=text,
+            calls=made,
+            answers=_name(fields.get("tool_call_id")),
+            cut=before if isinstance(before, int) else cut,
+        )
+
+    def _arguments(self, call: Mapping[str, Any]) -> str:
+        given: Any = _object(call.get("function")).get("arguments")
+        return self.budget.cut(clean(given if isinstance(given, str) else _json(given)))[0]
+
+
+def _paired(prompts: Iterable[PromptCall], notes: Sequence[_Note]) -> Iterator[tuple[PromptCall | None, _Note | None]]:
+    """Each request with its note, in order: the k-th request under an id belongs to the k-th note with that id."""
+    waiting: defaultdict[str, deque[int]] = defaultdict(deque)
+    for place, note in enumerate(notes):
+        waiting[str(note.fields.get("reply", ""))].append(place)
+    passed = 0
+    for prompt in prompts:
+        found = waiting[prompt.call].popleft() if prompt.call and waiting[prompt.call] else None
+        # Notes before it had no request kept: of an earlier run of the same episode, with --no-prompts.
+        while found is not None and passed < found:
+            yield None, notes[passed]
+            passed += 1
+        passed = passed if found is None else found + 1
+        yield prompt, None if found is None else notes[found]
+    for note in notes[passed:]:
+        yield None, note
+
+
+def _words(fields: Mapping[str, Any]) -> str:
+    """The text of a message; what it holds besides text as JSON."""
+    content: Any = fields.get("content")
+    if content is None:
+        refusal: Any = fields.get("refusal")
+        return refusal if isinstance(refusal, str) else ""
+    if isinstance(content, str):
+        return content
+    pieces = cast("list[Any]", content) if isinstance(content, list) else [content]
+    texts: list[Any] = [_object(piece).get("text") for piece in pieces]
+    return "".join(text if isinstance(text, str) else _json(piece) for text, piece in zip(texts, pieces, strict=True))
+
+
+def _decoded(body: bytes) -> Any:
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+
+
+def _json(value: Any) -> str:
+    try:
+        return orjson.dumps(value).decode()
+    except orjson.JSONEncodeError:
+        return "(nested too deeply to be shown)"
+
+
+def _object(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _name(value: object) -> str:
+    return clean_line(value[:_MAX_NAME]) if isinstance(value, str) else ""
+
+
+def _whole(value: object) -> int:
+    """A whole number that a browser holds exactly, else −1."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**53 else -1
