@@ -19,6 +19,7 @@ import orjson
 
 from tradefair.agents.drawing import to_mermaid
 from tradefair.catalog import market_names, market_type
+from tradefair.cli import EXIT_CODES
 from tradefair.contract import MarketType, Need, Tool, ToolTable
 from tradefair.contract.arguments import allowed_text
 from tradefair.contract.core import full_table
@@ -60,6 +61,7 @@ def pages() -> dict[Path, str]:
     made = {folder / f"{name}.md": market_page(market_type(name)) for name in market_names()}
     made[folder / "kernel.md"] = kernel_page()
     made[DOCS / "reference" / "figures.md"] = figures_page()
+    made[DOCS / "reference" / "exit-codes.md"] = exit_codes_page()
     readme, how_to = ROOT / "README.md", DOCS / "how-to"
     made[readme] = filled(
         readme,
@@ -235,6 +237,13 @@ def table_row(*cells: str) -> str:
 
 
 # --- figures ----------------------------------------------------------------------------------------------------------
+
+
+def exit_codes_page() -> str:
+    """What commands end with, for scripts."""
+    rows = [table_row(str(code), meaning) for code, meaning in EXIT_CODES.items()]
+    intro = "Every command ends with one of these. A failure mode that was found in a trace is a result, no error."
+    return "\n".join([NOTE, "", "# Exit codes", "", intro, "", "| code | meaning |", "|---|---|", *rows, ""])
 
 
 def figures_page() -> str:

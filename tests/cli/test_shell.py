@@ -68,17 +68,17 @@ def test_help_and_version_load_neither_parser_nor_packages(arguments: list[str])
 
 
 @pytest.mark.parametrize(("arguments", "group"), [(["--help"], ""), (["lab"], "lab "), (["lab", "--help"], "lab ")])
-def test_help_lists_every_command_within_79_columns_and_50_lines(
+def test_help_lists_every_command_within_79_columns_and_55_lines(
     arguments: list[str], group: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(arguments) == 0
     lines = capsys.readouterr().out.splitlines()
     wanted = [command for command in COMMANDS if command.name.startswith("lab ") == bool(group)]
     assert [f"  {command.name.removeprefix(group):<12} {command.help}" for command in wanted] == [
-        line for line in lines if line.startswith("  ") and not line.startswith("  lab ")
+        line for line in lines if line.startswith("  ") and line[2].isalpha() and not line.startswith("  lab ")
     ]
     assert max(map(len, lines)) <= 79
-    assert len(lines) <= 50
+    assert len(lines) <= 55
     headings = [line for line in lines if line.endswith(":")]
     assert headings == (["Studies:"] if group else ["Play:", "Look:", "Build:", "Audit:", "Studies:"])
 

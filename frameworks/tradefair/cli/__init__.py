@@ -1,7 +1,4 @@
-"""The console script `tradefair`: a table of commands, each imported only when it is called.
-
-Exit codes: 0 fine, 1 findings or divergence, 2 usage, 3 harness failure (130 when interrupted).
-"""
+"""The console script `tradefair`: a table of commands, each imported only when it is called."""
 
 from __future__ import annotations
 
@@ -13,12 +10,20 @@ from itertools import groupby
 from tradefair.cli.table import COMMANDS, Command, command_named
 
 # Exit codes are among the promised names: scripts and other packages rely on them.
-__all__ = ["FINDINGS", "HARNESS_FAILURE", "INTERRUPTED", "USAGE", "main", "run"]
+__all__ = ["EXIT_CODES", "FINDINGS", "HARNESS_FAILURE", "INTERRUPTED", "USAGE", "main", "run"]
 
 FINDINGS = 1
 USAGE = 2
 HARNESS_FAILURE = 3
 INTERRUPTED = 130
+EXIT_CODES = {
+    0: "fine; a server that was stopped",
+    FINDINGS: "a trace is missing, unusable or not reproduced, an agent never acted, a check found something",
+    USAGE: "usage: a wrong option, name or value, a path that is not there, a port that is taken",
+    HARNESS_FAILURE: "the harness: a provider, storage, a service, or a fault of ours",
+    INTERRUPTED: "a job was interrupted (Ctrl-C); most can be gone on with",
+}
+"""What the commands end with. A failure mode that was found in a trace is a result, and changes no exit code."""
 LAB = "lab"
 """The first word of commands that concern one study."""
 _STUDIES = "Studies"
@@ -73,11 +78,15 @@ def _warn_of_former_variables() -> None:
 
 def _overview() -> str:
     """All commands by group, with `lab` in one line: what `tradefair --help` prints."""
+    from textwrap import fill
+
     usage = "Usage: tradefair COMMAND [OPTIONS]; --help says more, --version the version."
     lines = [usage, "Economic markets as MCP servers; agents in seats; audits."]
     for group, commands in groupby(COMMANDS, key=lambda command: command.group):
         lines += ["", f"{group}:", *([_LAB_LINE] if group == _STUDIES else map(_line, commands))]
-    lines += ["", "Exit codes: 0 fine, 1 findings or divergence, 2 usage, 3 harness failure."]
+    lines += ["", "Exit codes (a failure mode found in a trace is a result, no error):"]
+    # The width of a small terminal.
+    lines += [fill(f"  {code:<12} {text}", 79, subsequent_indent=" " * 15) for code, text in EXIT_CODES.items()]
     return "\n".join(lines)
 
 

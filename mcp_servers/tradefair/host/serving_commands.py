@@ -52,7 +52,9 @@ class _Hosted(EpisodeFlags):
 def host(
     episode: _Hosted,
     hosting: HostFlags,
-    resume: Annotated[Path | None, typer.Option(help="Folder of an earlier host: its tokens stay valid.")] = None,
+    resume: Annotated[
+        Path | None, typer.Option(exists=True, help="Folder of an earlier host: its tokens stay valid.")
+    ] = None,
     log_format: Annotated[LogFormat, typer.Option(help="Lines on standard error: text or json.")] = "text",
     log_level: Annotated[LogLevel, typer.Option(help="From which level on.")] = "warning",
 ) -> None:

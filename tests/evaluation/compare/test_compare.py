@@ -329,7 +329,7 @@ def test_the_command_prints_the_table_and_writes_the_same_json(
     assert Comparison.model_validate_json(printed).verdict.kind == "comparison"
     assert command(["compare", str(a), str(tmp_path / "nowhere")]) == 2
     (tmp_path / "empty").mkdir()
-    assert command(["compare", str(a), str(tmp_path / "empty")]) == 2
+    assert command(["compare", str(a), str(tmp_path / "empty")]) == 1
     assert "no trace here" in capsys.readouterr().err
 
 

@@ -10,7 +10,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tradefair.contract import ScenarioError, SeatError, SeatId, TraceError
+from tradefair.contract import SeatError, SeatId, TraceError
 from tradefair.contract.chain import canonical, digest
 from tradefair.contract.errors import unknown
 from tradefair.contract.event import ManifestCore
@@ -134,10 +134,10 @@ class Side:
 def load_side(path: Path) -> Side:
     """Read a trace, or all traces under a folder. Chains and seals are checked, nothing is re-executed.
 
-    Raises ScenarioError when there is no trace, TraceError when there are traces of several markets.
+    Raises TraceError when there is no trace, or when there are traces of several markets.
     """
     if path.is_dir() and not _holds_traces(path):
-        raise ScenarioError(f"{path}: no trace here (*.trace or *.trace.jsonl); name a folder that play wrote into")
+        raise TraceError(f"{path}: no trace here (*.trace or *.trace.jsonl); name a folder that play wrote into")
     return load_files(path, _files(path))
 
 

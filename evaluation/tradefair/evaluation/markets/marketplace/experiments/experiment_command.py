@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from tradefair.cli.terminal import print_json
-from tradefair.contract import TraceError
 from tradefair.evaluation.progress import show_progress
 from tradefair.tracestore import find_traces
 
@@ -25,11 +24,8 @@ def experiment(
     # numpy and the market's models take a while: --help does without.
     from tradefair.evaluation.markets.marketplace.experiments.report import experiment_report
 
-    try:
-        # A trace below two of the folders is one episode.
-        paths = list(dict.fromkeys(path for place in traces for path in find_traces(place)))
-    except TraceError as error:
-        raise typer.BadParameter(str(error)) from None
+    # A trace below two of the folders is one episode.
+    paths = list(dict.fromkeys(path for place in traces for path in find_traces(place)))
     report = experiment_report(paths, show_progress)
     if as_json:
         print_json(report.model_dump(mode="json"))

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from tradefair.cli.terminal import print_json
-from tradefair.contract import TraceError
 from tradefair.tracestore import find_traces
 
 
@@ -25,10 +24,7 @@ def language(
     from tradefair.evaluation.markets.supply_chain.language.value import language_values
 
     # A trace that is named twice, itself and by its folder, would count twice.
-    try:
-        paths = dict.fromkeys(path for place in traces for path in find_traces(place))
-    except TraceError as error:
-        raise typer.BadParameter(str(error)) from None
+    paths = dict.fromkeys(path for place in traces for path in find_traces(place))
     report = language_values(paths)
     if as_json:
         print_json(report.model_dump(mode="json"))
