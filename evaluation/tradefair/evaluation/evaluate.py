@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tradefair.contract import ScenarioError, SeatId, TraceError
-from tradefair.evaluation.charts.chart import Chart
+from tradefair.evaluation.charts.chart import Chart, with_accent
 from tradefair.evaluation.diagnosing import diagnosis_of
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
 from tradefair.evaluation.modes.detectors import GENERAL
@@ -15,7 +15,7 @@ from tradefair.evaluation.modes.diagnosis import Diagnosis
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.population import Populations
-from tradefair.evaluation.reading import Unusable
+from tradefair.evaluation.reading import Unusable, seating_in
 from tradefair.evaluation.table import Table
 from tradefair.evaluation.verify import verify
 from tradefair.tracestore import StorePlace, Trace, is_store, open_trace
@@ -93,11 +93,16 @@ def insight_of(trace: Trace, evaluator: Evaluator) -> Insight:
 
 
 def charts_of(trace: Trace, evaluator: Evaluator) -> tuple[list[Chart], str | None]:
-    """The evaluator's charts and null; or none and the reason, where the trace breaks its formulas. Never raises."""
+    """The evaluator's charts and null; or none and the reason, where the trace breaks its formulas. Never raises.
+
+    The only seat under test is the accent of each chart that shows it.
+    """
     try:
-        return list(evaluator.charts(trace)), None
+        drawn, tested = list(evaluator.charts(trace)), seating_in(trace).compared
     except Exception as fault:
         return [], f"the charts cannot be drawn: {fault!r}"[:300]
+    # Of several seats under test none stands out.
+    return [with_accent(chart, tested[0]) for chart in drawn] if len(tested) == 1 else drawn, None
 
 
 def relative_numbers(

@@ -16,6 +16,7 @@ from tradefair.evaluation.charts.chart import (
     PairChart,
     XYChart,
 )
+from tradefair.evaluation.charts.draw import draw_svg
 from tradefair.evaluation.charts.numbers import chart_csv, chart_tex, table_csv, table_tex
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "XYChart",
     "chart_csv",
     "chart_tex",
+    "draw_svg",
     "table_csv",
     "table_tex",
 ]

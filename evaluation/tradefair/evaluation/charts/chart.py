@@ -199,3 +199,19 @@ class PairChart(_Chart):
 Chart: TypeAlias = Annotated[
     XYChart | BarChart | HeatChart | IntervalChart | MatrixChart | PairChart, Field(discriminator="shape")
 ]
+
+
+def with_accent(chart: Chart, seat: str) -> Chart:
+    """The chart with the line, panel, bar or row of this seat as its accent, where it has one and names no other.
+
+    A name is the seat's if it is its id, or begins with it and a blank: "B1 · value 90".
+    """
+    match chart:
+        case XYChart():
+            names = [name for line in chart.lines for name in (line.panel, line.name) if name is not None]
+        case HeatChart():
+            names = chart.rows
+        case _:
+            names = chart.names
+    found = next((name for name in names if name.partition(" ")[0] == seat), None)
+    return chart if chart.accent or found is None else chart.model_copy(update={"accent": found})

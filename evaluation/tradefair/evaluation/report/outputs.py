@@ -72,7 +72,7 @@ def write(page: FigurePage, path: Path) -> WholeFile:
 def content_of(page: FigurePage, suffix: str) -> bytes:
     """The page as the bytes of a file of this suffix. Raises as `write` does."""
     from tradefair.cli.terminal import json_bytes
-    from tradefair.evaluation.charts import chart_csv, chart_tex, table_csv, table_tex
+    from tradefair.evaluation.charts import chart_csv, chart_tex, draw_svg, table_csv, table_tex
 
     match suffix, list(page.charts), list(page.tables):
         case ".json", _, _:
@@ -80,7 +80,7 @@ def content_of(page: FigurePage, suffix: str) -> bytes:
         case ".html", _, _:
             return _html(page)
         case ".svg", [chart, *_], _:
-            raise typer.BadParameter(f"{chart.id}: drawing without a browser comes with the next change")
+            return draw_svg(chart)
         case ".csv", [chart, *_], _:
             return chart_csv(chart)
         case ".csv", _, [table, *_]:

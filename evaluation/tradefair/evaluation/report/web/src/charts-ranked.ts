@@ -4,13 +4,15 @@ import * as Plot from "@observablehq/plot";
 import type { IntervalChart, MatrixChart, PairChart } from "./data";
 import { visible } from "./dom";
 import { aligned, number } from "./format";
-import { drawn, unit } from "./plot";
+import { pairRows } from "./charts-numbers";
+import { cut, drawn, fromZero, unit } from "./plot";
 
 export function drawIntervals(chart: IntervalChart, width: number): SVGElement {
   const texts = aligned(chart.values);
   const rows = chart.names.map((name, place) => {
     const value = chart.values[place] ?? 0, low = chart.lows[place] ?? null, high = chart.highs[place] ?? null;
-    return { name: visible(name), value, low, high, text: texts[place] ?? "", end: high ?? value };
+    const fill = chart.accent === null ? "var(--c1)" : name === chart.accent ? "var(--accent)" : "var(--c5)";
+    return { name: visible(name), value, low, high, fill, text: texts[place] ?? "", end: high ?? value };
   });
   const known = rows.filter((row) => row.low !== null);
   const ends = rows.flatMap((row) => [row.value, row.low ?? row.value, row.end]);
@@ -20,12 +22,12 @@ export function drawIntervals(chart: IntervalChart, width: number): SVGElement {
   const tell = (row: (typeof rows)[number]) => `${row.name}: ${row.text}${row.low === null ? "" : `\n${number(row.low)} to ${number(row.high)}`}`;
   return drawn({
     width, height: rows.length * 21 + 46, marginLeft: left, marginRight: 14 + wide, marginTop: 4, marginBottom: 38,
-    x: { domain: [low - pad, high + pad], label: unit(chart.x), labelAnchor: "center", labelArrow: "none", ticks: Math.max(2, Math.floor(width / 110)), tickFormat: number, tickSize: 4, grid: true },
+    x: { domain: [low - pad, high + pad], label: fromZero(chart.x, [low - pad, high + pad]), labelAnchor: "center", labelArrow: "none", ticks: Math.max(2, Math.floor(width / 110)), tickFormat: number, tickSize: 4, grid: true },
     y: { domain: rows.map((row) => row.name), type: "point", label: null, tickSize: 0, padding: 0.6, tickFormat: cut(left) },
     marks: [
       Plot.ruleX(low < 0 && high > 0 ? [0] : [], { stroke: "var(--faint)" }),
-      Plot.ruleY(known, { y: "name", x1: "low", x2: "high", stroke: "var(--c1)", strokeWidth: 2, strokeOpacity: 0.55 }),
-      Plot.dot(rows, { x: "value", y: "name", r: 4, fill: "var(--c1)", stroke: "var(--paper)" }),
+      Plot.ruleY(known, { y: "name", x1: "low", x2: "high", stroke: "fill", strokeWidth: 2, strokeOpacity: 0.55 }),
+      Plot.dot(rows, { x: "value", y: "name", r: 4, fill: "fill", stroke: "var(--paper)" }),
       Plot.text(rows, { x: "end", y: "name", text: "text", textAnchor: "start", dx: 9, fill: "var(--ink)", stroke: "var(--paper)", strokeWidth: 3 }),
       Plot.tip(rows, Plot.pointer({ x: "value", y: "name", title: tell, fill: "var(--paper)", stroke: "var(--line)" })),
     ],
@@ -58,18 +60,13 @@ export function drawMatrix(chart: MatrixChart, width: number): SVGElement {
 // Where no row has room for its name, dots alone show the shape of the differences.
 const MAX_NAMED = 60;
 
-export function pairRows(chart: PairChart): { name: string; value: number; muted: boolean }[] {
-  const rows = chart.names.map((name, place) => ({ name: visible(name), value: chart.differences[place] ?? 0, muted: chart.muted[place] ?? false }));
-  return rows.sort((a, b) => b.value - a.value);
-}
-
 export function drawPairs(chart: PairChart, width: number): SVGElement {
   const rows = pairRows(chart), named = rows.length <= MAX_NAMED, step = named ? 17 : 5;
   const mean = chart.mean === null ? [] : [{ place: rows.length + (named ? 1 : 4), value: chart.mean, low: chart.low ?? chart.mean, high: chart.high ?? chart.mean }];
   const ends = [0, ...rows.map((row) => row.value), ...mean.flatMap((bar) => [bar.low, bar.high])];
   const low = Math.min(...ends), high = Math.max(...ends), pad = (high - low || 1) * 0.05;
   const last = (mean[0]?.place ?? rows.length - 1) + 0.7, dots = rows.map((row, place) => ({ ...row, place }));
-  const left = named ? Math.min(width * 0.34, Math.max(4, ...rows.map((row) => row.name.length)) * 6.6 + 14) : 52;
+  const left = named ? Math.min(width * 0.34, Math.max(5, ...rows.map((row) => row.name.length)) * 6.6 + 14) : 52;
   const labels = [...(named ? dots : []), ...mean.map((bar) => ({ place: bar.place, name: "mean" }))];
   const short = cut(left);
   return drawn({
@@ -87,12 +84,6 @@ export function drawPairs(chart: PairChart, width: number): SVGElement {
       Plot.tip(dots, Plot.pointer({ x: "value", y: "place", title: (row: (typeof dots)[number]) => `${row.name}: ${number(row.value)}${row.muted ? "\nnothing to win, whoever plays" : ""}`, fill: "var(--paper)", stroke: "var(--line)" })),
     ],
   });
-}
-
-// Names of an axis, shortened to the room that they have; tips and tables say them whole.
-function cut(room: number): (name: string) => string {
-  const most = Math.max(4, Math.floor((room - 10) / 6.4));
-  return (name) => (name.length > most ? `${name.slice(0, most - 1)}…` : name);
 }
 
 function signed(value: number): string {

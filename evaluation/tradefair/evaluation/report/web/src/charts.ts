@@ -1,16 +1,20 @@
-// Pictures from their description: small SVGs by Observable Plot, each with a legend and a table of its numbers.
+// Pictures from their description: small SVGs by Observable Plot, each with its legend. What the page shows and what
+// is written to a file come from the same `drawing`.
 
 import * as Plot from "@observablehq/plot";
-import { drawIntervals, drawMatrix, drawPairs, pairRows } from "./charts-ranked";
+import { drawIntervals, drawMatrix, drawPairs } from "./charts-ranked";
+import { chartCsv, numbersTable, reading } from "./charts-numbers";
+import { picture } from "./charts-file";
 import type { BarChart, Chart, HeatChart, Line, XYChart } from "./data";
-import { freshId, h, svg, visible, type Child } from "./dom";
+import { button, foreign, freshId, h, svg, visible } from "./dom";
 import { aligned, number } from "./format";
-import { drawn, unit } from "./plot";
+import { cut, type Drawing, drawn, type Entry, fromZero, MARGIN, type Panel, unit } from "./plot";
 
 const COLOURS = ["var(--c1)", "var(--c2)", "var(--c3)", "var(--c4)", "var(--c5)", "var(--c6)"];
 const DASHES = ["", "7 3", "2 3", "9 3 2 3", "4 2", "1 3"];
 const SYMBOLS = ["circle", "triangle", "square", "diamond", "star", "cross"] as const;
-const MAX_TABLE = 2_000;
+const FILE_WIDTH = 720;
+const OWN = "var(--accent)", OTHER = "var(--c5)";
 
 export type Domain = [number, number];
 
@@ -50,7 +54,7 @@ function points(line: Line): Point[] {
   });
 }
 
-// Dots that fall on one place become one dot whose area says how many.
+// Dots that fall on one place become one dot that says how many.
 function stacked(line: Line): Point[] {
   const found = new Map<string, Point>();
   for (const point of points(line)) {
@@ -61,60 +65,102 @@ function stacked(line: Line): Point[] {
   return [...found.values()];
 }
 
-function lineMark(line: Line, place: number): Plot.Markish[] {
-  const stroke = COLOURS[place % COLOURS.length] ?? "currentColor";
+function isOwn(chart: XYChart, line: Line): boolean {
+  return chart.accent !== null && (line.name === chart.accent || line.panel === chart.accent);
+}
+
+// The seat under test has the accent and all others are grey; without one, lines have the colours of series.
+function colour(chart: XYChart, line: Line): string {
+  if (chart.accent !== null) return isOwn(chart, line) ? OWN : OTHER;
+  return COLOURS[(line.panel === null ? chart.lines.indexOf(line) : 0) % COLOURS.length] ?? "currentColor";
+}
+
+function lineMark(chart: XYChart, line: Line): Plot.Markish[] {
+  const stroke = colour(chart, line), place = line.panel === null ? chart.lines.indexOf(line) : 0;
   if (line.mark === "dots") {
+    const all = stacked(line), many = all.filter((point) => point.count > 1);
+    const radius = (point: Point) => (point.count > 1 ? 4 + 2.6 * String(point.count).length : 2.9);
     const symbol = SYMBOLS[place % SYMBOLS.length] ?? "circle";
-    const radius = (point: Point) => 2.4 + 1.3 * Math.sqrt(point.count - 1);
-    return [Plot.dot(stacked(line), { x: "x", y: "y", r: { value: radius, scale: null }, symbol, fill: stroke, fillOpacity: 0.55, stroke, strokeWidth: 0.75 })];
+    return [
+      Plot.dot(all, { x: "x", y: "y", r: { value: radius, scale: null }, symbol, fill: stroke, fillOpacity: 0.55, stroke, strokeWidth: 0.75 }),
+      Plot.text(many, { x: "x", y: "y", text: (point: Point) => String(point.count), fontSize: 9, fill: "var(--ink)", stroke: "var(--paper)", strokeWidth: 1.5 }),
+    ];
   }
   const gaps = line.x.map((x, at) => ({ x, y: line.y[at] ?? NaN }));
   const dash = DASHES[place % DASHES.length];
   const curve = line.mark === "step" ? "step-after" : "linear";
-  return [Plot.line(gaps, { x: "x", y: "y", stroke, strokeWidth: line.faint ? 1 : 1.75, curve, ...(dash ? { strokeDasharray: dash } : {}) })];
+  const strokeWidth = isOwn(chart, line) ? 2.25 : line.faint ? 1 : 1.75;
+  return [Plot.line(gaps, { x: "x", y: "y", stroke, strokeWidth, curve, ...(dash ? { strokeDasharray: dash } : {}) })];
 }
 
-function bandMarks(chart: XYChart, labelled: boolean): Plot.Markish[] {
-  return chart.bands.flatMap((band) => {
-    const line = band.low === band.high;
-    const mark = line
-      ? Plot.ruleY([band.low], { stroke: "var(--faint)", strokeDasharray: "3 3" })
-      : Plot.rectY([band], { y1: "low", y2: "high", fill: "var(--c6)", fillOpacity: 0.13 });
-    const text = Plot.text([visible(band.label)], {
-      frameAnchor: "right", y: band.high, dy: -6, textAnchor: "end", fill: "var(--quiet)", stroke: "var(--paper)", strokeWidth: 3,
-    });
-    return labelled ? [mark, text] : [mark];
-  });
+function bandMarks(chart: XYChart): Plot.Markish[] {
+  return chart.bands.map((band) => band.low === band.high
+    ? Plot.ruleY([band.low], { stroke: "var(--faint)", strokeDasharray: "3 3" })
+    : Plot.rectY([band], { y1: "low", y2: "high", fill: "var(--c6)", fillOpacity: 0.13 }));
 }
 
-function xyPlot(chart: XYChart, lines: Line[], width: number, height: number, x: Domain, y: Domain, small: boolean): SVGElement {
-  const marks = lines.flatMap((line) => lineMark(line, Math.max(0, chart.lines.indexOf(line) % 6) * (small ? 0 : 1)));
+interface End { y: number; text: string; fill: string }
+
+// Names of lines and bands where they end, in the right margin, where no mark can be. None where they would take
+// more than a third of the width: the legend has them then.
+function ends(chart: XYChart, lines: Line[], width: number): End[] {
+  const named = lines.filter((line) => line.mark !== "dots" && line.y.some((value) => value !== null));
+  const found = [
+    ...(lines.length > 1 ? named.map((line) => ({ y: line.y.findLast((value) => value !== null) ?? 0, text: visible(line.name), fill: colour(chart, line) })) : []),
+    ...chart.bands.map((band) => ({ y: (band.low + band.high) / 2, text: visible(band.label), fill: "var(--quiet)" })),
+  ];
+  return found.length > 8 || Math.max(0, ...found.map((end) => end.text.length)) * 6.6 > width / 3 ? [] : found;
+}
+
+// Heights at which names do not touch each other, within the frame.
+function spread(found: End[], top: number, bottom: number, y: Domain): (End & { at: number })[] {
+  const scale = (bottom - top) / (y[1] - y[0]);
+  const placed = found.map((end) => ({ ...end, at: bottom - (end.y - y[0]) * scale })).sort((a, b) => a.at - b.at);
+  for (const [place, end] of placed.entries()) end.at = Math.max(end.at, (placed[place - 1]?.at ?? -Infinity) + 13, top);
+  for (const [place, end] of [...placed.entries()].reverse()) end.at = Math.min(end.at, (placed[place + 1]?.at ?? Infinity) - 13, bottom);
+  return placed.map((end) => ({ ...end, y: y[0] + (bottom - end.at) / scale }));
+}
+
+function xyPlot(chart: XYChart, lines: Line[], width: number, height: number, x: Domain, y: Domain, names: End[], small: boolean): SVGElement {
   const all = lines.flatMap((line) => (line.mark === "dots" ? stacked(line) : points(line)));
   const tell = (point: Point) =>
     `${point.name}: ${number(point.y)}${point.count > 1 ? ` (${point.count} times)` : ""}\n${visible(chart.x.label)} ${number(point.x)}`;
+  const marginTop = small ? 8 : 24, marginBottom = small ? 24 : 36;
+  const room = names.length ? Math.max(...names.map((end) => end.text.length)) * 6.6 + 16 : 12;
   return drawn({
-    width, height,
-    marginLeft: 7 * Math.max(number(y[0]).length, number(Math.round(y[1])).length, 3) + 16, marginBottom: small ? 24 : 36, marginTop: small ? 8 : 24, marginRight: 12,
+    width, height, marginTop, marginBottom, marginRight: room,
+    marginLeft: 7 * Math.max(number(y[0]).length, number(Math.round(y[1])).length, 3) + 16,
     x: { domain: x, label: small ? null : unit(chart.x), labelAnchor: "center", labelArrow: "none", ticks: ticks(x, small ? 4 : width / 80), tickFormat: number, tickSize: 4 },
-    y: { domain: y, label: small ? null : unit(chart.y), labelArrow: "none", ticks: small ? 3 : 5, tickFormat: number, tickSize: 0, grid: true },
+    y: { domain: y, label: small ? null : fromZero(chart.y, y), labelArrow: "none", ticks: small ? 3 : 5, tickFormat: number, tickSize: 0, grid: true },
     marks: [
-      ...bandMarks(chart, !small),
+      ...bandMarks(chart),
       Plot.ruleY(y[0] < 0 && y[1] > 0 ? [0] : [], { stroke: "var(--faint)" }),
-      ...marks,
+      // The seat under test last, so that no grey line covers it.
+      ...[...lines].sort((a, b) => Number(isOwn(chart, a)) - Number(isOwn(chart, b))).flatMap((line) => lineMark(chart, line)),
+      ...spread(names, marginTop, height - marginBottom, y).map((end) =>
+        Plot.text([end], { y: "y", frameAnchor: "right", textAnchor: "start", dx: 8, text: "text", fill: end.fill, stroke: "var(--paper)", strokeWidth: 3 })),
       Plot.tip(all, Plot.pointer({ x: "x", y: "y", title: tell, fill: "var(--paper)", stroke: "var(--line)" })),
     ],
   });
 }
 
-function drawXY(chart: XYChart, width: number, domain: Domain | null): Child {
+function drawXY(chart: XYChart, width: number, domain: Domain | null): Drawing {
   const y = domain ?? valueDomain(chart), x = positionDomain(chart);
   const panels = [...new Set(chart.lines.map((line) => line.panel))];
-  if (panels.length === 1 && panels[0] === null) return xyPlot(chart, chart.lines, width, Math.min(300, Math.max(210, width * 0.42)), x, y, false);
+  const large = Math.min(300, Math.max(210, width * 0.42));
+  if (panels.length === 1 && panels[0] === null) {
+    const names = ends(chart, chart.lines, width);
+    return { legend: lineLegend(chart, names), columns: 1, panels: [{ name: "", wide: true, width, plot: xyPlot(chart, chart.lines, width, large, x, y, names, false) }] };
+  }
   const columns = Math.max(1, Math.min(4, Math.floor(width / 210)));
-  const each = Math.floor((width - (columns - 1) * 12) / columns);
-  return h("div", { class: "panels", "data-columns": columns }, panels.map((panel) =>
-    h("div", {}, h("div", { class: "panel-name" }, panel ?? ""),
-      xyPlot(chart, chart.lines.filter((line) => line.panel === panel), each, 112, x, y, true))));
+  const column = Math.floor((width - (columns - 1) * MARGIN) / columns);
+  const shown = panels.map((panel): Panel => {
+    const wide = panel !== null && panel === chart.accent, lines = chart.lines.filter((line) => line.panel === panel);
+    return { name: visible(panel ?? ""), wide, width: wide ? width : column, plot: xyPlot(chart, lines, wide ? width : column, wide ? large : 112, x, y, wide ? ends(chart, lines, width) : [], !wide) };
+  });
+  // The seat under test is one large picture above the small ones.
+  shown.sort((a, b) => Number(b.wide) - Number(a.wide));
+  return { legend: [...lineLegend(chart, []), { mark: null, text: `${fromZero(chart.y, y)} by ${unit(chart.x)}` }], columns, panels: shown };
 }
 
 // --- bars ------------------------------------------------------------------------------------------------------------
@@ -123,8 +169,14 @@ export function barDomain(chart: BarChart): Domain {
   return extent([0, ...chart.bars.values, ...(chart.marks?.values ?? [])], 0);
 }
 
-function drawBars(chart: BarChart, width: number, domain: Domain | null): Child {
-  const rows = chart.names.map((name, place) => ({ name: visible(name), value: chart.bars.values[place] ?? null, mark: chart.marks?.values[place] ?? null }));
+function drawBars(chart: BarChart, width: number, domain: Domain | null): SVGElement {
+  const rows = chart.names.map((name, place) => {
+    const value = chart.bars.values[place] ?? null, mark = chart.marks?.values[place] ?? null;
+    const fill = chart.accent === null ? "var(--c1)" : name === chart.accent ? OWN : OTHER;
+    // The figure stands beyond bar and mark, whichever reaches further.
+    const end = (value ?? 0) < 0 ? Math.min(value ?? 0, mark ?? 0) : Math.max(value ?? 0, mark ?? 0);
+    return { name: visible(name), value, mark, fill, end };
+  });
   const longest = Math.max(...rows.map((row) => row.name.length), 3);
   const [low, high] = domain ?? barDomain(chart);
   const values = aligned(rows.map((row) => row.value)), said = (_: unknown, place: number): string => values[place] ?? "";
@@ -134,18 +186,18 @@ function drawBars(chart: BarChart, width: number, domain: Domain | null): Child 
     width, height: rows.length * 25 + 46,
     marginLeft: left, marginRight: 14, marginTop: 4, marginBottom: 38,
     x: { domain: [Math.min(0, low) - (low < 0 ? room : 0), high + room], label: unit(chart.x), labelAnchor: "center", labelArrow: "none", ticks: Math.max(2, Math.floor(width / 110)), tickFormat: number, tickSize: 4, grid: true },
-    y: { domain: rows.map((row) => row.name), label: null, tickSize: 0, padding: 0.28 },
+    y: { domain: rows.map((row) => row.name), label: null, tickSize: 0, padding: 0.28, tickFormat: cut(left) },
     marks: [
-      Plot.barX(rows, { x: "value", y: "name", fill: "var(--c1)" }),
+      Plot.barX(rows, { x: "value", y: "name", fill: "fill" }),
       Plot.tickX(rows.filter((row) => row.mark !== null), { x: "mark", y: "name", stroke: "var(--ink)", strokeWidth: 2 }),
       Plot.ruleX([0], { stroke: "var(--faint)" }),
       Plot.text(rows, {
-        x: (row: { value: number | null }) => row.value ?? 0, y: "name", text: said,
+        x: "end", y: "name", text: said,
         textAnchor: "start", dx: 5, fill: "var(--ink)", stroke: "var(--paper)", strokeWidth: 3,
         filter: (row: { value: number | null }) => (row.value ?? 0) >= 0,
       }),
       Plot.text(rows, {
-        x: "value", y: "name", text: said, textAnchor: "end", dx: -5,
+        x: "end", y: "name", text: said, textAnchor: "end", dx: -5,
         fill: "var(--ink)", stroke: "var(--paper)", strokeWidth: 3, filter: (row: { value: number | null }) => (row.value ?? 0) < 0,
       }),
     ],
@@ -187,12 +239,12 @@ function rowTicks(chart: HeatChart, height: number): { at: number; text: string 
   });
 }
 
-function drawHeat(chart: HeatChart, width: number): Child {
+function drawHeat(chart: HeatChart, width: number): SVGElement {
   const height = chart.rows.length > 40 ? 6 : 18;
   const labels = rowTicks(chart, height).map((label) => ({ ...label, text: visible(label.text) }));
   const columns = chart.last_column - chart.first_column + 1;
   const left = Math.min(width * 0.34, Math.max(...labels.map((label) => label.text.length), 4) * 6.4 + 12);
-  const wide = (width - left - 12) / columns, gap = wide > 5 ? 0.06 : 0;
+  const short = cut(left), wide = (width - left - 12) / columns, gap = wide > 5 ? 0.06 : 0;
   const found = cells(chart);
   const what = (cell: Cell) => (chart.levels.length ? visible(chart.levels[cell.value - 1] ?? "") : number(cell.value));
   const tell = (cell: Cell) =>
@@ -203,7 +255,7 @@ function drawHeat(chart: HeatChart, width: number): Child {
     x: { domain: [chart.first_column - 0.5, chart.last_column + 0.5], label: unit(chart.x), labelAnchor: "center", labelArrow: "none", tickFormat: number, ticks: Math.max(2, Math.min(columns, Math.floor(width / 80))), tickSize: 4 },
     y: { domain: [0, chart.rows.length], reverse: true, axis: null },
     marks: [
-      Plot.axisY(labels.map((label) => label.at), { label: null, tickSize: 0, tickFormat: (_: number, place: number) => labels[place]?.text ?? "" }),
+      Plot.axisY(labels.map((label) => label.at), { label: null, tickSize: 0, tickFormat: (_: number, place: number) => short(labels[place]?.text ?? "") }),
       Plot.frame({ stroke: "var(--line)" }),
       Plot.ruleY(boundaries, { stroke: "var(--line)" }),
       Plot.rect(found, {
@@ -220,113 +272,95 @@ function drawHeat(chart: HeatChart, width: number): Child {
   });
 }
 
-// --- legend, table, figure -------------------------------------------------------------------------------------------
+// --- legend and figure -----------------------------------------------------------------------------------------------
 
-function swatch(line: Line, place: number): SVGElement {
-  const colour = COLOURS[place % COLOURS.length] ?? "currentColor";
-  const box = { width: 26, height: 10, "aria-hidden": "true", class: "swatch" };
-  if (line.mark !== "dots")
-    return svg("svg", box, svg("line", { x1: 1, x2: 25, y1: 5, y2: 5, stroke: colour, "stroke-width": 2, "stroke-dasharray": DASHES[place % DASHES.length] || "none" }));
-  const shape = SYMBOLS[place % SYMBOLS.length];
-  if (shape === "triangle") return svg("svg", box, svg("path", { d: "M13 1 L17.5 9 L8.5 9 Z", fill: colour }));
-  if (shape === "square") return svg("svg", box, svg("rect", { x: 9, y: 1, width: 8, height: 8, fill: colour }));
-  if (shape === "diamond") return svg("svg", box, svg("path", { d: "M13 0 L16.5 5 L13 10 L9.5 5 Z", fill: colour }));
-  if (shape === "star") return svg("svg", box, svg("path", { d: "M13 0 L14.2 3.4 L17.8 3.5 L14.9 5.6 L15.9 9 L13 7 L10.1 9 L11.1 5.6 L8.2 3.5 L11.8 3.4 Z", fill: colour }));
-  if (shape === "cross") return svg("svg", box, svg("path", { d: "M11.5 0.5 h3 v3 h3 v3 h-3 v3 h-3 v-3 h-3 v-3 h3 Z", fill: colour }));
-  return svg("svg", box, svg("circle", { cx: 13, cy: 5, r: 3.5, fill: colour }));
+const SYMBOL_PATHS: Partial<Record<(typeof SYMBOLS)[number], string>> = {
+  triangle: "M9 2 L13.5 10 L4.5 10 Z", square: "M5 2 h8 v8 h-8 Z", diamond: "M9 1 L12.5 6 L9 11 L5.5 6 Z",
+  star: "M9 1 L10.2 4.4 L13.8 4.5 L10.9 6.6 L11.9 10 L9 8 L6.1 10 L7.1 6.6 L4.2 4.5 L7.8 4.4 Z",
+  cross: "M7.5 1.5 h3 v3 h3 v3 h-3 v3 h-3 v-3 h-3 v-3 h3 Z",
+};
+
+function swatch(chart: XYChart, line: Line): SVGElement {
+  const fill = colour(chart, line), place = line.panel === null ? chart.lines.indexOf(line) : 0;
+  if (line.mark !== "dots") return svg("line", { x1: 1, x2: 17, y1: 6, y2: 6, stroke: fill, "stroke-width": 2, "stroke-dasharray": DASHES[place % DASHES.length] || "none" });
+  const path = SYMBOL_PATHS[SYMBOLS[place % SYMBOLS.length] ?? "circle"];
+  return path ? svg("path", { d: path, fill }) : svg("circle", { cx: 9, cy: 6, r: 3.5, fill });
 }
 
-function legend(chart: Chart): Child {
-  if (chart.shape === "xy") {
-    const shown = chart.lines.filter((line, place) => chart.lines.findIndex((other) => other.name === line.name) === place);
-    if (shown.length < 2) return null;
-    return h("ul", { class: "legend" }, shown.map((line) => h("li", {}, swatch(line, chart.lines.indexOf(line)), line.name)));
-  }
+function lineLegend(chart: XYChart, named: End[]): Entry[] {
+  const shown = chart.lines.filter((line, place) => chart.lines.findIndex((other) => other.name === line.name) === place);
+  const lines = shown.length < 2 ? [] : shown.filter((line) => line.mark === "dots" || named.length === 0);
+  return [
+    ...lines.map((line) => ({ mark: swatch(chart, line), text: visible(line.name) })),
+    ...(named.length ? [] : chart.bands.map((band) => ({
+      mark: band.low === band.high ? svg("line", { x1: 1, x2: 17, y1: 6, y2: 6, stroke: "var(--faint)", "stroke-dasharray": "3 3" }) : box({ y: 2, height: 8, fill: "var(--c6)", "fill-opacity": 0.3 }),
+      text: visible(band.label),
+    }))),
+  ];
+}
+
+function box(look: Record<string, string | number>): SVGElement {
+  return svg("rect", { x: 2, y: 1, width: 14, height: 10, ...look });
+}
+
+function otherLegend(chart: Exclude<Chart, XYChart>): Entry[] {
   if (chart.shape === "bars")
-    return chart.marks && h("ul", { class: "legend" },
-      h("li", {}, h("span", { class: "key bar" }), chart.bars.name), h("li", {}, h("span", { class: "key tick" }), chart.marks.name));
-  if (chart.shape === "pairs")
-    return chart.muted.some(Boolean) && h("ul", { class: "legend" },
-      h("li", {}, svg("svg", { width: 10, height: 10, class: "swatch" }, svg("circle", { cx: 5, cy: 5, r: 4, fill: "var(--c1)" })), "informative"),
-      h("li", {}, svg("svg", { width: 10, height: 10, class: "swatch" }, svg("circle", { cx: 5, cy: 5, r: 3.5, fill: "none", stroke: "var(--faint)" })), "nothing to win, whoever plays"));
-  if (chart.shape !== "heat") return null;
-  const colours = LEVEL_COLOURS[Math.min(4, chart.levels.length)];
-  return colours && h("ul", { class: "legend" }, chart.levels.map((level, place) => {
+    return chart.marks ? [{ mark: box({ fill: chart.accent === null ? "var(--c1)" : OTHER }), text: visible(chart.bars.name) }, { mark: box({ x: 8, width: 2, y: 0, height: 12, fill: "var(--ink)" }), text: visible(chart.marks.name) }] : [];
+  if (chart.shape === "pairs") {
+    const muted = chart.muted.some(Boolean) ? [{ mark: svg("circle", { cx: 9, cy: 6, r: 3.5, fill: "none", stroke: "var(--faint)" }), text: "nothing to win, whoever plays" }] : [];
+    return [...muted, ...(chart.ties ? [{ mark: null, text: `${number(chart.ties)} of ${number(chart.names.length)} pairs without a difference` }] : [])];
+  }
+  const colours = chart.shape === "heat" && LEVEL_COLOURS[Math.min(4, chart.levels.length)];
+  return !colours ? [] : chart.levels.map((level, place) => {
     const share = chart.ordered ? (place + 1) / chart.levels.length : 1;
     const look = chart.ordered ? { fill: colours[place] ?? "" } : { fill: kindColour(place + 1), "fill-opacity": KIND_OPACITY };
-    const mark = svg("rect", { x: 2, y: 1 + 10 * (1 - share), width: 10, height: 10 * share, ...look });
-    return h("li", {}, svg("svg", { width: 14, height: 12, class: "swatch", "aria-hidden": "true" }, mark), level);
-  }));
+    return { mark: box({ width: 10, y: 1 + 10 * (1 - share), height: 10 * share, ...look }), text: visible(level) };
+  });
 }
 
-function tableRows(chart: Chart): { head: string[]; rows: string[][] } {
-  if (chart.shape === "bars") {
-    const head = [unit(chart.y), `${chart.bars.name}`, ...(chart.marks ? [chart.marks.name] : [])];
-    return { head, rows: chart.names.map((name, place) => [name, number(chart.bars.values[place]), ...(chart.marks ? [number(chart.marks.values[place])] : [])]) };
-  }
-  if (chart.shape === "heat") {
-    const head = [chart.y.label, ...(chart.groups.length ? ["group"] : []), chart.x.label, "value"];
-    const rows = chart.cells.map(([row, column, value]) => [
-      chart.rows[row] ?? "", ...(chart.groups.length ? [chart.groups[row] ?? ""] : []), number(column), chart.levels[value - 1] ?? number(value),
-    ]);
-    return { head, rows };
-  }
-  if (chart.shape === "intervals") {
-    const rows = chart.names.map((name, place) => [name, number(chart.values[place]), number(chart.lows[place]), number(chart.highs[place])]);
-    return { head: [unit(chart.y), unit(chart.x), "low", "high"], rows };
-  }
-  if (chart.shape === "matrix") {
-    const rows = chart.cells.map((cell) => [chart.names[cell.row] ?? "", chart.names[cell.column] ?? "", number(cell.value), cell.note]);
-    return { head: [unit(chart.y), unit(chart.x), "difference", "games"], rows };
-  }
-  if (chart.shape === "pairs") {
-    const rows = pairRows(chart).map((row) => [row.name, number(row.value), "–", "–", row.muted ? "no" : "yes"]);
-    return { head: [unit(chart.y), unit(chart.x), "low", "high", "informative"], rows: [...rows, ["mean", number(chart.mean), number(chart.low), number(chart.high), "–"]] };
-  }
-  const dots = chart.lines.some((line) => line.mark === "dots");
-  if (dots) {
-    const rows = chart.lines.flatMap((line) => line.x.map((x, place) => [line.name, number(x), number(line.y[place])]));
-    return { head: ["series", unit(chart.x), unit(chart.y)], rows };
-  }
-  const at = [...new Set(chart.lines.flatMap((line) => line.x))].sort((a, b) => a - b);
-  const maps = chart.lines.map((line) => new Map(line.x.map((x, place) => [x, line.y[place]])));
-  const names = chart.lines.map((line) => (line.panel ? line.panel : line.name));
-  return { head: [unit(chart.x), ...names], rows: at.map((x) => [number(x), ...maps.map((map) => number(map.get(x)))]) };
-}
-
-function numbersTable(chart: Chart): HTMLElement {
-  const { head, rows } = tableRows(chart);
-  const body = rows.slice(0, MAX_TABLE).map((row) =>
-    h("tr", {}, row.map((cell, place) => (place === 0 ? h("th", { scope: "row" }, cell) : h("td", { class: "num" }, cell)))));
-  const more = rows.length > MAX_TABLE ? h("p", { class: "aside" }, `The first ${number(MAX_TABLE)} of ${number(rows.length)} rows.`) : null;
-  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `${chart.title}: numbers` },
-    h("table", {}, h("thead", {}, h("tr", {}, head.map((name, place) => h("th", { scope: "col", class: place ? "num" : "" }, name)))), h("tbody", {}, body)), more);
-}
-
-function body(chart: Chart, width: number, domain: Domain | null): Child {
+// Everything of a chart that is drawn, for a width in pixels; a common `domain` makes two charts comparable.
+export function drawing(chart: Chart, width: number, domain: Domain | null = null): Drawing {
   if (chart.shape === "xy") return drawXY(chart, width, domain);
-  if (chart.shape === "bars") return drawBars(chart, width, domain);
-  if (chart.shape === "intervals") return drawIntervals(chart, width);
-  if (chart.shape === "pairs") return drawPairs(chart, width);
-  return chart.shape === "matrix" ? drawMatrix(chart, width) : drawHeat(chart, width);
+  const plot = chart.shape === "bars" ? drawBars(chart, width, domain)
+    : chart.shape === "intervals" ? drawIntervals(chart, width)
+    : chart.shape === "pairs" ? drawPairs(chart, width)
+    : chart.shape === "matrix" ? drawMatrix(chart, width) : drawHeat(chart, width);
+  return { legend: otherLegend(chart), columns: 1, panels: [{ name: "", wide: true, width, plot }] };
+}
+
+function onPage({ legend, columns, panels }: Drawing): (Node | string)[] {
+  const entries = legend.map(({ mark, text }) => h("li", {}, mark && svg("svg", { width: 18, height: 12, "aria-hidden": "true", class: "swatch" }, mark), text));
+  const plots = panels.length === 1 ? panels.map((panel) => panel.plot)
+    : [h("div", { class: "panels", "data-columns": columns }, panels.map((panel) => h("div", { class: panel.wide ? "wide" : "" }, h("div", { class: "panel-name" }, foreign(panel.name)), panel.plot)))];
+  return [...(entries.length ? [h("ul", { class: "legend" }, entries)] : []), ...plots];
+}
+
+function save(name: string, type: string, content: string): void {
+  const address = URL.createObjectURL(new Blob([content], { type }));
+  const link = h("a", { href: address, download: name });
+  link.click();
+  URL.revokeObjectURL(address);
 }
 
 // A figure that fits its column, and draws itself anew when that changes.
 export function figure(chart: Chart, domain: Domain | null = null, side = ""): HTMLElement {
   const title = freshId("chart");
   const canvas = h("div", { class: "canvas" });
-  const details = h("details", {}, h("summary", {}, "Numbers as a table"));
+  const details = h("details", {}, h("summary", {}, "how to read"), reading(chart).map((text) => h("p", { class: "aside" }, text)));
   details.addEventListener("toggle", () => {
-    if (details.open && details.children.length === 1) details.append(numbersTable(chart));
+    if (details.open && !details.querySelector("table")) details.append(numbersTable(chart));
   });
   let width = 0;
   new ResizeObserver((entries) => {
     const now = Math.floor(entries[0]?.contentRect.width ?? 0);
     if (now === width || now < 40) return;
     width = now;
-    const shown = body(chart, width, domain);
-    canvas.replaceChildren(...([shown].flat() as Node[]));
+    canvas.replaceChildren(...onPage(drawing(chart, width, domain)));
   }).observe(canvas);
+  const name = `${chart.id.replaceAll(/[^\w-]+/g, "-")}`;
+  const foot = h("div", { class: "foot" },
+    button("SVG", () => save(`${name}.svg`, "image/svg+xml", picture(drawing(chart, FILE_WIDTH, domain), chart, FILE_WIDTH, "light")), { class: "link" }),
+    button("CSV", () => save(`${name}.csv`, "text/csv", chartCsv(chart)), { class: "link" }), details);
   return h("figure", { class: `chart ${chart.shape}`, "aria-labelledby": title, "data-chart": chart.id },
-    h("figcaption", {}, h("h3", { id: title }, side ? [h("span", { class: "letter" }, side), " "] : null, chart.title), chart.note ? h("p", {}, chart.note) : null), legend(chart), canvas, details);
+    h("figcaption", {}, h("h3", { id: title }, side ? [h("span", { class: "letter" }, side), " "] : null, chart.title)), canvas, foot);
 }

@@ -1,0 +1,213 @@
+"""Pictures without a browser: the same marks as on the page, the same bytes each time, and nothing that runs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+import pytest
+from tests.evaluation.browsing import watched
+from tests.evaluation.report.test_outputs import HOSTILE, PAIRS, SHAPES, page
+
+from tradefair.contract.errors import HarnessFailure, ScenarioError
+from tradefair.evaluation.charts import Axis, Band, BarChart, Bars, Chart, Line, XYChart, chart_csv, draw, draw_svg
+from tradefair.evaluation.charts.chart import with_accent
+from tradefair.evaluation.report.outputs import write
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+SEATS = [f"{seat} · value {value}" for seat, value in (("B1", 90), ("B2", 80), ("B3", 70))]
+PANELS = XYChart(
+    id="offsets", title="Offsets", x=Axis(label="round"), y=Axis(label="offset", unit="points"),
+    lines=[Line(name="offset", x=[1, 2, 3], y=[10 + at, 12, 11], panel=seat) for at, seat in enumerate(SEATS)],
+    bands=[Band(label="even", low=11, high=11)],
+)  # fmt: skip
+# Lines that end close to each other, a band between them, and dots that fall together.
+CROSSING = XYChart(
+    id="crossing", title="Crossing", accent="one", x=Axis(label="round"), y=Axis(label="price", unit="points"),
+    lines=[
+        Line(name="one", x=[1, 2, 3], y=[1, 5, 3]), Line(name="two", x=[1, 2, 3], y=[5, 1, 3.1], mark="step"),
+        Line(name="three", x=[1, 2, 3], y=[2, 2, 2.9]), Line(name="seen", x=[1, 1, 1, 3], y=[3, 3, 3, 5], mark="dots"),
+    ],
+    bands=[Band(label="equilibrium", low=2.8, high=3.2)],
+)  # fmt: skip
+ALL: list[Chart] = [*SHAPES, with_accent(PANELS, "B2"), CROSSING]
+GEOMETRY = """(figure) => [...figure.querySelectorAll('svg.plot, svg svg')].flatMap((plot) => {
+  // The rectangle of an inner SVG is that of its content, not of its frame.
+  const own = plot.ownerSVGElement, frame = (own ?? plot).getBoundingClientRect();
+  const from = {x: frame.x + (own ? plot.x.baseVal.value : 0), y: frame.y + (own ? plot.y.baseVal.value : 0)};
+  const shapes = [...plot.querySelectorAll('path, rect, circle, line, text')];
+  return shapes.filter((shape) => !shape.closest('[aria-label=tip]')).map((shape) => {
+    const box = shape.getBoundingClientRect();
+    return [shape.tagName, shape.tagName === 'text' ? shape.textContent : '',
+            [box.x - from.x, box.y - from.y, box.width, box.height]];
+  });
+})"""
+
+
+def texts(content: bytes) -> list[str]:
+    return ["".join(element.itertext()) for element in ElementTree.fromstring(content).iter() if "}t" in element.tag]
+
+
+@pytest.mark.parametrize("chart", ALL, ids=lambda chart: chart.id)
+def test_a_picture_is_one_safe_file_with_the_same_bytes_each_time(chart: Chart) -> None:
+    drawn = draw_svg(chart)
+    assert draw_svg(chart) == drawn
+    root = ElementTree.fromstring(drawn)
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert [element.tag.partition("}")[2] for element in root[:2]] == ["title", "desc"]
+    assert root[0].text == chart.title
+    # Nothing is left to a style sheet.
+    assert b"var(" not in drawn
+    assert b"currentColor" not in drawn
+    assert draw_svg(chart, theme="dark") != drawn
+    # All marks lie within the file's width.
+    assert root.get("width") == "720"
+
+
+def test_hostile_names_stay_text() -> None:
+    chart = BarChart(
+        id="b", title="</title><script>1</script>", x=Axis(label="x"), y=Axis(label="y"),
+        names=["<script>", "&amp;", "\ufffe", "url(http://a)"], bars=Bars(name=HOSTILE, values=[1, 2, 3, 4]),
+        marks=Bars(name="]]>", values=[1, 1, 1, 1]),
+    )  # fmt: skip
+    shown = texts(draw_svg(chart))
+    assert {"</title><script>1</script>", "<script>", "&amp;", "\ufffd", "url(http://a)", "]]>"} <= set(shown)
+    assert any("U+202E" in text for text in shown)
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<svg xmlns='http://www.w3.org/2000/svg'><script>1</script></svg>",
+        "<svg xmlns='http://www.w3.org/2000/svg'><foreignObject/></svg>",
+        "<svg xmlns='http://www.w3.org/2000/svg'><style>@import 'x'</style></svg>",
+        "<svg xmlns='http://www.w3.org/2000/svg' onload='1'/>",
+        "<svg xmlns='http://www.w3.org/2000/svg'><path fill='url(#a)'/></svg>",
+        "<svg xmlns='http://www.w3.org/2000/svg'><path d='http://a'/></svg>",
+        "<svg xmlns='http://www.w3.org/2000/svg' xmlns:x='http://www.w3.org/1999/xlink'><g x:href='#a'/></svg>",
+        "<!DOCTYPE svg [<!ENTITY a 'b'>]><svg xmlns='http://www.w3.org/2000/svg'><text>&a;</text></svg>",
+        "<svg xmlns='http://www.w3.org/2000/svg'>",
+        "<svg/>",
+    ],
+)
+def test_what_could_run_or_load_is_refused(markup: str) -> None:
+    assert draw.what_is_unsafe(markup) is not None
+    assert draw.what_is_unsafe("<svg xmlns='http://www.w3.org/2000/svg'><path d='M0 0' fill='#fff'/></svg>") is None
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "var draw = () => { for (;;); }",
+        "var draw = () => { const all = []; for (;;) all.push(new Array(1e6).fill(0)); }",
+        "var draw = () => { throw new Error('no'); }",
+        'var draw = () => \'<svg xmlns="http://www.w3.org/2000/svg" onclick="1"/>\'',
+        "var draw = () => require('fs')",
+        "var draw = () => fetch('http://a')",
+        "var draw = () => 3",
+    ],
+)
+def test_drawing_ends_and_reaches_nothing(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    monkeypatch.setattr(draw, "MAX_SECONDS", 0.2)
+    monkeypatch.setattr(draw, "_script", lambda: script)
+    with pytest.raises(HarnessFailure, match="'pairs'"):
+        draw_svg(PAIRS)
+
+
+def test_without_the_extra_the_line_to_run_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "quickjs", None)
+    with pytest.raises(ScenarioError, match=r"pip install 'tradefair\[figures\]'"):
+        write(page(), tmp_path / "p.svg")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_first_chart_is_what_svg_holds(tmp_path: Path) -> None:
+    write(page(), tmp_path / "p.svg")
+    assert (tmp_path / "p.svg").read_bytes() == draw_svg(PAIRS)
+    with pytest.raises(ValueError, match="199 pixels"):
+        draw_svg(PAIRS, width=199)
+
+
+def test_only_the_seat_under_test_is_the_accent() -> None:
+    chart = with_accent(PANELS, "B2")
+    assert chart.accent == SEATS[1]
+    # One large picture on top, the others small and grey below it.
+    plots = [element for element in ElementTree.fromstring(draw_svg(chart)) if element.tag.endswith("}svg")]
+    assert [plot.get("width") for plot in plots] == ["720", "232", "232"]
+    assert ["#0a5ca8" in ElementTree.tostring(plot).decode() for plot in plots] == [True, False, False]
+    assert with_accent(PANELS, "B") == PANELS
+    assert with_accent(chart, "B1") == chart
+
+
+def test_an_axis_that_does_not_start_at_zero_says_so() -> None:
+    assert "offset (points), axis does not start at 0 by round" in texts(draw_svg(PANELS))
+    assert "price (points)" in texts(draw_svg(CROSSING))
+
+
+def test_equal_dots_are_one_dot_with_its_count() -> None:
+    assert texts(draw_svg(CROSSING)).count("3") == 3  # a tick of each axis, and the three equal dots
+
+
+@pytest.fixture(scope="module")
+def opened(browser: Browser, folder: Path) -> Any:
+    """The page of all charts, open."""
+    path = folder / "shapes.html"
+    write(page(charts=ALL), path)
+    with watched(browser) as seen:
+        shown = seen.show(path.as_uri())
+        shown.locator("figure svg.plot").last.wait_for()
+        yield shown
+        assert (seen.errors, seen.violations) == ([], [])
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("chart", ALL, ids=lambda chart: chart.id)
+def test_the_file_has_the_marks_of_the_page(opened: Page, folder: Path, chart: Chart) -> None:
+    figure = opened.locator(f"figure[data-chart={chart.id}]").last
+    width = int(figure.locator(".canvas").evaluate("(canvas) => canvas.getBoundingClientRect().width"))
+    expected = figure.evaluate(GEOMETRY)
+    path = folder / f"{chart.id}.svg"
+    path.write_bytes(draw_svg(chart, width=width))
+    with watched(opened.context.browser) as seen:  # pyright: ignore[reportArgumentType]
+        seen.page.goto(path.as_uri())
+        drawn = seen.page.evaluate(f"({GEOMETRY})(document)")
+    assert len(drawn) == len(expected) > 3
+    for (tag, text, box), (page_tag, page_text, page_box) in zip(drawn, expected, strict=True):
+        assert (tag, text) == (page_tag, page_text)
+        # A long text is some tenths of a pixel wider on one side of its anchor, by the engine's rounding of letters.
+        edges = [abs(box[0] - page_box[0]), abs(box[0] + box[2] - page_box[0] - page_box[2])]
+        assert (min if tag == "text" else max)(edges) <= 0.5, (tag, text, box, page_box)
+        assert box[1::2] == pytest.approx(page_box[1::2], abs=0.5), (tag, text)
+
+
+@pytest.mark.browser
+def test_a_click_saves_the_picture_and_its_numbers(opened: Page) -> None:
+    figure = opened.locator("figure[data-chart=crossing]")
+    for name, expected in (("SVG", draw_svg(CROSSING)), ("CSV", chart_csv(CROSSING))):
+        with opened.expect_download() as download:
+            figure.get_by_role("button", name=name).click()
+        content = Path(download.value.path()).read_bytes()
+        if name == "SVG":
+            # Engines list attributes in their own order.
+            content, expected = ElementTree.canonicalize(content.decode()), ElementTree.canonicalize(expected.decode())
+            expected = expected.rstrip()
+        assert content == expected
+
+
+@pytest.mark.browser
+def test_names_at_the_end_of_lines_touch_neither_a_mark_nor_each_other(opened: Page) -> None:
+    names = {"one", "two", "three", "equilibrium"}
+    boxes = opened.locator("figure[data-chart=crossing]").evaluate(GEOMETRY)
+    labels = [box for tag, text, box in boxes if text in names]
+    assert len(labels) == len(names)
+    marks = [box for tag, _, box in boxes if tag in ("path", "circle")]
+    for left, top, wide, high in labels:
+        others = [box for box in [*marks, *labels] if box != [left, top, wide, high]]
+        assert not [
+            box for box in others
+            if box[0] < left + wide and left < box[0] + box[2] and box[1] + 2 < top + high and top + 2 < box[1] + box[3]
+        ]  # fmt: skip
