@@ -202,7 +202,7 @@ def test_a_click_saves_the_picture_and_its_numbers(opened: Page) -> None:
 def test_names_at_the_end_of_lines_touch_neither_a_mark_nor_each_other(opened: Page) -> None:
     names = {"one", "two", "three", "equilibrium"}
     boxes = opened.locator("figure[data-chart=crossing]").evaluate(GEOMETRY)
-    labels = [box for tag, text, box in boxes if text in names]
+    labels = [box for _, text, box in boxes if text in names]
     assert len(labels) == len(names)
     marks = [box for tag, _, box in boxes if tag in ("path", "circle")]
     for left, top, wide, high in labels:

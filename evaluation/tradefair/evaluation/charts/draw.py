@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from importlib import import_module
 from importlib.resources import files
-from typing import Literal
+from typing import Any, Literal
 from xml.etree import ElementTree
 
 from tradefair.contract.errors import HarnessFailure, ScenarioError
@@ -33,19 +34,16 @@ def draw_svg(chart: Chart, *, width: int = 720, theme: Literal["light", "dark", 
     """
     if not 200 <= width <= 4_000:
         raise ValueError(f"a width of {width} pixels is not in 200 to 4,000")
-    try:
-        import quickjs
-    except ImportError:
-        raise ScenarioError(MISSING_ENGINE) from None
+    engine = _engine()
     text = _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", chart.model_dump_json())
     # A fresh one each time: ids that the code counts up would differ in a second drawing.
-    context = quickjs.Context()
+    context = engine.Context()
     context.set_memory_limit(MAX_MEMORY)
     context.set_time_limit(MAX_SECONDS)
     try:
         context.eval(_script())
         drawn = context.get("draw")(text, width, theme)
-    except quickjs.JSException as fault:
+    except engine.JSException as fault:
         raise HarnessFailure(f"the chart {chart.id[:40]!r} cannot be drawn: {str(fault)[:200]}") from None
     if wrong := what_is_unsafe(drawn) if isinstance(drawn, str) else "no text":
         raise HarnessFailure(f"the chart {chart.id[:40]!r} is not written: {wrong}")
@@ -68,6 +66,14 @@ def what_is_unsafe(markup: str) -> str | None:
             if name.startswith("on") or "href" in name or _FORBIDDEN.search(value):
                 return f"the attribute {name[:40]!r}"
     return None
+
+
+def _engine() -> Any:
+    """The engine's module. It has no types of its own."""
+    try:
+        return import_module("quickjs")
+    except ImportError:
+        raise ScenarioError(MISSING_ENGINE) from None
 
 
 @cache

@@ -64,9 +64,8 @@ export function picture({ legend, columns, panels }: Drawing, chart: Chart, widt
   desc.textContent = reading(chart).join(" ");
   const root = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "font-family": FONTS, "font-size": 11.5, color: "var(--quiet)" },
     title, desc, svg("rect", { width, height, fill: "var(--paper)" }), ...parts);
-  root.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   coloured(root, THEMES[theme]);
-  return root.outerHTML;
+  return new XMLSerializer().serializeToString(root);
 }
 
 // Rows of marks and their names; returns the height below them.

@@ -4,4 +4,12 @@ import "./prep-numbers";
 import { parseHTML } from "linkedom";
 
 const { document, window, Node, Element, SVGElement } = parseHTML("<!doctype html><html><body></body></html>") as unknown as Record<string, unknown>;
-Object.assign(globalThis, { document, window, Node, Element, SVGElement });
+
+// linkedom writes well-formed elements, but no name space, which browsers add.
+class XMLSerializer {
+  serializeToString(node: object): string {
+    return String(node).replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"');
+  }
+}
+
+Object.assign(globalThis, { document, window, Node, Element, SVGElement, XMLSerializer });
