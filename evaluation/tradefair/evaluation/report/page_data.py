@@ -194,7 +194,7 @@ class Live(_Record):
 
 
 class PageData(_Record):
-    """All of a page. `mode` says which page it is; `traces` is the viewer's list, made in `viewer/index.py`.
+    """All of a page. `mode` says which page it is; `listing` is the viewer's list, made in `viewer/listing.py`.
 
     `rated` says in a line what the leaderboards `boards` count; `ask` is where a page of the viewer gets them.
     """
@@ -204,7 +204,7 @@ class PageData(_Record):
     episodes: list[EpisodePage] = []
     pair: PairPage | None = None
     live: list[Live] = []
-    traces: list[dict[str, Any]] = []
+    listing: dict[str, Any] | None = None
     folder: str = ""
     boards: list[BoardPage] = []
     rated: str = ""

@@ -31,11 +31,12 @@ from tradefair.evaluation.report.page_data import EpisodePage, Live, PageData
 from tradefair.evaluation.report.pair import pair_page
 from tradefair.evaluation.verify import Check, Checker, verify_file
 from tradefair.evaluation.viewer.folder import Folder, Place
-from tradefair.evaluation.viewer.index import Computed, Listed, Remembered, compute, listed
+from tradefair.evaluation.viewer.index import Index, Remembered, cache_folder
+from tradefair.evaluation.viewer.listing import Listing, listing_of
 from tradefair.evaluation.viewer.shield import Shield
-from tradefair.tracestore import open_trace
+from tradefair.tracestore import MAX_TRACES, open_trace
 
-# The list asks for outcomes a few at a time; a request that names thousands would keep the only slow worker busy.
+# The list asks for verdicts a few at a time; a request that names thousands would keep the only slow worker busy.
 _MAX_IDS = 64
 # Live traces that are checked as they grow: each holds a market in memory.
 _MAX_FOLLOWED = 8
@@ -48,13 +49,14 @@ T = TypeVar("T")
 def viewer_app(folder: Folder, hosts: Iterable[str]) -> ASGIApp:
     """The ASGI application for one folder. `hosts` are the values of the Host header that are answered.
 
-    `/` lists the traces, `/trace/ID` and `/compare/ID/ID` are pages; what ends in `.json` is data that
-    pages ask for.
+    `/` lists the traces, `?q=` filters them; `/trace/ID` and `/compare/ID/ID` are pages; what ends in `.json` is data
+    that pages ask for.
     """
     viewer = _Viewer(folder)
     routes = [
         Route("/", viewer.list_page),
-        Route("/outcomes", viewer.outcomes),
+        Route("/rows.json", viewer.rows_json),
+        Route("/judged.json", viewer.judged_json),
         Route("/leaderboards", viewer.leaderboards_page),
         Route("/leaderboards.json", viewer.leaderboards_json),
         Route("/trace/{id}", viewer.trace_page),
@@ -72,9 +74,8 @@ class _Viewer:
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
-        # Entries, not bytes. A row is some hundred bytes; a page can be megabytes, hence only four.
-        self._rows = Remembered[Listed](100_000)
-        self._computed = Remembered[Computed](100_000)
+        self._index = Index(folder, cache_folder())
+        # Entries, not bytes: a page can be megabytes, hence only four.
         self._verdicts = Remembered[Check](1_000)
         # Live traces, each with its market as of the last check.
         self._checkers: dict[str, Checker] = {}
@@ -87,14 +88,12 @@ class _Viewer:
 
     # --- pages ---
 
-    async def list_page(self, _: Request) -> Response:
-        """Every trace of the folder, from manifests alone; outcomes follow when the page asks for them."""
-        # Not under the limit of the slow tasks: the list must appear while an evaluation runs.
-        rows = await to_thread.run_sync(self._list)
+    async def list_page(self, request: Request) -> Response:
+        """The traces that the filter in the address lets through; nothing is evaluated for it."""
         data = PageData(
             mode="list",
             version=version("tradefair"),
-            traces=[row.model_dump(mode="json") for row in rows],
+            listing=(await self._listing(request)).model_dump(mode="json"),
             folder=self._folder.root.name or "/",
         )
         return _html(data)
@@ -124,18 +123,19 @@ class _Viewer:
         boards = await to_thread.run_sync(self._rate, limiter=self._rating)
         return _json({"pages": [page.model_dump(mode="json") for page in boards.pages], "rated": boards.rated})
 
-    async def outcomes(self, request: Request) -> Response:
-        """Outcomes of the traces that `ids` names (separated by commas), at most 64; unknown ids are left out.
+    async def rows_json(self, request: Request) -> Response:
+        """The same rows for a page that is open: `q` filters, `sort` and `down` order them, `limit` is their number."""
+        return _json((await self._listing(request)).model_dump(mode="json"))
 
-        The answer maps ids to `Computed`. What was computed before is remembered until the file changes.
+    async def judged_json(self, request: Request) -> Response:
+        """Rows with their verdicts of the traces that `ids` names (separated by commas), at most 64.
+
+        The answer maps ids to rows; unknown ids are left out.
         """
         ids = request.query_params.get("ids", "").split(",")[:_MAX_IDS]
-        found: dict[str, Computed] = {}
-        for trace_id in ids:
-            place = self._folder.find(trace_id)
-            if place is not None:
-                found[trace_id] = await self._remembered(self._computed, place, compute)
-        return _json({trace_id: row.model_dump(mode="json") for trace_id, row in found.items()})
+        places = [place for trace_id in ids if (place := self._folder.find(trace_id)) is not None]
+        rows = [await self._work(partial(self._index.judge, place)) for place in places]
+        return _json({row.id: row.model_dump(mode="json") for row in rows})
 
     async def page_json(self, request: Request) -> Response:
         """The data of a trace's page, for a page that draws itself again after a round has closed."""
@@ -194,9 +194,17 @@ class _Viewer:
                 del self._checkers[next(iter(self._checkers))]
         return check
 
-    def _list(self) -> list[Listed]:
-        places = self._folder.scan()
-        return [self._rows.get(place) or self._rows.put(place, listed(place)) for place in places]
+    async def _listing(self, request: Request) -> Listing:
+        asked = request.query_params
+        query, key, down = asked.get("q", ""), asked.get("sort", "when"), asked.get("down", "1") == "1"
+        limit = min(_number(asked.get("limit", "300")), MAX_TRACES)
+
+        def work() -> Listing:
+            rows = self._index.rows()
+            return listing_of(rows, query, key, down=down, limit=limit, skipped=self._folder.skipped)
+
+        # Not under the limit of the slow tasks: the list must appear while an evaluation runs.
+        return await to_thread.run_sync(work)
 
     def _rate(self) -> Boards:
         """The leaderboards of the folder. Only files that are new or have changed are read."""

@@ -1,70 +1,33 @@
-"""The list of traces: cheap facts from manifests at once, outcomes when they are asked for. Both are remembered."""
+"""Rows of a folder, remembered: in memory, and in the user's cache so that the next start evaluates nothing again.
+
+Never next to the traces: a stranger's folder could bring rows of its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from datetime import UTC, datetime
-from typing import Any, Generic, TypeVar
+import os
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from threading import Lock
+from typing import Generic, TypeVar
 
-import orjson
-from pydantic import BaseModel, ConfigDict
+from pydantic import ValidationError
 
-from tradefair.contract import SeatId, TraceError
-from tradefair.contract.players import Seating
-from tradefair.evaluation.compare.runs import primary_metrics
-from tradefair.evaluation.evaluate import Evaluation, evaluate_file
-from tradefair.evaluation.outcome import Outcome
-from tradefair.evaluation.reading import NOBODY, agent_seats, seating_in
-from tradefair.evaluation.table import number_text
-from tradefair.evaluation.verify import verify_file
-from tradefair.evaluation.viewer.folder import Place
-from tradefair.tracestore import Trace, open_trace
+from tradefair.evaluation.ratings.results import REFERENCES
+from tradefair.evaluation.viewer.folder import Folder, Place
+from tradefair.evaluation.viewer.row import Row, changed_text, judged, listed, state_of, versions_of
 
-# Seats that are named in a row's outcome; a double auction can have hundreds.
-_MAX_SEATS = 4
-# Characters of any text in a row: what a trace says of itself has no bound.
-_MAX_TEXT = 200
+# Of the table, and of what its rows mean; another one is begun anew.
+_FORMAT = 1
+_TABLE = "CREATE TABLE rows (path TEXT PRIMARY KEY, stamp TEXT NOT NULL, versions TEXT NOT NULL, row BLOB NOT NULL)"
+# Folders that are remembered; a row takes one or two kilobytes.
+_MOST_FOLDERS = 64
 
 T = TypeVar("T")
-
-
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Listed(_Record):
-    """One row of the list. `problem` says why a file cannot be read; `open`: it has no seal, it may still be running.
-
-    `events` is the number of the last event, of an open trace that of the last closure.
-    """
-
-    id: str
-    path: str
-    bytes: int
-    changed: str
-    problem: str | None = None
-    market: str = ""
-    scenario: str = ""
-    seed: int | None = None
-    labels: str = ""
-    created: str = ""
-    end: str | None = None
-    events: int | None = None
-    sealed: bool = False
-    open: bool = False
-
-
-class Computed(_Record):
-    """What takes an evaluation: the market's first primary metric of the agents' seats, findings, the hash chain.
-
-    `outcome` is a line of text, `value` the number in it, both empty where no seat has the metric.
-    """
-
-    outcome: str
-    value: float | None
-    findings: int | None
-    chain: str
-    problem: str | None
 
 
 class Remembered(Generic[T]):
@@ -92,88 +55,149 @@ class Remembered(Generic[T]):
         return value
 
 
-def listed(place: Place) -> Listed:
-    """The row of one file, from its manifest. Never raises: a damaged file is a row with `problem`."""
-    known: dict[str, Any] = {
-        "id": place.id,
-        "path": place.shown,
-        "bytes": place.bytes,
-        "changed": datetime.fromtimestamp(place.changed_ns / 1e9, UTC).isoformat(timespec="seconds"),
-    }
-    try:
-        with open_trace(place.path) as trace:
-            return Listed(**known, **_facts(trace))
-    except (TraceError, OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
-        # The reason without the folder: the list shows paths relative to its root.
-        return Listed(**known, problem=str(error).replace(str(place.path), place.path.name)[:_MAX_TEXT] or repr(error))
+class Index:
+    """The rows of one folder of traces. Methods may be called from several threads.
 
-
-def compute(place: Place) -> Computed:
-    """Evaluate one file and check its hash chain; takes up to seconds. Never raises."""
-    # Re-execution takes as long as playing did; the page of one trace asks for that.
-    chain = verify_file(place.path, chain_only=True)
-    evaluation = evaluate_file(place.path)
-    if evaluation.outcome is None:
-        problem = (evaluation.problem or "").replace(str(place.path), place.path.name)
-        return Computed(outcome="", value=None, findings=None, chain=chain.verdict, problem=problem[:_MAX_TEXT])
-    text, value = _primary(evaluation.outcome, agent_seats(_seating(place)))
-    found = _findings(evaluation, evaluation.outcome)
-    return Computed(outcome=text[:_MAX_TEXT], value=value, findings=found, chain=chain.verdict, problem=None)
-
-
-def _facts(trace: Trace) -> dict[str, Any]:
-    """The fields of a row that the manifest gives. Raises what wrong types raise; `listed` catches it."""
-    core: Any = orjson.loads(trace.manifest.core_bytes)
-    about, sealed = trace.manifest.about, trace.manifest.sealed
-    # Counting events would mean reading the file; seal and closure both store a number.
-    head = about.get("head_seq") if sealed else (trace.closed_head() or (None,))[0]
-    seed: Any = core["seed"]
-    return {
-        "market": str(core["market"])[:_MAX_TEXT],
-        "scenario": str(core["scenario"].get("id", ""))[:_MAX_TEXT],
-        # A browser would round a larger seed, and a rounded seed is worse than none.
-        "seed": seed if isinstance(seed, int) and abs(seed) < 2**53 else None,
-        "labels": _labels(seating_in(trace)),
-        "created": str(about.get("created", ""))[:40],
-        "end": str(about["end_reason"])[:_MAX_TEXT] if sealed and about.get("end_reason") is not None else None,
-        "events": head if isinstance(head, int) and head >= 0 else None,
-        "sealed": sealed,
-        "open": not sealed,
-    }
-
-
-def _labels(seating: Seating) -> str:
-    """What played the seats under test; without any, whatever is named."""
-    players = seating.players
-    return ", ".join(dict.fromkeys(players[seat].label for seat in agent_seats(seating) or players))[:_MAX_TEXT]
-
-
-def _seating(place: Place) -> Seating:
-    """Who plays; nobody where the file does not say so."""
-    try:
-        with open_trace(place.path) as trace:
-            return seating_in(trace)
-    except TraceError:
-        return NOBODY
-
-
-def _primary(outcome: Outcome[Any, Any], agents: Collection[SeatId]) -> tuple[str, float | None]:
-    """The first primary metric of these roles: the mean over the agents' seats, else over all seats.
-
-    Returns the line that the list shows and the number in it.
+    `cache` is the folder of the user's cache; None: rows are kept in memory only.
     """
-    seats = [seat for seat in outcome.seats if seat in agents] or list(outcome.seats)
-    metric = next(iter(primary_metrics(outcome.market, frozenset(outcome.seats[seat].role for seat in seats))), None)
-    found = [(seat, getattr(outcome.seats[seat], metric.name, None)) for seat in seats] if metric else []
-    known = {seat: float(value) for seat, value in found if isinstance(value, int | float)}
-    if metric is None or not known:
-        return "", None
-    mean = sum(known.values()) / len(known)
-    more = f" and {len(known) - _MAX_SEATS} more" if len(known) > _MAX_SEATS else ""
-    of = ", ".join(list(known)[:_MAX_SEATS]) + more
-    return f"{metric.name.replace('_', ' ')} of {of}: {number_text(mean)} {metric.unit or ''}".strip(), mean
+
+    def __init__(self, folder: Folder, cache: Path | None = None) -> None:
+        self.folder = folder
+        self._lock = Lock()
+        self._rows: dict[str, tuple[str, str, Row]] = {}
+        self._references: dict[str, str] = {}
+        self._file = _opened(folder.root, cache)
+        with suppress(sqlite3.Error):
+            for path, stamp, versions, row in self._file.execute("SELECT path, stamp, versions, row FROM rows"):
+                # A row of another release, or of a damaged file, is made again.
+                with suppress(ValidationError):
+                    self._rows[path] = (stamp, versions, Row.model_validate_json(row))
+
+    def rows(self) -> list[Row]:
+        """Every trace of the folder now, in order of their paths; evaluates nothing.
+
+        Only new and changed files are opened. Rows that nobody has judged yet have `judged` null.
+        """
+        places = self.folder.scan()
+        self._references = _references(places)
+        rows = [self._row(place) for place in places]
+        self._forget(places)
+        return rows
+
+    def judge(self, place: Place) -> Row:
+        """The row of a trace with its verdict, made now where it is not known."""
+        row = self._row(place)
+        if row.judged is None and row.problem is None:
+            row = self._keep(place, row.model_copy(update={"judged": judged(place.path)}))
+        return row
+
+    def _row(self, place: Place) -> Row:
+        """The row as it is known, without a verdict that is out of date."""
+        stamp, (was, versions, row) = _stamp(place), self._rows.get(place.shown) or ("", "", None)
+        if row is None or was != stamp:
+            fresh = listed(place.path, id=place.id, path=place.shown, bytes=place.bytes, changed=_changed(place))
+            # A verdict of an unfinished trace is renewed when a round closes, not with every event.
+            same = row is not None and not row.sealed and not fresh.sealed and row.events == fresh.events
+            kept = row.judged if row is not None and same and versions == self._versions(place, fresh) else None
+            return self._keep(place, fresh.model_copy(update={"judged": kept}))
+        if row.judged is not None and versions != self._versions(place, row):
+            row = row.model_copy(update={"judged": None})
+        # A lock leaves no trace in the file: it is asked each time.
+        return row if row.sealed else row.model_copy(update={"state": state_of(place.path, row)})
+
+    def _keep(self, place: Place, row: Row) -> Row:
+        entry = (_stamp(place), self._versions(place, row), row)
+        with self._lock:
+            self._rows[place.shown] = entry
+            # A file that the user has deleted or filled the disk of costs the memory of it, nothing else.
+            with suppress(sqlite3.Error):
+                written = (place.shown, *entry[:2], row.model_dump_json().encode())
+                self._file.execute("INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?)", written)
+        return row
+
+    def _versions(self, place: Place, row: Row) -> str:
+        """What a verdict depends on beside its trace: releases, and the references next to it."""
+        beside = self._references.get(os.path.dirname(place.shown), "")
+        return f"{version('tradefair')} {versions_of(row.market) if row.market else ''} {beside}"
+
+    def _forget(self, places: Sequence[Place]) -> None:
+        with self._lock:
+            gone = self._rows.keys() - {place.shown for place in places}
+            for path in gone:
+                del self._rows[path]
+            with suppress(sqlite3.Error):
+                self._file.executemany("DELETE FROM rows WHERE path = ?", [(path,) for path in gone])
 
 
-def _findings(evaluation: Evaluation, outcome: Outcome[Any, Any]) -> int:
-    """How many findings the list shows: of the evaluator, and raised failure modes."""
-    return len(outcome.findings) + (len(evaluation.diagnosis.raised) if evaluation.diagnosis else 0)
+def cache_folder() -> Path | None:
+    """The user's cache folder, TRADEFAIR_CACHE where it is set; None where there is none."""
+    given, shared = os.environ.get("TRADEFAIR_CACHE"), os.environ.get("XDG_CACHE_HOME")
+    if given:
+        return Path(given)
+    try:
+        return (Path(shared) if shared else Path.home() / ".cache") / "tradefair"
+    # Some accounts have no home.
+    except RuntimeError:
+        return None
+
+
+def _opened(root: Path, cache: Path | None) -> sqlite3.Connection:
+    """The folder's file in the cache, begun anew where it is of no use; in memory where there can be none."""
+    try:
+        if cache is None:
+            return _connected(":memory:")
+        lists = cache / "lists"
+        lists.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path = lists / f"{sha256(os.fsencode(root)).hexdigest()[:16]}.sqlite"
+        _make_room(lists, path)
+        try:
+            return _connected(str(path))
+        except sqlite3.DatabaseError:
+            path.unlink(missing_ok=True)
+            return _connected(str(path))
+    except (OSError, sqlite3.Error):
+        return _connected(":memory:")
+
+
+def _connected(path: str) -> sqlite3.Connection:
+    # Rows are written at once and never waited for: two viewers of one folder would only do the same work.
+    file = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=1)
+    try:
+        file.execute("PRAGMA synchronous = OFF")
+        if file.execute("PRAGMA user_version").fetchone()[0] != _FORMAT:
+            file.execute("DROP TABLE IF EXISTS rows")
+            file.execute(_TABLE)
+            file.execute(f"PRAGMA user_version = {_FORMAT}")
+        with closing(file.execute("SELECT path, stamp, versions, row FROM rows LIMIT 1")) as first:
+            first.fetchone()
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def _make_room(lists: Path, own: Path) -> None:
+    """Delete the lists of the folders that were looked at longest ago."""
+    known = sorted((path for path in lists.glob("*.sqlite") if path != own), key=lambda path: path.stat().st_mtime)
+    for path in known[: max(0, len(known) + 1 - _MOST_FOLDERS)]:
+        path.unlink(missing_ok=True)
+
+
+def _stamp(place: Place) -> str:
+    return ":".join(map(str, place.stamp))
+
+
+def _changed(place: Place) -> str:
+    return changed_text(place.changed_ns)
+
+
+def _references(places: Sequence[Place]) -> dict[str, str]:
+    """Per folder, a digest of the references in it: a verdict names them."""
+    found: dict[str, list[str]] = {}
+    for place in places:
+        folder = os.path.dirname(place.shown)
+        if os.path.basename(folder) == REFERENCES:
+            found.setdefault(os.path.dirname(folder), []).append(f"{place.shown} {_stamp(place)}")
+    return {
+        folder: sha256("\n".join(lines).encode(errors="replace")).hexdigest()[:16] for folder, lines in found.items()
+    }

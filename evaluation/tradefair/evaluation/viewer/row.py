@@ -1,0 +1,224 @@
+"""One row of a list of traces: what its manifest says at once, and what takes an evaluation and a check.
+
+The same row serves the viewer, `tradefair list`, `Traces.where` and the site.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Literal
+
+import orjson
+from pydantic import BaseModel, ConfigDict
+
+from tradefair.catalog import market_type
+from tradefair.contract import TraceError, TradefairError
+from tradefair.contract.players import Seating
+from tradefair.evaluation.evaluate import Evaluation, evaluate_file
+from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.outcome import Outcome
+from tradefair.evaluation.reading import agent_seats, seating_in
+from tradefair.evaluation.verdict.of_trace import verdict_of
+from tradefair.evaluation.verdict.verdict import SeatVerdict, Verdict
+from tradefair.evaluation.verify import verify_file
+from tradefair.tracestore import Trace, open_trace
+from tradefair.tracestore.locks import held
+
+# Characters of any text in a row, and seats that it names: what a trace says of itself has no bound.
+_MAX_TEXT, _MAX_SEATS = 200, 8
+# What a stranger's manifest can lead to, in addition to what reading finds.
+_DAMAGE = (TraceError, OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+
+State = Literal["running", "stopped", "ended", "open", "damaged"]
+"""`running`: a process holds the lock; `stopped`: none does, and nothing is sealed; `open`: the lock cannot be asked."""
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Judged(_Record):
+    """What takes an evaluation. `score` is that of the seats under test, their mean where there are several.
+
+    `better` is its distance to `reference`, the best one that knows no hidden facts, positive where the seat did
+    better. `raised` counts findings of the seats under test, `others` those of no such seat; `modes` names the former.
+    `cost_usd_micro` in millionths of a US dollar: null where it is not known, 0 without a model. `check` is what verify
+    concluded of all `checked` events, `text` the verdict's. `problem` says why there is no outcome.
+    """
+
+    score: float | None = None
+    metric: str = ""
+    unit: str = ""
+    higher_is_better: bool = True
+    reference: str = ""
+    better: float | None = None
+    raised: int | None = None
+    others: int | None = None
+    modes: list[str] = []
+    calls: int | None = None
+    model_calls: int | None = None
+    cost_usd_micro: int | None = None
+    check: str
+    checked: int = 0
+    head: str = ""
+    status: str = ""
+    text: str = ""
+    problem: str | None = None
+
+
+class Row(_Record):
+    """One trace. `problem` says why a file cannot be read; `seats` are those under test, `players` what played them.
+
+    `events` is the number of the last event, of an unfinished trace that of the last closure; `changed` and `created`
+    are ISO dates. `judged` is null until somebody has asked for it.
+    """
+
+    id: str = ""
+    path: str
+    bytes: int = 0
+    changed: str = ""
+    problem: str | None = None
+    market: str = ""
+    scenario: str = ""
+    seed: int | None = None
+    seats: list[str] = []
+    players: list[str] = []
+    created: str = ""
+    end: str | None = None
+    events: int | None = None
+    sealed: bool = False
+    state: State = "damaged"
+    judged: Judged | None = None
+
+
+def listed(place: str | Path, **known: Any) -> Row:
+    """The row of one trace from its manifest; `known` are fields that the file system gives. Never raises."""
+    try:
+        with open_trace(place) as trace:
+            row = Row(**{"path": str(place), **known, **_facts(trace)})
+    except _DAMAGE as error:
+        # The reason without the folder: lists show paths relative to theirs.
+        said = str(error).replace(str(place), Path(place).name)[:_MAX_TEXT] or repr(error)[:_MAX_TEXT]
+        return Row(**{"path": str(place), **known, "problem": said})
+    return row.model_copy(update={"state": state_of(place, row)})
+
+
+def state_of(place: str | Path, row: Row) -> State:
+    """Whether somebody writes the trace just now, by its writer's lock and never by its age."""
+    if row.problem is not None:
+        return "damaged"
+    if row.sealed:
+        return "ended"
+    # The stores of other hosts have leases, which no reader can see.
+    taken = held(place) if isinstance(place, Path) else None
+    return "open" if taken is None else "running" if taken else "stopped"
+
+
+def judged(place: str | Path) -> Judged:
+    """Evaluate one trace and re-execute it; takes about as long as playing it by script. Never raises."""
+    check = verify_file(place)
+    seen = {"check": check.verdict, "checked": check.events, "head": check.head_hash or ""}
+    try:
+        evaluation = evaluate_file(place)
+        with open_trace(place) as trace:
+            verdict = verdict_of(trace, evaluation=evaluation, check=check)
+    except _DAMAGE as error:
+        return Judged(**seen, problem=str(error).replace(str(place), Path(place).name)[:_MAX_TEXT])
+    known = {**seen, "status": verdict.status, "text": verdict.text}
+    if evaluation.outcome is None:
+        problem = (evaluation.problem or "").replace(str(place), Path(place).name)
+        return Judged(**known, problem=problem[:_MAX_TEXT])
+    return Judged(**known, **_scored(verdict.seats), **_effort(verdict.seats), **_found(evaluation, verdict))
+
+
+@cache
+def versions_of(market: str) -> str:
+    """What a row's figures depend on beside the trace: versions of rules and formulas as they are installed here."""
+    try:
+        rules = market_type(market).version
+    except TradefairError:
+        rules = ""
+    try:
+        return f"{market} {rules} {evaluator_of(market).version}"
+    # A stranger's evaluator may fail in any way when it is loaded.
+    except Exception:
+        return f"{market} {rules}"
+
+
+def _facts(trace: Trace) -> dict[str, Any]:
+    """The fields of a row that the manifest gives. Raises what wrong types raise; `listed` catches it."""
+    core: Any = orjson.loads(trace.manifest.core_bytes)
+    about, sealed = trace.manifest.about, trace.manifest.sealed
+    # Counting events would mean reading the file; seal and closure both store a number.
+    head = about.get("head_seq") if sealed else (trace.closed_head() or (None,))[0]
+    seed: Any = core["seed"]
+    seating = seating_in(trace)
+    seats = agent_seats(seating)
+    return {
+        "market": str(core["market"])[:_MAX_TEXT],
+        "scenario": str(core["scenario"].get("id", ""))[:_MAX_TEXT],
+        # A browser would round a larger seed, and a rounded seed is worse than none.
+        "seed": seed if isinstance(seed, int) and abs(seed) < 2**53 else None,
+        "seats": [str(seat)[:_MAX_TEXT] for seat in seats[:_MAX_SEATS]],
+        "players": _players(seating, seats),
+        "created": str(about.get("created", ""))[:40],
+        "end": str(about["end_reason"])[:_MAX_TEXT] if sealed and about.get("end_reason") is not None else None,
+        "events": head if isinstance(head, int) and head >= 0 else None,
+        "sealed": sealed,
+    }
+
+
+def _players(seating: Seating, seats: Sequence[str]) -> list[str]:
+    """What played the seats under test; without any, whatever is named."""
+    shown = dict.fromkeys(seating.players[seat].label for seat in seats or seating.players)
+    return [label[:_MAX_TEXT] for label in shown][:_MAX_SEATS]
+
+
+def _scored(seats: Sequence[SeatVerdict]) -> dict[str, Any]:
+    """Score and distance to the best reference; of several seats the mean, and no reference."""
+    values = [seat.score.value for seat in seats if seat.score.value is not None]
+    if not values:
+        return {}
+    first = seats[0].score
+    name, unit = first.title or first.metric, first.unit
+    known = {"score": fmean(values), "metric": name, "unit": unit, "higher_is_better": first.higher_is_better}
+    beside = [other for other in seats[0].beside if other.value is not None and not other.privileged]
+    if len(seats) > 1 or not beside or first.value is None:
+        return known
+    sign = 1 if first.higher_is_better else -1
+    best = max(beside, key=lambda other: sign * (other.value or 0))
+    return {**known, "reference": best.name, "better": sign * (first.value - (best.value or 0))}
+
+
+def _effort(seats: Sequence[SeatVerdict]) -> dict[str, Any]:
+    """Calls and cost, summed over the seats under test."""
+    if not seats:
+        return {}
+    models = [seat.effort for seat in seats if seat.effort.model_calls]
+    costs = [effort.cost_usd_micro for effort in models]
+    return {
+        "calls": sum(seat.effort.tool_calls for seat in seats),
+        "model_calls": sum(effort.model_calls or 0 for effort in models),
+        # One unknown price makes the sum unknown.
+        "cost_usd_micro": None if None in costs else sum(cost or 0 for cost in costs),
+    }
+
+
+def _found(evaluation: Evaluation, verdict: Verdict) -> dict[str, Any]:
+    """Findings of the seats under test, and of all others."""
+    outcome: Outcome[Any, Any] | None = evaluation.outcome
+    raised = evaluation.diagnosis.raised if evaluation.diagnosis else []
+    tested = {seat.seat for seat in verdict.seats}
+    concerned = [finding.id for finding in raised if tested.intersection(finding.seats)]
+    odd = len(outcome.findings) if outcome else 0
+    found = len(concerned) if tested else None
+    return {"raised": found, "others": len(raised) - len(concerned) + odd, "modes": list(dict.fromkeys(concerned))}
+
+
+def changed_text(changed_ns: int) -> str:
+    """Nanoseconds since 1970 as an ISO date."""
+    return datetime.fromtimestamp(changed_ns / 1e9, UTC).isoformat(timespec="seconds")
