@@ -44,6 +44,7 @@ _KEYS: Mapping[str, _Key] = {
     "seed": _Key(lambda row, _: row.seed, number=True),
     "seat": _Key(lambda row, _: row.seats),
     "by": _Key(lambda row, _: row.players),
+    "kind": _Key(lambda row, _: [row.kind]),
     "state": _Key(lambda row, _: [row.state]),
     "end": _Key(lambda row, _: [row.end] if row.end else None),
     "path": _Key(lambda row, _: [row.path]),
@@ -99,6 +100,10 @@ class Filter(NamedTuple):
     def judged(self) -> bool:
         """Whether a row that nobody has judged yet may fit once it is."""
         return any(term.key is not None and _KEYS[term.key].judged for every in self.terms for term in every)
+
+    def names(self, key: str) -> bool:
+        """Whether any test asks for this key."""
+        return any(term.key == key for every in self.terms for term in every)
 
     def match(self, row: Row) -> bool:
         """Whether a row fits; an empty filter fits all rows."""

@@ -65,7 +65,7 @@ class Index:
         self.folder = folder
         self._lock = Lock()
         self._rows: dict[str, tuple[str, str, Row]] = {}
-        self._references: dict[str, str] = {}
+        self._references: dict[str, str] | None = None
         self._file = _opened(folder.root, cache)
         with suppress(sqlite3.Error):
             for path, stamp, versions, row in self._file.execute("SELECT path, stamp, versions, row FROM rows"):
@@ -86,6 +86,9 @@ class Index:
 
     def judge(self, place: Place) -> Row:
         """The row of a trace with its verdict, made now where it is not known."""
+        # A verdict names the references next to its trace.
+        if self._references is None:
+            self.rows()
         row = self._row(place)
         if row.judged is None and row.problem is None:
             row = self._keep(place, row.model_copy(update={"judged": judged(place.path)}))
@@ -95,7 +98,7 @@ class Index:
         """The row as it is known, without a verdict that is out of date."""
         stamp, (was, versions, row) = _stamp(place), self._rows.get(place.shown) or ("", "", None)
         if row is None or was != stamp:
-            fresh = listed(place.path, id=place.id, path=place.shown, bytes=place.bytes, changed=_changed(place))
+            fresh = _listed(place)
             # A verdict of an unfinished trace is renewed when a round closes, not with every event.
             same = row is not None and not row.sealed and not fresh.sealed and row.events == fresh.events
             kept = row.judged if row is not None and same and versions == self._versions(place, fresh) else None
@@ -117,7 +120,7 @@ class Index:
 
     def _versions(self, place: Place, row: Row) -> str:
         """What a verdict depends on beside its trace: releases, and the references next to it."""
-        beside = self._references.get(os.path.dirname(place.shown), "")
+        beside = (self._references or {}).get(os.path.dirname(place.shown), "")
         return f"{version('tradefair')} {versions_of(row.market) if row.market else ''} {beside}"
 
     def _forget(self, places: Sequence[Place]) -> None:
@@ -148,7 +151,7 @@ def _opened(root: Path, cache: Path | None) -> sqlite3.Connection:
             return _connected(":memory:")
         lists = cache / "lists"
         lists.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path = lists / f"{sha256(os.fsencode(root)).hexdigest()[:16]}.sqlite"
+        path = lists / f"{_digest(os.fsencode(root))}.sqlite"
         _make_room(lists, path)
         try:
             return _connected(str(path))
@@ -187,8 +190,10 @@ def _stamp(place: Place) -> str:
     return ":".join(map(str, place.stamp))
 
 
-def _changed(place: Place) -> str:
-    return changed_text(place.changed_ns)
+def _listed(place: Place) -> Row:
+    kind = "reference" if REFERENCES in Path(place.shown).parts[:-1] else "episode"
+    changed = changed_text(place.changed_ns)
+    return listed(place.path, id=place.id, path=place.shown, bytes=place.bytes, changed=changed, kind=kind)
 
 
 def _references(places: Sequence[Place]) -> dict[str, str]:
@@ -198,6 +203,8 @@ def _references(places: Sequence[Place]) -> dict[str, str]:
         folder = os.path.dirname(place.shown)
         if os.path.basename(folder) == REFERENCES:
             found.setdefault(os.path.dirname(folder), []).append(f"{place.shown} {_stamp(place)}")
-    return {
-        folder: sha256("\n".join(lines).encode(errors="replace")).hexdigest()[:16] for folder, lines in found.items()
-    }
+    return {folder: _digest("\n".join(lines).encode(errors="replace")) for folder, lines in found.items()}
+
+
+def _digest(content: bytes) -> str:
+    return sha256(content).hexdigest()[:16]

@@ -34,7 +34,8 @@ ORDERS = tuple(_ORDERS)
 
 
 class Listing(BaseModel):
-    """`fitting` of `total` rows fit the filter, of which `rows` are the first; `total_bytes` is the size of all files.
+    """`fitting` of `total` rows fit the filter, of which `rows` are the first; `total_bytes` is the size of all files;
+    `references` are not listed.
 
     `waiting` are ids of rows without a verdict, `unjudged` their number in all. `skipped` names files that are not
     opened, with the reason; `problem` says what is wrong with the filter.
@@ -46,6 +47,7 @@ class Listing(BaseModel):
     fitting: int
     total: int
     total_bytes: int
+    references: int
     waiting: list[str]
     unjudged: int
     skipped: list[tuple[str, str]]
@@ -63,12 +65,18 @@ def listing_of(
     limit: int = 300,
     skipped: Sequence[tuple[str, str]] = (),
 ) -> Listing:
-    """Rows that fit the filter `query`, ordered by the column `key`; of a filter that is wrong, all with the problem."""
+    """Rows that fit the filter `query`, ordered by the column `key`; of a wrong filter all, with the problem.
+
+    References are listed where the filter asks for a `kind`.
+    """
     problem, wanted = "", Filter()
     try:
         wanted = parse(query)
     except ScenarioError as error:
         problem = str(error)
+    # References are what episodes are measured against: five of them lie next to each.
+    asked = wanted.names("kind")
+    every, rows = rows, [row for row in rows if asked or row.kind == "episode"]
     fitting = ordered([row for row in rows if wanted.match(row)], key, down=down)
     # What is shown first; what could yet fit last.
     unjudged = [row.id for row in (*fitting, *rows) if row.judged is None and row.problem is None]
@@ -78,6 +86,7 @@ def listing_of(
         fitting=len(fitting),
         total=len(rows),
         total_bytes=sum(row.bytes for row in rows),
+        references=len(every) - len(rows),
         waiting=waiting[:_MOST_WAITING],
         unjudged=len(waiting),
         skipped=list(skipped),

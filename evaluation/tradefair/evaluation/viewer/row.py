@@ -34,7 +34,7 @@ _MAX_TEXT, _MAX_SEATS = 200, 8
 _DAMAGE = (TraceError, OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 
 State = Literal["running", "stopped", "ended", "open", "damaged"]
-"""`running`: a process holds the lock; `stopped`: none does, and nothing is sealed; `open`: the lock cannot be asked."""
+"""`running`: a process holds the lock; `stopped`: none does, and there is no seal; `open`: nobody can tell."""
 
 
 class _Record(BaseModel):
@@ -74,7 +74,7 @@ class Row(_Record):
     """One trace. `problem` says why a file cannot be read; `seats` are those under test, `players` what played them.
 
     `events` is the number of the last event, of an unfinished trace that of the last closure; `changed` and `created`
-    are ISO dates. `judged` is null until somebody has asked for it.
+    are ISO dates. A `reference` is what episodes are measured against. `judged` is null until somebody has asked for it.
     """
 
     id: str = ""
@@ -92,6 +92,7 @@ class Row(_Record):
     events: int | None = None
     sealed: bool = False
     state: State = "damaged"
+    kind: Literal["episode", "reference"] = "episode"
     judged: Judged | None = None
 
 
@@ -121,14 +122,14 @@ def state_of(place: str | Path, row: Row) -> State:
 def judged(place: str | Path) -> Judged:
     """Evaluate one trace and re-execute it; takes about as long as playing it by script. Never raises."""
     check = verify_file(place)
-    seen = {"check": check.verdict, "checked": check.events, "head": check.head_hash or ""}
+    seen: dict[str, Any] = {"check": check.verdict, "checked": check.events, "head": check.head_hash or ""}
     try:
         evaluation = evaluate_file(place)
         with open_trace(place) as trace:
             verdict = verdict_of(trace, evaluation=evaluation, check=check)
     except _DAMAGE as error:
         return Judged(**seen, problem=str(error).replace(str(place), Path(place).name)[:_MAX_TEXT])
-    known = {**seen, "status": verdict.status, "text": verdict.text}
+    known: dict[str, Any] = {**seen, "status": verdict.status, "text": verdict.text}
     if evaluation.outcome is None:
         problem = (evaluation.problem or "").replace(str(place), Path(place).name)
         return Judged(**known, problem=problem[:_MAX_TEXT])
@@ -185,7 +186,12 @@ def _scored(seats: Sequence[SeatVerdict]) -> dict[str, Any]:
         return {}
     first = seats[0].score
     name, unit = first.title or first.metric, first.unit
-    known = {"score": fmean(values), "metric": name, "unit": unit, "higher_is_better": first.higher_is_better}
+    known: dict[str, Any] = {
+        "score": fmean(values),
+        "metric": name,
+        "unit": unit,
+        "higher_is_better": first.higher_is_better,
+    }
     beside = [other for other in seats[0].beside if other.value is not None and not other.privileged]
     if len(seats) > 1 or not beside or first.value is None:
         return known
