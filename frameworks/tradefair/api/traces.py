@@ -166,6 +166,19 @@ class Traces(Sequence[Trace]):
     def _repr_html_(self) -> str:
         return f"<code>{escape(repr(self))}</code>"
 
+    def where(self, text: str) -> Traces:
+        """The traces that fit a filter, such as `by:react score>100 findings>=2 seed:1..20`, in order.
+
+        The language is that of `tradefair view`. Traces are evaluated and re-executed where the filter asks for what
+        that gives. Raises ScenarioError for an unknown key.
+        """
+        from tradefair.evaluation.viewer.filter import parse
+        from tradefair.evaluation.viewer.row import row_of
+
+        wanted = parse(text)
+        fitting = [trace for trace in self if wanted.match(row_of(trace.place, whole=wanted.judged))]
+        return Traces(fitting)
+
     def verify(self) -> list[Check]:
         """The check of each trace, in order. Takes about as long as playing them did. Never raises."""
         return [trace.verify() for trace in self]

@@ -35,7 +35,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("connect", "Play", "Connect a stdio client to a hosted seat.", "host.serving_commands:connect"),
     Command("config", "Play", "Print a client's configuration for a seat.", "host.serving_commands:config"),
     Command("gateway", "Play", "Serve a model endpoint; record, replay.", "runner.gateway_command:gateway"),
-    Command("list", "Look", "Every market with its presets, in short.", "catalog.look_commands:list_markets"),
+    Command("list", "Look", "Every market in short; a folder's traces.", "evaluation.viewer.list_command:list_traces"),
     Command("markets", "Look", "The installed markets.", "catalog.look_commands:markets"),
     Command("scenarios", "Look", "List, show and check scenarios.", "catalog.look_commands:scenarios"),
     Command("plans", "Look", "The plans of sweeps and tournaments.", "runner.sweep_commands:plans"),

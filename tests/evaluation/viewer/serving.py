@@ -48,7 +48,7 @@ class Client:
         """The list as the page carries it, by path."""
         page = self.ask("/").body
         data = page[page.index(b'id="data">') + 10 :].partition(b"</script>")[0]
-        return {row["path"]: row for row in orjson.loads(data)["traces"]}
+        return {row["path"]: row for row in orjson.loads(data)["listing"]["rows"]}
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from tests.evaluation.viewer.serving import Client, serving
 
 from tradefair.cli import run
 from tradefair.evaluation.viewer.folder import Folder
+from tradefair.tracestore.locks import Lease
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +43,10 @@ def test_the_list_says_what_each_trace_is(viewer: Client) -> None:
     assert sorted(rows) == ["damaged.trace", "deeper/truthful.trace", "zip.trace"]
     game = rows["deeper/truthful.trace"]
     assert (game["market"], game["scenario"], game["seed"]) == ("double_auction", "double_auction/smoke", 5)
-    assert (game["labels"], game["end"], game["problem"]) == ("policy:truthful", "terminated:rounds_completed", None)
+    assert (game["end"], game["ended"], game["problem"]) == ("terminated:rounds_completed", "completed", None)
+    assert (game["seats"], game["players"], game["state"]) == ([], ["policy:truthful"], "ended")
+    # Nothing is evaluated for a list.
+    assert game["judged"] is None
 
 
 def test_a_damaged_file_is_listed_as_such(viewer: Client) -> None:
@@ -50,17 +54,31 @@ def test_a_damaged_file_is_listed_as_such(viewer: Client) -> None:
     assert row["problem"]
     assert "/" not in row["problem"]
     assert viewer.ask(f"/trace/{row['id']}").status == 422
-    computed = viewer.ask(f"/outcomes?ids={row['id']}").json()[row["id"]]
-    assert (computed["value"], computed["chain"]) == (None, "damaged")
+    assert viewer.ask(f"/judged.json?ids={row['id']}").json()[row["id"]]["judged"] is None
+    listing = viewer.ask("/rows.json").json()
+    assert row["id"] not in listing["waiting"]
+    assert listing["skipped"] == [["out.trace", "a link out of the folder"]]
 
 
-def test_outcomes_are_computed_when_they_are_asked_for(viewer: Client) -> None:
-    rows = viewer.rows()
-    wanted = rows["zip.trace"]["id"]
-    computed = viewer.ask(f"/outcomes?ids={wanted},nonsense").json()
-    assert list(computed) == [wanted]
-    assert computed[wanted]["outcome"].startswith("payoff of ")
-    assert (computed[wanted]["chain"], computed[wanted]["problem"]) == ("intact", None)
+def test_verdicts_are_made_when_they_are_asked_for(viewer: Client) -> None:
+    wanted = viewer.rows()["zip.trace"]["id"]
+    rows = viewer.ask(f"/judged.json?ids={wanted},nonsense").json()
+    assert list(rows) == [wanted]
+    judged = rows[wanted]["judged"]
+    # All seats were scripted and none of them under test: their mean would be nobody's score.
+    assert (judged["check"], judged["score"], judged["raised"], judged["problem"]) == ("reproduced", None, None, None)
+
+
+def test_the_address_filters_and_orders(viewer: Client) -> None:
+    def paths(query: str) -> list[str]:
+        return [row["path"] for row in viewer.ask(f"/rows.json?{query}").json()["rows"]]
+
+    assert paths("q=by:truthful") == ["deeper/truthful.trace"]
+    # What is not known comes last in either direction.
+    assert paths("sort=seed&down=1") == ["deeper/truthful.trace", "zip.trace", "damaged.trace"]
+    assert paths("sort=seed&down=0") == ["zip.trace", "deeper/truthful.trace", "damaged.trace"]
+    assert viewer.ask("/rows.json?q=sed:1").json()["problem"].startswith("there is no filter key 'sed'")
+    assert viewer.ask("/rows.json?limit=x").status == 400
 
 
 def test_a_trace_two_traces_and_one_event_have_addresses(viewer: Client, runs: Path) -> None:
@@ -147,7 +165,7 @@ def test_only_get_is_answered(viewer: Client, method: str) -> None:
 
 
 def test_every_answer_is_closed_to_other_sites(viewer: Client) -> None:
-    for path in ("/", "/nothing", "/outcomes?ids=x"):
+    for path in ("/", "/nothing", "/rows.json?q=x"):
         headers = viewer.ask(path, origin="http://evil.example").headers
         assert not [name for name in headers if name.startswith("access-control-")]
         assert headers["cross-origin-resource-policy"] == "same-origin"
@@ -175,7 +193,11 @@ def test_a_running_episode_is_followed(folder: Path) -> None:
         writer.commit()
         with serving(place) as client:
             (row,) = client.rows().values()
-            assert (row["open"], row["end"]) == (True, None)
+            assert (row["state"], row["end"]) == ("stopped", None)
+            lease = Lease(finished)
+            (row,) = client.rows().values()
+            lease.release()
+            assert row["state"] == "running"
             assert b'"live":[{"id"' in client.ask(f"/trace/{row['id']}").body
             known = client.ask(f"/trace/{row['id']}/live.json?after={half}").json()
             assert (known["count"], known["open"]) == (0, True)
@@ -186,7 +208,7 @@ def test_a_running_episode_is_followed(folder: Path) -> None:
             news = client.ask(f"/trace/{row['id']}/live.json?after={half}").json()
             assert (news["count"], news["open"], news["closed"]) == (len(later), False, True)
             (row,) = client.rows().values()
-            assert (row["open"], row["end"]) == (False, about["end_reason"])
+            assert (row["state"], row["end"]) == ("ended", about["end_reason"])
 
 
 def test_view_refuses_what_is_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,8 @@ from tests.evaluation.browsing import watched
 from tests.evaluation.report.playing import play
 from tests.evaluation.viewer.serving import Client, serving
 
+from tradefair.tracestore.locks import Lease
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
@@ -29,23 +31,51 @@ def viewer(folder: Path) -> Iterator[Client]:
         yield client
 
 
-def test_traces_are_filtered_sorted_and_computed(browser: Browser, viewer: Client) -> None:
+def test_traces_are_filtered_ordered_and_judged(browser: Browser, viewer: Client) -> None:
     with watched(browser) as seen:
         page = seen.show(viewer.url)
         rows = page.locator("table.traces tbody tr")
         count = page.locator(".list .count")
-        assert count.inner_text() == "4 of 4 traces"
+        assert count.inner_text().startswith("4 of 4 traces")
         assert page.locator("tr.damaged").count() == 1
         page.get_by_role("button", name="seed").click()
-        assert rows.locator("td:nth-child(3)").all_inner_texts()[:3] == ["6", "5", "4"]
-        assert page.locator('th[aria-sort="descending"]').inner_text().strip().startswith("seed")
-        page.get_by_role("searchbox").fill("policy:zic")
-        assert count.inner_text() == "1 of 4 traces"
+        page.locator('th[aria-sort="descending"]', has_text="seed").wait_for()
+        assert rows.locator("td:nth-child(6)").all_inner_texts()[:3] == ["6", "5", "4"]
+        # One line a row: 24 of them on a screen.
+        assert {round(row.bounding_box()["height"]) for row in rows.all() if row.bounding_box()} <= {28, 29}  # pyright: ignore
+        page.get_by_role("searchbox").fill("by:policy:zic")
+        count.filter(has_text="1 of 4 traces").wait_for()
+        assert "q=by%3Apolicy%3Azic" in page.url
         # What has to be computed comes by itself.
-        rows.first.locator("td", has_text="intact").wait_for()
+        rows.first.locator("td", has_text="reproduced").wait_for()
+        page.get_by_role("button", name="Verdict on zic.trace").click()
+        assert "zic.trace" in page.locator("tr.said").inner_text()
+        page.reload()
+        assert page.locator("tbody tr").count() == 1
+        page.get_by_role("searchbox").fill("sed:1")
+        page.get_by_role("alert").filter(has_text="did you mean seed").wait_for()
         assert page.evaluate("window.__pwned") is None
         assert {address.startswith((viewer.url, "data:")) for address in seen.asked} == {True}
         assert seen.violations == []
+        assert seen.errors == []
+
+
+def test_a_killed_run_is_stopped_and_a_living_one_runs(browser: Browser, folder: Path) -> None:
+    place = folder / "states"
+    trace = play(place / "game.trace", "double_auction/smoke", "zip", seed=4)
+    with closing(sqlite3.connect(trace)) as writer:
+        writer.execute("DELETE FROM events WHERE seq > 9")
+        writer.execute("UPDATE meta SET value = '{}' WHERE key = 'about'")
+        writer.commit()
+    lease = Lease(trace)
+    with serving(place) as client, watched(browser, width=390) as seen:
+        page = seen.show(client.url)
+        page.locator("td .status.good", has_text="running").wait_for(timeout=2_000)
+        lease.release()
+        page.locator("td .status.bad", has_text="stopped").wait_for(timeout=4_000)
+        page.get_by_role("button", name="Verdict on game.trace").click()
+        assert "tradefair play --resume game.trace" in page.locator("tr.said").inner_text()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
         assert seen.errors == []
 
 

@@ -27,41 +27,34 @@ MAX_FILTER = 1_000
 _TERM = re.compile(r'(-?)(?:([a-z]+)(:|<=|>=|=|<|>)("[^"]*"?|\S*)|"([^"]*)"?|(\S+))')
 _RANGE = re.compile(r"(-?[\d.]+?)?\.\.(-?[\d.]+)?")
 
-Values = Sequence[str] | float | None
-
-
-class _Key(NamedTuple):
-    """How a row answers: texts, a number, or None where it is not known; `judged`: only an evaluation tells."""
-
-    read: Callable[[Row, Judged], Values]
-    judged: bool = False
-    number: bool = False
-
-
-_KEYS: Mapping[str, _Key] = {
-    "market": _Key(lambda row, _: [row.market]),
-    "scenario": _Key(lambda row, _: [row.scenario]),
-    "seed": _Key(lambda row, _: row.seed, number=True),
-    "seat": _Key(lambda row, _: row.seats),
-    "by": _Key(lambda row, _: row.players),
-    "kind": _Key(lambda row, _: [row.kind]),
-    "state": _Key(lambda row, _: [row.state]),
-    "end": _Key(lambda row, _: [row.end] if row.end else None),
-    "path": _Key(lambda row, _: [row.path]),
-    "when": _Key(lambda row, _: [row.created or row.changed]),
-    "events": _Key(lambda row, _: row.events, number=True),
-    "score": _Key(lambda _, judged: judged.score, judged=True, number=True),
-    "better": _Key(lambda _, judged: judged.better, judged=True, number=True),
-    "reference": _Key(lambda _, judged: [judged.reference] if judged.reference else None, judged=True),
-    "findings": _Key(lambda _, judged: judged.raised, judged=True, number=True),
-    "others": _Key(lambda _, judged: judged.others, judged=True, number=True),
-    "mode": _Key(lambda _, judged: judged.modes, judged=True),
-    "calls": _Key(lambda _, judged: judged.calls, judged=True, number=True),
-    "cost": _Key(lambda _, judged: _dollars(judged), judged=True, number=True),
-    "check": _Key(lambda _, judged: [judged.check], judged=True),
-    "status": _Key(lambda _, judged: [judged.status], judged=True),
+_TEXTS: Mapping[str, Callable[[Row, Judged], Sequence[str]]] = {
+    "market": lambda row, _: [row.market],
+    "scenario": lambda row, _: [row.scenario],
+    "seat": lambda row, _: row.seats,
+    "by": lambda row, _: row.players,
+    "state": lambda row, _: [row.state],
+    "end": lambda row, _: [row.end, row.ended] if row.end else [],
+    "path": lambda row, _: [row.path],
+    "when": lambda row, _: [row.created or row.changed],
+    "kind": lambda row, _: [row.kind],
+    "reference": lambda _, judged: [judged.reference] if judged.reference else [],
+    "mode": lambda _, judged: judged.modes,
+    "check": lambda _, judged: [judged.check] if judged.check else [],
+    "status": lambda _, judged: [judged.status] if judged.status else [],
 }
-KEYS = tuple(_KEYS)
+_NUMBERS: Mapping[str, Callable[[Row, Judged], float | None]] = {
+    "seed": lambda row, _: row.seed,
+    "events": lambda row, _: row.events,
+    "score": lambda _, judged: judged.score,
+    "better": lambda _, judged: judged.better,
+    "findings": lambda _, judged: judged.raised,
+    "others": lambda _, judged: judged.others,
+    "calls": lambda _, judged: judged.calls,
+    "cost": lambda _, judged: _dollars(judged),
+}
+# What only an evaluation tells.
+_JUDGED = frozenset(["reference", "mode", "check", "status", "score", "better", "findings", "others", "calls", "cost"])
+KEYS = (*_TEXTS, *_NUMBERS)
 """What a filter can ask for; `cost` is in US dollars, `better` the distance to the best reference."""
 
 
@@ -78,14 +71,12 @@ class _Term(NamedTuple):
         if self.key is None:
             texts = (row.path, row.market, row.scenario, *row.seats, *row.players)
             return any(self.value in text.casefold() for text in texts)
-        key = _KEYS[self.key]
+        judged = row.judged or _NOTHING
         # What is not known fits no test.
-        known = None if key.judged and row.judged is None else key.read(row, row.judged or _NOTHING)
-        if known is None:
-            return False
-        if not isinstance(known, Sequence):
-            return _number_fits(known, self.compare, self.value)
-        return any(_text_fits(text.casefold(), self.compare, self.value) for text in known)
+        if self.key in _NUMBERS:
+            known = _NUMBERS[self.key](row, judged)
+            return known is not None and _number_fits(known, self.compare, self.value)
+        return any(_text_fits(text.casefold(), self.compare, self.value) for text in _TEXTS[self.key](row, judged))
 
 
 _NOTHING = Judged(check="")
@@ -99,7 +90,7 @@ class Filter(NamedTuple):
     @property
     def judged(self) -> bool:
         """Whether a row that nobody has judged yet may fit once it is."""
-        return any(term.key is not None and _KEYS[term.key].judged for every in self.terms for term in every)
+        return any(term.key in _JUDGED for every in self.terms for term in every)
 
     def names(self, key: str) -> bool:
         """Whether any test asks for this key."""
@@ -127,18 +118,17 @@ def parse(text: str) -> Filter:
 
 
 def _test(negated: bool, key: str, compare: str, value: str) -> _Term:
-    if key not in _KEYS:
+    if key not in KEYS:
         raise ScenarioError(f'{unknown("filter key", key, KEYS)} (quotes make it text: "{key}{compare}{value}")')
-    if _KEYS[key].number:
+    if key in _NUMBERS:
         value = value.removeprefix("$").replace("_", "")
-        bounds = _bounds(value) if compare in ":=" else (_float(value),)
-        if None in bounds:
+        if None in _bounds(value) if compare in ":=" else _float(value) is None:
             raise ScenarioError(f"{key} is a number: {key}:3, {key}:1..20 or {key}>3, not {value[:40]!r}")
     return _Term(negated, key, compare, value)
 
 
 def _number_fits(known: float, compare: str, value: str) -> bool:
-    low, high = _bounds(value) if compare in ":=" else (_float(value),) * 2
+    low, high = _bounds(value) if compare in ":=" else (_float(value), _float(value))
     if low is None or high is None:
         return False
     tests = {"<": known < low, "<=": known <= low, ">": known > low, ">=": known >= low}
@@ -155,7 +145,7 @@ def _bounds(value: str) -> tuple[float | None, float | None]:
     """Both ends of a range; a single number is both."""
     ends = _RANGE.fullmatch(value)
     if ends is None:
-        return (_float(value),) * 2
+        return _float(value), _float(value)
     low, high = ends.groups()
     return (float("-inf") if low is None else _float(low)), (float("inf") if high is None else _float(high))
 

@@ -17,6 +17,7 @@ from typing import Generic, TypeVar
 
 from pydantic import ValidationError
 
+from tradefair.evaluation.progress import Progress, watched
 from tradefair.evaluation.ratings.results import REFERENCES
 from tradefair.evaluation.viewer.folder import Folder, Place
 from tradefair.evaluation.viewer.row import Row, changed_text, judged, listed, state_of, versions_of
@@ -93,6 +94,11 @@ class Index:
         if row.judged is None and row.problem is None:
             row = self._keep(place, row.model_copy(update={"judged": judged(place.path)}))
         return row
+
+    def judged_rows(self, progress: Progress | None = None) -> list[Row]:
+        """Every trace of the folder with its verdict; what is not known yet is evaluated now."""
+        self.rows()
+        return [self.judge(place) for place in watched(self.folder.scan(), progress, lambda place: place.path.name)]
 
     def _row(self, place: Place) -> Row:
         """The row as it is known, without a verdict that is out of date."""

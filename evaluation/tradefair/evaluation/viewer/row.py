@@ -73,8 +73,9 @@ class Judged(_Record):
 class Row(_Record):
     """One trace. `problem` says why a file cannot be read; `seats` are those under test, `players` what played them.
 
-    `events` is the number of the last event, of an unfinished trace that of the last closure; `changed` and `created`
-    are ISO dates. A `reference` is what episodes are measured against. `judged` is null until somebody has asked for it.
+    `end` is the reason as the trace says it, `ended` as people do. `events` is the number of the last event, of an
+    unfinished trace that of the last closure; `changed` and `created` are ISO dates. A `reference` is what episodes are
+    measured against. `judged` is null until it was asked for.
     """
 
     id: str = ""
@@ -90,6 +91,7 @@ class Row(_Record):
     created: str = ""
     end: str | None = None
     events: int | None = None
+    ended: str = ""
     sealed: bool = False
     state: State = "damaged"
     kind: Literal["episode", "reference"] = "episode"
@@ -100,12 +102,18 @@ def listed(place: str | Path, **known: Any) -> Row:
     """The row of one trace from its manifest; `known` are fields that the file system gives. Never raises."""
     try:
         with open_trace(place) as trace:
-            row = Row(**{"path": str(place), **known, **_facts(trace)})
+            row = Row.model_validate({"path": str(place), **known, **_facts(trace)})
     except _DAMAGE as error:
         # The reason without the folder: lists show paths relative to theirs.
         said = str(error).replace(str(place), Path(place).name)[:_MAX_TEXT] or repr(error)[:_MAX_TEXT]
-        return Row(**{"path": str(place), **known, "problem": said})
+        return Row.model_validate({"path": str(place), **known, "problem": said})
     return row.model_copy(update={"state": state_of(place, row)})
+
+
+def row_of(place: str | Path, *, whole: bool = True) -> Row:
+    """The row of one trace, wherever it lies; not `whole`: without its verdict. Never raises."""
+    row = listed(place)
+    return row.model_copy(update={"judged": judged(place)}) if whole and row.problem is None else row
 
 
 def state_of(place: str | Path, row: Row) -> State:
@@ -168,9 +176,20 @@ def _facts(trace: Trace) -> dict[str, Any]:
         "players": _players(seating, seats),
         "created": str(about.get("created", ""))[:40],
         "end": str(about["end_reason"])[:_MAX_TEXT] if sealed and about.get("end_reason") is not None else None,
+        "ended": _ended(str(core["market"]), about.get("end_reason")) if sealed else "",
         "events": head if isinstance(head, int) and head >= 0 else None,
         "sealed": sealed,
     }
+
+
+def _ended(market: str, reason: object) -> str:
+    """An end as people say it: completed, bankrupt, cut: max rounds."""
+    kind, _, code = str(reason or "")[:_MAX_TEXT].partition(":")
+    evaluator = evaluator_of(market)
+    if evaluator.whole_ends and evaluator.ran_its_course(str(reason)):
+        return "completed"
+    said = (code or kind).replace("_", " ")
+    return f"cut: {said}" if kind == "truncated" else said
 
 
 def _players(seating: Seating, seats: Sequence[str]) -> list[str]:

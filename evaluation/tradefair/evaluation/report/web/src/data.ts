@@ -1,5 +1,7 @@
 // What the page is told (report/page_data.py has the same names), and how packed texts are opened.
 
+import type { Listing } from "./listing";
+
 export interface Packed { starts: number[]; chunks: string[]; rows: number; limit: number; cut: number }
 export interface Axis { label: string; unit: string }
 interface ChartBase { id: string; title: string; note: string; accent: string | null; x: Axis; y: Axis }
@@ -81,11 +83,6 @@ export interface Divergence {
 export interface Pair {
   attributes: { name: string; a: string[]; b: string[] }[]; divergence: Divergence | null; note: string;
 }
-export interface Listed {
-  id: string; path: string; bytes: number; changed: string; problem: string | null; market: string; scenario: string;
-  seed: number | null; labels: string; created: string; end: string; events: number | null; sealed: boolean;
-  open: boolean;
-}
 export interface BoardPage {
   title: string; charts: Chart[]; tables: { title: string; columns: string[]; rows: string[][] }[];
   cautions: string[]; left_out: string[]; method: string[];
@@ -97,7 +94,7 @@ export interface FigureRecord {
 }
 export interface PageData {
   mode: "report" | "compare" | "list" | "boards" | "figure"; version: string; episodes: Episode[]; pair: Pair | null;
-  live: { id: string; open: boolean }[]; traces: Listed[]; folder: string;
+  live: { id: string; open: boolean }[]; listing: Listing | null; folder: string;
   boards: BoardPage[]; rated: string; ask: string; figure: FigureRecord | null;
 }
 

@@ -1,113 +1,168 @@
-// The viewer's first page: every trace of the folder, filtered and sorted; what has to be computed comes bit by bit.
+// The viewer's first page: traces by filter and column, answered by the server; verdicts come bit by bit.
 
-import type { Listed, PageData } from "./data";
-import { button, foreign, h, replace } from "./dom";
-import { bytes, endWords, number, plural, words } from "./format";
+import type { PageData } from "./data";
+import { button, type Child, foreign, h, replace } from "./dom";
+import { bytes, dollars, number, plural } from "./format";
 
-interface Computed { outcome: string; value: number | null; findings: number | null; cost: number | null; chain: string; problem: string | null }
-type Row = Listed & { computed?: Computed };
-type Key = "market" | "scenario" | "seed" | "labels" | "created" | "end" | "events" | "value" | "findings" | "chain";
+interface Judged {
+  score: number | null; metric: string; unit: string; reference: string; better: number | null; raised: number | null; others: number | null;
+  modes: string[]; calls: number | null; model_calls: number | null; cost_usd_micro: number | null; check: string; text: string; problem: string | null;
+}
+export interface Row {
+  id: string; path: string; problem: string | null; market: string; scenario: string; seed: number | null; seats: string[]; players: string[];
+  created: string; changed: string; ended: string; state: "running" | "stopped" | "ended" | "open" | "damaged"; judged: Judged | null;
+}
+export interface Listing {
+  rows: Row[]; fitting: number; total: number; total_bytes: number; references: number; waiting: string[]; unjudged: number;
+  skipped: [string, string][]; markets: string[]; keys: string[]; problem: string;
+}
 
-const BATCH = 8, SHOWN = 300;
-const HEADS: [Key, string, boolean][] = [
-  ["scenario", "scenario", false], ["seed", "seed", true], ["labels", "agents", false], ["end", "ended", false], ["events", "events", true],
-  ["value", "outcome", true], ["findings", "findings", true], ["chain", "chain", false], ["created", "created", false],
+const BATCH = 8, SHOWN = 300, EVERY_MS = 1_500;
+const HEADS: [string, string, boolean, string][] = [
+  ["state", "state", false, "running: a process writes it; stopped: none does and nothing is sealed; else how it ended"],
+  ["when", "when", false, "when the episode began"], ["scenario", "scenario", false, "market and preset"], ["seed", "seed", true, "what fixes the luck of the market"],
+  ["seat", "seat", false, "the seats under test"], ["by", "played by", false, "what played the seats under test"],
+  ["score", "score", true, "the first figure of the market for the seats under test; of several seats the mean"],
+  ["better", "beside best reference", true, "score minus that of the best reference in the same seat on the same seed that knows no hidden facts"],
+  ["findings", "findings", true, "failure modes found in the seats under test; in brackets those of other seats"],
+  ["calls", "calls", true, "tool calls of the seats under test"], ["cost", "cost", true, "what the model calls cost"],
+  ["check", "check", false, "what re-execution of all events gave"],
 ];
 
-function sortValue(row: Row, key: Key): string | number | null {
-  if (key === "value" || key === "findings" || key === "chain") return row.computed?.[key] ?? null;
-  return row[key];
-}
-
 export function listView(data: PageData): HTMLElement {
-  const rows: Row[] = data.traces;
-  let sort: { key: Key; down: boolean } = { key: "created", down: true };
-  let shown: Row[] = [], limit = SHOWN;
-  const chosen = new Set<string>();
-  const count = h("p", { class: "count", "aria-live": "polite", role: "status" });
-  const text = h("input", { type: "search", id: "find", placeholder: "scenario, agent, seed, file", spellcheck: "false" });
-  const market = h("select", { id: "market" }, h("option", { value: "" }, "all markets"), [...new Set(rows.map((row) => row.market))].filter(Boolean).sort().map((name) => h("option", { value: name }, words(name))));
-  const state = h("select", { id: "state" }, ["any state", "finished", "running or stopped", "with findings", "damaged"].map((name, place) => h("option", { value: place || "" }, name)));
-  const head = h("tr", {}), body = h("tbody", {}), more = h("p", {});
-  const compare = h("a", { class: "act", "aria-disabled": "true", role: "link" }, "Compare two");
+  const asked = new URLSearchParams(location.search), opened = new Set<string>(), chosen = new Map<string, Row>();
+  let listing = data.listing as Listing, sort = asked.get("sort") ?? "when", down = asked.get("down") !== "0", limit = SHOWN, turn = 0, last = "";
+  const text = h("input", { type: "search", id: "find", value: asked.get("q") ?? "", maxlength: 1_000, spellcheck: "false", autocomplete: "off", placeholder: 'by:react score>100 findings>=1 seed:1..20 -state:stopped "free text"', title: `Keys: ${listing.keys.join(", ")}. A minus negates, or stands between alternatives.` });
+  const count = h("p", { class: "count", "aria-live": "polite", role: "status" }), problem = h("p", { class: "warning", role: "alert", hidden: true });
+  const head = h("tr", {}), body = h("tbody", {}), more = h("p", {}), below = h("div", { class: "aside" }), chips = h("div", { class: "chips", role: "group", "aria-label": "Frequent filters" });
+  const compare = h("a", { class: "act", "aria-disabled": "true", role: "link" }, "Compare");
 
-  const choose = (id: string, on: boolean): void => {
-    if (on) chosen.add(id);
-    else chosen.delete(id);
-    const two = [...chosen];
-    compare.textContent = two.length === 2 ? "Compare the two" : `Compare two (${two.length} chosen)`;
-    compare.setAttribute("aria-disabled", String(two.length !== 2));
-    if (two.length === 2) compare.setAttribute("href", `/compare/${two[0]}/${two[1]}`);
+  const query = (): URLSearchParams => new URLSearchParams({ ...(text.value.trim() ? { q: text.value.trim() } : {}), sort, down: down ? "1" : "0" });
+  const ask = async (): Promise<void> => {
+    const mine = ++turn, wanted = query();
+    history.replaceState(null, "", `?${wanted}`);
+    wanted.set("limit", String(limit));
+    const answer = await fetch(`/rows.json?${wanted}`).catch(() => null);
+    if (!answer?.ok || mine !== turn) return;
+    const said = await answer.text();
+    // The same answer again is the rule while nothing plays: the table is left alone.
+    if (said === last) return;
+    last = said;
+    const known = new Map(listing.rows.map((row) => [row.id, row.judged]));
+    listing = JSON.parse(said) as Listing;
+    // What is judged anew shows its older verdict meanwhile.
+    for (const row of listing.rows) row.judged ??= known.get(row.id) ?? null;
+    draw();
+  };
+  const choose = (row: Row, on: boolean): void => {
+    if (on) chosen.set(row.id, row);
+    else chosen.delete(row.id);
+    drawCompare();
+  };
+  const drawCompare = (): void => {
+    const rows = [...chosen.values()], ids = rows.map((row) => row.id), labels = new Set(rows.map((row) => row.players.join(", ")));
+    const address = ids.length === 2 ? `/compare/${ids[0]}/${ids[1]}` : ids.length > 2 && labels.size === 2 ? `/versus?ids=${ids.join(",")}` : "";
+    compare.textContent = ids.length === 2 ? "Compare the two" : ids.length < 2 ? "Compare" : address ? `Compare the two players of ${ids.length}` : `${ids.length} chosen: two players compare`;
+    compare.setAttribute("aria-disabled", String(!address));
+    if (address) compare.setAttribute("href", address);
     else compare.removeAttribute("href");
   };
-  const line = (row: Row): HTMLElement => {
-    const done = row.computed;
-    const box = h("input", { type: "checkbox", "aria-label": `Choose ${row.path}`, onchange: () => choose(row.id, box.checked) });
-    box.checked = chosen.has(row.id);
-    box.disabled = row.problem !== null;
-    if (row.problem !== null)
-      return h("tr", { class: "damaged" }, h("td", {}, box), h("th", { scope: "row", colspan: 2 }, foreign(row.path)), h("td", { colspan: 7 }, h("b", {}, "cannot be read"), " ", foreign(row.problem)));
-    return h("tr", {}, h("td", {}, box),
-      h("th", { scope: "row" }, h("a", { href: `/trace/${row.id}` }, foreign(row.scenario || row.path)), h("span", { class: "path" }, foreign(row.path))),
-      h("td", { class: "num" }, row.seed === null ? "–" : String(row.seed)), h("td", {}, foreign(row.labels)),
-      h("td", {}, row.open ? h("span", { class: "tag live" }, "open") : endWords(row.end)), h("td", { class: "num" }, number(row.events)),
-      h("td", { class: "num", title: done?.outcome ?? "" }, done ? number(done.value) : "…"), h("td", { class: "num" }, done ? number(done.findings) : "…"),
-      h("td", {}, done ? done.chain : "…"), h("td", { class: "num when" }, row.created.replace("T", " ").slice(0, 16)));
-  };
-  const drawHead = (): void => replace(head, h("th", {}, h("span", { class: "hidden" }, "choose")), HEADS.map(([key, name, numeric]) =>
-    h("th", { scope: "col", class: numeric ? "num" : "", "aria-sort": sort.key === key ? (sort.down ? "descending" : "ascending") : "none" },
-      button([name, h("span", { class: "arrow", "aria-hidden": "true" }, sort.key === key ? (sort.down ? "↓" : "↑") : "")], () => {
-        sort = { key, down: sort.key === key ? !sort.down : numeric || key === "created" };
-        drawHead();
-        draw();
-        (head.querySelector(`[data-sort="${key}"]`) as HTMLElement | null)?.focus();
-      }, { class: "sort", "data-sort": key }))));
-  const fits = (row: Row): boolean => {
-    const wanted = text.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
-    const said = `${row.path} ${row.scenario} ${row.labels} ${row.seed}`.toLowerCase();
-    const found = [true, !row.open && row.problem === null, row.open, (row.computed?.findings ?? 0) > 0, row.problem !== null];
-    return (!market.value || row.market === market.value) && (found[Number(state.value)] ?? true) && wanted.every((word) => said.includes(word));
-  };
+  const drawHead = (metric: string): void => replace(head, h("th", { colspan: 2 }, h("span", { class: "hidden" }, "choose and open")), HEADS.map(([key, name, numeric, title]) =>
+    h("th", { scope: "col", class: numeric ? "num" : key, "aria-sort": sort === key ? (down ? "descending" : "ascending") : "none" },
+      button([key === "score" && metric ? metric : name, h("span", { class: "arrow", "aria-hidden": "true" }, sort === key ? (down ? "↓" : "↑") : "")], () => {
+        down = sort === key ? !down : numeric || key === "when";
+        sort = key;
+        void ask().then(() => (head.querySelector(`[data-sort="${key}"]`) as HTMLElement | null)?.focus());
+      }, { class: "sort", "data-sort": key, title }))));
   const draw = (): void => {
-    const order = (a: Row, b: Row): number => {
-      const [x, y] = [sortValue(a, sort.key), sortValue(b, sort.key)];
-      if (x === null || y === null) return x === y ? 0 : x === null ? 1 : -1;
-      const way = x < y ? -1 : x > y ? 1 : 0;
-      return sort.down ? -way : way;
-    };
-    shown = rows.filter(fits).sort((a, b) => order(a, b) || (a.path < b.path ? -1 : 1));
-    count.textContent = `${number(shown.length)} of ${plural(rows.length, "trace")}`;
-    replace(body, shown.slice(0, limit).map(line));
-    replace(more, shown.length > limit ? button(`Show all ${number(shown.length)}`, () => {
-      limit = Infinity;
+    // One metric: the header names it once. Several: each cell names its own unit.
+    const metrics = new Set(listing.rows.flatMap((row) => (row.judged?.score != null ? [`${row.judged.metric}, ${row.judged.unit}`] : [])));
+    drawHead(metrics.size === 1 ? ([...metrics][0] ?? "") : "");
+    const focused = document.activeElement?.getAttribute("data-focus");
+    const open = (id: string): void => {
+      if (!opened.delete(id)) opened.add(id);
       draw();
+    };
+    replace(body, listing.rows.map((row) => [line(row, metrics.size > 1, chosen.has(row.id), opened.has(row.id), choose, open), opened.has(row.id) ? verdictLine(row) : null]));
+    if (focused) (document.querySelector(`[data-focus="${CSS.escape(focused)}"]`) as HTMLElement | null)?.focus();
+    count.textContent = `${number(listing.fitting)} of ${plural(listing.total, "trace")}${listing.unjudged ? ` · ${number(listing.unjudged)} being evaluated` : ""}`;
+    problem.textContent = listing.problem;
+    problem.hidden = !listing.problem;
+    replace(more, listing.fitting > listing.rows.length ? button(`Show all ${number(listing.fitting)}`, () => {
+      limit = 100_000;
+      void ask();
     }) : null);
+    replace(below, listing.references ? h("p", {}, `${plural(listing.references, "reference")} of these episodes not listed: `, h("a", { href: "?q=kind:reference" }, "kind:reference"), " shows them.") : null,
+      listing.skipped.map(([path, reason]) => h("p", {}, "Not opened: ", foreign(path), ` (${reason}).`)));
+    const words = [...(listing.markets.length > 1 ? listing.markets.map((name) => `market:${name}`) : []), "findings>=1", "better<0", "state:running", "state:stopped", "-check:reproduced"];
+    const set = new Set(text.value.split(/\s+/).filter(Boolean));
+    replace(chips, words.map((word) => button(word, () => {
+      if (!set.delete(word)) set.add(word);
+      text.value = [...set].join(" ");
+      void ask().then(draw);
+    }, { class: "chip", "aria-pressed": String(set.has(word)), "data-focus": word })));
   };
-  for (const control of [text, market, state]) control.addEventListener("input", draw);
-  void computeAll(rows, () => shown, draw);
-  drawHead();
+  let typing = 0;
+  text.addEventListener("input", () => {
+    clearTimeout(typing);
+    typing = window.setTimeout(() => void ask(), 150);
+  });
   draw();
-  const total = rows.reduce((sum, row) => sum + row.bytes, 0);
-  return h("main", { id: "main", class: "list" }, h("header", { class: "top" }, h("h1", {}, foreign(data.folder)), h("p", { class: "lead" }, `${plural(rows.length, "trace")}, ${bytes(total)}`, rows.length ? [" · ", h("a", { href: "/leaderboards" }, "Leaderboards")] : null)),
-    h("div", { class: "filter", role: "search", "aria-label": "Filter traces" }, h("div", { class: "fields" },
-      h("div", { class: "field" }, h("label", { for: "find" }, "Text"), text), h("div", { class: "field" }, h("label", { for: "market" }, "Market"), market), h("div", { class: "field" }, h("label", { for: "state" }, "State"), state), compare), count),
-    rows.length ? h("div", { class: "scroll" }, h("table", { class: "traces" }, h("thead", {}, head), body)) : h("p", { class: "empty" }, "No trace lies in this folder (*.trace, *.trace.jsonl)."), more);
+  drawCompare();
+  if (listing.total) void keepUp(() => listing, draw, ask);
+  return h("main", { id: "main", class: "list" }, h("header", { class: "top" }, h("h1", {}, foreign(data.folder)), h("p", { class: "lead" }, `${plural(listing.total, "trace")}, ${bytes(listing.total_bytes)}`, listing.total ? [" · ", h("a", { href: "/leaderboards" }, "Leaderboards")] : null)),
+    h("div", { class: "filter", role: "search", "aria-label": "Filter traces" }, h("div", { class: "fields" }, h("div", { class: "field wide" }, h("label", { for: "find" }, "Filter"), text), compare), problem, chips, count),
+    listing.total ? h("div", { class: "scroll" }, h("table", { class: "traces" }, h("thead", {}, head), body)) : h("p", { class: "empty" }, "No trace lies in this folder (*.trace, *.trace.jsonl)."), more, below);
 }
 
-// Outcomes are computed by the server a few at a time, those in view first; a hidden page asks for none.
-async function computeAll(rows: Row[], shown: () => Row[], draw: () => void): Promise<void> {
-  const waiting = (): Row[] => [...shown(), ...rows].filter((row) => row.computed === undefined && row.problem === null);
-  let drawn = performance.now();
-  for (let batch = waiting(); batch.length > 0; batch = waiting()) {
+function line(row: Row, units: boolean, picked: boolean, open: boolean, choose: (row: Row, on: boolean) => void, toggle: (id: string) => void): HTMLElement {
+  const box = h("input", { type: "checkbox", "aria-label": `Choose ${row.path}`, "data-focus": `box ${row.id}`, onchange: () => choose(row, box.checked) });
+  box.checked = picked;
+  if (row.problem !== null)
+    return h("tr", { class: "damaged" }, h("td", { colspan: 2 }), h("td", {}, h("span", { class: "status bad" }, "damaged")), h("td", { colspan: HEADS.length - 1, title: row.problem }, foreign(row.path), " cannot be read: ", foreign(row.problem)));
+  const found = row.judged, waits = found ? "–" : "…", figure = (value: number | null | undefined): string => (value == null ? waits : number(Math.round(value * 100) / 100));
+  const cost = !found ? waits : found.cost_usd_micro === null ? "unknown" : found.model_calls ? dollars(found.cost_usd_micro) : "none";
+  const arrow = button(open ? "▾" : "▸", () => toggle(row.id), { class: "open", "aria-expanded": String(open), "aria-label": `Verdict on ${row.path}`, "data-focus": `open ${row.id}` });
+  const numeric = (content: Child, title = ""): HTMLElement => h("td", { class: "num", title: title || null }, content);
+  return h("tr", { title: found?.text || row.path }, h("td", {}, box), h("td", {}, arrow),
+    h("td", {}, h("span", { class: `status ${tone(row)}` }, row.state === "ended" ? row.ended || "ended" : row.state)), h("td", { class: "when" }, (row.created || row.changed).replace("T", " ").slice(5, 16)),
+    h("th", { scope: "row", title: row.path }, h("a", { href: `/trace/${row.id}` }, foreign(row.scenario || row.path))), numeric(row.seed === null ? "–" : String(row.seed)),
+    h("td", { title: row.seats.join(", ") }, foreign(row.seats.join(", ") || "none")), h("td", { class: "by", title: row.players.join(", ") }, foreign(row.players.join(", "))),
+    numeric([figure(found?.score), units && found?.score != null ? h("span", { class: "quiet" }, ` ${found.unit}`) : null], found ? `${found.metric}, ${found.unit}` : ""),
+    numeric(found?.better == null ? waits : [`${found.better > 0 ? "+" : found.better === 0 ? "±" : ""}${figure(found.better)} `, h("span", { class: "quiet" }, foreign(found.reference))]),
+    numeric(found ? [figure(found.raised), found.others ? h("span", { class: "quiet" }, ` (${number(found.others)})`) : null] : waits, found?.modes.join(", ") ?? ""),
+    numeric(figure(found?.calls), found?.model_calls ? plural(found.model_calls, "model call") : ""), numeric(cost), h("td", {}, found ? h("span", { class: `status ${found.check === "reproduced" ? "good" : found.check === "foreign" ? "" : "bad"}` }, found.check) : waits));
+}
+
+function tone(row: Row): string {
+  return row.state === "running" ? "good" : row.state === "stopped" ? "bad" : "";
+}
+
+function verdictLine(row: Row): HTMLElement {
+  const resume = row.state === "stopped" ? h("p", {}, "Go on: ", h("code", {}, "tradefair play --resume ", foreign(row.path))) : null;
+  return h("tr", { class: "said" }, h("td", { colspan: 2 }), h("td", { colspan: HEADS.length }, h("p", {}, foreign(row.judged ? row.judged.text || row.judged.problem || "No verdict." : "Being evaluated …")), h("p", { class: "path" }, foreign(row.path)), resume));
+}
+
+// Verdicts are made by the server a few at a time, those in view first; then the folder is looked at again and again.
+async function keepUp(now: () => Listing, draw: () => void, ask: () => Promise<void>): Promise<void> {
+  let drawn = 0, waiting = [...now().waiting];
+  for (;;) {
     if (document.hidden) await new Promise((resolve) => document.addEventListener("visibilitychange", resolve, { once: true }));
-    const some = [...new Set(batch)].slice(0, BATCH);
-    const answer = await fetch(`/outcomes?ids=${some.map((row) => row.id).join(",")}`).catch(() => null);
-    if (!answer?.ok) return;
-    const found = (await answer.json()) as Record<string, Computed>;
-    for (const row of some) row.computed = found[row.id] ?? { outcome: "", value: null, findings: null, cost: null, chain: "–", problem: "gone" };
-    if (performance.now() - drawn > 400 || waiting().length === 0) {
-      draw();
-      drawn = performance.now();
+    const some = waiting.splice(0, BATCH);
+    if (some.length) {
+      const answer = await fetch(`/judged.json?ids=${some.join(",")}`).catch(() => null);
+      const found = answer?.ok ? ((await answer.json()) as Record<string, Row>) : {};
+      for (const row of now().rows) row.judged = found[row.id]?.judged ?? row.judged;
+      if (performance.now() - drawn > 400 || waiting.length === 0) {
+        draw();
+        drawn = performance.now();
+      }
+      if (waiting.length) continue;
     }
+    const began = performance.now();
+    await ask();
+    waiting = [...now().waiting];
+    // A folder of many thousand files takes its time: nine tenths of it are left to others.
+    if (!waiting.length) await new Promise((resolve) => setTimeout(resolve, Math.max(EVERY_MS, 10 * (performance.now() - began))));
   }
 }

@@ -1,0 +1,84 @@
+"""The command `list`: what can be played, or the traces of a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from tradefair.evaluation.viewer.row import Row
+
+
+def list_traces(
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="[RUNS]", exists=True, file_okay=False, help="A folder of traces.")
+    ] = None,
+    wanted: Annotated[
+        str, typer.Option("--filter", help='Such as: by:react score>100 findings>=2 seed:1..20 -state:stopped "text".')
+    ] = "",
+    order: Annotated[str, typer.Option("--sort", help="Column to order by; -COLUMN: the largest first.")] = "-when",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+) -> None:
+    """Every market with its presets; with RUNS the traces in it, filtered as in `tradefair view`.
+
+    Verdicts are remembered in the user's cache folder (TRADEFAIR_CACHE), never in RUNS.
+    """
+    from tradefair.catalog.look_commands import list_markets
+
+    if folder is None:
+        list_markets(as_json)
+        return
+    from tradefair.cli.terminal import print_json, say, tell
+    from tradefair.contract.errors import unknown
+    from tradefair.evaluation.progress import show_progress
+    from tradefair.evaluation.viewer.filter import parse
+    from tradefair.evaluation.viewer.folder import Folder
+    from tradefair.evaluation.viewer.index import Index, cache_folder
+    from tradefair.evaluation.viewer.listing import ORDERS, ordered
+
+    asked, column = parse(wanted), order.removeprefix("-")
+    if column not in ORDERS:
+        raise typer.BadParameter(unknown("column", column, ORDERS))
+    index = Index(Folder(folder), cache_folder())
+    rows = [
+        row
+        for row in index.judged_rows(show_progress)
+        if asked.match(row) and (asked.names("kind") or row.kind == "episode")
+    ]
+    rows = ordered([row for row in rows if asked.match(row)], column, down=order.startswith("-"))
+    if as_json:
+        print_json({"traces": [row.model_dump(mode="json", exclude={"id"}) for row in rows]})
+        return
+    _show(rows)
+    say(f"{len(rows)} traces")
+    for path, reason in index.folder.skipped:
+        tell(f"not opened: {path} ({reason})")
+
+
+def _show(rows: list[Row]) -> None:
+    from tradefair.cli.tables import figures, names, show_table
+    from tradefair.cli.terminal import Console
+
+    # The most telling first: a narrow terminal drops columns from the right.
+    columns = [*names("trace", "scenario"), *figures("seed"), *names("seat", "played by")]
+    columns += [*figures("score", "findings", "beside best"), *names("state", "check"), *figures("calls")]
+    show_table(Console(), columns, [_cells(row) for row in rows])
+
+
+def _cells(row: Row) -> list[str]:
+    judged, state = row.judged, row.ended or row.state
+    place = [row.path, row.scenario, _figure(row.seed), ", ".join(row.seats), ", ".join(row.players)]
+    if judged is None:
+        return [*place, "", "", "", state, "", ""]
+    score = f"{_figure(judged.score)} {judged.unit}" if judged.score is not None else "–"
+    found = f"{_figure(judged.raised)} ({judged.others})" if judged.others else _figure(judged.raised)
+    beside = "–" if judged.better is None else f"{judged.better:+,.4g} {judged.reference}"
+    return [*place, score, found, beside, state, judged.check, _figure(judged.calls)]
+
+
+def _figure(value: float | None) -> str:
+    from tradefair.evaluation.table import number_text
+
+    return "–" if value is None else number_text(value)

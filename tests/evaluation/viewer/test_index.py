@@ -1,0 +1,143 @@
+"""What is remembered of a folder: in the user's cache, never beside the traces, and never longer than it is true."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+import orjson
+import pytest
+from tests.evaluation.report.playing import play
+
+from tradefair.api import load
+from tradefair.cli import run
+from tradefair.evaluation.viewer import index as indexing
+from tradefair.evaluation.viewer.folder import Folder
+from tradefair.evaluation.viewer.index import Index, cache_folder
+
+
+@pytest.fixture(scope="module")
+def game(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return play(tmp_path_factory.mktemp("played") / "game.trace", "teaching/pie", "half", seed=4)
+
+
+@pytest.fixture
+def runs(tmp_path: Path, game: Path) -> Path:
+    place = tmp_path / "runs"
+    place.mkdir()
+    for name in ("a", "b"):
+        shutil.copy(game, place / f"{name}.trace")
+    return place
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The traces that are evaluated, in order."""
+    made: list[Path] = []
+    plain = indexing.judged
+
+    def judged(place: Path) -> object:
+        made.append(place)
+        return plain(place)
+
+    monkeypatch.setattr(indexing, "judged", judged)
+    return made
+
+
+def judged_names(runs: Path, cache: Path | None) -> list[str]:
+    return [row.path for row in Index(Folder(runs), cache).rows() if row.judged]
+
+
+def test_a_verdict_outlives_the_viewer_and_lies_in_the_cache(runs: Path, tmp_path: Path, counted: list[Path]) -> None:
+    cache = tmp_path / "cache"
+    before = {path: path.stat().st_mtime_ns for path in runs.iterdir()}
+    rows = Index(Folder(runs), cache).judged_rows()
+    assert [row.judged.check for row in rows if row.judged] == ["reproduced", "reproduced"]
+    assert {path: path.stat().st_mtime_ns for path in runs.iterdir()} == before
+    assert Index(Folder(runs), cache).rows() == rows
+    assert Index(Folder(runs), cache).judged_rows() == rows
+    assert len(counted) == 2
+    # It may be deleted at any time, also under a viewer that is open.
+    opened = Index(Folder(runs), cache)
+    shutil.rmtree(cache)
+    assert opened.rows() == rows
+    assert judged_names(runs, cache) == []
+
+
+def test_a_verdict_is_made_again_where_its_trace_release_or_references_changed(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache"
+    Index(Folder(runs), cache).judged_rows()
+    (runs / "a.trace").touch()
+    assert judged_names(runs, cache) == ["b.trace"]
+    Index(Folder(runs), cache).judged_rows()
+    (runs / "references").mkdir()
+    shutil.copy(runs / "a.trace", runs / "references" / "passive.trace")
+    assert judged_names(runs, cache) == []
+    Index(Folder(runs), cache).judged_rows()
+    (runs / "a.trace").unlink()
+    assert judged_names(runs, cache) == ["b.trace", "references/passive.trace"]
+    monkeypatch.setattr(indexing, "_FORMAT", 9)
+    assert judged_names(runs, cache) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"no database", b"SQLite format 3\0" + b"\xff" * 4_096])
+def test_a_damaged_cache_is_begun_anew(runs: Path, tmp_path: Path, content: bytes) -> None:
+    cache = tmp_path / "cache"
+    Index(Folder(runs), cache).judged_rows()
+    (file,) = (cache / "lists").iterdir()
+    file.write_bytes(content)
+    assert judged_names(runs, cache) == []
+    Index(Folder(runs), cache).judged_rows()
+    assert judged_names(runs, cache) == ["a.trace", "b.trace"]
+
+
+def test_a_row_that_no_release_wrote_is_ignored(runs: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    Index(Folder(runs), cache).judged_rows()
+    (file,) = (cache / "lists").iterdir()
+    with sqlite3.connect(file) as database:
+        database.execute("UPDATE rows SET row = ? WHERE path = 'a.trace'", (b'{"path": 3}',))
+    assert judged_names(runs, cache) == ["b.trace"]
+
+
+def test_without_a_cache_folder_rows_are_kept_in_memory(runs: Path, tmp_path: Path, counted: list[Path]) -> None:
+    (tmp_path / "file").touch()
+    for cache in (None, tmp_path / "file" / "cache"):
+        counted.clear()
+        known = Index(Folder(runs), cache)
+        assert known.judged_rows() == known.judged_rows()
+        assert len(counted) == 2
+
+
+def test_the_cache_holds_few_folders(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexing, "_MOST_FOLDERS", 2)
+    for number in range(4):
+        place = tmp_path / f"runs{number}"
+        place.mkdir()
+        Index(Folder(place), tmp_path / "cache")
+    assert len(list((tmp_path / "cache" / "lists").iterdir())) == 2
+
+
+def test_the_cache_is_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRADEFAIR_CACHE", "/one")
+    assert cache_folder() == Path("/one")
+    monkeypatch.delenv("TRADEFAIR_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/two")
+    assert cache_folder() == Path("/two/tradefair")
+
+
+def test_the_command_and_python_filter_as_the_viewer_does(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRADEFAIR_CACHE", str(tmp_path / "cache"))
+    assert run(["list", str(runs), "--filter", "check:reproduced path=a.trace", "--json"]) == 0
+    (found,) = orjson.loads(capsys.readouterr().out)["traces"]
+    assert (found["path"], found["seed"], found["judged"]["check"]) == ("a.trace", 4, "reproduced")
+    assert [trace.path.name for trace in load(runs).where("seed:4 path:/a. check:reproduced")] == ["a.trace"]
+    assert run(["list", str(runs), "--sort", "scor"]) == 2
+    assert "did you mean score" in capsys.readouterr().err
+    assert run(["list", str(runs), "--filter", "seed>1"]) == 0
+    assert "2 traces" in capsys.readouterr().out
