@@ -140,4 +140,4 @@ def test_the_command_and_python_filter_as_the_viewer_does(
     assert run(["list", str(runs), "--sort", "scor"]) == 2
     assert "did you mean score" in capsys.readouterr().err
     assert run(["list", str(runs), "--filter", "seed>1"]) == 0
-    assert "2 traces" in capsys.readouterr().out
+    assert "2 traces" in capsys.readouterr().err

@@ -30,7 +30,7 @@ def list_traces(
     if folder is None:
         list_markets(as_json)
         return
-    from tradefair.cli.terminal import print_json, say, tell
+    from tradefair.cli.terminal import print_json, say
     from tradefair.contract.errors import unknown
     from tradefair.evaluation.progress import show_progress
     from tradefair.evaluation.viewer.filter import parse
@@ -54,7 +54,7 @@ def list_traces(
     _show(rows)
     say(f"{len(rows)} traces")
     for path, reason in index.folder.skipped:
-        tell(f"not opened: {path} ({reason})")
+        say(f"not opened: {path} ({reason})")
 
 
 def _show(rows: list[Row]) -> None:
