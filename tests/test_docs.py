@@ -71,7 +71,7 @@ def test_a_seat_is_played_by_hand(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_two_policies_are_compared_on_the_same_luck(tmp_path: Path) -> None:
     done = run_example("two_policies.py", tmp_path)
-    assert done.stdout.startswith("B (policy:gd) scored ")
+    assert done.stdout.startswith("B (policy:gd) earned ")
     assert len(list(tmp_path.rglob("*.trace"))) == 40
     if find_spec("pandas") is None:  # no dependency of ours: then the last line alone fails
         assert done.stderr.splitlines()[-1] == "ModuleNotFoundError: No module named 'pandas'"

@@ -15,9 +15,12 @@ import pytest
 
 from tradefair.cli import run as command
 from tradefair.contract import ScenarioError, SeatError, TraceError
+from tradefair.evaluation.charts import PairChart
 from tradefair.evaluation.compare.comparing import Options, compare_folders, parse_success
 from tradefair.evaluation.compare.comparison import Comparison, Judgement, Metric, NoiseFloor, Run
+from tradefair.evaluation.compare.figure import figure_of
 from tradefair.evaluation.compare.judgement import judge
+from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.statistics import mean_sd, sign_flip
 
 stats: Any = import_module("scipy.stats")  # it brings no types
@@ -56,7 +59,7 @@ def test_two_policies_on_sixteen_paired_seeds(play_seeds: PlaySeeds) -> None:
     assert {"scenario", "opponents", "seeds", "policy key"} <= {item.name for item in found.pinned}
     assert found.conclusion == "b_better"
     first = found.verdict.sentences[0]
-    assert first.startswith("B (policy:zip) scored 72.12 points more than A (policy:truthful) on the same luck, 95 %")
+    assert first.startswith("B (policy:zip) earned 72.12 points more than A (policy:truthful) on the same luck, 95 %")
     assert first.endswith("over 16 pairs in seat B1 of double_auction/duel.")
     other = compare_folders(Path(found.b.name), Path(found.a.name))
     assert other.conclusion == "a_better"
@@ -109,7 +112,7 @@ def test_a_noise_floor_of_its_own_is_as_agent_again_under_other_draws(play_seeds
 def test_fewer_than_eight_pairs_are_exploratory_and_nothing_is_verdict_on(play_seeds: PlaySeeds) -> None:
     found = compare_folders(play_seeds("a", "truthful", range(5)), play_seeds("b", "zip", range(5)))
     assert found.conclusion == "exploratory"
-    assert found.verdict.text.startswith("5 pairs are too few to test (8 are needed): B (policy:zip) scored ")
+    assert found.verdict.text.startswith("5 pairs are too few to test (8 are needed): B (policy:zip) earned ")
     tested = ("interval", "p", "p_holm", "minimum_detectable", "pairs_needed")
     assert all(getattr(row, name) is None for row in found.metrics for name in tested)
     assert found.early_ends is not None
@@ -142,7 +145,7 @@ def test_the_supermarket_is_compared_and_its_regret_taken_from_the_references_be
 def test_two_managers_on_sixteen_seeds_of_the_smoke_store(play_seeds: PlaySeeds) -> None:
     shop: dict[str, Any] = {"scenario": "retail/smoke", "seat": "manager", "overrides": {}}
     found = compare_folders(play_seeds("a", "reorder_point", **shop), play_seeds("b", "careful_reader", **shop))
-    assert found.verdict.text.startswith("B (policy:careful_reader) scored 1,565 currency units more than A (policy:")
+    assert found.verdict.text.startswith("B (policy:careful_reader) gained 1,565 currency units more than A (policy:")
     assert [row.p_method for row in found.metrics if row.primary] == ["exact", "exact"]
     assert all(row.wins == 16 for row in found.metrics if row.primary)
 
@@ -331,6 +334,40 @@ def test_the_command_prints_the_table_and_writes_the_same_json(
     (tmp_path / "empty").mkdir()
     assert command(["compare", str(a), str(tmp_path / "empty")]) == 1
     assert "no trace here" in capsys.readouterr().err
+
+
+def test_the_pairs_are_written_as_page_numbers_and_table_by_the_suffix(
+    play_seeds: PlaySeeds, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = play_seeds("a", "truthful", range(8)), play_seeds("b", "zip", range(8))
+    found = compare_folders(a, b)
+    for name in ("pair.html", "pair.csv", "pair.tex", "pair.json"):
+        assert command(["compare", str(a), str(b), "-o", str(tmp_path / name)]) == 0
+        assert " ".join(capsys.readouterr().out.split()) == found.verdict.text
+    _, *rows, mean = (tmp_path / "pair.csv").read_text().splitlines()
+    shown = metric(found, "payoff")
+    differences = sorted((pair.differences["payoff"] or 0 for pair in found.pairs), reverse=True)
+    assert [float(row.split(",")[1]) for row in rows] == differences
+    assert [float(cell) for cell in mean.split(",")[1:4]] == [shown.mean_difference, *(shown.interval or ())]
+    assert f"{shown.mean_difference:.3f}".rstrip("0").rstrip(".") in (tmp_path / "pair.tex").read_text()
+    page = (tmp_path / "pair.html").read_text()
+    assert found.verdict.sentences[0].partition(" (")[0] in page
+    # A page is passed on, and folders name people.
+    assert str(tmp_path) not in page
+    assert command(["compare", str(a), str(b), "-o", str(tmp_path / "pair.pdf")]) == 2
+    assert ".html, .svg, .csv, .tex, .json" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_pair_with_nothing_to_win_is_drawn_hollow(play_seeds: PlaySeeds, monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b = play_seeds("a", "truthful", range(4)), play_seeds("b", "zip", range(4))
+    kind = type(evaluator_of("double_auction"))
+    monkeypatch.setattr(kind, "at_stake", lambda _, outcome, seat: 0.0 if outcome.seed in (1, 2) else 5.0)
+    found = compare_folders(a, b)
+    (chart,) = figure_of(found).charts
+    assert isinstance(chart, PairChart)
+    assert chart.muted == [False, True, True, False]
+    assert "2 of the 4 seeds had nothing to win in that seat, whoever plays" in found.verdict.sentences[1]
+    assert found.verdict.informative == 2
 
 
 def test_nothing_to_pair_is_said_and_is_no_success(play_seeds: PlaySeeds, capsys: pytest.CaptureFixture[str]) -> None:

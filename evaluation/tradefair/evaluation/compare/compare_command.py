@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from tradefair.cli.terminal import Console, json_bytes, print_bytes
-from tradefair.contract.errors import StorageUnavailable
+from tradefair.cli.terminal import Console, json_bytes, print_bytes, say
 from tradefair.evaluation.compare.comparing import Options, compare_folders, parse_success
+from tradefair.evaluation.compare.figure import figure_of
 from tradefair.evaluation.compare.show import show
+from tradefair.evaluation.report.outputs import Output, write
 
 
 def compare(
@@ -38,7 +39,7 @@ def compare(
         typer.Option("--across-scenarios", help="Pair A's one scenario with B's other one, by seed: what talk does."),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the JSON to this file.")] = None,
+    output: Output = None,
 ) -> int:
     """Two agents on the same luck: pairs, paired tests, regret, cost, the first decision that differs, a verdict.
 
@@ -51,24 +52,16 @@ def compare(
     options = Options(seat, noise_floor, reference, passive, wanted, across_scenarios)
     with Console(stderr=True).status("reading traces"):  # shows itself on a terminal only
         comparison = compare_folders(a, b, options)
-    # Bytes, because the JSON goes to a file and to stdout alike and must be the same in both.
-    content = json_bytes(comparison.model_dump(mode="json"))
     if output is not None:
-        _write(output, content)
+        say(f"{output}: {write(figure_of(comparison), output)}")
     if as_json:
         # Not through rich: it would wrap long lines at the width of the terminal and break the JSON.
-        print_bytes(content)
+        print_bytes(json_bytes(comparison.to_json()))
     # A file was asked for: tables on the terminal would only repeat it.
-    elif output is None:
+    elif output is not None:
+        Console().print(comparison.verdict.text, style="bold")
+    else:
         show(comparison)
     # No pair left is a failure too: a script that goes by the exit code must not take it for "no difference".
     missing = comparison.missing
     return int(bool(not comparison.pairs or comparison.findings or missing.absent or missing.unfinished))
-
-
-def _write(output: Path, content: bytes) -> None:
-    """Write the JSON. Raises StorageUnavailable with the system's reason."""
-    try:
-        output.write_bytes(content)
-    except OSError as error:
-        raise StorageUnavailable(f"{output}: cannot be written: {error.strerror}") from None

@@ -6,7 +6,7 @@ The tests are in `numbers`, the conclusion in `judgement`, the words in `verdict
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ from tradefair.evaluation.compare.runs import (
 from tradefair.evaluation.compare.verdict import verdict_of_comparison
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.outcome import PrimaryMetric
+from tradefair.evaluation.phrases import phrases_for
 from tradefair.evaluation.verdict.verdict import Verdict
 
 _MAX_FINDINGS = 20  # named in the result; more would hide the verdict
@@ -136,7 +137,15 @@ def compare_sides(a: Side, b: Side, asked: Options) -> Comparison:
     )
     versions = {"rules": a.runs[0].core.rules_version, "evaluator": evaluator_of(market).version}
     again = _play_again(b, seats)
-    return found.model_copy(update={"verdict": verdict_of_comparison(found, versions=versions, play=again)})
+    verdict = verdict_of_comparison(found, versions=versions, said=_said(market, roles), play=again)
+    return found.model_copy(update={"verdict": verdict})
+
+
+def _said(market: str, roles: Collection[str]) -> str:
+    """How the market says a mean score; plainly where roles say it in several ways, or it names other figures."""
+    phrases = {phrases_for(evaluator_of(market).phrases, role)["averaged"] for role in sorted(roles)}
+    said = phrases.pop().removesuffix(" on average") if len(phrases) == 1 else ""
+    return said if "{" not in said.replace("{value}", "") and "{value}" in said else "scored {value}"
 
 
 def _play_again(side: Side, seats: Seats) -> str:

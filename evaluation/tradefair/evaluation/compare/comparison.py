@@ -336,6 +336,10 @@ class Comparison(_Record):
     skewed: list[Skew]
     findings: list[str]
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, `verdict` first."""
+        return self.model_dump(mode="json", by_alias=True)
+
     @property
     def differs(self) -> list[Attribute]:
         """What is not the same on both sides."""

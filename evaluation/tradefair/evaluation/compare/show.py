@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import chain
 
 import orjson
 
-from tradefair.cli.tables import Cell, figures, names, show_table, words
+from tradefair.cli.tables import figures, names, show_table, words
 from tradefair.cli.terminal import Console
-from tradefair.evaluation.compare.comparison import (
-    MIN_PAIRS,
-    Arm,
-    Comparison,
-    Decision,
-    Divergence,
-    Metric,
-    Run,
-    SurvivalPoint,
-)
+from tradefair.evaluation.compare.comparison import MIN_PAIRS, Comparison, Decision, Divergence, SurvivalPoint
 from tradefair.evaluation.compare.judgement import p_text
-from tradefair.evaluation.table import number_text
+from tradefair.evaluation.compare.tables import (
+    differs_table,
+    listed,
+    means_table,
+    pairs_table,
+    spent_table,
+    spread_table,
+)
+from tradefair.evaluation.table import Table, number_text
 
-_MAX_LISTED = 8  # values of an attribute
-_MAX_WIDE = 80  # characters of a list
+_MAX_LISTED = 8  # points of a curve
 _MAX_DROPPED = 40
 _MAX_ARGUMENTS = 300  # characters
 
@@ -39,7 +36,8 @@ def show(comparison: Comparison) -> None:
     if comparison.pairs:
         _show_metrics(console, comparison)
         _show_more(console, comparison)
-        _show_arms(console, [("A", comparison.a), ("B", comparison.b)])
+        _say(console, "\nspent per episode", style="bold")
+        _show_figures(console, spent_table(comparison), 2)
         if comparison.first_divergence is not None:
             _show_divergence(console, comparison)
     for finding in comparison.findings:
@@ -63,28 +61,12 @@ def decision_text(decision: Decision | None) -> str:
 
 def _show_attributes(console: Console, comparison: Comparison) -> None:
     """The table of what differs and one line of what is pinned."""
-    rows = [[item.name, _listed(item.a, item.b), _listed(item.b, item.a)] for item in comparison.differs]
-    if rows:
-        show_table(console, [*names("differs"), *words("A", "B")], rows)
+    table = differs_table(comparison)
+    if table.rows:
+        show_table(console, [*names("differs"), *words("A", "B")], table.rows)
     # A pinned dash says that neither side recorded it, which is no fact worth a line.
-    pinned = "; ".join(f"{item.name} {_listed(item.a)}" for item in comparison.pinned if item.a not in ([], ["–"]))
+    pinned = "; ".join(f"{item.name} {listed(item.a)}" for item in comparison.pinned if item.a not in ([], ["–"]))
     _say(console, f"pinned: {pinned}" if pinned else "nothing is pinned", style="dim")
-
-
-def _listed(values: Sequence[str], beside: Sequence[str] = ()) -> str:
-    """The first few values and their number. Values that the other side lacks come first.
-
-    They are why the row is shown.
-    """
-    known = frozenset(beside)
-    shown: list[str] = []
-    # False sorts before True, and the sort is stable: values that only this side has come first.
-    for value in sorted(values, key=known.__contains__):
-        if len(shown) == _MAX_LISTED or sum(map(len, shown)) >= _MAX_WIDE:
-            break
-        shown.append(value)
-    more = f" … ({len(values)} in all)" if len(values) > len(shown) else ""
-    return ", ".join(shown) + more
 
 
 def _show_pairs(console: Console, comparison: Comparison) -> None:
@@ -100,76 +82,28 @@ def _show_pairs(console: Console, comparison: Comparison) -> None:
     if not pairs or not primary:
         # Without a primary metric a row would hold the seed alone.
         return
-    titles = list(chain.from_iterable((f"{name}_A", f"{name}_B", f"{name}_B−A") for name in primary))
-    several = len({pair.scenario for pair in pairs}) > 1
-    # One reason for all episodes is said once below the table instead of in two columns.
-    ends = {run.end_reason for pair in pairs for run in (*pair.a, *pair.b)}
-    columns = [*names(*(["scenario"] if several else []), "seed"), *figures(*titles)]
-    rows: list[list[Cell]] = []
-    for pair in pairs:
-        cells: list[Cell] = [*([pair.scenario] if several else []), str(pair.seed)]
-        for name in primary:
-            cells += [_values(pair.a, name), _values(pair.b, name), number_text(pair.differences[name])]
-        rows.append([*cells, *([_ends(pair.a), _ends(pair.b)] if len(ends) > 1 else [])])
-    show_table(console, [*columns, *(figures("ended_A", "ended_B") if len(ends) > 1 else [])], rows)
-    if len(ends) == 1:
-        _say(console, f"every episode ended {ends.pop()}", style="dim")
-
-
-def _values(runs: Sequence[Run], name: str) -> str:
-    """The numbers of a side's trials, separated by blanks."""
-    return " ".join(number_text(run.metrics[name]) for run in runs)
-
-
-def _ends(runs: Sequence[Run]) -> str:
-    """How a side's trials ended, as `reason@rounds`, each once."""
-    reasons = dict.fromkeys(f"{(run.end_reason or '').partition(':')[2]}@{run.rounds_closed}" for run in runs)
-    return ", ".join(reasons)
+    table = pairs_table(comparison)
+    _show_figures(console, table, table.columns.index("seed") + 1)
+    # One reason for all episodes is said once instead of in two columns.
+    if "ended_A" not in table.columns:
+        _say(console, f"every episode ended {pairs[0].a[0].end_reason}", style="dim")
 
 
 def _show_metrics(console: Console, comparison: Comparison) -> None:
     """The two tables of metrics: means over pairs with their tests, then the spread over runs."""
-    _say(console, "\nin the mean over pairs", style="bold")
-    # Below 8 pairs the columns of tests would be empty; they are left out, and a note says why.
+    for table in (means_table(comparison), spread_table(comparison)):
+        _say(console, f"\n{table.title}", style="bold")
+        _show_figures(console, table)
     tested = len(comparison.pairs) >= MIN_PAIRS
-    titles = ["n", "mean_A", "mean_B", "B−A", *(["95 %_from", "95 %_to", "p", "p_Holm"] if tested else [])]
-    titles += ["B_better", "equal", "B_worse"]
-    rows = [_metric_row(metric, tested) for metric in comparison.metrics]
-    show_table(console, [*names(""), *figures(*titles)], rows)
-    # A table of its own: with the tests, all columns in one would be wider than a terminal.
-    _say(console, "\nover runs", style="bold")
-    spread = ["minimum_A", "minimum_B", "10th_percentile_A", "10th_percentile_B", "maximum_A", "maximum_B"]
-    spread += ["pairs_show", "needed_pairs"] if tested else []
-    show_table(console, [*names(""), *figures(*spread)], [_spread_row(metric, tested) for metric in comparison.metrics])
     notes = ["* primary: tested, sign flips, corrected after Holm" if tested else "* primary; nothing is tested"]
     notes += ["pairs show: the least difference that so many pairs show with power 0.8"] if tested else []
     for note in notes:
         _say(console, note, style="dim")
 
 
-def _name(metric: Metric) -> str:
-    """The name of a metric, with a star where it is tested."""
-    return f"{metric.name} *" if metric.primary else metric.name
-
-
-def _metric_row(metric: Metric, tested: bool) -> list[str]:
-    """One row of the first table: counts, means, interval, p-values, wins."""
-    low, high = metric.interval or (None, None)
-    numbers: list[float | None] = [metric.mean_a, metric.mean_b, metric.mean_difference]
-    shown = [*map(number_text, numbers)]
-    if tested:
-        shown += [number_text(low), number_text(high), p_text(metric.p), p_text(metric.p_holm)]
-    return [_name(metric), str(metric.n), *shown, str(metric.wins), str(metric.ties), str(metric.losses)]
-
-
-def _spread_row(metric: Metric, tested: bool) -> list[str]:
-    """One row of the second table: extremes and what so many pairs can show."""
-    ends = (metric.minimum_a, metric.minimum_b, metric.tenth_percentile_a, metric.tenth_percentile_b)
-    numbers = [*ends, metric.maximum_a, metric.maximum_b]
-    shown = [number_text(number) for number in numbers]
-    if tested:
-        shown += [number_text(metric.minimum_detectable), number_text(metric.pairs_needed)]
-    return [_name(metric), *shown]
+def _show_figures(console: Console, table: Table, titles: int = 1) -> None:
+    """A table whose first `titles` columns are names and whose others are figures."""
+    show_table(console, [*names(*table.columns[:titles]), *figures(*table.columns[titles:])], table.rows)
 
 
 def _show_more(console: Console, comparison: Comparison) -> None:
@@ -213,17 +147,6 @@ def _curve(points: Sequence[SurvivalPoint]) -> str:
     # The first point is always (0, 1): every episode is alive before it begins.
     shown = [f"{number_text(point.share)} after {point.round}" for point in points[1 : _MAX_LISTED + 1]]
     return ", ".join(shown) + (" …" if len(points) > _MAX_LISTED + 1 else "")
-
-
-def _show_arms(console: Console, arms: Sequence[tuple[str, Arm]]) -> None:
-    """What each side spent per episode, a dash where it was not recorded."""
-    titles = ("calls", "refused", "model_calls", "input_tokens", "output_tokens", "model_seconds", "wall_seconds")
-    rows = [
-        [name, arm.label, *(number_text(getattr(arm, title)) for title in titles), number_text(arm.cost_usd)]
-        for name, arm in arms
-    ]
-    _say(console, "\nspent per episode", style="bold")
-    show_table(console, [*names("", "agent"), *figures(*titles, "US$")], rows)
 
 
 def _show_divergence(console: Console, comparison: Comparison) -> None:

@@ -5,31 +5,29 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from tradefair.contract.text import clean_line
 from tradefair.evaluation.compare.comparison import MIN_PAIRS, Comparison, Gap, Metric
 from tradefair.evaluation.compare.judgement import SAME_AGENT, b_is_better, detected, p_text, settled
-from tradefair.evaluation.figures import figures_of
+from tradefair.evaluation.compare.tables import metric_title
 from tradefair.evaluation.statistics import mean_sd, pairs_needed
+from tradefair.evaluation.verdict.amounts import MAX_NAME, amount, count, cut, name, number
 from tradefair.evaluation.verdict.verdict import NextStep, Score, SeatVerdict, Verdict
+from tradefair.evaluation.verdict.words import MAX_CHARACTERS, MAX_SENTENCES
 
-# A sentence longer than this is not read; labels give way first.
-_MOST = 240
-_MAX_LABEL = 60
 _MIN_LABEL = 12
 _MAX_SEEDS = 6
-_MOST_SENTENCES = 4
 # More pairs than this nobody plays because a command said so.
 _MAX_PAIRS = 2_000
 
 
-def verdict_of_comparison(found: Comparison, *, versions: Mapping[str, str], play: str = "") -> Verdict:
-    """The verdict on a comparison. `play` is the command that plays more of B, without seeds; empty: not known.
+def verdict_of_comparison(found: Comparison, *, versions: Mapping[str, str], said: str, play: str = "") -> Verdict:
+    """The verdict on a comparison. `said` is how the market says a score, such as `earned {value}`; `play` the command
+    that plays more of B, without seeds, empty where it is not known.
 
     What is missing stands in the first three sentences always, with the worst case for the side that lacks it.
     """
     shown = _shown(found)
-    sentences = [_who(found, shown), *_informative(found), *_missing(found, shown)]
-    sentences += [*_doubt(found, shown)][: _MOST_SENTENCES - len(sentences)]
+    sentences = [_who(found, shown, said), *_informative(found), *_missing(found, shown)]
+    sentences += [*_doubt(found, shown)][: MAX_SENTENCES - len(sentences)]
     scenarios = list(dict.fromkeys(pair.scenario for pair in found.pairs))
     return Verdict(
         kind="comparison",
@@ -59,7 +57,7 @@ def _seat(found: Comparison, shown: Metric, side: str) -> SeatVerdict:
     shares = found.shares
     score = Score(
         metric=shown.name,
-        title=_title(found.market, shown.name),
+        title=metric_title(found.market, shown.name),
         value=value,
         unit=shown.unit or "",
         higher_is_better=shown.higher_is_better is not False,
@@ -68,7 +66,7 @@ def _seat(found: Comparison, shown: Metric, side: str) -> SeatVerdict:
     return SeatVerdict(
         seat=", ".join(found.seats),
         role="",
-        player=_label(arm.label),
+        player=name(arm.label),
         kind="unknown",
         score=score,
         share=share,
@@ -79,17 +77,17 @@ def _seat(found: Comparison, shown: Metric, side: str) -> SeatVerdict:
 # --- sentences ------------------------------------------------------------------------------------------------------
 
 
-def _who(found: Comparison, shown: Metric | None) -> str:
+def _who(found: Comparison, shown: Metric | None, said: str) -> str:
     """Who is better, by how much and how surely; labels are cut further where the sentence would be too long."""
-    for most in range(_MAX_LABEL, _MIN_LABEL - 1, -4):
-        text = _first(found, shown, _named(found, "a", most), _named(found, "b", most))
-        if len(text) <= _MOST:
+    for most in range(MAX_NAME, _MIN_LABEL - 1, -4):
+        text = _first(found, shown, said, _named(found, "a", most), _named(found, "b", most))
+        if len(text) <= MAX_CHARACTERS:
             break
     return text  # pyright: ignore[reportPossiblyUnboundVariable]
 
 
-def _first(found: Comparison, shown: Metric | None, a: str, b: str) -> str:
-    pairs = _count(len(found.pairs), "pair")
+def _first(found: Comparison, shown: Metric | None, said: str, a: str, b: str) -> str:
+    pairs = count(len(found.pairs), "pair")
     if not found.pairs:
         notes = "".join(f"; {note}" for note in found.notes)
         return f"Nothing to compare: {a} and {b} have no pair{notes}."
@@ -102,14 +100,14 @@ def _first(found: Comparison, shown: Metric | None, a: str, b: str) -> str:
         return f"{b} and {a} cannot be told apart over {pairs} {where}: the primary metric is {why}."
     if found.conclusion == "mixed":
         return f"{b} is better in one figure and worse in another than {a}: {_both(found)}, over {pairs} {where}."
-    difference = _by(found, shown, a, b)
+    difference = _by(found, shown, said, a, b)
     if found.conclusion == "exploratory":
         verb = "is" if len(found.pairs) == 1 else "are"
         of = f"{shown.wins} better, {shown.ties} equal, {shown.losses} worse for B"
         return f"{pairs} {verb} too few to test ({MIN_PAIRS} are needed): {difference} in the mean ({of}) {where}."
     luck = "on the same luck" if not _other_draws(found) else "on the same seeds"
     tail = f"{luck}{_interval(shown)}{f', {_p(shown)}' if shown.p_holm is not None else ''}"
-    tail += f" over {_count(shown.n, 'pair')} {where}"
+    tail += f" over {count(shown.n, 'pair')} {where}"
     if SAME_AGENT in found.notes:
         # The pairs are A/A: what differs is noise, and the reader must know it before the figure.
         return f"{SAME_AGENT}: {difference} {tail}."
@@ -118,23 +116,25 @@ def _first(found: Comparison, shown: Metric | None, a: str, b: str) -> str:
     return f"No difference can be told: {difference} {tail}{_but(found, shown)}."
 
 
-def _by(found: Comparison, metric: Metric, a: str, b: str) -> str:
+def _by(found: Comparison, metric: Metric, said: str, a: str, b: str) -> str:
     """Who scored how much more than whom."""
     value = metric.mean_difference or 0.0
     if not value:
         return f"{b} scored as much as {a}"
     first, second = (b, a) if b_is_better(metric) else (a, b)
     # Of a cost or a loss the better side has less.
-    more = "less" if metric.higher_is_better is False else "more"
-    title = "" if metric.name == _main(found) else f" ({_title(found.market, metric.name)})"
-    return f"{first} scored {_amount(abs(value), metric.unit)} {more}{title} than {second}"
+    shown = f"{amount(abs(value), metric.unit or '')} {'less' if metric.higher_is_better is False else 'more'}"
+    # The market's own words are about its main metric.
+    if metric.name != _main(found):
+        return f"{first} scored {shown} ({metric_title(found.market, metric.name)}) than {second}"
+    return f"{first} {said.replace('{value}', shown)} than {second}"
 
 
 def _both(found: Comparison) -> str:
     """The metrics that decide, each with its difference and p."""
     tested = [metric for metric in found.metrics if metric.primary and metric.mean_difference is not None]
     return ", ".join(
-        f"{_title(found.market, metric.name)} {_signed(metric.mean_difference or 0)} ({_p(metric)})"
+        f"{metric_title(found.market, metric.name)} {number(metric.mean_difference or 0)} ({_p(metric)})"
         for metric in tested
         if metric.p_holm is not None
     )
@@ -146,7 +146,7 @@ def _but(found: Comparison, metric: Metric) -> str:
     if detected(metric, None) and not settled(metric, found.bounds):
         return ", but the missing seeds could reverse it"
     if detected(metric, None) and floor is not None and floor.within:
-        return f", but the agent differs from itself by ±{_numeral(floor.half_width or 0)}"
+        return f", but the agent differs from itself by ±{number(floor.half_width or 0)}"
     return ""
 
 
@@ -154,8 +154,8 @@ def _informative(found: Comparison) -> Iterator[str]:
     shares = found.shares
     if shares is not None and shares.nothing:
         yield (
-            f"{shares.nothing} of the {_count(shares.nothing + shares.n, 'seed')} had nothing to win in that seat, "
-            f"whoever plays; the difference rests on {_count(shares.n, 'pair')}."
+            f"{shares.nothing} of the {count(shares.nothing + shares.n, 'seed')} had nothing to win in that seat, "
+            f"whoever plays; the difference rests on {count(shares.n, 'pair')}."
         )
 
 
@@ -164,7 +164,7 @@ def _missing(found: Comparison, shown: Metric | None) -> Iterator[str]:
     # Both sides with long lists of seeds: the numbers are kept, the lists are not.
     for lists in (True, False):
         text = "; ".join(_gap(found, gap, shown, lists) for gap in found.gaps)
-        if text and (len(text) < _MOST or not lists):
+        if text and (len(text) < MAX_CHARACTERS or not lists):
             yield f"{text}."
             return
 
@@ -174,13 +174,13 @@ def _gap(found: Comparison, gap: Gap, shown: Metric | None, lists: bool) -> str:
     total = len(found.pairs) + max(found.missing.absent + found.missing.unfinished, len(gap.seeds))
     told = [_listed(gap.seeds)] if gap.seeds and lists else []
     told += [f"{gap.unfinished} unfinished"] if gap.unfinished else []
-    told += [f"{_count(gap.unread, 'file')} damaged"] if gap.unread else []
+    told += [f"{count(gap.unread, 'file')} damaged"] if gap.unread else []
     which = f" ({', '.join(told)})" if told else ""
-    text = f"{side} lacks {len(gap.seeds) or gap.unread} of {_count(total, 'seed')}{which}"
+    text = f"{side} lacks {len(gap.seeds) or gap.unread} of {count(total, 'seed')}{which}"
     if gap.worst is None or shown is None or gap.metric != shown.name:
         return text
     ahead = gap.worst * (1 if side == "B" else -1) * (-1 if shown.higher_is_better is False else 1)
-    ends = f"{_amount(abs(ahead), shown.unit)} {'ahead of' if ahead > 0 else 'behind'} {other}"
+    ends = f"{amount(abs(ahead), shown.unit or '')} {'ahead of' if ahead > 0 else 'behind'} {other}"
     return f"{text}; had it scored the worst seen there, it would be {ends if ahead else f'as good as {other}'}"
 
 
@@ -190,7 +190,7 @@ def _doubt(found: Comparison, shown: Metric | None) -> Iterator[str]:
         return
     skew = next((row for row in found.skewed if row.metric == shown.name), None)
     if skew is not None:
-        low, high = map(_numeral, skew.interval)
+        low, high = map(number, skew.interval)
         first = (
             f"One pair decides this, with {skew.largest:.0%} of all differences"
             if skew.largest > 0.5
@@ -198,11 +198,11 @@ def _doubt(found: Comparison, shown: Metric | None) -> Iterator[str]:
         )
         yield f"{first}; allowing for that, the 95 % interval of B − A is {low} to {high}."
     if found.conclusion == "no_difference" and shown.minimum_detectable:
-        least = _amount(shown.minimum_detectable, shown.unit)
-        yield f"{_count(shown.n, 'pair')} would show a difference of {least} or more with power 0.8."
+        least = amount(shown.minimum_detectable, shown.unit or "")
+        yield f"{count(shown.n, 'pair')} would show a difference of {least} or more with power 0.8."
     elif not found.gaps:
         few = "no seed is missing" if skew is not None else "no seed is missing, and no single pair decides"
-        yield f"{_count(len(found.pairs), 'pair')}: {few}."
+        yield f"{count(len(found.pairs), 'pair')}: {few}."
 
 
 # --- next steps -----------------------------------------------------------------------------------------------------
@@ -253,24 +253,14 @@ def _cost(found: Comparison, pairs: int) -> str:
 
 def _named(found: Comparison, side: str, most: int) -> str:
     arm = found.a if side == "a" else found.b
-    label = _label(arm.label)
-    return f"{side.upper()} ({label if len(label) <= most else label[: most - 1] + '…'})" if label else side.upper()
-
-
-def _label(text: str) -> str:
-    return clean_line(text)[:_MAX_LABEL]
+    return f"{side.upper()} ({cut(name(arm.label), most)})" if arm.label else side.upper()
 
 
 def _place(found: Comparison) -> str:
     scenarios = list(dict.fromkeys(pair.scenario for pair in found.pairs))
     scenario = scenarios[0] if len(scenarios) == 1 else f"{len(scenarios)} scenarios of {found.market}"
     seats = f"seat {found.seats[0]}" if len(found.seats) == 1 else f"{len(found.seats)} seats"
-    return f"{seats} of {clean_line(scenario)[:_MAX_LABEL]}"
-
-
-def _title(market: str, name: str) -> str:
-    figure = figures_of(market).seat.get(name)
-    return figure.title[:1].lower() + figure.title[1:] if figure else name.replace("_", " ")
+    return f"{seats} of {name(scenario)}"
 
 
 def _main(found: Comparison) -> str:
@@ -286,7 +276,7 @@ def _interval(metric: Metric) -> str:
         return ""
     # Seen from the better side, as the difference is.
     low, high = sorted(metric.interval if (metric.mean_difference or 0) >= 0 else [-end for end in metric.interval])
-    return f", 95 % interval {_numeral(low)} to {_numeral(high)}"
+    return f", 95 % interval {number(low)} to {number(high)}"
 
 
 def _p(metric: Metric) -> str:
@@ -304,22 +294,3 @@ def _listed(seeds: Sequence[int]) -> str:
             runs.append([seed])
     shown = [str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs[:_MAX_SEEDS]]
     return f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(shown)}" + " …" * (len(runs) > _MAX_SEEDS)
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
-
-
-def _amount(value: float, unit: str | None) -> str:
-    text = _numeral(value)
-    return f"{text} {unit.removesuffix('s') if text == '1' else unit}" if unit else text
-
-
-def _signed(value: float) -> str:
-    return _numeral(value) if value < 0 else f"+{_numeral(value)}"
-
-
-def _numeral(value: float) -> str:
-    """At most four significant digits, thousands separated, a true minus."""
-    text = f"{value:,.0f}" if abs(value) >= 1_000 else f"{value:.4g}"
-    return "0" if float(text.replace(",", "")) == 0 else text.replace("-", "−")
