@@ -46,7 +46,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("evaluate", "Audit", "Economic outcomes of traces.", "runner.evaluate_command:evaluate"),
     Command("verify", "Audit", "Check hash chains and re-execute traces.", "evaluation.audit_commands:verify"),
     Command("sign", "Audit", "Vouch for the seals of traces.", "evaluation.audit_commands:sign"),
-    Command("compare", "Audit", "Two agents on the same luck.", "evaluation.compare.compare_command:compare"),
+    Command("compare", "Audit", "Two agents on the same luck.", "evaluation.compare_command:compare"),
     Command("headline", "Audit", "How good an agent is, in one figure.", "runner.headline_command:headline"),
     Command("rate", "Audit", "Leaderboards of who played.", "evaluation.rate_command:rate"),
     Command("report", "Audit", "One self-contained HTML page.", "evaluation.report.report_command:report"),

@@ -18,9 +18,9 @@ from tradefair.contract import ScenarioError, SeatError, TraceError
 from tradefair.evaluation.charts import PairChart
 from tradefair.evaluation.compare.comparing import Options, compare_folders, parse_success
 from tradefair.evaluation.compare.comparison import Comparison, Judgement, Metric, NoiseFloor, Run
-from tradefair.evaluation.compare.figure import figure_of
 from tradefair.evaluation.compare.judgement import judge
 from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.report.comparison_figure import figure_of
 from tradefair.evaluation.statistics import mean_sd, sign_flip
 
 stats: Any = import_module("scipy.stats")  # it brings no types

@@ -10,7 +10,7 @@ from tradefair.cli.tables import figures, names, show_table, words
 from tradefair.cli.terminal import Console
 from tradefair.evaluation.compare.comparison import MIN_PAIRS, Comparison, Decision, Divergence, SurvivalPoint
 from tradefair.evaluation.compare.judgement import p_text
-from tradefair.evaluation.compare.tables import (
+from tradefair.evaluation.compare.metric_tables import (
     differs_table,
     listed,
     means_table,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tradefair.evaluation.compare.comparison import MIN_PAIRS, Comparison, Gap, Metric
 from tradefair.evaluation.compare.judgement import SAME_AGENT, b_is_better, detected, p_text, settled
-from tradefair.evaluation.compare.tables import metric_title
+from tradefair.evaluation.compare.metric_tables import metric_title
 from tradefair.evaluation.statistics import mean_sd, pairs_needed
 from tradefair.evaluation.verdict.amounts import MAX_NAME, amount, count, cut, name, number
 from tradefair.evaluation.verdict.verdict import NextStep, Score, SeatVerdict, Verdict

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tradefair.evaluation.charts import Axis, Chart, PairChart
 from tradefair.evaluation.compare.comparison import Comparison, Metric, Pair
-from tradefair.evaluation.compare.tables import (
+from tradefair.evaluation.compare.metric_tables import (
     differs_table,
     means_table,
     metric_title,

@@ -9,8 +9,8 @@ import typer
 
 from tradefair.cli.terminal import Console, json_bytes, print_bytes, say
 from tradefair.evaluation.compare.comparing import Options, compare_folders, parse_success
-from tradefair.evaluation.compare.figure import figure_of
 from tradefair.evaluation.compare.show import show
+from tradefair.evaluation.report.comparison_figure import figure_of
 from tradefair.evaluation.report.outputs import Output, write
 
 
