@@ -24,5 +24,6 @@ from .reading import TraceReading as TraceReading
 from .reading import Unusable as Unusable
 from .reading import read_trace as read_trace
 from .table import Table as Table
+from .verdict.verdict import Verdict as Verdict
 from .verify import Check as Check
 from .verify import verify as verify

@@ -1,8 +1,8 @@
 """The words of a market: those that its modes' sentences use, and those in which a verdict says how a seat did.
 
 `phrases.toml` beside an evaluator has a table per role, and one named `all`. In a verdict's phrases a placeholder is
-`{value}` (the first primary metric with its unit), a field of the seat's outcome, `{FIELD_rank}` (1 for the highest),
-or `{seats}` (how many seats have this role).
+`{value}` (the first primary metric with its unit), `{verb}`, a field of the seat's outcome, `{FIELD_rank}` (1 for the
+highest), or `{seats}` (how many seats have this role).
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ from tradefair.contract import ScenarioError
 
 EVERY_ROLE = "all"
 SCORED = "scored"
-"""Key of the phrase that says how a seat did; `scored:FIELD=VALUE` is taken instead where the field has this value."""
-VERDICT_KEYS = frozenset({SCORED, "averaged", "part", "part_of", "informative"})
-"""Further keys: `averaged` is the phrase of a series, `part` the field that is a share, `part_of` of what,
-`informative` the preset in which every seed has something to win."""
+"""Key of the phrase that says how a seat did, without it `{verb} {value}`; `scored:FIELD=VALUE` is taken instead where
+the field has this value. Further keys: `verb` stands before a score; `unit` names that of the first primary metric,
+where the metric's own would be misread; `part` is the field of a share, `part_of` says of what; `informative` is the
+scenario in which every seed has something to win.
+"""
 
 Phrases = Mapping[str, Mapping[str, str]]
 NO_PHRASES: Phrases = {}
 _TABLE = TypeAdapter(dict[str, dict[str, str]])
-_DEFAULT = {SCORED: "scored {value}", "averaged": "scored {value} on average"}
+_DEFAULT = {"verb": "scored", SCORED: "{verb} {value}"}
 
 
 def load_phrases(package: str | None) -> Phrases:
@@ -48,7 +49,7 @@ def placeholders(phrases: Mapping[str, str]) -> Iterator[str]:
     """The figures that a role's phrases of the verdict name: placeholders, fields of conditions, and the share."""
     for key, phrase in phrases.items():
         key, _, condition = key.partition(":")
-        if key in (SCORED, "averaged"):
+        if key == SCORED:
             yield from (name for _, name, _, _ in Formatter().parse(phrase) if name is not None)
             yield from filter(None, [condition.partition("=")[0]])
         elif key == "part":

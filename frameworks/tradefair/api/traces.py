@@ -15,13 +15,15 @@ import orjson
 from tradefair.api.frames import Frame, Kind
 from tradefair.contract import ScenarioError, SeatId, TraceError
 from tradefair.contract.event import ManifestCore
-from tradefair.evaluation import Check, Evaluation, Finding, Outcome
+from tradefair.evaluation import Check, Evaluation, Finding, Outcome, Verdict
 from tradefair.evaluation.compare.comparing import Options, compare_sides, parse_success
 from tradefair.evaluation.compare.comparison import Comparison
 from tradefair.evaluation.compare.runs import REFERENCES, Side, load_files, load_side
 from tradefair.evaluation.evaluate import evaluate_file, evaluator_of, insight_of
 from tradefair.evaluation.store.gathering import gather
 from tradefair.evaluation.store.tables import TABLES, Cell
+from tradefair.evaluation.verdict.of_trace import verdict_of_file
+from tradefair.evaluation.verdict.series import verdict_of_series
 from tradefair.evaluation.verify import verify_file
 from tradefair.tracestore import StorePlace, find_traces, is_store, open_trace, stored_traces
 
@@ -86,6 +88,15 @@ class Trace:
         """The failure modes that were found, the costliest first. Raises TraceError."""
         _ = self.outcome  # raises where nothing can be read: no finding would look like none found
         return () if self._evaluation.diagnosis is None else self._evaluation.diagnosis.raised
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """How it went: `str()` of it is the text, and a notebook shows it as a block.
+
+        References are those in the folder `references/` next to the file. Nothing is re-executed for it, which `verify`
+        does. Read once, never raises.
+        """
+        return verdict_of_file(self.place, evaluation=self._evaluation)
 
     def events(self) -> Iterator[dict[str, Any]]:
         """The events as plain data, in order, large results included. Raises TraceError at what cannot be read."""
@@ -178,6 +189,14 @@ class Traces(Sequence[Trace]):
         wanted = parse(text)
         fitting = [trace for trace in self if wanted.match(row_of(trace.place, whole=wanted.judged))]
         return Traces(fitting)
+
+    @property
+    def verdict(self) -> Verdict:
+        """How the series went, of one trace its own verdict: means over episodes, the most frequent mistake, troubles.
+
+        Never raises.
+        """
+        return verdict_of_series([trace.verdict for trace in self])
 
     def verify(self) -> list[Check]:
         """The check of each trace, in order. Takes about as long as playing them did. Never raises."""

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tradefair.catalog import market_type
-from tradefair.contract import MarketType, Scenario, SeatId, TraceError
+from tradefair.contract import HarnessFailure, MarketType, Scenario, SeatId, TraceError
 from tradefair.contract.event import ManifestCore
 from tradefair.contract.players import Player, Seating, shown_label
 from tradefair.frameworks.base import SeatReport
@@ -21,6 +21,9 @@ from tradefair.runner.agent_spec import NATIVE, AgentSpec, AskPerson, ReadyAgent
 from tradefair.runner.order import SeatOrder
 from tradefair.runner.seating import play_seat
 from tradefair.tracestore import WRITTEN_BY, open_trace
+
+_MAX_FAILURE = 2_000
+"""Characters of a failure that are noted."""
 
 Opened = Callable[[Episode, AgentSpec], AbstractAsyncContextManager[None]]
 """Makes what is open around a live episode while it is played: a progress display, a door for an outside client."""
@@ -191,14 +194,17 @@ async def play_seats(episode: Episode, agents: Mapping[SeatId, ReadyAgent]) -> d
     if episode.core.ended is not None:
         return {}
     order = SeatOrder(episode, list(agents))
+    played: dict[SeatId, asyncio.Task[SeatReport]] = {}
     try:
         async with asyncio.TaskGroup() as tasks:
-            played = {
-                seat: tasks.create_task(play_seat(episode, agent, seat, order.turn_of(seat)))
-                for seat, agent in agents.items()
-            }
+            for seat, agent in agents.items():
+                played[seat] = tasks.create_task(play_seat(episode, agent, seat, order.turn_of(seat)))
     except BaseExceptionGroup as group:
         # One failed seat cancels the others; its own error says what happened.
+        for seat, task in played.items():
+            if not task.cancelled() and isinstance(failure := task.exception(), HarnessFailure):
+                # Beside the chain, so that the trace says by itself why it stopped.
+                await episode.note(seat, {"kind": "harness_failure", "message": str(failure)[:_MAX_FAILURE]})
         raise group.exceptions[0] from None
     reports = {seat: task.result() for seat, task in played.items()}
     # In the order of the seats, not in that in which agents finished: equal runs note in equal order.

@@ -17,6 +17,8 @@ from tradefair.evaluation.evaluate import Evaluation, evaluate_file
 from tradefair.evaluation.places import Places
 from tradefair.evaluation.population import Populations
 from tradefair.evaluation.progress import show_progress
+from tradefair.evaluation.verdict.of_trace import verdict_of_file
+from tradefair.evaluation.verdict.series import verdict_of_series
 from tradefair.evaluation.whole_files import write_whole
 
 # Paths named in a line on stderr; `--json` has all.
@@ -53,13 +55,17 @@ def evaluate(
     populations = Populations([references] if references else [])
     evaluations: list[Evaluation] = []
     unpriced: list[str] = []
-    for place in [place for path in paths for place in traces_of(path)]:
+    places = [place for path in paths for place in traces_of(path)]
+    for place in places:
         evaluation = evaluate_file(place, populations)
         if price is not None and evaluation.outcome is not None:
             evaluation, reason = _priced(place, evaluation, price, against)
             unpriced += [f"{evaluation.path}: cannot be replayed: {reason}"] if reason else []
         evaluations.append(evaluation)
-    content = {"traces": [evaluation.to_json() for evaluation in evaluations]}
+    verdict = verdict_of_series(
+        [verdict_of_file(place, evaluation=found) for place, found in zip(places, evaluations, strict=True)]
+    )
+    content = {"verdict": verdict.to_json(), "traces": [evaluation.to_json() for evaluation in evaluations]}
     # -o and --json can be given together; the table is for those who ask for neither.
     if output is not None:
         written = write_whole(output, [orjson.dumps(content, option=orjson.OPT_INDENT_2), b"\n"])

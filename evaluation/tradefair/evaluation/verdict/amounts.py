@@ -47,7 +47,13 @@ def often(times: int) -> str:
 
 def percent(part: float) -> str:
     """A share of 1 in per cent."""
-    return f"{number(round(100 * part, 1 if abs(part) < 0.1 else 0))} %"
+    # Near both ends one digit more: what is not all is not shown as 100 %.
+    return f"{number(round(100 * part, 1 if abs(part) < 0.1 or 0.99 < part < 1 else 0))} %"
+
+
+def seconds(value: float) -> str:
+    """Seconds: whole ones from ten on, else two significant digits."""
+    return f"{number(round(value) if value >= 10 else float(f'{value:.2g}'))} s"
 
 
 def dollars(micro: int) -> str:

@@ -30,6 +30,7 @@ from tradefair.evaluation.verdict.verdict import (
     Mistake,
     Reproduced,
     Score,
+    SeatKind,
     SeatVerdict,
     Status,
     Trouble,
@@ -43,6 +44,7 @@ from tradefair.tracestore.locks import held
 T = TypeVar("T")
 
 _UNSOUND = frozenset({"diverged", "damaged", "truncated", "not_a_trace"})
+_PREFIXES = (ON_EVERY_SEAT, "policy:")
 _LENGTHS = ("rounds", "horizon_days", "max_rounds")
 """Names by which scenarios say how long they are."""
 
@@ -61,7 +63,7 @@ def verdict_of(
     raises for what the trace holds; without an outcome the text says why.
     """
     counted = counted or account(trace)
-    reproduced = _reproduced(check, counted)
+    reproduced = _reproduced(check, counted, evaluation)
     outcome = evaluation.outcome
     if outcome is None:
         return _unread(evaluation, reproduced)
@@ -93,9 +95,12 @@ def _judged(verdict: Verdict, read: _Read, whole: Trouble | None, place: str) ->
     return verdict.model_copy(update={"status": status, "trouble": trouble, "seats": tuple(seats), "next": steps})
 
 
-def verdict_of_file(path: str | Path, *, check: Check | None = None) -> Verdict:
-    """As `verdict_of` for a file or a stored trace, with the references that lie beside it. Never raises."""
-    evaluation = evaluate_file(path)
+def verdict_of_file(path: str | Path, *, check: Check | None = None, evaluation: Evaluation | None = None) -> Verdict:
+    """As `verdict_of` for a file or a stored trace, with the references that lie beside it. Never raises.
+
+    `evaluation` is the file's, where it has been made already.
+    """
+    evaluation = evaluation or evaluate_file(path)
     try:
         with open_trace(path) as trace:
             references = None if is_store(str(path)) else references_beside(path)
@@ -116,9 +121,13 @@ def _unread(evaluation: Evaluation, reproduced: Reproduced) -> Verdict:
     return worded(Verdict(status="failed", trouble=trouble, market="", scenario="", reproduced=reproduced))
 
 
-def _reproduced(check: Check | None, counted: Account) -> Reproduced:
+def _reproduced(check: Check | None, counted: Account, evaluation: Evaluation) -> Reproduced:
     if check is None:
-        return Reproduced(events=counted.events)
+        # The evaluation has followed the chain, and re-executed nothing.
+        whole = evaluation.head_hash is not None and evaluation.unsound is None
+        return Reproduced(state="intact" if whole else "not_checked", events=counted.events)
+    if check.verdict == "reproduced" and counted.end_reason is None:
+        return Reproduced(state="up_to", events=counted.events, seq=check.events)
     return Reproduced(state=check.verdict, events=check.events, seq=check.seq, copied=sum(check.copied.values()))
 
 
@@ -194,8 +203,9 @@ class _Read(NamedTuple):
         player = self.seating.players.get(seat)
         took = self.counted.seats[seat]
         words = phrases_for(self.evaluator.phrases, role)
+        unit = words.get("unit", metric.unit)
         relative = _safely(lambda: self._relative(seat, others), {})
-        figures = _Figures(self, seat, value, metric, relative)
+        figures = _Figures(self, seat, {"value": amount(value, unit), "verb": words["verb"]}, relative)
         headline, between = self._headline(value, rows, seat, metric)
         judged = self._judged(seat)
         return SeatVerdict(
@@ -207,8 +217,9 @@ class _Read(NamedTuple):
                 metric=metric.name,
                 title=self._title(metric.name),
                 value=value,
-                unit=metric.unit,
+                unit=unit,
                 higher_is_better=metric.higher_is_better,
+                verb=words["verb"],
                 said=figures.said(words),
             ),
             headline=headline,
@@ -266,7 +277,8 @@ class _Read(NamedTuple):
 
     def _relative(self, seat: SeatId, others: Mapping[str, Outcome[Any, Any]]) -> Mapping[str, float | None]:
         # The empty label is the trace's own: no file has it.
-        return self.evaluator.relative(seat, {"": self.outcome, **others}).get("", {})
+        labels = {label if label.startswith(_PREFIXES) else f"policy:{label}": found for label, found in others.items()}
+        return self.evaluator.relative(seat, {"": self.outcome, **labels}).get("", {})
 
     def _beside(self, rows: Mapping[str, Outcome[Any, Any]], seat: SeatId, metric: PrimaryMetric) -> Iterator[Beside]:
         """Best first; those without a value last."""
@@ -340,7 +352,7 @@ class _Read(NamedTuple):
         )
 
 
-def kind_of(player: Player | None, took: SeatAccount, *, foreign: bool) -> Any:
+def kind_of(player: Player | None, took: SeatAccount, *, foreign: bool) -> SeatKind:
     """Who decides for a seat: a script, also behind a model's interface; a model; a person; a client from outside."""
     if player is None or foreign:
         return "unknown"
@@ -358,9 +370,9 @@ class _Figures(dict[str, str]):
     """What a market's phrases may name, by placeholder, as text."""
 
     def __init__(
-        self, read: _Read, seat: SeatId, value: float | None, metric: PrimaryMetric, relative: Mapping[str, Any]
+        self, read: _Read, seat: SeatId, words: Mapping[str, str], relative: Mapping[str, float | None]
     ) -> None:
-        super().__init__(value=amount(value, metric.unit))
+        super().__init__(words)
         self._read = read
         self._seat = seat
         self._relative = relative

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from html import escape
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -13,6 +14,7 @@ from tradefair.evaluation.verify import Conclusion
 SCHEMA = "tradefair.verdict/1"
 
 Status = Literal["played", "idle", "stopped", "running", "failed", "unsound"]
+SeatKind = Literal["model", "script", "person", "outside", "unknown"]
 TroubleKind = Literal[
     "unsound",
     "provider_failed",
@@ -35,8 +37,8 @@ class _Record(BaseModel):
 class Score(_Record):
     """The first primary metric of a seat: its field, what people call it, its value (null: not known) and unit.
 
-    `said` is how it went in words of the market ("earned 404 points"). Of a series `value` is the mean over episodes,
-    `low` and `high` its 95 % interval; null where there are too few.
+    `said` is how it went in words of the market ("earned 404 points"), `verb` what stands before a value. Of a series
+    `value` is the mean over episodes, `low` and `high` its 95 % interval; null where there are too few.
     """
 
     metric: str
@@ -44,6 +46,7 @@ class Score(_Record):
     value: float | None
     unit: str
     higher_is_better: bool = True
+    verb: str = "scored"
     said: str = ""
     low: float | None = None
     high: float | None = None
@@ -63,7 +66,7 @@ class Mistake(_Record):
     `count` is how often the seat made it. `amount` is the finding's replayed price (`how` it was replayed), else its
     cost of this `kind`, in `unit`; null with `kind` null where it has neither. Hindsight of several cases is never
     added: it is that of the cited case. `raised` of `of` competent seats make such mistakes too; null where no base
-    rate is shipped.
+    rate is shipped. Of a series it is the one in `seed`, of the mode that comes first in `episodes` of them.
     """
 
     mode: str
@@ -76,6 +79,8 @@ class Mistake(_Record):
     unit: str
     count: int = 1
     how: str = ""
+    seed: int | None = None
+    episodes: int | None = None
     raised: int | None = None
     of: int | None = None
 
@@ -122,7 +127,7 @@ class SeatVerdict(_Record):
     seat: SeatId
     role: str
     player: str
-    kind: Literal["model", "script", "person", "outside", "unknown"]
+    kind: SeatKind
     score: Score
     headline: float | None = None
     share: float | None = None
@@ -150,12 +155,17 @@ class NextStep(_Record):
 
 
 class Reproduced(_Record):
-    """What re-execution says: `up_to` event `seq` of a trace that is still written; `copied` came from outside."""
+    """What re-execution says: `up_to` event `seq` of a trace that is still written; `copied` came from outside.
+
+    Of a series `traces` is how many there are and `sound` how many of them are reproduced.
+    """
 
     state: Conclusion | Literal["not_checked", "up_to"] = "not_checked"
     events: int = 0
     seq: int | None = None
     copied: int = 0
+    traces: int = 1
+    sound: int | None = None
 
 
 class Verdict(_Record):
@@ -163,7 +173,8 @@ class Verdict(_Record):
 
     `trouble` is the first of the trace or its seats, and is said before all else. `seats` are those under test; empty
     where the trace names none: then `figure` is the market's own and `effort` that of all seats. `informative` counts
-    seeds on which the seat had something to win, null for one episode. `versions` names rules and evaluator.
+    seeds on which the seat had something to win, null for one episode; `unknown_stakes` those of them of which that is
+    not known. `versions` names rules and evaluator.
     """
 
     schema_: Literal["tradefair.verdict/1"] = Field(default=SCHEMA, alias="schema")
@@ -177,6 +188,7 @@ class Verdict(_Record):
     figure: Score | None = None
     effort: Effort = Effort()
     informative: int | None = None
+    unknown_stakes: int = 0
     reproduced: Reproduced = Reproduced()
     sentences: tuple[str, ...] = ()
     text: str = ""
@@ -196,3 +208,10 @@ class Verdict(_Record):
     def __str__(self) -> str:
         """The text."""
         return self.text
+
+    def _repr_html_(self) -> str:
+        """The lead block of a page, for notebooks: the first sentence large, red where it tells of trouble."""
+        first, *others = map(escape, self.sentences or ("",))
+        colour = "; color: #b3261e" if self.trouble and self.trouble.exit else ""
+        rest = "".join(f"<div>{sentence}</div>" for sentence in others)
+        return f'<div><div style="font-size: 1.3em{colour}">{first}</div>{rest}</div>'

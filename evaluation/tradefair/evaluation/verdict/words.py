@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tradefair.contract.text import clean_line
-from tradefair.evaluation.verdict.amounts import amount, count, cut, dollars, listed, name, number, percent
+from tradefair.evaluation.verdict.amounts import amount, count, cut, dollars, listed, name, number, percent, seconds
 from tradefair.evaluation.verdict.verdict import Beside, Effort, Mistake, Reproduced, SeatVerdict, Trouble, Verdict
 
 MAX_SENTENCES = 4
@@ -37,7 +37,7 @@ def sentences_of(verdict: Verdict) -> tuple[str, ...]:
     elif len(seats) == 1:
         said += _alone(seats[0], verdict)
     else:
-        said += _several(seats, verdict, MAX_SENTENCES - len(said) - 2)
+        said.append(several(seats, verdict))
     if seats and not all(seat.trouble and seat.trouble.kind in IDLE for seat in seats):
         said += mistake(seats)[: MAX_SENTENCES - 1 - len(said)]
     said.append(f"{effort(seats, verdict)}; {check(verdict.reproduced)}.")
@@ -52,7 +52,8 @@ def fitted(sentence: str) -> str:
 
 def where(seat: SeatVerdict | None, verdict: Verdict) -> str:
     """`in seat B1 of double_auction/smoke, seed 1`; without what is not known."""
-    parts = [f"in seat {name(seat.seat)} of" if seat else "in", name(verdict.scenario or verdict.market or "a trace")]
+    at = (f"in seat {name(seat.seat)} of" if seat.seat else "in several seats of") if seat else "in"
+    parts = [at, name(verdict.scenario or verdict.market or "a trace")]
     return " ".join(parts) + (f", seed {verdict.seeds[0]}" if len(verdict.seeds) == 1 else "")
 
 
@@ -124,23 +125,34 @@ def nothing_played(seat: SeatVerdict) -> str:
     return f"Nothing was played; {passed}it {clean_line(seat.score.said)}{f' ({beside})' if beside else ''}."
 
 
-def _several(seats: Sequence[SeatVerdict], verdict: Verdict, most: int) -> list[str]:
-    """A sentence per seat where there are few, else the range of their scores."""
-    if len(seats) <= min(_MAX_SEATS, most):
-        return [score(seat, verdict) for seat in seats]
-    values = sorted(seat.score.value for seat in seats if seat.score.value is not None)
+def several(seats: Sequence[SeatVerdict], verdict: Verdict) -> str:
+    """The scores of up to three seats, one behind another; of more, or of long names, their range."""
+    together = where(None, verdict).partition(" ")[2]
+    parts: list[str] = []
+    for before, seat in zip([None, *seats], seats, strict=False):
+        who = "" if before and before.player == seat.player else f"{name(seat.player)} "
+        verb = "" if before and not who and before.score.verb == seat.score.verb else f"{seat.score.verb} "
+        value = amount(seat.score.value, seat.score.unit if verb else "")
+        parts.append(f"{who}{verb}{value} in seat {name(seat.seat)}")
+    sentence = f"{listed(parts)} of {together}."
+    return sentence if len(seats) <= _MAX_SEATS and len(sentence) <= MAX_CHARACTERS else _range(seats, verdict)
+
+
+def _range(seats: Sequence[SeatVerdict], verdict: Verdict) -> str:
+    """From the worst to the best score, of the seats that have the first one's metric."""
+    first = seats[0].score
+    scores = {seat.seat: seat.score.value for seat in seats if seat.score.metric == first.metric}
+    known = {seat: value for seat, value in scores.items() if value is not None}
     players = dict.fromkeys(name(seat.player) for seat in seats)
     who = next(iter(players)) if len(players) == 1 else f"{len(players)} players"
-    if not values:
-        return [f"{who} played {len(seats)} seats of {name(verdict.scenario)}; none has a score."]
-    best_first = seats[0].score.higher_is_better
-    worst = (min if best_first else max)(
-        (seat for seat in seats if seat.score.value is not None), key=lambda seat: seat.score.value or 0.0
-    )
+    place = f"{len(scores)} seats of {where(None, verdict).partition(' ')[2]}"
+    if not known:
+        return f"{who} played {place}; none has a score."
+    values = sorted(known.values())
     middle = (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2
-    unit = seats[0].score.unit
-    said = f"{who} earned {number(values[0])} to {amount(values[-1], unit)} in {len(seats)} seats"
-    return [f"{said} {where(None, verdict)} (median {number(middle)}); worst {name(worst.seat)}."]
+    worst = (min if first.higher_is_better else max)(known, key=known.__getitem__)
+    said = f"{first.verb} {number(values[0])} to {amount(values[-1], first.unit)}"
+    return f"{who} {said} in {place} (median {number(middle)}); worst {name(worst)}."
 
 
 def nobody(verdict: Verdict) -> str:
@@ -168,7 +180,8 @@ def _costliest(worst: Mistake, *, several: bool) -> str:
     begun = because if because.startswith(("round ", "day ")) else f"round {worst.round}: {because}"
     if not worst.seq:
         return f"{because}."
-    return f"{kind} mistake{f' (seat {name(worst.seat)})' if several else ''}, {begun}."
+    at = f"seat {name(worst.seat)}, " if several else f"seed {worst.seed}, " if worst.seed is not None else ""
+    return f"{kind} mistake, {at}{begun}."
 
 
 def _cost(worst: Mistake) -> list[str]:
@@ -189,7 +202,8 @@ def _cost(worst: Mistake) -> list[str]:
     if worst.of:
         many = number(worst.raised or 0) if worst.raised else "none"
         rate = f"{many} of {number(worst.of)} competent seats {'makes' if worst.raised == 1 else 'make'} such mistakes"
-    sentence = "; ".join(filter(None, [cost, rate]))
+    often = f"it comes first in {count(worst.episodes, 'episode')}" if worst.episodes else ""
+    sentence = "; ".join(filter(None, [cost, often, rate]))
     return [f"{sentence[0].upper()}{sentence[1:]}."] if sentence else []
 
 
@@ -210,7 +224,7 @@ def effort(seats: Sequence[SeatVerdict], verdict: Verdict) -> str:
             else dollars(took.cost_usd_micro)
         )
         if took.seconds is not None:
-            parts.append(f"{number(round(took.seconds, 1))} s")
+            parts.append(seconds(took.seconds))
     elif kinds == {"script"}:
         parts.append("no model")
     return ", ".join(parts)

@@ -1,0 +1,323 @@
+"""The verdict on a series: episodes of one scenario on several seeds, or whatever a folder holds."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.headline import Block, headline_of
+from tradefair.evaluation.phrases import phrases_for
+from tradefair.evaluation.statistics.paired import interval, mean_sd
+from tradefair.evaluation.verdict.amounts import amount, count, listed, name, number
+from tradefair.evaluation.verdict.verdict import (
+    Beside,
+    Mistake,
+    NextStep,
+    Reproduced,
+    SeatKind,
+    SeatVerdict,
+    Status,
+    Trouble,
+    TroubleKind,
+    Verdict,
+)
+from tradefair.evaluation.verdict.words import (
+    INSTEAD,
+    MAX_CHARACTERS,
+    MAX_SENTENCES,
+    effort,
+    fitted,
+    mistake,
+    total,
+    where,
+)
+
+T = TypeVar("T")
+
+_DID = {
+    "unsound": "the trace is not reproduced",
+    "unread": "the trace cannot be read",
+    "provider_failed": "the provider failed",
+    "never_called": "the agent never called a tool",
+    "malformed": "no call had arguments that were JSON",
+    "unknown_tools": "only tools were called that do not exist",
+    "all_refused": "all calls were refused",
+}
+_ORDER: tuple[Status, ...] = ("unsound", "failed", "running", "stopped", "played", "idle")
+_MAX_SEATS = 3
+_TELLING = "seeds on which there is something to win"
+
+
+class _Row(NamedTuple):
+    """One seat of one episode."""
+
+    episode: Verdict
+    seat: SeatVerdict
+
+
+def verdict_of_series(verdicts: Sequence[Verdict]) -> Verdict:
+    """The verdict on several episodes, in their order; of one it is that one's own.
+
+    Means are over episodes, with Student's 95 % interval; a reference is named only where it was played in all of them.
+    Never raises.
+    """
+    if len(verdicts) == 1:
+        return verdicts[0]
+    rows = [_Row(episode, seat) for episode in verdicts for seat in episode.seats]
+    players: dict[tuple[str, str], list[_Row]] = {}
+    for row in rows:
+        players.setdefault((row.seat.player, row.seat.score.metric), []).append(row)
+    seeds = tuple(dict.fromkeys(seed for episode in verdicts for seed in episode.seeds))
+    informative, unknown = _informative(rows)
+    verdict = Verdict(
+        kind="series",
+        status=_status(verdicts),
+        trouble=_trouble(verdicts),
+        market=_same([episode.market for episode in verdicts], ""),
+        scenario=_same([episode.scenario for episode in verdicts], ""),
+        seeds=seeds,
+        seats=tuple(_merged(group) for group in players.values()),
+        effort=total([episode.effort for episode in verdicts]),
+        informative=informative,
+        unknown_stakes=unknown,
+        reproduced=_reproduced(verdicts),
+        next=_steps(verdicts, rows, informative, seeds),
+        versions=_same([episode.versions for episode in verdicts], {}),
+    )
+    sentences = tuple(map(fitted, _sentences(verdict, len(verdicts))))
+    return verdict.model_copy(update={"sentences": sentences, "text": " ".join(sentences)})
+
+
+def _merged(rows: Sequence[_Row]) -> SeatVerdict:
+    """One player over its episodes; the seat is "" where it sat in several."""
+    first, score = rows[0].seat, rows[0].seat.score
+    by_episode: dict[int, list[SeatVerdict]] = {}
+    for row in rows:
+        by_episode.setdefault(id(row.episode), []).append(row.seat)
+    # Seats of one episode share its luck: their mean is one observation.
+    values = [
+        mean for group in by_episode.values() if (mean := _mean([seat.score.value for seat in group])) is not None
+    ]
+    value = mean_sd(values)[0]
+    spread = interval(values) or (None, None)
+    beside = _beside(rows)
+    headline, between = _headline(rows, beside)
+    shares = [row.seat.share for row in rows]
+    kinds: set[SeatKind] = {row.seat.kind for row in rows}
+    return SeatVerdict(
+        seat=_same([row.seat.seat for row in rows], ""),
+        role=_same([row.seat.role for row in rows], ""),
+        player=first.player,
+        kind=kinds.pop() if len(kinds) == 1 else "unknown",
+        score=score.model_copy(
+            update={
+                "value": value,
+                "said": f"{score.verb} {amount(value, score.unit)} on average",
+                "low": spread[0],
+                "high": spread[1],
+            }
+        ),
+        headline=headline,
+        between=between,
+        share=_mean(shares) if None not in shares else None,
+        share_of=_same([row.seat.share_of for row in rows], ""),
+        beside=beside,
+        referenced=all(row.seat.referenced for row in rows),
+        rounds=sum(row.seat.rounds for row in rows),
+        lapsed=sum(row.seat.lapsed for row in rows),
+        mistake=_mistake(rows),
+        raised=sum(row.seat.raised > 0 for row in rows),
+        checked=max(row.seat.checked for row in rows),
+        unchecked=min(row.seat.unchecked for row in rows),
+        effort=total([row.seat.effort for row in rows]),
+        acted=any(row.seat.acted for row in rows),
+        trouble=next((row.seat.trouble for row in rows if row.seat.trouble), None),
+    )
+
+
+def _beside(rows: Sequence[_Row]) -> tuple[Beside, ...]:
+    """Means of the references that were played in all episodes, best first."""
+    values: dict[str, list[float | None]] = {}
+    privileged: dict[str, bool] = {}
+    for row in rows:
+        for reference in row.seat.beside:
+            values.setdefault(reference.name, []).append(reference.value)
+            privileged[reference.name] = reference.privileged
+    # A mean over some of the seeds is of another luck.
+    means = {label: _mean(known) for label, known in values.items() if len(known) == len(rows) and None not in known}
+    sign = -1 if rows[0].seat.score.higher_is_better else 1
+    order = sorted(means, key=lambda label: (sign * (means[label] or 0.0), label))
+    return tuple(Beside(name=label, value=means[label], privileged=privileged[label]) for label in order)
+
+
+def _headline(rows: Sequence[_Row], beside: Sequence[Beside]) -> tuple[float | None, tuple[str, ...]]:
+    """The headline over all seeds: the ratio of means, where every episode has its place."""
+    if any(row.seat.headline is None for row in rows):
+        return None, ()
+    declared = evaluator_of(rows[0].episode.market).headline
+    if declared is None:
+        return None, ()
+    blocks: dict[int, Block] = {}
+    for row in rows:
+        known = {reference.name: reference.value or 0.0 for reference in row.seat.beside}
+        if not row.episode.seeds or not {declared.naive, declared.best} <= known.keys():
+            return None, ()
+        blocks[row.episode.seeds[0]] = Block(row.seat.score.value or 0.0, known[declared.naive], known[declared.best])
+    value = headline_of(declared, blocks).value
+    return value, () if value is None else (declared.naive, declared.best)
+
+
+def _mistake(rows: Sequence[_Row]) -> Mistake | None:
+    """The dearest instance of the mode that comes first in most episodes."""
+    first = [(row.seat.mistake, row.episode) for row in rows if row.seat.mistake]
+    if not first:
+        return None
+    # The first of equally frequent ones, in the order of the episodes.
+    ((mode, times),) = Counter(found.mode for found, _ in first).most_common(1)
+    alike = [(found, episode) for found, episode in first if found.mode == mode]
+    worst, episode = max(alike, key=lambda pair: pair[0].amount or 0.0)
+    return worst.model_copy(update={"episodes": times, "seed": episode.seeds[0] if episode.seeds else None})
+
+
+def _informative(rows: Sequence[_Row]) -> tuple[int | None, int]:
+    """Seeds on which a seat had something to win, and those of them of which it is not known."""
+    stakes: dict[int, list[float | None]] = {}
+    for row in rows:
+        for seed in row.episode.seeds:
+            stakes.setdefault(seed, []).append(row.seat.at_stake)
+    if not stakes:
+        return None, 0
+    # What is not known counts as something to win.
+    known = [seed for seed, found in stakes.items() if any(stake is None or stake > 0 for stake in found)]
+    return len(known), sum(None in found for found in stakes.values())
+
+
+def _trouble(verdicts: Sequence[Verdict]) -> Trouble | None:
+    """The trouble of most episodes among those that leave no score, and how many have it."""
+    kinds: Counter[TroubleKind] = Counter(
+        episode.trouble.kind for episode in verdicts if episode.trouble and episode.trouble.kind in (*INSTEAD, "unread")
+    )
+    if not kinds:
+        return None
+    ((kind, times),) = kinds.most_common(1)
+    exits = max(episode.exit_code for episode in verdicts)
+    others = kinds.total() - times
+    more = f"; {count(others, 'other')} had trouble too" if others else ""
+    text = f"In {number(times)} of {count(len(verdicts), 'episode')} {_DID.get(kind, kind)}{more}."
+    return Trouble(kind=kind, text=text, exit=exits)
+
+
+def _status(verdicts: Sequence[Verdict]) -> Status:
+    """The first of the list that some episode has; idle only where all are."""
+    found: list[Status] = [episode.status for episode in verdicts]
+    return min(found, key=_ORDER.index) if found else "failed"
+
+
+def _reproduced(verdicts: Sequence[Verdict]) -> Reproduced:
+    checks = [episode.reproduced for episode in verdicts]
+    asked = [check for check in checks if check.state not in ("not_checked", "intact")]
+    state: Any = _same([check.state for check in checks], "not_checked")
+    return Reproduced(
+        state=state,
+        events=sum(check.events for check in checks),
+        copied=sum(check.copied for check in checks),
+        traces=len(checks),
+        sound=sum(check.state in ("reproduced", "up_to") for check in checks) if asked else None,
+    )
+
+
+def _steps(
+    verdicts: Sequence[Verdict], rows: Sequence[_Row], informative: int | None, seeds: Sequence[int]
+) -> tuple[NextStep, ...]:
+    """What to do about seeds that say nothing; then the steps of the episode with the dearest mistake, or the first."""
+    steps: list[NextStep] = []
+    if informative is not None and informative < len(seeds):
+        steps = [
+            NextStep(command=f"tradefair play {rows[0].episode.market} {way}", why=_TELLING) for way in _ways(rows)
+        ]
+    told = _mistake(rows)
+    cited = [row.episode for row in rows if told and row.seat.mistake and row.seat.mistake.seq == told.seq]
+    return (*steps, *(cited or list(verdicts))[0].next) if verdicts else ()
+
+
+def _ways(rows: Sequence[_Row]) -> list[str]:
+    """Options of `play` with which every seed has something to win."""
+    first, seeds = rows[0], len({seed for row in rows for seed in row.episode.seeds})
+    words = phrases_for(evaluator_of(first.episode.market).phrases, first.seat.role)
+    ways = [f"--scenario {words['informative']}"] if "informative" in words else []
+    if len({row.seat.seat for row in rows}) == 1:
+        ways.append(f"--scenario {first.episode.scenario} --seat {first.seat.seat} --seeds-at-stake {seeds}")
+    return ways
+
+
+def _sentences(verdict: Verdict, episodes: int) -> list[str]:
+    said = [verdict.trouble.text] if verdict.trouble else []
+    said.append(_score(verdict, episodes))
+    said += filter(None, [_uninformative(verdict)])
+    if verdict.seats:
+        said += _mistaken(verdict.seats, episodes)
+    return [*said[: MAX_SENTENCES - 1], f"{effort(verdict.seats, verdict)}; {_checked(verdict.reproduced)}."]
+
+
+def _uninformative(verdict: Verdict) -> str:
+    """On how many seeds there was nothing to win, or it is not known; "" where there was on all."""
+    seeds = len(verdict.seeds)
+    if verdict.informative is not None and verdict.informative < seeds:
+        commands = [step.command.split(" --", 1)[1].split(" --") for step in verdict.next if step.why == _TELLING]
+        ways = " or ".join(f"`--{options[-1]}`" for options in commands)
+        nothing = f"On {number(seeds - verdict.informative)} of {count(seeds, 'seed')} the seat had nothing to win"
+        return f"{nothing}, whoever plays{f'; take {ways}' if ways else ''}."
+    if verdict.unknown_stakes:
+        return f"On {number(verdict.unknown_stakes)} of {count(seeds, 'seed')} it is not known what there was to win."
+    return ""
+
+
+def _score(verdict: Verdict, episodes: int) -> str:
+    """The mean of each player over its episodes; of many players the best and the worst."""
+    seats, over = verdict.seats, f"over {count(episodes, 'episode')}"
+    if len(seats) == 1:
+        (seat,) = seats
+        spread = ""
+        if seat.score.low is not None and seat.score.high is not None:
+            spread = f" (95 % interval {number(seat.score.low)} to {number(seat.score.high)})"
+        named = ", ".join(f"{name(row.name)} {number(row.value)}" for row in seat.beside[:3] if row.value is not None)
+        beside = f"; {named} on the same seeds" if named else ""
+        return f"{name(seat.player)} {seat.score.said} {where(seat, verdict)} {over}{spread}{beside}."
+    place = f"in {name(verdict.scenario or 'several scenarios')} {over}"
+    if not seats:
+        return f"No seat was under test {place}."
+    sentence = f"{listed([f'{name(seat.player)} {seat.score.said}' for seat in seats[:_MAX_SEATS]])} {place}."
+    if len(seats) <= _MAX_SEATS and len(sentence) <= MAX_CHARACTERS:
+        return sentence
+    known = sorted((seat.score.value, name(seat.player)) for seat in seats if seat.score.value is not None)
+    if not known:
+        return f"{count(len(seats), 'player')} {place}; none has a score."
+    ends = f"from {number(known[0][0])} ({known[0][1]}) to {number(known[-1][0])} ({known[-1][1]})"
+    return f"{count(len(seats), 'player')} {place}, means {ends}."
+
+
+def _mistaken(seats: Sequence[SeatVerdict], episodes: int) -> list[str]:
+    found = [seat.mistake for seat in seats if seat.mistake]
+    if not found:
+        return [f"No failure mode was found in any of {count(episodes, 'episode')}."]
+    worst = max(found, key=lambda known: (known.episodes or 0, known.amount or 0.0))
+    return mistake([seat for seat in seats if seat.mistake == worst][:1])
+
+
+def _checked(reproduced: Reproduced) -> str:
+    if reproduced.sound is None:
+        return f"{count(reproduced.traces, 'trace')}, not re-executed"
+    return f"{number(reproduced.sound)} of {number(reproduced.traces)} reproduced"
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else None
+
+
+def _same(values: Sequence[T], otherwise: T) -> T:
+    """What all of them are; `otherwise` where they differ, or there is none."""
+    return values[0] if values and all(value == values[0] for value in values) else otherwise
