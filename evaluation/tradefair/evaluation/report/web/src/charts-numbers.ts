@@ -10,7 +10,7 @@ type Cell = string | number | boolean | null;
 interface Rows { head: string[]; rows: Cell[][] }
 
 const READING: Record<Chart["shape"], string> = {
-  xy: "Each point is one value; a gap in a line means that there was none. A dot with a number stands for as many equal ones.",
+  xy: "Each point is one value; a gap in a line means that there was none. A dot with a number stands for as many equal ones, a larger one without a number for several.",
   bars: "Each bar is one value and begins at 0; a dash stands for no value.",
   heat: "Each cell is one row at one column; empty cells had nothing to show.",
   intervals: "The dot is the value, the line the range that it may lie in.",

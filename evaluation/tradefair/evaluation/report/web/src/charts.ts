@@ -75,15 +75,20 @@ function colour(chart: XYChart, line: Line): string {
   return COLOURS[(line.panel === null ? chart.lines.indexOf(line) : 0) % COLOURS.length] ?? "currentColor";
 }
 
-function lineMark(chart: XYChart, line: Line): Plot.Markish[] {
+// Pixels between two positions of a plot's frame.
+type Apart = (a: Point, b: Point) => number;
+
+function lineMark(chart: XYChart, line: Line, apart: Apart): Plot.Markish[] {
   const stroke = colour(chart, line), place = line.panel === null ? chart.lines.indexOf(line) : 0;
   if (line.mark === "dots") {
-    const all = stacked(line), many = all.filter((point) => point.count > 1);
-    const radius = (point: Point) => (point.count > 1 ? 4 + 2.6 * String(point.count).length : 2.9);
+    const all = stacked(line);
+    // A count is shown where no other dot is near; elsewhere the dot's area has to tell.
+    const counted = new Set(all.filter((point) => point.count > 1 && all.every((other) => other === point || apart(point, other) > 14)));
+    const radius = (point: Point) => (counted.has(point) ? 4 + 2.6 * String(point.count).length : 2.9 + Math.min(5, 1.3 * Math.sqrt(point.count - 1)));
     const symbol = SYMBOLS[place % SYMBOLS.length] ?? "circle";
     return [
       Plot.dot(all, { x: "x", y: "y", r: { value: radius, scale: null }, symbol, fill: stroke, fillOpacity: 0.55, stroke, strokeWidth: 0.75 }),
-      Plot.text(many, { x: "x", y: "y", text: (point: Point) => String(point.count), fontSize: 9, fill: "var(--ink)", stroke: "var(--paper)", strokeWidth: 1.5 }),
+      Plot.text(counted, { x: "x", y: "y", text: (point: Point) => String(point.count), fontSize: 9, fill: "var(--ink)", stroke: "var(--paper)", strokeWidth: 1.5 }),
     ];
   }
   const gaps = line.x.map((x, at) => ({ x, y: line.y[at] ?? NaN }));
@@ -126,17 +131,19 @@ function xyPlot(chart: XYChart, lines: Line[], width: number, height: number, x:
   const tell = (point: Point) =>
     `${point.name}: ${number(point.y)}${point.count > 1 ? ` (${point.count} times)` : ""}\n${visible(chart.x.label)} ${number(point.x)}`;
   const marginTop = small ? 8 : 24, marginBottom = small ? 24 : 36;
-  const room = names.length ? Math.max(...names.map((end) => end.text.length)) * 6.6 + 16 : 12;
+  const marginRight = names.length ? Math.max(...names.map((end) => end.text.length)) * 6.6 + 16 : 12;
+  const marginLeft = 7 * Math.max(number(y[0]).length, number(Math.round(y[1])).length, 3) + 16;
+  const perX = (width - marginLeft - marginRight) / (x[1] - x[0] || 1), perY = (height - marginTop - marginBottom) / (y[1] - y[0]);
+  const apart: Apart = (a, b) => Math.max(Math.abs(a.x - b.x) * perX, Math.abs(a.y - b.y) * perY);
   return drawn({
-    width, height, marginTop, marginBottom, marginRight: room,
-    marginLeft: 7 * Math.max(number(y[0]).length, number(Math.round(y[1])).length, 3) + 16,
+    width, height, marginTop, marginBottom, marginRight, marginLeft,
     x: { domain: x, label: small ? null : unit(chart.x), labelAnchor: "center", labelArrow: "none", ticks: ticks(x, small ? 4 : width / 80), tickFormat: number, tickSize: 4 },
     y: { domain: y, label: small ? null : fromZero(chart.y, y), labelArrow: "none", ticks: small ? 3 : 5, tickFormat: number, tickSize: 0, grid: true },
     marks: [
       ...bandMarks(chart),
       Plot.ruleY(y[0] < 0 && y[1] > 0 ? [0] : [], { stroke: "var(--faint)" }),
       // The seat under test last, so that no grey line covers it.
-      ...[...lines].sort((a, b) => Number(isOwn(chart, a)) - Number(isOwn(chart, b))).flatMap((line) => lineMark(chart, line)),
+      ...[...lines].sort((a, b) => Number(isOwn(chart, a)) - Number(isOwn(chart, b))).flatMap((line) => lineMark(chart, line, apart)),
       ...spread(names, marginTop, height - marginBottom, y).map((end) =>
         Plot.text([end], { y: "y", frameAnchor: "right", textAnchor: "start", dx: 8, text: "text", fill: end.fill, stroke: "var(--paper)", strokeWidth: 3 })),
       Plot.tip(all, Plot.pointer({ x: "x", y: "y", title: tell, fill: "var(--paper)", stroke: "var(--line)" })),
@@ -173,15 +180,18 @@ function drawBars(chart: BarChart, width: number, domain: Domain | null): SVGEle
   const rows = chart.names.map((name, place) => {
     const value = chart.bars.values[place] ?? null, mark = chart.marks?.values[place] ?? null;
     const fill = chart.accent === null ? "var(--c1)" : name === chart.accent ? OWN : OTHER;
-    // The figure stands beyond bar and mark, whichever reaches further.
-    const end = (value ?? 0) < 0 ? Math.min(value ?? 0, mark ?? 0) : Math.max(value ?? 0, mark ?? 0);
-    return { name: visible(name), value, mark, fill, end };
+    return { name: visible(name), value, mark, fill };
   });
   const longest = Math.max(...rows.map((row) => row.name.length), 3);
   const [low, high] = domain ?? barDomain(chart);
   const values = aligned(rows.map((row) => row.value)), said = (_: unknown, place: number): string => values[place] ?? "";
   const left = Math.min(width * 0.42, longest * 6.6 + 14), wide = Math.max(...values.map((value) => value.length)) * 7 + 12;
   const room = ((high - low) * wide) / Math.max(80, width - left - 14 - (low < 0 ? 2 : 1) * wide);
+  // The figure stands at the end of its bar, or beyond the mark where that would cross it.
+  const end = ({ value, mark }: (typeof rows)[number]): number => {
+    const from = value ?? 0, beyond = mark === null ? 0 : (mark - from) * (from < 0 ? -1 : 1);
+    return mark !== null && beyond >= 0 && beyond < room ? mark : from;
+  };
   return drawn({
     width, height: rows.length * 25 + 46,
     marginLeft: left, marginRight: 14, marginTop: 4, marginBottom: 38,
@@ -192,12 +202,12 @@ function drawBars(chart: BarChart, width: number, domain: Domain | null): SVGEle
       Plot.tickX(rows.filter((row) => row.mark !== null), { x: "mark", y: "name", stroke: "var(--ink)", strokeWidth: 2 }),
       Plot.ruleX([0], { stroke: "var(--faint)" }),
       Plot.text(rows, {
-        x: "end", y: "name", text: said,
+        x: end, y: "name", text: said,
         textAnchor: "start", dx: 5, fill: "var(--ink)", stroke: "var(--paper)", strokeWidth: 3,
         filter: (row: { value: number | null }) => (row.value ?? 0) >= 0,
       }),
       Plot.text(rows, {
-        x: "end", y: "name", text: said, textAnchor: "end", dx: -5,
+        x: end, y: "name", text: said, textAnchor: "end", dx: -5,
         fill: "var(--ink)", stroke: "var(--paper)", strokeWidth: 3, filter: (row: { value: number | null }) => (row.value ?? 0) < 0,
       }),
     ],
@@ -255,7 +265,10 @@ function drawHeat(chart: HeatChart, width: number): SVGElement {
     x: { domain: [chart.first_column - 0.5, chart.last_column + 0.5], label: unit(chart.x), labelAnchor: "center", labelArrow: "none", tickFormat: number, ticks: Math.max(2, Math.min(columns, Math.floor(width / 80))), tickSize: 4 },
     y: { domain: [0, chart.rows.length], reverse: true, axis: null },
     marks: [
-      Plot.axisY(labels.map((label) => label.at), { label: null, tickSize: 0, tickFormat: (_: number, place: number) => short(labels[place]?.text ?? "") }),
+      [true, false].map((own) => {
+        const shown = labels.filter((label) => (label.text === chart.accent) === own);
+        return Plot.axisY(shown.map((label) => label.at), { label: null, tickSize: 0, tickFormat: (_: number, place: number) => short(shown[place]?.text ?? ""), ...(own ? { fill: OWN, fontWeight: 650 } : {}) });
+      }),
       Plot.frame({ stroke: "var(--line)" }),
       Plot.ruleY(boundaries, { stroke: "var(--line)" }),
       Plot.rect(found, {
