@@ -21,7 +21,12 @@ def test_a_tournament_ends_with_leaderboards_of_all_who_played(
     tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     plan = ["bargaining/round_robin_small", "--seeds", "1", "--set", "rounds=3", "--processes", "1"]
-    said = held(capsysbinary, *plan, "--out", str(tmp_path / "out"))
+    page = tmp_path / "boards.html"
+    said = held(capsysbinary, *plan, "--out", str(tmp_path / "out"), "-o", str(page))
+    assert b"bargaining/pact" in page.read_bytes()
+    assert next(iter(said)) == "verdict"
+    assert said["verdict"]["kind"] == "ranking"
+    assert "24 of 24 traces rated" in said["verdict"]["text"]
     assert (said["sweep"]["done"], said["sweep"]["played_now"], said["sweep"]["failures"]) == (24, 24, [])
     boards = said["leaderboards"]["boards"]
     assert {board["scenario"]: board["games"] for board in boards} == {"bargaining/pact": 12, "bargaining/silent": 12}
@@ -35,7 +40,7 @@ def test_a_plan_that_is_not_there_is_a_matter_of_usage(capsys: pytest.CaptureFix
     assert run(["sweep", "bargaining/round_robbin"]) == 2
     assert "did you mean bargaining/round_robin" in capsys.readouterr().err
     assert run(["sweep", "x/0"]) == 2
-    assert "bundled are bargaining/headline, bargaining/round_robin, " in capsys.readouterr().err
+    assert "there are bargaining/headline, bargaining/round_robin, " in capsys.readouterr().err
     assert run(["sweep", str(tmp_path / "none.toml")]) == 2
     assert "cannot be read" in capsys.readouterr().err
 

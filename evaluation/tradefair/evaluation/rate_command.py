@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from tradefair.cli.terminal import json_bytes, print_bytes, say
-
-if TYPE_CHECKING:
-    from tradefair.evaluation.ratings.rating import Leaderboards
+from tradefair.cli.terminal import json_bytes, print_bytes, say, tell
+from tradefair.evaluation.report.outputs import Output, write
 
 
 def rate(
@@ -21,39 +19,30 @@ def rate(
     seed: Annotated[int, typer.Option(help="Fixes shuffles and resamples; the same seed, the same numbers.")] = 0,
     whole: Annotated[bool, typer.Option("--all", help="Every label, what stands next to it, how it was made.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the leaderboards as JSON.")] = False,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Write them to this file: .html is a page, else JSON.")
-    ] = None,
+    output: Output = None,
 ) -> int:
     """Leaderboards of the labels that played: TrueSkill, or for pairs balanced shares, Glicko-2 and Bradley-Terry.
 
-    One leaderboard per market, scenario and shape; with uncertainty, game counts and how they were made. Unfinished and
-    broken episodes are left out and counted. Exit code 1 when a trace cannot be read or nothing can be rated.
+    One per market, scenario, shape, rules and evaluator, never mixed; with uncertainty, game counts and how they were
+    made. Unfinished and broken episodes are left out and counted. Exit code 1 when a trace cannot be read or nothing
+    can be rated.
     """
     # Imported here: numpy and the evaluators behind these take long to import.
-
     from tradefair.evaluation.progress import show_progress
     from tradefair.evaluation.ratings.leaderboards import leaderboards
     from tradefair.evaluation.ratings.results import read_results
     from tradefair.evaluation.ratings.show import show_leaderboards
+    from tradefair.evaluation.report.boards import figure_of_boards
 
     made = leaderboards(read_results(paths, progress=show_progress), seed=seed, score=score, progress=show_progress)
-    # Bytes once, so that the file and stdout hold the same.
-    content = json_bytes(made.model_dump(mode="json"))
+    page = figure_of_boards(made)
     if output is not None:
-        _write(output, made, content)
+        say(f"{output}: {write(page, output)}")
     if as_json:
-        print_bytes(content)
-    elif output is None:
+        print_bytes(json_bytes(page.to_json()))
+    elif output is not None:
+        tell(str(page.verdict))
+    else:
         show_leaderboards(made, whole=whole)
     # An unreadable file fails the command even where others were rated: a leaderboard with holes must be noticed.
     return 0 if made.rated and not made.unreadable else 1
-
-
-def _write(output: Path, made: Leaderboards, content: bytes) -> None:
-    """Write a page or JSON, whole or not at all. Raises StorageUnavailable."""
-    from tradefair.evaluation.report.boards import boards_page
-    from tradefair.evaluation.whole_files import write_whole
-
-    written = write_whole(output, [boards_page(made) if output.suffix == ".html" else content])
-    say(f"{output}: {written}")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tradefair.cli.options import grouped
-from tradefair.cli.terminal import tell
+from tradefair.cli.terminal import say
+from tradefair.evaluation.report.outputs import FigurePage, Output, write
 from tradefair.runner.summary import show
 from tradefair.runner.sweep import Sweep
 from tradefair.runner.sweep_commands import AsJson, How, PlanName, play_plan
@@ -24,13 +25,17 @@ def tournament(
     score: Annotated[str | None, typer.Option(help="What ranks an auction; as of tradefair rate.")] = None,
     rating_seed: Annotated[int, typer.Option(help="Fixes shuffles and resamples of the ratings.")] = 0,
     as_json: AsJson = False,
+    output: Output = None,
 ) -> int:
     """Play a plan and rate who played: sweep, then rate.
 
     Stopped or killed, the same command goes on. Exit code 3 when episodes failed, 1 when nothing could be rated.
     """
     played = play_plan(plan, how)
-    return show(_Tournament(played, _rated(played, score, rating_seed)), json=as_json)
+    found = _Tournament(played, _rated(played, score, rating_seed))
+    if output is not None:
+        say(f"{output}: {write(found.figure, output)}")
+    return show(found, json=as_json)
 
 
 def _rated(played: Sweep, score: str | None, seed: int) -> Leaderboards:
@@ -57,8 +62,16 @@ class _Tournament:
         return self._played.exit_code or int(not self._boards.rated or self._boards.unreadable > 0)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data: what `sweep --json` and `rate --json` print."""
-        return {"sweep": self._played.to_json(), "leaderboards": self._boards.model_dump(mode="json")}
+        """Plain data: the verdict, then what `sweep --json` and `rate --json` print."""
+        return self.figure.to_json()
+
+    @property
+    def figure(self) -> FigurePage:
+        """The leaderboards as a figure, with the sweep in its data."""
+        from tradefair.evaluation.report.boards import figure_of_boards
+
+        made = figure_of_boards(self._boards)
+        return made._replace(data={"sweep": self._played.to_json(), "leaderboards": made.data})
 
     def print_tables(self) -> None:
         """The leaderboards, then what it took."""
@@ -66,4 +79,3 @@ class _Tournament:
 
         show_leaderboards(self._boards)
         print_sweep(self._played)
-        tell(f"as a page, with charts: tradefair rate {self._played.folder} -o leaderboards.html")

@@ -20,6 +20,7 @@ from tradefair.evaluation.compare.comparing import Options, compare_folders, par
 from tradefair.evaluation.compare.comparison import Comparison, Judgement, Metric, NoiseFloor, Run
 from tradefair.evaluation.compare.judgement import judge
 from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.report.comparison_figure import figure_of
 from tradefair.evaluation.statistics import mean_sd, sign_flip
 
@@ -360,8 +361,11 @@ def test_the_pairs_are_written_as_page_numbers_and_table_by_the_suffix(
 
 def test_a_pair_with_nothing_to_win_is_drawn_hollow(play_seeds: PlaySeeds, monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = play_seeds("a", "truthful", range(4)), play_seeds("b", "zip", range(4))
-    kind = type(evaluator_of("double_auction"))
-    monkeypatch.setattr(kind, "at_stake", lambda _, outcome, seat: 0.0 if outcome.seed in (1, 2) else 5.0)
+
+    def at_stake(_: object, outcome: Outcome[Any, Any], seat: str) -> float:
+        return 0.0 if outcome.seed in (1, 2) else 5.0
+
+    monkeypatch.setattr(type(evaluator_of("double_auction")), "at_stake", at_stake)
     found = compare_folders(a, b)
     (chart,) = figure_of(found).charts
     assert isinstance(chart, PairChart)

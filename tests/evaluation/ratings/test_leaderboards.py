@@ -11,9 +11,10 @@ from tradefair.contract import Chance, ScenarioError
 from tradefair.evaluation.charts.chart import IntervalChart, MatrixChart
 from tradefair.evaluation.ratings.charts import leaderboard_charts
 from tradefair.evaluation.ratings.leaderboards import leaderboards
+from tradefair.evaluation.ratings.ranking import ranking_verdict
 from tradefair.evaluation.ratings.rating import DuelBoard, FieldBoard, LeftOut
 from tradefair.evaluation.ratings.results import GameResult, Results, Unread
-from tradefair.evaluation.report.boards import boards_of
+from tradefair.evaluation.report.boards import boards_of, figure_of_boards
 
 SHARES = (0.6, 0.4, 0.2, 0.1)
 
@@ -187,6 +188,44 @@ def test_markets_scenarios_and_shapes_are_rated_apart_and_named() -> None:
         ("double_auction/bazaar", "chat.enabled true, rounds 8", 10),
     ]
     assert found.rated == 74
+
+
+def test_versions_are_never_mixed_and_a_leaderboard_without_rows_is_left_out() -> None:
+    older = [game._replace(rules_version="1", head=f"o{game.head}") for game in _auctions()]
+    idle = [bargain("c", "c", (10, 10), seed)._replace(scenario="bargaining/silent") for seed in range(3)]
+    found = leaderboards(Results([*_auctions(), *older, *idle], []))
+    assert [(board.rules_version, board.games) for board in found.boards] == [
+        ("1", 10),
+        (_auctions()[0].rules_version, 10),
+    ]
+    assert len({(board.scenario_digest, board.evaluator_version) for board in found.boards}) == 1
+    # What the empty leaderboard left out is not lost with it.
+    assert _reasons(found.left_out) == {"a label against itself: no duel": 3}
+    assert found.rated + 3 == found.traces
+
+
+def test_labels_with_too_few_games_are_named_in_one_line() -> None:
+    board = _field([*_auctions(), auction("xyzuvw", (0.1, 0.2, 0.3, 0.4, 0.5, 0.6), 77)])
+    assert board.cautions[0] == "6 of 10 labels are exploratory, with fewer than 8 episodes: w, v, u, z, y and 1 more"
+
+
+def test_a_ranking_says_who_leads_and_whether_first_place_is_open() -> None:
+    clear = ranking_verdict(leaderboards(Results(_auctions(), [Unread("x.trace", "not a trace")])))
+    assert clear.sentences[0].startswith("a leads double_auction/bazaar (mean surplus share 0.6")
+    assert clear.sentences[0].endswith("no interval reaches its own.")
+    assert clear.sentences[1] == "10 of 11 traces rated; left out: 1 cannot be read: not a trace."
+    close = [auction("ab" if seed % 2 else "ba", (0.3, 0.35), seed) for seed in range(12)]
+    assert "first place is open" in ranking_verdict(leaderboards(Results(close, []))).sentences[0]
+    assert ranking_verdict(leaderboards(Results([], []))).status == "failed"
+
+
+def test_a_figure_of_several_leaderboards_names_each_in_its_charts() -> None:
+    page = figure_of_boards(leaderboards(Results([*_auctions(), *_league()], [])))
+    assert [chart.title.partition(" · ")[0] for chart in page.charts] == ["bargaining/pact"] * 3 + [
+        "double_auction/bazaar"
+    ] * 2
+    assert len({chart.id for chart in page.charts}) == len(page.charts)
+    assert next(iter(page.to_json())) == "verdict"
 
 
 def test_the_same_play_counts_once_wherever_its_file_lies_but_not_by_another_player() -> None:

@@ -128,10 +128,19 @@ def test_the_command_gives_json_a_file_and_a_page(
     assert run(["rate", str(runs), "--json", "--score", "payoff", "-o", str(tmp_path / "boards.json")]) == 0
     printed = orjson.loads(capsysbinary.readouterr().out)
     assert printed == orjson.loads((tmp_path / "boards.json").read_bytes())
+    assert next(iter(printed)) == "verdict"
     assert [board["kind"] for board in printed["boards"]] == ["duel", "field"]
     assert printed["boards"][1]["score"] == "payoff"
     assert run(["rate", str(runs), "-o", str(tmp_path / "boards.html")]) == 0
-    assert b"double_auction/smoke" in (tmp_path / "boards.html").read_bytes()
+    page = (tmp_path / "boards.html").read_bytes()
+    assert b"double_auction/smoke" in page
+    assert bytes(tmp_path) not in page
+    capsysbinary.readouterr()
+    assert run(["rate", str(runs), "-o", str(tmp_path / "boards.csv")]) == 0
+    # The numbers of the largest leaderboard's ranking, and the verdict beside them on the terminal.
+    assert (tmp_path / "boards.csv").read_text().startswith("label,rating,low,high\n")
+    assert b" leads double_auction/smoke (" in capsysbinary.readouterr().out
+    assert run(["rate", str(runs), "-o", str(tmp_path / "boards.doc")]) == 2
 
 
 def test_the_command_says_what_cannot_be_rated(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

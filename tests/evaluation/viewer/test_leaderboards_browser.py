@@ -14,7 +14,8 @@ from tests.evaluation.viewer.serving import Client, serving
 from tradefair.evaluation.ratings.leaderboards import leaderboards
 from tradefair.evaluation.ratings.results import Results
 from tradefair.evaluation.report import build_report
-from tradefair.evaluation.report.boards import boards_page
+from tradefair.evaluation.report.boards import figure_of_boards
+from tradefair.evaluation.report.outputs import write
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -89,10 +90,10 @@ def test_hostile_labels_are_text_and_a_wide_matrix_fits_a_narrow_page(browser: B
     ]
     made = leaderboards(Results([*games, auction("ab", (0.1, 0.4), 1)], []))
     page_file = folder / "hostile.html"
-    page_file.write_bytes(boards_page(made))
+    write(figure_of_boards(made), page_file)
     with watched(browser, width=420) as seen:
         page = seen.show(page_file.as_uri())
-        page.locator("figure[data-chart=head_to_head] svg.plot").wait_for()
+        page.locator("figure[data-chart=head_to_head_0] svg.plot").wait_for()
         assert page.evaluate("window.__pwned") is None
         assert page.locator("main img").count() == 0
         assert page.evaluate("document.documentElement.scrollWidth") <= 420

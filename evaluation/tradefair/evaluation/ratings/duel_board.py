@@ -22,7 +22,7 @@ from tradefair.evaluation.ratings.duels import (
     scores,
 )
 from tradefair.evaluation.ratings.glicko import GlickoRating, rate_duels
-from tradefair.evaluation.ratings.rating import BoardHead, Cell, DuelBoard, DuelRow, Meeting, Reasons
+from tradefair.evaluation.ratings.rating import BoardHead, Cell, DuelBoard, DuelRow, Meeting, Reasons, too_few
 from tradefair.evaluation.ratings.results import GameResult, seat_fields
 
 # Passes of Glicko-2, whose result depends on the order of games.
@@ -209,9 +209,9 @@ def _cautions(ranked: Sequence[Score], fitted: BradleyTerry) -> list[str]:
     uneven = [score.label for score in ranked if score.unbalanced]
     # A dead pair is counted at both of its labels.
     dead = sum(score.dead_pairs for score in ranked) // 2
-    few = sum(score.exploratory for score in ranked)
+    few = [score.label for score in ranked if score.exploratory]
     found = [
-        (few, f"{few} of {len(ranked)} labels are exploratory: fewer than {LEAST_BLOCKS} blocks"),
+        (few, too_few(few, len(ranked), f"{LEAST_BLOCKS} blocks")),
         (uneven, f"{len(uneven)} labels met opponents or roles unevenly (more than {MOST_UNEVEN:g} to 1)"),
         (dead, f"{dead} pairs never earned anything together: their share counts as 0"),
         (fitted.dropped, f"{fitted.dropped} games earned no seat anything"),

@@ -12,7 +12,7 @@ from tradefair.contract import Chance
 from tradefair.evaluation.arithmetic import mean
 from tradefair.evaluation.outcome import RatingRules
 from tradefair.evaluation.ratings.duels import LEAST_BLOCKS, RESAMPLES
-from tradefair.evaluation.ratings.rating import BoardHead, FieldBoard, FieldRow, Reasons
+from tradefair.evaluation.ratings.rating import BoardHead, FieldBoard, FieldRow, Reasons, too_few
 from tradefair.evaluation.ratings.results import GameResult, seat_fields
 from tradefair.evaluation.ratings.shuffles import Floats, resampled_sums
 from tradefair.evaluation.ratings.trueskill import Constants, rate_episodes
@@ -154,8 +154,8 @@ def _means(ranked: Sequence[Mapping[str, float]], chance: Chance) -> dict[str, _
 
 def _cautions(by: str, rules: RatingRules, rows: Sequence[FieldRow]) -> list[str]:
     """What must be read with the numbers: too few episodes, and the cautions of the fields that are shown."""
-    few = sum(row.episodes < LEAST_BLOCKS for row in rows)
-    found = [f"{few} of {len(rows)} labels are exploratory: fewer than {LEAST_BLOCKS} episodes"] if few else []
+    few = [row.label for row in rows if row.episodes < LEAST_BLOCKS]
+    found = [too_few(few, len(rows), f"{LEAST_BLOCKS} episodes")] if few else []
     shown = [by, *(name for name in rules.seat_figures if any(row.figures[name] is not None for row in rows))]
     names: dict[str, list[str]] = defaultdict(list)
     # Fields with the same caution share one line.

@@ -13,6 +13,8 @@ from typing import Any, cast
 import orjson
 
 from tradefair.contract import Chance, ScenarioError
+from tradefair.contract.chain import digest
+from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.outcome import RatingRules
 from tradefair.evaluation.progress import Progress
 from tradefair.evaluation.ratings.duel_board import duel_board
@@ -42,14 +44,19 @@ def leaderboards(
         if rules_of(game.market) is None:
             outside.add(game.unusable, game.path)
         else:
-            groups[BoardHead(game.market, game.scenario, game.shape, game.rules_version)].append(game)
+            groups[_head(game)].append(game)
     names = _shape_names(groups)
     boards: list[Board] = []
     # Sorted, so that boards come in the same order wherever the files lie.
     for done, (group, games) in enumerate(sorted(groups.items())):
         if progress is not None:
             progress(done, len(groups), group.scenario)
-        boards.append(_board(group, games, names[group], seed, score))
+        board = _board(group, games, names[group], seed, score)
+        # A leaderboard that ranks no label says only what was left out.
+        if board.rows:
+            boards.append(board)
+        else:
+            outside.add_all(board.left_out)
     if progress is not None:
         progress(len(groups), len(groups), "")
     return Leaderboards(
@@ -59,6 +66,18 @@ def leaderboards(
         boards=boards,
         left_out=outside.listed(),
         unreadable=len(results.unread),
+    )
+
+
+def _head(game: GameResult) -> BoardHead:
+    """The leaderboard that a game belongs to; its `shape` is still the whole scenario."""
+    return BoardHead(
+        game.market,
+        game.scenario,
+        game.shape,
+        digest(game.shape.encode()),
+        game.rules_version,
+        evaluator_of(game.market).version,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -9,6 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 # Reasons may quote a trace, so their number is bounded: a folder of strangers must not fill the page.
 _EXAMPLES = 5
 _MAX_REASONS = 50
+# Labels that a caution names.
+_MOST_NAMED = 5
 
 
 class _Record(BaseModel):
@@ -18,15 +21,18 @@ class _Record(BaseModel):
 
 
 class BoardHead(NamedTuple):
-    """What one leaderboard is about: one market, one scenario and one shape of it, under the same rules.
+    """What one leaderboard is about: one market, scenario and shape of it, under the same rules and formulas.
 
     `shape` names the parameters that set it apart from others of the same scenario; "" where there are none.
+    `scenario_digest` is that of the scenario without what may vary within a leaderboard (`RatingRules.varies`).
     """
 
     market: str
     scenario: str
     shape: str
+    scenario_digest: str
     rules_version: str
+    evaluator_version: str
 
 
 class LeftOut(_Record):
@@ -54,12 +60,24 @@ class Reasons:
         if len(examples) < _EXAMPLES:
             examples.append(example)
 
+    def add_all(self, left_out: Iterable[LeftOut]) -> None:
+        """What another list left out."""
+        for left in left_out:
+            for place in range(left.count):
+                self.add(left.reason, left.examples[place] if place < len(left.examples) else "…")
+
     def listed(self) -> list[LeftOut]:
         """In the order in which the reasons came up."""
         return [
             LeftOut(reason=reason, count=count, examples=self._examples[reason])
             for reason, count in self._counts.items()
         ]
+
+
+def too_few(labels: Sequence[str], of: int, least: str) -> str:
+    """The caution that names labels with too few games, in one line."""
+    shown = ", ".join(labels[:_MOST_NAMED]) + (f" and {len(labels) - _MOST_NAMED} more" * (len(labels) > _MOST_NAMED))
+    return f"{len(labels)} of {of} labels are exploratory, with fewer than {least}: {shown}"
 
 
 class FieldRow(_Record):
@@ -143,7 +161,9 @@ class _Board(_Record):
     market: str
     scenario: str
     shape: str
+    scenario_digest: str
     rules_version: str
+    evaluator_version: str
     games: int
     method: list[str]
     cautions: list[str]
@@ -181,7 +201,7 @@ Board: TypeAlias = Annotated[FieldBoard | DuelBoard, Field(discriminator="kind")
 
 
 class Leaderboards(_Record):
-    """All leaderboards of a set of traces. `left_out` has what belongs to no leaderboard, unreadable files included.
+    """The leaderboards of a set of traces that rank some label. `left_out` has what belongs to none of them.
 
     `seed` fixes all shuffles and resamples: the same traces and seed give the same numbers on any machine.
     """

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from tradefair.cli.tables import figures, names, show_table
 from tradefair.cli.terminal import Console
+from tradefair.evaluation.ratings.ranking import ranking_verdict
 from tradefair.evaluation.ratings.rating import Board, Leaderboards, LeftOut
 from tradefair.evaluation.ratings.tables import board_name, board_tables
 
@@ -15,8 +16,12 @@ _MOST_LABELS = 20
 
 
 def show_leaderboards(shown: Leaderboards, *, whole: bool = False) -> None:
-    """Every leaderboard, then what none of them counts; `whole`: with all other tables, and how they were made."""
+    """The verdict, every leaderboard, then what none of them counts.
+
+    `whole`: with all other tables, and how they were made.
+    """
     console = Console()
+    _say(console, f"{ranking_verdict(shown)}\n", "bold")
     for board in shown.boards:
         _show(console, board, whole)
     _show_left_out(console, shown.left_out)
@@ -27,8 +32,6 @@ def show_leaderboards(shown: Leaderboards, *, whole: bool = False) -> None:
 def _show(console: Console, board: Board, whole: bool) -> None:
     """One leaderboard: the ranking, with `whole` all tables, then what must be read with them."""
     _say(console, board_name(board), "bold reverse")
-    if not board.rows:
-        _say(console, "no label could be rated", "yellow")
     # Under --all every label is shown; of pairs, which grow with the square of labels, at least 40.
     most = max(_MOST_PAIRS, len(board.rows)) if whole else _MOST_LABELS
     tables = list(board_tables(board))
@@ -42,9 +45,9 @@ def _show(console: Console, board: Board, whole: bool) -> None:
         _say(console, f"caution: {caution}", "yellow")
     _show_left_out(console, board.left_out)
     if whole:
-        for sentence in board.method if board.rows else ():
+        for sentence in board.method:
             _say(console, sentence, "dim")
-    elif board.rows:
+    else:
         beside = ", ".join(table.title for table in tables[1:])
         _say(console, f"tradefair rate --all shows {beside}{', and ' if beside else ''}how it was made", "dim")
     console.print()

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
+from tradefair.evaluation.charts import Chart
 from tradefair.evaluation.ratings.charts import leaderboard_charts
 from tradefair.evaluation.ratings.leaderboards import leaderboards
+from tradefair.evaluation.ratings.ranking import ranking_verdict
 from tradefair.evaluation.ratings.rating import Board, Leaderboards, LeftOut
 from tradefair.evaluation.ratings.results import read_results
 from tradefair.evaluation.ratings.tables import board_name, board_tables
-from tradefair.evaluation.report.page import html_page
-from tradefair.evaluation.report.page_data import BoardPage, PageData, TablePage
+from tradefair.evaluation.report.outputs import FigurePage
+from tradefair.evaluation.report.page_data import BoardPage, TablePage
+from tradefair.evaluation.table import Table
 
 
 class Boards(NamedTuple):
@@ -33,10 +35,33 @@ def boards_of(made: Leaderboards) -> Boards:
     return Boards([_page(board) for board in made.boards], rated)
 
 
-def boards_page(made: Leaderboards) -> bytes:
-    """A self-contained page of leaderboards alone: what `tradefair rate -o page.html` writes."""
-    boards = boards_of(made)
-    return html_page(PageData(mode="boards", version=version("tradefair"), boards=boards.pages, rated=boards.rated))
+def figure_of_boards(made: Leaderboards) -> FigurePage:
+    """The leaderboards as one figure, the ranking of the largest first: what `tradefair rate -o page.html` writes."""
+    boards = sorted(made.boards, key=lambda board: -board.games)
+    several = len(boards) > 1
+    charts: list[Chart] = []
+    tables: list[Table] = []
+    notes: list[str] = []
+    for place, board in enumerate(boards):
+        prefix = f"{board_name(board)}: " if several else ""
+        charts += [
+            chart.model_copy(update={"id": f"{chart.id}_{place}", "title": prefix + chart.title})
+            for chart in leaderboard_charts(board)
+        ]
+        tables += [table._replace(title=prefix + table.title) for table in board_tables(board)]
+        notes += [prefix + text for text in board.cautions]
+        notes += [f"{prefix}left out: {text}" for text in _left_out(board.left_out)]
+    method = list(dict.fromkeys(sentence for board in boards for sentence in board.method))
+    return FigurePage(
+        title="Leaderboards" if several or not boards else board_name(boards[0]),
+        verdict=ranking_verdict(made),
+        charts=charts,
+        tables=tables,
+        notes=[*notes, *(f"left out: {text}" for text in _left_out(made.left_out))],
+        method=". ".join([*method, f"Shuffles and resamples of seed {made.seed}"]) + ".",
+        data=made.model_dump(mode="json"),
+        command="tradefair rate",
+    )
 
 
 def rated_boards(paths: Sequence[str | Path]) -> Boards:

@@ -1,0 +1,94 @@
+"""The verdict on leaderboards: who leads each, how surely, and what was left out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tradefair.evaluation.ratings.rating import Board, FieldBoard, Leaderboards
+from tradefair.evaluation.verdict.amounts import count, cut, listed, name, number
+from tradefair.evaluation.verdict.verdict import Verdict
+from tradefair.evaluation.verdict.words import MAX_SENTENCES, fitted
+
+_MAX_LABEL = 40
+_MOST_REASONS = 3
+
+
+def ranking_verdict(made: Leaderboards) -> Verdict:
+    """A sentence for each of the largest leaderboards, then what they count and what they leave out."""
+    boards = sorted(made.boards, key=lambda board: -board.games)
+    shown = boards[: MAX_SENTENCES - 1]
+    more = f"; {count(len(boards) - len(shown), 'further leaderboard')}" if len(boards) > len(shown) else ""
+    counted = f"{number(made.rated)} of {count(made.traces, 'trace')} rated{more}"
+    reasons = [f"{number(left.count)} {left.reason}" for left in made.left_out[:_MOST_REASONS]]
+    sentences = [
+        *(fitted(_leader(board)) for board in shown),
+        fitted(f"{counted}{'; left out: ' * bool(reasons)}{', '.join(reasons)}."),
+    ]
+    if not boards:
+        sentences.insert(0, "Nothing could be ranked.")
+    markets, scenarios = ({getattr(board, key) for board in boards} for key in ("market", "scenario"))
+    return Verdict(
+        kind="ranking",
+        status="played" if boards else "failed",
+        market=", ".join(sorted(markets)),
+        scenario=", ".join(sorted(scenarios)),
+        sentences=tuple(sentences),
+        text=" ".join(sentences),
+        versions=_versions(boards),
+    )
+
+
+class _Ranked(NamedTuple):
+    label: str
+    value: float
+    low: float | None
+    high: float | None
+    games: int
+
+    @property
+    def text(self) -> str:
+        """The label's score, with its interval where there is one."""
+        if self.low is None or self.high is None:
+            return number(round(self.value, 3))
+        return f"{number(round(self.value, 3))}, {number(round(self.low, 3))} to {number(round(self.high, 3))}"
+
+
+def _leader(board: Board) -> str:
+    """Who leads a leaderboard, before whom, and whether the intervals of their scores say so."""
+    rows, by = _ranked(board)
+    first, *others = rows
+    where = name(board.scenario) + (f" ({cut(name(board.shape), _MAX_LABEL)})" if board.shape else "")
+    who = cut(name(first.label), _MAX_LABEL)
+    said = f"{who} leads {where} ({by} {first.text}; {count(first.games, 'game')})"
+    if not others:
+        return f"{who} was rated alone in {where} ({by} {first.text}; {count(first.games, 'game')})."
+    second = others[0]
+    after = f"before {cut(name(second.label), _MAX_LABEL)} ({second.text})"
+    if first.low is None or second.high is None:
+        return f"{said}, {after}; too few games for intervals."
+    open_ = [row for row in others if row.high is not None and row.high >= first.low]
+    if not open_:
+        return f"{said}, {after}; no interval reaches its own."
+    tied = listed(
+        [cut(name(row.label), _MAX_LABEL) for row in open_[:1]] + ([f"{len(open_) - 1} more"] if len(open_) > 1 else [])
+    )
+    return f"{said}, {after}; first place is open, since the interval of {tied} reaches its own."
+
+
+def _ranked(board: Board) -> tuple[list[_Ranked], str]:
+    """Rows in the board's order, with what their intervals are of: a mean score over games, which luck moves."""
+    if isinstance(board, FieldBoard):
+        rows = [_Ranked(row.label, row.score, row.score_low, row.score_high, row.episodes) for row in board.rows]
+        return rows, f"mean {board.score.replace('_', ' ')}"
+    return [_Ranked(row.label, row.score, row.low, row.high, row.games) for row in board.rows], "score"
+
+
+def _versions(boards: list[Board]) -> dict[str, str]:
+    """Rules and evaluator; by market where there are several."""
+    alone = len({board.market for board in boards}) == 1
+    found: dict[str, set[str]] = {}
+    for board in boards:
+        prefix = "" if alone else f"{board.market} "
+        found.setdefault(f"{prefix}rules", set()).add(board.rules_version)
+        found.setdefault(f"{prefix}evaluator", set()).add(board.evaluator_version)
+    return {key: ", ".join(sorted(values)) for key, values in found.items()}
