@@ -1,0 +1,294 @@
+"""What models were sent is kept in the trace: byte for byte, for the seat alone, and never at the cost of play."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import zlib
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, closing
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import orjson
+import pytest
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from tests.play_specs import play_spec
+
+from tradefair.catalog import load_scenario, market_type
+from tradefair.cli import run
+from tradefair.contract import Draw, HarnessFailure, ScenarioError
+from tradefair.contract.players import seat_policy
+from tradefair.evaluation.report.transcript import NO_MODEL, NOT_KEPT, transcript_of
+from tradefair.evaluation.verify import verify_file
+from tradefair.frameworks import EXTRAS
+from tradefair.frameworks.models import parse_model
+from tradefair.frameworks.models.serving import Address, open_address
+from tradefair.host.log import SqliteLog
+from tradefair.host.setup import plan_seats
+from tradefair.runner.agent_spec import AgentSpec
+from tradefair.runner.episode_runner import PlaySpec, play_episode, resume_episode
+from tradefair.runner.fork import ForkSpec, fork_episode
+from tradefair.tracestore import Exchange, Ledger, Manifest, PromptCall, open_trace
+from tradefair.tracestore.prompts import PART_LIMIT
+
+POLICY = "policy:zip"
+OURS = ("react", "reflection", "plan_and_act", "openai_loop")
+
+
+def prompts_of(path: Path, seat: str | None = None) -> list[PromptCall]:
+    with open_trace(path) as trace:
+        return list(trace.prompts(seat))
+
+
+@asynccontextmanager
+async def listening(address: Address, heard: list[bytes]) -> AsyncGenerator[str]:
+    """A base URL in front of `address` that keeps the bytes of every request."""
+    async with httpx2.AsyncClient(trust_env=False) as http:
+
+        async def passed_on(request: Request) -> Response:
+            heard.append(await request.body())
+            headers = {"authorization": request.headers["authorization"], "content-type": "application/json"}
+            answer = await http.post(f"{address.base_url}/chat/completions", content=heard[-1], headers=headers)
+            return Response(answer.content, answer.status_code, media_type="application/json")
+
+        app = Starlette(routes=[Route("/v1/chat/completions", passed_on, methods=["POST"])])
+        server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", lifespan="off"))
+        socket = server.config.bind_socket()
+        task = asyncio.create_task(server.serve(sockets=[socket]))
+        try:
+            yield f"http://127.0.0.1:{socket.getsockname()[1]}/v1"
+        finally:
+            server.should_exit = True
+            await asyncio.wait_for(task, 30)
+
+
+def _frameworks() -> list[Any]:
+    extra = [
+        pytest.param(name, marks=[pytest.mark.extra, pytest.mark.skipif(find_spec(known.module) is None, reason=name)])
+        for name, known in EXTRAS.items()
+    ]
+    return [*OURS, *extra]
+
+
+@pytest.mark.parametrize("framework", _frameworks())
+async def test_each_request_comes_back_byte_for_byte(
+    duel: Callable[..., PlaySpec], monkeypatch: pytest.MonkeyPatch, framework: str
+) -> None:
+    policy = seat_policy(market_type("double_auction"), POLICY, "buyer", Draw.of(7, "B1"))
+    heard: list[bytes] = []
+    async with open_address(parse_model(POLICY).with_policy(policy)) as address, listening(address, heard) as url:
+        monkeypatch.setenv("OPENAI_API_KEY", address.api_key)
+        path = (await play_episode(duel(AgentSpec(framework, f"openai:{POLICY}", base_url=url)))).path
+    calls = prompts_of(path, "B1")
+    assert [call.request_bytes for call in calls] == heard
+    assert len(heard) >= 6
+    # The answer is the endpoint's, and each has a note of its own.
+    assert {call.answer["body"]["object"] for call in calls} == {"chat.completion"}
+    with open_trace(path) as trace:
+        assert [call.call for call in calls] == [
+            note["reply"] for note in trace.agent_events() if note["kind"] == "model_call"
+        ]
+    # Keys and addresses are in none of it, packed or not.
+    rows = sqlite3.connect(path).execute("SELECT body FROM prompt_parts UNION ALL SELECT answer FROM prompt_calls")
+    content = b"".join([path.read_bytes(), *(zlib.decompress(body) for (body,) in rows)])
+    assert address.api_key.encode() not in content
+    assert b"uthorization" not in content
+
+
+@pytest.mark.parametrize("framework", OURS)
+async def test_a_run_is_replayed_from_its_trace(duel: Callable[..., PlaySpec], told: Any, framework: str) -> None:
+    first = (await play_episode(duel(AgentSpec(framework, POLICY)))).path
+    again = (await play_episode(duel(AgentSpec(framework, replay=str(first)), folder="again"))).path
+    assert told(again).events[1:] == told(first).events[1:]
+    # The replay keeps them, too, and they are the same requests.
+    assert [call.request for call in prompts_of(again)] == [call.request for call in prompts_of(first)]
+
+
+async def test_a_recording_is_an_export_of_the_trace(duel: Callable[..., PlaySpec], tmp_path: Path) -> None:
+    calls = tmp_path / "calls.jsonl"
+    agent = AgentSpec("react", POLICY, record=str(calls))
+    path = (await play_episode(duel(agent))).path
+    lines = [orjson.loads(line) for line in calls.read_bytes().splitlines()]
+    assert [line["kind"] for line in lines if line["kind"] in ("model_calls", "seat")] == ["model_calls", "seat"]
+    assert sum(line["kind"] == "call" for line in lines) == len(prompts_of(path))
+    before = calls.read_bytes()
+    # What the file holds already is not added again: a repeated run adds its line of the seat only.
+    await play_episode(duel(agent, folder="again"))
+    added = [orjson.loads(line) for line in calls.read_bytes().removeprefix(before).splitlines()]
+    assert [line["kind"] for line in added] == ["seat"]
+
+
+async def test_prompts_can_be_left_out(duel: Callable[..., PlaySpec], tmp_path: Path) -> None:
+    path = (await play_episode(duel(AgentSpec("react", POLICY, prompts=False)))).path
+    assert prompts_of(path) == []
+    with open_trace(path) as trace:
+        mine, other = transcript_of(trace, ["B1", "S1"])
+    assert (mine["kept"], mine["remark"]) == (False, NOT_KEPT)
+    assert (other["kept"], other["remark"], other["calls"]) == (False, NO_MODEL, [])
+    # The replies of its notes are there all the same.
+    assert mine["calls"][-1]["answer"]["calls"] == [["", "submit_quote", ""]]
+    assert all(call["events"] for call in mine["calls"])
+    with pytest.raises(ScenarioError, match="leave --no-prompts out"):
+        duel(AgentSpec("react", POLICY, prompts=False, record=str(path.with_suffix(".jsonl"))))
+    command = [
+        "play",
+        "teaching",
+        "--agent",
+        "react",
+        "--no-prompts",
+        "--no-references",
+        "--out",
+        str(tmp_path / "quiet"),
+    ]
+    assert await asyncio.to_thread(run, command) == 0
+    assert prompts_of(next((tmp_path / "quiet").glob("*.trace"))) == []
+
+
+async def test_the_transcript_shows_what_was_new_and_what_it_led_to(duel: Callable[..., PlaySpec]) -> None:
+    path = (await play_episode(duel(AgentSpec("react", POLICY)))).path
+    with open_trace(path) as trace:
+        events = {event["seq"]: event for event in trace.decoded()}
+        (seat,) = transcript_of(trace, ["B1"])
+    assert (seat["kept"], seat["remark"], len(seat["tools"])) == (True, "", 1)
+    first, second, third = seat["calls"][:3]
+    assert [seat["messages"][index]["role"] for index in first["shown"]] == ["system", "user"]
+    assert first["new"] == first["shown"]
+    # The second goes on with the first: its two messages, then the reply and what the market answered.
+    assert (first["same"], second["same"], second["new"]) == (0, 2, [2, 3])
+    reply, answer = (seat["messages"][index] for index in second["shown"])
+    assert reply["calls"] == first["answer"]["calls"]
+    assert answer["answers"] == reply["calls"][0][0]
+    # Another round begins with the same system prompt.
+    assert (third["round"], third["same"]) == (2, 1)
+    assert {call["tools"] for call in seat["calls"]} == {0}
+    assert "submit_quote" in seat["tools"][0]["names"]
+    for call in seat["calls"]:
+        (seq,) = call["events"]
+        made = events[seq]
+        assert (made["seat"], made["tool"], made["round"]) == ("B1", call["answer"]["calls"][0][1], call["round"])
+
+
+async def test_a_run_that_is_resumed_keeps_both_parts(duel: Callable[..., PlaySpec]) -> None:
+    whole = prompts_of((await play_episode(duel(AgentSpec("react", POLICY)))).path)
+    spec = duel(AgentSpec("react", POLICY, faults="500@4.."), folder="broken")
+    with pytest.raises(HarnessFailure):
+        await play_episode(spec)
+    (broken,) = spec.folder.glob("*.trace")
+    kept = len(prompts_of(broken))
+    assert 0 < kept < len(whole)
+    await resume_episode(broken)
+    after = prompts_of(broken)
+    assert [call.request for call in after[:kept]] == [call.request for call in whole[:kept]]
+    # The agent has begun anew: it takes nothing over, and messages that are stored already are not stored again.
+    assert after[kept].same == 0
+    assert after[kept].messages[0] == whole[0].messages[0]
+    assert after[kept].numbers[0] == 1
+    assert verify_file(broken).verdict == "reproduced"
+
+
+async def test_forks_keep_the_prompts_of_what_they_play_themselves(
+    duel: Callable[..., PlaySpec], tmp_path: Path
+) -> None:
+    agent = AgentSpec("react", POLICY)
+    path = (await play_episode(duel(agent))).path
+    with open_trace(path) as trace:
+        at = next(event["seq"] for event in trace.decoded() if event["round"] == 2 and event.get("seat") == "B1")
+    forked = (await fork_episode(ForkSpec(path, tmp_path / "forked", at, agent))).futures[0].fork
+    with open_trace(forked) as trace:
+        asked = [note["reply"] for note in trace.agent_events() if note["kind"] == "model_call"]
+    assert [call.call for call in prompts_of(forked)] == asked
+    assert asked[0].startswith("r2")
+    assert verify_file(forked).verdict == "reproduced"
+
+
+# --- as they are stored --------------------------------------------------------------------------------------------
+
+
+def exchange(*texts: str, call: str = "r1.0", **fields: Any) -> Exchange:
+    messages = [{"role": "user", "content": text} for text in texts]
+    return Exchange({"model": "m", "messages": messages, **fields}, {"status": 200, "body": {"choices": []}}, call)
+
+
+@pytest.fixture
+async def log(tmp_path: Path) -> AsyncGenerator[SqliteLog]:
+    scenario = load_scenario("teaching", "pie")
+    spec = play_spec(
+        "teaching",
+        scenario,
+        7,
+        plan_seats(market_type("teaching"), scenario),
+        AgentSpec("react", "policy:half"),
+        tmp_path,
+    )
+    with open_trace((await play_episode(spec)).path) as trace:
+        manifest = Manifest(trace.manifest.core_bytes, {"episode": "e"})
+    opened = await SqliteLog.create(tmp_path / "log.trace", manifest, ())
+    yield opened
+    await opened.close()
+
+
+def calls_in(folder: Path) -> list[PromptCall]:
+    return prompts_of(folder / "log.trace")
+
+
+async def test_a_message_is_stored_once_and_a_long_one_is_cut(log: SqliteLog, tmp_path: Path) -> None:
+    long = "é" * PART_LIMIT
+    await log.note("B1", {"kind": "x"}, [exchange("a", "b", call="1"), exchange("a", "b", "a", long, call="2")])
+    await log.note("B2", {"kind": "x"}, [exchange("b", call="3", temperature=0.1)])
+    one, two, three = calls_in(tmp_path)
+    assert (one.numbers, two.numbers, three.numbers) == ((1, 2), (1, 2, 1, 3), (2,))
+    assert (one.same, two.same, three.same) == (0, 2, 0)
+    assert three.request_bytes == b'{"model":"m","messages":[{"role":"user","content":"b"}],"temperature":0.1}'
+    cut = two.messages[3]
+    assert (cut["role"], cut["cut"]) == ("user", 2 * PART_LIMIT + len('{"role":"user","content":""}'))
+    assert long.startswith(cut["content"])
+    assert len(cut["content"]) == PART_LIMIT // 2
+    # The same long message again is the same part.
+    await log.note("B1", {"kind": "x"}, [exchange(long, call="4")])
+    assert calls_in(tmp_path)[3].numbers == (3,)
+
+
+@pytest.mark.parametrize("broken", ["prompt_parts", "prompt_calls"])
+async def test_what_cannot_be_kept_does_not_stop_play(log: SqliteLog, tmp_path: Path, broken: str) -> None:
+    """A table that takes nothing stands for a disk that is full in the middle of a batch."""
+    await log.note("B1", {"kind": "first"}, [exchange("a", call="1")])
+    with closing(sqlite3.connect(tmp_path / "log.trace")) as database, database:
+        database.execute(f"CREATE TRIGGER full BEFORE INSERT ON {broken} BEGIN SELECT raise(FAIL, 'disk is full'); END")
+    await log.note("B1", {"kind": "second"}, [exchange("a", "b", call="2")])
+    with closing(sqlite3.connect(tmp_path / "log.trace")) as database, database:
+        database.execute("DROP TRIGGER full")
+    await log.note("B1", {"kind": "third"}, [exchange("a", "b", "c", call="3")])
+    with open_trace(tmp_path / "log.trace") as trace:
+        assert [note["kind"] for note in trace.agent_events()] == ["first", "second", "third"]
+    # Nothing of the second was kept, and the third counts from the first.
+    one, three = calls_in(tmp_path)
+    assert (one.call, three.call, three.same) == ("1", "3", 1)
+    assert [message["content"] for message in three.messages] == ["a", "b", "c"]
+
+
+async def test_a_note_that_is_given_up_leaves_no_transaction_open(log: SqliteLog, tmp_path: Path) -> None:
+    for turns in range(12):
+        noting = asyncio.create_task(log.note("B1", {"kind": "x"}, [exchange(str(turns), call=str(turns))]))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        noting.cancel()
+        await asyncio.wait([noting])
+        await log.seal({"episode": str(turns)})
+        with open_trace(tmp_path / "log.trace") as trace:
+            assert trace.manifest.about["episode"] == str(turns)
+
+
+def test_what_no_writer_can_write_again_is_left_out() -> None:
+    deep: Any = "x"
+    for _ in range(2_000):
+        deep = [deep]
+    ledger = Ledger()
+    rows = ledger.rows("B1", [exchange("a", tools=deep), exchange("b", call="2")])
+    assert [call[1] for call in rows.calls] == ["2"]
