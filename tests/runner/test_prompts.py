@@ -292,3 +292,85 @@ def test_what_no_writer_can_write_again_is_left_out() -> None:
     ledger = Ledger()
     rows = ledger.rows("B1", [exchange("a", tools=deep), exchange("b", call="2")])
     assert [call[1] for call in rows.calls] == ["2"]
+
+
+# --- who sees it ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def two(tmp_path: Path) -> Path:
+    """Two seats of one episode, each with a model."""
+    scenario = load_scenario("teaching", "pie")
+    plan = plan_seats(market_type("teaching"), scenario, agents=["P1", "P2"])
+    spec = play_spec("teaching", scenario, 7, plan, AgentSpec("react", "policy:half"), tmp_path / "two")
+    return (await play_episode(spec)).path
+
+
+async def test_messages_are_printed_for_a_seat_and_a_round(
+    two: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert run(["trace", str(two), "messages", "--seat", "P2", "--round", "2"]) == 0
+    shown = capsysbinary.readouterr().out.decode()
+    assert shown.splitlines()[1] == "P2 · round 2, claim · r2.0"
+    assert "as before  1 message\n" in shown
+    assert "tools      " in shown
+    assert "\ncalls      claim {" in shown
+    assert "P1 ·" not in shown
+    assert "round 1, claim" not in shown
+    assert run(["trace", str(two), "messages", "--json"]) == 0
+    told = orjson.loads(capsysbinary.readouterr().out)
+    assert [(seat["seat"], seat["kept"]) for seat in told["seats"]] == [("P1", True), ("P2", True)]
+    assert run(["trace", str(two), "messages", "--seat", "P9"]) == 2
+    assert "there is no seat 'P9'" in capsysbinary.readouterr().err.decode()
+
+
+async def test_the_export_of_a_seat_holds_nothing_of_another_seat_s_prompts(two: Path, tmp_path: Path) -> None:
+    own, other = ({number for call in prompts_of(two, seat) for number in call.numbers} for seat in ("P1", "P2"))
+    with closing(sqlite3.connect(two)) as database:
+        parts = {
+            n: (digest, zlib.decompress(body)) for n, digest, body in database.execute("SELECT * FROM prompt_parts")
+        }
+    secrets = [parts[number] for number in other - own]
+    # Everything but what both are told, such as the tools.
+    assert len(secrets) >= 5
+    for form in ("jsonl", "otlp", "openai", "parquet"):
+        out = tmp_path / form
+        assert await asyncio.to_thread(run, ["export", str(two), "--seat", "P1", "--format", form, "-o", str(out)]) == 0
+        files = [path for path in (out, *out.rglob("*")) if path.is_file()]
+        content = b"".join(path.read_bytes() for path in files)
+        assert content
+        for digest, text in secrets:
+            said = orjson.dumps(orjson.loads(text).get("content"))[1:-1]
+            assert digest not in content
+            assert digest.hex().encode() not in content
+            assert len(said) < 40 or said not in content
+    seat = orjson.loads((tmp_path / "openai").read_bytes())
+    assert seat["as_sent"]
+    sent = [
+        orjson.loads(parts[number][1])["content"] for number in own if parts[number][1].startswith(b'{"role":"user"')
+    ]
+    assert sent
+    assert set(sent) <= {message["content"] for message in seat["messages"]}
+
+
+async def test_a_transcript_in_openai_s_shape_holds_each_message_once_and_answers_every_call(
+    duel: Callable[..., PlaySpec], tmp_path: Path
+) -> None:
+    path = (await play_episode(duel(AgentSpec("react", POLICY, window="cleared_results(k=1)")))).path
+    out = tmp_path / "talk.jsonl"
+    assert (
+        await asyncio.to_thread(run, ["export", str(path), "--format", "openai", "--seat", "B1", "-o", str(out)]) == 0
+    )
+    messages = orjson.loads(out.read_bytes())["messages"]
+    waiting: list[str] = []
+    for message in messages:
+        if message["role"] == "tool":
+            assert message["tool_call_id"] == waiting.pop(0)
+            continue
+        assert not waiting
+        waiting = [call["id"] for call in message.get("tool_calls") or ()]
+    assert not waiting
+    replies = [message for message in messages if message["role"] == "assistant"]
+    assert len(replies) == len(prompts_of(path, "B1"))
+    texts = [message["content"] for message in messages if message["role"] in ("system", "user")]
+    assert len(texts) == len(set(texts))

@@ -1,20 +1,22 @@
 """A seat's episode as a transcript of messages in OpenAI's shape, for viewers that people already have.
 
-One line of JSON per seat: `{episode, market, scenario, seat, role, label, messages}`. What the seat did are assistant
-messages with tool calls, what it was answered are tool messages, what became public are user messages by `market`.
-A transcript is made of what the seat saw and of nothing else, whether or not one seat was asked for. The prompts that
-an agent was given are no part of a trace, and so of no transcript.
+One line of JSON per seat: `{episode, market, scenario, seat, role, label, as_sent, messages}`. Where the trace keeps
+the seat's prompts (`as_sent`), these are the messages of its model, each once: system, user, reply, answer. Else what
+the seat did are assistant messages with tool calls, what it was answered are tool messages, what became public are user
+messages by `market`. A transcript is made of what the seat saw and of nothing else, whether or not one seat was asked
+for.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
 from tradefair.contract import SeatId, TraceError
-from tradefair.evaluation.store.replies import Replies, Reply
+from tradefair.evaluation.store.replies import Replies, Reply, paired
 from tradefair.evaluation.store.source import OddTrace, Source, SourceSeat
 from tradefair.tracestore import Trace
 
@@ -31,10 +33,16 @@ def openai_lines(trace: Trace, seat: SeatId | None, odd: OddTrace) -> Iterator[b
     for known in seats:
         # From the seat's own view even when all seats are exported: a transcript never holds what its
         # seat did not see.
-        yield _line(Source.of_seat(trace, known.id, odd), known)
+        source = Source.of_seat(trace, known.id, odd)
+        try:
+            sent = list(_sent(trace, source, known.id))
+        except TraceError as error:
+            odd(0, str(error))
+            sent = []
+        yield _line(source, known, sent)
 
 
-def _line(source: Source, seat: SourceSeat) -> bytes:
+def _line(source: Source, seat: SourceSeat, sent: list[Message]) -> bytes:
     """The transcript of one seat as a line of JSON. Raises TraceError where it cannot be written again."""
     core = source.core
     scenario = core.scenario.get("id")
@@ -45,13 +53,97 @@ def _line(source: Source, seat: SourceSeat) -> bytes:
         "seat": seat.id,
         "role": seat.role,
         "label": seat.label,
+        "as_sent": bool(sent),
     }
     try:
-        return orjson.dumps({**head, "messages": list(_messages(source))})
+        return orjson.dumps({**head, "messages": sent or list(_messages(source))})
     except orjson.JSONEncodeError:
         raise TraceError(
             f"{source.episode}: what {seat.id[:80]} saw is nested too deeply to be written again"
         ) from None
+
+
+def _sent(trace: Trace, source: Source, seat: SeatId) -> Iterator[Message]:
+    """The messages of the seat's model, each once, its replies as the endpoint gave them; none without kept prompts.
+
+    Requests repeat what came before. A call whose answer is in no request was the last of its turn: there the market's
+    own answer stands. Raises TraceError for a damaged row.
+    """
+    notes = [note for note in source.notes() if note.get("kind") == "model_call"]
+    made = _made(source)
+    before: frozenset[int] = frozenset()
+    talk = _Talk()
+    for prompt, place in paired(trace.prompts(seat), [str(note.get("reply", "")) for note in notes]):
+        if prompt is None:
+            continue
+        fresh = [number for number in prompt.numbers[prompt.same :] if number not in before]
+        before = frozenset(prompt.numbers)
+        for message in map(prompt.part, fresh):
+            yield from talk.sent(message)
+        yield from talk.replied(prompt.answer, made.get(-1 if place is None else place + 1, []))
+    yield from talk.unanswered()
+
+
+def _made(source: Source) -> dict[int, list[Mapping[str, Any]]]:
+    """The calls that each reply led to, by the reply's number."""
+    replies, number = Replies.of(source.notes()), 0
+    made: defaultdict[int, list[Mapping[str, Any]]] = defaultdict(list)
+    for _, event in source.events():
+        if event.get("event") == "tool_called" and not event.get("parent"):
+            matched = replies.take(str(event.get("tool")))
+            number = matched.begins.number if matched.begins else number if matched.continues else 0
+            made[number].append(event)
+    return made
+
+
+class _Talk:
+    """One conversation as it is put together: what is still to be answered, and whether the reply comes back."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, str] = {}
+        self._made: list[Mapping[str, Any]] = []
+        self._echo = False
+
+    def sent(self, message: Any) -> Iterator[Message]:
+        """A message of a request, unless it is the reply before, or another form of an answer that was given."""
+        if not isinstance(message, dict):
+            return
+        fields = cast("Message", message)
+        if fields.get("role") == "assistant" and self._echo:
+            self._echo = False
+        elif fields.get("role") != "tool":
+            yield from self.unanswered()
+            yield fields
+        elif self._open.pop(str(fields.get("tool_call_id")), None) is not None:
+            yield fields
+
+    def replied(self, answer: Mapping[str, Any], made: list[Mapping[str, Any]]) -> Iterator[Message]:
+        """The reply to a request; `made` are the calls of it that the market was asked for."""
+        yield from self.unanswered()
+        body: Any = answer.get("body")
+        choices: Any = cast("Message", body).get("choices") if isinstance(body, dict) else None
+        choice: Any = cast("list[Any]", choices)[0] if isinstance(choices, list) and choices else None
+        message: Any = cast("Message", choice).get("message") if isinstance(choice, dict) else None
+        if not isinstance(message, dict):
+            return
+        yield {"role": "assistant", **cast("Message", message)}
+        calls: Any = cast("Message", message).get("tool_calls")
+        for call in cast("list[Any]", calls) if isinstance(calls, list) else []:
+            function: Any = cast("Message", call).get("function") if isinstance(call, dict) else None
+            name: Any = cast("Message", function).get("name") if isinstance(function, dict) else None
+            self._open[str(cast("Message", call).get("id")) if isinstance(call, dict) else ""] = str(name)
+        self._made, self._echo = list(made), True
+
+    def unanswered(self) -> Iterator[Message]:
+        """The market's answers to calls that no request answered: viewers want one for each call."""
+        for call, tool in self._open.items():
+            event = next((event for event in self._made if event.get("tool") == tool), None)
+            if event is not None:
+                self._made.remove(event)
+                yield {**_answer(event), "tool_call_id": call}
+            else:
+                yield {"role": "tool", "tool_call_id": call, "content": "this call was not made"}
+        self._open = {}
 
 
 def _messages(source: Source) -> Iterator[Message]:

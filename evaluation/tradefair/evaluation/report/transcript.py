@@ -6,8 +6,8 @@ index. Prompts lie beside the chain; the seal covers them, re-execution does not
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypedDict, cast
 
@@ -16,6 +16,7 @@ import orjson
 from tradefair.contract import SeatId, TraceError
 from tradefair.contract.text import clean, clean_line
 from tradefair.evaluation.report.events import EventColumns, read_events, read_notes
+from tradefair.evaluation.store.replies import paired
 from tradefair.tracestore import PromptCall, Trace
 
 # Characters of a message, of a name, and of all messages of a transcript together.
@@ -149,9 +150,10 @@ class _Seat:
         calls: list[ModelCall] = []
         kept = False
         try:
-            for prompt, note in _paired(trace.prompts(self.seat), notes):
+            ids = [_name(note.fields.get("reply")) for note in notes]
+            for prompt, place in paired(trace.prompts(self.seat), ids):
                 kept = kept or prompt is not None
-                calls.append(self._call(prompt, note))
+                calls.append(self._call(prompt, _NO_NOTE if place is None else notes[place]))
                 if len(calls) == _MAX_CALLS or self.listed > _MAX_LISTED:
                     remark = f"only the first {len(calls):,} requests are shown"
                     break
@@ -163,8 +165,8 @@ class _Seat:
             seat=self.seat, kept=kept, remark=remark, messages=self.messages, tools=self.tools, calls=calls
         )
 
-    def _call(self, prompt: PromptCall | None, note: _Note | None) -> ModelCall:
-        row, said = note or _NO_NOTE
+    def _call(self, prompt: PromptCall | None, note: _Note) -> ModelCall:
+        row, said = note
         at = self.led.get(row, ())
         known = len(self.messages)
         shown = [self._message(prompt, number) for number in prompt.numbers[prompt.same :]] if prompt else []
@@ -245,24 +247,6 @@ class _Seat:
     def _arguments(self, call: Mapping[str, Any]) -> str:
         given: Any = _object(call.get("function")).get("arguments")
         return self.budget.cut(clean(given if isinstance(given, str) else _json(given)))[0]
-
-
-def _paired(prompts: Iterable[PromptCall], notes: Sequence[_Note]) -> Iterator[tuple[PromptCall | None, _Note | None]]:
-    """Each request with its note, in order: the k-th request under an id belongs to the k-th note with that id."""
-    waiting: defaultdict[str, deque[int]] = defaultdict(deque)
-    for place, note in enumerate(notes):
-        waiting[str(note.fields.get("reply", ""))].append(place)
-    passed = 0
-    for prompt in prompts:
-        found = waiting[prompt.call].popleft() if prompt.call and waiting[prompt.call] else None
-        # Notes before it had no request kept: of an earlier run of the same episode, with --no-prompts.
-        while found is not None and passed < found:
-            yield None, notes[passed]
-            passed += 1
-        passed = passed if found is None else found + 1
-        yield prompt, None if found is None else notes[found]
-    for note in notes[passed:]:
-        yield None, note
 
 
 def _words(fields: Mapping[str, Any]) -> str:

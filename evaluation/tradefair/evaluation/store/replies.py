@@ -6,10 +6,12 @@ next calls of its seat with the tools that it names. Calls that no reply names s
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Mapping
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+from tradefair.tracestore import PromptCall
 
 _MAX_AHEAD = 50
 """Replies that are looked through for the one that made a call; beyond, the call stands alone."""
@@ -78,6 +80,31 @@ class Replies:
         """Replies after the last call: a model's closing words. They are handed out once."""
         left, self.waiting = list(self.waiting), deque()
         return left
+
+
+def paired(prompts: Iterable[PromptCall], replies: Sequence[str]) -> Iterator[tuple[PromptCall | None, int | None]]:
+    """Each request of a seat with the index of its note among `replies`, the ids of the seat's notes, in one order.
+
+    The k-th request under an id belongs to the k-th note with that id. Either may be missing: a reply that could not be
+    used has no note, and a run with --no-prompts kept no requests.
+    """
+    waiting: defaultdict[str, deque[int]] = defaultdict(deque)
+    for place, reply in enumerate(replies):
+        waiting[reply].append(place)
+    passed = 0
+    for prompt in prompts:
+        places = waiting[prompt.call] if prompt.call else None
+        found = places.popleft() if places else None
+        # One that was passed already cannot come again: rows of a stranger's file may be in any order.
+        if found is None or found < passed:
+            yield prompt, None
+            continue
+        # Notes before it have no request.
+        yield from ((None, place) for place in range(passed, found))
+        passed = found + 1
+        yield prompt, found
+    for place in range(passed, len(replies)):
+        yield None, place
 
 
 def _reply(number: int, note: Mapping[str, Any]) -> Reply:

@@ -25,7 +25,7 @@ _MAX_CELL = 100
 _MAX_UNBROKEN = 12
 # A single row with more columns is shown upright, one line per column.
 _MAX_ACROSS = 6
-_NAMES = ", ".join(["show", *QUESTIONS, *(name for name in QUERIES if name not in QUESTIONS)])
+_NAMES = ", ".join(["show", "messages", *QUESTIONS, *(name for name in QUERIES if name not in QUESTIONS)])
 
 
 def trace(
@@ -47,14 +47,19 @@ def trace(
 ) -> None:
     """Ask one trace a question; the trace is only read.
 
-    summary · calls · show SEQ (an event in full) · evidence SEQ (what an action rested on) · object ID · errors ·
-    lapses · sql "SELECT …" (docs/how-to/queries.md) · outcomes · evidence · follow_up · loops · repeated_refusals.
-    The last six also over a folder that export --format parquet wrote. Exit code 1 when something in the trace could
-    not be used.
+    summary · calls · show SEQ (an event in full) · messages (what models were sent) · evidence SEQ (what an action
+    rested on) · object ID · errors · lapses · sql "SELECT …" (docs/how-to/queries.md) · outcomes · evidence ·
+    follow_up · loops · repeated_refusals. The last six also over a folder that export --format parquet wrote. Exit
+    code 1 when something in the trace could not be used.
     """
     filters = Filters(seat, tool, status, round_, about, limit, timeout, within, times)
     if query == "show":
         return _show(path, argument, as_json)
+    if query == "messages":
+        # Imported here: no other question needs what pages are made with.
+        from tradefair.evaluation.report.messages import show_messages
+
+        return show_messages(path, seat, round_, as_json)
     # A folder of tables has no single trace, so only named queries and sql make sense there.
     if path.is_dir():
         with ParquetTables(path) as tables:
