@@ -84,7 +84,7 @@ def _overview() -> str:
     lines = [usage, "Economic markets as MCP servers; agents in seats; audits."]
     for group, commands in groupby(COMMANDS, key=lambda command: command.group):
         lines += ["", f"{group}:", *([_LAB_LINE] if group == _STUDIES else map(_line, commands))]
-    lines += ["", "Exit codes (a failure mode found in a trace is a result, no error):"]
+    lines += ["", "Exit codes; a failure mode found in a trace is a result, no error"]
     # The width of a small terminal.
     lines += [fill(f"  {code:<12} {text}", 79, subsequent_indent=" " * 15) for code, text in EXIT_CODES.items()]
     return "\n".join(lines)

@@ -13,6 +13,7 @@ import orjson
 import pytest
 
 from tradefair.catalog import load_scenario, market_type
+from tradefair.cli import run
 from tradefair.contract import ScenarioError, SeatError, TraceError
 from tradefair.evaluation.export import FORMATS, export_lines
 from tradefair.evaluation.export.otlp_names import SCHEMA_URL
@@ -274,3 +275,45 @@ def test_a_seats_tables_hold_its_calls_and_no_hidden_truth(play: Play, tmp_path:
     assert read("seat", "calls") == read("seat", "seats") == [("S1",)]
     assert read("facts", "facts") == [("",)]
     assert read("seed", "episodes") == [("",)]
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        ("x.jsonl", b'{"'),
+        ("x.OTLP.json", b'{"resourceSpans"'),
+        ("x.openai.jsonl", b'{"'),
+        ("x.jsonl.zst", b"\x28\xb5\x2f\xfd"),
+        ("noname", b'{"'),
+    ],
+)
+def test_the_suffix_gives_the_format(talked: Path, tmp_path: Path, name: str, start: bytes) -> None:
+    assert run(["export", str(talked), "-o", str(tmp_path / name)]) == 0
+    assert (tmp_path / name).read_bytes().startswith(start)
+    if name == "x.openai.jsonl":
+        assert b'"messages"' in (tmp_path / name).read_bytes()
+
+
+def test_the_suffix_of_a_folder_of_tables_is_parquet(talked: Path, tmp_path: Path) -> None:
+    pytest.importorskip("duckdb")
+    assert run(["export", str(talked), "-o", str(tmp_path / "x.parquet")]) == 0
+    assert list((tmp_path / "x.parquet").rglob("*.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("name", "form", "said"),
+    [
+        ("x.parquet", "jsonl", "--format jsonl contradicts 'x.parquet'"),
+        ("x.jsonl", "parquet", "--format parquet contradicts 'x.jsonl'"),
+        ("x.openai.jsonl", "otlp", "--format otlp contradicts 'x.openai.jsonl'"),
+        ("x.csv", None, "one of .otlp.json, .openai.jsonl, .jsonl.zst, .jsonl, .parquet; it ends in '.csv'"),
+        ("x.jsonl", "jsnl", "there is no export format 'jsnl'; did you mean jsonl"),
+    ],
+)
+def test_a_format_that_contradicts_the_suffix_is_usage_and_writes_nothing(
+    talked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, form: str | None, said: str
+) -> None:
+    asked = [] if form is None else ["--format", form]
+    assert run(["export", str(talked), "-o", str(tmp_path / name), *asked]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / name).exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import webbrowser
 from pathlib import Path
 
 import orjson
@@ -27,6 +28,25 @@ def test_it_says_what_it_wrote(games: tuple[Path, Path], tmp_path: Path, capsys:
     assert said["bytes"] == page.stat().st_size
     assert 0 < said["data_bytes"] < said["bytes"]
     assert (said["episodes"], said["verdict"]) == (1, "reproduced")
+
+
+def test_without_a_name_the_page_stands_beside_its_trace_and_opens_in_a_browser(
+    games: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = tmp_path / "told"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > "{told}"\n')
+    browser.chmod(0o755)
+    monkeypatch.setenv("BROWSER", str(browser))
+    # `webbrowser` reads the variable once in a process.
+    monkeypatch.setattr(webbrowser, "_tryorder", None)
+    assert run(["report", str(games[1]), "--no-verify", "--open"]) == 0
+    page = games[1].with_name("truthful.html")
+    assert capsys.readouterr().out.startswith(f"{page}: ")
+    assert told.read_text() == page.as_uri()
+    assert page.read_bytes().startswith(b"<!doctype html>")
+    assert run(["report", str(games[0].parent), "--no-verify"]) == 0
+    assert games[0].parent.with_suffix(".html").is_file()
 
 
 def test_a_folder_gives_one_page_about_all_its_traces(

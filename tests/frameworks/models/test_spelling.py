@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
 from tradefair.contract import HarnessFailure, ScenarioError
 from tradefair.frameworks.models import Faults, open_chat_model, parse_model
 from tradefair.frameworks.models.serving import open_address
+
+ROOT = Path(__file__).parents[3]
 
 
 def test_a_recording_is_a_model_by_its_path() -> None:
@@ -22,10 +26,25 @@ def test_a_recording_is_a_model_by_its_path() -> None:
         parse_model("replay:calls.jsonl", base_url="http://127.0.0.1:1/v1")
 
 
-def test_without_langchain_other_providers_are_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "langchain", None)
-    with pytest.raises(ScenarioError, match=r"'anthropic:some-model'.*need the package langchain"):
-        parse_model("anthropic:some-model")
+@pytest.mark.parametrize(
+    ("provider", "package", "line"),
+    [
+        ("anthropic", "langchain_anthropic", "pip install 'tradefair[anthropic]'"),
+        ("google_genai", "langchain_google_genai", "pip install 'tradefair[google]'"),
+        ("nobody", "langchain", "pip install 'tradefair[langchain]' langchain-nobody"),
+        ("anthropic", "langchain", "pip install 'tradefair[anthropic]'"),
+    ],
+)
+def test_a_provider_whose_package_is_missing_is_answered_with_the_line_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch, provider: str, package: str, line: str
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ScenarioError) as refused:
+        parse_model(f"{provider}:some-model")
+    assert str(refused.value) == f"'{provider}:some-model' needs more packages: {line}"
+    extra = line.partition("[")[2].partition("]")[0]
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert any(item.startswith("langchain") for item in extras[extra])
 
 
 async def test_with_langchain_a_provider_is_langchains_affair(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
+from pathlib import Path
 
 from tradefair.contract import ScenarioError, SeatId
 from tradefair.contract.errors import unknown
 from tradefair.evaluation.store.seat_view import seat_lines
 from tradefair.tracestore import Trace, jsonl_lines
 
-__all__ = ["FORMATS", "LINE_FORMATS", "check_format", "export_lines", "seat_lines"]
+__all__ = ["FORMATS", "LINE_FORMATS", "check_format", "export_lines", "form_of", "seat_lines"]
 
 # By name, imported on use: `export --format jsonl` should not wait for what spans need.
 LINE_FORMATS: Mapping[str, str] = {
@@ -26,6 +27,36 @@ def check_format(form: str) -> None:
     """Raise ScenarioError for an unknown format, naming what there is."""
     if form not in FORMATS:
         raise ScenarioError(unknown("export format", form, FORMATS))
+
+
+_SUFFIXES: Mapping[str, tuple[str, ...]] = {
+    ".otlp.json": ("otlp",),
+    ".openai.jsonl": ("openai",),
+    ".jsonl.zst": ("jsonl.zst",),
+    ".jsonl": ("jsonl", *LINE_FORMATS),
+    ".parquet": ("parquet",),
+}
+"""Suffix -> the formats that may stand in such a file, the one that is meant first. Longer suffixes come first."""
+
+
+def form_of(output: Path | None, form: str | None) -> str:
+    """The format to write: the one asked for, else the one that the output's suffix means, else JSONL.
+
+    Raises ScenarioError for an unknown format, for a suffix that means another one, and, where no format is asked for,
+    for a suffix that means none.
+    """
+    if form is not None:
+        check_format(form)
+    name = "" if output is None else output.name.lower()
+    meant = next((forms for suffix, forms in _SUFFIXES.items() if name.endswith(suffix)), ())
+    if not meant and form is None and output is not None and output.suffix and not output.is_dir():
+        known = ", ".join(_SUFFIXES)
+        raise ScenarioError(f"the suffix says what is written, one of {known}; it ends in {output.suffix[:20]!r}")
+    if meant and form is not None and form not in meant:
+        raise ScenarioError(
+            f"--format {form} contradicts {name[-40:]!r}, which means {meant[0]}: leave one of them out"
+        )
+    return form or (meant[0] if meant else "jsonl")
 
 
 def _unheard(seq: int, message: str) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from tradefair.cli.terminal import print_json, say
-from tradefair.evaluation.export import FORMATS
+from tradefair.evaluation.export import FORMATS, form_of
 from tradefair.evaluation.export.to_files import export_files, export_stripped
 from tradefair.evaluation.places import Places
 from tradefair.evaluation.progress import show_progress
@@ -20,9 +20,11 @@ _MAX_SHOWN = 20
 
 def export(
     paths: Places,
-    form: Annotated[str, typer.Option("--format", help=f"One of {', '.join(FORMATS)}.")] = "jsonl",
+    form: Annotated[
+        str | None, typer.Option("--format", help=f"One of {', '.join(FORMATS)}; default: as -o ends, else jsonl.")
+    ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="File or folder to write; without: stdout.")
+        Path | None, typer.Option("-o", "--output", help="File or folder; its suffix is the format. Without: stdout.")
     ] = None,
     seat: Annotated[str | None, typer.Option("--seat", help="Only what this seat saw, renumbered.")] = None,
     strip: Annotated[
@@ -37,7 +39,7 @@ def export(
     otlp: spans for tracing back ends. openai: a transcript of messages per seat. Exit code 1 when something in a trace
     could not be used; the rest is written all the same.
     """
-    if strip and (seat is not None or form != "jsonl"):
+    if strip and (seat is not None or form is not None):
         raise typer.BadParameter("--strip copies traces whole: leave --seat and --format out")
     if as_json and output is None:
         raise typer.BadParameter("--json prints to stdout what was written: name a file or folder with -o")
@@ -47,7 +49,7 @@ def export(
         if strip:
             exported = export_stripped(files, output)
         else:
-            exported = export_files(files, form=form, output=output, seat=seat, progress=progress)
+            exported = export_files(files, form=form_of(output, form), output=output, seat=seat, progress=progress)
     for item in exported.written:
         # On stderr, because stdout belongs to the JSON of --json.
         say(f"wrote {item.path} ({item.what})")

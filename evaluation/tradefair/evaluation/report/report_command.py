@@ -12,7 +12,10 @@ from tradefair.cli.terminal import print_json, tell
 
 def report(
     paths: Annotated[list[Path], typer.Argument(metavar="TRACE...", exists=True, help="Trace files or folders.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="The HTML file to write.")],
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="The HTML file to write; default: TRACE.html beside it.")
+    ] = None,
+    opened: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     compare: Annotated[bool, typer.Option("--compare", help="Put exactly two traces side by side.")] = False,
     check: Annotated[
         bool, typer.Option("--verify/--no-verify", help="Verify by re-execution; takes as long as playing did.")
@@ -39,11 +42,22 @@ def report(
         raise typer.BadParameter(
             f"{len(files)} traces are too many for one page (at most {MAX_TRACES}); see tradefair view"
         )
+    output = output or _beside(paths[0])
     populations = Populations([references] if references else [])
     made = write_report(files, output, compare=compare, check=check, progress=show_progress, populations=populations)
     _tell(output, made.summary(), as_json)
+    if opened:
+        import webbrowser
+
+        webbrowser.open(output.absolute().as_uri())
     if not made.sound:
         raise typer.Exit(1)
+
+
+def _beside(path: Path) -> Path:
+    """Where the page of a trace or folder goes when nobody says it: the same name, beside it, ending in `.html`."""
+    name = path.resolve().name.removesuffix(".jsonl").removesuffix(".trace")
+    return path.parent / f"{name}.html"
 
 
 def _tell(output: Path, summary: dict[str, object], as_json: bool) -> None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # The names of langchain's providers; anything else before the colon is a mistake in the model's name.
 _PROVIDER = re.compile(r"[a-z][a-z0-9_]*")
+# Provider, as LangChain names it -> (its module, the extra that brings it).
+_EXTRAS = {"anthropic": ("langchain_anthropic", "anthropic"), "google_genai": ("langchain_google_genai", "google")}
 _SPELLINGS = "openai:<model> (with a base URL if need be), policy:<name>, replay:<file> or <provider>:<model>"
 
 
@@ -70,7 +72,9 @@ def parse_model(
     # Last: a provider is any name, so it would also take the three kinds above.
     if rest and _PROVIDER.fullmatch(kind):
         # Looked for before the trace exists: a run must not begin with a model that cannot be made.
-        if find_spec("langchain") is None:
-            raise ScenarioError(f"{text!r}: providers other than openai, policy and replay need the package langchain")
+        package, extra = _EXTRAS.get(kind, ("langchain", "langchain"))
+        if find_spec("langchain") is None or find_spec(package) is None:
+            others = "" if kind in _EXTRAS else f" langchain-{kind.replace('_', '-')}"
+            raise ScenarioError(f"{text[:80]!r} needs more packages: pip install 'tradefair[{extra}]'{others}")
         return ModelEndpoint("langchain", rest, f"{kind}:{rest}", dict(options or {}))
     raise ScenarioError(f"{text!r} is not a model: write {_SPELLINGS}")
