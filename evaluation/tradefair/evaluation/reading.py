@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from tradefair.contract import SeatId, TraceError
 from tradefair.contract.event import ManifestCore
 from tradefair.contract.players import Seating
+from tradefair.evaluation.importers import IMPORTED_MARKET
 from tradefair.tracestore import Trace
 
 MAX_FINDINGS = 100
@@ -171,6 +172,11 @@ def agent_seats(seating: Seating) -> list[SeatId]:
     # An importer knows no runner: whoever compares its traces names the seats.
     named = seating.compared or (() if imported(seating) else in_place)
     return [seat for seat in seating.players if seat in named]
+
+
+def seed_of(core: ManifestCore) -> int | None:
+    """The seed; None where nothing was drawn: a log of tool calls has no rules, and its manifest holds a 0."""
+    return None if core.market == IMPORTED_MARKET else core.seed
 
 
 def imported(seating: Seating) -> bool:

@@ -193,7 +193,8 @@ def _show_outcome(console: Console, path: str, outcome: Outcome[Any, Any], whole
     """How one episode ended, a table of seats per set of columns, the market's figures, and findings."""
     ended = outcome.end_reason or "unfinished"
     censored = ", censored: sums run over the closed rounds only" if outcome.censored else ""
-    head = f"{outcome.scenario} · seed {outcome.seed} · {outcome.rounds_closed} rounds · {ended}{censored}"
+    seed = "no seed" if outcome.seed is None else f"seed {outcome.seed}"
+    head = f"{outcome.scenario} · {seed} · {outcome.rounds_closed} rounds · {ended}{censored}"
     console.print(f"{path}\n{head}", soft_wrap=True)
     for columns, seats in _seats_by_columns(outcome).items():
         shown = seats if whole else seats[:_MAX_ROWS]

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import orjson
 from rich import console as rich_console
-from rich.segment import Segment
+from rich.segment import Segment, Segments
 from rich.text import Text
 
 from tradefair.contract import TradefairError
@@ -40,6 +40,15 @@ class Console(rich_console.Console):
     ) -> Iterable[Segment]:
         """The segments of a renderable."""
         return map(_cleaned, super().render(renderable, options))
+
+    def print_stripped(self, renderable: rich_console.RenderableType) -> None:
+        """Print a renderable without the blanks that rich leaves at the ends of lines."""
+        for line in Segment.split_lines(self.render(renderable)):
+            while line and not line[-1].text.strip():
+                line.pop()
+            if line:
+                line[-1] = line[-1]._replace(text=line[-1].text.rstrip())
+            self.print(Segments([*line, Segment.line()]), end="")
 
 
 def say(line: str = "", *, end: str = "\n") -> None:

@@ -12,12 +12,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tradefair.cli import run
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.export.to_files import export_files
 from tradefair.evaluation.importers.mcp_jsonl import import_log, import_logs, kind_by_name
 from tradefair.evaluation.importers.report import GameReport
 from tradefair.evaluation.modes.diagnosis import Finding
 from tradefair.evaluation.store import QUERIES, TraceTables
+from tradefair.evaluation.verdict.of_trace import verdict_of_file
 from tradefair.evaluation.verify import verify_file
 from tradefair.tracestore import open_trace
 
@@ -180,16 +182,22 @@ def test_a_log_without_calls_becomes_no_trace(tmp_path: Path) -> None:
     assert not import_logs([tmp_path / "nosuch.jsonl"], tmp_path).sound
 
 
-def test_an_imported_trace_verifies_as_foreign_and_can_be_evaluated(tmp_path: Path) -> None:
+def test_an_imported_trace_verifies_as_foreign_has_no_seed_and_can_be_evaluated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     report, _ = imported(tmp_path, *INSPECTOR)
-    verdict = verify_file(str(report.trace))
-    assert (verdict.verdict, verdict.sentence) == ("foreign", "imported, no rules to re-execute; the chain holds")
+    check = verify_file(str(report.trace))
+    assert (check.verdict, check.sentence) == ("foreign", "imported, no rules to re-execute; the chain holds")
     assert verify_file(str(report.trace), chain_only=True).verdict == "intact"
     evaluation = evaluate_file(str(report.trace))
     assert evaluation.outcome is not None
     assert evaluation.outcome.findings == []
     assert evaluation.outcome.seats["client"].refused == 2
     assert evaluation.outcome.censored
+    verdict = verdict_of_file(str(report.trace))
+    assert (evaluation.outcome.seed, verdict.seeds) == (None, ())
+    assert run(["evaluate", str(report.trace)]) == 0
+    assert "mcp/log · no seed · " in capsys.readouterr().out
     raw = Path(str(report.trace)).read_bytes().replace(b"sold out", b"sold 0ut")
     Path(str(report.trace)).write_bytes(raw)
     assert verify_file(str(report.trace)).verdict == "damaged"

@@ -251,3 +251,15 @@ def test_what_a_trace_says_is_no_command_to_the_terminal(
     shown = capsysbinary.readouterr().out
     assert b"\x1b[2J" not in shown
     assert b"\\x1b[2J[red]x" in shown.replace(b"\n", b"").replace(b" ", b"")
+
+
+@pytest.mark.parametrize("query", ["summary", "calls", "tools"])
+@pytest.mark.parametrize("width", [60, 140])
+def test_no_line_of_a_table_ends_in_blanks(
+    quotes: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, query: str, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert run(["trace", str(quotes), query]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 4
+    assert [line for line in lines if line != line.rstrip()] == []

@@ -11,7 +11,7 @@ from tradefair.contract import TraceError
 from tradefair.contract.event import ManifestCore
 from tradefair.evaluation.compare.comparison import Attribute
 from tradefair.evaluation.compare.divergence import first_divergence
-from tradefair.evaluation.reading import TraceReading, seating_in
+from tradefair.evaluation.reading import TraceReading, seating_in, seed_of
 from tradefair.evaluation.report.page_data import PairPage
 from tradefair.tracestore import Trace, open_trace
 
@@ -54,7 +54,8 @@ def _named(trace: Trace) -> Iterator[tuple[str, str]]:
     core, seating = trace.manifest.core, seating_in(trace)
     yield "market", core.market
     yield "rules_version", core.rules_version
-    yield "seed", str(core.seed)
+    seed = seed_of(core)
+    yield "seed", "no seed" if seed is None else str(seed)
     yield from _scenario(core)
     reading = TraceReading(core, seating)
     for seat in core.seats:

@@ -60,7 +60,7 @@ TABLES: Mapping[str, Table] = {
             ("market", "name of the market"),
             ("rules_version", "version of its rules"),
             ("scenario", "id of the scenario"),
-            ("seed", "the seed, as text; empty in one seat's view"),
+            ("seed", "the seed, as text; empty in one seat's view and where nothing was drawn"),
             ("end_reason", "'unfinished' while it is open"),
             ("rounds", "closed rounds", "BIGINT"),
             ("events", "events that could be read", "BIGINT"),

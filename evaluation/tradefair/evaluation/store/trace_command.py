@@ -108,7 +108,7 @@ def _print(path: Path, query: str, parts: Sequence[Part], as_json: bool) -> None
         if not part.answer.rows:
             console.print("none", style="dim")
             continue
-        console.print(_table(part.answer, console.width))
+        console.print_stripped(_table(part.answer, console.width))
         if part.answer.cut:
             console.print("… there are more; --limit shows them", style="dim")
     return None

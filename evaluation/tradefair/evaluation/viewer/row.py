@@ -20,6 +20,7 @@ from tradefair.contract import TraceError, TradefairError
 from tradefair.contract.players import Seating
 from tradefair.evaluation.evaluate import Evaluation, evaluate_file
 from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.importers import IMPORTED_MARKET
 from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.reading import agent_seats, seating_in
 from tradefair.evaluation.verdict.of_trace import verdict_of
@@ -171,7 +172,7 @@ def _facts(trace: Trace) -> dict[str, Any]:
         "market": str(core["market"])[:_MAX_TEXT],
         "scenario": str(core["scenario"].get("id", ""))[:_MAX_TEXT],
         # A browser would round a larger seed, and a rounded seed is worse than none.
-        "seed": seed if isinstance(seed, int) and abs(seed) < 2**53 else None,
+        "seed": seed if isinstance(seed, int) and abs(seed) < 2**53 and core["market"] != IMPORTED_MARKET else None,
         "seats": [str(seat)[:_MAX_TEXT] for seat in seats[:_MAX_SEATS]],
         "players": _players(seating, seats),
         "created": str(about.get("created", ""))[:40],
