@@ -75,7 +75,7 @@ def test_a_report_of_several_runs_has_a_tab_of_leaderboards(browser: Browser, ru
         page.locator("figure[data-chart=rating] svg.plot").wait_for()
         assert page.locator("section table").count() >= 2
         page.get_by_role("tab").nth(1).click()
-        page.wait_for_selector("section#timeline")
+        page.wait_for_selector("#timeline")
         assert seen.errors == []
 
 

@@ -88,8 +88,8 @@ def test_two_chosen_traces_are_compared(browser: Browser, viewer: Client) -> Non
         page.get_by_role("link", name="Compare the two").click()
         page.wait_for_selector("body[data-ready]")
         assert page.locator("section#divergence").count() == 1
-        page.locator("section#summary .badge.good").nth(1).wait_for()
-        assert page.locator("section#summary .badge", has_text="not verified").count() == 0
+        page.locator(".leads .badge.good").nth(1).wait_for()
+        assert page.locator(".leads .badge", has_text="not checked").count() == 0
         page.go_back()
         page.get_by_role("link", name="double_auction/smoke").first.click()
         page.locator(".badge.good").wait_for()
@@ -121,7 +121,7 @@ def test_a_running_episode_grows_on_the_page(browser: Browser, folder: Path) -> 
             writer.commit()
             page.locator(".live", has_text="the episode has ended").wait_for()
             calls = sum(b"tool_called" in row[1] for row in later)
-            shown = page.locator("section#timeline .count").inner_text()
+            shown = page.locator("#timeline .count").inner_text()
             assert int(shown.partition(" ")[0]) >= calls
-            page.locator("section#summary dd", has_text="rounds completed").wait_for()
+            page.locator("#market dd", has_text="rounds completed").wait_for(state="attached")
             assert seen.errors == []

@@ -15,16 +15,18 @@ from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.event import ManifestCore
 from tradefair.contract.players import Seating
 from tradefair.evaluation.accounts import account
-from tradefair.evaluation.evaluate import charts_of, diagnose, evaluate, tables_of
+from tradefair.evaluation.evaluate import Evaluation, charts_of, diagnose, evaluate, tables_of
 from tradefair.evaluation.evaluator import evaluator_of, fields_for
+from tradefair.evaluation.figures import Figure, common_figures, figures_of
 from tradefair.evaluation.findings_text import asides_text, told_text
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.population import Populations
-from tradefair.evaluation.reading import seating_in
+from tradefair.evaluation.reading import agent_seats, seating_in
 from tradefair.evaluation.report.audit import Audit, audit
 from tradefair.evaluation.report.boards import Boards, rated_boards
 from tradefair.evaluation.report.events import pack_bodies, pack_notes, read_events, read_notes
+from tradefair.evaluation.report.packing import pack_json
 from tradefair.evaluation.report.page import html_page
 from tradefair.evaluation.report.page_data import (
     EpisodePage,
@@ -36,6 +38,9 @@ from tradefair.evaluation.report.page_data import (
     Verification,
 )
 from tradefair.evaluation.report.pair import pair_page
+from tradefair.evaluation.report.transcript import transcript_of
+from tradefair.evaluation.verdict.beside import references_beside
+from tradefair.evaluation.verdict.of_trace import verdict_of
 from tradefair.evaluation.verify import Check, verify
 from tradefair.tracestore import Trace, open_trace
 
@@ -158,15 +163,15 @@ def verification(verdict: Check) -> Verification:
     return Verification(
         verdict=verdict.verdict,
         sound=verdict.sound,
-        message=verdict.sentence,
+        sentence=verdict.sentence,
         events=verdict.events,
         seq=verdict.seq,
         sealed=verdict.sealed,
         head_hash=verdict.head_hash,
         seal=verdict.seal,
         signed_by=verdict.signed_by,
-        recorded=verdict.in_log,
-        reproduced=verdict.re_executed,
+        in_log=verdict.in_log,
+        re_executed=verdict.re_executed,
         findings=[finding.message for finding in verdict.findings],
     )
 
@@ -182,10 +187,18 @@ def _episode(trace: Trace, check: bool, populations: Populations) -> EpisodePage
     events = read_events(trace)
     notes = read_notes(trace, events)
     seen = _audit(core, events.calls)
+    checked = verify(trace) if check else None
+    evaluation = Evaluation(str(trace.path), outcome, diagnosis=diagnosis)
+    tables = _tables(outcome, populations.of(trace))
+    results = [(name, value) for name, value in outcome.market_outcome if not isinstance(value, list | dict)]
     problems = [Problem(seq=found.seq, message=found.message) for found in outcome.findings]
     problems += [Problem(seq=seq, message=message) for seq, message in events.problems]
     problems += [Problem(seq=None, message=text) for text in (broken, undrawn, *counted.findings) if text]
+    references = references_beside(trace.path)
+    verdict = verdict_of(trace, evaluation=evaluation, counted=counted, check=checked, references=references)
     return EpisodePage(
+        # Next steps are commands with the path of the trace, and a page is handed on.
+        verdict=verdict.model_copy(update={"next": ()}),
         name=shown_name(trace.path),
         bytes=trace.path.stat().st_size,
         market=core.market,
@@ -199,11 +212,12 @@ def _episode(trace: Trace, check: bool, populations: Populations) -> EpisodePage
         wall_seconds=counted.wall_seconds,
         manifest=trace.manifest.core_bytes.decode(errors="replace"),
         about=orjson.dumps(trace.manifest.about).decode(),
-        verification=verification(verify(trace)) if check else None,
+        verification=verification(checked) if checked else None,
         seats=[_seat(core, seating, outcome, counted.seats, seat.id) for seat in core.seats],
         seat_columns=list(evaluator_of(core.market).seat_columns),
-        results=[(name, value) for name, value in outcome.market_outcome if not isinstance(value, list | dict)],
-        tables=_tables(outcome, populations.of(trace)),
+        figures=_figures(core.market, [name for name, _ in results], tables),
+        results=results,
+        tables=tables,
         charts=charts,
         diagnosis=diagnosis,
         raised=[_raised(finding) for finding in diagnosis.raised] if diagnosis else [],
@@ -217,11 +231,26 @@ def _episode(trace: Trace, check: bool, populations: Populations) -> EpisodePage
         bodies=pack_bodies(trace, events),
         notes=notes.packed(),
         note_bodies=pack_notes(trace, notes),
+        transcript=pack_json(transcript_of(trace, agent_seats(seating), events=events)),
     )
 
 
 def _raised(finding: Finding) -> RaisedPage:
     return RaisedPage(finding=finding, told=list(told_text(finding)), events=finding.events)
+
+
+def _figures(market: str, results: Sequence[str], tables: Sequence[TablePage]) -> dict[str, Figure]:
+    """What the fields are that the page shows, by name; the rest of the market's file would only be bytes."""
+    files = (common_figures(), figures_of(market))
+    known = {
+        name: figure
+        for file in files
+        for part in (file.market, file.relative, file.seat)
+        for name, figure in part.items()
+    }
+    shown = {*evaluator_of(market).seat_columns, *common_figures().seat, *results}
+    shown.update(column for table in tables for column in table.columns)
+    return {name: figure for name, figure in known.items() if name in shown}
 
 
 def _diagnosis(trace: Trace) -> tuple[Diagnosis | None, str | None]:

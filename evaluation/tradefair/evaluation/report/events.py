@@ -24,6 +24,8 @@ MAX_ROWS = 200_000
 """Events that a page shows at most."""
 # Characters. Names from a trace may be of any length, and the page repeats them in every list.
 _MAX_NAME = 200
+# Characters of a call's first argument in the list of calls: a hint, the whole is one click away.
+_MAX_ARGUMENT = 32
 # How many unmatched calls of a reply are searched for a tool's name. A reply may ask for calls that
 # never became events; without a bound a trace of many such calls would take quadratic time.
 _LOOK_AHEAD = 50
@@ -45,7 +47,7 @@ class EventColumns:
     """One entry per event in every column. Names are numbers into `names`; `parent` is a row number, −1 without one.
 
     `status` of an event that is no call: "" . `size` counts characters of result and event. `reply` is the row of the
-    model call that asked for the call, −1 where none is known.
+    model call that asked for the call, −1 where none is known. `argument` is the first argument as text, cut.
     """
 
     names: list[str] = field(default_factory=list[str])
@@ -61,6 +63,7 @@ class EventColumns:
     latency_us: list[int] = field(default_factory=list[int])
     size: list[int] = field(default_factory=list[int])
     reply: list[int] = field(default_factory=list[int])
+    argument: list[str] = field(default_factory=list[str])
     problems: list[tuple[int | None, str]] = field(default_factory=list[tuple[int | None, str]])
     calls: list[CallRow] = field(default_factory=list[CallRow])
     _known: dict[str, int] = field(default_factory=dict[str, int])
@@ -69,7 +72,7 @@ class EventColumns:
     def packed(self) -> Packed:
         """The columns as the page reads them: one JSON object of name and column, deflated."""
         columns = ("names", "seq", "event", "round", "phase", "seat", "tool", "kind", "status", "parent")
-        return pack_json({name: getattr(self, name) for name in (*columns, "latency_us", "size", "reply")})
+        return pack_json({name: getattr(self, name) for name in (*columns, "latency_us", "size", "reply", "argument")})
 
     def take(self, seq: int, event: Any, size: int) -> None:
         """Add one decoded event. Never raises: fields of types that the schema does not have count as absent.
@@ -93,6 +96,7 @@ class EventColumns:
         self.latency_us.append(-1)
         self.size.append(size)
         self.reply.append(-1)
+        self.argument.append(_first(fields.get("arguments")) if is_call else "")
         if isinstance(call, str):
             self._rows[call] = len(self.seq) - 1
         if is_call:
@@ -260,6 +264,13 @@ def _match(columns: EventColumns, notes: NoteColumns) -> None:
                 for _ in range(at):
                     waiting.popleft()
                 columns.reply[row] = waiting.popleft()[0]
+
+
+def _first(arguments: object) -> str:
+    """The first argument as a reader would write it: `40`, `milk`; "" where there is none."""
+    value = next(iter(_object(arguments).values()), None)
+    text = value if isinstance(value, str) else "" if value is None else orjson.dumps(value).decode()
+    return text[:_MAX_ARGUMENT]
 
 
 def _number(value: object) -> int:

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from tradefair.evaluation.charts import Chart, HeatChart
 from tradefair.evaluation.compare.comparison import Attribute, Divergence
+from tradefair.evaluation.figures import Figure
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 from tradefair.evaluation.verdict.verdict import Verdict
 
@@ -31,19 +32,19 @@ class Packed(_Record):
 
 
 class Verification(_Record):
-    """What verify said; `seq` is the first event that is wrong, `signed_by` the fingerprint of a key."""
+    """What the check of verify said, by the names of its fields; `findings` are their messages."""
 
     verdict: str
     sound: bool
-    message: str
+    sentence: str
     events: int
     seq: int | None
     sealed: bool
     head_hash: str | None
     seal: str | None
     signed_by: str | None
-    recorded: str | None
-    reproduced: str | None
+    in_log: str | None
+    re_executed: str | None
     findings: list[str]
 
 
@@ -118,8 +119,11 @@ class EpisodePage(_Record):
     `bytes` is the size of the file; `wall_seconds` the time from the first to the last event, null
     where unknown. `bodies` and `note_bodies` have one row per event or note. `manifest` and `about` are
     JSON as it is stored. `raised` are findings in the order in which to read them, `asides` lines about all of them.
+    `figures` explains the fields that the page shows, by name. `transcript` is a list of `SeatTranscript`, one per seat
+    under test.
     """
 
+    verdict: Verdict
     name: str
     bytes: int
     market: str
@@ -136,6 +140,7 @@ class EpisodePage(_Record):
     verification: Verification | None
     seats: list[SeatPage]
     seat_columns: list[str]
+    figures: dict[str, Figure]
     results: list[tuple[str, Any]]
     tables: list[TablePage]
     charts: list[Chart]
@@ -151,6 +156,7 @@ class EpisodePage(_Record):
     bodies: Packed
     notes: Packed
     note_bodies: Packed
+    transcript: Packed
 
 
 class PairPage(_Record):

@@ -92,6 +92,6 @@ def test_a_finding_of_a_real_game_opens_at_the_message_that_it_cites(
         page.locator("aside.detail .cites").wait_for()
         shown = page.locator("aside.detail").inner_text()
         assert f"#{said['seq']}" in shown
-        assert "bargaining.value_leak" in page.locator("aside.detail .cites").inner_text()
+        assert page.locator("aside.detail .cites [data-mode='bargaining.value_leak']").count() == 1
         assert orjson.dumps(said["arguments"]["text"]).decode() in shown
         assert seen.errors == []

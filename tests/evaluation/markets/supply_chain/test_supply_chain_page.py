@@ -29,7 +29,9 @@ def test_the_slogan_map_fills_its_cells_alike_and_writes_the_tribe_into_each(bro
     page = tmp_path / "duel.html"
     page.write_bytes(build_report([trace], check=False).html)
     with watched(browser) as seen:
-        drawn = seen.show(page.as_uri()).locator("figure[data-chart=slogan_map]")
+        shown = seen.show(page.as_uri())
+        shown.locator("#market > summary").click()
+        drawn = shown.locator("figure[data-chart=slogan_map]")
         drawn.locator("svg.plot").wait_for()
         cells = drawn.locator("svg.plot g[aria-label=rect] rect")
         assert cells.count() == 4, "a slogan that is like nobody has none"

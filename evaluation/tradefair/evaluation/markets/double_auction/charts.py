@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tradefair.contract import SeatId
 from tradefair.double_auction.model import EndingFacts, OpeningFacts, RoundFacts
 from tradefair.evaluation.charts.chart import Axis, Band, BarChart, Bars, Chart, HeatChart, Line, XYChart
-from tradefair.evaluation.reading import TraceReading, read_trace
+from tradefair.evaluation.reading import TraceReading, agent_seats, read_trace
 from tradefair.tracestore import Trace
 
 _ROUND = Axis(label="round")
@@ -26,7 +26,9 @@ def charts(trace: Trace) -> list[Chart]:
     roles = {seat.id: seat.role for seat in reading.core.seats} if reading.core else {}
     # Facts may lack a seat of a damaged trace; a row of it would only raise a KeyError below.
     seats = [seat for seat in roles if seat in opening.values]
+    under_test = agent_seats(reading.seating)
     drawn: list[Chart] = [
+        *(_path(opening, roles[seat], seat, rounds) for seat in seats if seat in under_test),
         _supply_and_demand(opening, roles, rounds),
         _prices(opening, rounds),
         *_overcharge(opening, rounds),
@@ -36,6 +38,33 @@ def charts(trace: Trace) -> list[Chart]:
         _trading(seats, rounds),
     ]
     return drawn
+
+
+def _path(opening: OpeningFacts, role: str, seat: SeatId, rounds: Sequence[RoundFacts]) -> XYChart:
+    """What one seat did: its quote by round next to its value or cost, its trades, and the mean price of the market."""
+    at = [float(closed.round) for closed in rounds]
+    trades = [
+        (closed.round, match.price)
+        for closed in rounds
+        for match in closed.matches
+        if seat in (match.buyer, match.seller)
+    ]
+    means = [_mean([match.price for match in closed.matches]) for closed in rounds]
+    limit = opening.values[seat]
+    return XYChart(
+        id=f"path_{seat}",
+        title=f"Quotes and trades of {seat}",
+        accent=f"quote of {seat}",
+        note=f"It gains where it trades {'below its value' if role == 'buyer' else 'above its cost'}; a gap: no quote.",
+        x=_ROUND,
+        y=_POINTS,
+        lines=[
+            Line(name=f"quote of {seat}", mark="step", x=at, y=[closed.quotes.get(seat) for closed in rounds]),
+            Line(name="value" if role == "buyer" else "cost", x=at, y=[limit for _ in rounds]),
+            Line(name="mean price of the round", x=at, y=means, faint=True),
+            Line(name=f"trades of {seat}", mark="dots", x=[x for x, _ in trades], y=[price for _, price in trades]),
+        ],
+    )
 
 
 def _opening(reading: TraceReading, rounds: Sequence[RoundFacts]) -> OpeningFacts | None:

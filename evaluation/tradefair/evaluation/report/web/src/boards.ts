@@ -3,7 +3,7 @@
 import { figure } from "./charts";
 import type { BoardPage, PageData } from "./data";
 import { foreign, freshId, h, replace } from "./dom";
-import { section, table } from "./episode";
+import { section, table } from "./parts";
 import { words } from "./format";
 
 export function boardsView(boards: BoardPage[], rated: string): HTMLElement {

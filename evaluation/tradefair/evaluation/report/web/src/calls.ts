@@ -3,7 +3,8 @@
 import type { Opened } from "./data";
 import { foreign, freshId, h, replace } from "./dom";
 import { type Filter, markKind, markStatus } from "./filter";
-import { bytes, number, seconds } from "./format";
+import { number, seconds } from "./format";
+import { title } from "./terms";
 
 const ROW = 26, SPARE = 6;
 
@@ -16,9 +17,9 @@ export class CallList {
 
   constructor(private readonly opened: Opened, private readonly filter: Filter, private readonly choose: (row: number, opener: HTMLElement) => void) {
     this.box = h("div", { class: "calls", tabindex: 0, role: "listbox", "aria-label": "Calls" }, this.body);
-    const heads = ["event", "round", "seat", "kind", "call", "outcome", "took", "size"];
+    const heads = ["event", "round", "seat", "kind", "call", "outcome", "took"];
     this.element = h("div", { class: "call-list" },
-      h("div", { class: "row heads", "aria-hidden": "true" }, heads.map((name) => h("span", {}, name))), this.box);
+      h("div", { class: "row heads" }, heads.map((name) => h("span", {}, title(name)))), this.box);
     this.box.addEventListener("scroll", () => this.draw());
     this.box.addEventListener("keydown", (event) => this.key(event));
     this.body.addEventListener("click", (event) => {
@@ -86,13 +87,13 @@ export class CallList {
     const status = markStatus(opened, row), kind = markKind(opened, row), latency = events.latency_us[row] ?? -1;
     const wrong = status === "ok" ? "" : " wrong";
     const line = h("div", {
-      class: `row${wrong}`, role: "option", id: `${this.stem}-${place}`, "data-place": place,
+      class: `row${wrong}${opened.own.has(opened.word("seat", row)) ? " own" : ""}${opened.ringed.has(row) ? " cited" : ""}`, role: "option", id: `${this.stem}-${place}`, "data-place": place,
       "aria-selected": String(place === this.active), "aria-setsize": this.filter.shown.length, "aria-posinset": place + 1,
     },
       h("span", { class: "num" }, number(events.seq[row])), h("span", { class: "num" }, number(events.round[row])), foreign(opened.word("seat", row)),
       h("span", {}, h("span", { class: `glyph ${wrong ? (kind === "lapse" ? "lapse" : "refused") : kind}`, "aria-hidden": "true" }), kind),
-      h("span", { class: (events.parent[row] ?? -1) >= 0 ? "inner tool" : "tool" }, foreign(opened.word("tool", row) || "default action")), h("span", {}, status),
-      h("span", { class: "num" }, latency >= 0 ? seconds(latency / 1e6) : ""), h("span", { class: "num" }, bytes(events.size[row] ?? 0)));
+      h("span", { class: (events.parent[row] ?? -1) >= 0 ? "inner tool" : "tool" }, foreign(opened.word("tool", row) || "default action"), events.argument[row] ? [" ", foreign(events.argument[row] ?? "")] : null), h("span", {}, status),
+      h("span", { class: "num" }, latency >= 0 ? seconds(latency / 1e6) : ""));
     line.style.top = `${place * ROW}px`;
     return line;
   }

@@ -3,16 +3,20 @@
 import { barDomain, figure, valueDomain } from "./charts";
 import type { Chart, Decision, Divergence, Episode, Opened, Pair } from "./data";
 import { button, type Child, foreign, h } from "./dom";
-import { badge, findingName, type OpenEvent, section, table, timelineParts } from "./episode";
+import { timelineParts } from "./episode";
+import { modeTerm } from "./findings";
 import { endWords, number, plural, words } from "./format";
+import { badge, lead, type OpenEvent } from "./lead";
+import { section, table } from "./parts";
 
 const SIDES = ["A", "B"] as const;
 
 export function compareView(sides: [Opened, Opened], pair: Pair, open: OpenEvent): HTMLElement {
   const pages = sides.map((side) => side.page) as [Episode, Episode];
   return h("div", { class: "compare" },
-    section("summary", "Side by side", h("div", { class: "two" }, pages.map((page, place) => h("div", { class: "side" },
-      h("h3", {}, h("span", { class: "letter" }, SIDES[place]), " ", labels(page)), badge(page.verification)))), differences(pages, pair)),
+    h("div", { class: "two leads" }, sides.map((side, place) => h("div", { class: "side" },
+      h("p", {}, h("span", { class: "letter" }, SIDES[place]), " ", labels(side.page)), lead(side, open, badge(side.page.verification))))),
+    section("summary", "Side by side", differences(pages, pair)),
     section("divergence", "First diverging decision", divergence(sides, pair, open)),
     section("pictures", "Pictures", h("p", { class: "lead" }, "The same pictures of A and B, on the same scales."), pictures(pages)),
     section("timeline", "Timelines", timelines(sides, pair.divergence, open)),
@@ -26,18 +30,18 @@ function labels(page: Episode): Child {
 }
 
 function differences(pages: [Episode, Episode], pair: Pair): HTMLElement {
-  const [a, b] = pages;
+  const [a, b] = pages, called = (name: string): string => a.figures[name]?.title ?? words(name);
   const rows: [string, string, string][] = pair.attributes.map((one) => [words(one.name), one.a.join(", "), one.b.join(", ")]);
   rows.push(["ended", endWords(a.end_reason), endWords(b.end_reason)], ["rounds closed", number(a.rounds_closed), number(b.rounds_closed)]);
   for (const seat of a.seats) {
     const other = b.seats.find((one) => one.id === seat.id);
     if (!other) continue;
-    for (const name of a.seat_columns.filter((one) => one in seat.outcome)) rows.push([`${seat.id} ${words(name)}`, number(seat.outcome[name]), number(other.outcome[name])]);
+    for (const name of a.seat_columns.filter((one) => one in seat.outcome)) rows.push([`${seat.id} ${called(name)}`, number(seat.outcome[name]), number(other.outcome[name])]);
     for (const name of ["calls", "refused", "input_tokens", "output_tokens"] as const)
       if (number(seat.account[name]) !== "–" || number(other.account[name]) !== "–") rows.push([`${seat.id} ${words(name)}`, number(seat.account[name]), number(other.account[name])]);
   }
   const known = new Map(b.results);
-  for (const [name, value] of a.results) rows.push([words(name), number(value), number(known.get(name))]);
+  for (const [name, value] of a.results) rows.push([called(name), number(value), number(known.get(name))]);
   const differing = rows.filter(([, left, right]) => left !== right), same = rows.filter(([, left, right]) => left === right);
   const cells = (some: [string, string, string][]): Child[][] => some.map(([name, left, right]) => [foreign(name), h("span", { class: "num" }, left), h("span", { class: "num" }, right)]);
   return h("div", {}, h("h3", {}, `Different (${differing.length})`),
@@ -75,7 +79,7 @@ function timelines(sides: [Opened, Opened], found: Divergence | null, open: Open
     const decision = place === 0 ? found?.a : found?.b;
     const row = decision ? opened.rowOf.get(decision.seq) : undefined;
     if (row !== undefined) parts.timeline.ring([row]);
-    return h("div", { class: "side", "data-side": SIDES[place] }, h("h3", {}, h("span", { class: "letter" }, SIDES[place]), " ", labels(opened.page)), parts.filter.element, parts.timeline.element,
+    return h("div", { class: "side", "data-side": SIDES[place] }, h("h3", {}, h("span", { class: "letter" }, SIDES[place]), " ", labels(opened.page)), parts.filter.element, parts.filter.state, parts.timeline.element,
       h("details", { class: "block" }, h("summary", {}, "Calls as a list"), parts.calls.element));
   });
 }
@@ -83,10 +87,14 @@ function timelines(sides: [Opened, Opened], found: Divergence | null, open: Open
 function findings(pages: [Episode, Episode]): Child {
   const ids = [...new Set(pages.flatMap((page) => page.raised.map((raised) => raised.finding.id)))];
   if (ids.length === 0) return h("p", { class: "empty" }, "Nothing was found in either.");
+  const named = (id: string): Child => {
+    const known = pages.flatMap((page) => page.raised).find((raised) => raised.finding.id === id);
+    return known ? modeTerm(known.finding) : null;
+  };
   const cell = (page: Episode, id: string): Child => {
     const same = page.raised.filter((raised) => raised.finding.id === id), [first] = same;
     if (!first) return h("span", { class: "quiet" }, page.diagnosis ? "not found" : "–");
     return [foreign(first.finding.says), first.told[0] ? h("span", { class: "quiet" }, ` ${first.told[0]}`) : null, same.length > 1 ? ` and in ${plural(same.length - 1, "other seat")}` : null];
   };
-  return table(["failure mode", "A", "B"], ids.map((id) => [findingName(id), cell(pages[0], id), cell(pages[1], id)]), "Findings", 3);
+  return table(["failure mode", "A", "B"], ids.map((id) => [named(id), cell(pages[0], id), cell(pages[1], id)]), "Findings", 3);
 }

@@ -27,6 +27,21 @@ export interface PairChart extends ChartBase {
 }
 export type Chart = XYChart | BarChart | HeatChart | IntervalChart | MatrixChart | PairChart;
 
+export interface FigureText { title: string; formula: string; unit: string; null: string; better: "higher" | "lower" | "none" }
+// The verdict as `verdict/verdict.py` makes it; the page shows its sentences and never words of its own.
+export interface Mistake {
+  mode: string; seat: string; seq: number; round: number; because: string; amount: number | null; kind: string | null; unit: string;
+}
+export interface SeatVerdict {
+  seat: string; role: string; player: string; kind: string;
+  score: { metric: string; title: string; value: number | null; unit: string; higher_is_better: boolean };
+  beside: { name: string; value: number | null; privileged: boolean }[];
+  mistake: Mistake | null; raised: number; checked: number; unchecked: number; acted: boolean; trouble: { kind: string; text: string } | null;
+}
+export interface Verdict {
+  status: string; seats: SeatVerdict[]; sentences: string[]; text: string; versions: Record<string, string>;
+  reproduced: { state: string; events: number; seq: number | null };
+}
 export interface Figure {
   id: string; seats: string[]; value: number | null; numerator: number | null; denominator: number | null;
   formula: string; window: string | null; events: number[]; parts: Record<string, number | null>; note: string | null;
@@ -37,6 +52,8 @@ export interface Case {
 export interface Finding {
   id: string; seats: string[]; status: "raised" | "condition" | "clear" | "unchecked" | "merged"; says: string; counts: string;
   threshold: string; count: number; of: number; share: number | null; cases: Case[]; parts: Record<string, number | null>; note: string | null;
+  cost: { kind: "direct" | "hindsight"; amount: number | null; unit: string } | null;
+  price: { amount: number | null; unit: string } | null; base_rate: { raised: number; of: number } | null; rank: number | null;
 }
 // A raised finding, what it cost in words, and the events of its cases.
 export interface Raised { finding: Finding; told: string[]; events: number[] }
@@ -53,9 +70,9 @@ export interface Seat {
   id: string; role: string; label: string | null; privileged: boolean; outcome: Record<string, unknown>; account: Account;
 }
 export interface Verification {
-  verdict: string; sound: boolean; message: string; events: number; seq: number | null; sealed: boolean;
+  verdict: string; sound: boolean; sentence: string; events: number; seq: number | null; sealed: boolean;
   head_hash: string | null; seal: string | null; signed_by: string | null;
-  recorded: string | null; reproduced: string | null; findings: string[];
+  in_log: string | null; re_executed: string | null; findings: string[];
 }
 export interface EvidenceRow {
   seat: string; action: string; count: number; looked: Record<string, number>; needed: string[];
@@ -65,13 +82,22 @@ export interface AuditRow {
   rounds: number; first: number | null; last: number | null;
 }
 export interface Episode {
-  name: string; bytes: number; market: string; scenario: string; description: string; seed: number | null;
+  verdict: Verdict; name: string; bytes: number; market: string; scenario: string; description: string; seed: number | null;
   rules_version: string; rounds_closed: number; end_reason: string | null; censored: boolean;
   wall_seconds: number | null; manifest: string; about: string; verification: Verification | null; seats: Seat[];
-  seat_columns: string[]; results: [string, unknown][]; tables: { title: string; columns: string[]; rows: string[][] }[];
+  seat_columns: string[]; figures: Record<string, FigureText>; results: [string, unknown][]; tables: { title: string; columns: string[]; rows: string[][] }[];
   charts: Chart[]; diagnosis: Diagnosis | null; raised: Raised[]; asides: string[]; evidence_categories: string[];
   evidence: EvidenceRow[]; looks: HeatChart[]; audit: AuditRow[]; problems: { seq: number | null; message: string }[];
-  events: Packed; bodies: Packed; notes: Packed; note_bodies: Packed;
+  events: Packed; bodies: Packed; notes: Packed; note_bodies: Packed; transcript: Packed;
+}
+// What each model was sent and what came of it, as report/transcript.py explains it.
+export interface Message { role: string; text: string; calls: [string, string, string][]; answers: string; cut: number | null }
+export interface ModelCall {
+  id: string; note: number; round: number; phase: string; role: string; same: number; shown: number[]; new: number[]; tools: number;
+  answer: Message; finish: string; status: number; input_tokens: number; output_tokens: number; events: number[]; refused: number[];
+}
+export interface SeatTranscript {
+  seat: string; kept: boolean; remark: string; messages: Message[]; tools: { names: string[]; text: string }[]; calls: ModelCall[];
 }
 export interface Decision {
   seq: number; round: number; phase: string; seat: string; tool: string | null; arguments: unknown; status: string;
@@ -102,6 +128,7 @@ export interface PageData {
 export interface EventColumns {
   names: string[]; seq: number[]; event: number[]; round: number[]; phase: number[]; seat: number[]; tool: number[];
   kind: number[]; status: number[]; parent: number[]; latency_us: number[]; size: number[]; reply: number[];
+  argument: string[];
 }
 export interface NoteColumns {
   seat: string[]; kind: string[]; round: number[]; input_tokens: number[]; output_tokens: number[];
@@ -161,28 +188,51 @@ export class Texts {
 export class Opened {
   readonly rowOf = new Map<number, number>();
   readonly children = new Map<number, number[]>();
-  readonly citedBy = new Map<number, { id: string; because: string }[]>();
+  readonly citedBy = new Map<number, { finding: Finding; because: string; cost: number | null }[]>();
+  // Seats under test; their calls that a finding cites are ringed.
+  own = new Set<string>();
+  readonly ringed = new Set<number>();
 
   private constructor(
-    readonly page: Episode,
+    public page: Episode,
     readonly events: EventColumns,
     readonly bodies: Texts,
     readonly notes: NoteColumns,
     readonly noteTexts: Texts,
   ) {
     this.index(0);
-    for (const { finding } of page.raised)
+    this.cite();
+  }
+
+  private cite(): void {
+    this.own = new Set(this.page.verdict.seats.map((seat) => seat.seat));
+    this.citedBy.clear();
+    this.ringed.clear();
+    for (const { finding } of this.page.raised)
       for (const found of finding.cases)
         for (const seq of new Set([found.seq, found.shown_by ?? found.seq])) {
           const because = [found.because, ...found.also].join("; ");
-          this.citedBy.set(seq, [...(this.citedBy.get(seq) ?? []), { id: finding.id, because }]);
+          this.citedBy.set(seq, [...(this.citedBy.get(seq) ?? []), { finding, because, cost: found.cost }]);
+          const row = this.rowOf.get(found.seq);
+          if (row !== undefined && this.mine(finding.seats)) this.ringed.add(row);
         }
+  }
+
+  // Whether something is about a seat under test; where none is, about any.
+  mine(seats: string[]): boolean {
+    return this.own.size === 0 || seats.some((seat) => this.own.has(seat));
   }
 
   static async of(page: Episode): Promise<Opened> {
     const events = await unpackJson<EventColumns>(page.events);
     const notes = await unpackJson<NoteColumns>(page.notes);
     return new Opened(page, events, new Texts(page.bodies), notes, new Texts(page.note_bodies));
+  }
+
+  // The same events under the numbers of a later moment.
+  renew(page: Episode): void {
+    this.page = page;
+    this.cite();
   }
 
   // More events of a running episode; words are translated into this episode's names.
@@ -197,6 +247,7 @@ export class Opened {
     for (const column of ["seq", "round", "latency_us", "size"] as const) this.events[column].push(...more[column]);
     this.events.parent.push(...more.parent.map((row) => (row < 0 ? -1 : row + from)));
     this.events.reply.push(...more.reply.map(() => -1));
+    this.events.argument.push(...more.argument);
     this.bodies.add(bodies);
     this.index(from);
   }

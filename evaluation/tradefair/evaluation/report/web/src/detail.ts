@@ -3,6 +3,7 @@
 import type { Opened } from "./data";
 import { button, type Child, foreign, freshId, h, replace } from "./dom";
 import { markKind } from "./filter";
+import { modeName } from "./parts";
 import { dollars, number, plural, seconds, words } from "./format";
 import { isNull, jsonView, member, parseRaw, stringOf, textView, type Tree } from "./json";
 
@@ -15,8 +16,12 @@ export class Detail {
   private row = -1;
   private ticket = 0;
 
-  // `moved` hears which event is shown, −1 when none is; `rawUrl` names where the viewer serves the bare event.
-  constructor(private readonly moved: (opened: Opened, row: number) => void, private readonly rawUrl: (opened: Opened, seq: number) => string | null) {
+  // `moved` hears which event is shown, −1 when none is; `rawUrl` names where the viewer serves the bare event;
+  // `messages` shows what the model was sent before a reply.
+  constructor(
+    private readonly moved: (opened: Opened, row: number) => void, private readonly rawUrl: (opened: Opened, seq: number) => string | null,
+    private readonly messages: (opened: Opened, note: number) => void,
+  ) {
     this.element = h("aside", { class: "detail", "aria-labelledby": this.title.id, hidden: true },
       h("header", {}, this.title,
         h("nav", { "aria-label": "Events" },
@@ -54,7 +59,9 @@ export class Detail {
     replace(this.title, ...heading(opened, row));
     if (focus) this.title.focus({ preventScroll: true });
     this.moved(opened, row);
-    const content = await contents(opened, row, (other) => this.link(other), this.rawUrl(opened, opened.events.seq[row] ?? 0));
+    const asked = opened.events.reply[row] ?? -1;
+    const sent = asked < 0 ? null : button("messages that led to it", () => this.messages(opened, asked), { class: "link messages" });
+    const content = await contents(opened, row, (other) => this.link(other), this.rawUrl(opened, opened.events.seq[row] ?? 0), sent);
     if (ticket !== this.ticket) return;
     replace(this.body, content);
     this.body.scrollTop = 0;
@@ -80,7 +87,7 @@ function part(title: string, ...children: Child[]): HTMLElement {
   return h("section", {}, h("h3", {}, title), children);
 }
 
-async function contents(opened: Opened, row: number, link: (row: number) => HTMLElement, raw: string | null): Promise<Child[]> {
+async function contents(opened: Opened, row: number, link: (row: number) => HTMLElement, raw: string | null, sent: HTMLElement | null): Promise<Child[]> {
   const { events } = opened;
   const [body, result] = await opened.bodies.row(row);
   const tree = body?.text && body.length === null ? parseRaw(body.text) : null;
@@ -88,18 +95,18 @@ async function contents(opened: Opened, row: number, link: (row: number) => HTML
   const latency = events.latency_us[row] ?? -1, parent = events.parent[row] ?? -1;
   const inner = opened.children.get(row) ?? [];
   const shown: Child[] = [
+    citations(opened, row),
     facts([
       ["outcome", call ? statusBadge(opened.word("status", row)) : ""],
       ["seat", foreign(opened.word("seat", row))], ["round", number(events.round[row])], ["phase", foreign(opened.word("phase", row))],
       ["kind", call ? markKind(opened, row) : ""], ["took", latency >= 0 ? seconds(latency / 1e6) : ""],
       ["called from", parent >= 0 ? link(parent) : ""],
     ]),
-    citations(opened, row),
   ];
   if (tree && call) shown.push(...callParts(tree, result ?? null, opened.word("status", row)));
   else if (tree) shown.push(...otherParts(tree));
   if (inner.length) shown.push(part("Calls made inside", h("p", { class: "links" }, inner.slice(0, 200).map((child) => [link(child), " "]))));
-  if (call && opened.word("seat", row)) shown.push(await context(opened, row, link));
+  if (call && opened.word("seat", row)) shown.push(await context(opened, row, link, sent));
   if (body?.text) {
     const bare = h("details", {}, h("summary", {}, "Event as it is stored"), textView(body.text, body.length));
     shown.push(bare, raw ? h("p", {}, h("a", { href: raw, target: "_blank", rel: "noopener" }, "Raw JSON")) : null);
@@ -113,7 +120,8 @@ function statusBadge(status: string): HTMLElement {
 
 function citations(opened: Opened, row: number): Child {
   const found = opened.citedBy.get(opened.events.seq[row] ?? 0) ?? [];
-  return found.length ? h("ul", { class: "cites" }, found.map((cited) => h("li", {}, h("b", {}, cited.id), " ", foreign(cited.because)))) : null;
+  return found.length ? h("ul", { class: "cites" }, found.map(({ finding, because, cost }) => h("li", { "data-mode": finding.id },
+    foreign(because), h("p", {}, h("b", {}, modeName(finding.id)), cost === null ? null : [" · ", h("span", { class: "num" }, number(cost)), finding.cost?.unit ? ` ${finding.cost.unit}` : "", finding.cost?.kind === "hindsight" ? ", in hindsight" : ""])))) : null;
 }
 
 function callParts(tree: Tree, result: { text: string | null; length: number | null } | null, status: string): Child[] {
@@ -138,7 +146,7 @@ function otherParts(tree: Tree): Child[] {
 }
 
 // The reply that asked for this call, what else the agent noted in the round, and what it had been shown before.
-async function context(opened: Opened, row: number, link: (row: number) => HTMLElement): Promise<Child> {
+async function context(opened: Opened, row: number, link: (row: number) => HTMLElement, sent: HTMLElement | null): Promise<Child> {
   const { events, notes } = opened;
   const seat = opened.word("seat", row), round = events.round[row] ?? 0, asked = events.reply[row] ?? -1;
   const before: number[] = [];
@@ -147,7 +155,7 @@ async function context(opened: Opened, row: number, link: (row: number) => HTMLE
   before.reverse();
   const beside = notes.seat.flatMap((name, place) => (name === seat && notes.round[place] === round && place !== asked && notes.kind[place] !== "model_call" ? [place] : []));
   return part("What the model saw and said",
-    asked >= 0 ? await note(opened, asked, "The reply that asked for this call") : h("p", { class: "aside" }, notes.seat.includes(seat) ? "No reply is noted for this call." : "No model was asked: a scripted policy, or a client that keeps its own record."),
+    asked >= 0 ? [await note(opened, asked, "The reply that asked for this call"), sent] : h("p", { class: "aside" }, notes.seat.includes(seat) ? "No reply is noted for this call." : "No model was asked: a scripted policy, or a client that keeps its own record."),
     before.length
       ? h("details", {}, h("summary", {}, `Shown earlier in this round: ${plural(before.length, "answer")}`),
           h("ol", { class: "seen" }, before.slice(-300).map((other) => h("li", {}, link(other), " ", foreign(opened.word("tool", other)), opened.word("status", other) === "ok" ? "" : ` · ${opened.word("status", other)}`))))

@@ -3,7 +3,7 @@
 import { figure } from "./charts";
 import type { FigureRecord } from "./data";
 import { foreign, h, replace } from "./dom";
-import { table } from "./episode";
+import { table } from "./parts";
 import { words } from "./format";
 
 export function figurePage(app: Element, page: FigureRecord, version: string): void {

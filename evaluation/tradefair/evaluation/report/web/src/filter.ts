@@ -1,8 +1,9 @@
 // Which calls are shown: by seat, kind, status, tool, finding and text. One filter serves timeline and list.
 
 import type { Opened, Raised } from "./data";
-import { button, freshId, h, replace } from "./dom";
+import { button, freshId, h, replace, visible } from "./dom";
 import { number, words } from "./format";
+import { modeName } from "./parts";
 
 export const KINDS = ["read", "analysis", "action", "note"] as const;
 export const STATUSES = ["ok", "rejected", "invalid", "denied", "failed", "lapsed"] as const;
@@ -25,6 +26,8 @@ export function isMark(opened: Opened, row: number | undefined): boolean {
 
 export class Filter {
   readonly element: HTMLElement;
+  // What passes the filter, and that of it which the list shows: of the chosen seat.
+  lit: number[] = [];
   shown: number[] = [];
   private matches = new Uint8Array(0);
   private readonly kinds = new Set<string>();
@@ -35,6 +38,8 @@ export class Filter {
   private found: Set<number> | null = null;
   private finding: Raised | null = null;
   private search = 0;
+  // What is shown now, in words.
+  readonly state: HTMLElement;
   private readonly count = h("p", { class: "count", "aria-live": "polite", role: "status" });
   private readonly chips = h("div", { class: "chips", role: "group", "aria-label": "Kinds and outcomes of calls" });
   private readonly seats = h("select", { onchange: () => this.set(() => (this.seat = this.seats.value)) });
@@ -44,6 +49,9 @@ export class Filter {
   marks: number[] = [];
 
   constructor(readonly opened: Opened) {
+    // Who opens a report asks what the seat under test did; its opponents are one choice away.
+    const [own] = opened.own;
+    if (own !== undefined && opened.own.size === 1) this.seat = own;
     const typed = h("input", { type: "search", placeholder: "in arguments and results", spellcheck: "false", maxlength: 200 });
     const label = (name: string, control: HTMLElement) => {
       control.id = freshId("filter");
@@ -56,7 +64,8 @@ export class Filter {
     });
     this.element = h("div", { class: "filter", role: "search", "aria-label": "Filter calls" },
       h("div", { class: "fields" }, label("Seat", this.seats), label("Tool", this.tools), label("Text", typed)),
-      this.chips, this.cited, this.count);
+      this.chips);
+    this.state = h("div", { class: "filter-state" }, this.cited, this.count);
     this.refresh();
   }
 
@@ -119,14 +128,15 @@ export class Filter {
     const { opened } = this;
     const cited = this.finding ? new Set(this.finding.events) : null;
     this.matches = new Uint8Array(opened.events.seq.length);
-    this.shown = this.marks.filter((row) =>
-      (!this.seat || opened.word("seat", row) === this.seat) && (!this.tool || opened.word("tool", row) === this.tool) &&
+    this.lit = this.marks.filter((row) =>
+      (!this.tool || opened.word("tool", row) === this.tool) &&
       (this.kinds.size === 0 || this.kinds.has(markKind(opened, row))) &&
       (this.statuses.size === 0 || this.statuses.has(markStatus(opened, row))) &&
       (cited === null || cited.has(opened.events.seq[row] ?? 0)) && (this.found === null || this.found.has(row)));
-    for (const row of this.shown) this.matches[row] = 1;
-    this.count.textContent = `${number(this.shown.length)} of ${number(this.marks.length)} calls`;
-    replace(this.cited, this.finding ? [`Only what “${this.finding.finding.id}” cites. `, button("Show all calls", () => this.show(null), { class: "link" })] : null);
+    for (const row of this.lit) this.matches[row] = 1;
+    this.shown = this.seat ? this.lit.filter((row) => opened.word("seat", row) === this.seat) : this.lit;
+    this.count.textContent = `${number(this.shown.length)} of ${number(this.marks.length)} calls${this.seat ? `, those of ${visible(this.seat)}` : ""}`;
+    replace(this.cited, this.finding ? [`Only what “${modeName(this.finding.finding.id)}” cites. `, button("Show all calls", () => this.show(null), { class: "link" })] : null);
     for (const listener of this.listeners) listener();
   }
 

@@ -44,7 +44,7 @@ export function seconds(value: number): string {
 }
 
 export function dollars(micro: number): string {
-  return `$${(micro / 1e6).toFixed(micro < 10_000 ? 6 : 2)}`;
+  return micro === 0 ? "$0" : `$${(micro / 1e6).toFixed(micro < 10_000 ? 6 : 2)}`;
 }
 
 export function percent(share: number): string {

@@ -3,7 +3,7 @@
 import { type Episode, type EventColumns, type Opened, type Packed, type Verification, unpackJson } from "./data";
 import { h } from "./dom";
 import type { EpisodeView } from "./episode";
-import { badge } from "./episode";
+import { badge } from "./lead";
 import { number } from "./format";
 
 const EVERY_MS = 1_000, NUMBERS_MS = 4_000;

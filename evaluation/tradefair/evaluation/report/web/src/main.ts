@@ -2,25 +2,24 @@
 
 import { boardsPage, boardsView } from "./boards";
 import { compareView } from "./compare";
-import { Opened, type Episode, type PageData } from "./data";
+import { Opened, type PageData } from "./data";
 import { Detail } from "./detail";
 import { button, type Child, foreign, h, replace } from "./dom";
-import { badge, episodeView, type EpisodeView, type OpenEvent } from "./episode";
+import { episodeView, type EpisodeView } from "./episode";
 import { figurePage } from "./figures";
 import { plural } from "./format";
+import type { OpenEvent } from "./lead";
 import { listView } from "./listing";
 import { fetchBadge, follow } from "./live";
-
-const SECTIONS: [string, string][] = [
-  ["summary", "Summary"], ["pictures", "Pictures"], ["timeline", "Timeline"], ["findings", "Findings"], ["evidence", "Evidence"], ["trace", "Trace"],
-];
-const COMPARED: [string, string][] = [["summary", "Side by side"], ["divergence", "Divergence"], ["pictures", "Pictures"], ["timeline", "Timelines"], ["findings", "Findings"]];
+import { glossary } from "./terms";
+import { strip } from "./strip";
+import { Transcript } from "./transcript";
 
 class Page {
   private readonly views = new Map<number, EpisodeView>();
+  private readonly transcripts = new Map<Opened, Transcript>();
   private readonly content = h("div", {});
   private readonly tabs = h("div", { class: "tabs", role: "tablist", "aria-label": "Episodes" });
-  private readonly nav = h("nav", { class: "sections", "aria-label": "Sections" });
   private readonly top = h("header", { class: "top" });
   private readonly detail: Detail;
   private shown = -1;
@@ -31,11 +30,17 @@ class Page {
     this.detail = new Detail((opened, row) => this.moved(opened, row), (opened, seq) => {
       const live = data.live[episodes.indexOf(opened)];
       return live ? `/trace/${live.id}/event/${seq}.json` : null;
+    }, (opened, note) => {
+      // A comparison has no transcript of its own: that of the side is in its tab.
+      this.show(episodes.indexOf(opened));
+      this.showTranscript(opened, true);
+      void this.transcript(opened).goTo(note);
     });
     const app = document.getElementById("app") ?? document.body;
     replace(app, h("a", { class: "skip", href: "#main", onclick: (event: Event) => this.jump(event, "main") }, "Skip to the content"),
-      this.tabs, h("main", { id: "main", tabindex: -1 }, this.top, this.nav, this.content), this.detail.element,
+      this.tabs, h("main", { id: "main", tabindex: -1 }, this.top, this.content, glossary()), this.detail.element,
       h("footer", {}, `tradefair ${data.version} · every number comes from the trace`));
+    printable();
     addEventListener("hashchange", () => this.follow());
     const wanted = new URLSearchParams(location.hash.slice(1));
     this.show(Number(wanted.get("tab") ?? (data.mode === "compare" ? -1 : 0)) || (data.mode === "compare" ? Number(wanted.get("tab") ?? -1) : 0));
@@ -48,17 +53,14 @@ class Page {
     if (place < 0 && !compared && this.data.boards.length) {
       this.shown = -1;
       this.drawTabs();
-      replace(this.nav);
       replace(this.top, h("h1", {}, "Leaderboards"));
       replace(this.content, this.ranking);
       return;
     }
     this.drawTabs();
-    const names = compared ? COMPARED : SECTIONS;
-    replace(this.nav, h("ul", {}, names.map(([id, name]) => h("li", {}, h("a", { href: `#${id}`, onclick: (event: Event) => this.jump(event, id) }, name)))));
     if (compared && this.data.pair) {
       const [a, b] = this.episodes;
-      replace(this.top, h("h1", {}, foreign(a?.page.scenario ?? ""), " ", h("span", { class: "quiet" }, "two episodes compared")));
+      replace(this.top, strip([foreign(a?.page.scenario ?? ""), " · two episodes compared"], this.data, this.episodes));
       if (a && b) replace(this.content, compareView([a, b], this.data.pair, this.open));
       this.checkBoth();
       return;
@@ -68,7 +70,7 @@ class Page {
   }
 
   private checkBoth(): void {
-    for (const [place, check] of [...this.content.querySelectorAll<HTMLElement>("#summary .badge")].entries()) {
+    for (const [place, check] of [...this.content.querySelectorAll<HTMLElement>(".leads .badge")].entries()) {
       const live = this.data.live[place];
       if (live && !this.episodes[place]?.page.verification) void fetchBadge(live.id, check);
     }
@@ -76,25 +78,30 @@ class Page {
 
   private showEpisode(opened: Opened): void {
     const { page } = opened, live = this.data.live[this.shown];
-    const check = badge(page.verification);
-    replace(this.top, ...this.heading(page, check));
     let view = this.views.get(this.shown);
-    if (!view) {
-      view = episodeView(opened, this.open);
-      this.views.set(this.shown, view);
-      if (live?.open) follow(live.id, opened, view, this.top);
-    }
-    if (live && !page.verification) void fetchBadge(live.id, check);
+    const first = view === undefined;
+    view ??= episodeView(opened, this.open);
+    this.views.set(this.shown, view);
+    const name: Child = [foreign(page.scenario || page.name), page.seed === null ? null : h("span", { class: "num" }, ` · seed ${page.seed}`)];
+    const turn = button("transcript", () => this.showTranscript(opened, turn.getAttribute("aria-pressed") !== "true"), { class: "link view", "aria-pressed": "false" });
+    replace(this.top, strip(name, this.data, [opened], turn), view.lead);
     replace(this.content, view.element);
+    if (first && live?.open) follow(live.id, opened, view, this.top);
+    const check = view.lead.querySelector<HTMLElement>(".badge.none");
+    if (live && !page.verification && check) void fetchBadge(live.id, check);
   }
 
-  private heading(page: Episode, check: HTMLElement): Child[] {
-    return [
-      h("div", { class: "name" }, this.data.live.length ? h("a", { href: "/", class: "back" }, "All traces") : null,
-        h("h1", {}, foreign(page.scenario || page.name), " ", h("span", { class: "quiet num" }, page.seed === null ? "" : `seed ${page.seed}`)),
-        page.description ? h("p", { class: "lead" }, foreign(page.description)) : null),
-      check,
-    ];
+  private transcript(opened: Opened): Transcript {
+    let known = this.transcripts.get(opened);
+    if (!known) this.transcripts.set(opened, (known = new Transcript(opened, this.open)));
+    return known;
+  }
+
+  // In place of the report, under the same verdict.
+  private showTranscript(opened: Opened, on: boolean): void {
+    const view = this.views.get(this.shown);
+    this.top.querySelector(".view")?.setAttribute("aria-pressed", String(on));
+    if (view) replace(this.content, on ? this.transcript(opened).element : view.element);
   }
 
   private drawTabs(): void {
@@ -139,6 +146,30 @@ class Page {
     target?.scrollIntoView();
     target?.focus({ preventScroll: true });
   }
+}
+
+// Print shows what is folded on the screen; what is built on demand is built then, and folded again afterwards.
+function printable(): void {
+  let opened: HTMLDetailsElement[] = [];
+  const unfold = (): void => {
+    for (let shut = folds(); shut.length > 0; shut = folds())
+      for (const fold of shut) {
+        fold.open = true;
+        fold.dispatchEvent(new Event("toggle"));
+        opened.push(fold);
+      }
+  };
+  const fold = (): void => {
+    for (const done of opened) done.open = false;
+    opened = [];
+  };
+  addEventListener("beforeprint", unfold);
+  addEventListener("afterprint", fold);
+  matchMedia("print").addEventListener("change", (event) => (event.matches ? unfold() : fold()));
+}
+
+function folds(): HTMLDetailsElement[] {
+  return [...document.querySelectorAll<HTMLDetailsElement>("main details:not([open]):not(.screen)")];
 }
 
 async function start(): Promise<void> {

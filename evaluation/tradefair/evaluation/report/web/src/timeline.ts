@@ -6,10 +6,15 @@ import { type Filter, markKind, markStatus } from "./filter";
 import { number, seconds } from "./format";
 
 const LABEL = 92, RULER = 22, GAP = 10, SMALLEST = 3, LARGEST = 12;
+// Pixels that the lane of a seat under test, and that of another seat, are high at most.
+const OWN = 84, OTHERS = 24;
+// What a call is shows in its shape and in how strong its colour is; the colour itself says whose it is.
+const STRENGTH: Record<string, number> = { action: 1, analysis: 0.7, note: 0.5, read: 0.42 };
 
-interface Lane { seat: string; rounds: Map<number, number[]>; most: number; top: number; height: number }
-// `edges[i]` is where the column of round first + i begins; `deep` is how many cells stand above each other.
-interface Layout { lanes: Lane[]; first: number; last: number; edges: number[]; deep: number; cell: number; height: number }
+// `deep` is how many cells of a lane stand above each other: more in that of the seat under test.
+interface Lane { seat: string; own: boolean; rounds: Map<number, number[]>; most: number; deep: number; top: number; height: number }
+// `edges[i]` is where the column of round first + i begins.
+interface Layout { lanes: Lane[]; first: number; last: number; edges: number[]; cell: number; height: number }
 
 export class Timeline {
   readonly element: HTMLElement;
@@ -19,7 +24,7 @@ export class Timeline {
   private readonly scroller: HTMLElement;
   private readonly spoken = h("p", { class: "hidden", "aria-live": "polite" });
   private readonly tip = h("div", { class: "tip", hidden: true, "aria-hidden": "true" });
-  private layout: Layout = { lanes: [], first: 1, last: 1, edges: [0, 6], deep: 1, cell: 3, height: 60 };
+  private layout: Layout = { lanes: [], first: 1, last: 1, edges: [0, 6], cell: 3, height: 60 };
   private zoom = 1;
   private pending = 0;
   private ringed = new Set<number>();
@@ -35,7 +40,7 @@ export class Timeline {
     };
     this.element = h("div", { class: "timeline" },
       h("div", { class: "tools" },
-        h("p", { class: "aside", id: help }, "A column is a round, a cell a call, top to bottom as they came. ← → next call, ↑ ↓ other seat, Page keys a round, Enter opens."),
+        h("p", { class: "aside", id: help }, "A column is a round, a cell a call; ringed: cited by a finding. ← → next call, ↑ ↓ other seat, Page keys a round, Enter opens."),
         h("span", { class: "zoom", role: "group", "aria-label": "Zoom" },
           h("button", { type: "button", onclick: zoom(0.5), "aria-label": "Zoom out" }, "−"),
           h("button", { type: "button", onclick: zoom(2), "aria-label": "Zoom in" }, "+"))),
@@ -51,6 +56,7 @@ export class Timeline {
     this.scroller.addEventListener("focus", () => this.redraw());
     this.scroller.addEventListener("blur", () => this.redraw());
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
+    addEventListener("themechange", () => this.redraw());
     new ResizeObserver(() => this.resize(false)).observe(this.scroller);
     filter.onchange(() => this.redraw());
     this.rebuild();
@@ -59,7 +65,7 @@ export class Timeline {
   // After events were added.
   rebuild(): void {
     const { events } = this.opened;
-    const lanes = new Map<string, Lane>(this.opened.page.seats.map((seat) => [seat.id, { seat: seat.id, rounds: new Map(), most: 1, top: 0, height: 0 }]));
+    const lanes = new Map<string, Lane>(this.opened.page.seats.map((seat) => [seat.id, { seat: seat.id, own: this.opened.own.has(seat.id), rounds: new Map(), most: 1, deep: 1, top: 0, height: 0 }]));
     let first = Infinity, last = 1;
     for (const row of this.filter.marks) {
       const lane = lanes.get(this.opened.word("seat", row)), round = events.round[row] ?? 0;
@@ -71,7 +77,9 @@ export class Timeline {
       first = Math.min(first, round);
       last = Math.max(last, round);
     }
-    this.layout = { ...this.layout, lanes: [...lanes.values()], first: Number.isFinite(first) ? first : 1, last };
+    // The seat under test on top: of hundreds of lanes the first few are in view.
+    const ordered = [...lanes.values()].sort((a, b) => Number(b.own) - Number(a.own));
+    this.layout = { ...this.layout, lanes: ordered, first: Number.isFinite(first) ? first : 1, last };
     this.resize(false);
   }
 
@@ -111,23 +119,22 @@ export class Timeline {
     if (width === 0) return;
     const room = (width - LABEL - 4) * this.zoom, before = layout.edges.at(-1) ?? 1;
     const centre = (scroller.scrollLeft + (width - LABEL) / 2) / before;
-    const tallest = layout.lanes.length === 1 ? 190 : layout.lanes.length <= 3 ? 110 : layout.lanes.length <= 10 ? 40 : 24;
-    const busiest = this.busiest();
-    const widths = (size: number): number[] => {
-      const deep = Math.max(1, Math.floor(tallest / size));
-      return busiest.map((count) => Math.max(1, Math.ceil(count / deep)) * size + 2);
-    };
+    const even = layout.lanes.length === 1 ? 150 : layout.lanes.length <= 3 ? 90 : layout.lanes.length <= 10 ? 40 : 24;
+    const several = layout.lanes.some((lane) => lane.own) && layout.lanes.some((lane) => !lane.own);
+    const deep = (lane: Lane, size: number): number => Math.max(1, Math.floor((several ? (lane.own ? OWN : OTHERS) : even) / size));
+    const widths = (size: number): number[] => this.busiest((lane, count) => Math.max(1, Math.ceil(count / deep(lane, size))) * size + 2);
     const total = (all: number[]): number => all.reduce((sum, one) => sum + one, 0);
     layout.cell = SMALLEST;
     for (let size = LARGEST; size > SMALLEST && layout.cell === SMALLEST; size--) if (total(widths(size)) <= room) layout.cell = size;
-    layout.deep = Math.max(1, Math.floor(tallest / layout.cell));
     const needed = widths(layout.cell), spare = Math.max(0, Math.min(60, (room - total(needed)) / needed.length));
     layout.edges = [0];
     for (const one of needed) layout.edges.push((layout.edges.at(-1) ?? 0) + one + spare);
     let top = RULER;
     for (const lane of layout.lanes) {
       lane.top = top;
-      lane.height = Math.max(16, Math.min(lane.most, layout.deep) * layout.cell);
+      lane.deep = deep(lane, layout.cell);
+      // The lane of the seat under test is never lower than its room allows: there is where a reader looks.
+      lane.height = Math.max(several && lane.own ? OWN / 2 : 16, Math.min(lane.most, lane.deep) * layout.cell);
       top += lane.height + GAP;
     }
     layout.height = top;
@@ -137,12 +144,13 @@ export class Timeline {
     this.redraw();
   }
 
-  private busiest(): number[] {
+  // The width of every round's column: that of the lane which needs most.
+  private busiest(width: (lane: Lane, count: number) => number): number[] {
     const { first, last, lanes } = this.layout;
-    const counts = new Array<number>(last - first + 1).fill(0);
+    const widths = new Array<number>(last - first + 1).fill(SMALLEST + 2);
     for (const lane of lanes)
-      for (const [round, cells] of lane.rounds) counts[round - first] = Math.max(counts[round - first] ?? 0, cells.length);
-    return counts;
+      for (const [round, cells] of lane.rounds) widths[round - first] = Math.max(widths[round - first] ?? 0, width(lane, cells.length));
+    return widths;
   }
 
   // Where a round's column begins, without scrolling.
@@ -170,8 +178,8 @@ export class Timeline {
 
   private cellPlace(lane: Lane, round: number, cell: number): { x: number; y: number } {
     const { layout } = this;
-    const x = LABEL + this.edge(round) + Math.floor(cell / layout.deep) * layout.cell;
-    return { x, y: lane.top + (cell % layout.deep) * layout.cell };
+    const x = LABEL + this.edge(round) + Math.floor(cell / lane.deep) * layout.cell;
+    return { x, y: lane.top + (cell % lane.deep) * layout.cell };
   }
 
   private at(event: MouseEvent): number {
@@ -181,8 +189,8 @@ export class Timeline {
     const along = x - LABEL + this.scroller.scrollLeft;
     if (!lane || x < LABEL || along >= (layout.edges.at(-1) ?? 0)) return -1;
     const round = this.roundAt(along), deep = Math.floor((y - lane.top) / layout.cell);
-    if (deep >= layout.deep) return -1;
-    return lane.rounds.get(round)?.[Math.floor((along - this.edge(round)) / layout.cell) * layout.deep + deep] ?? -1;
+    if (deep >= lane.deep) return -1;
+    return lane.rounds.get(round)?.[Math.floor((along - this.edge(round)) / layout.cell) * lane.deep + deep] ?? -1;
   }
 
   private reveal(row: number): void {
@@ -191,6 +199,7 @@ export class Timeline {
     const { scroller } = this, x = place.x - LABEL;
     if (x < scroller.scrollLeft || x > scroller.scrollLeft + scroller.clientWidth - LABEL - this.layout.cell)
       scroller.scrollLeft = x - (scroller.clientWidth - LABEL) / 2;
+    if (place.y < scroller.scrollTop || place.y > scroller.scrollTop + scroller.clientHeight - GAP * 2) scroller.scrollTop = place.y - scroller.clientHeight / 2;
   }
 
   // --- keys and pointer ---
@@ -198,11 +207,11 @@ export class Timeline {
   private key(event: KeyboardEvent): void {
     const steps: Record<string, () => number> = {
       ArrowRight: () => this.along(1), ArrowLeft: () => this.along(-1), ArrowDown: () => this.toLane(1), ArrowUp: () => this.toLane(-1),
-      PageDown: () => this.byRound(1), PageUp: () => this.byRound(-1), Home: () => this.filter.shown[0] ?? -1, End: () => this.filter.shown.at(-1) ?? -1,
+      PageDown: () => this.byRound(1), PageUp: () => this.byRound(-1), Home: () => this.filter.lit[0] ?? -1, End: () => this.filter.lit.at(-1) ?? -1,
     };
     const step = steps[event.key];
     if (step) {
-      const row = this.selected < 0 ? (this.filter.shown[0] ?? -1) : step();
+      const row = this.selected < 0 ? (this.filter.lit[0] ?? -1) : step();
       if (row >= 0) this.pick(row, false);
     } else if ((event.key === "Enter" || event.key === " ") && this.selected >= 0) this.pick(this.selected, true);
     else return;
@@ -211,7 +220,7 @@ export class Timeline {
 
   private along(step: number): number {
     const seat = this.opened.word("seat", this.selected);
-    const own = this.filter.shown.filter((row) => this.opened.word("seat", row) === seat);
+    const own = this.filter.lit.filter((row) => this.opened.word("seat", row) === seat);
     if (step > 0) return own.find((row) => row > this.selected) ?? this.selected;
     return own.findLast((row) => row < this.selected) ?? this.selected;
   }
@@ -219,7 +228,7 @@ export class Timeline {
   private toLane(step: number): number {
     const lanes = this.layout.lanes, here = lanes.findIndex((lane) => lane.seat === this.opened.word("seat", this.selected));
     for (let place = here + step; place >= 0 && place < lanes.length; place += step) {
-      const own = this.filter.shown.filter((row) => this.opened.word("seat", row) === lanes[place]?.seat);
+      const own = this.filter.lit.filter((row) => this.opened.word("seat", row) === lanes[place]?.seat);
       const round = this.opened.events.round[this.selected] ?? 0;
       const near = own.find((row) => (this.opened.events.round[row] ?? 0) >= round) ?? own.at(-1);
       if (near !== undefined) return near;
@@ -229,7 +238,7 @@ export class Timeline {
 
   private byRound(step: number): number {
     const { round } = this.opened.events, seat = this.opened.word("seat", this.selected), here = round[this.selected] ?? 0;
-    const own = this.filter.shown.filter((row) => this.opened.word("seat", row) === seat);
+    const own = this.filter.lit.filter((row) => this.opened.word("seat", row) === seat);
     if (step > 0) return own.find((row) => (round[row] ?? 0) > here) ?? this.selected;
     const before = own.findLast((row) => (round[row] ?? 0) < here);
     return before === undefined ? this.selected : (own.find((row) => round[row] === round[before]) ?? before);
@@ -275,6 +284,7 @@ export class Timeline {
     const from = this.roundAt(left), to = Math.min(layout.last, this.roundAt(left + width - LABEL));
     const painter = new Painter(pen, layout.cell, colour);
     const rings: { x: number; y: number; name: string }[] = [];
+    const some = layout.lanes.some((lane) => lane.own);
     this.drawRuler(pen, from, to, left, width, colour);
     for (const lane of layout.lanes) {
       pen.fillStyle = colour("line");
@@ -282,8 +292,8 @@ export class Timeline {
       for (let round = from; round <= to; round++) {
         lane.rounds.get(round)?.forEach((row, cell) => {
           const at = this.cellPlace(lane, round, cell);
-          painter.mark(at.x - left, at.y, markKind(this.opened, row), markStatus(this.opened, row), this.filter.has(row));
-          if (row === this.selected || this.ringed.has(row)) rings.push({ x: at.x - left, y: at.y, name: row === this.selected ? "ink" : "alert" });
+          painter.mark(at.x - left, at.y, markKind(this.opened, row), markStatus(this.opened, row), this.filter.has(row), lane.own ? "accent" : some ? "quiet" : "ink");
+          if (row === this.selected || this.ringed.has(row) || this.opened.ringed.has(row)) rings.push({ x: at.x - left, y: at.y, name: row === this.selected ? "ink" : "alert" });
         });
       }
     }
@@ -314,7 +324,7 @@ export class Timeline {
     pen.fillText("round", 0, 14);
     for (const lane of this.layout.lanes) {
       pen.clearRect(0, lane.top - 4, LABEL - 2, lane.height + 4);
-      pen.fillStyle = colour("ink");
+      pen.fillStyle = colour(lane.own ? "accent" : "quiet");
       pen.fillText(visible(lane.seat), 0, lane.top + Math.min(13, lane.height - 2), LABEL - 8);
     }
   }
@@ -331,11 +341,12 @@ class Painter {
     return value;
   }
 
-  mark(x: number, y: number, kind: string, status: string, shown: boolean): void {
+  // `tone`: accent for the seat under test; refusals of other seats stay as quiet as they are.
+  mark(x: number, y: number, kind: string, status: string, shown: boolean, tone: string): void {
     const { pen, cell } = this, size = cell - 1;
-    pen.globalAlpha = shown ? 1 : 0.13;
     const wrong = status !== "ok";
-    pen.fillStyle = this.known(wrong ? "alert" : `k-${kind}`);
+    pen.globalAlpha = shown ? (wrong ? 1 : STRENGTH[kind] ?? 0.5) : 0.13;
+    pen.fillStyle = this.known(wrong && tone !== "quiet" ? "alert" : tone);
     if (cell < 7) pen.fillRect(x, y, cell < 5 ? cell : size, size);
     else if (wrong) this.cross(x, y, size, kind === "lapse");
     else this.shape(x, y, size, kind);
