@@ -201,6 +201,7 @@ def test_a_hostile_trace_leaves_no_raw_control_character_on_a_terminal(hostile: 
             f"verify {name}",
             f"verify {name} --json",
             f"evaluate {name}",
+            f"evaluate {name} --all",
             f"evaluate {name} --json",
             f"trace {name} summary",
             f"trace {name} calls",
@@ -226,6 +227,7 @@ def test_a_hostile_trace_leaves_no_raw_control_character_on_a_terminal(hostile: 
 
 
 def test_without_the_cleaning_the_same_commands_let_control_characters_through(hostile: Path) -> None:
-    switched_off = "import tradefair.cli.terminal as place\nplace.clean = place.clean_json = str\n"
-    for command in ("evaluate\tevil0.trace", "evaluate\tevil0.trace\t--json"):
+    switched_off = "import tradefair.cli.tables as tables, tradefair.cli.terminal as place\n"
+    switched_off += "place.clean = tables.clean = place.clean_json = str\n"
+    for command in ("evaluate\tevil0.trace\t--all", "evaluate\tevil0.trace\t--json"):
         assert RAW.search(_seen([command], hostile, switched_off + _PROGRAM)), command

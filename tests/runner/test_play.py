@@ -137,10 +137,13 @@ async def test_a_market_is_shown_beside_its_reference_population(
     summary = summarise(played, traces)
     assert list(traces) == ["all:skill"]
     assert summary.evaluation.population == summary.references["all:skill"].outcome
-    summary.print_tables()
-    shown = capsys.readouterr().out
-    assert "skill population" in shown
-    assert "all:skill" in shown
+    summary.print_tables(whole=False)
+    brief = capsys.readouterr().out
+    assert [line.split()[0] for line in brief.splitlines() if line.endswith((" 0", " 1", " 2", " 3"))]
+    assert "all:skill" in brief
+    assert "skill population" not in brief
+    summary.print_tables(whole=True)
+    assert "skill population" in capsys.readouterr().out
     assert summary.to_json()["outcome"]["population"]["seed"] == spec.seed
 
 

@@ -302,7 +302,7 @@ def test_a_wrong_number_of_findings_is_an_error_of_usage(options: list[str], tmp
 
 
 def test_the_command_prices_the_first_findings_ranks_them_again_and_closes_the_account(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = played(tmp_path, "retail", "policy:bare_shelf")
     assert command(["evaluate", str(path), "--price", "2", "--json"]) == 0
@@ -316,9 +316,11 @@ def test_the_command_prices_the_first_findings_ranks_them_again_and_closes_the_a
     raised = sorted((item for item in found if item.raised), key=lambda item: item.rank or 99)
     assert [item.rank for item in raised] == list(range(1, len(raised) + 1))
     assert next(item for item in found if item.id == "unexplained_loss").seats == ["manager"]
-    assert command(["evaluate", str(path), "--price", "2"]) == 0
+    monkeypatch.setenv("COLUMNS", "200")
+    assert command(["evaluate", str(path), "--price", "2", "--all"]) == 0
     shown = capsys.readouterr().out
-    assert shown.count("(replayed, ") == sum(item.price.amount is not None for item in priced_ones if item.price)
+    # Each with its finding, and the costliest in the verdict.
+    assert shown.count("(replayed, ") == 1 + sum(item.price.amount is not None for item in priced_ones if item.price)
     assert "regret" in shown
 
 

@@ -56,7 +56,7 @@ def verify(
         shown = [verdict.to_json() for verdict in verdicts]
         print_json({"traces": len(verdicts), "sound": sound, "verdicts": shown})
     else:
-        terminal.show_verdicts(verdicts)
+        terminal.show_checks(verdicts)
     finish(sound == len(verdicts))
 
 

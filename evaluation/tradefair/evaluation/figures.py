@@ -1,4 +1,4 @@
-"""What every field of an outcome is: title, formula, unit, when it is null, which way is better.
+"""What every field of an outcome is: title, formula, unit, when it is null, which way is better; what it is called.
 
 `figures.toml` beside an evaluator says it for its market, the one in this folder for what every market has.
 """
@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -17,10 +17,14 @@ from tradefair.contract import ScenarioError
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
 
 _FILE = "figures.toml"
+Group: TypeAlias = Literal["episode", "seat", "market", "relative"]
 
 
 class Figure(BaseModel):
-    """One field. `null` says when it is null, "never" if it is not optional; `better` is the direction of a gain."""
+    """One field. `null` says when it is null, "never" if it is not optional; `better` is the direction of a gain.
+
+    `short` is the title where room is short, `caution` what a reader could get wrong, `source` who published it.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -29,6 +33,14 @@ class Figure(BaseModel):
     unit: str
     null: str
     better: Literal["higher", "lower", "none"]
+    short: str = ""
+    caution: str = ""
+    source: str = ""
+
+    @property
+    def heading(self) -> str:
+        """The words above a column."""
+        return self.short or self.title
 
 
 class Figures(BaseModel):
@@ -57,6 +69,18 @@ def figures_of(market: str) -> Figures:
     room = type(evaluator_of(market))
     # The base class serves markets without an evaluator; its folder holds the common file.
     return Figures() if room is Evaluator else _read(room.__module__.rpartition(".")[0])
+
+
+def figure_of(market: str, field: str, group: Group = "seat") -> Figure | None:
+    """A field of the market or of all markets; None where no file has it, as in a market without one."""
+    return getattr(figures_of(market), group).get(field) or getattr(common_figures(), group).get(field)
+
+
+def heading_of(market: str, field: str, group: Group = "seat") -> str:
+    """The words above a column with this field."""
+    row = figure_of(market, field, group)
+    # A stranger's market may explain nothing; its names are then all there is.
+    return row.heading if row else field.replace("_", " ")
 
 
 @cache

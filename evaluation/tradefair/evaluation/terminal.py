@@ -1,62 +1,217 @@
-"""What the commands print for people: rich tables.
+"""What the commands print for people: a verdict with one table; under `--all` every figure.
 
-Texts from traces are always printed through `_plain`: rich would take `[red]` in a label for markup.
+Heads of columns are words of `figures.toml`. Colour says how it stands and nothing else: red trouble, green reproduced.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.text import Text
 
-from tradefair.cli.tables import Cell, figures, names, show_pairs, show_table, words
+from tradefair.cli.tables import Cell, figures, lines_of, names, show_pairs, show_table, show_text, words
 from tradefair.cli.terminal import Console
 from tradefair.contract import SeatId
+from tradefair.contract.text import clean_line
+from tradefair.evaluation.arithmetic import mean
 from tradefair.evaluation.evaluate import Evaluation, relative_numbers, tables_of
 from tradefair.evaluation.evaluator import evaluator_of, fields_for
+from tradefair.evaluation.figures import Group, figure_of, heading_of
 from tradefair.evaluation.findings_text import findings_text
 from tradefair.evaluation.importers.report import ImportReport, merged
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Figure
-from tradefair.evaluation.outcome import Outcome, SeatOutcome
-from tradefair.evaluation.table import FOOTNOTES, number_text
+from tradefair.evaluation.outcome import Outcome, PrimaryMetric, SeatOutcome
+from tradefair.evaluation.table import number_text
+from tradefair.evaluation.verdict.verdict import NextStep, Verdict
 from tradefair.evaluation.verify import OUTCOMES_OF_VERIFY, SOUND, Check
 
 # Findings of an import; a log with a systematic flaw has one per line. `--json` has all.
 _MAX_FINDINGS = 20
-# Event numbers per finding, findings per failure mode (and in `brief`), seats named in a line, seats in
-# a table. These keep the evaluation of one episode with hundreds of seats to a screen or two.
-_MAX_CITED = 12
-_MAX_ALIKE, _MAX_ALIKE_BRIEF = 3, 2
-_MAX_SEATS = 8
-_MAX_ROWS = 40
-_ALL = "tradefair evaluate --all shows them"
+# Rows of the table below a verdict: text, table and next steps stay within twenty lines.
+_MAX_STANDINGS = 8
+_MORE = "--all or --json"
+_NEXT, _GAP = "next   ", "   "
+# Where the further lines of a finding begin.
+_HANG = 6
+_EVERY = "all"
 
 
-def show_verdicts(verdicts: Sequence[Check]) -> None:
-    """Print one row per trace, then what is wrong with those that are not sound, then what each verdict means."""
+class Run(NamedTuple):
+    """An episode, the seats in it whose score is shown, and what others got in their place, by label."""
+
+    evaluation: Evaluation
+    seats: Sequence[SeatId]
+    references: Mapping[str, Evaluation] = {}
+
+
+def show_verdict(verdict: Verdict, runs: Sequence[Run], *, whole: bool = False) -> None:
+    """Print the text, then one table: the seats under test beside their references, as means over several episodes.
+
+    Of many rows the first are shown; `whole`: all.
+    """
     console = Console()
-    rows: list[list[Cell]] = []
-    for verdict in verdicts:
-        name = Text(verdict.verdict, style="green" if verdict.sound else "red")
-        # 64 bits of a hash are enough to compare two lines by eye; `--json` has it whole.
-        digests = [(verdict.head_hash or "")[:16], (verdict.seal or "–")[:16], (verdict.signed_by or "–")[:18]]
-        rows.append([verdict.path, name, str(verdict.events), "yes" if verdict.sealed else "no", *digests])
-    titles = [*names("trace", "verdict"), *figures("events", "sealed", "head", "seal", "signed")]
-    show_table(console, titles, rows)
-    for verdict in verdicts:
+    for sentence in verdict.sentences:
+        _show_sentence(console, sentence, verdict)
+    show_standings(runs, whole=whole)
+
+
+def show_next(steps: Sequence[NextStep]) -> None:
+    """Print commands that go on from here, next to what they are for where the line has room for both."""
+    console = Console()
+    room = console.width - len(_NEXT)
+    commands, reasons = [clean_line(step.command) for step in steps], [clean_line(step.why) for step in steps]
+    wide, beside = max(map(len, commands), default=0), max(map(len, reasons), default=0)
+    roomy = wide + len(_GAP) + beside <= room
+    if steps:
+        console.print()
+    for number, (command, why) in enumerate(zip(commands, reasons, strict=True)):
+        lines = [f"{command:{wide}}{_GAP}{why}"] if roomy else lines_of(command or why, room - len(" \\"))
+        for line, text in enumerate(lines):
+            head = " " * len(_NEXT) if number or line else _NEXT
+            # A command that is broken stays one that can be copied.
+            console.print(f"{head}{text}{' ' + chr(92) if command and line < len(lines) - 1 else ''}", soft_wrap=True)
+
+
+def _show_sentence(console: Console, sentence: str, verdict: Verdict) -> None:
+    """One sentence, wrapped: red where it tells of trouble, with the word "reproduced" in green where that holds."""
+    text = Text("\n".join(lines_of(clean_line(sentence), console.width)))
+    if verdict.trouble and sentence is verdict.sentences[0]:
+        text.stylize("red")
+    if verdict.reproduced.state == "reproduced" and sentence is verdict.sentences[-1]:
+        text.highlight_words(["reproduced"], "green")
+    console.print(text, soft_wrap=True)
+
+
+class _Standing(NamedTuple):
+    """A row below a verdict: who played `seat` in so many episodes, and means: the scores, lapses, failure modes."""
+
+    seat: str
+    player: str
+    episodes: int
+    numbers: Sequence[float | None]
+
+
+def show_standings(runs: Sequence[Run], *, whole: bool = False) -> None:
+    """A blank line, a row per seat, or one for all where seats differ, then one per reference, the best first."""
+    console = Console()
+    runs = [run for run in runs if run.evaluation.outcome is not None and run.seats]
+    if not runs:
+        return
+    outcomes = [run.evaluation.outcome for run in runs if run.evaluation.outcome is not None]
+    evaluator = evaluator_of(outcomes[0].market)
+    roles = sorted(
+        {outcome.seats[seat].role for run, outcome in zip(runs, outcomes, strict=True) for seat in run.seats}
+    )
+    # One score per role, the first.
+    named = [metric.name for metric in evaluator.primary_metrics]
+    fields = dict.fromkeys(name for role in roles for name in fields_for(evaluator, {role}, named)[:1])
+    metrics = [metric for metric in evaluator.primary_metrics if metric.name in fields]
+    standings = _standings(runs, metrics)
+    rows = standings if whole else standings[:_MAX_STANDINGS]
+    lone, several = len({row.seat for row in standings}) == 1, len(runs) > 1
+    heads: list[str] = []
+    for metric in metrics:
+        head = heading_of(evaluator.market, metric.name)
+        heads.append(head if metric.unit in head else f"{head}, {metric.unit}")
+    heads += [heading_of(evaluator.market, "lapses"), "findings"]
+    player = f"{rows[0].seat} played by" if lone and rows[0].seat != _EVERY else "played by"
+    columns = names(*([] if lone else ["seat"]), player)
+    columns += figures(*(["episodes"] if several else []), *(f"{head}, mean" if several else head for head in heads))
+    cells: list[list[Cell]] = [
+        [
+            *([] if lone else [row.seat]),
+            row.player,
+            *([str(row.episodes)] if several else []),
+            *map(number_text, row.numbers),
+        ]
+        for row in rows
+    ]
+    console.print()
+    show_table(console, columns, cells, whole=whole, more=_MORE)
+    if len(standings) > len(rows):
+        show_text(console, f"… {len(standings) - len(rows)} more rows: {_MORE}", style="dim")
+
+
+def _standings(runs: Sequence[Run], metrics: Sequence[PrimaryMetric]) -> list[_Standing]:
+    """The seats under test, then the references. Every run has an outcome and a seat."""
+    same = len({tuple(run.seats) for run in runs}) == 1
+    found: list[_Standing] = []
+    for seats in [[seat] for seat in runs[0].seats] if same else [[]]:
+        of = [(run.evaluation, seat) for run in runs for seat in seats or run.seats]
+        found.append(_standing(seats[0] if seats else _EVERY, "", of, metrics))
+    # A reference sat in one seat: of several it is none for the others.
+    alone = all(len(run.seats) == 1 for run in runs)
+    beside: list[_Standing] = []
+    for name in dict.fromkeys(name for run in runs for name in run.references) if alone else ():
+        of = [(run.references[name], run.seats[0]) for run in runs if name in run.references]
+        beside.append(_standing(found[0].seat, name, of, metrics))
+    sign = -1 if metrics and metrics[0].higher_is_better else 1
+    return found + sorted(beside, key=lambda row: (row.numbers[0] is None, sign * (row.numbers[0] or 0)))
+
+
+def _standing(
+    seat: str, player: str, of: Sequence[tuple[Evaluation, SeatId]], metrics: Sequence[PrimaryMetric]
+) -> _Standing:
+    """Means over these seats of these episodes, those without an outcome left out; "" for `player`: their labels."""
+    known = [(item, item.outcome.seats[own], own) for item, own in of if item.outcome is not None]
+    scores = [
+        [value for _, result, _ in known if (value := getattr(result, metric.name)) is not None] for metric in metrics
+    ]
+    lapses = [sum(result.lapses.values()) for _, result, _ in known]
+    # A mode that was found several times counts once.
+    modes = [
+        len({finding.id for finding in item.diagnosis.raised if own in finding.seats})
+        for item, _, own in known
+        if item.diagnosis is not None
+    ]
+    label = player or ", ".join(dict.fromkeys(result.label or "agent" for _, result, _ in known))
+    return _Standing(seat, label, len(known), [mean(numbers) for numbers in (*scores, lapses, modes)])
+
+
+def show_checks(checks: Sequence[Check]) -> None:
+    """Print what is said of one trace, or a row per trace; then what is wrong, and what each conclusion means."""
+    console = Console()
+    if len(checks) > 1:
+        _show_checked(console, checks)
+    for check in checks:
         # Of one trace, or of one that is not sound; a thousand sound ones are a table.
-        if not verdict.sound or len(verdicts) == 1:
-            said = verdict.sentence if verdict.sound else f"{verdict.path}: {verdict.sentence}"
-            console.print(said, style=None if verdict.sound else "red", soft_wrap=True)
-        for finding in verdict.findings:
-            console.print(f"{verdict.path}: {finding.message}", soft_wrap=True)
-    # What a verdict means is explained once, below, however many traces have it.
-    met = {verdict.verdict for verdict in verdicts} - SOUND
+        if not check.sound or len(checks) == 1:
+            show_text(console, f"{check.path}: {check.sentence}", style="green" if check.sound else "red")
+        for finding in check.findings:
+            show_text(console, f"{check.path}: {finding.message}")
+    if len(checks) == 1 and checks[0].head_hash:
+        head, seal, signed = _digests(checks[0])
+        show_text(console, f"head {head}, {f'seal {seal}' if checks[0].sealed else 'not sealed'}, signed by {signed}")
+    # What a conclusion means is explained once, below, however many traces have it.
+    met = {check.verdict for check in checks} - SOUND
     for conclusion, meaning in OUTCOMES_OF_VERIFY.items():
         if conclusion in met:
-            console.print(f"{conclusion}: {meaning}", style="dim")
+            show_text(console, f"{_words(conclusion)}: {meaning}", style="dim")
+
+
+def _show_checked(console: Console, checks: Sequence[Check]) -> None:
+    # Names below the folder that all lie in: long ones would leave no room for what was found.
+    folder = checks[0].path.rpartition("/")[0]
+    while folder and not all(check.path.startswith(f"{folder}/") for check in checks):
+        folder = folder.rpartition("/")[0]
+    if folder:
+        show_text(console, f"traces in {folder}")
+    rows: list[list[Cell]] = []
+    for check in checks:
+        name = Text(_words(check.verdict), style="green" if check.sound else "red")
+        path = check.path.removeprefix(f"{folder}/") if folder else check.path
+        # Only where there is a signature: a column of dashes would take the room of one that says something.
+        digests = _digests(check)[: None if any(check.signed_by for check in checks) else 2]
+        rows.append([path, name, str(check.events), "yes" if check.sealed else "no", *digests])
+    titles = ("events", "sealed", "head", "seal", "signed by")[: len(rows[0]) - 2]
+    show_table(console, [*names("trace", "check"), *figures(*titles)], rows)
+
+
+def _digests(check: Check) -> tuple[str, str, str]:
+    # 64 bits of a hash are enough to compare two lines by eye; `--json` has it whole.
+    return (check.head_hash or "")[:16], (check.seal or "–")[:16], (check.signed_by or "–")[:18]
 
 
 def show_signed(rows: Sequence[Mapping[str, str]]) -> None:
@@ -65,21 +220,18 @@ def show_signed(rows: Sequence[Mapping[str, str]]) -> None:
     show_table(Console(), names("trace", "seal", "signed"), cells)
 
 
-def show_evaluations(evaluations: Iterable[Evaluation], *, brief: bool = False, whole: bool = False) -> None:
-    """Per trace: how it ended, a row per seat, the market, the diagnosis; `brief`: of the last only what was found.
-
-    Of many seats, and of many findings of a failure mode, the first are shown; `whole`: all.
-    """
+def show_evaluations(evaluations: Iterable[Evaluation]) -> None:
+    """Every figure per trace: how it ended, a row per seat, the market, its tables, the diagnosis with all cases."""
     console = Console()
     for evaluation in evaluations:
         # A file that cannot be scored is a line among the others; the exit code is the command's affair.
         if evaluation.outcome is None:
-            console.print(evaluation.problem or evaluation.path, style="red", soft_wrap=True)
+            show_text(console, evaluation.problem or evaluation.path, style="red")
             continue
-        _show_outcome(console, evaluation.path, evaluation.outcome, whole)
-        _show_tables(console, evaluation.outcome, evaluation.population, brief)
+        _show_outcome(console, evaluation.path, evaluation.outcome)
+        _show_tables(console, evaluation.outcome, evaluation.population)
         if evaluation.diagnosis is not None:
-            _show_diagnosis(console, evaluation.diagnosis, brief, whole)
+            _show_diagnosis(console, evaluation.diagnosis)
 
 
 def show_comparison(seat: SeatId, outcomes: Mapping[str, Outcome[Any, Any]]) -> None:
@@ -94,7 +246,8 @@ def show_comparison(seat: SeatId, outcomes: Mapping[str, Outcome[Any, Any]]) -> 
     relative = relative_numbers(seat, outcomes)
     efficient = any(hasattr(outcome.market_outcome, "efficiency") for outcome in outcomes.values())
     more = [name for numbers in list(relative.values())[:1] for name in numbers]
-    more += ["market_efficiency"] if efficient else []
+    heads = [*_heads(evaluator.market, columns), heading_of(evaluator.market, "lapses")]
+    heads += [*_heads(evaluator.market, more, "relative"), *(["market's efficiency"] if efficient else [])]
     rows: list[list[Cell]] = []
     for label, outcome in outcomes.items():
         result = outcome.seats[seat]
@@ -102,8 +255,9 @@ def show_comparison(seat: SeatId, outcomes: Mapping[str, Outcome[Any, Any]]) -> 
         compared = [number_text(value) for value in relative.get(label, {}).values()]
         compared += [number_text(getattr(outcome.market_outcome, "efficiency", None))] if efficient else []
         rows.append([label, *cells, str(sum(result.lapses.values())), *compared])
-    show_table(console, [*names(f"{seat} played by"), *figures(*columns, "lapses", *more)], rows)
-    _show_footnotes(console, (*columns, *more))
+    show_table(console, [*names(f"{seat} played by"), *figures(*heads)], rows, whole=True)
+    _show_cautions(console, evaluator.market, columns)
+    _show_cautions(console, evaluator.market, more, "relative")
 
 
 def show_series(
@@ -141,12 +295,16 @@ def show_series(
     # Where there is one seat, and where every episode ran its course, a column would say nothing.
     idle = {1: fixed and all(len(own) == 1 for own in seats), 2: not any(str(row[2]) for row in rows)}
     shown = [place for place in range(len(rows[0]) if rows else 0) if not idle.get(place)]
-    titles = [*names("trace", "seat", "end"), *figures("seed", *columns, "lapses", *more)]
-    show_table(console, [titles[place] for place in shown], [[row[place] for place in shown] for row in rows])
+    market = evaluator.market if evaluator else ""
+    heads = [*_heads(market, columns), heading_of(market, "lapses"), *_heads(market, more, "relative")]
+    titles = [*names("trace", "seat", "end"), *figures("seed", *heads)]
+    cells = [[row[place] for place in shown] for row in rows]
+    show_table(console, [titles[place] for place in shown], cells, whole=True)
     for item in evaluations:
         if item.outcome is None:
-            console.print(item.problem or item.path, style="red", soft_wrap=True)
-    _show_footnotes(console, (*columns, *more))
+            show_text(console, item.problem or item.path, style="red")
+    _show_cautions(console, market, columns)
+    _show_cautions(console, market, more, "relative")
     _show_populations(console, evaluations)
 
 
@@ -159,7 +317,10 @@ def _show_populations(console: Console, evaluations: Sequence[Evaluation]) -> No
     evaluator = evaluator_of(pairs[0][0].market)
     markets = [[outcome.market_outcome for outcome in side] for side in zip(*pairs, strict=True)]
     rows = [
-        [name.replace("_", " "), *(number_text(_mean([getattr(market, name) for market in side])) for side in markets)]
+        [
+            heading_of(evaluator.market, name, "market"),
+            *(number_text(_mean([getattr(market, name) for market in side])) for side in markets),
+        ]
         for name in evaluator.market_columns
     ]
     console.print(f"\nthe market, means over {len(pairs)} episodes", style="bold")
@@ -178,40 +339,37 @@ def show_import(report: ImportReport) -> None:
     rows: list[list[Cell]] = []
     for kind, tally in merged(report.games).items():
         style = "" if tally.matched == tally.total else "red"
-        cells = (kind.replace("_", " "), str(tally.matched), str(tally.total))
+        cells = (_words(kind), str(tally.matched), str(tally.total))
         rows.append([Text(cell, style=style) for cell in cells])
     show_table(console, [*names("checked"), *figures("matched", "total")], rows)
     for finding in report.findings[:_MAX_FINDINGS]:
         # A finding about a whole file has no line and no field.
         place = f"{finding.file}:{finding.line}: {finding.field}".rstrip(": ")
-        console.print(f"{place}: {finding.message}", style="red", soft_wrap=True)
+        show_text(console, f"{place}: {finding.message}", style="red")
     if len(report.findings) > _MAX_FINDINGS:
         console.print(f"… and {len(report.findings) - _MAX_FINDINGS} more findings (--json has them)", style="red")
 
 
-def _show_outcome(console: Console, path: str, outcome: Outcome[Any, Any], whole: bool) -> None:
-    """How one episode ended, a table of seats per set of columns, the market's figures, and findings."""
+def _show_outcome(console: Console, path: str, outcome: Outcome[Any, Any]) -> None:
+    """How one episode ended, a table of seats per set of columns, the market's figures, and what could not be used."""
     ended = outcome.end_reason or "unfinished"
-    censored = ", censored: sums run over the closed rounds only" if outcome.censored else ""
+    censored = ", cut short: sums run over the closed rounds only" if outcome.censored else ""
+    show_text(console, path)
     seed = "no seed" if outcome.seed is None else f"seed {outcome.seed}"
-    head = f"{outcome.scenario} · {seed} · {outcome.rounds_closed} rounds · {ended}{censored}"
-    console.print(f"{path}\n{head}", soft_wrap=True)
+    show_text(console, f"{outcome.scenario} · {seed} · {outcome.rounds_closed} rounds · {ended}{censored}")
     for columns, seats in _seats_by_columns(outcome).items():
-        shown = seats if whole else seats[:_MAX_ROWS]
-        _show_seats(console, {seat: outcome.seats[seat] for seat in shown}, columns)
-        if len(seats) > len(shown):
-            console.print(f"… and {len(seats) - len(shown)} more seats; {_ALL}", style="dim")
+        _show_seats(console, outcome.market, {seat: outcome.seats[seat] for seat in seats}, columns)
     columns = evaluator_of(outcome.market).seat_columns
-    # Footnotes only for figures that the tables above really show.
+    # Cautions only for figures that the tables above really show.
     known = {name for name in columns for seat in outcome.seats.values() if getattr(seat, name, None) is not None}
-    _show_footnotes(console, [name for name in columns if name in known])
+    _show_cautions(console, outcome.market, [name for name in columns if name in known])
     # Lists and mappings of a market's outcome have tables of their own.
     shown = [(name, value) for name, value in outcome.market_outcome if not isinstance(value, (list, dict))]
     if shown:
-        show_pairs(console, [(name.replace("_", " "), number_text(value)) for name, value in shown])
+        pairs = [(heading_of(outcome.market, name, "market"), number_text(value)) for name, value in shown]
+        show_pairs(console, pairs)
     for finding in outcome.findings:
-        text = f"event {finding.seq}: {finding.message}" if finding.seq else finding.message
-        console.print(text, soft_wrap=True)
+        show_text(console, f"event {finding.seq}: {finding.message}" if finding.seq else finding.message)
 
 
 def _seats_by_columns(outcome: Outcome[Any, Any]) -> dict[tuple[str, ...], list[SeatId]]:
@@ -223,7 +381,7 @@ def _seats_by_columns(outcome: Outcome[Any, Any]) -> dict[tuple[str, ...], list[
     return found
 
 
-def _show_seats(console: Console, results: Mapping[SeatId, SeatOutcome], columns: Sequence[str]) -> None:
+def _show_seats(console: Console, market: str, results: Mapping[SeatId, SeatOutcome], columns: Sequence[str]) -> None:
     """One table of seats with the same columns, in the order of the manifest.
 
     `refused` and `lapses` are columns only where a seat has any.
@@ -235,39 +393,36 @@ def _show_seats(console: Console, results: Mapping[SeatId, SeatOutcome], columns
         cells = [number_text(getattr(result, name, None)) for name in columns]
         cells += [str(result.refused), lapses] if conduct else []
         rows.append([seat, result.label or "", *cells])
-    titles = (*columns, *(("refused", "lapses") if conduct else ()))
-    show_table(console, [*names("seat", "label"), *figures(*titles)], rows)
+    titles = _heads(market, (*columns, *(("refused", "lapses") if conduct else ())))
+    show_table(console, [*names("seat", "played by"), *figures(*titles)], rows, whole=True)
 
 
-def _show_tables(
-    console: Console, outcome: Outcome[Any, Any], population: Outcome[Any, Any] | None, brief: bool
-) -> None:
-    """The tables that the market's evaluator adds, with their footnotes."""
-    for shown in tables_of(outcome, population, brief=brief):
-        console.print(f"\n{shown.title}", style="bold")
-        show_table(console, [*names(*shown.columns[:1]), *figures(*shown.columns[1:])], shown.rows)
-        # The first cell of a row is a figure's name, made readable; footnotes are listed under the field's name.
-        _show_footnotes(console, [row[0].replace(" ", "_") for row in shown.rows if row])
+def _show_tables(console: Console, outcome: Outcome[Any, Any], population: Outcome[Any, Any] | None) -> None:
+    """The tables that the market's evaluator adds, with their cautions."""
+    for shown in tables_of(outcome, population):
+        console.print()
+        show_text(console, shown.title, style="bold")
+        columns = [*names(*shown.columns[:1]), *figures(*shown.columns[1:])]
+        show_table(console, columns, shown.rows, whole=True)
+        _show_cautions(console, outcome.market, shown.fields)
 
 
-def _show_diagnosis(console: Console, diagnosis: Diagnosis, brief: bool, whole: bool) -> None:
-    """The figures by stage (not where `brief`), then the failure modes."""
-    if not brief:
-        for stage in diagnosis.stages:
-            console.print(f"\n{stage.name}", style="bold")
-            rows = [
-                (_short(diagnosis, figure), number_text(figure.value), _counts(figure), _aside(figure))
-                for figure in stage.figures
-            ]
-            show_table(console, [*names("figure"), *figures("value", "of"), *words("")], rows)
-    _show_findings(console, diagnosis, brief, whole)
-
-
-def _show_findings(console: Console, diagnosis: Diagnosis, brief: bool, whole: bool) -> None:
+def _show_diagnosis(console: Console, diagnosis: Diagnosis) -> None:
+    """The figures by stage, then the failure modes."""
+    for stage in diagnosis.stages:
+        console.print()
+        show_text(console, stage.name, style="bold")
+        rows = [
+            (_short(diagnosis, figure), number_text(figure.value), _counts(figure), _aside(figure))
+            for figure in stage.figures
+        ]
+        show_table(console, [*names("figure"), *figures("value", "of"), *words("")], rows, whole=True)
     console.print()
-    styles = {"head": "bold", "finding": "yellow", "detail": "", "aside": "dim"}
-    for line in findings_text(diagnosis, brief=brief, whole=whole):
-        console.print(line.text, style=styles[line.kind], soft_wrap=True)
+    styles = {"head": "bold", "finding": "bold", "detail": "", "aside": "dim"}
+    for line in findings_text(diagnosis, whole=True):
+        text = line.text.lstrip()
+        indent = " " * (len(line.text) - len(text))
+        show_text(console, text, style=styles[line.kind], indent=indent, hang=" " * max(len(indent), _HANG))
 
 
 def _mean(values: Sequence[object]) -> float | None:
@@ -277,8 +432,8 @@ def _mean(values: Sequence[object]) -> float | None:
 
 
 def _short(diagnosis: Diagnosis, figure: Figure) -> str:
-    """The id of a figure without the market's name, which the heading has."""
-    return figure.id.removeprefix(f"{diagnosis.market}.")
+    """The id of a figure in words, without the market's name, which the heading has."""
+    return _words(figure.id.removeprefix(f"{diagnosis.market}."))
 
 
 def _counts(figure: Figure) -> str:
@@ -294,8 +449,18 @@ def _aside(figure: Figure) -> str:
     return "; ".join([*([", ".join(parts)] if parts else []), *([figure.note] if figure.note else [])])
 
 
-def _show_footnotes(console: Console, shown: Iterable[str]) -> None:
-    """What a reader of these figures could get wrong: a line per figure that has a footnote."""
-    for name in shown:
-        if name in FOOTNOTES:
-            console.print(f"{name.replace('_', ' ')}: {FOOTNOTES[name]}", style="dim")
+def _heads(market: str, fields: Iterable[str], group: Group = "seat") -> list[str]:
+    """The words above the columns of these fields."""
+    return [heading_of(market, name, group) for name in fields]
+
+
+def _show_cautions(console: Console, market: str, fields: Iterable[str], group: Group = "seat") -> None:
+    """What a reader of these figures could get wrong: a line per figure that has a caution."""
+    for row in (figure_of(market, name, group) for name in fields):
+        if row is not None and row.caution:
+            show_text(console, f"{row.heading}: {row.caution}", style="dim")
+
+
+def _words(name: str) -> str:
+    """A name of ours as words."""
+    return name.replace("_", " ")

@@ -1,21 +1,18 @@
-"""Tables for terminals of any width: a figure, a path or an id is never cut; what does not fit is stacked.
+"""Tables for terminals of any width: a figure, a path or an id is never cut, and a row is one line.
 
-Three layouts, the first that fits:
-
-    one line per row
-    two lines per row      the names on a line of their own, everything else indented beneath
-    several blocks         as many figures as fit, then the next ones; the names stand in each block
-
-Text is wrapped between words, next to its row where there is room and beneath it where there is none.
+A table that does not fit loses columns from the right, and its last line says how many; with `whole` it is printed in
+several blocks instead: as many figures as fit, then the next ones, with the names in each block. Sentences are wrapped
+between words, and a number stays with its unit.
 """
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from rich.cells import cell_len
+from rich.style import Style
 from rich.text import Text
 
 from tradefair.cli.terminal import Console
@@ -31,22 +28,16 @@ _MIN_TEXT = 24
 # Longer words, such as addresses, are not waited for: they stand on lines of their own.
 _MAX_WORD = 40
 _INDENT = "  "
-_KINDS = ("name", "figure", "text")
+# A number and the word behind it: "22 % of", "404 points", "(95 % interval".
+_UNIT = re.compile(r"(?<!\S)(\(?[-+−$]?\d[\d,.]*) (?=[^\W\d_]|%)")
+_GLUE = "\u00a0"
 
 
 class Column(NamedTuple):
-    """A title and what the cells are: `name` (left, whole), `figure` (right, whole) or `text` (left, may be wrapped).
-
-    Titles of names and figures are broken at underscores.
-    """
+    """A title and what the cells are: `name` (left, whole), `figure` (right, whole), `text` (left, may be wrapped)."""
 
     title: str
     kind: Literal["name", "figure", "text"]
-
-    @property
-    def heading(self) -> list[str]:
-        """The title, one line each."""
-        return [self.title] if self.kind == "text" else self.title.split("_")
 
 
 def names(*titles: str) -> list[Column]:
@@ -64,22 +55,54 @@ def words(*titles: str) -> list[Column]:
     return [Column(title, "text") for title in titles]
 
 
-def show_table(console: Console, columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
-    """Print a table no wider than the console, unless a single name or figure is. Columns of text come last."""
+def show_table(
+    console: Console,
+    columns: Sequence[Column],
+    rows: Sequence[Sequence[Cell]],
+    *,
+    whole: bool = False,
+    more: str = "--json",
+) -> None:
+    """Print a table no wider than the console, unless a single name or figure is. Columns of text come last.
+
+    Columns that do not fit are left out, and the last line names `more`, the options that show them; with `whole` they
+    follow in further blocks.
+    """
     table = [[cell if isinstance(cell, Text) else Text(clean(cell)) for cell in row] for row in rows]
     # Measured over all rows first: a table is printed once, and its columns must not move.
     sizes = [_width(column, [row[place] for row in table]) for place, column in enumerate(columns)]
-    plan = _plan(columns, table, sizes, console.width)
-    indent = _INDENT if plan.above else ""
-    for block in plan.blocks:
-        _show_line(console, columns, sizes, _headings(columns, plan.above))
-        _show_line(console, columns, sizes, _headings(columns, block), indent)
+    blocks = list(_blocks(columns, sizes, console.width, whole))
+    prose = [place for place, column in enumerate(columns) if column.kind == "text"]
+    left_out = len(columns) - len(prose) - len({place for block in blocks for place in block})
+    # Text has room in the row where all else fits into one block; otherwise it stands beneath.
+    crowded = left_out or len(blocks) > 1
+    beside = [] if crowded else _beside(table, sizes, prose, console.width - _span(sizes, blocks[0]))
+    titles = [Text(column.title, style="bold") for column in columns]
+    for block in blocks:
+        last = block is blocks[-1]
+        _show_line(console, columns, sizes, {place: titles[place] for place in [*block, *beside]})
         for row in table:
-            _show_line(console, columns, sizes, {place: row[place] for place in plan.above})
-            _show_line(console, columns, sizes, {place: row[place] for place in block}, indent)
+            _show_line(console, columns, sizes, {place: row[place] for place in [*block, *beside]})
             # Once, below the last block of figures.
-            for place in plan.beneath if block is plan.blocks[-1] else ():
-                _show_beneath(console, columns[place].title, row[place])
+            for place in prose[len(beside) :] if last else ():
+                text = f"{columns[place].title}: {row[place].plain}" if columns[place].title else row[place].plain
+                show_text(console, text if row[place].plain else "", style=row[place].style, indent=_INDENT)
+    if left_out:
+        show_text(console, f"… {left_out} more column{'s' * (left_out > 1)}: {more}", style="dim")
+
+
+def show_text(
+    console: Console, text: str, *, style: str | Style = "", indent: str = "", hang: str | None = None
+) -> None:
+    """Print sentences, wrapped between words at the console's width; nothing for an empty text.
+
+    `hang` begins all lines but the first; default: as `indent`.
+    """
+    hang = indent if hang is None else hang
+    # The wider of both is left free in every line.
+    lines = lines_of(clean(text), console.width - max(map(cell_len, (indent, hang)))) if text else []
+    for number, line in enumerate(lines):
+        _print(console, Text((hang if number else indent) + line, style=style))
 
 
 def show_pairs(console: Console, pairs: Sequence[tuple[str, str]]) -> None:
@@ -105,30 +128,20 @@ def show_pairs(console: Console, pairs: Sequence[tuple[str, str]]) -> None:
         _print(console, shown)
 
 
-class _Plan(NamedTuple):
-    """The columns of each block, the names that stand above them in each row, and the text that stands beneath."""
-
-    blocks: list[list[int]]
-    above: list[int]
-    beneath: list[int]
-
-
-def _plan(columns: Sequence[Column], table: Sequence[Sequence[Text]], sizes: list[int], width: int) -> _Plan:
-    """The first of the module's layouts that fits; text that is wrapped in its row gets its width in `sizes`."""
-    names, numbers, prose = ([at for at, column in enumerate(columns) if column.kind == kind] for kind in _KINDS)
-    lead, rest = _span(sizes, names), _span(sizes, numbers)
-    # A single column stands in one line, however narrow the terminal is.
-    if len(names) + len(numbers) <= 1 or lead + rest - _GAP <= width:
-        beside = _beside(table, sizes, prose, width - lead - rest)
-        return _Plan([[*names, *numbers, *beside]], [], prose[len(beside) :])
-    # Names that leave too little room for figures stand above them, the first one alone if it must.
-    above = names if lead - _GAP <= width else names[:1]
-    shared = [place for place in names if place not in above]
-    room = width - len(_INDENT) - _span(sizes, shared)
-    # Names that take half of the line leave no room to read figures next to them.
-    if names and (rest - _GAP <= room or lead > width // 2):
-        return _Plan([[*shared, *part] for part in _parts(sizes, numbers, room)], above, prose)
-    return _Plan([[*names, *part] for part in _parts(sizes, numbers, width - lead)], [], prose)
+def _blocks(columns: Sequence[Column], sizes: Sequence[int], width: int, whole: bool) -> Iterator[list[int]]:
+    """The columns of each block, text left out: one block of what fits, under `whole` as many as all columns need."""
+    lead = [place for place, column in enumerate(columns) if column.kind == "name"]
+    places = lead + [place for place, column in enumerate(columns) if column.kind == "figure"]
+    # A block has at least one figure, and a table its first column, however narrow the terminal is.
+    block: list[int] = []
+    for place in places:
+        if len(block) > (len(lead) if whole else 0) and _span(sizes, [*block, place]) - _GAP > width:
+            yield block
+            if not whole:
+                return
+            block = list(lead)
+        block.append(place)
+    yield block
 
 
 def _span(sizes: Sequence[int], places: Sequence[int]) -> int:
@@ -150,33 +163,11 @@ def _beside(table: Sequence[Sequence[Text]], sizes: list[int], prose: Sequence[i
     return []
 
 
-def _parts(sizes: Sequence[int], places: Sequence[int], room: int) -> list[list[int]]:
-    """As many columns as fit, at least one, then the next ones.
-
-    `places` are column indices, `room` the cells that a part may take, its last gap not counted.
-    """
-    parts: list[list[int]] = [[]]
-    for place in places:
-        if parts[-1] and _span(sizes, [*parts[-1], place]) - _GAP > room:
-            parts.append([])
-        parts[-1].append(place)
-    return parts
-
-
-def _headings(columns: Sequence[Column], places: Sequence[int]) -> dict[int, Text]:
-    """Titles in as many lines as the longest has, the shorter ones at the bottom."""
-    height = max((len(columns[place].heading) for place in places), default=0)
-    above = {place: "\n" * (height - len(columns[place].heading)) for place in places}
-    return {place: Text(above[place] + "\n".join(columns[place].heading), style="bold") for place in places}
-
-
-def _show_line(
-    console: Console, columns: Sequence[Column], sizes: Sequence[int], cells: Mapping[int, Text], indent: str = ""
-) -> None:
+def _show_line(console: Console, columns: Sequence[Column], sizes: Sequence[int], cells: Mapping[int, Text]) -> None:
     """The cells of a row side by side, in as many lines as they need."""
-    broken = {place: _lines_of(cell.plain, sizes[place]) for place, cell in cells.items()}
+    broken = {place: lines_of(cell.plain, sizes[place]) for place, cell in cells.items()}
     for line in range(max(map(len, broken.values()), default=0)):
-        shown = Text(indent)
+        shown = Text()
         for place, lines in broken.items():
             text = lines[line] if line < len(lines) else ""
             gap = " " * (sizes[place] - cell_len(text))
@@ -186,20 +177,12 @@ def _show_line(
         _print(console, shown)
 
 
-def _show_beneath(console: Console, title: str, cell: Text) -> None:
-    """A cell of text below its row, with its title, wrapped to the console."""
-    text = f"{title}: {cell.plain}" if title and cell.plain else cell.plain
-    for line in _lines_of(text, console.width - len(_INDENT)) if text else ():
-        _print(console, Text(_INDENT + line, style=cell.style))
-
-
 def _width(column: Column, cells: Iterable[Text]) -> int:
     """The widest line of a column, its title included, in cells."""
-    lines = [*column.heading, *(line for cell in cells for line in cell.plain.splitlines())]
-    return max(map(cell_len, lines))
+    return max(map(cell_len, [column.title, *(line for cell in cells for line in cell.plain.splitlines())]))
 
 
-def _lines_of(text: str, width: int) -> list[str]:
+def lines_of(text: str, width: int) -> list[str]:
     """Lines, wrapped between words; a word that is wider than the width stands whole on a line.
 
     Line breaks in the text are kept, and an empty line stays one.
@@ -208,9 +191,15 @@ def _lines_of(text: str, width: int) -> list[str]:
     for line in text.split("\n"):
         # In cells of the terminal: a character may take two of them, or none.
         fits = cell_len(line) <= width
-        wrapped = [line] if fits else textwrap.wrap(line, max(width, 1), break_long_words=False, break_on_hyphens=False)
-        lines += wrapped or [""]
-    return lines
+        shown = line if fits else ""
+        for word in () if fits else _UNIT.sub(rf"\1{_GLUE}", line).split(" "):
+            longer = f"{shown} {word}" if shown else word
+            if shown and cell_len(longer) > width:
+                lines.append(shown)
+                longer = word
+            shown = longer
+        lines.append(shown)
+    return [line.replace(_GLUE, " ") for line in lines]
 
 
 def _padded(text: str, width: int) -> str:

@@ -6,6 +6,7 @@ Traces, models and clients are strangers. `Console`, `say`, `tell` and `print_js
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,6 +20,8 @@ from rich.text import Text
 from tradefair.contract import TradefairError
 from tradefair.contract.text import clean, clean_json, clean_line
 
+_PIPE_WIDTH = 80
+
 
 class Console(rich_console.Console):
     """A console on stdout, or on stderr, that cleans the text of every segment that is no control code of rich's own.
@@ -29,6 +32,9 @@ class Console(rich_console.Console):
 
     def __init__(self, *, stderr: bool = False, soft_wrap: bool = False) -> None:
         super().__init__(stderr=stderr, soft_wrap=soft_wrap, markup=False, emoji=False, highlight=False)
+        # Into a pipe rich would take the width of the terminal that standard input or error happens to be.
+        if not (self.is_terminal or os.environ.get("COLUMNS", "").isdigit()):
+            self.width = _PIPE_WIDTH
 
     def render_str(self, text: str, *options: Any, **named: Any) -> Text:
         """A string as text, cleaned before it is measured: what a cell shows longer would be cut."""

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import orjson
 import typer
 
-from tradefair.cli.terminal import print_json, say
+from tradefair.cli.terminal import print_json, say, tell
 from tradefair.contract import TraceError
 from tradefair.evaluation import terminal
 from tradefair.evaluation.audit_commands import AsJson, finish, traces_of
 from tradefair.evaluation.evaluate import Evaluation, evaluate_file
+from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.places import Places
 from tradefair.evaluation.population import Populations
 from tradefair.evaluation.progress import show_progress
-from tradefair.evaluation.verdict.of_trace import verdict_of_file
+from tradefair.evaluation.terminal import Run
+from tradefair.evaluation.verdict.beside import REFERENCES, references_beside
+from tradefair.evaluation.verdict.of_trace import verdict_of, verdict_of_file
 from tradefair.evaluation.verdict.series import verdict_of_series
+from tradefair.evaluation.verdict.verdict import Verdict
 from tradefair.evaluation.whole_files import write_whole
+from tradefair.tracestore import is_store, open_trace
 
 # Paths named in a line on stderr; `--json` has all.
 _MAX_NAMED = 5
 _MAX_PRICED = 20
+# Verdicts on a screen; a folder of many scenarios or players has more.
+_MAX_GROUPS = 6
 
 
 def evaluate(
@@ -33,7 +40,7 @@ def evaluate(
     references: Annotated[
         Path | None, typer.Option(exists=True, help="Reference populations on the same seeds; default: references/.")
     ] = None,
-    whole: Annotated[bool, typer.Option("--all", help="Show every seat and every finding, however many.")] = False,
+    whole: Annotated[bool, typer.Option("--all", help="Print every figure and every finding, however many.")] = False,
     price: Annotated[
         int | None,
         typer.Option(min=1, max=_MAX_PRICED, metavar="N", help="Replay the first N findings of a trace, repaired."),
@@ -45,10 +52,10 @@ def evaluate(
         ),
     ] = None,
 ) -> None:
-    """Economic outcomes per seat and market, lapses, end reason and labels; unfinished traces are marked censored.
+    """How agents did, and what went wrong: a verdict, and the seats under test beside their references.
 
-    Where a market has diagnostics: their figures by stage, failure modes found with the events that prove them, and
-    what was looked for and not found. Exit code 1 when a trace cannot be read or leaves findings.
+    With --all every figure of seats and market, and failure modes with the events that prove them. Exit code 1 when a
+    trace cannot be read, leaves findings, or shows an agent that never acted.
     """
     if against is not None and price is None:
         raise typer.BadParameter("--against says who plays for --price: name both", param_hint="--against")
@@ -62,25 +69,65 @@ def evaluate(
             evaluation, reason = _priced(place, evaluation, price, against)
             unpriced += [f"{evaluation.path}: cannot be replayed: {reason}"] if reason else []
         evaluations.append(evaluation)
-    verdict = verdict_of_series(
-        [verdict_of_file(place, evaluation=found) for place, found in zip(places, evaluations, strict=True)]
-    )
-    content = {"verdict": verdict.to_json(), "traces": [evaluation.to_json() for evaluation in evaluations]}
-    # -o and --json can be given together; the table is for those who ask for neither.
+    judged = list(_judged(places, evaluations))
+    verdicts = [verdict for verdict, _ in judged]
+    traces = [evaluation.to_json() for evaluation in evaluations]
+    content = {"verdict": verdict_of_series(verdicts).to_json(), "traces": traces}
+    # -o and --json can be given together; the text is for those who ask for neither.
     if output is not None:
         written = write_whole(output, [orjson.dumps(content, option=orjson.OPT_INDENT_2), b"\n"])
         say(f"wrote {output} ({len(evaluations)} traces, {written})")
     if as_json:
         print_json(content)
     elif output is None:
-        terminal.show_evaluations(evaluations, whole=whole)
+        _print(judged, whole)
     # Printed after the results: the reason would be gone from the screen above long tables.
     for line in unpriced:
         say(line)
-    complaint = _complaint(evaluations)
+    complaint = _complaint(evaluations, verdicts)
     if complaint:
         say(f"exit code 1: {complaint}")
     finish(not complaint)
+
+
+def _judged(places: Sequence[str | Path], evaluations: Sequence[Evaluation]) -> Iterator[tuple[Verdict, Run]]:
+    """The verdict on each trace, and what its table is made of; references stand in the table of their episode."""
+    folders = {Path(place).parent for place in places}
+    for place, evaluation in zip(places, evaluations, strict=True):
+        if Path(place).parent.name == REFERENCES and Path(place).parent.parent in folders:
+            continue
+        references: Mapping[str, Outcome[Any, Any]] = {} if is_store(str(place)) else references_beside(place)
+        try:
+            with open_trace(place) as trace:
+                verdict = verdict_of(trace, evaluation=evaluation, references=references)
+        except TraceError:
+            verdict = verdict_of_file(place)
+        beside = {name: Evaluation(name, outcome) for name, outcome in references.items()}
+        # Where no seat was under test the table has all.
+        seats = [seat.seat for seat in verdict.seats] or list(evaluation.outcome.seats if evaluation.outcome else ())
+        yield verdict, Run(evaluation, seats, beside)
+
+
+def _print(judged: Sequence[tuple[Verdict, Run]], whole: bool) -> None:
+    """A verdict with its table per scenario and player; `whole`: then every figure of every trace."""
+    groups: dict[object, list[tuple[Verdict, Run]]] = {}
+    for verdict, run in judged:
+        # Where no seat was under test there is nothing to take means of.
+        key = (verdict.scenario, *(seat.player for seat in verdict.seats)) if verdict.seats else len(groups)
+        groups.setdefault(key, []).append((verdict, run))
+    shown = list(groups.values())[: None if whole else _MAX_GROUPS]
+    for number, group in enumerate(shown):
+        if number:
+            tell()
+        verdict = verdict_of_series([verdict for verdict, _ in group])
+        terminal.show_verdict(verdict, [run for _, run in group], whole=whole)
+        if not whole:
+            terminal.show_next(verdict.next)
+    if len(groups) > len(shown):
+        tell(f"\n… {len(groups) - len(shown)} more scenarios and players: --all or --json")
+    if whole:
+        tell()
+        terminal.show_evaluations([run.evaluation for _, run in judged])
 
 
 def _priced(place: str | Path, evaluation: Evaluation, most: int, against: str | None) -> tuple[Evaluation, str]:
@@ -95,13 +142,16 @@ def _priced(place: str | Path, evaluation: Evaluation, most: int, against: str |
         return evaluation, str(error)
 
 
-def _complaint(evaluations: Sequence[Evaluation]) -> str:
+def _complaint(evaluations: Sequence[Evaluation], verdicts: Sequence[Verdict]) -> str:
     """Why the exit code is 1; "" when it is 0. A failure mode that was found is a result, not a complaint."""
+    idle = sum(verdict.status == "idle" for verdict in verdicts)
+    said = f"in {idle} of {len(verdicts)} the agent never acted" if idle else ""
     unread = [evaluation.path for evaluation in evaluations if evaluation.outcome is None]
     unusable = [item.path for item in evaluations if item.outcome is not None and item.outcome.findings]
     # Both lead to exit code 1, and scripts need to know which of the two it was.
-    parts = (("cannot be evaluated", unread), ("odd, see its findings", unusable))
-    return "; ".join(f"{len(paths)} of {len(evaluations)} {what}: {_some(paths)}" for what, paths in parts if paths)
+    parts = (("cannot be evaluated", unread), ("unusable in part, see --all", unusable))
+    listed = [f"{len(paths)} of {len(evaluations)} {what}: {_some(paths)}" for what, paths in parts if paths]
+    return "; ".join(filter(None, [*listed, said]))
 
 
 def _some(paths: Sequence[str]) -> str:

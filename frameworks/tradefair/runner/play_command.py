@@ -74,12 +74,13 @@ def play(
     agent: AgentFlags,
     often: _Often,
     resume: Annotated[Path | None, typer.Option(help="Go on with this trace where a run stopped.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
+    whole: Annotated[bool, typer.Option("--all", help="Print every figure, not the verdict alone.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = False,
 ) -> int:
-    """Play an episode in process over MCP; print a scored summary, verify the trace.
+    """Play an episode in process over MCP; print how the agent did, and check the trace by re-execution.
 
-    A killed run goes on with --resume TRACE. With --seeds N, N episodes on consecutive seeds, and a row for each.
-    Exit code 1 when a trace does not verify, 3 when a provider failed.
+    A killed run goes on with --resume TRACE. With --seeds N, N episodes on consecutive seeds and their means.
+    Exit code 1 when a trace is not reproduced or the agent never acted, 3 when a provider failed.
     """
     # Before anything is loaded: it says where data are found.
     use_data(episode.data)
@@ -87,7 +88,7 @@ def play(
         # vars(often)|An option of a new episode with --resume would be ignored in silence, so it is refused.
         new = {f"--{name}": value for name, value in (vars(episode) | vars(often)).items() if name not in _OF_RESUMED}
         refuse({_NAMES.get(name, name): value for name, value in new.items()}, "--resume goes on with a trace as it is")
-        return show(asyncio.run(_resume(resume, agent, as_json)), json=as_json)
+        return show(asyncio.run(_resume(resume, agent, as_json)), json=as_json, whole=whole)
     kind, setting = _setting(episode)
     seed, others = new_seed() if episode.seed is None else episode.seed, episode.others or None
     seated: Seated | None = None
@@ -109,7 +110,9 @@ def play(
         policy_key=episode.policy_key,
         agent_key=episode.agent_key,
     )
-    return show(asyncio.run(_episodes(spec, _Stage(as_json, ask is not None), often, seated)), json=as_json)
+    return show(
+        asyncio.run(_episodes(spec, _Stage(as_json, ask is not None), often, seated)), json=as_json, whole=whole
+    )
 
 
 class _Stage(NamedTuple):
@@ -171,7 +174,7 @@ async def _episodes(spec: PlaySpec, stage: _Stage, often: _Often, seated: Seated
 
 
 async def _resume(path: Path, agent: AgentFlags, as_json: bool) -> Summary:
-    """Go on with a trace, with its own agent or the one that was named; scored and verified."""
+    """Go on with a trace, with its own agent or the one that was named; scored and checked."""
     if not path.is_file():
         what = "a folder: name the trace in it" if path.is_dir() else "there is no such file"
         raise ScenarioError(f"--resume {path}: {what}")

@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from tradefair.cli.terminal import Console
+from tradefair.cli.terminal import tell
 from tradefair.contract import HarnessFailure, ScenarioError
+from tradefair.evaluation.terminal import show_series, show_standings
 from tradefair.host.setup import MAX_SEED, SeatPlan
 from tradefair.runner.episode_runner import PlaySpec
 from tradefair.runner.summary import Summary
@@ -27,32 +28,22 @@ class Series(NamedTuple):
 
     @property
     def exit_code(self) -> int:
-        """1 when one of the traces does not verify or could not be scored.
-
-        0 otherwise, also for a series without an episode.
-        """
+        """The worst of the episodes; 0 for a series without one."""
         return max((summary.exit_code for summary in self.summaries), default=0)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data: the folder and what `play --json` prints of each episode."""
         return {"folder": str(self.spec.folder), "episodes": [summary.to_json() for summary in self.summaries]}
 
-    def print_tables(self) -> None:
-        """A row per episode and seat."""
-        from tradefair.evaluation.terminal import show_series
-
-        console = Console(soft_wrap=True)
-        spec, sat = self.spec, [summary.played.agents for summary in self.summaries]
-        seats = dict.fromkeys(seat for agents in sat for seat in agents)
-        played = f"{', '.join(seats)} played by {spec.agent.spec.label}"
-        title = f"{spec.scenario.id} · {played} · {len(self.seeds)} seeds from {self.seeds[0]} to {self.seeds[-1]}"
-        console.print(title, style="bold")
-        with_references = [summary for summary in self.summaries if summary.references]
-        beside = [summary.own_relative(seat) for summary in with_references for seat in summary.played.agents[:1]]
-        show_series([summary.evaluation for summary in self.summaries], sat, beside)
-        verified = sum(summary.verdict.sound for summary in self.summaries)
-        console.print(f"\n{verified} of {len(self.summaries)} verified; traces in {self.spec.folder}")
-        console.print(f"compare it with another agent's: tradefair compare {self.spec.folder} OTHER")
+    def print_tables(self, *, whole: bool) -> None:
+        """The verdict and a row of means; `whole`: also a row per episode and seat."""
+        show_standings([summary.run for summary in self.summaries], whole=whole)
+        if whole:
+            tell()
+            with_references = [summary for summary in self.summaries if summary.references]
+            beside = [summary.own_relative(seat) for summary in with_references for seat in summary.played.agents[:1]]
+            sat = [summary.played.agents for summary in self.summaries]
+            show_series([summary.evaluation for summary in self.summaries], sat, beside)
 
 
 async def play_series(spec: PlaySpec, seeds: Sequence[int], play: PlayOne, seated: Seated | None = None) -> Series:

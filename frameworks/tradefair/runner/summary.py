@@ -1,4 +1,4 @@
-"""What `tradefair play` shows: progress while it runs, then scores, references, verdict and the trace's path."""
+"""What `tradefair play` shows: progress while it runs, then the verdict, one table and what to do next."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from rich.text import Text
-
+from tradefair.cli.tables import show_text
 from tradefair.cli.terminal import Console, print_json, watched
 from tradefair.contract import SeatId, TraceError
 from tradefair.evaluation.evaluate import Evaluation, evaluate_file, relative_numbers
 from tradefair.evaluation.outcome import ON_EVERY_SEAT, Outcome
+from tradefair.evaluation.terminal import Run, show_comparison, show_evaluations, show_next, show_verdict
+from tradefair.evaluation.verdict.of_trace import verdict_of
+from tradefair.evaluation.verdict.verdict import Verdict
 from tradefair.evaluation.verify import Check, verify_file
 from tradefair.host.episode import Episode
 from tradefair.runner.episode_runner import Played
+from tradefair.tracestore import open_trace
 
 
 class Shown(Protocol):
@@ -24,19 +27,19 @@ class Shown(Protocol):
 
     @property
     def exit_code(self) -> int:
-        """1 when a trace does not verify or could not be scored."""
+        """The worst of its verdicts; 1 when a trace is not reproduced or could not be scored."""
         ...
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
         ...
 
-    def print_tables(self) -> None:
-        """Print it for people."""
+    def print_tables(self, *, whole: bool) -> None:
+        """Print it for people; `whole`: with every figure."""
         ...
 
 
-def show(result: Shown, *, json: bool) -> int:
+def show(result: Shown, *, json: bool, whole: bool = False) -> int:
     """Print a result as JSON or as tables; its exit code.
 
     JSON goes to stdout as bytes, indented and with a final newline, and nothing else does.
@@ -44,7 +47,7 @@ def show(result: Shown, *, json: bool) -> int:
     if json:
         print_json(result.to_json())
     else:
-        result.print_tables()
+        result.print_tables(whole=whole)
     return result.exit_code
 
 
@@ -53,18 +56,25 @@ class Summary(NamedTuple):
 
     played: Played
     evaluation: Evaluation
-    verdict: Check
+    check: Check
     references: Mapping[str, Evaluation]
+    verdict: Verdict
 
     @property
     def exit_code(self) -> int:
-        """1 when the trace does not verify or could not be scored."""
-        return 0 if self.verdict.sound and self.evaluation.outcome is not None else 1
+        """That of the verdict; 1 when the trace is not reproduced or could not be scored."""
+        return max(self.verdict.exit_code, not (self.check.sound and self.evaluation.outcome is not None))
+
+    @property
+    def run(self) -> Run:
+        """What the table below the verdict is made of."""
+        return Run(self.evaluation, self.played.agents, self.references)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Plain data, the verdict first."""
         seats = self.played.agents
         return {
+            "verdict": self.verdict.to_json(),
             "trace": str(self.played.path),
             "end_reason": self.played.end_reason,
             "agents": {seat: asdict(report) for seat, report in self.played.reports.items()},
@@ -74,7 +84,7 @@ class Summary(NamedTuple):
                 for policy, evaluation in self.references.items()
             },
             "relative": {seat: self.relative(seat) for seat in seats},
-            "verify": self.verdict.to_json(),
+            "verify": self.check.to_json(),
         }
 
     def relative(self, seat: SeatId) -> Mapping[str, Mapping[str, float | None]]:
@@ -101,37 +111,38 @@ class Summary(NamedTuple):
         # A reference that could not be scored drops out; the agent's own row is dropped likewise.
         return {name: found for name, found in rows.items() if found is not None}
 
-    def print_tables(self) -> None:
-        """Scores, references, verdict and the trace."""
-        from tradefair.evaluation.terminal import show_comparison, show_evaluations
-
-        console = Console(soft_wrap=True)
-        show_evaluations([self.evaluation], brief=True)
-        outcome = self.evaluation.outcome
-        for seat in self.played.agents if outcome is not None and self.references else ():
-            console.print(f"\n{seat} and the references in the same seat, on the same seed:")
-            show_comparison(seat, self._beside(seat))
-        mark = Text("verified", "green") if self.verdict.sound else Text("NOT verified", "red")
-        said = f": {self.verdict.sentence}"
-        console.print(Text("\n").append_text(mark).append(said))
-        # The seal is what to anchor; 64 bits of it are what people compare, and `verify --json` has it whole.
-        console.print(f"head {(self.verdict.head_hash or '–')[:16]}, seal {(self.verdict.seal or '–')[:16]}")
-        console.print(f"trace {self.played.path}")
+    def print_tables(self, *, whole: bool) -> None:
+        """The verdict, one table and the next steps; `whole`: before those all figures, and the hashes to anchor."""
+        show_verdict(self.verdict, [self.run], whole=whole)
+        if whole:
+            console = Console()
+            console.print()
+            show_evaluations([self.evaluation])
+            outcome = self.evaluation.outcome
+            for seat in self.played.agents if outcome is not None and self.references else ():
+                console.print()
+                show_text(console, f"{seat} and the references in the same seat, on the same seed", style="bold")
+                show_comparison(seat, self._beside(seat))
+            # The seal is what to anchor; 64 bits of it are what people compare, and `verify --json` has it whole.
+            head, seal = ((name or "–")[:16] for name in (self.check.head_hash, self.check.seal))
+            console.print(f"\nhead {head}, seal {seal}\ntrace {self.played.path}", soft_wrap=True)
+        show_next(self.verdict.next)
 
 
 def summarise(played: Played, references: Mapping[str, Path]) -> Summary:
-    """Score and verify what was played.
+    """Score and check what was played.
 
     `references` holds traces by label. Nothing raises for a trace that cannot be scored: its evaluation says why.
     """
-    return Summary(
-        played,
-        # From the file and not from the episode that was played: the trace is what is scored.
-        evaluate_file(played.path),
-        # Its scripted seats have just been played by the very policies that would be played again.
-        verify_file(played.path, seats=False),
-        {policy: evaluate_file(path) for policy, path in references.items()},
-    )
+    # From the file and not from the episode that was played: the trace is what is scored.
+    evaluation = evaluate_file(played.path)
+    # Its scripted seats have just been played by the very policies that would be played again.
+    check = verify_file(played.path, seats=False)
+    beside = {policy: evaluate_file(path) for policy, path in references.items()}
+    outcomes = {policy: item.outcome for policy, item in beside.items() if item.outcome is not None}
+    with open_trace(played.path) as trace:
+        verdict = verdict_of(trace, evaluation=evaluation, check=check, references=outcomes)
+    return Summary(played, evaluation, check, beside, verdict)
 
 
 @asynccontextmanager

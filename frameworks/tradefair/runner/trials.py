@@ -45,7 +45,7 @@ class Trials(NamedTuple):
         trials = [{**summary.to_json(), "written": text} for summary, text in pairs]
         return {"folder": str(self.spec.folder), "trials": trials}
 
-    def print_tables(self) -> None:
+    def print_tables(self, *, whole: bool) -> None:
         """A row per trial and what was written."""
         from tradefair.evaluation.terminal import show_series
 

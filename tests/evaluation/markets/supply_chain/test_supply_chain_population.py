@@ -54,10 +54,10 @@ def test_every_table_has_the_populations_figures_in_a_column_of_their_own(folder
     assert list(inequality.columns) == ["figure", "value", "equal split", "skill population"]
     assert list(market.columns) == ["figure", "value", "skill population"]
     assert more.columns[0] == "seat"
-    gini = next(row for row in inequality.rows if row[0] == "gini, wealth")
+    gini = next(row for row in inequality.rows if row[0] == "Gini of wealth")
     both = (evaluation.outcome, evaluation.population)
     assert [gini[1], gini[3]] == [number_text(one.market_outcome.wealth_gini) for one in both]
-    profit = next(row for row in market.rows if row[0] == "pi, mean")
+    profit = next(row for row in market.rows if row[0] == "profit, mean")
     assert [*profit[1:]] == [
         number_text(round(sum(seat.pi for seat in one.seats.values()) / len(one.seats), 9)) for one in both
     ]
@@ -105,9 +105,9 @@ def test_several_episodes_show_the_means_of_their_markets_beside_the_population(
     show_series([evaluation, evaluation], [["retailer_01"]] * 2)
     shown = capsys.readouterr().out
     assert "the market, means over 2 episodes" in shown
-    unmet = next(line for line in shown.splitlines() if line.startswith("unmet"))
+    unmet = next(line for line in shown.splitlines() if line.startswith("unmet demand"))
     both = (evaluation.outcome, evaluation.population)
-    assert unmet.split()[1:] == [number_text(one.market_outcome.unmet) for one in both]
+    assert unmet.split()[2:] == [number_text(one.market_outcome.unmet) for one in both]
 
 
 def test_a_population_whose_facts_break_the_formulas_is_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

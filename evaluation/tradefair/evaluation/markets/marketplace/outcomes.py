@@ -443,4 +443,4 @@ def _losses_table(outcome: MarketplaceOutcome) -> Table:
         for seat, result in losers[:_MAX_ROWS]
     ]
     more = f", the {_MAX_ROWS} costliest of {len(losers)}" if len(losers) > _MAX_ROWS else ""
-    return Table(f"what customers lost, and to what{more}", ("customer", "loss", *TERMS), rows)
+    return Table(f"what customers lost, and to what{more}", ("customer", "all", *TERMS), rows, ["loss"])

@@ -12,6 +12,7 @@ from typing import Any
 from tradefair.contract import SeatId, TraceError
 from tradefair.contract.money import currency
 from tradefair.evaluation.arithmetic import mean, ratio, rounded
+from tradefair.evaluation.figures import heading_of
 from tradefair.evaluation.markets.retail.modes.play import RetailPlay
 from tradefair.evaluation.markets.retail.modes.reading import read_retail
 from tradefair.evaluation.markets.retail.profit import GoodsProfit, ProfitDecomposition, decompose
@@ -221,7 +222,7 @@ def retail_tables(outcome: RetailOutcome) -> list[Table]:
     """
     tables: list[Table] = []
     for seat in outcome.seats.values():
-        tables.append(Table("stock, service and calls", ("outcome", "value"), _more(seat)))
+        tables.append(Table("stock, service and calls", ("outcome", "value"), _more(seat), _MORE))
         if seat.profit is not None:
             tables += [_waterfall(seat.profit), _categories(seat.profit)]
     return tables
@@ -251,7 +252,7 @@ _MORE = (
 
 def _more(seat: RetailSeat) -> list[tuple[str, str]]:
     """The figures of `_MORE` as rows of text."""
-    return [(name.replace("_", " "), number_text(getattr(seat, name))) for name in _MORE]
+    return [(heading_of("retail", name), number_text(getattr(seat, name))) for name in _MORE]
 
 
 def _waterfall(profit: ProfitDecomposition) -> Table:
@@ -270,7 +271,7 @@ def _waterfall(profit: ProfitDecomposition) -> Table:
 
 def _categories(profit: ProfitDecomposition) -> Table:
     """A row per category with trade, the most profitable first; profit before rent."""
-    columns = ("category", "units", "revenue", "refunds", "cost_of_goods", "expired", "ageing", "profit")
+    columns = ("category", "units", "revenue", "refunds", "cost of goods", "expired", "ageing", "profit")
     ranked = sorted(profit.by_category.items(), key=lambda item: (-(item[1].profit_cents or 0), item[0]))
     # A category that was never bought has a row of zeros.
     rows = [_goods_row(name, goods) for name, goods in ranked if goods.units or goods.expired or goods.profit_cents]

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tradefair.evaluation.arithmetic import mean
+from tradefair.evaluation.figures import heading_of
 from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.table import Table, number_text
 
@@ -30,9 +31,10 @@ def reference_tables(policy: str, outcome: _Outcome, population: _Outcome | None
     caveat = " (word overlap, not meaning)" if (market.embedder or "").startswith("lexical") else ""
     missing = "" if population else f"; no {column} beside it (tradefair play --references)"
     title = f"inequality; gate {market.gate or '–'}, embedder {market.embedder or '–'}{caveat}{missing}"
+    means = "the market, and the mean over its retailers"
     return [
         Table(title, ("figure", "value", "equal split", column), list(_inequality_rows(market, population))),
-        Table("the market, and the mean over its retailers", ("figure", "value", column), _rows(outcome, population)),
+        Table(means, ("figure", "value", column), _rows(outcome, population), _RETAILER),
     ]
 
 
@@ -40,7 +42,8 @@ def bids_table(outcome: _Outcome) -> Table:
     """Figures of bids and stock, a row per retailer."""
     columns = ("rar", "iei", "osi", "attempts", "directed", "overpay_regret", "underbid_regret", "overspends")
     rows = [(seat, *(number_text(getattr(result, name)) for name in columns)) for seat, result in outcome.seats.items()]
-    return Table("retailers: what else", ("seat", *columns), rows)
+    titles = [heading_of("supply_chain", name) for name in columns]
+    return Table("retailers: what else", ("seat", *titles), rows, columns)
 
 
 def _inequality_rows(market: Any, population: _Outcome | None) -> Iterator[tuple[str, ...]]:
@@ -51,12 +54,16 @@ def _inequality_rows(market: Any, population: _Outcome | None) -> Iterator[tuple
         for name, split in equal.items():
             field = f"{basis}_{name}"
             played = getattr(population.market_outcome, field) if population else None
-            yield f"{name}, {basis}", *map(number_text, (getattr(market, field), split, played))
+            yield (
+                heading_of("supply_chain", field, "market"),
+                *map(number_text, (getattr(market, field), split, played)),
+            )
 
 
 def _rows(outcome: _Outcome, population: _Outcome | None) -> list[tuple[str, ...]]:
     """Figures of the market, then means over its retailers, each next to the population's."""
-    names = [*(name.replace("_", " ") for name in _MARKET), *(f"{name}, mean" for name in _RETAILER)]
+    names = [heading_of("supply_chain", name, "market") for name in _MARKET]
+    names += [f"{heading_of('supply_chain', name)}, mean" for name in _RETAILER]
     values, played = _values(outcome), _values(population) if population else [None] * len(names)
     return [
         (name, number_text(value), number_text(other)) for name, value, other in zip(names, values, played, strict=True)

@@ -71,7 +71,7 @@ def _show_primary(console: Console, rows: Sequence[Primary]) -> None:
         ]
         for row in rows
     ]
-    titles = figures("n", "value", "expected", "p of_chance", "p_beside", "p_Holm")
+    titles = figures("n", "value", "expected", "p of chance", "p beside", "p Holm")
     show_table(console, [*names("primary set"), *titles, *words("beside")], cells)
     _say(console, "expected: by chance, or (1) in the silent arm; the larger p counts, then Holm", style="dim")
 
@@ -95,7 +95,7 @@ def _show_versus(console: Console, title: str, rows: Sequence[Versus]) -> None:
         ]
         for row in rows
     ]
-    titles = figures("n", "here", "there", "here−there", "p", *(["p_Holm"] if holm else []))
+    titles = figures("n", "here", "there", "here−there", "p", *(["p Holm"] if holm else []))
     show_table(console, [*names("figure", "against"), *titles], cells)
     _say(console, f"sign flips, two-sided: {_methods(rows)}", style="dim")
 
@@ -107,7 +107,7 @@ def _show_levels(console: Console, rows: Sequence[Level]) -> None:
         for row in rows
         if row.n
     ]
-    show_table(console, [*names("figure"), *figures("n", "mean", "95 %_from", "95 %_to")], cells)
+    show_table(console, [*names("figure"), *figures("n", "mean", "95 % from", "95 % to")], cells)
 
 
 def _show_within(console: Console, rows: Sequence[Within]) -> None:

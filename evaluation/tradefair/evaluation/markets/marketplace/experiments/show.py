@@ -52,8 +52,8 @@ def _show_bias(console: Console, rows: Sequence[BiasRow]) -> None:
     columns = [
         *_cell_columns(rows),
         *names("by"),
-        *figures("runs", "choices", *(f"rate_{rank + 1}" for rank in range(ranks)), "lift_1", "1st/last"),
-        *figures("T", "blocks", "p", *(["cost_of order"] if priced else [])),
+        *figures("runs", "choices", *(f"rate {rank + 1}" for rank in range(ranks)), "lift 1", "1st/last"),
+        *figures("T", "blocks", "p", *(["cost of order"] if priced else [])),
     ]
     cells = [
         [
@@ -95,7 +95,7 @@ def _show_manipulation(console: Console, rows: Sequence[ManipulationCell]) -> No
     columns = [
         *_cell_columns(rows),
         *names("surface", "condition"),
-        *figures("runs", "exposed", "followed", "unseen", "to it", "share", "share−_control", "p", "misdirected"),
+        *figures("runs", "exposed", "followed", "unseen", "to it", "share", "share − control", "p", "misdirected"),
         *figures("cost"),
         *words("directives"),
     ]
