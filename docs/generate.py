@@ -256,6 +256,7 @@ def figures_page() -> str:
         "What `tradefair evaluate --json` gives, field by field. Σ is a sum; floats have nine decimals. A field that",
         "is never null is 0 where nothing was played, unless its row says otherwise; *better* is where a gain lies.",
         "A name with a dot is a field of the record before the dot: of each of its entries, where there are several.",
+        "Commands and pages print titles, above columns the shorter words in brackets.",
         *figure_table("The episode", common.episode),
         *figure_table("Every seat", common.seat),
     ]
@@ -272,10 +273,20 @@ def figure_table(title: str, figures: Mapping[str, Figure], level: str = "##") -
     """One group of fields; nothing where there is none."""
     head = ("field", "title", "formula", "unit", "null", "better")
     rows = [
-        table_row(f"`{name}`", row.title, row.formula, row.unit, row.null, row.better.replace("none", "–"))
+        table_row(f"`{name}`", titled(row), formula(row), row.unit, row.null, row.better.replace("none", "–"))
         for name, row in figures.items()
     ]
     return ["", f"{level} {title}", "", table_row(*head), "|---" * len(head) + "|", *rows] if rows else []
+
+
+def titled(row: Figure) -> str:
+    """The title, and the words above columns where they are others."""
+    return f"{row.title} (*{row.short}*)" if row.short else row.title
+
+
+def formula(row: Figure) -> str:
+    """The formula, what could be misread, and who published it."""
+    return row.formula + f". **Mind**: {row.caution}" * bool(row.caution) + f" ({row.source})" * bool(row.source)
 
 
 # --- README -----------------------------------------------------------------------------------------------------------
@@ -287,15 +298,13 @@ def demo_output() -> str:
         text = run(folder, *DEMO)
     episode = re.search(r"([0-9a-f]{12})\.trace", text)
     assert episode is not None
-    # A seal covers times of day. Heads are those of the seed.
-    for seal in re.findall(r"(?:seal |[0-9a-f]{16}  )([0-9a-f]{16})", text):
-        text = text.replace(seal, "x" * 16)
-    return "\n".join(line.rstrip() for line in text.replace(episode[1], "x" * 12).splitlines())
+    text = re.sub(r"[\d.]+ s;", "0.3 s;", text.replace(episode[1], "x" * 12))
+    return "\n".join(line.rstrip() for line in text.splitlines())
 
 
 def run(folder: str, *arguments: str) -> str:
-    """What a command prints on a plain terminal of 100 columns."""
-    environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
+    """What a command prints on a plain terminal of 80 columns."""
+    environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
     command = [sys.executable, "-m", "tradefair.cli", *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True, env=environment, timeout=120)
     return done.stdout

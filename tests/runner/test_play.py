@@ -153,7 +153,7 @@ async def test_a_market_is_shown_beside_its_reference_population(
         (AgentSpec("react", None), "needs a model: --model"),
         (AgentSpec("react", "policy:nobody"), "no policy 'nobody'"),
         (AgentSpec("react", "gpt"), "is not a model"),
-        (AgentSpec("dance", "policy:zip"), "not a framework"),
+        (AgentSpec("dance", "policy:zip"), "there is no framework"),
         (AgentSpec("policy", "openai:gpt"), "--agent policy"),
     ],
 )

@@ -23,6 +23,12 @@ def seats_of_agent(item: Any) -> list[SeatId]:
         return agent_seats(trace.seating())
 
 
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal on which no command of the next steps is broken."""
+    monkeypatch.setenv("COLUMNS", "300")
+
+
 def lines(capture: pytest.CaptureFixture[str]) -> list[str]:
     return [line for line in capture.readouterr().out.splitlines() if line]
 
@@ -53,10 +59,27 @@ def test_references_of_a_series_are_played_when_asked_for_and_named_by_seed(
     assert names == [f"{policy}-{seed}.trace" for policy in ("kaplan", "passive", "truthful") for seed in (5, 6)]
     assert all(verify_file(path).sealed for path in tmp_path.rglob("*.trace"))
     shown = lines(capsys)
-    assert shown[0] == "double_auction/smoke · B2, S1 played by policy:zip · 2 seeds from 5 to 6"
-    assert [line.split()[1:3] for line in shown if ".trace " in line] == [["B2", "5"], ["S1", "6"]]
+    assert shown[0].startswith("policy:zip earned ")
+    assert any("2 of 2 reproduced." in " ".join(pair) for pair in zip(shown, shown[1:], strict=False))
+    assert [line.split()[0] for line in shown if line.endswith((" 0", " 0.5", " 1")) and " 2 " in line] == [
+        "policy:zip",
+        "truthful",
+        "kaplan",
+        "passive",
+    ]
+    assert not any(".trace " in line and "tradefair" not in line for line in shown)
+
+
+def test_a_series_shows_a_row_per_episode_when_all_is_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*SMOKE, "--seeds", "2", "--all", "--out", str(tmp_path)]) == 0
+    shown = lines(capsys)
+    assert [line.split()[1:3] for line in shown if ".trace " in line and "tradefair" not in line] == [
+        ["B2", "5"],
+        ["S1", "6"],
+    ]
     assert any(line.startswith("mean ") for line in shown)
-    assert any(line.startswith("2 of 2 verified") for line in shown)
 
 
 def test_a_failing_endpoint_ends_the_series_and_says_what_is_missing(

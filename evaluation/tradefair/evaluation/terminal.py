@@ -24,6 +24,7 @@ from tradefair.evaluation.importers.report import ImportReport, merged
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Figure
 from tradefair.evaluation.outcome import Outcome, PrimaryMetric, SeatOutcome
 from tradefair.evaluation.table import number_text
+from tradefair.evaluation.verdict.amounts import number
 from tradefair.evaluation.verdict.verdict import NextStep, Verdict
 from tradefair.evaluation.verify import OUTCOMES_OF_VERIFY, SOUND, Check
 
@@ -54,7 +55,7 @@ def show_verdict(verdict: Verdict, runs: Sequence[Run], *, whole: bool = False) 
     console = Console()
     for sentence in verdict.sentences:
         _show_sentence(console, sentence, verdict)
-    show_standings(runs, whole=whole)
+    _show_standings(console, runs, whole)
 
 
 def show_next(steps: Sequence[NextStep]) -> None:
@@ -66,10 +67,10 @@ def show_next(steps: Sequence[NextStep]) -> None:
     roomy = wide + len(_GAP) + beside <= room
     if steps:
         console.print()
-    for number, (command, why) in enumerate(zip(commands, reasons, strict=True)):
+    for place, (command, why) in enumerate(zip(commands, reasons, strict=True)):
         lines = [f"{command:{wide}}{_GAP}{why}"] if roomy else lines_of(command or why, room - len(" \\"))
         for line, text in enumerate(lines):
-            head = " " * len(_NEXT) if number or line else _NEXT
+            head = " " * len(_NEXT) if place or line else _NEXT
             # A command that is broken stays one that can be copied.
             console.print(f"{head}{text}{' ' + chr(92) if command and line < len(lines) - 1 else ''}", soft_wrap=True)
 
@@ -93,9 +94,8 @@ class _Standing(NamedTuple):
     numbers: Sequence[float | None]
 
 
-def show_standings(runs: Sequence[Run], *, whole: bool = False) -> None:
+def _show_standings(console: Console, runs: Sequence[Run], whole: bool) -> None:
     """A blank line, a row per seat, or one for all where seats differ, then one per reference, the best first."""
-    console = Console()
     runs = [run for run in runs if run.evaluation.outcome is not None and run.seats]
     if not runs:
         return
@@ -119,15 +119,11 @@ def show_standings(runs: Sequence[Run], *, whole: bool = False) -> None:
     player = f"{rows[0].seat} played by" if lone and rows[0].seat != _EVERY else "played by"
     columns = names(*([] if lone else ["seat"]), player)
     columns += figures(*(["episodes"] if several else []), *(f"{head}, mean" if several else head for head in heads))
-    cells: list[list[Cell]] = [
-        [
-            *([] if lone else [row.seat]),
-            row.player,
-            *([str(row.episodes)] if several else []),
-            *map(number_text, row.numbers),
-        ]
-        for row in rows
-    ]
+    cells: list[list[Cell]] = []
+    for row in rows:
+        # By the rule of the text above: the same figure must not stand there with other digits.
+        numbers = ["–" if value is None else number(value) for value in row.numbers]
+        cells.append([*([] if lone else [row.seat]), row.player, *([str(row.episodes)] if several else []), *numbers])
     console.print()
     show_table(console, columns, cells, whole=whole, more=_MORE)
     if len(standings) > len(rows):

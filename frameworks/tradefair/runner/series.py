@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from tradefair.cli.terminal import tell
 from tradefair.contract import HarnessFailure, ScenarioError
-from tradefair.evaluation.terminal import show_series, show_standings
+from tradefair.evaluation.terminal import show_next, show_series, show_verdict
+from tradefair.evaluation.verdict.series import verdict_of_series
+from tradefair.evaluation.verdict.verdict import NextStep, Verdict
 from tradefair.host.setup import MAX_SEED, SeatPlan
 from tradefair.runner.episode_runner import PlaySpec
 from tradefair.runner.summary import Summary
@@ -27,23 +31,37 @@ class Series(NamedTuple):
     summaries: Sequence[Summary]
 
     @property
+    def verdict(self) -> Verdict:
+        """The verdict on all episodes."""
+        return verdict_of_series([summary.verdict for summary in self.summaries])
+
+    @property
     def exit_code(self) -> int:
         """The worst of the episodes; 0 for a series without one."""
         return max((summary.exit_code for summary in self.summaries), default=0)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data: the folder and what `play --json` prints of each episode."""
-        return {"folder": str(self.spec.folder), "episodes": [summary.to_json() for summary in self.summaries]}
+        """Plain data: the verdict, the folder and what `play --json` prints of each episode."""
+        episodes = [summary.to_json() for summary in self.summaries]
+        return {"verdict": self.verdict.to_json(), "folder": str(self.spec.folder), "episodes": episodes}
 
     def print_tables(self, *, whole: bool) -> None:
-        """The verdict and a row of means; `whole`: also a row per episode and seat."""
-        show_standings([summary.run for summary in self.summaries], whole=whole)
+        """The verdict and rows of means; `whole`: also a row per episode and seat."""
+        verdict = self.verdict
+        show_verdict(verdict, [summary.run for summary in self.summaries], whole=whole)
         if whole:
             tell()
             with_references = [summary for summary in self.summaries if summary.references]
             beside = [summary.own_relative(seat) for summary in with_references for seat in summary.played.agents[:1]]
             sat = [summary.played.agents for summary in self.summaries]
             show_series([summary.evaluation for summary in self.summaries], sat, beside)
+        show_next([_comparison(self.spec.folder), *verdict.next])
+
+
+def _comparison(folder: Path) -> NextStep:
+    return NextStep(
+        command=f"tradefair compare {shlex.quote(str(folder))} OTHER", why="the same seeds by another agent"
+    )
 
 
 async def play_series(spec: PlaySpec, seeds: Sequence[int], play: PlayOne, seated: Seated | None = None) -> Series:

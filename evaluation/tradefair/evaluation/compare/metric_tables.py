@@ -17,16 +17,16 @@ _SPENT = ("calls", "refused", "model_calls", "input_tokens", "output_tokens", "m
 def means_table(found: Comparison) -> Table:
     """Means over pairs with their tests. Below 8 pairs the columns of tests would be empty, and are left out."""
     tested = _tested(found)
-    columns = ["", "n", "mean_A", "mean_B", "B−A", *(["95 %_from", "95 %_to", "p", "p_Holm"] if tested else [])]
-    columns += ["B_better", "equal", "B_worse"]
+    columns = ["", "n", "mean A", "mean B", "B−A", *(["95 % from", "95 % to", "p", "p Holm"] if tested else [])]
+    columns += ["B better", "equal", "B worse"]
     return Table("in the mean over pairs", columns, [_means(found, metric) for metric in found.metrics])
 
 
 def spread_table(found: Comparison) -> Table:
     """Extremes over runs, and what so many pairs can show: with the tests in one table it would be too wide."""
     tested = _tested(found)
-    columns = ["", "minimum_A", "minimum_B", "10th_percentile_A", "10th_percentile_B", "maximum_A", "maximum_B"]
-    columns += ["pairs_show", "needed_pairs"] if tested else []
+    columns = ["", "minimum A", "minimum B", "10th percentile A", "10th percentile B", "maximum A", "maximum B"]
+    columns += ["pairs show", "needed pairs"] if tested else []
     return Table("over runs", columns, [_spread(found, metric) for metric in found.metrics])
 
 
@@ -38,14 +38,14 @@ def pairs_table(found: Comparison) -> Table:
     columns = [*(["scenario"] if several else []), "seed"]
     for name in primary:
         title = metric_title(found.market, name)
-        columns += [f"{title}_A", f"{title}_B", f"{title}_B−A"]
+        columns += [f"{title} A", f"{title} B", f"{title} B−A"]
     rows: list[list[str]] = []
     for pair in found.pairs:
         cells = [*([pair.scenario] if several else []), str(pair.seed)]
         for name in primary:
             cells += [_values(pair.a, name), _values(pair.b, name), number_text(pair.differences[name])]
         rows.append([*cells, *([_ends(pair.a), _ends(pair.b)] if ends else [])])
-    return Table("pairs", [*columns, *(["ended_A", "ended_B"] if ends else [])], rows)
+    return Table("pairs", [*columns, *(["ended A", "ended B"] if ends else [])], rows)
 
 
 def differs_table(found: Comparison) -> Table:
@@ -57,7 +57,7 @@ def differs_table(found: Comparison) -> Table:
 def spent_table(found: Comparison) -> Table:
     """What each side spent per episode, a dash where it was not recorded."""
     rows = [_spent(name, arm) for name, arm in (("A", found.a), ("B", found.b))]
-    return Table("spent per episode", ["", "agent", *_SPENT, "US$"], rows)
+    return Table("spent per episode", ["", "agent", *(field.replace("_", " ") for field in _SPENT), "US$"], rows)
 
 
 def listed(values: Sequence[str], beside: Sequence[str] = ()) -> str:
@@ -84,8 +84,7 @@ def metric_title(market: str, metric: str) -> str:
     figure = known.seat.get(metric) or known.market.get(whole)
     if figure is None:
         return metric.replace("_", " ")
-    title = figure.title[:1].lower() + figure.title[1:]
-    return title if metric in known.seat else f"market: {title}"
+    return figure.title if metric in known.seat else f"market: {figure.title}"
 
 
 def _named(found: Comparison, metric: Metric) -> str:

@@ -85,7 +85,7 @@ def _show_pairs(console: Console, comparison: Comparison) -> None:
     table = pairs_table(comparison)
     _show_figures(console, table, table.columns.index("seed") + 1)
     # One reason for all episodes is said once instead of in two columns.
-    if "ended_A" not in table.columns:
+    if "ended A" not in table.columns:
         _say(console, f"every episode ended {pairs[0].a[0].end_reason}", style="dim")
 
 
