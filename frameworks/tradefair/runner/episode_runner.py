@@ -34,7 +34,7 @@ class PlaySpec:
     """One episode to be played into `folder`. Every seat that the plan gives to an agent is played by `agent`.
 
     `policy_key` chooses the draws of the scripted policies, `agent_key` (default: the same) those of the agent's seats;
-    the market's luck depends on the seed alone.
+    the market's luck depends on the seed alone. `compared` are the seats under test; default: the agent's.
     """
 
     market: str
@@ -45,6 +45,7 @@ class PlaySpec:
     folder: Path
     policy_key: int = 0
     agent_key: int | None = None
+    compared: Sequence[SeatId] | None = None
 
     @property
     def kind(self) -> MarketType:
@@ -90,7 +91,7 @@ def seating_for(spec: PlaySpec) -> Seating:
         agents=dict.fromkeys(agents, agent.recorded()),
         policy_key=spec.policy_key,
         agent_key=spec.agent_key,
-        compared=agents,
+        compared=agents if spec.compared is None else spec.compared,
     )
 
 
@@ -157,6 +158,8 @@ def _taking_over(seating: Seating, spec: AgentSpec) -> Seating | None:
         policy_key=seating.policy_key,
         agent_key=seating.agent_key,
         written_by=WRITTEN_BY,
+        # Of a trace that was written before seats under test were named.
+        compared=seating.compared or tuple(seating.agents),
         origin={"resumed": True},
     )
 

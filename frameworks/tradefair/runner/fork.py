@@ -282,6 +282,11 @@ class _Forking:
         copied = arm == "control" and number == 0 and self.original.core.ended is not None
         return self.spec.folder / arm / f"{number:03}{whole if copied else '.trace'}"
 
+    def _under_test(self, before: Seating) -> tuple[SeatId, ...]:
+        """The new player's seat, else those of the original, else the seat whose decision is withheld."""
+        seat = self.seat or (None if before.compared else self.cut.event.get("seat"))
+        return before.compared if seat is None else (seat,)
+
     def _change(self, arm: Arm, number: int, until: int, seat: SeatId | None) -> Seating:
         """What the arm's first own event says: the new player of `seat`, other draws, and where the past comes from."""
         trace, core, agent = self.original.trace, self.original.core, self.spec.agent
@@ -311,7 +316,7 @@ class _Forking:
             policy_key=before.policy_key + number,
             agent_key=before.agent_key + number,
             written_by=WRITTEN_BY,
-            compared=() if self.seat is None else (self.seat,),
+            compared=self._under_test(before),
             origin={FORKED_FROM: past},
         )
 

@@ -69,7 +69,9 @@ async def _play(spec: PlaySpec, seats: Sequence[SeatId], policy: str, name: str,
     plan = spec.plan._replace(seats={seat: AGENT if seat in seats else who for seat, who in spec.plan.seats.items()})
     spec_of_policy = AgentSpec(NATIVE, f"policy:{policy}")
     agent = ready(spec.kind, spec_of_policy, seat_roles(spec.kind, spec.scenario, seats))
-    played = await play_episode(replace(spec, plan=plan, agent=agent, folder=spec.folder / "references"))
+    # Under test are the seats that it is a reference for, also where the policy sits in all of them.
+    folder, compared = spec.folder / "references", spec.plan.agents or seats
+    played = await play_episode(replace(spec, plan=plan, agent=agent, folder=folder, compared=compared))
     # Named by policy when it is finished: readers find a reference by the name of its file.
     return played.path.rename(played.path.with_name(f"{name}-{spec.seed}.trace" if by_seed else f"{name}.trace"))
 

@@ -253,7 +253,7 @@ def test_what_a_trace_says_is_no_command_to_the_terminal(
     assert b"\\x1b[2J[red]x" in shown.replace(b"\n", b"").replace(b" ", b"")
 
 
-@pytest.mark.parametrize("query", ["summary", "calls", "tools"])
+@pytest.mark.parametrize("query", ["summary", "calls"])
 @pytest.mark.parametrize("width", [60, 140])
 def test_no_line_of_a_table_ends_in_blanks(
     quotes: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, query: str, width: int

@@ -18,6 +18,7 @@ from tradefair.cli import run
 from tradefair.host.hosting import Host
 from tradefair.host.orders import Order, checked
 from tradefair.host.registry import HOST_FILE
+from tradefair.tracestore import open_trace
 
 each_era = pytest.mark.parametrize("era", ["auto", pytest.param("legacy", marks=pytest.mark.slow)])
 
@@ -33,6 +34,8 @@ async def test_a_desktop_client_may_start_it_anywhere_with_no_environment(stage:
         told = await server.leave()
     assert server.process.returncode == 0
     (trace,) = elsewhere.rglob("*.trace")
+    with open_trace(trace) as opened:
+        assert opened.seating().compared == ("P1",)
     assert str(trace) in told
     assert f"--resume {trace.relative_to(elsewhere)}" in told or f"--resume {trace}" in told
 
