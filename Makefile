@@ -10,7 +10,7 @@ ifneq ($(wildcard ../shared/data),)
 export TRADEFAIR_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: help demo test test-slow test-extras interop check format bench talk docs clean
+.PHONY: help demo test test-slow test-extras interop check format bench talk docs picture gallery clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 \2/p' Makefile | awk '{ printf "  make %-11s ", $$2; $$1 = $$2 = ""; sub(/^ +/, ""); print }'
@@ -49,8 +49,17 @@ bench: .venv/.tested  ## print the benchmarks as a table
 talk: .venv/.tested  ## print how well numbers in talk are read, per class
 	$(BIN)/python -m benchmarks.talk
 
-docs: .venv/.tested  ## write the generated pages and README's output anew
+docs: .venv/.documented  ## write generated pages and shown output anew, run the notebooks, build the site into build/docs/site
 	$(BIN)/python docs/generate.py
+	$(BIN)/python -m docs.pages --notebooks
+	$(BIN)/python -m docs.gallery build/docs/pages/gallery
+	$(BIN)/zensical build --clean --strict
+
+picture: .venv/.installed  ## play the demo's episode and draw it anew: docs/picture.svg
+	$(BIN)/python -m docs.picture
+
+gallery: .venv/.tested  ## make six reports of things that went wrong: build/gallery
+	$(BIN)/python -m docs.gallery
 
 clean:  ## remove everything that these targets made, runs excepted
 	rm -rf .venv .venv-extras .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist build
@@ -78,6 +87,10 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 	@.venv-extras/bin/python -m pip install --quiet --upgrade "pip>=25.3"
 	@.venv-extras/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt \
 		--build-constraint constraints.txt --editable ".[openai-agents,pydantic-ai,langchain,ray]" --group test
+	@touch $@
+
+.venv/.documented: .venv/.tested
+	@$(PIP) install --constraint constraints.txt --group docs --group notebooks
 	@touch $@
 
 .venv/.checked: .venv/.tested

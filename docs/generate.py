@@ -68,6 +68,7 @@ def pages() -> dict[Path, str]:
         r"<!-- begin (?:demo|code (\S+) ([^>]+)) -->",
         lambda found: excerpt(found[1], found[2].split()) if found[1] else fenced("text", demo_output()),
     )
+    made |= {page: with_output(page) for page in sorted((DOCS / "tutorials").glob("*.md"))}
     for page in (how_to / f"{name}.md" for name in ("writing-a-market", "frameworks", "python")):
         made[page] = filled(
             page, r"<!-- begin code (\S+) ([^>]+) -->", lambda found: excerpt(found[1], found[2].split())
@@ -79,9 +80,26 @@ def pages() -> dict[Path, str]:
         r"<!-- begin (?:diagnostics (\S+)|reading) -->",
         lambda match: diagnostics_table(match[1]) if match[1] else reading_table(),
     )
+    made[ROOT / "llms.txt"] = llms_text()
     graphs = how_to / "graphs.md"
     made[graphs] = filled(graphs, r"<!-- begin graph (\S+) -->", lambda found: fenced("mermaid", drawn(found[1])))
     return made
+
+
+def llms_text() -> str:
+    """An index of the pages for language models: a line per page, with its first sentence."""
+    lines = ["# tradefair", "", "> Economic markets as MCP servers; any agent takes a seat; audits of what it did.", ""]
+    for section in ("tutorials", "how-to", "reference", "explanation"):
+        lines += [f"## {section}", ""]
+        for page in sorted((DOCS / section).rglob("*.md")):
+            text = re.sub(r"<!--.*?-->|```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+            title, _, rest = text.strip().partition("\n")
+            # The first paragraph that is prose: no heading, no table, no list.
+            prose = (" ".join(part.split()) for part in rest.split("\n\n") if part.strip()[:1].isalpha())
+            about = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", next(prose, "")).partition(". ")[0].rstrip(".")
+            lines.append(f"- [{title.lstrip('# ')}]({page.relative_to(ROOT).as_posix()}): {about}")
+        lines.append("")
+    return "\n".join(lines)
 
 
 def drawn(name: str) -> str:
@@ -293,13 +311,35 @@ def formula(row: Figure) -> str:
 
 
 def demo_output() -> str:
-    """What `make demo` prints, with the names that differ from run to run replaced."""
+    """What `make demo` prints."""
     with tempfile.TemporaryDirectory() as folder:
-        text = run(folder, *DEMO)
-    episode = re.search(r"([0-9a-f]{12})\.trace", text)
-    assert episode is not None
-    text = re.sub(r"[\d.]+ s;", "0.3 s;", text.replace(episode[1], "x" * 12))
-    return "\n".join(line.rstrip() for line in text.splitlines())
+        return steady(run(folder, *DEMO))
+
+
+def with_output(page: Path) -> str:
+    """A page with its excerpts of code, and with what its commands print, one after another in one empty folder."""
+    with tempfile.TemporaryDirectory() as folder:
+
+        def content(found: re.Match[str]) -> str:
+            if found["source"]:
+                return excerpt(found["source"], found["names"].split())
+            output = steady(run(folder, *found["command"].split()))
+            if found["first"]:
+                output = "\n".join([*output.splitlines()[: int(found["first"])], "…"])
+            return fenced("console", f"$ tradefair {found['command']}\n{output}")
+
+        command = r"(?:first (?P<first>\d+) lines of )?output tradefair (?P<command>.+?)"
+        begin = rf"<!-- begin (?:{command}|code (?P<source>\S+) (?P<names>[^>]+)) -->"
+        return filled(page, begin, content)
+
+
+def steady(text: str) -> str:
+    """Output without what differs from run to run: names of episodes, seals (they cover times of day), seconds."""
+    text = re.sub(r"\b[0-9a-f]{12}(?=\.trace)", "x" * 12, text)
+    for seal in re.findall(r"(?:seal |[0-9a-f]{16}  )([0-9a-f]{16})", text):
+        text = text.replace(seal, "x" * 16)
+    text = re.sub(r"\b[\d.]+ s\b", "… s", text)
+    return "\n".join(line.rstrip() for line in text.rstrip().splitlines())
 
 
 def run(folder: str, *arguments: str) -> str:

@@ -92,7 +92,9 @@ def play(setting: Setting, flaw: Flaw | None, seed: int, folder: Path) -> Episod
         )
     core = Core.create(kind, scenario, seed)
     scripted = Scripted(makers, late=frozenset({seat}))
-    records = list(core.start(seating_of(kind, scenario, SeatPlan({**named, seat: AGENT}))).records)
+    label = {seat: f"{setting.base} with {flaw.name}" if flaw else setting.base}
+    players = seating_of(kind, scenario, SeatPlan({**named, seat: AGENT}), labels=label, compared=(seat,))
+    records = list(core.start(players).records)
     while stretch := scripted.run(core):
         records += stretch
     about = {"end_reason": core.ended, "outcome_digest": core.outcome_digest}

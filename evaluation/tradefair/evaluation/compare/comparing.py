@@ -142,10 +142,9 @@ def compare_sides(a: Side, b: Side, asked: Options) -> Comparison:
 
 
 def _said(market: str, roles: Collection[str]) -> str:
-    """How the market says a mean score; plainly where roles say it in several ways, or it names other figures."""
-    phrases = {phrases_for(evaluator_of(market).phrases, role)["averaged"] for role in sorted(roles)}
-    said = phrases.pop().removesuffix(" on average") if len(phrases) == 1 else ""
-    return said if "{" not in said.replace("{value}", "") and "{value}" in said else "scored {value}"
+    """How the market says a score; plainly where roles say it in several ways."""
+    verbs = {phrases_for(evaluator_of(market).phrases, role)["verb"] for role in sorted(roles)}
+    return f"{verbs.pop() if len(verbs) == 1 else 'scored'} {{value}}"
 
 
 def _play_again(side: Side, seats: Seats) -> str:
