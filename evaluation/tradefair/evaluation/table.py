@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from tradefair.cli.tables import Cell, Column
 
 
 class Table(NamedTuple):
@@ -16,6 +19,19 @@ class Table(NamedTuple):
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     fields: Sequence[str] = ()
+
+
+class Rows(NamedTuple):
+    """A table as a terminal shows it; the page of a figure shows the same one under a title."""
+
+    columns: Sequence[Column]
+    cells: Sequence[Sequence[Cell]]
+
+    def titled(self, title: str) -> Table:
+        """The table with its title, all cells as plain text."""
+        return Table(
+            title, [column.title for column in self.columns], [[str(cell) for cell in row] for row in self.cells]
+        )
 
 
 def number_text(value: object) -> str:

@@ -13,6 +13,7 @@ from tradefair.cli.options import grouped
 from tradefair.cli.tables import figures, names, show_table, words
 from tradefair.cli.terminal import Console, print_json, say
 from tradefair.contract.scenario import parse_override
+from tradefair.evaluation.report.outputs import Output, write
 from tradefair.runner.plan import SourcedPlan, load_plan
 from tradefair.runner.plan_episodes import workload_of
 from tradefair.runner.sweep import MAX_PROCESSES, Executor, Sweep, SweepSpec, sweep
@@ -68,13 +69,18 @@ class How:
 
 
 @grouped
-def sweep_plan(plan: PlanName, how: How, as_json: AsJson = False) -> int:
-    """Play every episode of a plan, one trace each.
+def sweep_plan(plan: PlanName, how: How, as_json: AsJson = False, output: Output = None) -> int:
+    """Play every episode of a plan, one trace each; -o: seeds by arms as a figure, with the verdict on them.
 
     Stopped or killed, the same command goes on: episodes that are done are not played again, failed ones are. Several
     commands may play one plan into one folder at the same time. Exit code 3 when episodes failed.
     """
     done = play_plan(plan, how)
+    if output is not None:
+        # Imported here: it needs the evaluators, and everything has been played by now.
+        from tradefair.runner.sweep_figure import sweep_page
+
+        say(f"{output}: {write(sweep_page(done, plan), output)}")
     if as_json:
         print_json(done.to_json())
     else:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tradefair.contract import ScenarioError
+from tradefair.contract import ScenarioError, SeatId
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.host.setup import make_folder
 from tradefair.runner.plan_episodes import EpisodeSpec, Workload
@@ -206,6 +206,17 @@ class SweepTable:
         """(path, problem, tries) of the episodes that failed at their last try."""
         sql = "SELECT path, coalesce(problem, ''), tries FROM episodes WHERE status = 'failed' ORDER BY place"
         yield from self._read(sql)
+
+    def states(self) -> Iterator[tuple[int, int, Mapping[SeatId, str], str, str]]:
+        """(variant, seed, players, path, state) of all episodes in the plan's order; `players` has labels by seat.
+
+        State: done, failed, running (here or in another command) or open.
+        """
+        state = "CASE WHEN status = 'open' AND lease IS NOT NULL THEN 'running' ELSE status END"
+        for variant, seed, players, path, now in self._read(
+            f"SELECT variant, seed, players, path, {state} FROM episodes ORDER BY place"
+        ):
+            yield variant, seed, orjson.loads(players), path, now
 
     def _make(self) -> None:
         """Make what is missing of tables, later columns and indices."""

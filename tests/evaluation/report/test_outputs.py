@@ -88,6 +88,7 @@ def tex_cells(content: bytes) -> list[list[str]]:
         left = re.sub(known, "", body)
         assert not re.search(r"[\\{}$#_%^\[\]*]", left), left
         assert left.isascii()
+        assert "~" not in left
         cells = body.split(" & ")
         assert len(cells) == len(columns[1])
         found.append(cells)

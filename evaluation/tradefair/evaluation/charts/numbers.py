@@ -34,7 +34,7 @@ _TEX = {
     "\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}",
     ">": r"\textgreater{}", "|": r"\textbar{}", "[": "{[}", "]": "{]}", "*": "{*}", "`": r"\textasciigrave{}",
     "−": "$-$", "≤": r"$\leq$", "≥": r"$\geq$", "×": r"$\times$", "±": r"$\pm$", "·": r"\textperiodcentered{}",
-    "…": r"\dots{}", "–": "--", "—": "---", "α": r"$\alpha$", "→": r"$\to$", " ": "~", "’": "'",
+    "…": r"\dots{}", "–": "--", "—": "---", "α": r"$\alpha$", "→": r"$\to$", "\u00a0": "~", "’": "'",
 }  # fmt: skip
 _ESCAPED = "{}$&#_%"
 # Letters of the text font that every LaTeX has: these, and those that it builds with an accent.

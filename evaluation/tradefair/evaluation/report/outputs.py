@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -67,6 +69,16 @@ def write(page: FigurePage, path: Path) -> WholeFile:
 
     known_output(path)
     return write_whole(path, [content_of(page, path.suffix.lower())])
+
+
+def command_line(*words: str | Path) -> str:
+    """A command as it is typed; of paths the name alone, since a page is passed on, and folders name people."""
+    return shlex.join(["tradefair", *(word.name if isinstance(word, Path) else word for word in words)])
+
+
+def in_sentences(text: str) -> tuple[str, ...]:
+    """A paragraph as its sentences."""
+    return tuple(re.split(r"(?<=[.!?])\s+(?=[A-Z])", text.strip()))
 
 
 def content_of(page: FigurePage, suffix: str) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 from collections.abc import Mapping
@@ -104,3 +105,21 @@ def test_public_games_are_read_and_their_missing_arm_is_named(
     assert report["missing"][0].startswith("the silent arm")
     assert report["primary"][0]["p"] is None
     assert report["conclusion"] in {"ambiguous", "no_signs"}
+
+
+def test_a_figure_shows_each_measure_beside_its_null(
+    folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["lab", "collusion", str(folders / "talk"), "--against", str(folders / "silent")]
+    assert run([*asked, "--json", "-o", str(tmp_path / "c.csv")]) == 0
+    report = json.loads(capsys.readouterr().out)
+    head, *rows = csv.reader((tmp_path / "c.csv").read_text().splitlines())
+    assert head == ["measure", "observed", "expected by chance"]
+    known = {f"{row['measure']} {row['name']}": (row["value"], row["expected"]) for row in report["within"] if row["n"]}
+    shown = {name.partition(" (")[0]: (float(value), float(null)) for name, value, null in rows}
+    assert shown
+    assert shown.items() <= known.items()
+    assert run([*asked, "-o", str(tmp_path / "c.html")]) == 0
+    assert run([*asked, "-o", str(tmp_path / "c.svg")]) == 0
+    assert b"Each measure beside its null" in (tmp_path / "c.svg").read_bytes()
+    assert run([*asked, "-o", str(tmp_path / "c.txt")]) == 2

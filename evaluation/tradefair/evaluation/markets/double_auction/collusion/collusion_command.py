@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tradefair.cli.terminal import print_json
+from tradefair.cli.terminal import print_json, say
 from tradefair.contract import TraceError
 from tradefair.evaluation.progress import show_progress
+from tradefair.evaluation.report.outputs import Output, command_line, write
 from tradefair.tracestore import find_traces
+
+if TYPE_CHECKING:
+    from tradefair.evaluation.markets.double_auction.collusion.model import CollusionReport
 
 _REFERENCES = "references"
 
@@ -42,6 +48,7 @@ def collusion(
     side: Annotated[AskedSide, typer.Option(help="Whose collusion is asked about.")] = AskedSide.SELLERS,
     by: Annotated[SplitBy | None, typer.Option(help="A report per label of the seats that are asked about.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    output: Output = None,
 ) -> int:
     """Signs of collusion in double auctions: nine measures, each with n, its null and a p-value; a verdict in words.
 
@@ -79,6 +86,8 @@ def collusion(
         )
         for label, played in (by_label(games.games, asked) if by else {"": games.games}).items()
     }
+    if output is not None:
+        _write(output, reports, command_line("lab", "collusion", *traces))
     if as_json:
         content = {label: report.model_dump(mode="json") for label, report in reports.items()}
         print_json(content if by else content[""])
@@ -87,6 +96,16 @@ def collusion(
             show(report)
     # Traces that were left out change what was measured: a script should notice.
     return 1 if findings else 0
+
+
+def _write(output: Path, reports: Mapping[str, CollusionReport], command: str) -> None:
+    """Write each report's figure; of several the label goes into the file's name."""
+    from tradefair.evaluation.markets.double_auction.collusion.figure import collusion_page
+
+    for label, report in reports.items():
+        file = re.sub(r"[^\w.-]+", "-", label)
+        path = output.with_stem(f"{output.stem}-{file}") if len(reports) > 1 else output
+        say(f"{path}: {write(collusion_page(report, label, command), path)}")
 
 
 def _own(paths: list[Path]) -> list[Path]:

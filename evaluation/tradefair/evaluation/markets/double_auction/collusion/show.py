@@ -14,24 +14,36 @@ from tradefair.evaluation.markets.double_auction.collusion.model import (
     Versus,
     Within,
 )
-from tradefair.evaluation.table import number_text
+from tradefair.evaluation.table import Rows, number_text
 
 # Smaller p-values are shown as "< 0.001": with 10,000 draws the digits below say little.
 _SMALL = 0.001
 _MOST = 20
+VERSUS = {
+    "round 1 apart: what is there already does not come from repeated play": "round_1",
+    "9 what talk did, on the same seeds (the only causal rows)": "chat_effect",
+    "1 to 8 against other arms, on the same seeds": "versus",
+}
+"""Titles of the tables that compare with other arms, and the fields of the report that they show."""
 
 
 def show(report: CollusionReport) -> None:
     """The verdict, the primary set, then every figure, what is missing, and the verdict once more."""
     console = Console()
-    _say(console, _header(report), style="dim")
+    _say(console, header_text(report), style="dim")
     _say(console, f"\n{report.verdict}\n", style="bold")
-    _show_primary(console, report.primary)
-    _show_levels(console, report.levels)
-    _show_versus(console, "\nround 1 apart: what is there already does not come from repeated play", report.round_1)
-    _show_versus(console, "\n9 what talk did, on the same seeds (the only causal rows)", report.chat_effect)
-    _show_versus(console, "\n1 to 8 against other arms, on the same seeds", [row for row in report.versus if row.n])
-    _show_within(console, report.within)
+    _show_rows(
+        console,
+        "",
+        primary_rows(report.primary),
+        "expected: by chance, or (1) in the silent arm; the larger p counts, then Holm",
+    )
+    _show_rows(console, "\nfigures by themselves, mean over episodes", level_rows(report.levels))
+    for title, rows in VERSUS.items():
+        found: list[Versus] = getattr(report, rows)
+        _show_rows(console, f"\n{title}", versus_rows(found), f"sign flips, two-sided: {_methods(found)}")
+    within = report.within
+    _show_rows(console, "\n3 to 8 against chance, in the same episodes", within_rows(within), _within_note(within))
     _show_withheld(console, report)
     for title, lines in (
         ("missing", report.missing),
@@ -43,7 +55,8 @@ def show(report: CollusionReport) -> None:
     _say(console, f"\n{report.verdict}", style="bold")
 
 
-def _header(report: CollusionReport) -> str:
+def header_text(report: CollusionReport) -> str:
+    """Who was looked at, in which arms, and which side is asked about."""
     arms = [f"{report.sample.episodes} episodes, {report.sample.with_talk} of them with talk"]
     # Only arms that were given: the list of what is missing follows below the tables.
     arms += [f"silent arm: {report.silent.episodes}"] if report.silent else []
@@ -57,83 +70,100 @@ def _players(sample: Sample) -> str:
     return ", ".join(sample.players[:_MOST]) + more
 
 
-def _show_primary(console: Console, rows: Sequence[Primary]) -> None:
-    cells = [
-        [
-            f"{row.measure} {row.name}",
-            str(row.n),
-            number_text(row.value),
-            number_text(row.expected),
-            _p(row.p_chance),
-            _p(row.p_beside),
-            _p(row.p_holm),
-            ", ".join(row.beside) or "nothing",
-        ]
-        for row in rows
-    ]
+def primary_rows(rows: Sequence[Primary]) -> Rows:
+    """The tests that the verdict rests on, each with its null and p-values."""
     titles = figures("n", "value", "expected", "p of chance", "p beside", "p Holm")
-    show_table(console, [*names("primary set"), *titles, *words("beside")], cells)
-    _say(console, "expected: by chance, or (1) in the silent arm; the larger p counts, then Holm", style="dim")
+    return Rows(
+        [*names("primary set"), *titles, *words("beside")],
+        [
+            [
+                f"{row.measure} {row.name}",
+                str(row.n),
+                number_text(row.value),
+                number_text(row.expected),
+                _p(row.p_chance),
+                _p(row.p_beside),
+                _p(row.p_holm),
+                ", ".join(row.beside) or "nothing",
+            ]
+            for row in rows
+        ],
+    )
 
 
-def _show_versus(console: Console, title: str, rows: Sequence[Versus]) -> None:
-    # A table of dashes would hide which arms were played; `missing` names those that were not.
-    if not any(row.n for row in rows):
-        return
-    _say(console, title, style="bold")
+def versus_rows(rows: Sequence[Versus]) -> Rows:
+    """Figures against the same seeds in another arm, where that arm was played."""
     holm = any(row.p_holm is not None for row in rows)
-    cells = [
-        [
-            f"{row.measure} {row.name}",
-            row.against,
-            str(row.n),
-            number_text(row.here),
-            number_text(row.there),
-            number_text(row.difference),
-            _p(row.p),
-            *([_p(row.p_holm)] if holm else []),
-        ]
-        for row in rows
-    ]
     titles = figures("n", "here", "there", "here−there", "p", *(["p Holm"] if holm else []))
-    show_table(console, [*names("figure", "against"), *titles], cells)
-    _say(console, f"sign flips, two-sided: {_methods(rows)}", style="dim")
-
-
-def _show_levels(console: Console, rows: Sequence[Level]) -> None:
-    _say(console, "\nfigures by themselves, mean over episodes", style="bold")
-    cells = [
-        [f"{row.measure} {row.name}", str(row.n), *(number_text(value) for value in (row.mean, row.low, row.high))]
-        for row in rows
-        if row.n
-    ]
-    show_table(console, [*names("figure"), *figures("n", "mean", "95 % from", "95 % to")], cells)
-
-
-def _show_within(console: Console, rows: Sequence[Within]) -> None:
-    known = [row for row in rows if row.n]
-    if not known:
-        return
-    _say(console, "\n3 to 8 against chance, in the same episodes", style="bold")
-    cells = [
+    return Rows(
+        [*names("figure", "against"), *titles],
         [
-            f"{row.measure} {row.name}",
-            str(row.n),
-            number_text(row.value),
-            number_text(row.expected),
-            "more" if row.tail == "greater" else "less",
-            _p(row.p),
-            row.null,
-        ]
-        for row in known
-    ]
-    titles = figures("n", "value", "expected", "tail", "p")
-    show_table(console, [*names("figure"), *titles, *words("null")], cells)
-    # By name: exactness depends on the support of each measure, and a reader should know which are drawn.
+            [
+                f"{row.measure} {row.name}",
+                row.against,
+                str(row.n),
+                number_text(row.here),
+                number_text(row.there),
+                number_text(row.difference),
+                _p(row.p),
+                *([_p(row.p_holm)] if holm else []),
+            ]
+            for row in rows
+            # A table of dashes would hide which arms were played; `missing` names those that were not.
+            if row.n
+        ],
+    )
+
+
+def level_rows(rows: Sequence[Level]) -> Rows:
+    """Figures by themselves: means over episodes and their intervals."""
+    return Rows(
+        [*names("figure"), *figures("n", "mean", "95 % from", "95 % to")],
+        [
+            [f"{row.measure} {row.name}", str(row.n), *(number_text(value) for value in (row.mean, row.low, row.high))]
+            for row in rows
+            if row.n
+        ],
+    )
+
+
+def within_rows(rows: Sequence[Within]) -> Rows:
+    """Figures beside what chance would give in the same episodes."""
+    return Rows(
+        [*names("figure"), *figures("n", "value", "expected", "tail", "p"), *words("null")],
+        [
+            [
+                f"{row.measure} {row.name}",
+                str(row.n),
+                number_text(row.value),
+                number_text(row.expected),
+                "more" if row.tail == "greater" else "less",
+                _p(row.p),
+                row.null,
+            ]
+            for row in rows
+            if row.n
+        ],
+    )
+
+
+def _show_rows(console: Console, title: str, table: Rows, note: str = "") -> None:
+    if not table.cells:
+        return
+    if title:
+        _say(console, title, style="bold")
+    show_table(console, table.columns, table.cells)
+    if note:
+        _say(console, note, style="dim")
+
+
+def _within_note(rows: Sequence[Within]) -> str:
+    """How the p-values were made, by name: a reader should know which are exact and which are drawn."""
+    known = [row for row in rows if row.n]
     exact = [row.name for row in known if row.method == "exact"]
     others = sorted({row.method for row in known if row.method and row.method != "exact"})
-    said = [*([f"exact: {', '.join(exact)}"] if exact else []), *others]
-    _say(console, f"one-sided; {'; '.join(said)}", style="dim")
+    made = [*([f"exact: {', '.join(exact)}"] if exact else []), *others]
+    return f"one-sided; {'; '.join(made)}"
 
 
 def _show_withheld(console: Console, report: CollusionReport) -> None:
