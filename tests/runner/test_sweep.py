@@ -9,8 +9,10 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
 
+import orjson
 import pytest
 
+from tradefair.cli import run as command
 from tradefair.contract import HarnessFailure, ScenarioError
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.setup import new_episode
@@ -276,3 +278,23 @@ def _when(process: subprocess.Popen[str], happened: Callable[[], bool]) -> None:
 
 def _children(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def test_a_figure_shows_which_episodes_are_done_and_the_verdict_on_them(
+    plan: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, file = tmp_path / "out", tmp_path / "grid.csv"
+    asked = ["sweep", str(plan()), "--out", str(out), "--executor", "local", "--max-episodes", "5"]
+    assert command([*asked, "-o", str(tmp_path / "grid.json"), "--json"]) == 0
+    written, printed = orjson.loads((tmp_path / "grid.json").read_bytes()), orjson.loads(capsys.readouterr().out)
+    assert {**written, **printed} == written
+    assert written["done"] == 5
+    assert "over 5 episodes" in written["verdict"]["text"]
+    # Run again it plays the rest; the grid says what is open where the budget ends it.
+    assert command([*asked[:-1], "1", "-o", str(file)]) == 0
+    rows = [line.split(",")[-2:] for line in file.read_text().splitlines()]
+    assert rows[0] == ["seed", "value"]
+    # Two episodes a cell, with seats swapped: one that is open keeps its cell open.
+    assert rows[1:] == [["1", "done"], ["1", "done"], ["2", "done"], ["2", "open"]]
+    # A longer plan is refused before it is played where the name cannot be written.
+    assert command([*asked, "-o", str(tmp_path / "grid.xlsx")]) == 2
