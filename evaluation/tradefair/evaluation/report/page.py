@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import re
 from functools import cache
 from importlib.resources import files
 
@@ -24,32 +25,37 @@ _ESCAPES = {
 }
 
 
-def html_page(data: PageData, *, connect: bool = False) -> bytes:
+def html_page(data: PageData, *, connect: bool = False, shared: str | None = None, home: str = "") -> bytes:
     """The whole page as bytes. With `connect` it may ask the server that it came from; a report may not.
 
-    The file holds its script, its style and its data; nothing is loaded when it is opened.
+    The file holds its script, its style and its data; nothing is loaded when it is opened. With `shared`, script and
+    style are those of `shared_assets` in the folder of that address; `home` is the address of the page above.
     """
     head = (
         "<!doctype html>\n"
         '<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{html.escape(content_policy(connect))}">'
+        f'<meta http-equiv="Content-Security-Policy" content="{html.escape(_policy(connect, shared))}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="referrer" content="no-referrer"><meta name="color-scheme" content="light dark">'
         # The empty icon prevents the request for /favicon.ico that browsers make on their own.
         f'<title>{html.escape(clean(_title(data)))}</title><link rel="icon" href="data:,">'
     )
+    style, script = [b"<style>", _asset("report.css"), b"</style>"], [b"<script>", _asset("report.js"), b"</script>"]
+    if shared is not None:
+        css, js = (f"{shared}{name}" for name in shared_assets())
+        style, script = [f'<link rel="stylesheet" href="{css}">'.encode()], [f'<script src="{js}"></script>'.encode()]
+    above = f'<nav class="home"><a href="{html.escape(home)}">All episodes</a></nav>' if home else ""
     parts = [
         # File and folder names may hold bytes that are no text; Python keeps these as lone surrogates.
         head.encode(errors="replace"),
-        b"<style>",
-        _asset("report.css"),
-        b"</style></head><body>",
+        *style,
+        f"</head><body>{above}".encode(),
         b'<div id="app"><noscript>This page needs JavaScript to show the trace that it carries.</noscript></div>\n',
         b'<script type="application/json" id="data">',
         json_for_script(data),
-        b"</script>\n<script>",
-        _asset("report.js"),
-        b"</script></body></html>\n",
+        b"</script>\n",
+        *script,
+        b"</body></html>\n",
     ]
     return b"".join(parts)
 
@@ -66,6 +72,18 @@ def content_policy(connect: bool = False) -> str:
         # These two do not fall back to `default-src`, so they are forbidden by name.
         f"{asking}; base-uri 'none'; form-action 'none'"
     )
+
+
+def shared_assets() -> dict[str, bytes]:
+    """Style and script by file names that hold their digests, for pages that share them."""
+    named = {"css": _asset("report.css"), "js": _asset("report.js")}
+    return {f"report.{hashlib.sha256(content).hexdigest()[:16]}.{end}": content for end, content in named.items()}
+
+
+def _policy(connect: bool, shared: str | None) -> str:
+    """As `content_policy`; script and style of a site are files next to the page, which a hash cannot name there."""
+    policy = content_policy(connect)
+    return policy if shared is None else re.sub(r"(script|style)-src 'sha256-[^']*'", r"\1-src 'self'", policy)
 
 
 def json_for_script(data: PageData) -> bytes:

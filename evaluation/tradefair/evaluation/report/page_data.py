@@ -192,6 +192,20 @@ class FigureRecord(_Record):
     method: str
 
 
+class SiteIndex(_Record):
+    """The first page of a site: verdicts as (who, text, address), boards as (name, line, address), pages and files as
+    (name, address). `left_out` are traces that nothing was ranked of: (file, reason).
+    """
+
+    title: str
+    newest: list[tuple[str, str, str]]
+    boards: list[tuple[str, str, str]]
+    pairs: list[tuple[str, str]]
+    parts: list[tuple[str, str]]
+    files: list[tuple[str, str]]
+    left_out: list[tuple[str, str]]
+
+
 class Live(_Record):
     """Where a page of the viewer asks for more; a report has none."""
 
@@ -211,6 +225,7 @@ class PageData(_Record):
     pair: PairPage | None = None
     live: list[Live] = []
     listing: dict[str, Any] | None = None
+    site: SiteIndex | None = None
     folder: str = ""
     boards: list[BoardPage] = []
     rated: str = ""

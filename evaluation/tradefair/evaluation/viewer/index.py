@@ -80,7 +80,9 @@ class Index:
         Only new and changed files are opened. Rows that nobody has judged yet have `judged` null.
         """
         places = self.folder.scan()
-        self._references = _references(places)
+        # References first: what verdicts name is a part of their versions.
+        references = [(place.shown, self._row(place)) for place in places if _kind(place) == "reference"]
+        self._references = _references(references)
         rows = [self._row(place) for place in places]
         self._forget(places)
         return rows
@@ -95,10 +97,15 @@ class Index:
             row = self._keep(place, row.model_copy(update={"judged": judged(place.path)}))
         return row
 
-    def judged_rows(self, progress: Progress | None = None) -> list[Row]:
-        """Every trace of the folder with its verdict; what is not known yet is evaluated now."""
+    def judged_rows(self, progress: Progress | None = None, *, references: bool = False) -> list[tuple[Place, Row]]:
+        """Every episode of the folder with its verdict, and `references` too; what is not known is evaluated now."""
         self.rows()
-        return [self.judge(place) for place in watched(self.folder.scan(), progress, lambda place: place.path.name)]
+        places = [place for place in self.folder.scan() if references or _kind(place) == "episode"]
+        return [(place, self.judge(place)) for place in watched(places, progress, lambda place: place.path.name)]
+
+    def beside(self, place: Place) -> str:
+        """A digest of the references next to a trace; "" where there are none."""
+        return (self._references or {}).get(os.path.dirname(place.shown), "")
 
     def _row(self, place: Place) -> Row:
         """The row as it is known, without a verdict that is out of date."""
@@ -126,8 +133,7 @@ class Index:
 
     def _versions(self, place: Place, row: Row) -> str:
         """What a verdict depends on beside its trace: releases, and the references next to it."""
-        beside = (self._references or {}).get(os.path.dirname(place.shown), "")
-        return f"{version('tradefair')} {versions_of(row.market) if row.market else ''} {beside}"
+        return f"{version('tradefair')} {versions_of(row.market) if row.market else ''} {self.beside(place)}"
 
     def _forget(self, places: Sequence[Place]) -> None:
         with self._lock:
@@ -197,18 +203,21 @@ def _stamp(place: Place) -> str:
 
 
 def _listed(place: Place) -> Row:
-    kind = "reference" if REFERENCES in Path(place.shown).parts[:-1] else "episode"
     changed = changed_text(place.changed_ns)
-    return listed(place.path, id=place.id, path=place.shown, bytes=place.bytes, changed=changed, kind=kind)
+    return listed(place.path, id=place.id, path=place.shown, bytes=place.bytes, changed=changed, kind=_kind(place))
 
 
-def _references(places: Sequence[Place]) -> dict[str, str]:
-    """Per folder, a digest of the references in it: a verdict names them."""
+def _kind(place: Place) -> str:
+    return "reference" if REFERENCES in Path(place.shown).parts[:-1] else "episode"
+
+
+def _references(references: Sequence[tuple[str, Row]]) -> dict[str, str]:
+    """Per folder, a digest of the references in it, by their seals: a copy of the folder has the same."""
     found: dict[str, list[str]] = {}
-    for place in places:
-        folder = os.path.dirname(place.shown)
+    for path, row in references:
+        folder = os.path.dirname(path)
         if os.path.basename(folder) == REFERENCES:
-            found.setdefault(os.path.dirname(folder), []).append(f"{place.shown} {_stamp(place)}")
+            found.setdefault(os.path.dirname(folder), []).append(f"{path} {row.seal or row.changed}")
     return {folder: _digest("\n".join(lines).encode(errors="replace")) for folder, lines in found.items()}
 
 

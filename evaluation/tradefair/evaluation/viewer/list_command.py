@@ -42,11 +42,7 @@ def list_traces(
     if column not in ORDERS:
         raise typer.BadParameter(unknown("column", column, ORDERS))
     index = Index(Folder(folder), cache_folder())
-    rows = [
-        row
-        for row in index.judged_rows(show_progress)
-        if asked.match(row) and (asked.names("kind") or row.kind == "episode")
-    ]
+    rows = [row for _, row in index.judged_rows(show_progress, references=asked.names("kind"))]
     rows = ordered([row for row in rows if asked.match(row)], column, down=order.startswith("-"))
     if as_json:
         print_json({"traces": [row.model_dump(mode="json", exclude={"id"}) for row in rows]})

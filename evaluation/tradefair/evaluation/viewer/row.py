@@ -43,7 +43,8 @@ class _Record(BaseModel):
 
 
 class Judged(_Record):
-    """What takes an evaluation. `score` is that of the seats under test, their mean where there are several.
+    """What takes an evaluation. `score` is that of the seats under test, their mean where there are several;
+    `at_stake` is what the first of them could win, null where that is not known.
 
     `better` is its distance to `reference`, the best one that knows no hidden facts, positive where the seat did
     better. `raised` counts findings of the seats under test, `others` those of no such seat; `modes` names the former.
@@ -55,6 +56,7 @@ class Judged(_Record):
     metric: str = ""
     unit: str = ""
     higher_is_better: bool = True
+    at_stake: float | None = None
     reference: str = ""
     better: float | None = None
     raised: int | None = None
@@ -94,6 +96,7 @@ class Row(_Record):
     events: int | None = None
     ended: str = ""
     sealed: bool = False
+    seal: str = ""
     state: State = "damaged"
     kind: Literal["episode", "reference"] = "episode"
     judged: Judged | None = None
@@ -180,6 +183,7 @@ def _facts(trace: Trace) -> dict[str, Any]:
         "ended": _ended(str(core["market"]), about.get("end_reason")) if sealed else "",
         "events": head if isinstance(head, int) and head >= 0 else None,
         "sealed": sealed,
+        "seal": str(about.get("seal") or "")[:64],
     }
 
 
@@ -205,13 +209,8 @@ def _scored(seats: Sequence[SeatVerdict]) -> dict[str, Any]:
     if not values:
         return {}
     first = seats[0].score
-    name, unit = first.title or first.metric, first.unit
-    known: dict[str, Any] = {
-        "score": fmean(values),
-        "metric": name,
-        "unit": unit,
-        "higher_is_better": first.higher_is_better,
-    }
+    known: dict[str, Any] = {"score": fmean(values), "metric": first.title or first.metric, "unit": first.unit}
+    known |= {"higher_is_better": first.higher_is_better, "at_stake": seats[0].at_stake}
     beside = [other for other in seats[0].beside if other.value is not None and not other.privileged]
     if len(seats) > 1 or not beside or first.value is None:
         return known

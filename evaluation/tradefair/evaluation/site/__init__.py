@@ -1,0 +1,1 @@
+"""A folder of traces as a site: verdicts, boards, reports and comparisons that any static server shows."""

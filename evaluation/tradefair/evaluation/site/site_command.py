@@ -1,0 +1,41 @@
+"""The command `site`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def site(
+    runs: Annotated[Path, typer.Argument(metavar="RUNS", exists=True, file_okay=False, help="A folder of traces.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder to write; an older site there is renewed.")],
+    title: Annotated[str, typer.Option(help="Title of the first page; default: the folder's name.")] = "",
+    since: Annotated[str, typer.Option(help="Only episodes that began on this date or later, such as 2026-11-01.")] = "",
+    prompts: Annotated[
+        bool, typer.Option("--prompts/--no-prompts", help="Publish what the models were sent, where it was kept.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
+) -> None:
+    """A folder that any static server, or a browser without one, opens: verdicts, boards, reports, comparisons.
+
+    Every trace is re-executed; one that is not reproduced is listed apart and never ranked. Pages of unchanged traces
+    are left alone. Exit code 1 when a trace was not reproduced.
+    """
+    from tradefair.cli.terminal import print_json, say, tell
+    from tradefair.evaluation.progress import show_progress
+    from tradefair.evaluation.site.build import build_site
+    from tradefair.evaluation.site.plan import Wanted
+
+    wanted = Wanted(title or runs.resolve().name, since, prompts)
+    built = build_site(runs, output, wanted, progress=show_progress)
+    if as_json:
+        print_json(built.to_json())
+    else:
+        for path, reason in built.left_out:
+            say(f"left out: {path}: {reason}")
+        files = f"{built.written} files written, {built.kept} as they were, {built.removed} removed"
+        tell(f"{output / 'index.html'}: {built.episodes} episodes; {files}")
+    if any(reason != "still being played" for _, reason in built.left_out):
+        raise typer.Exit(1)
