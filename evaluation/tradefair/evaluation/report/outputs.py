@@ -12,6 +12,7 @@ import typer
 
 if TYPE_CHECKING:
     from tradefair.evaluation.charts import Chart
+    from tradefair.evaluation.report.page_data import PageData
     from tradefair.evaluation.table import Table
     from tradefair.evaluation.verdict.verdict import Verdict
     from tradefair.evaluation.whole_files import WholeFile
@@ -115,9 +116,15 @@ def _caption(page: FigurePage) -> str:
 
 
 def _html(page: FigurePage) -> bytes:
+    from tradefair.evaluation.report.page import html_page
+
+    return html_page(page_of(page))
+
+
+def page_of(page: FigurePage) -> PageData:
+    """The data of its HTML page."""
     from importlib.metadata import version
 
-    from tradefair.evaluation.report.page import html_page
     from tradefair.evaluation.report.page_data import FigureRecord, PageData, TablePage
 
     tables = [
@@ -132,4 +139,4 @@ def _html(page: FigurePage) -> bytes:
         notes=list(page.notes),
         method=page.method,
     )
-    return html_page(PageData(mode="figure", version=version("tradefair"), figure=figure))
+    return PageData(mode="figure", version=version("tradefair"), figure=figure)

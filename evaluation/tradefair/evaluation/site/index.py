@@ -26,7 +26,10 @@ from tradefair.evaluation.report.outputs import page_of
 from tradefair.evaluation.report.page import html_page
 from tradefair.evaluation.report.page_data import BoardPage, FigureRecord, PageData, SiteIndex, TablePage
 from tradefair.evaluation.site.luck import luck_share
-from tradefair.evaluation.table import Table, number_text
+from tradefair.evaluation.table import Table
+from tradefair.evaluation.verdict.of_trace import verdict_of_file
+from tradefair.evaluation.verdict.series import verdict_of_series
+from tradefair.evaluation.verify import verify_file
 from tradefair.evaluation.viewer.listing import listing_of
 from tradefair.evaluation.viewer.row import Row
 
@@ -34,7 +37,8 @@ MAX_ROWS = 2_000
 """Rows of one page of the list: about 1 MB."""
 # Pairs of players of one scenario that get a page: of ten players there are 45.
 _MAX_PAIRS = 12
-_NEWEST = 3
+# Series on the first page, and the episodes of one that its verdict is about.
+_NEWEST, _MOST_SERIES = 3, 20
 
 Played = Sequence[tuple[Path, Row]]
 
@@ -56,7 +60,7 @@ def ranked_pages(title: str, played: Played, left_out: Sequence[tuple[str, str]]
     files["data/episodes.csv"] = table_csv(_episodes([row for _, row in played]))
     index = SiteIndex(
         title=title,
-        newest=_newest([row for _, row in played]),
+        newest=_newest(played),
         boards=[(board_name(board), _line(page), f"boards/{slug}.html") for slug, board, page in boards],
         pairs=[(name, f"pair/{slug}.html") for slug, name, _ in pairs],
         parts=[],
@@ -182,16 +186,26 @@ def _lists(index: SiteIndex, rows: Sequence[Row]) -> Mapping[str, bytes]:
     return files
 
 
-def _newest(rows: Sequence[Row]) -> list[tuple[str, str, str]]:
-    """(who, verdict, address) of the newest episode of each scenario and player, at most three."""
-    found: dict[tuple[str, tuple[str, ...]], Row] = {}
-    for row in sorted(rows, key=lambda row: (row.created, row.id)):
-        found[row.scenario, tuple(row.players)] = row
+def _newest(played: Played) -> list[tuple[str, str, str]]:
+    """(what, verdict, address) of the newest series, one a scenario and player, at most three."""
+    found = {_series(row): row for row in sorted((row for _, row in played), key=lambda row: (row.created, row.id))}
     newest = sorted(found.values(), key=lambda row: (row.created, row.id), reverse=True)[:_NEWEST]
-    return [
-        (f"{row.scenario}, seed {row.seed}", row.judged.text if row.judged else "", f"episode/{row.id}.html")
-        for row in newest
-    ]
+    return [_said([pair for pair in played if _series(pair[1]) == _series(row)], row) for row in newest]
+
+
+def _series(row: Row) -> tuple[str, tuple[str, ...]]:
+    return row.scenario, tuple(row.players)
+
+
+def _said(played: Played, newest: Row) -> tuple[str, str, str]:
+    """The verdict on the newest episodes of one player in one scenario, and the address of the last of them."""
+    paths = [path for path, _ in sorted(played, key=lambda pair: (pair[1].created, pair[1].id))[-_MOST_SERIES:]]
+    if len(paths) == 1:
+        text = newest.judged.text if newest.judged else ""
+    else:
+        text = verdict_of_series([verdict_of_file(path, check=verify_file(path)) for path in paths]).text
+    shown = "1 episode" if len(paths) == 1 else f"{len(paths)} episodes"
+    return f"{newest.scenario}, {shown}", text, f"episode/{newest.id}.html"
 
 
 def _episodes(rows: Sequence[Row]) -> Table:
@@ -216,7 +230,9 @@ def _text(value: float | None) -> str:
 def _line(page: BoardPage) -> str:
     """Who leads a board, from its first table."""
     table = page.tables[0] if page.tables else None
-    return "" if table is None or not table.rows else f"first: {table.rows[0][0]}, {table.columns[1]} {table.rows[0][1]}"
+    return (
+        "" if table is None or not table.rows else f"first: {table.rows[0][0]}, {table.columns[1]} {table.rows[0][1]}"
+    )
 
 
 def _linked(data: PageData) -> bytes:

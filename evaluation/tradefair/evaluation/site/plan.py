@@ -10,7 +10,7 @@ from functools import partial
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -20,6 +20,7 @@ from tradefair.evaluation.report.packing import pack_json
 from tradefair.evaluation.report.page import html_page, shared_assets
 from tradefair.evaluation.report.page_data import EpisodePage, PageData
 from tradefair.evaluation.site.index import glossary, ranked_pages
+from tradefair.evaluation.verdict.verdict import Verdict
 from tradefair.evaluation.verify import SOUND
 from tradefair.evaluation.viewer.index import Index
 from tradefair.evaluation.viewer.row import Row, versions_of
@@ -104,17 +105,26 @@ def _sorted_out(index: Index, since: str, progress: Progress | None) -> tuple[li
             # Times of files are of this machine: a copy of the folder gives the same site.
             public = row.model_copy(update={"id": judged.head[:_ID], "changed": ""})
             found.setdefault(public.id, Episode(place.path, public, index.beside(place)))
-    key = lambda item: (item.row.market, item.row.scenario, item.row.seed or 0, item.row.players, item.row.id)  # noqa: E731
-    return sorted(found.values(), key=key), left_out
+    return sorted(found.values(), key=_order), left_out
+
+
+def _order(item: Episode) -> tuple[object, ...]:
+    row = item.row
+    return row.market, row.scenario, row.seed or 0, row.players, row.id
 
 
 def _page(episode: Episode, prompts: bool) -> Files:
     """The report of one episode."""
-    page: EpisodePage = episode_page(episode.path)
-    if not prompts:
-        page = page.model_copy(update={"transcript": pack_json([])})
+    page = _public(episode_page(episode.path), prompts)
     data = PageData(mode="report", version=version("tradefair"), episodes=[page])
     return {f"episode/{episode.row.id}.html": html_page(data, shared="../assets/", home="../index.html")}
+
+
+def _public(page: EpisodePage, prompts: bool) -> EpisodePage:
+    """The page without next steps, whose commands name folders of this machine, and without prompts unless asked."""
+    changed: dict[str, Any] = {"transcript": pack_json([])} if not prompts else {}
+    verdict: Verdict | None = getattr(page, "verdict", None)
+    return page.model_copy(update=changed | ({"verdict": verdict.model_copy(update={"next": ()})} if verdict else {}))
 
 
 def _figures(markets: Sequence[str]) -> Files:

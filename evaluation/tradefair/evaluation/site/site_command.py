@@ -12,7 +12,7 @@ def site(
     runs: Annotated[Path, typer.Argument(metavar="RUNS", exists=True, file_okay=False, help="A folder of traces.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder to write; an older site there is renewed.")],
     title: Annotated[str, typer.Option(help="Title of the first page; default: the folder's name.")] = "",
-    since: Annotated[str, typer.Option(help="Only episodes that began on this date or later, such as 2026-11-01.")] = "",
+    since: Annotated[str, typer.Option(help="Only episodes that began on this date or later: 2026-11-01.")] = "",
     prompts: Annotated[
         bool, typer.Option("--prompts/--no-prompts", help="Publish what the models were sent, where it was kept.")
     ] = False,

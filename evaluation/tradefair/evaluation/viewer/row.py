@@ -23,7 +23,7 @@ from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.importers import IMPORTED_MARKET
 from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.reading import agent_seats, seating_in
-from tradefair.evaluation.verdict.of_trace import verdict_of
+from tradefair.evaluation.verdict.of_trace import verdict_of_file
 from tradefair.evaluation.verdict.verdict import SeatVerdict, Verdict
 from tradefair.evaluation.verify import verify_file
 from tradefair.tracestore import Trace, open_trace
@@ -137,8 +137,7 @@ def judged(place: str | Path) -> Judged:
     seen: dict[str, Any] = {"check": check.verdict, "checked": check.events, "head": check.head_hash or ""}
     try:
         evaluation = evaluate_file(place)
-        with open_trace(place) as trace:
-            verdict = verdict_of(trace, evaluation=evaluation, check=check)
+        verdict = verdict_of_file(place, evaluation=evaluation, check=check)
     except _DAMAGE as error:
         return Judged(**seen, problem=str(error).replace(str(place), Path(place).name)[:_MAX_TEXT])
     known: dict[str, Any] = {**seen, "status": verdict.status, "text": verdict.text}

@@ -1,6 +1,7 @@
 // What the page is told (report/page_data.py has the same names), and how packed texts are opened.
 
 import type { Listing } from "./listing";
+import type { SiteIndex } from "./site";
 
 export interface Packed { starts: number[]; chunks: string[]; rows: number; limit: number; cut: number }
 export interface Axis { label: string; unit: string }
@@ -120,7 +121,7 @@ export interface FigureRecord {
 }
 export interface PageData {
   mode: "report" | "compare" | "list" | "boards" | "figure"; version: string; episodes: Episode[]; pair: Pair | null;
-  live: { id: string; open: boolean }[]; listing: Listing | null; folder: string;
+  live: { id: string; open: boolean }[]; listing: Listing | null; site: SiteIndex | null; folder: string;
   boards: BoardPage[]; rated: string; ask: string; figure: FigureRecord | null;
 }
 

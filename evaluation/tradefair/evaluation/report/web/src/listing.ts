@@ -3,14 +3,15 @@
 import type { PageData } from "./data";
 import { button, type Child, foreign, h, replace } from "./dom";
 import { bytes, dollars, number, plural } from "./format";
+import { ordered, parsed } from "./query";
 
 interface Judged {
   score: number | null; metric: string; unit: string; reference: string; better: number | null; raised: number | null; others: number | null;
-  modes: string[]; calls: number | null; model_calls: number | null; cost_usd_micro: number | null; check: string; text: string; problem: string | null;
+  modes: string[]; calls: number | null; model_calls: number | null; cost_usd_micro: number | null; check: string; status: string; text: string; problem: string | null;
 }
 export interface Row {
   id: string; path: string; problem: string | null; market: string; scenario: string; seed: number | null; seats: string[]; players: string[];
-  created: string; changed: string; ended: string; state: "running" | "stopped" | "ended" | "open" | "damaged"; judged: Judged | null;
+  created: string; changed: string; end: string | null; ended: string; events: number | null; kind: string; state: "running" | "stopped" | "ended" | "open" | "damaged"; judged: Judged | null;
 }
 export interface Listing {
   rows: Row[]; fitting: number; total: number; total_bytes: number; references: number; waiting: string[]; unjudged: number;
@@ -31,6 +32,8 @@ const HEADS: [string, string, boolean, string][] = [
 
 export function listView(data: PageData): HTMLElement {
   const asked = new URLSearchParams(location.search), opened = new Set<string>(), chosen = new Map<string, Row>();
+  // A site has no server: its page carries all rows and filters them itself.
+  const all = data.site ? (data.listing as Listing).rows : null;
   let listing = data.listing as Listing, sort = asked.get("sort") ?? "when", down = asked.get("down") !== "0", limit = SHOWN, turn = 0, last = "";
   const text = h("input", { type: "search", id: "find", value: asked.get("q") ?? "", maxlength: 1_000, spellcheck: "false", autocomplete: "off", placeholder: 'by:react score>100 findings>=1 seed:1..20 -state:stopped "free text"', title: `Keys: ${listing.keys.join(", ")}. A minus negates, or stands between alternatives.` });
   const count = h("p", { class: "count", "aria-live": "polite", role: "status" }), problem = h("p", { class: "warning", role: "alert", hidden: true });
@@ -41,6 +44,12 @@ export function listView(data: PageData): HTMLElement {
   const ask = async (): Promise<void> => {
     const mine = ++turn, wanted = query();
     history.replaceState(null, "", `?${wanted}`);
+    if (all) {
+      const { fits, problem } = parsed(text.value), rows = ordered(all.filter(fits), sort, down);
+      listing = { ...listing, rows: rows.slice(0, limit), fitting: rows.length, problem };
+      draw();
+      return;
+    }
     wanted.set("limit", String(limit));
     const answer = await fetch(`/rows.json?${wanted}`).catch(() => null);
     if (!answer?.ok || mine !== turn) return;
@@ -83,7 +92,7 @@ export function listView(data: PageData): HTMLElement {
       if (!opened.delete(id)) opened.add(id);
       draw();
     };
-    replace(body, listing.rows.map((row) => [line(row, metrics.size > 1, chosen.has(row.id), opened.has(row.id), choose, open), opened.has(row.id) ? verdictLine(row) : null]));
+    replace(body, listing.rows.map((row) => [line(row, all ? `episode/${row.id}.html` : `/trace/${row.id}`, metrics.size > 1, chosen.has(row.id), opened.has(row.id), choose, open), opened.has(row.id) ? verdictLine(row) : null]));
     if (focused) (document.querySelector(`[data-focus="${CSS.escape(focused)}"]`) as HTMLElement | null)?.focus();
     count.textContent = `${number(listing.fitting)} of ${plural(listing.total, "trace")}${listing.unjudged ? ` · ${number(listing.unjudged)} being evaluated` : ""}`;
     problem.textContent = listing.problem;
@@ -94,7 +103,7 @@ export function listView(data: PageData): HTMLElement {
     }) : null);
     replace(below, listing.references ? h("p", {}, `${plural(listing.references, "reference")} of these episodes not listed: `, h("a", { href: "?q=kind:reference" }, "kind:reference"), " shows them.") : null,
       listing.skipped.map(([path, reason]) => h("p", {}, "Not opened: ", foreign(path), ` (${reason}).`)));
-    const words = [...(listing.markets.length > 1 ? listing.markets.map((name) => `market:${name}`) : []), "findings>=1", "better<0", "state:running", "state:stopped", "-check:reproduced"];
+    const words = [...(listing.markets.length > 1 ? listing.markets.map((name) => `market:${name}`) : []), "findings>=1", "better<0", ...(all ? [] : ["state:running", "state:stopped", "-check:reproduced"])];
     const set = new Set(text.value.split(/\s+/).filter(Boolean));
     replace(chips, words.map((word) => button(word, () => {
       if (!set.delete(word)) set.add(word);
@@ -109,13 +118,18 @@ export function listView(data: PageData): HTMLElement {
   });
   draw();
   drawCompare();
+  const box = h("div", { class: "filter", role: "search", "aria-label": "Filter traces" }, h("div", { class: "fields" }, h("div", { class: "field wide" }, h("label", { for: "find" }, "Filter"), text), all ? null : compare), problem, chips, count);
+  const rows = h("div", { class: "scroll" }, h("table", { class: "traces" }, h("thead", {}, head), body));
+  if (all) {
+    void ask();
+    return h("div", {}, box, rows, more);
+  }
   if (listing.total) void keepUp(() => listing, draw, ask);
   return h("main", { id: "main", class: "list" }, h("header", { class: "top" }, h("h1", {}, foreign(data.folder)), h("p", { class: "lead" }, `${plural(listing.total, "trace")}, ${bytes(listing.total_bytes)}`, listing.total ? [" · ", h("a", { href: "/leaderboards" }, "Leaderboards")] : null)),
-    h("div", { class: "filter", role: "search", "aria-label": "Filter traces" }, h("div", { class: "fields" }, h("div", { class: "field wide" }, h("label", { for: "find" }, "Filter"), text), compare), problem, chips, count),
-    listing.total ? h("div", { class: "scroll" }, h("table", { class: "traces" }, h("thead", {}, head), body)) : h("p", { class: "empty" }, "No trace lies in this folder (*.trace, *.trace.jsonl)."), more, below);
+    box, listing.total ? rows : h("p", { class: "empty" }, "No trace lies in this folder (*.trace, *.trace.jsonl)."), more, below);
 }
 
-function line(row: Row, units: boolean, picked: boolean, open: boolean, choose: (row: Row, on: boolean) => void, toggle: (id: string) => void): HTMLElement {
+function line(row: Row, address: string, units: boolean, picked: boolean, open: boolean, choose: (row: Row, on: boolean) => void, toggle: (id: string) => void): HTMLElement {
   const box = h("input", { type: "checkbox", "aria-label": `Choose ${row.path}`, "data-focus": `box ${row.id}`, onchange: () => choose(row, box.checked) });
   box.checked = picked;
   if (row.problem !== null)
@@ -126,7 +140,7 @@ function line(row: Row, units: boolean, picked: boolean, open: boolean, choose: 
   const numeric = (content: Child, title = ""): HTMLElement => h("td", { class: "num", title: title || null }, content);
   return h("tr", { title: found?.text || row.path }, h("td", {}, box), h("td", {}, arrow),
     h("td", {}, h("span", { class: `status ${tone(row)}` }, row.state === "ended" ? row.ended || "ended" : row.state)), h("td", { class: "when" }, (row.created || row.changed).replace("T", " ").slice(5, 16)),
-    h("th", { scope: "row", title: row.path }, h("a", { href: `/trace/${row.id}` }, foreign(row.scenario || row.path))), numeric(row.seed === null ? "–" : String(row.seed)),
+    h("th", { scope: "row", title: row.path }, h("a", { href: address }, foreign(row.scenario || row.path))), numeric(row.seed === null ? "–" : String(row.seed)),
     h("td", { title: row.seats.join(", ") }, foreign(row.seats.join(", ") || "none")), h("td", { class: "by", title: row.players.join(", ") }, foreign(row.players.join(", "))),
     numeric([figure(found?.score), units && found?.score != null ? h("span", { class: "quiet" }, ` ${found.unit}`) : null], found ? `${found.metric}, ${found.unit}` : ""),
     numeric(found?.better == null ? waits : [`${found.better > 0 ? "+" : found.better === 0 ? "±" : ""}${figure(found.better)} `, h("span", { class: "quiet" }, foreign(found.reference))]),

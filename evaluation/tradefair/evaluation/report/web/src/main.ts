@@ -11,8 +11,9 @@ import { plural } from "./format";
 import type { OpenEvent } from "./lead";
 import { listView } from "./listing";
 import { fetchBadge, follow } from "./live";
-import { glossary } from "./terms";
+import { siteView } from "./site";
 import { strip } from "./strip";
+import { glossary } from "./terms";
 import { Transcript } from "./transcript";
 
 class Page {
@@ -176,7 +177,8 @@ async function start(): Promise<void> {
   const app = document.getElementById("app") ?? document.body;
   const data = JSON.parse(document.getElementById("data")?.textContent ?? "null") as PageData;
   if (data.mode === "list") {
-    replace(app, listView(data), h("footer", {}, `tradefair ${data.version}`));
+    replace(app, data.site ? siteView(data, data.site) : listView(data), h("footer", {}, `tradefair ${data.version}`));
+    document.body.dataset["ready"] = "list";
     return;
   }
   if (data.figure) {
