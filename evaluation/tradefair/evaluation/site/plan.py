@@ -10,20 +10,22 @@ from functools import partial
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
 from tradefair.evaluation.progress import Progress
+from tradefair.evaluation.reading import agent_seats, seating_in
 from tradefair.evaluation.report.build import episode_page
 from tradefair.evaluation.report.packing import pack_json
 from tradefair.evaluation.report.page import html_page, shared_assets
-from tradefair.evaluation.report.page_data import EpisodePage, PageData
+from tradefair.evaluation.report.page_data import Packed, PageData
+from tradefair.evaluation.report.transcript import transcript_of
 from tradefair.evaluation.site.index import glossary, ranked_pages
-from tradefair.evaluation.verdict.verdict import Verdict
 from tradefair.evaluation.verify import SOUND
 from tradefair.evaluation.viewer.index import Index
 from tradefair.evaluation.viewer.row import Row, versions_of
+from tradefair.tracestore import open_trace
 
 # Of the pages' form: another one makes all of them anew.
 _FORMAT = "1"
@@ -115,16 +117,25 @@ def _order(item: Episode) -> tuple[object, ...]:
 
 def _page(episode: Episode, prompts: bool) -> Files:
     """The report of one episode."""
-    page = _public(episode_page(episode.path), prompts)
+    page = episode_page(episode.path)
+    # Next steps are commands that name folders of this machine.
+    changed: dict[str, object] = {"verdict": page.verdict.model_copy(update={"next": ()})}
+    if not prompts:
+        changed["transcript"] = _replies(episode.path)
+    page = page.model_copy(update=changed)
     data = PageData(mode="report", version=version("tradefair"), episodes=[page])
     return {f"episode/{episode.row.id}.html": html_page(data, shared="../assets/", home="../index.html")}
 
 
-def _public(page: EpisodePage, prompts: bool) -> EpisodePage:
-    """The page without next steps, whose commands name folders of this machine, and without prompts unless asked."""
-    changed: dict[str, Any] = {"transcript": pack_json([])} if not prompts else {}
-    verdict: Verdict | None = getattr(page, "verdict", None)
-    return page.model_copy(update=changed | ({"verdict": verdict.model_copy(update={"next": ()})} if verdict else {}))
+def _replies(path: Path) -> Packed:
+    """The transcript without what the models were sent."""
+    with open_trace(path) as trace:
+        seats = transcript_of(trace, agent_seats(seating_in(trace)))
+    for seat in seats:
+        seat.update(messages=[], tools=[], remark="the prompts are not published: replies only")
+        for call in seat["calls"]:
+            call.update(same=0, shown=[], new=[], tools=-1)
+    return pack_json(seats)
 
 
 def _figures(markets: Sequence[str]) -> Files:

@@ -5,9 +5,11 @@ Everything is read-only: no request changes a file, and a running episode is rea
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 from typing import TypeVar
 
 import anyio
@@ -20,12 +22,16 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from tradefair.contract import TraceError
+from tradefair.contract import TraceError, TradefairError
+from tradefair.evaluation.compare.comparing import Options, compare_sides
+from tradefair.evaluation.compare.runs import load_files
 from tradefair.evaluation.ratings.leaderboards import leaderboards
 from tradefair.evaluation.ratings.results import REFERENCES, GameResult, Unread, gathered, read_files
 from tradefair.evaluation.report.boards import Boards, boards_of
 from tradefair.evaluation.report.build import episode_page, verification
+from tradefair.evaluation.report.comparison_figure import figure_of
 from tradefair.evaluation.report.events import pack_bodies, read_events
+from tradefair.evaluation.report.outputs import page_of
 from tradefair.evaluation.report.page import html_page
 from tradefair.evaluation.report.page_data import EpisodePage, Live, PageData
 from tradefair.evaluation.report.pair import pair_page
@@ -34,14 +40,16 @@ from tradefair.evaluation.viewer.folder import Folder, Place
 from tradefair.evaluation.viewer.index import Index, Remembered, cache_folder
 from tradefair.evaluation.viewer.listing import Listing, listing_of
 from tradefair.evaluation.viewer.shield import Shield
-from tradefair.tracestore import MAX_TRACES, open_trace
+from tradefair.tracestore import MAX_TRACES, Trace, open_trace
 
 # The list asks for verdicts a few at a time; a request that names thousands would keep the only slow worker busy.
 _MAX_IDS = 64
+_MAX_COMPARED = 500
 # Live traces that are checked as they grow: each holds a market in memory.
 _MAX_FOLLOWED = 8
 # Characters. The page polls every second, and the whole text of an event is one click away.
 _LIVE_TEXT = 16_384
+_REPLY = 1_000
 
 T = TypeVar("T")
 
@@ -65,6 +73,7 @@ def viewer_app(folder: Folder, hosts: Iterable[str]) -> ASGIApp:
         Route("/trace/{id}/verify.json", viewer.verify_json),
         Route("/trace/{id}/event/{seq}.json", viewer.event_json),
         Route("/compare/{a}/{b}", viewer.compare_page),
+        Route("/versus", viewer.versus_page),
     ]
     return Shield(Starlette(routes=routes), hosts)
 
@@ -110,6 +119,25 @@ class _Viewer:
         pages = [await self._page(place) for place in places]
         pair = await self._work(partial(pair_page, places[0].path, places[1].path))
         return _html(_data("compare", places, pages).model_copy(update={"pair": pair}))
+
+    async def versus_page(self, request: Request) -> Response:
+        """The comparison of the two players of the traces that `ids` names (separated by commas).
+
+        400 unless exactly two players sit in the seats under test; 422 where their episodes cannot be compared.
+        """
+        ids = request.query_params.get("ids", "").split(",")[:_MAX_COMPARED]
+        places = [place for trace_id in ids if (place := self._folder.find(trace_id)) is not None]
+        players: dict[str, list[Path]] = {}
+        for row, place in zip(await to_thread.run_sync(self._index.known, places), places, strict=True):
+            players.setdefault(", ".join(row.players), []).append(place.path)
+        if len(players) != 2:
+            raise HTTPException(400, f"a comparison is between two players; these are {len(players)}")
+
+        def work() -> PageData:
+            a, b = (load_files(self._folder.root, paths) for paths in players.values())
+            return page_of(figure_of(compare_sides(a, b, Options())))
+
+        return _html(await self._work(work))
 
     async def leaderboards_page(self, _: Request) -> Response:
         """The leaderboards of the folder; the page asks for them, and says so while it waits."""
@@ -236,7 +264,7 @@ class _Viewer:
         """Run a task in a thread; a trace that cannot be read is a 422 with the reason."""
         try:
             return await to_thread.run_sync(task, limiter=self._slow if slow else None)
-        except TraceError as error:
+        except TradefairError as error:
             raise HTTPException(422, f"this trace cannot be shown: {error}") from None
 
 
@@ -268,7 +296,19 @@ def _news(place: Place, after: int) -> dict[str, object]:
             "count": len(columns.seq),
             "closed": "round_closed" in kinds,
             "open": not trace.manifest.sealed,
+            "reply": None if trace.manifest.sealed else _reply(trace),
         }
+
+
+def _reply(trace: Trace) -> tuple[str, str] | None:
+    """The seat and the text of the newest reply of a model, noted before its calls come; null without one."""
+    for seat, body in deque(trace.notes(), maxlen=1):
+        try:
+            note = orjson.loads(body)
+            return seat, str(note["text"])[:_REPLY]
+        except (orjson.JSONDecodeError, LookupError, TypeError):
+            return None
+    return None
 
 
 def _event(place: Place, seq: int) -> bytes | None:

@@ -135,10 +135,10 @@ function line(row: Row, address: string, units: boolean, picked: boolean, open: 
   if (row.problem !== null)
     return h("tr", { class: "damaged" }, h("td", { colspan: 2 }), h("td", {}, h("span", { class: "status bad" }, "damaged")), h("td", { colspan: HEADS.length - 1, title: row.problem }, foreign(row.path), " cannot be read: ", foreign(row.problem)));
   const found = row.judged, waits = found ? "–" : "…", figure = (value: number | null | undefined): string => (value == null ? waits : number(Math.round(value * 100) / 100));
-  const cost = !found ? waits : found.cost_usd_micro === null ? "unknown" : found.model_calls ? dollars(found.cost_usd_micro) : "none";
+  const cost = !found ? waits : found.cost_usd_micro === null ? "unknown" : found.cost_usd_micro ? dollars(found.cost_usd_micro) : "none";
   const arrow = button(open ? "▾" : "▸", () => toggle(row.id), { class: "open", "aria-expanded": String(open), "aria-label": `Verdict on ${row.path}`, "data-focus": `open ${row.id}` });
   const numeric = (content: Child, title = ""): HTMLElement => h("td", { class: "num", title: title || null }, content);
-  return h("tr", { title: found?.text || row.path }, h("td", {}, box), h("td", {}, arrow),
+  return h("tr", { title: found?.text || row.path }, h("td", {}, address.startsWith("/") ? box : null), h("td", {}, arrow),
     h("td", {}, h("span", { class: `status ${tone(row)}` }, row.state === "ended" ? row.ended || "ended" : row.state)), h("td", { class: "when" }, (row.created || row.changed).replace("T", " ").slice(5, 16)),
     h("th", { scope: "row", title: row.path }, h("a", { href: address }, foreign(row.scenario || row.path))), numeric(row.seed === null ? "–" : String(row.seed)),
     h("td", { title: row.seats.join(", ") }, foreign(row.seats.join(", ") || "none")), h("td", { class: "by", title: row.players.join(", ") }, foreign(row.players.join(", "))),

@@ -1,19 +1,35 @@
-// Following a running episode: new events are asked for every second, the numbers anew when a round has closed.
+// Following a running episode: its newest call and reply every second, verdict and check anew when a round has closed.
 
 import { type Episode, type EventColumns, type Opened, type Packed, type Verification, unpackJson } from "./data";
-import { h } from "./dom";
+import { button, foreign, h, replace } from "./dom";
 import type { EpisodeView } from "./episode";
+import { isMark } from "./filter";
 import { badge } from "./lead";
 import { number } from "./format";
 
 const EVERY_MS = 1_000, NUMBERS_MS = 4_000;
 
-interface More { events: Packed; bodies: Packed; count: number; open: boolean; closed: boolean }
+interface More { events: Packed; bodies: Packed; count: number; open: boolean; closed: boolean; reply: [string, string] | null }
 
 export function follow(id: string, opened: Opened, view: EpisodeView, header: HTMLElement): void {
-  const state = h("p", { class: "live", role: "status", "aria-live": "off" }, "following …");
-  header.append(state);
-  let numbers = performance.now(), stale = false;
+  const state = h("span", {}, "following …"), said = h("p", { class: "newest-reply", hidden: true });
+  let numbers = performance.now(), stale = true, newest = true;
+  const go = button("newest ↓", () => {
+    newest = true;
+    show();
+  }, { class: "link", hidden: true });
+  header.append(h("div", { class: "live", role: "status", "aria-live": "off" }, state, " ", go), said);
+  // The newest call is kept in view until the reader moves; their scrolling is told from ours by its cause.
+  const show = (): void => {
+    const row = opened.events.seq.findLastIndex((_, place) => isMark(opened, place));
+    if (newest && row >= 0) view.calls.select(row);
+    go.hidden = newest;
+  };
+  const stay = (): void => {
+    newest = false;
+    show();
+  };
+  for (const cause of ["wheel", "touchmove", "pointerdown", "keydown"]) view.calls.element.addEventListener(cause, stay, { passive: true });
   const ask = async (): Promise<boolean> => {
     const last = opened.events.seq.at(-1) ?? 0;
     const answer = await fetch(`/trace/${id}/live.json?after=${last}`);
@@ -24,16 +40,20 @@ export function follow(id: string, opened: Opened, view: EpisodeView, header: HT
       view.filter.refresh();
       view.timeline.rebuild();
     }
+    show();
+    said.hidden = !more.reply;
+    if (more.reply) replace(said, h("b", {}, foreign(more.reply[0])), " ", foreign(more.reply[1]));
     stale ||= more.closed || !more.open;
     if (stale && (performance.now() - numbers > NUMBERS_MS || !more.open)) {
       const page = await fetch(`/trace/${id}/page.json`);
       if (page.ok) view.refresh((await page.json()) as Episode);
       numbers = performance.now();
       stale = false;
+      const seen = view.lead.querySelector<HTMLElement>(".badge");
+      if (seen) void fetchBadge(id, seen, opened.events.seq.length);
     }
-    const seen = header.querySelector<HTMLElement>(".badge");
-    if (!more.open && seen) void fetchBadge(id, seen);
     state.textContent = more.open ? `following · ${number(opened.events.seq.length)} events` : "the episode has ended";
+    if (!more.open) go.hidden = said.hidden = true;
     return more.open;
   };
   const again = async (): Promise<void> => {
@@ -44,11 +64,11 @@ export function follow(id: string, opened: Opened, view: EpisodeView, header: HT
   void again();
 }
 
-// The full check takes seconds: the page is there first, its badge follows.
-export async function fetchBadge(id: string, place: HTMLElement): Promise<void> {
+// The full check takes seconds: the page is there first, its badge follows. `events` is how many the page holds.
+export async function fetchBadge(id: string, place: HTMLElement, events = 0): Promise<void> {
   const said = place.querySelector(":scope.none > span");
-  if (said) said.textContent = "the trace is being checked …";
+  if (said && !events) said.textContent = "the trace is being checked …";
   const answer = await fetch(`/trace/${id}/verify.json`).catch(() => null);
-  if (answer?.ok) place.replaceWith(badge((await answer.json()) as Verification));
+  if (answer?.ok) place.replaceWith(badge((await answer.json()) as Verification, events));
   else if (said) said.textContent = "the viewer could not check the trace";
 }
