@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,16 +17,25 @@ from tradefair.host.scripted import Scripted
 from tradefair.tracestore import Written, write_trace
 
 
-def play_seats(path: Path, scenario: str, policies: Mapping[str, str], seed: int, **overrides: Any) -> Path:
-    """An episode with a policy per seat, labelled with it and sealed."""
+def play_seats(
+    path: Path,
+    scenario: str,
+    policies: Mapping[str, str],
+    seed: int,
+    *,
+    compared: Sequence[str] = (),
+    created: str = "",
+    **overrides: Any,
+) -> Path:
+    """An episode with a policy per seat, labelled with it and sealed; `compared` are under test."""
     kind = market_type(scenario.partition("/")[0])
     core = Core.create(kind, load_scenario(kind.name, scenario, overrides), seed)
     makers = {seat: partial(kind.policies[policy].make, {}, Draw.of(seed, seat)) for seat, policy in policies.items()}
-    who = seating(core.market.seats, policies, labels=policies)
+    who = seating(core.market.seats, policies, labels=policies, compared=tuple(compared))
     scripted, records = Scripted(makers), list(core.start(who).records)
     while stretch := scripted.run(core):
         records += stretch
-    about = {"end_reason": core.ended, "outcome_digest": core.outcome_digest}
+    about = {"end_reason": core.ended, "outcome_digest": core.outcome_digest, "created": created}
     path.parent.mkdir(parents=True, exist_ok=True)
     write_trace(path, core.manifest, about, [Written(record) for record in records])
     return path

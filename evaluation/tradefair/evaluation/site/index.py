@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
@@ -153,13 +154,17 @@ def _pairs(played: Played) -> Iterator[tuple[str, str, PageData]]:
         ][:_MAX_PAIRS]
         # Each player's episodes are read once, however many comparisons it is in.
         sides = {
-            player: load_files(Path(player.replace("/", " ")), [path for path, _ in players[player]])
+            player: _side([path for path, _ in players[player]])
             for player in sorted({player for pair in common for player in pair})
         }
         for a, b in common:
             page = _pair(sides[a], sides[b])
             if page is not None:
                 yield f"{_slug(scenario)}--{_slug(a)}~{_slug(b)}", f"{scenario}: {b} against {a}", page
+
+
+def _side(paths: Sequence[Path]) -> Side:
+    return load_files(Path(os.path.commonpath([path.parent for path in paths])), paths)
 
 
 def _pair(a: Side, b: Side) -> PageData | None:
