@@ -19,7 +19,8 @@ from tradefair.contract import ScenarioError
 EVERY_ROLE = "all"
 SCORED = "scored"
 """Key of the phrase that says how a seat did, without it `{verb} {value}`; `scored:FIELD=VALUE` is taken instead where
-the field has this value. Further keys: `verb` stands before a score; `unit` names that of the first primary metric,
+the field has this value. Further keys: `verb` stands before a score, `loss` before a negative one, whose sign it takes;
+`unit` names that of the first primary metric,
 where the metric's own would be misread; `part` is the field of a share, `part_of` says of what; `informative` is the
 scenario in which every seed has something to win.
 """
@@ -27,7 +28,7 @@ scenario in which every seed has something to win.
 Phrases = Mapping[str, Mapping[str, str]]
 NO_PHRASES: Phrases = {}
 _TABLE = TypeAdapter(dict[str, dict[str, str]])
-_DEFAULT = {"verb": "scored", SCORED: "{verb} {value}"}
+_DEFAULT = {"verb": "scored", "loss": "", SCORED: "{verb} {value}"}
 
 
 def load_phrases(package: str | None) -> Phrases:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from tradefair.contract.text import clean_line
+from tradefair.evaluation.verdict.verdict import Score
 
 MAX_NAME = 60
 """Characters of a player's label, a seat or a scenario."""
@@ -33,6 +34,13 @@ def amount(value: float | None, unit: str) -> str:
         return f"an unknown number of {unit}" if unit else "an unknown number"
     shown = number(value)
     return f"{shown} {unit.removesuffix('s') if shown in ('1', '-1') else unit}".rstrip()
+
+
+def did(score: Score, value: float | None, unit: str) -> tuple[str, str]:
+    """The verb for a value of this score, and its amount: a loss has a verb of its own and no sign."""
+    if value is not None and value < 0 and score.loss:
+        return score.loss, amount(-value, unit)
+    return score.verb, amount(value, unit)
 
 
 def count(times: int, thing: str) -> str:

@@ -20,7 +20,7 @@ from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 from tradefair.evaluation.outcome import ON_EVERY_SEAT, Outcome, PrimaryMetric
 from tradefair.evaluation.phrases import SCORED, phrases_for
 from tradefair.evaluation.reading import agent_seats, imported, seating_in
-from tradefair.evaluation.verdict.amounts import amount, name, number
+from tradefair.evaluation.verdict.amounts import did, name, number
 from tradefair.evaluation.verdict.beside import privileged_policies, references_beside
 from tradefair.evaluation.verdict.steps import steps_of
 from tradefair.evaluation.verdict.troubles import Stage, stopped, trouble_of, unsound
@@ -203,9 +203,11 @@ class _Read(NamedTuple):
         player = self.seating.players.get(seat)
         took = self.counted.seats[seat]
         words = phrases_for(self.evaluator.phrases, role)
-        unit = words.get("unit", metric.unit)
+        score = self._score(metric, value, words)
         relative = _safely(lambda: self._relative(seat, others), {})
-        figures = _Figures(self, seat, {"value": amount(value, unit), "verb": words["verb"]}, relative)
+        figures = _Figures(
+            self, seat, dict(zip(("verb", "value"), did(score, value, score.unit), strict=True)), relative
+        )
         headline, between = self._headline(value, rows, seat, metric)
         judged = self._judged(seat)
         return SeatVerdict(
@@ -213,15 +215,7 @@ class _Read(NamedTuple):
             role=role,
             player=clean_line((player.label if player else None) or outcome.seats[seat].label or "agent"),
             kind=kind_of(player, took, foreign=imported(self.seating)),
-            score=Score(
-                metric=metric.name,
-                title=self._title(metric.name),
-                value=value,
-                unit=unit,
-                higher_is_better=metric.higher_is_better,
-                verb=words["verb"],
-                said=figures.said(words),
-            ),
+            score=score.model_copy(update={"said": figures.said(words)}),
             headline=headline,
             between=between,
             share=_number(figures.raw(words["part"])) if "part" in words else None,
@@ -237,6 +231,17 @@ class _Read(NamedTuple):
             unchecked=sum(not finding.checked for finding in judged),
             effort=self.effort(seat),
             acted=took.calls > took.refused,
+        )
+
+    def _score(self, metric: PrimaryMetric, value: float | None, words: Mapping[str, str]) -> Score:
+        return Score(
+            metric=metric.name,
+            title=self._title(metric.name),
+            value=value,
+            unit=words.get("unit", metric.unit),
+            higher_is_better=metric.higher_is_better,
+            verb=words["verb"],
+            loss=words["loss"],
         )
 
     def metric(self, role: str) -> PrimaryMetric:

@@ -11,7 +11,7 @@ from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.headline import Block, headline_of
 from tradefair.evaluation.phrases import phrases_for
 from tradefair.evaluation.statistics.paired import interval, mean_sd
-from tradefair.evaluation.verdict.amounts import amount, count, listed, name, number
+from tradefair.evaluation.verdict.amounts import count, did, listed, name, number
 from tradefair.evaluation.verdict.verdict import (
     Beside,
     Mistake,
@@ -25,6 +25,7 @@ from tradefair.evaluation.verdict.verdict import (
     Verdict,
 )
 from tradefair.evaluation.verdict.words import (
+    IDLE,
     INSTEAD,
     MAX_CHARACTERS,
     MAX_SENTENCES,
@@ -115,7 +116,7 @@ def _merged(rows: Sequence[_Row]) -> SeatVerdict:
         score=score.model_copy(
             update={
                 "value": value,
-                "said": f"{score.verb} {amount(value, score.unit)} on average",
+                "said": f"{' '.join(did(score, value, score.unit))} on average",
                 "low": spread[0],
                 "high": spread[1],
             }
@@ -172,7 +173,9 @@ def _headline(rows: Sequence[_Row], beside: Sequence[Beside]) -> tuple[float | N
 
 def _mistake(rows: Sequence[_Row]) -> Mistake | None:
     """The dearest instance of the mode that comes first in most episodes."""
-    first = [(row.seat.mistake, row.episode) for row in rows if row.seat.mistake]
+    # A seat that never acted has only the echoes of its trouble.
+    awake = [row for row in rows if row.seat.trouble is None or row.seat.trouble.kind not in IDLE]
+    first = [(row.seat.mistake, row.episode) for row in awake if row.seat.mistake]
     if not first:
         return None
     # The first of equally frequent ones, in the order of the episodes.
@@ -259,25 +262,29 @@ def _sentences(verdict: Verdict, episodes: int) -> list[str]:
     said += filter(None, [_uninformative(verdict)])
     if verdict.seats:
         said += _mistaken(verdict.seats, episodes)
-    return [*said[: MAX_SENTENCES - 1], f"{effort(verdict.seats, verdict)}; {_checked(verdict.reproduced)}."]
+    unknown = ""
+    if verdict.unknown_stakes:
+        some = "" if verdict.unknown_stakes == len(verdict.seeds) else f" on {count(verdict.unknown_stakes, 'seed')}"
+        unknown = f"; what there was to win is not known{some}"
+    closing = f"{effort(verdict.seats, verdict)}{unknown}; {_checked(verdict.reproduced)}."
+    return [*said[: MAX_SENTENCES - 1], closing]
 
 
 def _uninformative(verdict: Verdict) -> str:
-    """On how many seeds there was nothing to win, or it is not known; "" where there was on all."""
+    """On how many seeds there was nothing to win; "" where there was on all."""
     seeds = len(verdict.seeds)
     if verdict.informative is not None and verdict.informative < seeds:
         commands = [step.command.split(" --", 1)[1].split(" --") for step in verdict.next if step.why == _TELLING]
         ways = " or ".join(f"`--{options[-1]}`" for options in commands)
         nothing = f"On {number(seeds - verdict.informative)} of {count(seeds, 'seed')} the seat had nothing to win"
         return f"{nothing}, whoever plays{f'; take {ways}' if ways else ''}."
-    if verdict.unknown_stakes:
-        return f"On {number(verdict.unknown_stakes)} of {count(seeds, 'seed')} it is not known what there was to win."
     return ""
 
 
 def _score(verdict: Verdict, episodes: int) -> str:
     """The mean of each player over its episodes; of many players the best and the worst."""
-    seats, over = verdict.seats, f"over {count(episodes, 'episode')}"
+    seats, seeds = verdict.seats, len(verdict.seeds)
+    over = f"over {count(seeds, 'seed') if seeds == episodes else count(episodes, 'episode')}"
     if len(seats) == 1:
         (seat,) = seats
         spread = ""

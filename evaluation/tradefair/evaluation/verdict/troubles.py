@@ -99,7 +99,7 @@ def _idle(seat: SeatVerdict, took: SeatAccount, where: str) -> Trouble | None:
         return Trouble(kind="never_called", text=text, exit=1)
     if not took.calls:
         many = count(took.invalid_calls, "call")
-        text = f"{player} made {many} with arguments that were no JSON {where}; none reached the market."
+        text = f"{player} made {many} {where}, whose arguments were no JSON; none reached the market."
         return Trouble(kind="malformed", text=text, exit=1)
     if took.refused < took.calls:
         return None

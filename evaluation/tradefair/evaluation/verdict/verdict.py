@@ -37,8 +37,9 @@ class _Record(BaseModel):
 class Score(_Record):
     """The first primary metric of a seat: its field, what people call it, its value (null: not known) and unit.
 
-    `said` is how it went in words of the market ("earned 404 points"), `verb` what stands before a value. Of a series
-    `value` is the mean over episodes, `low` and `high` its 95 % interval; null where there are too few.
+    `said` is how it went in words of the market ("earned 404 points"), `verb` what stands before a value, `loss` before
+    the amount of a negative one, where it is not empty. Of a series `value` is the mean over episodes, `low` and `high`
+    its 95 % interval; null where there are too few.
     """
 
     metric: str
@@ -47,6 +48,7 @@ class Score(_Record):
     unit: str
     higher_is_better: bool = True
     verb: str = "scored"
+    loss: str = ""
     said: str = ""
     low: float | None = None
     high: float | None = None

@@ -8,7 +8,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tradefair.contract.text import clean_line
-from tradefair.evaluation.verdict.amounts import amount, count, cut, dollars, listed, name, number, percent, seconds
+from tradefair.evaluation.verdict.amounts import (
+    amount,
+    count,
+    cut,
+    did,
+    dollars,
+    listed,
+    name,
+    number,
+    percent,
+    seconds,
+)
 from tradefair.evaluation.verdict.verdict import Beside, Effort, Mistake, Reproduced, SeatVerdict, Trouble, Verdict
 
 MAX_SENTENCES = 4
@@ -131,9 +142,11 @@ def several(seats: Sequence[SeatVerdict], verdict: Verdict) -> str:
     parts: list[str] = []
     for before, seat in zip([None, *seats], seats, strict=False):
         who = "" if before and before.player == seat.player else f"{name(seat.player)} "
-        verb = "" if before and not who and before.score.verb == seat.score.verb else f"{seat.score.verb} "
-        value = amount(seat.score.value, seat.score.unit if verb else "")
-        parts.append(f"{who}{verb}{value} in seat {name(seat.seat)}")
+        verb, value = did(seat.score, seat.score.value, seat.score.unit)
+        # Verb and unit once, where the next seat has the same ones.
+        if before and not who and verb == did(before.score, before.score.value, "")[0]:
+            verb, value = "", did(seat.score, seat.score.value, "")[1]
+        parts.append(f"{who}{verb}{' ' * bool(verb)}{value} in seat {name(seat.seat)}")
     sentence = f"{listed(parts)} of {together}."
     return sentence if len(seats) <= _MAX_SEATS and len(sentence) <= MAX_CHARACTERS else _range(seats, verdict)
 
@@ -200,8 +213,9 @@ def _cost(worst: Mistake) -> list[str]:
             cost = f"{such} cost {shown} ({clean_line(worst.how) or 'replayed'})"
     rate = ""
     if worst.of:
-        many = number(worst.raised or 0) if worst.raised else "none"
-        rate = f"{many} of {number(worst.of)} competent seats {'makes' if worst.raised == 1 else 'make'} such mistakes"
+        many = number(worst.raised) if worst.raised else "none"
+        makes = "make" if worst.raised and worst.raised > 1 else "makes"
+        rate = f"{many} of {number(worst.of)} competent seats {makes} such mistakes"
     often = f"it comes first in {count(worst.episodes, 'episode')}" if worst.episodes else ""
     sentence = "; ".join(filter(None, [cost, often, rate]))
     return [f"{sentence[0].upper()}{sentence[1:]}."] if sentence else []

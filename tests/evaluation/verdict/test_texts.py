@@ -1,0 +1,58 @@
+"""The texts of every market, which a person reads in `texts/`, and the rules that all of them keep."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.evaluation.verdict.cases import SETTINGS, TEXTS, cases, shown
+
+from tradefair.evaluation.verdict.amounts import dollars, number, percent
+from tradefair.evaluation.verdict.verdict import Verdict
+
+_NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+
+_WORDS = {"", "payoff", "profit", "gain", "utility"}
+"""Fields that are words of English too."""
+
+
+@pytest.mark.parametrize("market", SETTINGS)
+def test_the_texts_of_a_market_are_those_that_somebody_has_read(market: str, tmp_path: Path) -> None:
+    said = dict(cases(market, tmp_path))
+    for verdict in said.values():
+        kept(verdict)
+    expected = (TEXTS / f"{market}.txt").read_text(encoding="utf-8")
+    assert shown(said) == expected, "python -m tests.evaluation.verdict.cases writes them anew"
+
+
+def kept(verdict: Verdict) -> None:
+    """Two to four sentences of 240 characters, no word of a program, and no number that the object does not have."""
+    assert 2 <= len(verdict.sentences) <= 4
+    assert max(map(len, verdict.sentences)) <= 240
+    assert verdict.text == " ".join(verdict.sentences) == str(verdict)
+    for seat in verdict.seats:
+        names = {seat.score.metric, seat.mistake.mode if seat.mistake else ""} - _WORDS
+        assert not [field for field in names if re.search(rf"\b{field}\b", verdict.text)]
+    assert "None" not in verdict.text
+    figures = {key: value for key, value in verdict.to_json().items() if key not in ("sentences", "text")}
+    known = {"95", *numbers(figures)}
+    assert [found for found in _NUMBER.findall(verdict.text) if found not in known] == []
+
+
+def numbers(content: Any) -> Iterator[str]:
+    """Every number of a verdict in every form that a sentence may have, and those in its texts."""
+    if isinstance(content, dict):
+        for value in content.values():  # pyright: ignore
+            yield from numbers(value)
+    elif isinstance(content, list):
+        yield str(len(content))  # pyright: ignore
+        for value in content:  # pyright: ignore
+            yield from numbers(value)
+    elif isinstance(content, str):
+        yield from _NUMBER.findall(content)
+    elif isinstance(content, int | float) and not isinstance(content, bool):
+        size = abs(content)
+        yield from (number(size), str(size), percent(size).removesuffix(" %"), dollars(int(size)).removeprefix("$"))

@@ -1,0 +1,108 @@
+"""Each trouble is provoked through a model's endpoint and named in the first sentence; what is none stays none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.evaluation.verdict.conftest import Answer, Answers, says
+
+from tradefair.evaluation.verdict.of_trace import verdict_of_file
+from tradefair.evaluation.verify import verify_file
+
+CLAIM = ("claim", '{"slices": 4}')
+LOOK = ("view_rules", "{}")
+
+
+def always(answer: Answer) -> Answers:
+    return lambda _: answer
+
+
+_IDLE: dict[str, tuple[Answer, str, str]] = {
+    "prose": (says("I would take half."), "never_called", "never called a tool {where}: all 9 replies were text only."),
+    "empty": (says(""), "never_called", "never called a tool {where}: all 9 replies were empty."),
+    "cut": (
+        says("So I thi", finish="length"),
+        "never_called",
+        "never called a tool {where}: all 9 replies were cut at the token limit.",
+    ),
+    "bad_json": (
+        says("", ("claim", '{"slices": 4')),
+        "malformed",
+        "made 12 calls {where}, whose arguments were no JSON; none reached the market.",
+    ),
+    "unknown_tools": (
+        says("", ("buy_low_sell_high", "{}")),
+        "unknown_tools",
+        "called only tools that do not exist {where} (buy_low_sell_high 12 times).",
+    ),
+}
+
+
+@pytest.mark.parametrize(("framework", "case"), [*(("react", case) for case in _IDLE), ("openai_loop", "prose")])
+async def test_a_model_that_never_acts_is_told_in_plain_words(play_model: Any, framework: str, case: str) -> None:
+    answer, kind, text = _IDLE[case]
+    verdict = await play_model(always(answer), framework)
+    (seat,) = verdict.seats
+    assert (seat.kind, seat.acted, verdict.status, verdict.exit_code) == ("model", False, "idle", 1)
+    assert seat.trouble.kind == kind
+    assert verdict.sentences[0] == f"{framework}/openai:tiny " + text.format(where="in seat P1 of teaching/pie, seed 1")
+    assert verdict.sentences[1] == "Nothing was played; 3 of 3 rounds passed by default and it earned 0 points."
+    assert verdict.sentences[2].endswith("cost unknown, " + verdict.sentences[2].rpartition("cost unknown, ")[2])
+    assert "reproduced" in verdict.sentences[2]
+
+
+async def test_calls_that_the_market_refuses_are_counted_by_their_code(play_model: Any) -> None:
+    verdict = await play_model(always(says("", ("claim", '{"slices": 4000}'))))
+    assert verdict.sentences[0] == (
+        "All 12 calls of react/openai:tiny in seat P1 of teaching/pie, seed 1 were refused, all invalid_arguments."
+    )
+    assert (verdict.seats[0].trouble.kind, verdict.exit_code) == ("all_refused", 1)
+
+
+_FAILED: dict[str, tuple[Answer, str]] = {
+    "429": (Answer(429, '{"error": {"message": "slow down"}}'), "the provider answered 429 5 times"),
+    "500": (Answer(500, "{}"), "the provider answered 500 5 times"),
+    "401": (Answer(401, '{"error": {"message": "no such key"}}'), "the provider answered 401 once"),
+    "html": (Answer(200, "<html>Sign in</html>"), "the provider's answer was no chat completion"),
+}
+
+
+@pytest.mark.parametrize(("framework", "case"), [*(("react", case) for case in _FAILED), ("openai_loop", "html")])
+async def test_a_provider_that_fails_is_told_with_the_way_to_go_on(play_model: Any, framework: str, case: str) -> None:
+    answer, why = _FAILED[case]
+
+    # Each round takes one reply, and the third fails.
+    def answers(number: int) -> Answer:
+        return answer if number > 2 else says("", CLAIM)
+
+    verdict = await play_model(answers, framework)
+    assert (verdict.status, verdict.exit_code, verdict.trouble.kind) == ("failed", 3, "provider_failed")
+    assert verdict.sentences[0].startswith(f"{framework}/openai:tiny stopped in round 3 of 3: {why}; `tradefair play")
+    assert verdict.next[0].command.startswith("tradefair play --resume /")
+    assert verdict.sentences[1].startswith(f"{framework}/openai:tiny earned ")
+
+
+async def test_one_late_reply_is_given_up_and_not_never_called(play_model: Any) -> None:
+    # Three replies without a call give the second round up.
+    def answers(number: int) -> Answer:
+        return says("Hm.") if 2 <= number <= 4 else says("", CLAIM)
+
+    verdict = await play_model(answers)
+    assert (verdict.status, verdict.exit_code, verdict.trouble.kind) == ("played", 0, "gave_up")
+    assert verdict.sentences[0].startswith("react/openai:tiny earned ")
+    assert verdict.sentences[1] == "react/openai:tiny let 1 of 3 rounds pass (its replies called no tool)."
+    assert verdict.seats[0].effort.replies_without_call == 3
+
+
+async def test_a_model_that_only_looks_is_no_trouble_of_its_calls(play_model: Any) -> None:
+    verdict = await play_model(always(says("", LOOK)))
+    assert verdict.seats[0].acted
+    assert verdict.trouble.kind == "gave_up"
+    assert "its limit of calls was used up" in verdict.text
+
+
+def test_a_script_that_does_nothing_by_design_is_no_trouble(play: Any) -> None:
+    path = play("teaching/pie", "passive")
+    verdict = verdict_of_file(path, check=verify_file(path))
+    assert (verdict.status, verdict.exit_code, verdict.trouble) == ("played", 0, None)
