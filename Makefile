@@ -35,6 +35,7 @@ check: .venv/.checked  ## ruff, pyright strict, import rules, generated pages
 	$(BIN)/ruff format --check
 	$(BIN)/pyright
 	$(BIN)/python docs/generate.py --check
+	$(BIN)/python -m docs.picture --check
 	$(BIN)/python -m benchmarks.talk --check
 	$(BIN)/python -m benchmarks.references --check
 	$(BIN)/pytest -q tests/test_shape.py tests/test_docs.py -m "not slow and not interop"
@@ -52,14 +53,14 @@ talk: .venv/.tested  ## print how well numbers in talk are read, per class
 docs: .venv/.documented  ## write generated pages and shown output anew, run the notebooks, build the site into build/docs/site
 	$(BIN)/python docs/generate.py
 	$(BIN)/python -m docs.pages --notebooks
-	$(BIN)/python -m docs.gallery build/docs/pages/gallery
+	OPENAI_API_KEY=none $(BIN)/python -m docs.gallery build/docs/pages/gallery
 	$(BIN)/zensical build --clean --strict
 
 picture: .venv/.installed  ## play the demo's episode and draw it anew: docs/picture.svg
 	$(BIN)/python -m docs.picture
 
 gallery: .venv/.tested  ## make six reports of things that went wrong: build/gallery
-	$(BIN)/python -m docs.gallery
+	OPENAI_API_KEY=none $(BIN)/python -m docs.gallery
 
 clean:  ## remove everything that these targets made, runs excepted
 	rm -rf .venv .venv-extras .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist build

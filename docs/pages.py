@@ -30,6 +30,7 @@ FACES = {
     "tradefair.evaluation": "evaluation/tradefair/evaluation",
     "tradefair.testing": "mcp_servers/tradefair/testing",
 }
+MOVED = "This page has moved: "
 _LINK = re.compile(r"(?P<mark>!?)\[(?P<text>[^\]]*)\]\((?P<target>[^)\s]+)\)")
 _CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 
@@ -53,7 +54,9 @@ def main() -> int:
 def sources() -> dict[Path, PurePosixPath]:
     """Files of the checkout that are on the site, and where: `docs/` as it is, the rest under `project/`."""
     docs = ROOT / "docs"
-    files = [file for file in sorted(docs.rglob("*")) if file.suffix in (".md", ".svg", ".png", ".html")]
+    files = [file for file in sorted(docs.rglob("*")) if file.suffix in (".md", ".svg", ".png")]
+    # Old places of pages, kept for one release, are of the checkout alone.
+    files = [file for file in files if file.suffix != ".md" or not file.read_text("utf-8").startswith(MOVED)]
     places = {file: PurePosixPath(file.relative_to(docs).as_posix()) for file in files}
     places |= {file: PurePosixPath("project", file.name) for file in sorted(ROOT.glob("*.md"))}
     readmes = sorted(ROOT.glob("mcp_servers/tradefair/*/README.md"))

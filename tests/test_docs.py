@@ -35,6 +35,30 @@ def test_generated_pages_and_shown_output_are_current() -> None:
     assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
 
 
+@pytest.mark.slow  # make check does the same
+def test_the_picture_is_the_demos_episode() -> None:
+    done = run("-m", "docs.picture", "--check")
+    assert done.returncode == 0, done.stdout + done.stderr
+    text = (ROOT / "docs" / "picture.svg").read_text(encoding="utf-8")
+    assert len(text) <= 150_000
+    assert "<script" not in text
+
+
+@pytest.mark.slow
+def test_pages_of_the_site_link_to_pages_of_the_site() -> None:
+    """What Zensical refuses in `make docs`, without its 130 MiB; notebooks and gallery are executed there alone."""
+    done = run("-m", "docs.pages")
+    assert done.returncode == 0, done.stderr
+    pages = ROOT / "build" / "docs" / "pages"
+    config = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    named = re.findall(r": ([\w/-]+\.md)$", config, re.MULTILINE)
+    made = [name for name in named if "/notebooks/" not in name and not name.startswith("gallery/")]
+    assert len(made) > 30
+    assert [name for name in made if not (pages / name).is_file()] == []
+    links = [dead for page in pages.rglob("*.md") for dead in dead_links(page, page.read_text(encoding="utf-8"))]
+    assert links == []
+
+
 @pytest.mark.slow
 def test_a_stranger_client_plays_a_seat_over_stdio(tmp_path: Path) -> None:
     done = run("examples/stdio_seat.py", str(tmp_path))
