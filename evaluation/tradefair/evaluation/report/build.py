@@ -250,7 +250,8 @@ def _figures(market: str, results: Sequence[str], tables: Sequence[TablePage]) -
     }
     shown = {*evaluator_of(market).seat_columns, *common_figures().seat, *results}
     shown.update(column for table in tables for column in table.columns)
-    return {name: figure for name, figure in known.items() if name in shown}
+    # Tables name fields, or have their headings already.
+    return {name: figure for name, figure in known.items() if shown & {name, figure.title, figure.heading}}
 
 
 def _diagnosis(trace: Trace) -> tuple[Diagnosis | None, str | None]:

@@ -4,6 +4,7 @@ import type { Chart } from "./data";
 import { h, visible } from "./dom";
 import { number } from "./format";
 import { unit } from "./plot";
+import { term } from "./terms";
 
 const MAX_TABLE = 2_000;
 type Cell = string | number | boolean | null;
@@ -71,7 +72,7 @@ export function numbersTable(chart: Chart): HTMLElement {
     h("tr", {}, row.map((cell, place) => (place === 0 ? h("th", { scope: "row" }, shown(cell)) : h("td", { class: "num" }, shown(cell))))));
   const more = rows.length > MAX_TABLE ? h("p", { class: "aside" }, `The first ${number(MAX_TABLE)} of ${number(rows.length)} rows.`) : null;
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `${chart.title}: numbers` },
-    h("table", {}, h("thead", {}, h("tr", {}, head.map((name, place) => h("th", { scope: "col", class: place ? "num" : "" }, name)))), h("tbody", {}, body)), more);
+    h("table", {}, h("thead", {}, h("tr", {}, head.map((name, place) => h("th", { scope: "col", class: place ? "num" : "" }, term(name, `${name}, in the numbers of “${chart.title}”. ${reading(chart).join(" ")}`, false))))), h("tbody", {}, body)), more);
 }
 
 // A spreadsheet runs text that begins with a sign; an apostrophe keeps it text. Numbers stay as they are.

@@ -8,6 +8,7 @@ import { picture } from "./charts-file";
 import type { BarChart, Chart, HeatChart, Line, XYChart } from "./data";
 import { button, foreign, freshId, h, svg, visible } from "./dom";
 import { aligned, number } from "./format";
+import { term } from "./terms";
 import { cut, type Drawing, drawn, type Entry, fromZero, MARGIN, type Panel, unit } from "./plot";
 
 const COLOURS = ["var(--c1)", "var(--c2)", "var(--c3)", "var(--c4)", "var(--c5)", "var(--c6)"];
@@ -375,5 +376,5 @@ export function figure(chart: Chart, domain: Domain | null = null, side = ""): H
     button("SVG", () => save(`${name}.svg`, "image/svg+xml", picture(drawing(chart, FILE_WIDTH, domain), chart, FILE_WIDTH, "light")), { class: "link" }),
     button("CSV", () => save(`${name}.csv`, "text/csv", chartCsv(chart)), { class: "link" }), details);
   return h("figure", { class: `chart ${chart.shape}`, "aria-labelledby": title, "data-chart": chart.id },
-    h("figcaption", {}, h("h3", { id: title }, side ? [h("span", { class: "letter" }, side), " "] : null, chart.title)), canvas, foot);
+    h("figcaption", {}, h("h3", { id: title }, side ? [h("span", { class: "letter" }, side), " "] : null, term(chart.title, reading(chart).join(" "), false))), canvas, foot);
 }

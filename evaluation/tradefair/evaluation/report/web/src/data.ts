@@ -28,7 +28,9 @@ export interface PairChart extends ChartBase {
 }
 export type Chart = XYChart | BarChart | HeatChart | IntervalChart | MatrixChart | PairChart;
 
-export interface FigureText { title: string; formula: string; unit: string; null: string; better: "higher" | "lower" | "none" }
+export interface FigureText {
+  title: string; short: string; formula: string; unit: string; null: string; better: "higher" | "lower" | "none"; caution: string; source: string;
+}
 // The verdict as `verdict/verdict.py` makes it; the page shows its sentences and never words of its own.
 export interface Mistake {
   mode: string; seat: string; seq: number; round: number; because: string; amount: number | null; kind: string | null; unit: string;

@@ -27,7 +27,7 @@ export function unfolded(name: Child, build: () => Child, props: Record<string, 
 export function table(head: string[], rows: Child[][], label: string, names = 1, figures: Record<string, FigureText> = {}, own: boolean[] = []): HTMLElement {
   const numeric = head.map((_, place) => place >= names && rows.every((row) => typeof row[place] !== "string" || isNumeric(row[place])));
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label },
-    h("table", {}, h("thead", {}, h("tr", {}, head.map((name, place) => h("th", { scope: "col", class: numeric[place] ? "num" : "" }, name ? title(name, figures) : "")))),
+    h("table", {}, h("thead", {}, h("tr", {}, head.map((name, place) => h("th", { scope: "col", class: numeric[place] ? "num" : "" }, name ? title(name, figures, label) : "")))),
       h("tbody", {}, rows.map((row, number) => h("tr", { class: own[number] ? "own" : "" }, row.map((cell, place) =>
         place === 0 ? h("th", { scope: "row" }, cell) : h("td", { class: numeric[place] ? "num" : "" }, cell)))))));
 }

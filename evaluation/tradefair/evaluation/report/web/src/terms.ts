@@ -1,7 +1,7 @@
 // Titles that explain themselves: a button with a tooltip, and a list of all of them at the foot, for print.
 
 import type { FigureText } from "./data";
-import { button, freshId, h } from "./dom";
+import { button, freshId, h, visible } from "./dom";
 import { words } from "./format";
 
 type Figures = Record<string, FigureText>;
@@ -45,14 +45,23 @@ const OWN: Record<string, string> = {
   B: "The second of the two traces.",
 };
 
-const list = h("dl", { class: "terms" });
 const listed = new Map<string, string>();
-const tip = h("div", { class: "tooltip", role: "tooltip", hidden: true });
 let shownAt: HTMLElement | null = null;
+let parts: { list: HTMLElement; tip: HTMLElement } | null = null;
+
+// Made when it is first needed: where pictures are drawn without a browser there is no page to show it on.
+function made(): { list: HTMLElement; tip: HTMLElement } {
+  if (parts) return parts;
+  parts = { list: h("dl", { class: "terms" }), tip: h("div", { class: "tooltip", role: "tooltip", hidden: true }) };
+  addEventListener("scroll", hide, { capture: true, passive: true });
+  addEventListener("keydown", (event) => event.key === "Escape" && hide());
+  return parts;
+}
 
 function show(at: HTMLElement, text: string): void {
+  const { tip } = made();
   if (!tip.isConnected) document.body.append(tip);
-  tip.textContent = text;
+  tip.textContent = visible(text);
   tip.hidden = false;
   shownAt = at;
   const box = at.getBoundingClientRect();
@@ -63,50 +72,55 @@ function show(at: HTMLElement, text: string): void {
 }
 
 function hide(): void {
-  tip.hidden = true;
+  made().tip.hidden = true;
   shownAt = null;
 }
 
-addEventListener("scroll", hide, { capture: true, passive: true });
-addEventListener("keydown", (event) => event.key === "Escape" && hide());
-
 // The list at the foot, built as titles appear.
 export function glossary(): HTMLElement {
-  return h("details", { class: "glossary", id: "glossary" }, h("summary", {}, "What the titles mean"), list);
+  return h("details", { class: "glossary", id: "glossary" }, h("summary", {}, "What the titles mean"), made().list);
 }
 
-// A title with its text. Equal titles share one line of the list, which is also what a screen reader is given.
-export function term(title: string, text: string): HTMLButtonElement {
+// A title with its text. Equal titles share one line of the list, which is also what a screen reader is given. What is
+// not listed stands beside its text already.
+export function term(title: string, text: string, inList = true): HTMLButtonElement {
   const key = `${title}\n${text}`;
   let id = listed.get(key);
-  if (id === undefined) {
+  if (id === undefined && inList) {
     id = freshId("term");
     listed.set(key, id);
-    list.append(h("div", {}, h("dt", {}, title), h("dd", { id }, text)));
+    made().list.append(h("div", {}, h("dt", {}, title), h("dd", { id }, text)));
   }
-  const made: HTMLButtonElement = button(title, () => show(made, text), { class: "term", "aria-describedby": id, "data-tip": text });
-  made.addEventListener("pointerenter", () => show(made, text));
-  made.addEventListener("focus", () => show(made, text));
-  made.addEventListener("pointerleave", hide);
-  made.addEventListener("blur", () => shownAt === made && hide());
-  return made;
+  const held: HTMLButtonElement = button(title, () => show(held, text), { class: "term", "aria-describedby": id, "data-tip": visible(text) });
+  held.addEventListener("pointerenter", () => show(held, text));
+  held.addEventListener("focus", () => show(held, text));
+  held.addEventListener("pointerleave", hide);
+  held.addEventListener("blur", () => shownAt === held && hide());
+  return held;
 }
 
 // A formula may name other fields: their titles stand in for them.
 function plain(text: string, figures: Figures): string {
-  return text.replace(/\b[a-z]+(?:_[a-z0-9]+)+\b/g, (name) => figures[name]?.title.toLowerCase() ?? words(name));
+  return text.replace(/\b[a-z]+(?:_[a-z0-9]+)+\b/g, (name) => figures[name]?.title ?? words(name));
 }
 
 function described(figure: FigureText, figures: Figures): string {
   const better = figure.better === "none" ? "" : ` ${figure.better === "higher" ? "Higher" : "Lower"} is better.`;
-  const null_ = figure.null.startsWith("never") ? "" : ` A dash: ${plain(figure.null, figures)}.`;
-  return `${plain(figure.formula, figures)}. Unit: ${figure.unit}.${better}${null_}`;
+  const absent = figure.null.startsWith("never") ? "" : ` A dash: ${plain(figure.null, figures)}.`;
+  const name = figure.short ? `${figure.title}: ` : "", source = figure.source ? ` Source: ${figure.source}.` : "";
+  return `${name}${plain(figure.formula, figures)}. Unit: ${figure.unit}.${better}${absent}${figure.caution ? ` Mind: ${figure.caution}.` : ""}${source}`;
 }
 
-// The title of a field or of a column of the page. What nobody explains stays plain text.
-export function title(name: string, figures: Figures = {}): HTMLElement | string {
-  const figure = figures[name] ?? Object.values(figures).find((known) => known.title === name);
-  if (figure) return term(figure.title, described(figure, figures));
+function begun(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+// The title of a field, by its name or its heading, or of a column of the page. `among` is the table that has it, which
+// is all that is known of a column that an evaluator made up.
+export function title(name: string, figures: Figures = {}, among = ""): HTMLElement | string {
+  const figure = figures[name] ?? Object.values(figures).find((known) => known.title === name || known.short === name);
+  if (figure) return term(begun(figure.short || figure.title), described(figure, figures));
   const own = OWN[name];
-  return own ? term(name.charAt(0).toUpperCase() + name.slice(1), own) : words(name);
+  if (own) return term(begun(name), own);
+  return among ? term(begun(words(name)), `${begun(words(name))}, in the table “${among}”.`, false) : words(name);
 }
