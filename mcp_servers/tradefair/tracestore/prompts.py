@@ -23,11 +23,11 @@ PART_LIMIT = 256 * 1024
 """Bytes of JSON beyond which a part or an answer is cut to `{"cut": its bytes, "content": its beginning}`."""
 
 # Bounds of what is read; writers keep far below these.
-MAX_PARTS, MAX_CALLS = 500_000, 200_000
+MAX_PARTS, MAX_CALLS = 200_000, 100_000
 # Numbers in the lists of all requests together: a row of a few bytes can take over a list of any length.
 _MAX_LISTED = 10_000_000
 # Bytes: of the packed parts together, of one that is unpacked, and of all that are unpacked.
-_MAX_PACKED, _MAX_PART, _MAX_TEXT = 128 * MIB, 2 * MIB, 256 * MIB
+_MAX_PACKED, _MAX_PART, _MAX_TEXT = 64 * MIB, 2 * MIB, 128 * MIB
 
 _Part: TypeAlias = tuple[int, bytes, bytes]
 _Call: TypeAlias = tuple[SeatId, str, int, bytes, int | None, bytes, bytes]
