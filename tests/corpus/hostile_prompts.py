@@ -90,7 +90,7 @@ CASES_OF_PROMPTS: dict[str, Fill] = {
     "messages_that_add_up": messages_that_add_up,
     "lists_without_end": lists_without_end,
     "requests_without_end": _rows(
-        120_000, "prompt_calls", "i, 'S1', '', 0, '[]', NULL, '{}', x'" + packed({"status": 200}).hex() + "'"
+        60_000, "prompt_calls", "i, 'S1', '', 0, '[]', NULL, '{}', x'" + packed({"status": 200}).hex() + "'"
     ),
     "messages_without_end": _rows(220_000, "prompt_parts", "i, CAST(i AS BLOB), x'00'"),
     "a_message_that_is_missing": lambda database: database.execute(_CALL, ("", 0, b"[7]", None, REPLY)),

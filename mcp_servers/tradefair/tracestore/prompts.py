@@ -23,7 +23,7 @@ PART_LIMIT = 256 * 1024
 """Bytes of JSON beyond which a part or an answer is cut to `{"cut": its bytes, "content": its beginning}`."""
 
 # Bounds of what is read; writers keep far below these.
-MAX_PARTS, MAX_CALLS = 200_000, 100_000
+MAX_PARTS, MAX_CALLS = 200_000, 50_000
 # Numbers in the lists of all requests together: a row of a few bytes can take over a list of any length.
 _MAX_LISTED = 10_000_000
 # Bytes: of the packed parts together, of one that is unpacked, and of all that are unpacked.
