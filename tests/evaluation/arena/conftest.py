@@ -80,7 +80,8 @@ def arena_of(trace: Path, **changes: Any) -> Arena:
         rules=core.rules_version,
         evaluator=evaluator_of(core.market).version,
     )
-    return Arena(**{"name": "try", "seat": seating.compared, "scenarios": (setting,), "seeds": (1, 2), **changes})
+    terms: dict[str, Any] = {"name": "try", "seat": seating.compared, "scenarios": (setting,), "seeds": (1, 2)}
+    return Arena(**{**terms, **changes})
 
 
 def play(folder: Path, policy: str, seed: int, **changes: Any) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -69,6 +70,22 @@ def test_the_board_ranks_by_the_mean_on_the_same_seeds_and_places_it_between_the
         assert row.low <= row.mean <= row.high
 
 
+def test_several_games_of_a_seed_give_pass_k_and_the_share_of_luck(tmp_path: Path) -> None:
+    played = [play(tmp_path / "runs", "zic", seed, policy_key=key) for seed in range(1, 9) for key in (0, 1)]
+    seeds = tuple(range(1, 9))
+    arena = arena_of(played[0], seeds=seeds, games=2)
+    checked = pack(tmp_path / "runs", arena, tmp_path / "entry.tfb")
+    assert (checked.refusals, len(checked.games)) == ([], 16)
+    ((row,),) = [board.rows for board in boards_of_arena(arena, [checked])]
+    assert set(row.passed) == {1, 2}
+    assert row.passed[2] <= row.passed[1]
+    assert row.luck is not None
+    assert 0 <= row.luck.share <= 1
+    # One game of each seed is the plan: a second one under another key is other luck of the opponents.
+    once = check_entry(tmp_path / "entry.tfb", arena_of(played[0], seeds=seeds))
+    assert {refusal.code for refusal in once.refusals} == {"opponents_differ"}
+
+
 def test_a_refused_entry_is_named_and_never_ranked(
     duel: Field, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -109,9 +126,8 @@ def test_a_policy_is_no_copy_of_itself_but_the_same_episode_is(duel: Field, tmp_
 
 def test_sealed_seeds_are_checked_against_the_commitment_and_a_late_agent_is_a_warning(tmp_path: Path) -> None:
     kept = SealedSeeds(secret="ab" * 32, label="try double_auction/duel", count=2)
-    for seed in kept.seeds:
-        path = play(tmp_path / "runs", "zip", seed)
-    sealed = {"seeds": (), "commit": {"double_auction/duel": kept.commitment}, "count": 2}
+    path, _ = (play(tmp_path / "runs", "zip", seed) for seed in kept.seeds)
+    sealed: dict[str, Any] = {"seeds": (), "commit": {"double_auction/duel": kept.commitment}, "count": 2}
     with pytest.raises(ScenarioError, match="still sealed"):
         pack(tmp_path / "runs", arena_of(path, **sealed), tmp_path / "entry.tfb")
     with pytest.raises(ScenarioError, match="not the one that was committed to"):

@@ -48,11 +48,10 @@ def edited(duel: Field, folder: Path, sql: str, name: str = "zip") -> tuple[Path
     return made.save(folder / "entry.tfb"), duel.arena
 
 
-def replayed(duel: Field, folder: Path, **changes: Any) -> tuple[Path, Arena]:
+def replayed(duel: Field, folder: Path, policy: str = "zip", seed: int = 1, **changes: Any) -> tuple[Path, Arena]:
     """The first trace replaced by an honest one that was played otherwise."""
     made = bundle(duel)
-    asked = {"policy": "zip", "seed": 1, **changes}
-    made.put(0, play(folder / "other", asked.pop("policy"), asked.pop("seed"), **asked))
+    made.put(0, play(folder / "other", policy, seed, **changes))
     return made.save(folder / "entry.tfb"), duel.arena
 
 
@@ -239,11 +238,9 @@ def test_a_forged_entry_is_refused_by_name(code: Code, duel: Field, tmp_path: Pa
 def test_an_honest_entry_of_every_market_passes(
     market: str, scenario: str, policy: str, settings: dict[str, Any], tmp_path: Path
 ) -> None:
-    for seed in (1, 2):
-        trace = tf.play(
-            market, scenario=scenario, seed=seed, agent=f"policy:{policy}", settings=settings, folder=tmp_path / "runs"
-        )
-    arena = arena_of(trace.path)
+    asked: dict[str, Any] = {"scenario": scenario, "agent": f"policy:{policy}", "settings": settings}
+    first, _ = (tf.play(market, seed=seed, folder=tmp_path / "runs", **asked) for seed in (1, 2))
+    arena = arena_of(first.path)
     checked = pack(tmp_path / "runs", arena, tmp_path / "entry.tfb")
     assert (checked.refusals, checked.accepted, checked.warnings) == ([], True, [])
     assert check_entry(tmp_path / "entry.tfb", arena).accepted

@@ -20,6 +20,7 @@ from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.headline import Block, HeadlineFigure, headline_of
 from tradefair.evaluation.outcome import PrimaryMetric
 from tradefair.evaluation.report.outputs import FigurePage, write
+from tradefair.evaluation.site.luck import LuckShare, luck_share
 from tradefair.evaluation.statistics import pass_hat_k, percentile
 from tradefair.evaluation.table import Table, number_text
 from tradefair.evaluation.verdict.amounts import amount, count, cut, name, number
@@ -34,12 +35,16 @@ _METHOD = (
     "Every trace was re-executed. Entries play the same seeds in the same seat against the same opponents. Mean: over "
     "seeds, games of one seed counting once; interval: 2.5 to 97.5 percentile of 10,000 keyed resamples of seeds, the "
     "same for all. Headline: 0 is the naive reference and 1 the best known one, where both have an entry. pass^k: the "
-    "chance that k games of a seed all score above 0 and run their course."
+    "chance that k games of a seed all score above 0 and run their course. Luck share: the seed's part of the variance "
+    "of scores, from 8 seeds with 2 games each on."
 )
 
 
 class Standing(NamedTuple):
-    """One entry on a board. `low` and `high` bound the mean at 95 %, null for one seed; cost in US dollars a game."""
+    """One entry on a board. `low` and `high` bound the mean at 95 %, null for one seed; cost in US dollars a game.
+
+    `luck` is the seed's share of the variance of its scores, null below 8 seeds with 2 games each.
+    """
 
     label: str
     kind: str
@@ -49,6 +54,7 @@ class Standing(NamedTuple):
     high: float | None
     headline: HeadlineFigure | None
     passed: Mapping[int, float]
+    luck: LuckShare | None
     cost: float | None
     model_calls: float
 
@@ -89,7 +95,9 @@ def _board(setting: Setting, arena: Arena, entries: Sequence[Checked]) -> ArenaB
     known_scores = [game.score for own in games.values() for game in own if game.score is not None]
     # An undefined score counts as the worst that was seen: leaving it out would flatter who has it.
     worst = (min if metric.higher_is_better else max)(known_scores, default=0.0)
-    seeds = {place: _by_seed(own, worst) for place, own in games.items()}
+    seeds = {
+        place: {seed: fmean(scores) for seed, scores in _by_seed(own, worst).items()} for place, own in games.items()
+    }
     named = {own[0].agent.policy: place for place, own in games.items() if own and own[0].agent.policy}
     known = evaluator.headline
     between = None
@@ -121,6 +129,7 @@ def _board(setting: Setting, arena: Arena, entries: Sequence[Checked]) -> ArenaB
                 high=high,
                 headline=figure,
                 passed=_passed(own, arena.games),
+                luck=luck_share([*_by_seed(own, worst).values()]),
                 cost=round(fmean(spent) / _MICRO, 9) if len(spent) == len(costs) else None,
                 model_calls=round(fmean(game.model_calls for game in own), 9),
             )
@@ -129,12 +138,12 @@ def _board(setting: Setting, arena: Arena, entries: Sequence[Checked]) -> ArenaB
     return ArenaBoard(setting, metric, sorted(rows, key=lambda row: (sign * row.mean, row.label)))
 
 
-def _by_seed(games: Sequence[Game], worst: float) -> dict[int, float]:
-    """The mean score of each seed, in order; games of one seed share their luck and count once."""
+def _by_seed(games: Sequence[Game], worst: float) -> dict[int, list[float]]:
+    """The scores of each seed; games of one seed share their luck, and count once."""
     found: dict[int, list[float]] = defaultdict(list)
     for game in sorted(games, key=lambda game: (game.seed, game.key)):
         found[game.seed].append(worst if game.score is None else game.score)
-    return {seed: fmean(scores) for seed, scores in found.items()}
+    return found
 
 
 def _interval(scores: Sequence[float]) -> tuple[float | None, float | None]:
@@ -242,6 +251,7 @@ def _chart(place: int, board: ArenaBoard) -> Chart:
 
 def _table(board: ArenaBoard) -> Table:
     ks = sorted({k for row in board.rows for k in row.passed})
+    lucky = any(row.luck for row in board.rows)
     columns = ["agent", "played by", "games", "mean", "95 % from", "95 % to", "headline", "US$ a game", "model calls"]
     rows = [
         [
@@ -253,18 +263,23 @@ def _table(board: ArenaBoard) -> Table:
             number_text(row.cost),
             number_text(row.model_calls),
             *(number_text(row.passed.get(k)) for k in ks),
+            *([number_text(round(row.luck.share, 3) if row.luck else None)] if lucky else []),
         ]
         for row in board.rows
     ]
     setting = board.setting
     title = f"{setting.id}, rules {setting.rules}, evaluator {setting.evaluator}"
-    return Table(title, [*columns, *(f"pass^{k}" for k in ks)], rows)
+    return Table(title, [*columns, *(f"pass^{k}" for k in ks), *(["luck share"] if lucky else [])], rows)
 
 
 def _data(board: ArenaBoard) -> dict[str, Any]:
     rows = [
-        {**row._asdict(), "headline": row.headline.model_dump() if row.headline else None,
-         "passed": {str(k): chance for k, chance in row.passed.items()}}
+        {
+            **row._asdict(),
+            "headline": row.headline.model_dump() if row.headline else None,
+            "passed": {str(k): chance for k, chance in row.passed.items()},
+            "luck": row.luck._asdict() if row.luck else None,
+        }
         for row in board.rows
-    ]  # fmt: skip
+    ]
     return {**board.setting.model_dump(), "metric": board.metric.name, "rows": rows}
