@@ -155,7 +155,7 @@ def test_the_page_shows_what_was_found_first(browser: Browser, folder: Path) -> 
         shown.wait_for_selector("figure svg.plot")
         assert shown.locator("h1").inner_text() == "B earned 37 points more than A."
         assert shown.locator("figure.chart").count() == 1 + len(SHAPES)
-        assert "points earned" in shown.locator("table").last.inner_text()
+        assert "Points earned" in shown.locator("table").last.inner_text()
         shown.screenshot(path=folder / "figures.png", full_page=True)
         assert [address for address in seen.asked if not address.startswith("data:")] == [path.as_uri()]
         assert (seen.errors, seen.violations) == ([], [])

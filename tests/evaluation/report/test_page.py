@@ -32,8 +32,6 @@ from tradefair.evaluation.report import PageData, build_report, episode_page, ht
 from tradefair.evaluation.report.packing import LIMITS, fitting_limit, pack_texts
 from tradefair.evaluation.report.page_data import Packed
 
-MEGABYTE = 1_000_000
-
 
 @pytest.fixture(scope="module")
 def game(folder: Path) -> Path:
@@ -60,9 +58,9 @@ def rows_of(packed: Packed) -> list[list[list[str | int | None]]]:
     return [row for chunk in chunks for row in chunk]
 
 
-def test_a_page_is_one_file_under_a_megabyte_plus_data() -> None:
+def test_a_page_is_one_file_of_at_most_480_kilobytes_plus_data() -> None:
     shell = html_page(PageData(mode="report", version="0"))
-    assert len(shell) < MEGABYTE
+    assert len(shell) <= 480_000
     elements = Elements(shell)
     assert [attributes.get("src") for attributes in elements.named("script")] == [None, None]
     assert [link["href"] for link in elements.named("link")] == ["data:,"]

@@ -27,7 +27,9 @@ def test_it_says_what_it_wrote(games: tuple[Path, Path], tmp_path: Path, capsys:
     said = orjson.loads(capsys.readouterr().out)
     assert said["bytes"] == page.stat().st_size
     assert 0 < said["data_bytes"] < said["bytes"]
-    assert (said["episodes"], said["verdict"]) == (1, "reproduced")
+    assert (said["episodes"], said["checks"]) == (1, "reproduced")
+    assert next(iter(said)) == "verdict"
+    assert said["verdict"]["text"].endswith("reproduced.")
 
 
 def test_without_a_name_the_page_stands_beside_its_trace_and_opens_in_a_browser(

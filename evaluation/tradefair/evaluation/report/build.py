@@ -41,6 +41,7 @@ from tradefair.evaluation.report.pair import pair_page
 from tradefair.evaluation.report.transcript import transcript_of
 from tradefair.evaluation.verdict.beside import references_beside
 from tradefair.evaluation.verdict.of_trace import verdict_of
+from tradefair.evaluation.verdict.series import verdict_of_series
 from tradefair.evaluation.verify import Check, verify
 from tradefair.tracestore import Trace, open_trace
 
@@ -62,21 +63,22 @@ class Report(NamedTuple):
         return all(check is None or check.sound for check in checks)
 
     def summary(self) -> dict[str, object]:
-        """Sizes and verdicts for the terminal: `bytes`, `data_bytes`, `episodes`, `events`, `cut` texts and `verdict`.
+        """For `--json`: the `verdict` on all traces, then `bytes`, `data_bytes`, `episodes`, `events`, `cut`, `checks`.
 
-        `data_bytes` is what the traces add to the page's fixed part.
+        `data_bytes` is what the traces add to the fixed part, `cut` counts texts, `checks` names what verify said.
         """
         episodes = self.data.episodes
-        met = {episode.verification.verdict if episode.verification else "not verified" for episode in episodes}
+        met = {episode.verification.verdict if episode.verification else "not checked" for episode in episodes}
         # The page without its data: what remains is the fixed part, which is the same for each report.
         empty = html_page(self.data.model_copy(update={"episodes": [], "pair": None, "boards": []}))
         return {
+            "verdict": verdict_of_series([episode.verdict for episode in episodes]).to_json(),
             "bytes": len(self.html),
             "data_bytes": len(self.html) - len(empty),
             "episodes": len(episodes),
             "events": sum(episode.bodies.rows for episode in episodes),
             "cut": sum(episode.bodies.cut + episode.note_bodies.cut for episode in episodes),
-            "verdict": ", ".join(sorted(met)),
+            "checks": ", ".join(sorted(met)),
         }
 
 

@@ -63,10 +63,10 @@ def _beside(path: Path) -> Path:
 def _tell(output: Path, summary: dict[str, object], as_json: bool) -> None:
     """Print what was written, as one line for people or as JSON."""
     if as_json:
-        print_json({"output": str(output), **summary})
+        print_json({**summary, "output": str(output)})
         return
     tell(
         f"{output}: {summary['bytes']:,} bytes, of which data {summary['data_bytes']:,}; "
         f"{summary['episodes']} episode{'s' if summary['episodes'] != 1 else ''}, {summary['events']:,} events, "
-        f"{summary['cut']:,} long texts cut; {summary['verdict']}"
+        f"{summary['cut']:,} long texts cut; {summary['checks']}"
     )

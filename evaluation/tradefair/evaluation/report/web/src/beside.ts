@@ -40,7 +40,7 @@ export function beside(page: Episode): HTMLElement {
   const alike = !some && seats.length > 1 && seats.every((seat) => seat.score.metric === seats[0]?.score.metric);
   const rows = seats.slice(0, MAX_BARS).map((seat) => ({ name: seat.seat, value: seat.score.value, own: true, note: "" }));
   const [first] = seats;
-  return section("beside", heading,
+  return section("beside", alike ? "The seats under test" : heading,
     alike && first ? [h("p", { class: "measure" }, title(first.score.metric, page.figures), h("span", { class: "quiet" }, ` ${first.score.unit}`)), bars(rows)] : seats.slice(0, MAX_SEATS).map((seat) => ofSeat(page, seat, seats.length > 1)),
     some ? h("p", { class: "aside" }, "Same seat, same seed, same opponents; bars start at zero.") : h("p", { class: "aside" }, "No references were played; ", h("code", {}, "tradefair play … --references"), " plays them in this seat on the same seed."));
 }

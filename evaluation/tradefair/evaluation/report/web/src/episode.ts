@@ -94,7 +94,7 @@ function closures(opened: Opened, open: OpenEvent): Child {
     const made: HTMLElement = button(`${words(opened.word("event", row))} ${opened.events.round[row]}`, () => open(opened, row, made), { class: "link", "data-seq": opened.events.seq[row] });
     return made;
   };
-  return unfolded(`Closures and inputs: ${number(rows.length)} events`, () => h("p", { class: "links wide" }, rows.slice(0, 2_000).map((row) => [link(row), " "])));
+  return unfolded(`Closures and inputs: ${number(rows.length)} events`, () => h("p", { class: "links wide" }, rows.slice(0, 2_000).map((row) => [link(row), " "])), { class: "block screen" });
 }
 
 function problems(page: Episode): Child {
@@ -123,5 +123,6 @@ function trace(opened: Opened, open: OpenEvent): HTMLElement {
 }
 
 function lazy(name: string, text: string): HTMLElement {
-  return unfolded(name, () => (parseRaw(text) ? textView(text, null) : h("pre", { class: "json" }, text)));
+  // What is there word for word stays out of print.
+  return unfolded(name, () => (parseRaw(text) ? textView(text, null) : h("pre", { class: "json" }, text)), { class: "block screen" });
 }
