@@ -307,6 +307,13 @@ def test_the_command_prints_tables_and_names_what_was_left_out(
     assert run(["lab", "experiment", str(tmp_path), "--json"]) == 0
     report = ExperimentReport.model_validate_json(capsys.readouterr().out)
     assert _only(report.bias).bias.p == pytest.approx((1 / 90) ** 4)
+    files = [tmp_path / "out" / f"bias.{suffix}" for suffix in ("csv", "svg", "tex", "html")]
+    for file in files:
+        assert run(["lab", "experiment", str(tmp_path), "-o", str(file)]) == 0
+    head, *rows = files[0].read_text().splitlines()
+    assert head == "series,rank that the arm gave,share of choices"
+    assert [float(row.rpartition(",")[2]) for row in rows] == _only(report.bias).bias.rates
+    assert b"took the first of 3 by list position in 100 % of its choices (33 % by chance" in files[2].read_bytes()
     (tmp_path / "broken.trace").write_bytes(b"nothing")
     assert run(["lab", "experiment", str(tmp_path)]) == 1
     assert "left out" in capsys.readouterr().out

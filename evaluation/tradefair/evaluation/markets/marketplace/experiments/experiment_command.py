@@ -7,14 +7,16 @@ from typing import Annotated
 
 import typer
 
-from tradefair.cli.terminal import print_json
+from tradefair.cli.terminal import print_json, say
 from tradefair.evaluation.progress import show_progress
+from tradefair.evaluation.report.outputs import Output, command_line, write
 from tradefair.tracestore import find_traces
 
 
 def experiment(
     traces: Annotated[list[Path], typer.Argument(metavar="FOLDER...", exists=True, help="What sweep wrote.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    output: Output = None,
 ) -> int:
     """Bias, manipulation and overload in a marketplace: exact p-values over the arms of a sweep.
 
@@ -27,6 +29,10 @@ def experiment(
     # A trace below two of the folders is one episode.
     paths = list(dict.fromkeys(path for place in traces for path in find_traces(place)))
     report = experiment_report(paths, show_progress)
+    if output is not None:
+        from tradefair.evaluation.markets.marketplace.experiments.figure import experiment_page
+
+        say(f"{output}: {write(experiment_page(report, command_line('lab', 'experiment', *traces)), output)}")
     if as_json:
         print_json(report.model_dump(mode="json"))
     else:
