@@ -17,6 +17,8 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.cli import run as command
 from tradefair.contract import ScenarioError, SeatError, TraceError
 from tradefair.contract.players import Seating
+from tradefair.evaluation.evaluate import diagnose
+from tradefair.evaluation.table import number_text
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.prefix import copied_records, write_prefix
 from tradefair.host.setup import plan_seats
@@ -244,6 +246,29 @@ async def test_a_decision_of_an_agent_over_mcp_is_redone_by_an_agent_over_mcp(tm
     assert moves(native.futures[0].fork)[at:] == moves(future.fork)[at:]
 
 
+@pytest.mark.parametrize(("kind", "words"), [("direct", "as lost here and now"), ("hindsight", "rivals frozen")])
+async def test_the_cost_of_a_finding_is_set_next_to_the_cost_by_replay(tmp_path: Path, kind: str, words: str) -> None:
+    path = await original(tmp_path / "run", "double_auction", "bazaar", "random_legal", "B1")
+    with open_trace(path) as trace:
+        raised = diagnose(trace).raised
+    finding = next(finding for finding in raised if finding.cost and finding.cost.kind == kind)
+    case = finding.cases[0]
+    cited = report_fork(await fork_episode(ForkSpec(path, tmp_path / "cited", at=case.seq, agent=TRUTHFUL)))
+    decision = cited.effects[0].decision
+    assert decision is not None
+    for part in (finding.id.rpartition(".")[2].replace("_", " "), number_text(case.cost), words):
+        assert part in cited.reconciled
+    assert f"it cost {decision:,.2f}".replace("-", "−") in cited.reconciled
+    known = {seq for finding in raised for case in finding.cases for seq in (case.seq, case.shown_by)}
+    other = next(
+        event["seq"]
+        for event in events(path)
+        if event.get("tool") == "submit_quote" and event["seat"] == "B1" and event["seq"] not in known
+    )
+    elsewhere = report_fork(await fork_episode(ForkSpec(path, tmp_path / "other", at=other, agent=TRUTHFUL)))
+    assert elsewhere.reconciled == f"No finding of the original cites event {other}."
+
+
 async def test_a_withheld_message_never_happened_and_everybody_goes_on(tmp_path: Path) -> None:
     path = await original(tmp_path / "run", "teaching", "talk", "half", "P1")
     said = first(path, "say", "P1")
@@ -351,6 +376,15 @@ def test_the_command_prints_the_cost_and_its_json_is_the_report(
     assert command([*go_on, str(tmp_path / "two"), "--json"]) == 0
     report = ForkReport.model_validate_json(capsys.readouterr().out)
     assert report.verdict in shown
+    assert report.reconciled in shown
     assert report.at == int(at)
+    files = [tmp_path / f"fork.{suffix}" for suffix in ("csv", "svg", "tex", "html", "json")]
+    for file in files:
+        assert command([*go_on, str(tmp_path / file.suffix[1:]), "-o", str(file)]) == 0
+    names = {line.split(",")[0] for line in files[0].read_text().splitlines()}
+    # Both continuations and the original are in one picture, and the decision is marked.
+    assert {"as it was", "then policy:truthful", "instead policy:truthful", "the decision"} <= names
+    assert report.reconciled in files[2].read_text()
+    assert orjson.loads(files[4].read_bytes())["effects"] == [effect.model_dump() for effect in report.effects]
     assert command(["fork", str(path), "--at", "10", "--model", "policy:truthful", "--out", str(tmp_path / "no")]) == 1
     assert "no seat decided it" in capsys.readouterr().err

@@ -12,9 +12,10 @@ from typing import Annotated
 import typer
 
 from tradefair.cli.options import PlayerFlags, grouped
-from tradefair.cli.terminal import print_json
+from tradefair.cli.terminal import print_json, say
 from tradefair.contract import TraceError
 from tradefair.contract.players import Limits
+from tradefair.evaluation.report.outputs import Output, write
 from tradefair.host.episode import Episode
 from tradefair.host.setup import default_folder
 from tradefair.runner.agent_spec import AgentSpec, agent_of
@@ -50,6 +51,7 @@ def fork(
     ] = True,
     out: Annotated[Path | None, typer.Option(help="Folder of the traces; default ./runs/<time>-fork.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    output: Output = None,
 ) -> int:
     """Rebuild an episode before an event and go on with another agent on the same luck: what that decision cost.
 
@@ -74,6 +76,10 @@ def fork(
         print_json(report.model_dump(mode="json"))
     else:
         show_fork(report)
+    if output is not None:
+        from tradefair.runner.fork_figure import fork_page
+
+        say(f"{output}: {write(fork_page(report), output)}")
     return 1 if report.unsound else 0
 
 

@@ -18,6 +18,7 @@ from tradefair.evaluation.compare.judgement import LEVEL, p_text, signed_text
 from tradefair.evaluation.compare.numbers import metrics_of
 from tradefair.evaluation.compare.runs import Seats, load_run, primary_metrics, roles_of, run_of
 from tradefair.evaluation.compare.show import decision_text
+from tradefair.evaluation.evaluate import diagnose
 from tradefair.evaluation.outcome import PrimaryMetric
 from tradefair.evaluation.table import number_text
 from tradefair.evaluation.verify import verify_file
@@ -64,7 +65,8 @@ class ForkReport(_Record):
     """`decision` is the stored command at which the fork leaves its original, `head` the original's head hash.
 
     `identical_futures`: no policy drew anything, so that further futures say nothing more. `unsound` names arms that
-    do not verify; `divergence` is the first decision that differs between control (A) and fork (B).
+    do not verify; `divergence` is the first decision that differs between control (A) and fork (B). `reconciled` sets
+    the cost of this decision next to what a finding of the original says of it.
     """
 
     original: str
@@ -82,6 +84,7 @@ class ForkReport(_Record):
     divergence: Divergence | None
     remarks: list[str]
     unsound: list[str]
+    reconciled: str
     verdict: str
 
 
@@ -126,6 +129,7 @@ def report_fork(forked: Forked) -> ForkReport:
         remarks=list(forked.remarks),
         # A report is made of unsound arms too, so that a reader sees which; the command's exit code is 1 then.
         unsound=[f"{verdict.path}: {verdict.sentence}" for verdict in verdicts if not verdict.sound],
+        reconciled=_reconciled(forked, effects),
         verdict=_verdict(forked, effects),
     )
 
@@ -167,6 +171,7 @@ def show_fork(report: ForkReport) -> None:
     folder = Path(report.futures[0].fork.path).parent.parent
     console.print(f"\ntraces in {folder} (control/, kept/, fork/); head of the fork {report.futures[0].fork.head}")
     console.print(report.verdict, style="bold")
+    console.print(report.reconciled)
 
 
 def _run(path: Path | None, seats: Sequence[SeatId]) -> Run | None:
@@ -264,6 +269,40 @@ def _verdict(forked: Forked, effects: Sequence[Effect]) -> str:
     elif len(forked.futures) > 1:
         parts.append(f"no test: fewer than {MIN_PAIRS} different futures")
     return "; ".join(parts) + "."
+
+
+def _reconciled(forked: Forked, effects: Sequence[Effect]) -> str:
+    """The cost by a finding of the original, the cost by this replay, and why they need not be equal."""
+    seat = forked.decision.get("seat")
+    try:
+        with open_trace(forked.original) as trace:
+            raised = diagnose(trace).raised
+    except TraceError as error:
+        return f"The findings of the original cannot be computed: {error}."
+    cited = [
+        (finding, case)
+        for finding in raised
+        if seat in finding.seats
+        for case in finding.cases
+        if forked.at in (case.seq, case.shown_by)
+    ]
+    if not cited:
+        return f"No finding of the original cites event {forked.at}."
+    # The first in the order in which findings are read.
+    finding, case = cited[0]
+    name = f"The finding {finding.id.rpartition('.')[2].replace('_', ' ')}"
+    effect = effects[0] if effects else None
+    value = None if effect is None else effect.together if effect.decision is None else effect.decision
+    if case.cost is None or finding.cost is None or effect is None or value is None:
+        return f"{name} cites this decision without a cost that could be set next to it."
+    replayed = f"replayed with {forked.after} it cost {_amount(value, effect)}"
+    if finding.cost.kind == "hindsight":
+        priced = f"{name} allows at most {number_text(case.cost)} {finding.cost.unit} here, rivals frozen"
+        return f"{priced}; {replayed}: in a replay rivals answer and later turns are played again."
+    priced = f"{name} counts {number_text(case.cost)} {finding.cost.unit} as lost here and now"
+    if finding.cost.unit != effect.unit:
+        return f"{priced}; {replayed}, which is another unit."
+    return f"{priced}; {replayed}: the rest, {_amount(value - case.cost, effect)}, came with what followed."
 
 
 def _amount(value: float, effect: Effect) -> str:

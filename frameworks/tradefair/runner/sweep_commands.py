@@ -76,15 +76,15 @@ def sweep_plan(plan: PlanName, how: How, as_json: AsJson = False, output: Output
     commands may play one plan into one folder at the same time. Exit code 3 when episodes failed.
     """
     done = play_plan(plan, how)
+    if as_json:
+        print_json(done.to_json())
+    else:
+        print_sweep(done)
     if output is not None:
         # Imported here: it needs the evaluators, and everything has been played by now.
         from tradefair.runner.sweep_figure import sweep_page
 
         say(f"{output}: {write(sweep_page(done, plan), output)}")
-    if as_json:
-        print_json(done.to_json())
-    else:
-        print_sweep(done)
     return done.exit_code
 
 

@@ -86,14 +86,14 @@ def collusion(
         )
         for label, played in (by_label(games.games, asked) if by else {"": games.games}).items()
     }
-    if output is not None:
-        _write(output, reports, command_line("lab", "collusion", *traces))
     if as_json:
         content = {label: report.model_dump(mode="json") for label, report in reports.items()}
         print_json(content if by else content[""])
     else:
         for report in reports.values():
             show(report)
+    if output is not None:
+        _write(output, reports, command_line("lab", "collusion", *traces))
     # Traces that were left out change what was measured: a script should notice.
     return 1 if findings else 0
 

@@ -29,14 +29,14 @@ def experiment(
     # A trace below two of the folders is one episode.
     paths = list(dict.fromkeys(path for place in traces for path in find_traces(place)))
     report = experiment_report(paths, show_progress)
-    if output is not None:
-        from tradefair.evaluation.markets.marketplace.experiments.figure import experiment_page
-
-        say(f"{output}: {write(experiment_page(report, command_line('lab', 'experiment', *traces)), output)}")
     if as_json:
         print_json(report.model_dump(mode="json"))
     else:
         from tradefair.evaluation.markets.marketplace.experiments.show import show
 
         show(report)
+    if output is not None:
+        from tradefair.evaluation.markets.marketplace.experiments.figure import experiment_page
+
+        say(f"{output}: {write(experiment_page(report, command_line('lab', 'experiment', *traces)), output)}")
     return 1 if report.left_out or not (report.bias or report.manipulation or report.overload) else 0

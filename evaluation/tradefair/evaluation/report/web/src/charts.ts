@@ -76,6 +76,10 @@ function colour(chart: XYChart, line: Line): string {
   return COLOURS[(line.panel === null ? chart.lines.indexOf(line) : 0) % COLOURS.length] ?? "currentColor";
 }
 
+function layer(chart: XYChart, line: Line): number {
+  return (line.mark === "dots" ? 2 : 0) + (isOwn(chart, line) ? 1 : 0);
+}
+
 // Pixels between two positions of a plot's frame.
 type Apart = (a: Point, b: Point) => number;
 
@@ -93,7 +97,7 @@ function lineMark(chart: XYChart, line: Line, apart: Apart): Plot.Markish[] {
     ];
   }
   const gaps = line.x.map((x, at) => ({ x, y: line.y[at] ?? NaN }));
-  const dash = DASHES[place % DASHES.length];
+  const dash = isOwn(chart, line) ? "" : DASHES[place % DASHES.length];
   const curve = line.mark === "step" ? "step-after" : "linear";
   const strokeWidth = isOwn(chart, line) ? 2.25 : line.faint ? 1 : 1.75;
   return [Plot.line(gaps, { x: "x", y: "y", stroke, strokeWidth, curve, ...(dash ? { strokeDasharray: dash } : {}) })];
@@ -143,8 +147,8 @@ function xyPlot(chart: XYChart, lines: Line[], width: number, height: number, x:
     marks: [
       ...bandMarks(chart),
       Plot.ruleY(y[0] < 0 && y[1] > 0 ? [0] : [], { stroke: "var(--faint)" }),
-      // The seat under test last, so that no grey line covers it.
-      ...[...lines].sort((a, b) => Number(isOwn(chart, a)) - Number(isOwn(chart, b))).flatMap((line) => lineMark(chart, line, apart)),
+      // The seat under test above the grey lines, and dots above all lines.
+      ...[...lines].sort((a, b) => layer(chart, a) - layer(chart, b)).flatMap((line) => lineMark(chart, line, apart)),
       ...spread(names, marginTop, height - marginBottom, y).map((end) =>
         Plot.text([end], { y: "y", frameAnchor: "right", textAnchor: "start", dx: 8, text: "text", fill: end.fill, stroke: "var(--paper)", strokeWidth: 3 })),
       Plot.tip(all, Plot.pointer({ x: "x", y: "y", title: tell, fill: "var(--paper)", stroke: "var(--line)" })),
@@ -296,7 +300,7 @@ const SYMBOL_PATHS: Partial<Record<(typeof SYMBOLS)[number], string>> = {
 
 function swatch(chart: XYChart, line: Line): SVGElement {
   const fill = colour(chart, line), place = line.panel === null ? chart.lines.indexOf(line) : 0;
-  if (line.mark !== "dots") return svg("line", { x1: 1, x2: 17, y1: 6, y2: 6, stroke: fill, "stroke-width": 2, "stroke-dasharray": DASHES[place % DASHES.length] || "none" });
+  if (line.mark !== "dots") return svg("line", { x1: 1, x2: 17, y1: 6, y2: 6, stroke: fill, "stroke-width": 2, "stroke-dasharray": (isOwn(chart, line) ? "" : DASHES[place % DASHES.length]) || "none" });
   const path = SYMBOL_PATHS[SYMBOLS[place % SYMBOLS.length] ?? "circle"];
   return path ? svg("path", { d: path, fill }) : svg("circle", { cx: 9, cy: 6, r: 3.5, fill });
 }
