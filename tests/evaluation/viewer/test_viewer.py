@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.evaluation.mutations import parts_of, write_parts
+from tests.evaluation.ratings.playing import play_seats
 from tests.evaluation.report.playing import play
 from tests.evaluation.viewer.serving import Client, serving
 
@@ -219,3 +220,22 @@ def test_view_refuses_what_is_no_folder(tmp_path: Path, capsys: pytest.CaptureFi
 def test_a_port_that_is_taken_is_said_in_a_line(runs: Path, viewer: Client, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["view", str(runs), "--no-open", "--port", str(viewer.port)]) == 2
     assert "--port 0 takes a free one" in capsys.readouterr().err
+
+
+def test_several_traces_of_two_players_are_compared(folder: Path) -> None:
+    place = folder / "versus"
+    for policy in ("zip", "truthful", "zic"):
+        for seed in (1, 2):
+            seats = {"B1": policy, "B2": "truthful", "S1": "zic", "S2": "truthful"}
+            play_seats(place / policy / f"{seed}.trace", "double_auction/smoke", seats, seed, compared=("B1",))
+    with serving(place) as client:
+        rows = client.rows()
+        ids = {path: row["id"] for path, row in rows.items()}
+        two = ",".join(known for path, known in ids.items() if not path.startswith("zic"))
+        page = client.ask(f"/versus?ids={two}")
+        assert page.status == 200
+        assert b'"mode":"figure"' in page.body
+        assert b'"kind":"comparison"' in page.body
+        assert client.ask(f"/versus?ids={','.join(ids.values())}").status == 400
+        assert client.ask(f"/versus?ids={ids['zip/1.trace']}").status == 400
+        assert client.ask("/versus").status == 400

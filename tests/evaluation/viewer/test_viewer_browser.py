@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.evaluation.browsing import watched
+from tests.evaluation.ratings.playing import play_seats
 from tests.evaluation.report.playing import play
 from tests.evaluation.viewer.serving import Client, serving
 
@@ -103,25 +104,37 @@ def test_two_chosen_traces_are_compared(browser: Browser, viewer: Client) -> Non
 @pytest.mark.slow
 def test_a_running_episode_grows_on_the_page(browser: Browser, folder: Path) -> None:
     place = folder / "live"
-    trace = play(place / "game.trace", "double_auction/smoke", "zip", seed=4)
+    seats = {"B1": "zip", "B2": "truthful", "S1": "zic", "S2": "truthful"}
+    trace = play_seats(place / "game.trace", "double_auction/smoke", seats, 4, compared=("B1",))
     with closing(sqlite3.connect(trace)) as writer:
-        later = writer.execute("SELECT * FROM events WHERE seq > 9").fetchall()
-        sealed = writer.execute("SELECT value FROM meta WHERE key = 'about'").fetchone()[0]
+        rows = writer.execute("SELECT * FROM events ORDER BY seq").fetchall()
+        meta = dict(writer.execute("SELECT key, value FROM meta WHERE key IN ('about', 'closed_head')"))
+        closures = [seq for (seq,) in writer.execute("SELECT seq FROM events WHERE closes ORDER BY seq")]
+
+        def write(first: int, last: int, **stored: bytes) -> None:
+            slots = ", ".join("?" * len(rows[0]))
+            writer.executemany(f"INSERT INTO events VALUES ({slots})", rows[first:last])
+            head = {"closed_head": f"{last}:{rows[last - 1][2].hex()}".encode(), **stored}
+            writer.executemany("UPDATE meta SET value = ? WHERE key = ?", [(value, key) for key, value in head.items()])
+            writer.commit()
+
         writer.execute("PRAGMA journal_mode = WAL")
-        writer.execute("DELETE FROM events WHERE seq > 9")
-        writer.execute("UPDATE meta SET value = '{}' WHERE key = 'about'")
-        writer.commit()
+        writer.execute("DELETE FROM events")
+        begun, later = closures[0], closures[-3]
+        write(0, begun, about=b"{}")
         with serving(place) as client, watched(browser) as seen:
             page = seen.show(client.url)
             page.get_by_role("link", name="double_auction/smoke").click()
-            page.locator(".live", has_text="following · 9 events").wait_for()
-            slots = ", ".join("?" * len(later[0]))
-            writer.executemany(f"INSERT INTO events VALUES ({slots})", later)
-            writer.execute("UPDATE meta SET value = ? WHERE key = 'about'", (sealed,))
-            writer.commit()
+            page.locator(".live", has_text=f"following · {begun} events").wait_for()
+            page.locator(".badge", has_text=f"reproduced up to event {begun} of {begun}").wait_for()
+            write(begun, later)
+            page.locator(".badge", has_text=f"reproduced up to event {later} of {later}").wait_for()
+            # The newest call stays in view until the reader scrolls.
+            newest = page.locator(".calls [role=option][aria-selected=true]")
+            assert int(newest.locator("span").first.inner_text()) > begun
+            page.locator(".calls").press("ArrowUp")
+            page.get_by_role("button", name="newest").click()
+            write(later, len(rows), **meta)
             page.locator(".live", has_text="the episode has ended").wait_for()
-            calls = sum(b"tool_called" in row[1] for row in later)
-            shown = page.locator("#timeline .count").inner_text()
-            assert int(shown.partition(" ")[0]) >= calls
-            page.locator("#market dd", has_text="rounds completed").wait_for(state="attached")
+            page.locator(".badge.good", has_text=f"{len(rows)} events, reproduced").wait_for()
             assert seen.errors == []

@@ -3,7 +3,6 @@
 import { type Episode, type EventColumns, type Opened, type Packed, type Verification, unpackJson } from "./data";
 import { button, foreign, h, replace } from "./dom";
 import type { EpisodeView } from "./episode";
-import { isMark } from "./filter";
 import { badge } from "./lead";
 import { number } from "./format";
 
@@ -21,8 +20,8 @@ export function follow(id: string, opened: Opened, view: EpisodeView, header: HT
   header.append(h("div", { class: "live", role: "status", "aria-live": "off" }, state, " ", go), said);
   // The newest call is kept in view until the reader moves; their scrolling is told from ours by its cause.
   const show = (): void => {
-    const row = opened.events.seq.findLastIndex((_, place) => isMark(opened, place));
-    if (newest && row >= 0) view.calls.select(row);
+    const row = view.filter.shown.at(-1);
+    if (newest && row !== undefined) view.calls.select(row);
     go.hidden = newest;
   };
   const stay = (): void => {
