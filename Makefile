@@ -10,7 +10,7 @@ ifneq ($(wildcard ../shared/data),)
 export TRADEFAIR_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: help demo test test-slow test-extras interop check format bench talk docs picture gallery clean
+.PHONY: help demo test test-slow test-extras interop check format bench talk docs picture gallery snapshots clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 \2/p' Makefile | awk '{ printf "  make %-11s ", $$2; $$1 = $$2 = ""; sub(/^ +/, ""); print }'
@@ -61,6 +61,9 @@ picture: .venv/.installed  ## play the demo's episode and draw it anew: docs/pic
 
 gallery: .venv/.tested  ## make six reports of things that went wrong: build/gallery
 	OPENAI_API_KEY=none $(BIN)/python -m docs.gallery
+
+snapshots: .venv/.tested  ## write anew what commands print on terminals of three widths and in a pipe
+	$(BIN)/python -m tests.cli.screens
 
 clean:  ## remove everything that these targets made, runs excepted
 	rm -rf .venv .venv-extras .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist build

@@ -27,7 +27,6 @@ _NAMES = (
     "verifying",
     "rounds",
     "frameworks",
-    "prompts",
     "retail",
     "long_episode",
     "calls_at_scale",

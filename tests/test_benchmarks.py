@@ -19,7 +19,6 @@ SLOW = (
     "calls_at_scale",
     "retail",
     "long_episode",
-    "prompts",
     "quotes",
     "tournament",
     "sweep",

@@ -26,6 +26,7 @@ from tradefair.evaluation.outcome import Outcome, PrimaryMetric, SeatOutcome
 from tradefair.evaluation.table import number_text
 from tradefair.evaluation.verdict.amounts import number
 from tradefair.evaluation.verdict.verdict import NextStep, Verdict
+from tradefair.evaluation.verdict.words import INSTEAD
 from tradefair.evaluation.verify import OUTCOMES_OF_VERIFY, SOUND, Check
 
 # Findings of an import; a log with a systematic flaw has one per line. `--json` has all.
@@ -78,7 +79,9 @@ def show_next(steps: Sequence[NextStep]) -> None:
 def _show_sentence(console: Console, sentence: str, verdict: Verdict) -> None:
     """One sentence, wrapped: red where it tells of trouble, with the word "reproduced" in green where that holds."""
     text = Text("\n".join(lines_of(clean_line(sentence), console.width)))
-    if verdict.trouble and sentence is verdict.sentences[0]:
+    # The first sentence is the trouble, or the trouble is added to it in one of its own.
+    first = verdict.trouble and verdict.trouble.kind in (*INSTEAD, "unread")
+    if verdict.trouble and (sentence is verdict.sentences[0] if first else verdict.trouble.text in sentence):
         text.stylize("red")
     if verdict.reproduced.state == "reproduced" and sentence is verdict.sentences[-1]:
         text.highlight_words(["reproduced"], "green")

@@ -185,18 +185,19 @@ def _width(column: Column, cells: Iterable[Text]) -> int:
 def lines_of(text: str, width: int) -> list[str]:
     """Lines, wrapped between words; a word that is wider than the width stands whole on a line.
 
-    Line breaks in the text are kept, and an empty line stays one.
+    Line breaks in the text are kept, and an empty line stays one; blanks before a line stand before all its lines.
     """
     lines: list[str] = []
     for line in text.split("\n"):
         # In cells of the terminal: a character may take two of them, or none.
         fits = cell_len(line) <= width
+        begin = "" if fits else line[: len(line) - len(line.lstrip(" "))]
         shown = line if fits else ""
-        for word in () if fits else _UNIT.sub(rf"\1{_GLUE}", line).split(" "):
-            longer = f"{shown} {word}" if shown else word
+        for word in () if fits else _UNIT.sub(rf"\1{_GLUE}", line.lstrip(" ")).split(" "):
+            longer = f"{shown} {word}" if shown else f"{begin}{word}"
             if shown and cell_len(longer) > width:
                 lines.append(shown)
-                longer = word
+                longer = f"{begin}{word}"
             shown = longer
         lines.append(shown)
     return [line.replace(_GLUE, " ") for line in lines]

@@ -166,7 +166,7 @@ def show_fork(report: ForkReport) -> None:
     for remark in report.remarks:
         console.print(remark, style="yellow")
     for problem in report.unsound:
-        console.print(f"NOT verified: {problem}", style="red")
+        console.print(f"not reproduced: {problem}", style="red")
     # An arm lies in `<folder>/fork/<number>.trace`.
     folder = Path(report.futures[0].fork.path).parent.parent
     console.print(f"\ntraces in {folder} (control/, kept/, fork/); head of the fork {report.futures[0].fork.head}")

@@ -312,9 +312,10 @@ def test_seats_that_are_not_there_and_metrics_that_are_none_are_named(play_seeds
 
 
 def test_the_command_prints_the_table_and_writes_the_same_json(
-    play_seeds: PlaySeeds, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    play_seeds: PlaySeeds, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a, b = play_seeds("a", "truthful", range(8)), play_seeds("b", "zip", range(8))
+    monkeypatch.setenv("COLUMNS", "160")
     assert command(["compare", str(a), str(b)]) == 0
     shown = capsys.readouterr().out
     verdict, paths, *_ = shown.split("\n\n")
@@ -322,7 +323,7 @@ def test_the_command_prints_the_table_and_writes_the_same_json(
     assert " ".join(verdict.split()) == told.text
     # Once, and no line of it wider than the terminal.
     assert " ".join(shown.split()).count(told.sentences[0]) == 1
-    assert max(map(len, verdict.splitlines())) <= 80
+    assert max(map(len, verdict.splitlines())) <= 160
     assert paths.startswith(f"A  {a}\nB  {b}\n")
     for text in ("pinned:", "8 pairs", "maximum", "minimum", "first decision that differs: seed 0", "policy:zip"):
         assert text in shown

@@ -37,7 +37,7 @@ def pairs_table(found: Comparison) -> Table:
     ends = len({run.end_reason for pair in found.pairs for run in (*pair.a, *pair.b)}) > 1
     columns = [*(["scenario"] if several else []), "seed"]
     for name in primary:
-        title = metric_title(found.market, name)
+        title = metric_title(found.market, name, short=True)
         columns += [f"{title} A", f"{title} B", f"{title} B−A"]
     rows: list[list[str]] = []
     for pair in found.pairs:
@@ -77,19 +77,20 @@ def _tested(found: Comparison) -> bool:
     return len(found.pairs) >= MIN_PAIRS
 
 
-def metric_title(market: str, metric: str) -> str:
-    """What people call a metric of a comparison; numbers of the whole market say so."""
+def metric_title(market: str, metric: str, *, short: bool = False) -> str:
+    """What people call a metric of a comparison, `short` in a table; numbers of the whole market say so."""
     known = figures_of(market)
     whole = metric.removeprefix("market_")
     figure = known.seat.get(metric) or known.market.get(whole)
     if figure is None:
         return metric.replace("_", " ")
-    return figure.title if metric in known.seat else f"market: {figure.title}"
+    title = figure.heading if short else figure.title
+    return title if metric in known.seat else f"market: {title}"
 
 
 def _named(found: Comparison, metric: Metric) -> str:
     """The title of a metric, with a star where it is tested."""
-    title = metric_title(found.market, metric.name)
+    title = metric_title(found.market, metric.name, short=True)
     return f"{title} *" if metric.primary else title
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import orjson
 
-from tradefair.cli.tables import figures, names, show_table, words
+from tradefair.cli.tables import figures, names, show_table, show_text, words
 from tradefair.cli.terminal import Console
 from tradefair.evaluation.compare.comparison import MIN_PAIRS, Comparison, Decision, Divergence, SurvivalPoint
 from tradefair.evaluation.compare.judgement import p_text
@@ -19,6 +19,7 @@ from tradefair.evaluation.compare.metric_tables import (
     spread_table,
 )
 from tradefair.evaluation.table import Table, number_text
+from tradefair.evaluation.terminal import show_next, show_verdict
 
 _MAX_LISTED = 8  # points of a curve
 _MAX_DROPPED = 40
@@ -28,7 +29,8 @@ _MAX_ARGUMENTS = 300  # characters
 def show(comparison: Comparison) -> None:
     """Print the verdict, the tables, what limits the tests, and what to do next."""
     console = Console()
-    console.print(f"{comparison.verdict.text}\n", style="bold")
+    show_verdict(comparison.verdict, [])
+    console.print()
     _say(console, f"A  {comparison.a.name}\nB  {comparison.b.name}")
     _say(console, f"{comparison.market}, {', '.join(comparison.seats)}; differences are B − A\n")
     _show_attributes(console, comparison)
@@ -41,12 +43,10 @@ def show(comparison: Comparison) -> None:
         if comparison.first_divergence is not None:
             _show_divergence(console, comparison)
     for finding in comparison.findings:
-        console.print(finding, style="red", soft_wrap=True)
+        _say(console, finding, style="red")
     if comparison.notes:
-        console.print(f"\n{'. '.join(comparison.notes)}.", style="dim")
-    console.print()
-    for step in comparison.verdict.next:
-        _say(console, f"next   {step.command}   {step.why}", style="dim")
+        _say(console, f"\n{'. '.join(comparison.notes)}.", style="dim")
+    show_next(comparison.verdict.next)
 
 
 def decision_text(decision: Decision | None) -> str:
@@ -75,9 +75,9 @@ def _show_pairs(console: Console, comparison: Comparison) -> None:
     _say(console, f"\n{_count(len(pairs), 'pair')}, {_count(len(dropped), 'trace')} left out")
     for item in dropped[:_MAX_DROPPED]:
         seed = "" if item.seed is None else f"seed {item.seed}, "
-        _say(console, f"  {item.side.upper()} {seed}{item.path}: {item.reason}", style="yellow")
+        _say(console, f"  {item.side.upper()} {seed}{item.path}: {item.reason}")
     if len(dropped) > _MAX_DROPPED:
-        _say(console, f"  … and {len(dropped) - _MAX_DROPPED} more (--json has them)", style="yellow")
+        _say(console, f"  … and {len(dropped) - _MAX_DROPPED} more (--json has them)")
     primary = [metric.name for metric in comparison.metrics if metric.primary]
     if not pairs or not primary:
         # Without a primary metric a row would hold the seed alone.
@@ -169,5 +169,5 @@ def _count(number: int, thing: str) -> str:
 
 
 def _say(console: Console, text: str, *, style: str = "") -> None:
-    """Print text as it is, neither wrapped nor read as markup."""
-    console.print(text, style=style, soft_wrap=True)
+    """Print text as it is, wrapped between words, not read as markup."""
+    show_text(console, text, style=style)

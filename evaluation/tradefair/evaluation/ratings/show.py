@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tradefair.cli.tables import figures, names, show_table
+from tradefair.cli.tables import figures, names, show_table, show_text
 from tradefair.cli.terminal import Console
 from tradefair.evaluation.ratings.ranking import ranking_verdict
 from tradefair.evaluation.ratings.rating import Board, Leaderboards, LeftOut
@@ -37,12 +37,13 @@ def _show(console: Console, board: Board, whole: bool) -> None:
     tables = list(board_tables(board))
     for table in tables if whole else tables[:1]:
         _say(console, f"\n{table.title}", "bold")
-        show_table(console, [*names(*table.columns[:1]), *figures(*table.columns[1:])], table.rows[:most])
+        columns = [*names(*table.columns[:1]), *figures(*table.columns[1:])]
+        show_table(console, columns, table.rows[:most], whole=whole, more="--all or --json")
         if len(table.rows) > most:
             _say(console, f"… and {len(table.rows) - most} more ({'--json has' if whole else '--all shows'} them)")
     console.print()
     for caution in board.cautions:
-        _say(console, f"caution: {caution}", "yellow")
+        _say(console, f"caution: {caution}")
     _show_left_out(console, board.left_out)
     if whole:
         for sentence in board.method:
@@ -57,9 +58,9 @@ def _show_left_out(console: Console, reasons: Iterable[LeftOut]) -> None:
     """What was not rated, by reason, with the first few names."""
     for left in reasons:
         more = ", …" if left.count > len(left.examples) else ""
-        _say(console, f"left out: {left.count} ({left.reason}): {', '.join(left.examples)}{more}", "yellow")
+        _say(console, f"left out: {left.count} ({left.reason}): {', '.join(left.examples)}{more}")
 
 
 def _say(console: Console, text: str, style: str = "") -> None:
     """Text as it is, wrapped between words: what a trace says is never markup."""
-    console.print(text, style=style)
+    show_text(console, text, style=style)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from tradefair.evaluation.figures import figure_of, heading_of
 from tradefair.evaluation.ratings.rating import Board, DuelBoard, FieldBoard
 from tradefair.evaluation.table import Table, number_text
 
@@ -14,7 +15,7 @@ def board_name(board: Board) -> str:
     """What a leaderboard is about, in a line: scenario, shape, numbers of games and labels, and the ranked score."""
     parts = [board.scenario, board.shape, f"{board.games} games", f"{len(board.rows)} labels"]
     if isinstance(board, FieldBoard):
-        parts.append(f"ranked by {board.score}")
+        parts.append(f"ranked by {_title(board.market, board.score)}")
     return " · ".join(part for part in parts if part)
 
 
@@ -27,14 +28,14 @@ def board_tables(board: Board) -> Iterator[Table]:
     else:
         yield _scores(board)
         yield _ratings(board)
-    yield from _figures([(row.label, row.figures) for row in board.rows])
+    yield from _figures(board.market, [(row.label, row.figures) for row in board.rows])
     if isinstance(board, DuelBoard) and board.head_to_head:
         yield _meetings(board)
 
 
 def _ranking(board: FieldBoard) -> Table:
     """The table of a field: TrueSkill, episodes, mean score."""
-    columns = ("label", "rating", "low", "high", "deviation", "episodes", "mean_score", _INTERVAL)
+    columns = ("label", "rating", "low", "high", "deviation", "episodes", "mean score", _INTERVAL)
     rows = [
         (
             _label(row.label, row.privileged),
@@ -50,7 +51,7 @@ def _ranking(board: FieldBoard) -> Table:
 
 def _scores(board: DuelBoard) -> Table:
     """The table of duels by shares and score."""
-    columns = ("label", "score", _INTERVAL, "OBS", "raw", "games", "blocks", "dead_pairs")
+    columns = ("label", "score", _INTERVAL, "OBS", "raw", "games", "blocks", "dead pairs")
     rows = [
         (
             _label(row.label, row.privileged),
@@ -70,7 +71,7 @@ def _scores(board: DuelBoard) -> Table:
 def _ratings(board: DuelBoard) -> Table:
     """The table of duels by Glicko-2 and Bradley–Terry."""
     apart = board.components > 1
-    columns = ("label", "Glicko-2", "RD", "spread", "Bradley–_Terry", _INTERVAL, *(("component",) if apart else ()))
+    columns = ("label", "Glicko-2", "RD", "spread", "Bradley–Terry", _INTERVAL, *(("component",) if apart else ()))
     rows: list[tuple[str, ...]] = []
     # By its own rating: the first table has the order of scores already.
     for row in sorted(board.rows, key=lambda known: (-known.rating, known.label)):
@@ -81,13 +82,18 @@ def _ratings(board: DuelBoard) -> Table:
     return Table("Glicko-2 with margin, and Bradley–Terry", columns, rows)
 
 
-def _figures(rows: Sequence[tuple[str, Mapping[str, float | None]]]) -> Iterator[Table]:
+def _figures(market: str, rows: Sequence[tuple[str, Mapping[str, float | None]]]) -> Iterator[Table]:
     """Means over games of the market's figures; nothing where no label has any."""
     # A figure that no label has would be a column of dashes.
-    titles = [name for name in rows[0][1] if any(known[name] is not None for _, known in rows)]
-    if titles:
-        cells = [(label, *(_short(known[name]) for name in titles)) for label, known in rows]
-        yield Table("Means over games", ("label", *titles), cells)
+    fields = [name for name in rows[0][1] if any(known[name] is not None for _, known in rows)]
+    if fields:
+        cells = [(label, *(_short(known[name]) for name in fields)) for label, known in rows]
+        yield Table("Means over games", ("label", *(_title(market, name) for name in fields)), cells)
+
+
+def _title(market: str, field: str) -> str:
+    """The words above a column: of a seat's field, else of one of the market."""
+    return heading_of(market, field, "seat" if figure_of(market, field) else "market")
 
 
 def _meetings(board: DuelBoard) -> Table:
@@ -105,7 +111,7 @@ def _meetings(board: DuelBoard) -> Table:
         for cell in cells
     ]
     roles = " / ".join(board.meetings[0].games)
-    return Table("Head to head", ("label – against", "difference", _INTERVAL, f"games_as {roles}"), rows)
+    return Table("Head to head", ("label – against", "difference", _INTERVAL, f"games as {roles}"), rows)
 
 
 def _label(label: str, privileged: bool) -> str:

@@ -49,8 +49,6 @@ _DID = {
 }
 _ORDER: tuple[Status, ...] = ("unsound", "failed", "running", "stopped", "played", "idle")
 _MAX_SEATS = 3
-_LARGEST = 1e150
-"""Scores from here on are no rule's."""
 _TELLING = "seeds on which there is something to win"
 
 
@@ -323,8 +321,7 @@ def _checked(reproduced: Reproduced) -> str:
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    # Squares of larger numbers would overflow.
-    known = [value for value in values if value is not None and abs(value) < _LARGEST]
+    known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if known else None
 
 
