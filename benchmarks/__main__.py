@@ -27,6 +27,7 @@ _NAMES = (
     "verifying",
     "rounds",
     "frameworks",
+    "prompts",
     "retail",
     "long_episode",
     "calls_at_scale",

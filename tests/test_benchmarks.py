@@ -19,6 +19,7 @@ SLOW = (
     "calls_at_scale",
     "retail",
     "long_episode",
+    "prompts",
     "quotes",
     "tournament",
     "sweep",

@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.corpus import forged, hostile_content, hostile_logs, hostile_tables
+from tests.corpus import forged, hostile_content, hostile_logs, hostile_prompts, hostile_tables
 from tests.corpus.bases import Bases, play_bases
 from tests.corpus.cases import CASES
 from tests.corpus.forge import Forge
@@ -26,7 +26,7 @@ from tradefair.evaluation.importers import IMPORTERS
 from tradefair.evaluation.verify import Check, verify_file
 
 # Importing them registers their cases.
-FILLED = (hostile_tables, hostile_content, hostile_logs, forged)
+FILLED = (hostile_tables, hostile_content, hostile_prompts, hostile_logs, forged)
 EXPECTED: Mapping[str, Mapping[str, Mapping[str, Any]]] = tomllib.loads(
     Path(__file__).with_name("expected.toml").read_text()
 )
@@ -112,8 +112,8 @@ def check_group(
             commands = commands[:3]
         elif not whole and group != "logs":
             # What judges it, and two of the others: over the cases of a group each has its turn.
-            others = commands[4:]
-            commands = commands[:4] + [others[(2 * place + turn) % len(others)] for turn in range(2)]
+            others = commands[5:]
+            commands = commands[:5] + [others[(2 * place + turn) % len(others)] for turn in range(2)]
         case = runner.run(commands)
         changed = [f"outside its folder: {change}" for change in _changes(made, _seen(tmp_path))]
         wrong = _wrong(EXPECTED[group][name], case, honest if forged else None)
@@ -135,12 +135,14 @@ def _commands(path: Path, folder: Path, bases: Bases) -> list[list[str | Path]]:
         ["row", folder],
         ["verify", path],
         ["evaluate", "--json", path],
+        ["trace", path, "messages"],
         ["trace", path, "summary"],
         ["report", path, "-o", "page.html"],
         ["rate", path],
         ["compare", "--seat", "S1", path, bases.auction],
         ["export", path, "-o", "copy.jsonl"],
         ["export", path, "--format", "parquet", "-o", "tables"],
+        ["export", path, "--format", "openai", "-o", "talk.jsonl"],
         ["import", "mcp-jsonl", path, "--out", "imported"],
     ]
 

@@ -183,8 +183,8 @@ class _Overtaken(Trace):
         super().__init__(trace.path, trace._source)
         self._go_on = go_on
 
-    def blobs(self) -> Iterator[tuple[str, bytes]]:
-        found = list(super().blobs())
+    def blobs(self, after: int = 0) -> Iterator[tuple[str, bytes]]:
+        found = list(super().blobs(after))
         self._go_on()
         return iter(found)
 
@@ -352,6 +352,15 @@ async def test_a_live_trace_is_checked_from_the_last_sound_event_on(
         return step(self, body)
 
     monkeypatch.setattr(Replayed, "step", counted)
+    read: list[int] = []
+    for name in ("events", "blobs"):
+        plain = getattr(Trace, name)
+
+        def noted(self: Trace, after: int = 0, plain: Any = plain) -> Any:
+            read.append(after)
+            return plain(self, after)
+
+        monkeypatch.setattr(Trace, name, noted)
     found: Check | None = None
     for _ in range(4):
         for seat in ("P1", "P2"):
@@ -359,7 +368,10 @@ async def test_a_live_trace_is_checked_from_the_last_sound_event_on(
         with open_trace(path) as trace:
             checker = checker or Checker(trace)
             before, stepped[:] = checker.events, []
+            read.clear()
             found = checker.advance(trace)
+            # Nothing that was checked is read again, and seats and large results are no exception.
+            assert set(read) == {before} or before == 0
             assert len(stepped) == found.events - before > 0
         with open_trace(path) as trace:
             assert found == verify(trace)

@@ -27,7 +27,8 @@ from tradefair.host.log import Row, Side
 from tradefair.host.log_postgres import PostgresLog, PostgresStore
 from tradefair.host.scripted import Scripted
 from tradefair.teaching import MARKET
-from tradefair.tracestore import Manifest, StorePlace, fetch_trace, open_trace, sealed, stored_traces
+from tradefair.tracestore import Exchange, Manifest, StorePlace, fetch_trace, open_trace, sealed, stored_traces
+from tradefair.tracestore.store import psycopg_of
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
@@ -121,6 +122,52 @@ async def test_the_seal_covers_what_about_says_and_what_was_noted(
     # The store numbers the notes of all its episodes together; a copy counts its own from 1.
     with open_trace(fetch_trace(place, tmp_path)) as copy:
         assert sealed(about, copy.side_rows) == about
+
+
+async def test_prompts_are_kept_with_their_note_and_copied_with_the_trace(
+    log: PostgresLog, place: StorePlace, tmp_path: Path
+) -> None:
+    def exchange(*texts: str, call: str) -> Exchange:
+        messages = [{"role": "user", "content": text} for text in texts]
+        return Exchange({"model": "m", "messages": messages}, {"status": 200, "body": {}}, call)
+
+    # Another episode of the store numbers its own messages.
+    other = await PostgresLog.create(StorePlace(place.dsn, f"{place.episode}-other"), MANIFEST, ())
+    await other.note("P1", {"kind": "model_call"}, [exchange("z", call="0")])
+    await other.close()
+    await log.note("P1", {"kind": "model_call"}, [exchange("a", call="1")])
+    await log.note("P2", {"kind": "model_call"}, [exchange("a", "b", call="odd\x00\ud800")])
+    await log.note("P1", {"kind": "model_call"}, [exchange("a", "c", call="3")])
+    await log.close()
+    with open_trace(place.url) as trace:
+        calls = list(trace.prompts())
+        assert [(call.call, list(call.numbers), call.same) for call in calls] == [
+            ("1", [1], 0), ("odd\ufffd?", [1, 2], 0), ("3", [1, 3], 1),
+        ]  # fmt: skip
+        assert [message["content"] for message in calls[2].messages] == ["a", "c"]
+        assert [call.params for call in calls] == [{"model": "m", "messages": None}] * 3
+    # Opened again it goes on with its numbers; a table that is gone takes the note and leaves the prompt.
+    again = await PostgresLog.open(place)
+    await again.note("P1", {"kind": "model_call"}, [exchange("a", "d", call="4")])
+    with open_trace(place.url) as trace:
+        assert list(list(trace.prompts("P1"))[-1].numbers) == [1, 4]
+        notes = len(list(trace.notes()))
+    with psycopg_of().connect(place.dsn, autocommit=True) as connection:
+        connection.execute("ALTER TABLE tradefair_prompt_calls RENAME TO gone")
+        await again.note("P1", {"kind": "model_call"}, [exchange("e", call="5")])
+        connection.execute("ALTER TABLE gone RENAME TO tradefair_prompt_calls")
+    await again.note("P1", {"kind": "model_call"}, [exchange("a", "f", call="6")])
+    with open_trace(place.url) as trace:
+        assert len(list(trace.notes())) == notes + 2
+        assert [call.call for call in trace.prompts("P1")] == ["1", "3", "4", "6"]
+        assert [message["content"] for message in list(trace.prompts("P1"))[-1].messages] == ["a", "f"]
+    await again.seal({**again.manifest.about, "end_reason": "terminated:x"})
+    await again.close()
+    with open_trace(place.url) as trace, open_trace(fetch_trace(place, tmp_path)) as copy:
+        about = trace.manifest.about
+        assert (about["beside"]["prompt_parts"][0], about["beside"]["prompt_calls"][0]) == (5, 5)
+        assert sealed(about, copy.side_rows) == about
+        assert [call.request for call in copy.prompts()] == [call.request for call in trace.prompts()]
 
 
 async def test_a_log_that_was_changed_is_not_gone_on_with(log: PostgresLog, place: StorePlace) -> None:

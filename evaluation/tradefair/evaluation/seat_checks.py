@@ -38,7 +38,6 @@ class SeatChecks(Follower):
 
     def __init__(self, seatings: Sequence[tuple[int, Seating]]) -> None:
         self.states: dict[SeatId, SeatCheck] = {}
-        self.seatings = seatings
         self._seating: Seating | None = None
         past = ForkedPast(seatings)
         # Whoever played a seat before is followed as well.

@@ -228,7 +228,7 @@ class Checker:
         self.trace.freeze()
         core = self._manifest()
         # Who sat down since may draw otherwise from the event on that seats them, and decided there already.
-        if self._players is not None and self._players.seatings != self.trace.seatings():
+        if self._players is not None and self.trace.seated(self.events):
             self._begin()
             core = self._manifest()
         if self._flaw is not None:
@@ -259,13 +259,11 @@ class Checker:
             self._check_outcome(self._follower)
 
     def _read_blobs(self) -> None:
-        met: set[str] = set()
-        for name, body in self.trace.blobs():
+        # Those of the events that are checked next: earlier ones were read with theirs.
+        for name, body in self.trace.blobs(self.events):
             known = self._blobs.get(name)
             # Who finds two results under one name may be shown either.
-            if known is None or name in met:
-                self._blobs[name] = _Blob(len(body), digest(body) == name and (known is None or known.holds))
-            met.add(name)
+            self._blobs[name] = _Blob(len(body), digest(body) == name and (known is None or known.holds))
 
     def _players_of(self, core: ManifestCore) -> SeatChecks | None:
         """The policies that are played again; None where the trace does not say in order who played."""

@@ -25,7 +25,7 @@ from tradefair.evaluation.store.tables import TABLES, Cell
 from tradefair.evaluation.verdict.of_trace import verdict_of_file
 from tradefair.evaluation.verdict.series import verdict_of_series
 from tradefair.evaluation.verify import verify_file
-from tradefair.tracestore import StorePlace, find_traces, is_store, open_trace, stored_traces
+from tradefair.tracestore import PromptCall, StorePlace, find_traces, is_store, open_trace, stored_traces
 
 # In the order of the cells that `_findings` gives, behind the trace's name.
 _FINDINGS: dict[str, Kind] = {
@@ -102,6 +102,15 @@ class Trace:
         """The events as plain data, in order, large results included. Raises TraceError at what cannot be read."""
         with open_trace(self.place) as opened:
             yield from opened.decoded()
+
+    def prompts(self, seat: SeatId | None = None) -> Iterator[PromptCall]:
+        """What the model of `seat` (None: of any seat) was sent and what it answered, call by call.
+
+        `PromptCall.request` is the body of the request, `answer` the status and body that came back. None where the
+        trace keeps none (`--no-prompts`). Raises TraceError.
+        """
+        with open_trace(self.place) as opened:
+            yield from opened.prompts(seat)
 
     def verify(self) -> Check:
         """Whether the trace is as it was sealed, and whether its rules still give the same bytes. Never raises."""

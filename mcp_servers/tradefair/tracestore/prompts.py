@@ -23,11 +23,11 @@ PART_LIMIT = 256 * 1024
 """Bytes of JSON beyond which a part or an answer is cut to `{"cut": its bytes, "content": its beginning}`."""
 
 # Bounds of what is read; writers keep far below these.
-MAX_PARTS, MAX_CALLS = 500_000, 200_000
+MAX_PARTS, MAX_CALLS = 200_000, 50_000
 # Numbers in the lists of all requests together: a row of a few bytes can take over a list of any length.
 _MAX_LISTED = 10_000_000
 # Bytes: of the packed parts together, of one that is unpacked, and of all that are unpacked.
-_MAX_PACKED, _MAX_PART, _MAX_TEXT = 128 * MIB, 2 * MIB, 256 * MIB
+_MAX_PACKED, _MAX_PART, _MAX_TEXT = 64 * MIB, 2 * MIB, 128 * MIB
 
 _Part: TypeAlias = tuple[int, bytes, bytes]
 _Call: TypeAlias = tuple[SeatId, str, int, bytes, int | None, bytes, bytes]
@@ -46,11 +46,17 @@ class Exchange(NamedTuple):
 
 
 class PromptRows(NamedTuple):
-    """Rows of both tables for some exchanges: parts that are new, and the calls. `listed` is the last call's parts."""
+    """Rows of both tables for some exchanges: parts that are new, and the calls.
+
+    `last` is what the seat's next call may take over: the parts of the last call, and its other fields.
+    """
 
     parts: list[_Part]
     calls: list[_Call]
-    listed: list[int]
+    last: tuple[list[int], bytes]
+
+
+_NOTHING: tuple[list[int], bytes] = ([], b"")
 
 
 class Ledger:
@@ -62,13 +68,13 @@ class Ledger:
     def __init__(self, known: Iterable[tuple[int, bytes]] = ()) -> None:
         self._numbers = {digest: number for number, digest in known}
         self._next = max(self._numbers.values(), default=0) + 1
-        self._last: dict[SeatId, list[int]] = {}
+        self._last: dict[SeatId, tuple[list[int], bytes]] = {}
 
     def rows(self, seat: SeatId, exchanges: Sequence[Exchange]) -> PromptRows:
         """The rows to store. The ledger is unchanged until `wrote` is told that they are there."""
         added: dict[bytes, _Part] = {}
         calls: list[_Call] = []
-        before = self._last.get(seat, [])
+        before, known = self._last.get(seat, _NOTHING)
         for exchange in exchanges:
             request = exchange.request
             try:
@@ -80,15 +86,17 @@ class Ledger:
             except orjson.JSONEncodeError:
                 continue
             same = _leading(before, listed)
-            calls.append((seat, exchange.call, same, orjson.dumps(listed[same:]), tools, params, answer))
-            before = listed
-        return PromptRows(list(added.values()), calls, before)
+            # Fields other than messages and tools hardly ever change: empty stands for those of the call before.
+            fields = b"" if params == known else params
+            calls.append((seat, exchange.call, same, orjson.dumps(listed[same:]), tools, fields, answer))
+            before, known = listed, params
+        return PromptRows(list(added.values()), calls, (before, known))
 
     def wrote(self, seat: SeatId, rows: PromptRows) -> None:
         """These rows are stored."""
         self._numbers |= {digest: number for number, digest, _ in rows.parts}
         self._next += len(rows.parts)
-        self._last[seat] = rows.listed
+        self._last[seat] = rows.last
 
     def _number(self, body: Any, added: dict[bytes, _Part]) -> int:
         digest = hashlib.blake2b(orjson.dumps(body, option=orjson.OPT_SORT_KEYS), digest_size=32).digest()
@@ -166,7 +174,7 @@ def read_prompts(parts: SideRows, calls: SideRows, seat: SeatId | None) -> Itera
     Raises TraceError for rows that no writer writes, and beyond what is read of a trace.
     """
     stored = _Parts(parts)
-    before: dict[object, tuple[int, ...]] = {}
+    before: dict[object, tuple[tuple[int, ...], object]] = {}
     listed = 0
     for number, row in enumerate(calls, 1):
         if number > MAX_CALLS:
@@ -174,7 +182,7 @@ def read_prompts(parts: SideRows, calls: SideRows, seat: SeatId | None) -> Itera
         owner, call, same, rest, tools, params, answer = row
         if seat is not None and owner != seat:
             continue
-        numbers = before.get(owner, ())
+        numbers, known = before.get(owner, ((), b""))
         fresh = _json(rest)
         if (
             not (isinstance(owner, str) and isinstance(call, str) and _is_whole(same) and isinstance(fresh, list))
@@ -183,7 +191,8 @@ def read_prompts(parts: SideRows, calls: SideRows, seat: SeatId | None) -> Itera
         ):
             raise TraceError(f"request {number} to a model is damaged")
         numbers = (*numbers[: cast("int", same)], *cast("list[int]", fresh))
-        before[owner] = numbers
+        params = params or known
+        before[owner] = numbers, params
         listed += len(numbers)
         if listed > _MAX_LISTED:
             raise TraceError(f"the requests to models hold more than {_MAX_LISTED:,} messages")

@@ -103,6 +103,10 @@ class Trace:
         """
         return self._seatings
 
+    def seated(self, after: int) -> bool:
+        """Whether an event after number `after` says who plays from then on. TraceError where they cannot be read."""
+        return any(_SEATED in stored.body[:48] for stored in self.events(after))
+
     def seating(self, at: int | None = None) -> Seating:
         """Who plays at event `at` (None: at the end), every seat. TraceError where the trace does not say."""
         if not self._seatings:
@@ -144,9 +148,12 @@ class Trace:
             raise TraceError(f"{self.path}: the stored result {digest[:16]} has changed")
         return found
 
-    def blobs(self) -> Iterator[tuple[str, bytes]]:
-        """Every stored blob with the digest that it is filed under; a damaged file may have two under the same."""
-        for number, (digest, body) in enumerate(self._source.blobs(), 1):
+    def blobs(self, after: int = 0) -> Iterator[tuple[str, bytes]]:
+        """Every stored blob with the digest that it is filed under; a damaged file may have two under the same.
+
+        Of a trace that is still written only those of events after number `after`.
+        """
+        for number, (digest, body) in enumerate(self._source.blobs(after), 1):
             if number > MAX_BLOBS:
                 raise TraceError(f"{self.path}: more than {MAX_BLOBS:,} stored results")
             yield digest, self._bounded("a stored result", body, MAX_BLOB)

@@ -79,8 +79,11 @@ class Source(Protocol):
         """A large result by its digest."""
         ...
 
-    def blobs(self) -> Iterator[tuple[str, bytes]]:
-        """Every large result with the digest that it is filed under."""
+    def blobs(self, after: int) -> Iterator[tuple[str, bytes]]:
+        """Every large result that came with an event after number `after`, with the digest that it is filed under.
+
+        A source that does not grow may give all of them.
+        """
         ...
 
     def closed_head(self) -> tuple[int, str] | None:

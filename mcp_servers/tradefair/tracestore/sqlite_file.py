@@ -15,6 +15,8 @@ from tradefair.tracestore.manifest import Manifest
 from tradefair.tracestore.schema import SCHEMA, SCHEMA_1
 from tradefair.tracestore.source import CutShort, NotATrace, SideRow, StoredEvent
 
+# Below every row's number: what a stranger filed under 0 or less is read with the rest.
+_FIRST = -(2**63)
 _META = frozenset({"core", "about", "closed_head", "signature"})
 _COPIED_LIVE = (
     "copied while it was written, without its -wal file: the last events are missing; copy both, or use "
@@ -71,10 +73,10 @@ class SqliteFile(Database):
         row = next(self.query("SELECT blob FROM events WHERE blob_digest = ? LIMIT 1", digest), None)
         return None if row is None else self._bytes(row[0])
 
-    def blobs(self) -> Iterator[tuple[str, bytes]]:
-        """Every large result."""
-        sql = "SELECT seq, blob_digest, blob FROM events NOT INDEXED WHERE blob_digest IS NOT NULL"
-        return ((str(digest), self._bytes(blob)) for _, digest, blob in self.scan(sql))
+    def blobs(self, after: int) -> Iterator[tuple[str, bytes]]:
+        """Large results of later events."""
+        sql = "SELECT seq, blob_digest, blob FROM events NOT INDEXED WHERE seq > ? AND blob_digest IS NOT NULL"
+        return ((str(digest), self._bytes(blob)) for _, digest, blob in self.scan(sql, after or _FIRST))
 
     def closed_head(self) -> tuple[int, str] | None:
         """(seq, hash) of the last closure."""

@@ -211,11 +211,10 @@ class StoreReader:
         rows = self._query(sql, self._place.episode, digest)
         return rows[0][0] if rows else None
 
-    def blobs(self) -> Iterator[tuple[str, bytes]]:
-        """Every large result."""
+    def blobs(self, after: int) -> Iterator[tuple[str, bytes]]:
+        """Large results of later events."""
         sql = """SELECT seq, blob_digest, blob FROM tradefair_events
         WHERE episode = %s AND seq > %s AND blob_digest IS NOT NULL ORDER BY seq LIMIT %s"""
-        after = 0
         while rows := self._query(sql, self._place.episode, after, _CHUNK):
             # A digest without bytes is damage; as empty bytes it fails the check against its digest.
             yield from ((digest, blob or b"") for _, digest, blob in rows)

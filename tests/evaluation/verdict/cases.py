@@ -97,13 +97,14 @@ class Played(NamedTuple):
         took: Mapping[str, Any] | None = None,
         check: Check | None = None,
         references: Mapping[str, Any] | None = None,
+        place: str = "T.trace",
     ) -> Verdict:
         """The verdict, where the seats under test took what a model would have taken."""
         with open_trace(self.path) as trace:
             counted = account(trace)
             for seat in trace.seating().compared if took else ():
                 counted.seats[seat] = counted.seats[seat].model_copy(update=dict(took or {}))
-            evaluation = evaluate_file(self.path)._replace(path="T.trace")
+            evaluation = evaluate_file(self.path)._replace(path=place)
             return verdict_of(
                 trace,
                 evaluation=evaluation,

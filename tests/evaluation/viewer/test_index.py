@@ -141,3 +141,16 @@ def test_the_command_and_python_filter_as_the_viewer_does(
     assert "did you mean score" in capsys.readouterr().err
     assert run(["list", str(runs), "--filter", "seed>1"]) == 0
     assert "2 traces" in capsys.readouterr().err
+
+
+def test_a_scripted_agents_score_is_that_of_play(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRADEFAIR_CACHE", str(tmp_path / "cache"))
+    line = "play double_auction --scenario double_auction/smoke --agent policy --model policy:zip --seat B1 --seed 19"
+    assert run([*line.split(), "--out", str(tmp_path / "runs"), "--json"]) == 0
+    (seat,) = orjson.loads(capsys.readouterr().out)["verdict"]["seats"]
+    assert run(["list", str(tmp_path / "runs"), "--json"]) == 0
+    (row,) = orjson.loads(capsys.readouterr().out)["traces"]
+    assert (row["seats"], row["judged"]["score"]) == ([seat["seat"]], seat["score"]["value"])
+    assert row["judged"]["raised"] == seat["raised"]

@@ -218,7 +218,7 @@ def test_view_refuses_what_is_no_folder(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_a_port_that_is_taken_is_said_in_a_line(runs: Path, viewer: Client, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["view", str(runs), "--no-open", "--port", str(viewer.port)]) == 3
+    assert run(["view", str(runs), "--no-open", "--port", str(viewer.port)]) == 2
     assert "--port 0 takes a free one" in capsys.readouterr().err
 
 

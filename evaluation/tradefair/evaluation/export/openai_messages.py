@@ -10,15 +10,15 @@ for.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import orjson
 
 from tradefair.contract import SeatId, TraceError
-from tradefair.evaluation.store.replies import Replies, Reply, paired
+from tradefair.evaluation.store.replies import Replies, Reply, kept_prompts, paired
 from tradefair.evaluation.store.source import OddTrace, Source, SourceSeat
-from tradefair.tracestore import Trace
+from tradefair.tracestore import PromptCall, Trace
 
 Message = dict[str, Any]
 
@@ -30,12 +30,15 @@ _TOLD = ("event", "round", "public", "reason", "default_action")
 def openai_lines(trace: Trace, seat: SeatId | None, odd: OddTrace) -> Iterator[bytes]:
     """A line for `seat`, or for every seat. Raises SeatError for a seat that the trace does not have, TraceError."""
     seats = Source.whole(trace, odd).seats if seat is None else Source.of_seat(trace, seat, odd).seats
+    prompts, problem = kept_prompts(trace, {known.id for known in seats})
+    if problem:
+        odd(0, problem)
     for known in seats:
         # From the seat's own view even when all seats are exported: a transcript never holds what its
         # seat did not see.
         source = Source.of_seat(trace, known.id, odd)
         try:
-            sent = list(_sent(trace, source, known.id))
+            sent = list(_sent(source, prompts.get(known.id, ())))
         except TraceError as error:
             odd(0, str(error))
             sent = []
@@ -63,17 +66,19 @@ def _line(source: Source, seat: SourceSeat, sent: list[Message]) -> bytes:
         ) from None
 
 
-def _sent(trace: Trace, source: Source, seat: SeatId) -> Iterator[Message]:
+def _sent(source: Source, prompts: Sequence[PromptCall]) -> Iterator[Message]:
     """The messages of the seat's model, each once, its replies as the endpoint gave them; none without kept prompts.
 
     Requests repeat what came before. A call whose answer is in no request was the last of its turn: there the market's
     own answer stands. Raises TraceError for a damaged row.
     """
+    if not prompts:
+        return
     notes = [note for note in source.notes() if note.get("kind") == "model_call"]
     made = _made(source)
     before: frozenset[int] = frozenset()
     talk = _Talk()
-    for prompt, place in paired(trace.prompts(seat), [str(note.get("reply", "")) for note in notes]):
+    for prompt, place in paired(prompts, [str(note.get("reply", "")) for note in notes]):
         if prompt is None:
             continue
         fresh = [number for number in prompt.numbers[prompt.same :] if number not in before]

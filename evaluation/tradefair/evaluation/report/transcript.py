@@ -16,7 +16,7 @@ import orjson
 from tradefair.contract import SeatId, TraceError
 from tradefair.contract.text import clean, clean_line
 from tradefair.evaluation.report.events import EventColumns, read_events, read_notes
-from tradefair.evaluation.store.replies import paired
+from tradefair.evaluation.store.replies import kept_prompts, paired
 from tradefair.tracestore import PromptCall, Trace
 
 # Characters of a message, of a name, and of all messages of a transcript together.
@@ -117,8 +117,9 @@ def transcript_of(trace: Trace, seats: Sequence[SeatId], *, events: EventColumns
     for at, row in enumerate(events.reply):
         if row >= 0:
             led[row].append(at)
-    budget = _Budget()
-    return [_Seat(seat, events, led, budget).transcript(trace, notes[seat], remark) for seat in seats]
+    kept, problem = kept_prompts(trace, set(seats))
+    budget, remark = _Budget(), remark or clean_line(problem)
+    return [_Seat(seat, events, led, budget).transcript(kept.get(seat, ()), notes[seat], remark) for seat in seats]
 
 
 @dataclass
@@ -146,23 +147,21 @@ class _Seat:
     _index: dict[int, int] = field(default_factory=dict[int, int])
     _tools: dict[int, int] = field(default_factory=dict[int, int])
 
-    def transcript(self, trace: Trace, notes: Sequence[_Note], remark: str) -> SeatTranscript:
+    def transcript(self, prompts: Sequence[PromptCall], notes: Sequence[_Note], remark: str) -> SeatTranscript:
         calls: list[ModelCall] = []
-        kept = False
         try:
             ids = [_name(note.fields.get("reply")) for note in notes]
-            for prompt, place in paired(trace.prompts(self.seat), ids):
-                kept = kept or prompt is not None
+            for prompt, place in paired(prompts, ids):
                 calls.append(self._call(prompt, _NO_NOTE if place is None else notes[place]))
                 if len(calls) == _MAX_CALLS or self.listed > _MAX_LISTED:
                     remark = f"only the first {len(calls):,} requests are shown"
                     break
         except TraceError as error:
             remark = clean_line(str(error))
-        if not remark and not kept:
+        if not remark and not prompts:
             remark = NOT_KEPT if calls else NO_MODEL
         return SeatTranscript(
-            seat=self.seat, kept=kept, remark=remark, messages=self.messages, tools=self.tools, calls=calls
+            seat=self.seat, kept=bool(prompts), remark=remark, messages=self.messages, tools=self.tools, calls=calls
         )
 
     def _call(self, prompt: PromptCall | None, note: _Note) -> ModelCall:

@@ -7,11 +7,12 @@ next calls of its seat with the tools that it names. Calls that no reply names s
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tradefair.tracestore import PromptCall
+from tradefair.contract import SeatId, TraceError
+from tradefair.tracestore import PromptCall, Trace
 
 _MAX_AHEAD = 50
 """Replies that are looked through for the one that made a call; beyond, the call stands alone."""
@@ -80,6 +81,18 @@ class Replies:
         """Replies after the last call: a model's closing words. They are handed out once."""
         left, self.waiting = list(self.waiting), deque()
         return left
+
+
+def kept_prompts(trace: Trace, seats: Collection[SeatId]) -> tuple[Mapping[SeatId, Sequence[PromptCall]], str]:
+    """The requests that a trace keeps of some seats, read once for all, and what ended the reading ("": nothing)."""
+    kept: defaultdict[SeatId, list[PromptCall]] = defaultdict(list)
+    try:
+        for call in trace.prompts(next(iter(seats)) if len(seats) == 1 else None):
+            if call.seat in seats:
+                kept[call.seat].append(call)
+    except TraceError as error:
+        return kept, str(error)
+    return kept, ""
 
 
 def paired(prompts: Iterable[PromptCall], replies: Sequence[str]) -> Iterator[tuple[PromptCall | None, int | None]]:

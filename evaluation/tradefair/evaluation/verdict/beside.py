@@ -11,6 +11,7 @@ from tradefair.catalog import market_type
 from tradefair.contract import SeatId, TradefairError
 from tradefair.contract.chain import canonical, digest
 from tradefair.evaluation.evaluate import evaluate
+from tradefair.evaluation.evaluator import Evaluator
 from tradefair.evaluation.modes.base_rates import scenario_key
 from tradefair.evaluation.outcome import ON_EVERY_SEAT, Outcome
 from tradefair.evaluation.reading import agent_seats, seating_in
@@ -42,21 +43,31 @@ def privileged_policies(market: str) -> Collection[str]:
         return ()
 
 
+def better_policy(evaluator: Evaluator, role: str) -> str | None:
+    """The best known policy of the market that can play this role; None where it names none, or is not installed."""
+    best = evaluator.headline.best if evaluator.headline else ""
+    try:
+        spec = market_type(evaluator.market).policies.get(best)
+    except TradefairError:
+        return None
+    return best if spec is not None and role in spec.roles else None
+
+
 def _found(trace: Trace) -> Mapping[str, Outcome[Any, Any]]:
-    seating = seating_in(trace)
-    seats = agent_seats(seating)
+    seats = agent_seats(seating_in(trace))
     folder = trace.path.parent / REFERENCES
     if not seats or not folder.is_dir():
         return {}
-    seed = trace.manifest.core.seed
+    wanted, opponents = _key(trace), _opponents(trace, seats)
     # By name where the name tells: of a long series only the files of this seed are opened.
+    seed = trace.manifest.core.seed
     named = sorted(file for file in islice(folder.glob("*.trace"), 100 * _MOST) if _may_be(file.stem, seed))
     found: dict[str, Outcome[Any, Any]] = {}
     for file in named[:_MOST]:
         try:
             with open_trace(file) as reference:
-                label = _label(reference, seats)
-                if label is not None and label not in found and _key(reference, seats) == _key(trace, seats):
+                label = _label(reference, seats, alike=_opponents(reference, seats) == opponents)
+                if label is not None and label not in found and _key(reference) == wanted:
                     found[label] = evaluate(reference)
         except (TradefairError, OSError):
             continue
@@ -69,18 +80,21 @@ def _may_be(stem: str, seed: int) -> bool:
     return not (dash and last.isdigit()) or last == str(seed)
 
 
-def _label(reference: Trace, seats: Sequence[SeatId]) -> str | None:
-    """The policy in the seats under test; None where they have several, or an agent."""
+def _label(reference: Trace, seats: Sequence[SeatId], *, alike: bool) -> str | None:
+    """The policy in the seats under test, or in all seats; None where neither is true."""
     scripted = seating_in(reference).scripted
-    played = {scripted.get(seat) for seat in seats}
-    if len(played) != 1 or None in played:
-        return None
-    (policy,) = played
-    return f"{ON_EVERY_SEAT if len(scripted) > 1 and set(scripted.values()) == played else ''}{policy}"
+    played = {scripted.get(seat) for seat in (seats if alike else [seat.id for seat in reference.manifest.core.seats])}
+    policy = played.pop() if len(played) == 1 else None
+    return policy if alike or policy is None else f"{ON_EVERY_SEAT}{policy}"
 
 
-def _key(trace: Trace, seats: Sequence[SeatId]) -> str:
+def _opponents(trace: Trace, seats: Sequence[SeatId]) -> Mapping[SeatId, str]:
+    """Who plays the other seats."""
+    players = seating_in(trace).players
+    return {seat: player.policy or player.label for seat, player in players.items() if seat not in seats}
+
+
+def _key(trace: Trace) -> str:
     """What must be equal: market, rules, seed, and what the scenario says of the market itself."""
     core = trace.manifest.core
-    known = {seat.id for seat in core.seats}
-    return digest(canonical([core.market, core.rules_version, core.seed, scenario_key(core.scenario), sorted(known)]))
+    return digest(canonical([core.market, core.rules_version, core.seed, scenario_key(core.scenario)]))

@@ -21,7 +21,7 @@ from tradefair.evaluation.outcome import ON_EVERY_SEAT, Outcome, PrimaryMetric
 from tradefair.evaluation.phrases import SCORED, phrases_for
 from tradefair.evaluation.reading import agent_seats, imported, seating_in
 from tradefair.evaluation.verdict.amounts import did, name, number
-from tradefair.evaluation.verdict.beside import privileged_policies, references_beside
+from tradefair.evaluation.verdict.beside import better_policy, privileged_policies, references_beside
 from tradefair.evaluation.verdict.steps import steps_of
 from tradefair.evaluation.verdict.troubles import Stage, stopped, trouble_of, unsound
 from tradefair.evaluation.verdict.verdict import (
@@ -91,7 +91,7 @@ def _judged(verdict: Verdict, read: _Read, whole: Trouble | None, place: str) ->
     ]
     trouble = whole or _first(seats) or (None if seats else stopped(stage))
     status = _status(trouble, seats, stage, read)
-    steps = steps_of(place, status, seats, trouble)
+    steps = steps_of(place, status, seats, trouble, better_policy(read.evaluator, seats[0].role) if seats else None)
     return verdict.model_copy(update={"status": status, "trouble": trouble, "seats": tuple(seats), "next": steps})
 
 

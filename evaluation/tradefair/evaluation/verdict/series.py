@@ -49,6 +49,8 @@ _DID = {
 }
 _ORDER: tuple[Status, ...] = ("unsound", "failed", "running", "stopped", "played", "idle")
 _MAX_SEATS = 3
+_LARGEST = 1e150
+"""Scores from here on are no rule's."""
 _TELLING = "seeds on which there is something to win"
 
 
@@ -321,7 +323,8 @@ def _checked(reproduced: Reproduced) -> str:
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
+    # Squares of larger numbers would overflow.
+    known = [value for value in values if value is not None and abs(value) < _LARGEST]
     return math.fsum(known) / len(known) if known else None
 
 

@@ -9,23 +9,38 @@ from tradefair.contract.text import clean_line
 from tradefair.evaluation.verdict.verdict import NextStep, SeatVerdict, Status, Trouble
 
 
-def steps_of(place: str, status: Status, seats: Sequence[SeatVerdict], trouble: Trouble | None) -> tuple[NextStep, ...]:
-    """Commands for a trace at `place`: a file, or the address of a stored trace."""
+def steps_of(
+    place: str, status: Status, seats: Sequence[SeatVerdict], trouble: Trouble | None, better: str | None
+) -> tuple[NextStep, ...]:
+    """Commands for a trace at `place`: a file, or the address of a stored trace.
+
+    `better` is the policy that replays a mistake; None where the market names none for the seat.
+    """
     # One word for a shell, whatever the file is called.
-    return tuple(_steps(shlex.quote(clean_line(place)), status, seats, trouble))
+    return tuple(_steps(shlex.quote(clean_line(place)), status, seats, trouble, better))
 
 
-def _steps(place: str, status: Status, seats: Sequence[SeatVerdict], trouble: Trouble | None) -> Iterator[NextStep]:
-    kind = trouble.kind if trouble else None
-    if kind == "unsound":
+def _steps(
+    place: str, status: Status, seats: Sequence[SeatVerdict], trouble: Trouble | None, better: str | None
+) -> Iterator[NextStep]:
+    if trouble and trouble.kind == "unsound":
         yield NextStep(command=f"tradefair verify {place}", why="which event, and what the rules say instead")
         return
-    if kind == "provider_failed" or status == "stopped":
-        yield NextStep(command=f"tradefair play --resume {place}", why="goes on where it stopped")
-    if status == "idle":
-        yield NextStep(command=f"tradefair trace {place} agents", why="replies; does the endpoint support tools?")
-    worst = next((seat.mistake for seat in seats if seat.mistake and seat.mistake.seq), None)
-    yield NextStep(command=f"tradefair report {place}", why="the page, with every decision explained")
-    if worst is not None and status == "played":
-        yield NextStep(command=f"tradefair fork {place} --at {worst.seq}", why="replay that decision on the same luck")
+    # Files alone can be resumed, forked and shown as a page.
+    if "://" not in place:
+        yield from _of_file(place, status, seats, trouble, better)
     yield NextStep(command=f"tradefair evaluate {place} --all", why="all figures")
+
+
+def _of_file(
+    place: str, status: Status, seats: Sequence[SeatVerdict], trouble: Trouble | None, better: str | None
+) -> Iterator[NextStep]:
+    if status == "stopped" or (trouble and trouble.kind == "provider_failed"):
+        yield NextStep(command=f"tradefair play --resume {place}", why="goes on where it stopped")
+    if status == "idle" and any(seat.kind == "model" for seat in seats):
+        yield NextStep(command=f"tradefair trace {place} messages", why="what it was sent; does it support tools?")
+    yield NextStep(command=f"tradefair report {place} --open", why="the page, with every decision explained")
+    worst = next((seat.mistake for seat in seats if seat.mistake and seat.mistake.seq), None)
+    if worst is not None and better is not None and status == "played":
+        command = f"tradefair fork {place} --at {worst.seq} --model policy:{better}"
+        yield NextStep(command=command, why=f"replay that decision by {better}, on the same luck")

@@ -246,10 +246,12 @@ def effort(seats: Sequence[SeatVerdict], verdict: Verdict) -> str:
 
 def total(efforts: Sequence[Effort]) -> Effort:
     """The sum of several; null where one part is not known."""
+    if not efforts:
+        return Effort()
 
     def known(field: str) -> float | None:
         values = [getattr(took, field) for took in efforts]
-        return None if None in values or not values else sum(values)
+        return None if None in values else sum(values)
 
     sums = {field: known(field) for field in Effort.model_fields if field != "estimated"}
     return Effort.model_validate({**sums, "estimated": any(took.estimated for took in efforts)})

@@ -1,0 +1,413 @@
+"""Checking an entry: every trace is re-executed and held against the terms, and every claim against the traces."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+from tradefair.contract import ScenarioError, TraceError
+from tradefair.contract.chain import canonical, digest, next_hash
+from tradefair.contract.errors import StorageUnavailable
+from tradefair.contract.event import ManifestCore
+from tradefair.contract.players import Seating
+from tradefair.contract.policy import parse_policy
+from tradefair.evaluation.accounts import SeatAccount, account
+from tradefair.evaluation.arena.entry import Agent, Entry, Episode, Refusal, Refused, file_digest, unpack, write_entry
+from tradefair.evaluation.arena.terms import Arena, Setting
+from tradefair.evaluation.compare.runs import REFERENCES, moves_of
+from tradefair.evaluation.evaluate import evaluate
+from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.outcome import Outcome
+from tradefair.evaluation.progress import Progress, watched
+from tradefair.evaluation.sealing import check_sealing
+from tradefair.evaluation.verdict.amounts import count, name
+from tradefair.evaluation.verdict.of_trace import kind_of
+from tradefair.evaluation.verdict.verdict import Verdict
+from tradefair.evaluation.verdict.words import fitted
+from tradefair.evaluation.verify import Check, verify
+from tradefair.tracestore import Trace, find_traces, open_trace
+
+_MAX_REFUSALS = 1_000
+_UNSAFE_NAME = re.compile(r"[^A-Za-z0-9]+")
+
+
+class Game(NamedTuple):
+    """One trace of an entry, as its events and the seal tell it. `key` is that of the policies, `early` a bankruptcy.
+
+    `score` is the first primary metric, the mean over the seats under test, null where it is undefined; cost is null
+    where it is not known.
+    """
+
+    file: str
+    agent: Agent
+    kind: str
+    scenario: str
+    digest: str
+    rules: str
+    seed: int
+    key: int
+    head: str
+    moves: str
+    score: float | None
+    early: bool
+    model_calls: int
+    cost_usd_micro: int | None
+
+
+class Checked(NamedTuple):
+    """What a check found. `entry` is null where the archive could not be read; `games` are those of sound traces."""
+
+    name: str
+    entry: Entry | None
+    games: Sequence[Game]
+    refusals: Sequence[Refusal]
+    warnings: Sequence[str]
+
+    @property
+    def accepted(self) -> bool:
+        """Whether nothing was refused."""
+        return self.entry is not None and not self.refusals
+
+
+def check_entry(path: Path, arena: Arena, *, against: Sequence[Path] = (), progress: Progress | None = None) -> Checked:
+    """Unpack an entry and re-execute all of it. `against` are other entries that it must not copy.
+
+    Never raises for what the file holds; raises ScenarioError where the arena's seeds are still sealed.
+    """
+    with TemporaryDirectory(prefix="tradefair-entry-") as folder:
+        try:
+            entry, traces, refusals = unpack(path, Path(folder))
+        except Refused as refused:
+            return Checked(path.name, None, [], [refused.refusal], [])
+        games, found = _games(traces, arena, progress)
+        refusals += found
+        others = [other for file in against for other in _others(file)]
+    refusals += [*_whole(entry, games, arena), *_plan(games, arena), *_copies(games, others)]
+    # A trace that is unsound is refused for that alone: claims of it would be refused twice.
+    refusals += _claims(entry, games)
+    late = arena.sealed and entry.commitment not in arena.committed
+    warnings = ["committed_late: the agent was not committed to before the seeds were published"] if late else []
+    return Checked(path.name, entry, games, refusals[:_MAX_REFUSALS], warnings)
+
+
+def pack(
+    folder: Path, arena: Arena, output: Path, *, against: Sequence[Path] = (), progress: Progress | None = None
+) -> Checked:
+    """Make an entry of the traces in a folder; what the check refuses is not written.
+
+    Raises TraceError where there is no trace, ScenarioError where none says who was under test, StorageUnavailable.
+    """
+    files = [file for file in find_traces(folder) if REFERENCES not in file.relative_to(folder).parts[:-1]]
+    traces: dict[str, Path] = {}
+    episodes: list[Episode] = []
+    agents: list[Agent] = []
+    for file in files:
+        with open_trace(file) as trace:
+            game = _game("", trace, evaluate(trace))
+        slug = _UNSAFE_NAME.sub("-", game.scenario).strip("-")[:100]
+        suffix = ".trace.jsonl" if file.name.endswith(".jsonl") else ".trace"
+        place = f"traces/{slug or 'scenario'}-{game.seed}-{game.key}-{game.head[:12]}{suffix}"
+        # The same play twice would have one name: the check says so by the seed instead.
+        place = place if place not in traces else place.replace(suffix, f"-{len(traces)}{suffix}")
+        traces[place] = file
+        agents.append(game.agent)
+        episodes.append(
+            Episode(
+                file=place,
+                digest=file_digest(file),
+                head=game.head,
+                scenario=game.scenario,
+                seed=game.seed,
+                score=game.score,
+                model_calls=game.model_calls,
+                cost_usd_micro=game.cost_usd_micro,
+            )
+        )
+    episodes.sort(key=lambda episode: episode.file)
+    entry = Entry(arena=arena.name, agent=agents[0], commitment=agents[0].digest, episodes=tuple(episodes))
+    draft = output.with_name(f".{output.name}.unchecked")
+    try:
+        write_entry(entry, traces, draft)
+        checked = check_entry(draft, arena, against=against, progress=progress)
+        if checked.accepted:
+            draft.replace(output)
+    except OSError as error:
+        raise StorageUnavailable(f"{output}: cannot be written: {error.strerror}") from None
+    finally:
+        draft.unlink(missing_ok=True)
+    return checked._replace(name=output.name)
+
+
+def verdict_of_entry(checked: Checked, arena: Arena) -> Verdict:
+    """Whether an entry is accepted, of whom, and what refuses it first."""
+    entry = checked.entry
+    who = name(entry.agent.label) if entry else name(checked.name)
+    played = f"{count(len(checked.games), 'game')} of {who}"
+    if checked.accepted:
+        said = [f"The entry is accepted: {played} in {arena.name}, all reproduced."]
+    else:
+        kinds = Counter(refusal.code for refusal in checked.refusals)
+        parts = ", ".join(f"{code} {number}" for code, number in kinds.most_common(5))
+        said = [f"The entry of {who} is refused: {count(len(checked.refusals), 'reason')} ({parts})."]
+        first = checked.refusals[0]
+        said.append(f"First: {first.sentence}{f' ({first.file})' if first.file else ''}.")
+    said += [f"Warning: {warning}." for warning in checked.warnings]
+    said.append("Re-execution cannot prove which model answered.")
+    sentences = tuple(map(fitted, said))
+    return Verdict(
+        kind="series",
+        status="played" if checked.accepted else "unsound",
+        market=arena.scenarios[0].id.partition("/")[0],
+        scenario=", ".join(setting.id for setting in arena.scenarios),
+        seeds=tuple(dict.fromkeys(game.seed for game in checked.games)),
+        sentences=sentences,
+        text=" ".join(sentences),
+        versions={"rules": arena.scenarios[0].rules, "evaluator": arena.scenarios[0].evaluator},
+    )
+
+
+# --- one trace ------------------------------------------------------------------------------------------------------
+
+
+def _games(traces: Mapping[str, Path], arena: Arena, progress: Progress | None) -> tuple[list[Game], list[Refusal]]:
+    """The games of sound traces, and what is refused of each trace."""
+    games: list[Game] = []
+    refused: list[Refusal] = []
+    for file, path in watched([*traces.items()], progress, lambda item: item[0]):
+        try:
+            with open_trace(path) as trace:
+                checked = verify(trace)
+                found = [*_unsound(file, trace, checked)]
+                if not found:
+                    outcome = evaluate(trace)
+                    found = [*_terms(file, trace, arena, outcome.end_reason)]
+                    games.append(_game(file, trace, outcome))
+        except (TraceError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            found = [Refusal("chain_broken", file, 0, f"it cannot be read as a trace: {str(error)[:200]}")]
+        refused += found
+    return games, refused
+
+
+def _unsound(file: str, trace: Trace, checked: Check) -> Iterator[Refusal]:
+    """Why a trace is not what its writer sealed, or not what the rules give."""
+    at, sentence = checked.seq or 0, checked.sentence[:300]
+    if checked.verdict == "reproduced":
+        # A copy may lack what models were sent; times, costs and model records it may not.
+        rows = [finding.message for finding in checked.findings if finding.message.startswith("rows beside the chain")]
+        kept = {table for table in ("calls", "agent_events") if any(table in row for row in rows)}
+        if kept or any("added" in row for row in rows):
+            yield Refusal("side_rows_altered", file, 0, "; ".join(rows)[:300])
+    elif checked.verdict == "truncated":
+        yield Refusal("truncated", file, at, sentence)
+    elif checked.verdict == "diverged":
+        yield Refusal("not_reproduced", file, at, sentence)
+    elif checked.verdict == "foreign":
+        yield Refusal("rules_version", file, at, sentence)
+    elif trace.manifest.seal_holds and check_sealing(trace).damage == checked.sentence:
+        yield Refusal("side_rows_altered", file, at, sentence)
+    else:
+        yield Refusal("event_altered" if _altered(trace, at) else "chain_broken", file, at, sentence)
+
+
+def _altered(trace: Trace, at: int) -> bool:
+    """Whether the event after `at` follows from the hash that `at` has: then only the bytes of `at` are others."""
+    if not at:
+        return False
+    stored = {event.seq: event for event in trace.events() if event.seq in (at, at + 1)}
+    if at not in stored:
+        return False
+    after = stored.get(at + 1)
+    if after is None:
+        return trace.manifest.about.get("head_hash") == stored[at].hash.hex()
+    return next_hash(stored[at].hash, after.body) == after.hash
+
+
+def _terms(file: str, trace: Trace, arena: Arena, end: str | None) -> Iterator[Refusal]:
+    """How a sound trace leaves the terms of the arena."""
+    core, seating = trace.manifest.core, trace.seating()
+    scenario = str(core.scenario.get("id", ""))
+    setting = _setting(core, arena)
+    if setting is None:
+        yield Refusal("scenario_differs", file, 0, f"{scenario[:80]} has another content than any of the arena's")
+        return
+    evaluator = evaluator_of(core.market).version
+    if (core.rules_version, evaluator) != (setting.rules, setting.evaluator):
+        said = f"rules {core.rules_version}, evaluator {evaluator}; the arena has {setting.rules}, {setting.evaluator}"
+        yield Refusal("rules_version", file, 0, said[:300])
+    if core.seed not in arena.seeds_of(setting.id):
+        yield Refusal("seed_not_in_plan", file, 0, f"seed {core.seed} is none of the arena's")
+    if set(seating.compared) != set(arena.seats):
+        said, wanted = (", ".join(seats)[:80] or "none" for seats in (seating.compared, arena.seats))
+        yield Refusal("seat_differs", file, 0, f"the seat under test is {said}, the arena's is {wanted}")
+    yield from _opponents(file, core, seating, arena)
+    players = [change.players[seat] for _, change in trace.seatings() for seat in arena.seats if seat in change.players]
+    if len({Agent.of(player).digest for player in players}) > 1:
+        yield Refusal("agents_mixed", file, 0, "several agents played the seat, one after another or side by side")
+    if seating.origin and {"forked_from", "imported_from"} & seating.origin.keys():
+        yield Refusal("agents_mixed", file, 0, "its past was played elsewhere: a fork or an import is no entry")
+    if end is None or end in ("truncated:harness_failure", "truncated:cancelled"):
+        yield Refusal("unfinished_episode", file, 0, f"it ends {end or 'nowhere'}; every episode must be played out")
+
+
+def _setting(core: ManifestCore, arena: Arena) -> Setting | None:
+    content = digest(canonical(core.scenario))
+    return next((setting for setting in arena.scenarios if setting.digest == content), None)
+
+
+def _opponents(file: str, core: ManifestCore, seating: Seating, arena: Arena) -> Iterator[Refusal]:
+    """Seats that are played by somebody else than the terms say, or on other draws."""
+    named: Any = core.scenario.get("seats")
+    wanted: dict[str, Any] = {**(named if isinstance(named, dict) else {}), **arena.opponents}
+    for seat in core.seats:
+        player = seating.players[seat.id]
+        who = wanted.get(seat.id, wanted.get(seat.role))
+        # Another seat under test is refused already; of the rest the arena has to name what the scenario does not.
+        if seat.id in arena.seats or seat.id in seating.compared:
+            continue
+        if not isinstance(who, str) or player.policy is None or parse_policy(player.policy) != _policy(who):
+            said = f"{seat.id} is played by {player.label[:80]}, and not by {str(who)[:80]}"
+            yield Refusal("opponents_differ", file, 0, said)
+    if not arena.policy_key <= seating.policy_key < arena.policy_key + arena.games:
+        said = f"opponents draw under the policy key {seating.policy_key}"
+        yield Refusal("opponents_differ", file, 0, f"{said}; the arena's begin at {arena.policy_key}")
+
+
+def _policy(who: str) -> object:
+    return parse_policy(who.strip().removeprefix("policy:"))
+
+
+def _game(file: str, trace: Trace, outcome: Outcome[Any, Any]) -> Game:
+    """What a trace says of its game. Raises ScenarioError where it names no seat under test."""
+    manifest, seating = trace.manifest, trace.seating()
+    core = manifest.core
+    if not seating.compared:
+        raise ScenarioError(f"{trace.path.name}: no seat was under test; play with tradefair play")
+    counted = account(trace)
+    took = [counted.seats.get(seat, SeatAccount()) for seat in seating.compared]
+    player, costs = seating.players[seating.compared[0]], [seat.cost_usd_micro for seat in took]
+    spent = [cost for cost in costs if cost is not None]
+    end = outcome.end_reason or ""
+    return Game(
+        file=file,
+        agent=Agent.of(player),
+        kind=kind_of(player, took[0], foreign=False),
+        scenario=str(core.scenario.get("id", ""))[:200],
+        digest=digest(canonical(core.scenario)),
+        rules=core.rules_version,
+        seed=core.seed,
+        key=seating.policy_key,
+        head=str(manifest.about.get("head_hash", "")),
+        moves=moves_of(trace),
+        score=_score(outcome, seating.compared),
+        early=end.startswith("terminated:") and not evaluator_of(core.market).ran_its_course(end),
+        model_calls=sum(seat.model_calls for seat in took),
+        cost_usd_micro=sum(spent) if len(spent) == len(costs) else None,
+    )
+
+
+def _score(outcome: Outcome[Any, Any], seats: Sequence[str]) -> float | None:
+    """The first primary metric, the mean over the seats; None where it is undefined for one of them."""
+    metric = next(iter(evaluator_of(outcome.market).primary_metrics), None)
+    values: list[object] = [getattr(outcome.seats.get(seat), metric.name, None) for seat in seats] if metric else []
+    known = [
+        float(value)
+        for value in values
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    ]
+    return round(math.fsum(known) / len(known), 9) if known and len(known) == len(values) else None
+
+
+# --- the whole entry ------------------------------------------------------------------------------------------------
+
+
+def _whole(entry: Entry, games: Sequence[Game], arena: Arena) -> Iterator[Refusal]:
+    """One agent in all games, the one that the entry names, for this arena."""
+    if entry.arena != arena.name:
+        yield Refusal("scenario_differs", "", 0, f"the entry is for {entry.arena}, and this is {arena.name}")
+    for game in games:
+        if game.agent != entry.agent:
+            said = f"{game.agent.label[:80]} played it, or another configuration of it"
+            yield Refusal("agents_mixed", game.file, 0, f"{said}; the entry is of {entry.agent.label[:80]}")
+    if entry.commitment != entry.agent.digest:
+        yield Refusal("agents_mixed", "", 0, "the commitment is not that of the agent")
+
+
+def _plan(games: Sequence[Game], arena: Arena) -> Iterator[Refusal]:
+    """Each seed and key of the plan, once."""
+    played = Counter((game.digest, game.seed, game.key) for game in games)
+    for game in {(game.digest, game.seed, game.key): game for game in games}.values():
+        times = played[game.digest, game.seed, game.key]
+        if times > 1:
+            said = f"seed {game.seed} of {game.scenario} is there {times} times under the policy key {game.key}"
+            yield Refusal("duplicate_episode", game.file, 0, said)
+    for setting in arena.scenarios:
+        wanted = {(seed, arena.policy_key + game) for seed in arena.seeds_of(setting.id) for game in range(arena.games)}
+        missing = sorted(wanted - {(seed, key) for content, seed, key in played if content == setting.digest})
+        for seed, key in missing:
+            yield Refusal("seed_missing", "", 0, f"seed {seed} of {setting.id} under the policy key {key} is missing")
+
+
+class _Other(NamedTuple):
+    """What another entry played: heads, and what was played on a seed."""
+
+    name: str
+    head: str
+    seed: int
+    moves: str
+
+
+def _others(path: Path) -> Iterator[_Other]:
+    """The games of another entry; not re-executed, and nothing where it cannot be read."""
+    with TemporaryDirectory(prefix="tradefair-entry-") as folder:
+        try:
+            _, traces, _ = unpack(path, Path(folder))
+        except Refused:
+            return
+        for file in traces.values():
+            try:
+                with open_trace(file) as trace:
+                    manifest = trace.manifest
+                    head = str(manifest.about.get("head_hash", ""))
+                    yield _Other(path.name, head, manifest.core.seed, moves_of(trace))
+            except TraceError:
+                continue
+
+
+def _copies(games: Sequence[Game], others: Sequence[_Other]) -> Iterator[Refusal]:
+    """Episodes of another entry. A policy plays alike for everybody; of a model, all games alike are a copy."""
+    heads = {other.head: other.name for other in others}
+    for game in games:
+        if game.head in heads:
+            yield Refusal("copied_entry", game.file, 0, f"the same episode is in {heads[game.head]}")
+    moves = {(other.name, other.seed, other.moves) for other in others}
+    for whose in dict.fromkeys(other.name for other in others):
+        asked = [game for game in games if game.agent.policy is None]
+        if asked and all((whose, game.seed, game.moves) in moves and game.head not in heads for game in asked):
+            said = f"every move of every game is the same as in {whose}"
+            yield Refusal("copied_entry", asked[0].file, 0, said)
+
+
+def _claims(entry: Entry, games: Sequence[Game]) -> Iterator[Refusal]:
+    """Figures of the entry that its traces do not show."""
+    found = {game.file: game for game in games}
+    for episode in entry.episodes:
+        game = found.get(episode.file)
+        if game is None:
+            continue
+        pairs = {
+            "head": (episode.head, game.head),
+            "scenario": (episode.scenario, game.scenario),
+            "seed": (episode.seed, game.seed),
+            "score": (episode.score, game.score),
+            "model calls": (episode.model_calls, game.model_calls),
+            "cost": (episode.cost_usd_micro, game.cost_usd_micro),
+        }
+        for what, (said, shown) in pairs.items():
+            if said != shown:
+                text = f"the entry says {what} {str(said)[:40]}, the trace shows {str(shown)[:40]}"
+                yield Refusal("figures_disagree", episode.file, 0, text)

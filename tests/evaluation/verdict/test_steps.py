@@ -1,0 +1,78 @@
+"""What a verdict says to do next can be typed as it stands."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.evaluation.playing import played_by
+from tests.evaluation.verdict.cases import SETTINGS, lapses, play
+
+from tradefair.cli import run
+from tradefair.evaluation.verdict.of_trace import verdict_of_file
+from tradefair.evaluation.verdict.verdict import Verdict
+
+
+def typed(verdict: Verdict, monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[str]:
+    """The commands of the next steps, each run in this folder; a page is written and not opened."""
+    monkeypatch.chdir(folder)
+    commands = [shlex.split(step.command)[1:] for step in verdict.next]
+    for command in commands:
+        assert run([word for word in command if word != "--open"]) in (0, verdict.exit_code), command
+    return [command[0] for command in commands]
+
+
+def test_a_mistake_can_be_replayed_and_the_page_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A name that a shell would take apart.
+    path = tmp_path / "it's a trace.trace"
+    setting = SETTINGS["double_auction"]
+    verdict = verdict_of_file(play(path, setting, {setting.seat: setting.weak}).path)
+    assert typed(verdict, monkeypatch, tmp_path) == ["report", "fork", "evaluate"]
+
+
+def test_what_a_silent_model_was_sent_can_be_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    setting = SETTINGS["teaching"]
+    silent = play(tmp_path / "silent.trace", setting, {setting.seat: setting.weak}, move=lapses)
+    verdict = silent.verdict({"model_calls": 9, "silent": {"text": 9}}, place=str(silent.path))
+    assert typed(verdict, monkeypatch, tmp_path) == ["trace", "report", "evaluate"]
+
+
+def test_a_trace_that_is_unsound_is_verified_first(tmp_path: Path, play: Any, editor: Any) -> None:
+    path = play("teaching/pie", "half")
+    editor(path).run("UPDATE events SET body = replace(body, 'claim', 'clain') WHERE seq = 4")
+    verdict = verdict_of_file(path)
+    assert (verdict.status, verdict.exit_code, verdict.trouble and verdict.trouble.kind) == ("unsound", 1, "unsound")
+    assert [shlex.split(step.command)[:2] for step in verdict.next] == [["tradefair", "verify"]]
+    assert verdict.sentences[0].startswith("Not reproduced: ")
+    assert verdict.sentences[0].endswith("The figures below may be false.")
+
+
+def test_a_trace_that_cannot_be_read_has_a_verdict_too(tmp_path: Path) -> None:
+    path = tmp_path / "no.trace"
+    path.write_bytes(b"no trace at all")
+    verdict = verdict_of_file(path)
+    assert (verdict.status, verdict.exit_code, len(verdict.sentences)) == ("failed", 1, 2)
+    assert verdict.sentences[0].startswith("The trace cannot be read: ")
+    assert str(tmp_path) not in verdict.text
+
+
+def test_references_are_those_beside_it_of_the_same_seed_and_opponents(tmp_path: Path) -> None:
+    def episode(name: str, policy: str, others: str = "half", seed: int = 1) -> Path:
+        return played_by(tmp_path / name, "teaching/pie", {"P1": policy}, seed, others)
+
+    setting = SETTINGS["teaching"]
+    path = play(tmp_path / "own.trace", setting, {"P1": "half"}).path
+    for name, policy, others, seed in [
+        ("passive.trace", "passive", "half", 1),
+        ("greedy.trace", "random_legal", "half", 1),
+        ("otherseed.trace", "passive", "half", 2),
+        ("otherpair.trace", "random_legal", "passive", 1),
+        ("all-passive.trace", "passive", "passive", 1),
+    ]:
+        episode(f"references/{name}", policy, others, seed)
+    (tmp_path / "references" / "noise.trace").write_bytes(b"noise")
+    (seat,) = verdict_of_file(path).seats
+    assert {reference.name for reference in seat.beside} == {"passive", "random_legal"}
+    assert seat.referenced
