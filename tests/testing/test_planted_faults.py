@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field
 from tests.testing import foreign
 from tests.testing.foreign import BIDDER, BOX, SCENARIO, SEATS, Box, BoxType, Done, Row
 
+from tradefair.catalog import market_type
 from tradefair.contract import (
     Closure,
     IllegalAction,
@@ -29,6 +30,7 @@ from tradefair.contract import (
     TurnView,
     tool,
 )
+from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.testing import CHECKS, Bench, check_market
 
 HIDDEN = "never in the seats' hands"
@@ -443,6 +445,18 @@ def test_a_preset_that_cannot_be_played_is_named(seats: dict[str, str], message:
     scenario = SCENARIO.model_copy(update={"seats": {"bidder": "random_legal", **seats}})
     (failure,) = CHECKS["presets_play"](_bench(BOX, scenario))
     assert message in str(failure)
+
+
+def test_a_placeholder_that_nothing_fills_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = evaluator_of("double_auction")
+    rooms = {role: dict(words) for role, words in told.phrases.items()}
+    del rooms["seller"]["limit"]
+    rooms["all"]["scored"] = "{verb} {value}, rank {wealth_rank} of {seats}"
+    monkeypatch.setattr(type(told), "phrases", rooms)
+    messages = [failure.message for failure in CHECKS["phrases_are_whole"](Bench(market_type("double_auction")))]
+    assert "the phrases of buyer name wealth_rank, which is no figure of a seat" in messages
+    assert any(re.search("names limit, for which seller has no phrase", message) for message in messages)
+    assert not [message for message in messages if "buyer has no phrase" in message]
 
 
 def test_a_loop_that_never_returns_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:

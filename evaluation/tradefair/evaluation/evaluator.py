@@ -9,7 +9,7 @@ in the entry-point group `tradefair.evaluators`.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 from tradefair import catalog
 from tradefair.contract import ScenarioError, SeatId
@@ -19,7 +19,7 @@ from tradefair.evaluation.modes.diagnosis import Amend, Stage
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.modes.table import NO_MODES, ModeTable
 from tradefair.evaluation.outcome import MarketOutcome, Outcome, PrimaryMetric, RatingRules, SeatOutcome, common_seat
-from tradefair.evaluation.phrases import NO_PHRASES, Phrases
+from tradefair.evaluation.phrases import NO_PHRASES, Phrases, missing, relative_fields
 from tradefair.evaluation.reading import read_trace
 from tradefair.evaluation.table import Table
 from tradefair.tracestore import Trace
@@ -78,6 +78,13 @@ class Evaluator:
         """Whether an episode with this end was as long as it should be; True where that is not known."""
         # Without declared ends, "early" would be a guess.
         return not self.whole_ends or end_reason in self.whole_ends
+
+    def missing_phrases(self, roles: Collection[str]) -> list[str]:
+        """Complaints about placeholders in sentences of these roles that nothing fills; the conformance kit asks."""
+        seat = get_args(get_type_hints(type(self).outcomes)["return"].model_fields["seats"].annotation)[1]
+        relative = relative_fields(type(self).__module__.rpartition(".")[0])
+        figures = {*seat.model_fields, *Outcome.model_fields, *relative}
+        return list(missing(self.phrases, roles, self.modes, figures))
 
     def outcomes(self, trace: Trace) -> Outcome[Any, Any]:
         """Result of every seat and of the market; what cannot be used is listed in it, and raises nothing.

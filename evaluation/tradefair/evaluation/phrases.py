@@ -8,13 +8,14 @@ highest), or `{seats}` (how many seats have this role).
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from importlib.resources import files
 from string import Formatter
 
 from pydantic import TypeAdapter, ValidationError
 
 from tradefair.contract import ScenarioError
+from tradefair.evaluation.modes.table import MODE_WORDS, ModeTable
 
 EVERY_ROLE = "all"
 SCORED = "scored"
@@ -28,6 +29,7 @@ scenario in which every seed has something to win.
 Phrases = Mapping[str, Mapping[str, str]]
 NO_PHRASES: Phrases = {}
 _TABLE = TypeAdapter(dict[str, dict[str, str]])
+_GIVEN = ("value", "verb", "seats")
 _DEFAULT = {"verb": "scored", "loss": "", SCORED: "{verb} {value}"}
 
 
@@ -46,12 +48,35 @@ def phrases_for(phrases: Phrases, role: str) -> Mapping[str, str]:
     return {**_DEFAULT, **phrases.get(EVERY_ROLE, {}), **phrases.get(role, {})}
 
 
-def placeholders(phrases: Mapping[str, str]) -> Iterator[str]:
-    """The figures that a role's phrases of the verdict name: placeholders, fields of conditions, and the share."""
-    for key, phrase in phrases.items():
+def relative_fields(package: str) -> Collection[str]:
+    """Figures that a seat has beside references, which `figures.toml` of a package explains; none without the file."""
+    file = files(package) / "figures.toml"
+    return tomllib.loads(file.read_text(encoding="utf-8")).get("relative", {}).keys() if file.is_file() else ()
+
+
+def missing(phrases: Phrases, roles: Iterable[str], modes: ModeTable, figures: Collection[str]) -> Iterator[str]:
+    """Complaints: words of modes' sentences that a role lacks, and figures of its verdict that are not in `figures`."""
+    for role in sorted(roles):
+        said = phrases_for(phrases, role)
+        for key, mode in modes.rows.items():
+            lacking = [name for name in _named(mode.sentence) if name not in said and name not in MODE_WORDS]
+            if lacking and (not mode.judged or role in mode.judged):
+                yield f"the sentence of {key} names {', '.join(lacking)}, for which {role} has no phrase"
+        for name in _figures(said):
+            if name not in figures and name.removesuffix("_rank") not in figures:
+                yield f"the phrases of {role} name {name}, which is no figure of a seat"
+
+
+def _named(template: str) -> Iterator[str]:
+    return (name for _, name, _, _ in Formatter().parse(template) if name is not None)
+
+
+def _figures(said: Mapping[str, str]) -> Iterator[str]:
+    """The figures that the phrases of a verdict name: placeholders, fields of conditions, and the share."""
+    for key, phrase in said.items():
         key, _, condition = key.partition(":")
         if key == SCORED:
-            yield from (name for _, name, _, _ in Formatter().parse(phrase) if name is not None)
+            yield from (name for name in _named(phrase) if name not in _GIVEN)
             yield from filter(None, [condition.partition("=")[0]])
         elif key == "part":
             yield phrase

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 from pydantic import BaseModel
 
+from tradefair.catalog import evaluator
 from tradefair.contract import (
     Addressee,
     Clock,
@@ -265,6 +266,18 @@ def _codes(bench: Bench) -> Iterator[str]:
     for code, place in seen.items():
         if code not in known:
             yield f"{place} {code!r}, which is neither a shared code nor declared in errors"
+
+
+def phrases_are_whole(bench: Bench) -> list[Failure]:
+    """The sentences of the market's evaluator, where it has one, find a phrase or a figure for every placeholder."""
+    return check_once("phrases_are_whole", bench, _phrases)
+
+
+def _phrases(bench: Bench) -> Iterable[str]:
+    known = evaluator(bench.market_type.name)
+    roles = {role for policy in bench.market_type.policies.values() for role in policy.roles}
+    # By its method and not by its class, which stands above this package.
+    return known.missing_phrases(roles) if hasattr(known, "missing_phrases") else ()
 
 
 def _ask_around(bench: Bench) -> None:

@@ -10,7 +10,13 @@ from tradefair.contract import MarketType, Scenario
 from tradefair.testing.authors_code import collected
 from tradefair.testing.bench import Bench, Failure
 from tradefair.testing.call_keys import call_keys
-from tradefair.testing.declarations import errors_are_declared, keeps_the_protocol, presets_play, tools_take_no_seat
+from tradefair.testing.declarations import (
+    errors_are_declared,
+    keeps_the_protocol,
+    phrases_are_whole,
+    presets_play,
+    tools_take_no_seat,
+)
 from tradefair.testing.interference import non_interference
 from tradefair.testing.playthrough import Service
 from tradefair.testing.processes import determinism
@@ -65,6 +71,7 @@ _TABLE: Sequence[tuple[Callable[[Bench], list[Failure]], str]] = (
     (presets_play, "has presets that play with their own seats, and policies that play in each role"),
     (call_keys, "carries an action, a note or a program out once, however often its call key is sent"),
     (errors_are_declared, "refuses with shared error codes, or with its own that have a text"),
+    (phrases_are_whole, "has an evaluator, if any, whose sentences lack no phrase and name no unknown figure"),
 )
 CHECKS: Mapping[str, Check] = {run.__name__: Check(run.__name__, run, sentence) for run, sentence in _TABLE}
 """Every check by name, in the order in which they run."""

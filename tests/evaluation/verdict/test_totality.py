@@ -65,7 +65,7 @@ verdicts: Any = _any(
     figure=st.none() | _any(Score, value=numbers),
     reproduced=_any(Reproduced),
     next=st.lists(_any(NextStep), max_size=2).map(tuple),
-    versions=st.just({}),
+    versions=st.just(dict[str, str]()),
 )
 
 
@@ -114,7 +114,7 @@ def test_any_outcome_and_account_and_diagnosis_have_sentences(data: st.DataObjec
             "rank": 1,
             "cases": data.draw(st.sampled_from([[], [case]])),
             "cost": data.draw(st.none() | _any(Cost, amount=numbers)),
-            "price": data.draw(st.none() | _any(Price, amount=numbers, spread=st.just({}))),
+            "price": data.draw(st.none() | _any(Price, amount=numbers)),
         }
     )
     found: list[Finding] = [finding, *diagnosis.findings[1:]]

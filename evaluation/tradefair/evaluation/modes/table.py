@@ -112,6 +112,9 @@ class ModeTable:
         return self.detectors[name](seat) if params is None else self.detectors[name](seat, params)
 
 
+MODE_WORDS = frozenset({"seat", "count", "of", "amount", "share", "unit"})
+"""Placeholders that every sentence may have; others are phrases of the seat's role."""
+
 NO_MODES = ModeTable({}, {}, {}, "")
 
 
