@@ -19,14 +19,17 @@ from tradefair.host.sandbox import Sandbox
 from tradefair.host.setup import SeatPlan, new_episode, reopen_episode, seating_of
 from tradefair.runner.agent_spec import NATIVE, AgentSpec, AskPerson, ReadyAgent, ready
 from tradefair.runner.order import SeatOrder
-from tradefair.runner.seating import play_seat
+from tradefair.runner.seating import Heard, play_seat
 from tradefair.tracestore import WRITTEN_BY, open_trace
 
 _MAX_FAILURE = 2_000
 """Characters of a failure that are noted."""
 
-Opened = Callable[[Episode, AgentSpec], AbstractAsyncContextManager[None]]
-"""Makes what is open around a live episode while it is played: a progress display, a door for an outside client."""
+Opened = Callable[[Episode, AgentSpec], AbstractAsyncContextManager[Heard | None]]
+"""Makes what is open around a live episode while it is played: a progress display, a door for an outside client.
+
+Where it gives a function, that is told each note about the agents: what their models cost.
+"""
 
 
 @dataclass(frozen=True)
@@ -176,8 +179,8 @@ def recorded_agent(path: Path, *, replay: str | None = None) -> AgentSpec:
 async def _play(episode: Episode, agent: ReadyAgent, agents: Sequence[SeatId], opened: Opened | None) -> Played:
     """Play the agents' seats of an open episode to its end, and close it whatever happens."""
     try:
-        async with opened(episode, agent.spec) if opened is not None else nullcontext():
-            reports = await play_seats(episode, dict.fromkeys(agents, agent))
+        async with opened(episode, agent.spec) if opened is not None else nullcontext() as heard:
+            reports = await play_seats(episode, dict.fromkeys(agents, agent), heard)
             return Played(episode.path, agents, reports, await episode.wait_ended())
     # An episode that failed is closed too: another command goes on with its trace.
     finally:
@@ -187,10 +190,12 @@ async def _play(episode: Episode, agent: ReadyAgent, agents: Sequence[SeatId], o
                 write_recording(trace, Path(agent.spec.record))
 
 
-async def play_seats(episode: Episode, agents: Mapping[SeatId, ReadyAgent]) -> dict[SeatId, SeatReport]:
+async def play_seats(
+    episode: Episode, agents: Mapping[SeatId, ReadyAgent], heard: Heard | None = None
+) -> dict[SeatId, SeatReport]:
     """Play the seats of `agents` to the end and return what each reports, by seat; {} when the episode has ended.
 
-    Each report is noted in the trace too.
+    Each report is noted in the trace too. `heard` is told the notes while they play.
 
     Raises HarnessFailure when a connection or a provider fails.
     """
@@ -201,7 +206,7 @@ async def play_seats(episode: Episode, agents: Mapping[SeatId, ReadyAgent]) -> d
     try:
         async with asyncio.TaskGroup() as tasks:
             for seat, agent in agents.items():
-                played[seat] = tasks.create_task(play_seat(episode, agent, seat, order.turn_of(seat)))
+                played[seat] = tasks.create_task(play_seat(episode, agent, seat, order.turn_of(seat), heard))
     except BaseExceptionGroup as group:
         # One failed seat cancels the others; its own error says what happened.
         for seat, task in played.items():

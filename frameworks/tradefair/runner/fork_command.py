@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,11 +18,12 @@ from tradefair.contract import TraceError
 from tradefair.contract.players import Limits
 from tradefair.evaluation.report.outputs import Output, write
 from tradefair.host.episode import Episode
+from tradefair.host.progress import Progress
 from tradefair.host.setup import default_folder
 from tradefair.runner.agent_spec import AgentSpec, agent_of
 from tradefair.runner.episode_runner import recorded_agent
 from tradefair.runner.fork import ForkSpec, fork_episode
-from tradefair.runner.summary import show_progress
+from tradefair.runner.seating import Heard
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ def fork(
         bool, typer.Option(help="Also play the decision as it was with the new agent after it: what it alone cost.")
     ] = True,
     out: Annotated[Path | None, typer.Option(help="Folder of the traces; default ./runs/<time>-fork.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on standard error.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
     output: Output = None,
 ) -> int:
@@ -71,7 +74,7 @@ def fork(
         futures=seeds,
         isolate=isolate,
     )
-    report = report_fork(asyncio.run(fork_episode(spec, opened=partial(_shown, quiet=as_json))))
+    report = report_fork(asyncio.run(fork_episode(spec, opened=partial(_shown, quiet=quiet))))
     if as_json:
         print_json(report.model_dump(mode="json"))
     else:
@@ -83,9 +86,11 @@ def fork(
     return 1 if report.unsound else 0
 
 
-def _shown(episode: Episode, agent: AgentSpec, *, quiet: bool) -> AbstractAsyncContextManager[None]:
+@asynccontextmanager
+async def _shown(episode: Episode, agent: AgentSpec, *, quiet: bool) -> AsyncGenerator[Heard]:
     """Progress of an arm, called by its folder."""
-    return show_progress(episode, episode.path.parent.name, quiet=quiet)
+    async with Progress(episode, episode.path.parent.name, quiet=quiet) as progress:
+        yield progress.heard
 
 
 def _agent(trace: Path, player: PlayerFlags) -> AgentSpec | None:

@@ -20,6 +20,7 @@ from tradefair.contract.players import seat_roles
 from tradefair.contract.scenario import parse_override
 from tradefair.frameworks.models.recording import NotRecorded
 from tradefair.host.episode import Episode
+from tradefair.host.progress import Progress
 from tradefair.host.setup import default_folder, new_seed, plan_seats, plan_turn
 from tradefair.runner.agent_flags import AgentFlags, refuse
 from tradefair.runner.agent_spec import OUTSIDE, AgentSpec, ready
@@ -29,8 +30,9 @@ from tradefair.runner.episode_runner import PlaySpec, play_episode, ready_again,
 from tradefair.runner.outside import open_door
 from tradefair.runner.play_setup import chosen_scenario
 from tradefair.runner.references import references_of
+from tradefair.runner.seating import Heard
 from tradefair.runner.series import Seated, play_series
-from tradefair.runner.summary import Shown, Summary, show, show_progress, summarise
+from tradefair.runner.summary import Shown, Summary, show, summarise
 from tradefair.runner.trials import play_trials
 
 # Names of options where they differ from the field's.
@@ -74,6 +76,10 @@ def play(
     agent: AgentFlags,
     often: _Often,
     resume: Annotated[Path | None, typer.Option(help="Go on with this trace where a run stopped.")] = None,
+    price: Annotated[
+        bool, typer.Option("--price/--no-price", help="Replay what the first finding of one episode cost.")
+    ] = True,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on standard error.")] = False,
     whole: Annotated[bool, typer.Option("--all", help="Print every figure, not the verdict alone.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = False,
 ) -> int:
@@ -88,7 +94,7 @@ def play(
         # vars(often)|An option of a new episode with --resume would be ignored in silence, so it is refused.
         new = {f"--{name}": value for name, value in (vars(episode) | vars(often)).items() if name not in _OF_RESUMED}
         refuse({_NAMES.get(name, name): value for name, value in new.items()}, "--resume goes on with a trace as it is")
-        return show(asyncio.run(_resume(resume, agent, as_json)), json=as_json, whole=whole)
+        return show(asyncio.run(_resume(resume, agent, price, quiet)), json=as_json, whole=whole)
     kind, setting = _setting(episode)
     seed, others = new_seed() if episode.seed is None else episode.seed, episode.others or None
     seated: Seated | None = None
@@ -111,14 +117,16 @@ def play(
         agent_key=episode.agent_key,
     )
     return show(
-        asyncio.run(_episodes(spec, _Stage(as_json, ask is not None), often, seated)), json=as_json, whole=whole
+        asyncio.run(_episodes(spec, _Stage(price, quiet, ask is not None), often, seated)), json=as_json, whole=whole
     )
 
 
 class _Stage(NamedTuple):
     """What goes on around the episodes of this command."""
 
-    as_json: bool
+    price: bool
+    """Whether the first finding of a single episode is replayed."""
+    quiet: bool
     asks: bool
     """Whether a person is asked on the terminal."""
 
@@ -127,10 +135,10 @@ class _Stage(NamedTuple):
         played = await play_episode(spec, opened=partial(self.around, title=title))
         # Several episodes share one folder of references: their names need the seed.
         beside = await references_of(spec, played.agents, by_seed=bool(title)) if references else {}
-        return summarise(played, beside)
+        return summarise(played, beside, price=self.price and not title)
 
     @asynccontextmanager
-    async def around(self, episode: Episode, agent: AgentSpec, *, title: str = "") -> AsyncGenerator[None]:
+    async def around(self, episode: Episode, agent: AgentSpec, *, title: str = "") -> AsyncGenerator[Heard]:
         """Progress and, for an outside agent, a door; what stops the run says how to resume it."""
         # A trace names no files, so these are to be named again.
         files = {"--record": agent.record, "--replay": agent.replay}
@@ -142,9 +150,11 @@ class _Stage(NamedTuple):
                 # Inside the stack, so that the server stops before the episode is closed.
                 await stack.enter_async_context(open_door(episode, seats))
             # Questions and a moving line do not share a terminal.
-            await stack.enter_async_context(show_progress(episode, title, quiet=self.as_json or self.asks))
+            awaited, quiet = "a client" if agent.framework == OUTSIDE else "the model", self.quiet or self.asks
+            shown = Progress(episode, title, awaited=awaited, quiet=quiet)
+            progress = await stack.enter_async_context(shown)
             try:
-                yield
+                yield progress.heard
             except NotRecorded:
                 raise  # the same request would be missing again
             except HarnessFailure as failure:
@@ -173,7 +183,7 @@ async def _episodes(spec: PlaySpec, stage: _Stage, often: _Often, seated: Seated
     return await play_series(spec, seeds, one, seated)
 
 
-async def _resume(path: Path, agent: AgentFlags, as_json: bool) -> Summary:
+async def _resume(path: Path, agent: AgentFlags, price: bool, quiet: bool) -> Summary:
     """Go on with a trace, with its own agent or the one that was named; scored and checked."""
     if not path.is_file():
         what = "a folder: name the trace in it" if path.is_dir() else "there is no such file"
@@ -182,8 +192,9 @@ async def _resume(path: Path, agent: AgentFlags, as_json: bool) -> Summary:
     replay = None if agent.replay is None else str(agent.replay)
     spec = agent.over(None if agent.framework else recorded_agent(path, replay=replay))
     ask = TerminalApproval() if spec.approve else None
-    stage = _Stage(as_json, ask is not None)
-    return summarise(await resume_episode(path, ready_again(path, spec, ask=ask), opened=stage.around), {})
+    stage = _Stage(price, quiet, ask is not None)
+    played = await resume_episode(path, ready_again(path, spec, ask=ask), opened=stage.around)
+    return summarise(played, {}, price=price)
 
 
 def _setting(episode: EpisodeFlags) -> tuple[MarketType, Scenario]:

@@ -23,6 +23,7 @@ from tradefair.evaluation.progress import Progress, watched
 from tradefair.runner.replays import NotPriced, Repair, Replays
 from tradefair.runner.tape import Amended
 
+_MOST_FIRST = 3
 ALL = "all"
 """Named as the player: every competent reference."""
 
@@ -103,6 +104,21 @@ def with_prices(
     seats = dict.fromkeys(finding.seats[0] for finding in chosen)
     findings += _accounts(replays, diagnosis, findings, list(seats or replays.agents[:1]))
     return evaluation._replace(diagnosis=diagnosis.model_copy(update={"findings": findings}))
+
+
+def with_first_price(replays: Replays, evaluation: Evaluation, progress: Progress | None = None) -> Evaluation:
+    """The evaluation in which the finding that comes first has its price, and closed accounts.
+
+    A price moves its finding in the order; so the next one is priced until the first has a price, three at most. Raises
+    TraceError for a trace that cannot be replayed.
+    """
+    found = evaluation
+    for most in range(1, _MOST_FIRST + 1):
+        found = with_prices(replays, evaluation, most, progress=progress)
+        raised = found.diagnosis.raised if found.diagnosis is not None else []
+        if not raised or raised[0].price is not None:
+            break
+    return found
 
 
 def account_of(replays: Replays, seat: SeatId, findings: Sequence[Finding]) -> Account:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -22,10 +22,16 @@ if TYPE_CHECKING:
     from tradefair.agents.rounds import Note
 
 
-async def play_seat(episode: Episode, agent: ReadyAgent, seat: SeatId, gate: TurnGate) -> SeatReport:
+Heard = Callable[[Mapping[str, Any]], None]
+"""Told each note about an agent after it is kept."""
+
+
+async def play_seat(
+    episode: Episode, agent: ReadyAgent, seat: SeatId, gate: TurnGate, heard: Heard | None = None
+) -> SeatReport:
     """Play `seat` to the end of the episode and return the agent's counters.
 
-    `gate` is passed before each turn. Raises HarnessFailure when connection or provider fail.
+    `gate` is passed before each turn, `heard` is told each note. Raises HarnessFailure (connection, provider).
     """
     # Imported here: the client is needed only while a seat is played.
     from mcp import Client
@@ -40,6 +46,8 @@ async def play_seat(episode: Episode, agent: ReadyAgent, seat: SeatId, gate: Tur
 
     async def noted(body: dict[str, Any]) -> None:
         await episode.note(seat, body, prompts.take(body))
+        if heard is not None:
+            heard(body)
 
     # Wrapped once for agent and gateway alike: notes of both pass here exactly once.
     note = with_costs(noted, agent.spec.model)

@@ -1,24 +1,26 @@
-"""What `tradefair play` shows: progress while it runs, then the verdict, one table and what to do next."""
+"""What `tradefair play` ends with: the verdict, one table and what to do next."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from tradefair.cli.tables import show_text
-from tradefair.cli.terminal import Console, print_json, watched
+from tradefair.cli.terminal import Console, print_json
 from tradefair.contract import SeatId, TraceError
 from tradefair.evaluation.evaluate import Evaluation, evaluate_file, relative_numbers
 from tradefair.evaluation.outcome import ON_EVERY_SEAT, Outcome
+from tradefair.evaluation.progress import show_progress
 from tradefair.evaluation.terminal import Run, show_comparison, show_evaluations, show_next, show_verdict
 from tradefair.evaluation.verdict.of_trace import verdict_of
 from tradefair.evaluation.verdict.verdict import Verdict
 from tradefair.evaluation.verify import Check, verify_file
-from tradefair.host.episode import Episode
 from tradefair.runner.episode_runner import Played
+from tradefair.runner.price import with_first_price
+from tradefair.runner.replays import Replays
 from tradefair.tracestore import open_trace
 
 
@@ -129,8 +131,8 @@ class Summary(NamedTuple):
         show_next(self.verdict.next)
 
 
-def summarise(played: Played, references: Mapping[str, Path]) -> Summary:
-    """Score and check what was played.
+def summarise(played: Played, references: Mapping[str, Path], *, price: bool = False) -> Summary:
+    """Score and check what was played; `price`: replay what the first finding cost.
 
     `references` holds traces by label. Nothing raises for a trace that cannot be scored: its evaluation says why.
     """
@@ -138,32 +140,15 @@ def summarise(played: Played, references: Mapping[str, Path]) -> Summary:
     evaluation = evaluate_file(played.path)
     # Its scripted seats have just been played by the very policies that would be played again.
     check = verify_file(played.path, seats=False)
+    if price and check.sound:
+        # What cannot be replayed (a service answered, an agent from outside) keeps the cost that its trace tells.
+        with suppress(TraceError):
+            evaluation = with_first_price(Replays(played.path), evaluation, show_progress)
     beside = {policy: evaluate_file(path) for policy, path in references.items()}
     outcomes = {policy: item.outcome for policy, item in beside.items() if item.outcome is not None}
     with open_trace(played.path) as trace:
         verdict = verdict_of(trace, evaluation=evaluation, check=check, references=outcomes)
     return Summary(played, evaluation, check, beside, verdict)
-
-
-@asynccontextmanager
-async def show_progress(episode: Episode, title: str = "", *, quiet: bool) -> AsyncGenerator[None]:
-    """A line on stderr that follows the rounds, where stderr is a terminal; otherwise nothing."""
-    if quiet or not watched():
-        yield
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        scenario = episode.core.scenario
-        # Not every market has a fixed number of rounds; without one the bar shows no end.
-        task = progress.add_task(title or scenario.id, total=getattr(scenario, "rounds", None))
-        # The round that is being played is not done yet.
-        stop = episode.on_change(lambda: progress.update(task, completed=episode.core.market.clock.round - 1))
-        try:
-            yield
-        finally:
-            stop()
 
 
 def _label(reference: str) -> str:

@@ -1,0 +1,181 @@
+"""How far an episode is, on stderr: a line now and then without a terminal, a moving bar on one, nothing if asked."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tradefair.catalog import load_scenario, market_type
+from tradefair.cli import run
+from tradefair.host.progress import Progress
+from tradefair.host.setup import new_episode, plan_seats
+from tradefair.tracestore import open_trace
+
+CALL = {"kind": "model_call", "input_tokens": 9_000, "output_tokens": 310, "cost_usd_micro": 12_000}
+
+
+class Clock:
+    """Seconds as a test wants them."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+async def watched_episode(tmp_path: Path, clock: Clock) -> Any:
+    kind, scenario = market_type("teaching"), load_scenario("teaching", "pie", {"rounds": 4})
+    plan = plan_seats(kind, scenario, agents=["P1"], others="half")
+    episode = await new_episode(kind, scenario, 7, plan, tmp_path)
+    yield episode, Progress(episode, clock=clock)
+    await episode.close()
+
+
+async def test_a_line_comes_with_a_round_at_most_once_in_ten_seconds(
+    watched_episode: Any, clock: Clock, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    episode, progress = watched_episode
+    async with progress:
+        for seconds in (4.0, 7.0):  # 4 s and 11 s after the start: the second is due
+            clock.now += seconds
+            progress.heard(CALL)
+            await episode.call("P1", "claim", {"slices": 4})
+        clock.now += 9.0
+        await episode.call("P1", "claim", {"slices": 4})
+    said = capsys.readouterr().err
+    whole = "[play] round 3/4, 2 calls, 18,620 tokens, $0.02; watch it: tradefair view"
+    assert said == f"{whole} {tmp_path}\n"
+
+
+async def test_silence_is_worth_one_line(
+    watched_episode: Any, clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    episode, progress = watched_episode
+    async with progress:
+        for _ in range(40):
+            clock.now += 1.0
+            progress.tick()
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "round 1/4, waiting for the model 10 s; watch it" in line
+        await episode.call("P1", "view_my_value", {})
+        progress.tick()
+        clock.now += 10.0
+        progress.tick()
+        assert "waiting for the model 10 s" in capsys.readouterr().err
+
+
+async def test_a_call_without_a_price_leaves_no_sum_of_dollars(
+    watched_episode: Any, clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, progress = watched_episode
+    async with progress:
+        for note in (CALL, {**CALL, "cost_usd_micro": None}, {"kind": "seat_report", "input_tokens": 5}):
+            progress.heard(note)
+        clock.now += 20
+        progress.tick()
+        clock.now += 10
+        progress.tick()
+    said = capsys.readouterr().err
+    assert "2 calls, 18,620 tokens, waiting" in said
+    assert "$" not in said
+
+
+class _Slow(BaseHTTPRequestHandler):
+    """A model endpoint that thinks for a while and answers in prose."""
+
+    thinks_s = 4.0
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        time.sleep(self.thinks_s)
+        usage = {"prompt_tokens": 1_500, "completion_tokens": 20, "total_tokens": 1_520}
+        message = {"role": "assistant", "content": "I think that I should wait."}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        body = json.dumps(
+            {"id": "1", "object": "chat.completion", "model": "slow", "choices": [choice], "usage": usage}
+        )
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, *args: Any) -> None: ...
+
+
+@pytest.fixture
+def slow_model() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Slow)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("quiet", [False, True])
+def test_on_a_terminal_the_bar_moves_while_a_reply_is_awaited(
+    slow_model: str, tmp_path: Path, on_a_terminal: Callable[..., tuple[int, str]], quiet: bool
+) -> None:
+    agent = ["--agent", "react", "--model", "openai:slow", "--base-url", slow_model, "--no-references"]
+    rounds = ["--scenario", "smoke", "--set", "rounds=1", "--out", str(tmp_path)]
+    code, shown = on_a_terminal("play", "double_auction", *rounds, *agent, *(["--quiet"] if quiet else []))
+    # It never called a tool.
+    assert code == 1, shown
+    seconds = {int(found) for found in re.findall(r"waiting for the model (\d+) s", shown)}
+    if quiet:
+        assert seconds == set()
+        return
+    assert {2, 3} <= seconds
+    assert "round 1/1" in shown
+    assert "1.5k tokens" in shown
+    (path,) = tmp_path.glob("*.trace")
+    with open_trace(path) as trace:
+        assert b"waiting" not in b"".join(stored.body for stored in trace.events())
+
+
+@pytest.fixture
+def on_a_terminal() -> Callable[..., tuple[int, str]]:
+    """Runs `tradefair` on a terminal of its own: the exit code and all that was shown."""
+    import pty
+
+    def played(*arguments: str) -> tuple[int, str]:
+        child, side = pty.fork()
+        if child == 0:
+            os.environ.update(TERM="xterm", COLUMNS="140", OPENAI_API_KEY="x")
+            os.execv(sys.executable, [sys.executable, "-m", "tradefair.cli", *arguments])
+        shown = bytearray()
+        try:
+            while piece := os.read(side, 65_536):
+                shown += piece
+        # Linux ends a pty whose other side is closed with EIO.
+        except OSError:
+            pass
+        os.close(side)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), shown.decode()
+
+    return played
+
+
+def test_a_short_episode_says_nothing_without_a_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["play", "teaching", "--seed", "3", "--no-references", "--out", str(tmp_path)]) == 0
+    assert "[play]" not in capsys.readouterr().err
