@@ -117,7 +117,7 @@ class _Slow(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body.encode())
 
-    def log_message(self, *args: Any) -> None: ...
+    def log_message(self, format: str, *args: Any) -> None: ...  # noqa: A002  # the name of the base class
 
 
 @pytest.fixture
