@@ -12,7 +12,7 @@ import { bytes, endWords, number, plural, seconds, words } from "./format";
 import { parseRaw, textView } from "./json";
 import { badge, lead, type OpenEvent } from "./lead";
 import { folded, pairs, section, subject, table, unfolded } from "./parts";
-import { columns, figuresOf, opponents, seatTable } from "./seats";
+import { figuresOf, opponents, seatTables } from "./seats";
 import { term, title } from "./terms";
 import { Timeline } from "./timeline";
 
@@ -46,7 +46,7 @@ function ownPictures(page: Episode): Child {
 
 function did(opened: Opened): Child {
   const { page } = opened, own = page.seats.filter((seat) => opened.own.has(seat.id)), [first] = own;
-  return [own.length > 1 && first ? seatTable(opened, own, columns(page, first)) : first ? figuresOf(page, first) : null, ownPictures(page)];
+  return [own.length > 1 ? seatTables(opened, own) : first ? figuresOf(page, first) : null, ownPictures(page)];
 }
 
 function market(page: Episode): HTMLElement {

@@ -17,9 +17,9 @@ const MAX_CARDS = matchMedia("(max-width: 860px)").matches ? 2 : 3;
 // One entry per decision, the costliest first: a call that several cases cite is one decision.
 export function decisions(finding: Finding): Case[] {
   const found = new Map<number, Case>();
-  for (const one of finding.cases) {
-    const known = found.get(one.seq);
-    if (!known || (one.cost ?? -1) > (known.cost ?? -1)) found.set(one.seq, one);
+  for (const seen of finding.cases) {
+    const known = found.get(seen.seq);
+    if (!known || (seen.cost ?? -1) > (known.cost ?? -1)) found.set(seen.seq, seen);
   }
   return [...found.values()].sort((a, b) => (b.cost ?? -1) - (a.cost ?? -1) || a.seq - b.seq);
 }
@@ -29,7 +29,7 @@ export function costText(finding: Finding): string {
   if (price?.amount !== null && price?.amount !== undefined) return `${number(price.amount)} ${price.unit}, replayed`;
   if (!cost) return "";
   if (cost.amount !== null) return cost.kind === "direct" ? `${number(cost.amount)} ${cost.unit} lost` : `≤ ${number(cost.amount)} ${cost.unit}, hindsight`;
-  const most = Math.max(...finding.cases.map((one) => one.cost ?? 0));
+  const most = Math.max(...finding.cases.map((found) => found.cost ?? 0));
   return most > 0 ? `≤ ${number(most)} ${cost.unit} each, hindsight` : "";
 }
 

@@ -39,7 +39,7 @@ function spent(seat: Seat): boolean {
   return (seat.account.model_calls ?? 0) > 0;
 }
 
-export function columns(page: Episode, seat: Seat): string[] {
+function columns(page: Episode, seat: Seat): string[] {
   return page.seat_columns.filter((name) => name in seat.outcome);
 }
 
@@ -51,7 +51,7 @@ export function figuresOf(page: Episode, seat: Seat): HTMLElement {
   return pairs([...outcome, ...took]);
 }
 
-export function seatTable(opened: Opened, seats: Seat[], names: string[]): Child {
+function seatTable(opened: Opened, seats: Seat[], names: string[]): Child {
   const { page } = opened, took = TOOK.filter(([, , has]) => seats.some(has));
   const outcomes = names.map((name) => aligned(seats.map((seat) => seat.outcome[name])));
   const own = seats.map((seat) => opened.own.has(seat.id));
@@ -66,14 +66,19 @@ export function seatTable(opened: Opened, seats: Seat[], names: string[]): Child
   return [shown(0, MAX_ROWS / 2), unfolded(`${number(rows.length - MAX_ROWS / 2)} more seats`, () => shown(MAX_ROWS / 2))];
 }
 
-// All seats, and what went wrong in those that are not under test. Seats whose roles have the same figures share a table.
+// Seats whose roles have the same figures share a table.
+export function seatTables(opened: Opened, seats: Seat[]): Child {
+  const kinds = [...new Set(seats.map((seat) => columns(opened.page, seat).join(" ")))];
+  return kinds.map((kind) => seatTable(opened, seats.filter((seat) => columns(opened.page, seat).join(" ") === kind), kind ? kind.split(" ") : []));
+}
+
+// All seats, and what went wrong in those that are not under test.
 export function opponents(opened: Opened, open: OpenEvent, show: Show): HTMLElement {
   const { page, own } = opened, others = page.seats.filter((seat) => !own.has(seat.id)).length;
-  const kinds = [...new Set(page.seats.map((seat) => columns(page, seat).join(" ")))];
   const raised = own.size ? page.raised.filter(({ finding }) => !opened.mine(finding.seats)) : [];
   const name = own.size === 0 ? "Seats" : others ? "Opponents" : "What it took";
   return folded("opponents", [name, others ? h("span", { class: "quiet num" }, ` (${number(others)})`) : null],
-    kinds.map((kind) => seatTable(opened, page.seats.filter((seat) => columns(page, seat).join(" ") === kind), kind ? kind.split(" ") : [])),
+    seatTables(opened, page.seats),
     page.seats.some((seat) => seat.account.usage_estimated) ? h("p", { class: "aside" }, "~ tokens were estimated, not stated by a provider.") : null,
     raised.length ? [h("h3", {}, plural(raised.length, "finding"), " about opponents"), cards(opened, raised, open, show, true)] : null);
 }

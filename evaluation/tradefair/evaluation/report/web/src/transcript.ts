@@ -19,9 +19,13 @@ export class Transcript {
 
   constructor(private readonly opened: Opened, private readonly open: OpenEvent) {
     const typed = h("input", { type: "search", id: "find-message", placeholder: "in messages and replies", spellcheck: "false", maxlength: 200 });
+    let waiting = 0;
     typed.addEventListener("input", () => {
-      this.wanted = visible(typed.value.trim());
-      this.draw();
+      clearTimeout(waiting);
+      waiting = window.setTimeout(() => {
+        this.wanted = visible(typed.value.trim());
+        this.draw();
+      }, 200);
     });
     replace(this.element, h("div", { class: "field inline" }, h("label", { for: "find-message" }, "Find"), typed), this.content);
     this.ready = unpackJson<SeatTranscript[]>(opened.page.transcript).then((seats) => {
@@ -50,12 +54,14 @@ export class Transcript {
   private seat(seat: SeatTranscript): Child {
     const size = seat.messages.reduce((sum, message) => sum + message.text.length, 0);
     const rounds = new Map<number, ModelCall[]>();
+    // Ids of calls that the market refused: the answer to one is an error.
+    const refused = new Set(seat.calls.flatMap((call) => call.answer.calls.filter((_, place) => call.refused.includes(call.events[place] ?? -1)).map(([id]) => id)));
     for (const call of seat.calls) if (this.fits(seat, call)) rounds.set(call.round, [...(rounds.get(call.round) ?? []), call]);
     return [
       h("h2", {}, "What ", foreign(seat.seat), " was sent and answered ", h("span", { class: "quiet num" }, `(${plural(seat.calls.length, "request")})`)),
       seat.remark ? h("p", { class: "aside" }, seat.kept ? "" : "No prompts were kept: ", foreign(seat.remark), ".") : null,
       [...rounds].map(([round, calls], place) => {
-        const made = unfolded([round < 0 ? "Outside of rounds" : `Round ${number(round)}`, h("span", { class: "quiet" }, ` · ${plural(calls.length, "reply", "replies")}`)], () => calls.map((call) => this.exchange(seat, call)), { class: "round" });
+        const made = unfolded([round < 0 ? "Outside of rounds" : `Round ${number(round)}`, h("span", { class: "quiet" }, ` · ${plural(calls.length, "reply", "replies")}`)], () => calls.map((call) => this.exchange(seat, call, refused)), { class: "round" });
         for (const call of calls) if (call.note >= 0) this.places.set(call.note, { round: made as HTMLDetailsElement, of: () => made.querySelector(`[data-note="${call.note}"]`) });
         if (size <= SMALL || this.wanted || place === 0) {
           made.setAttribute("open", "");
@@ -75,9 +81,8 @@ export class Transcript {
   }
 
   // One request: what was new in it, and the reply with the calls that it made.
-  private exchange(seat: SeatTranscript, call: ModelCall): HTMLElement {
+  private exchange(seat: SeatTranscript, call: ModelCall, refused: Set<string>): HTMLElement {
     const before = call.same + call.shown.length - call.new.length, tools = seat.tools[call.tools];
-    const refused = new Set(seat.calls.flatMap((other) => other.answer.calls.filter((_, place) => other.refused.includes(other.events[place] ?? -1)).map(([id]) => id)));
     const meta = [call.role, call.phase, call.input_tokens >= 0 ? `${number(call.input_tokens)} tokens in, ${number(call.output_tokens)} out` : "", call.finish].filter(Boolean).map(words).join(" · ");
     return h("div", { class: "exchange", "data-note": call.note, tabindex: -1 },
       meta ? h("p", { class: "aside" }, foreign(meta)) : null,
