@@ -58,7 +58,9 @@ def test_the_viewer_rates_its_folder(browser: Browser, viewer: Client) -> None:
         rows = page.locator("figure[data-chart=head_to_head] tbody tr")
         rows.first.wait_for()
         assert rows.count() == 2
-        assert "cannot be read" in page.locator(".boards > .aside").inner_text()
+        # Who leads stands above the leaderboards, with what none of them counts.
+        assert " leads " in page.locator(".boards > :first-child").inner_text()
+        assert "cannot be read" in page.locator(".boards > .lead").inner_text()
         assert seen.violations == []
         assert seen.errors == []
     # What was read is remembered; asking again gives the same.

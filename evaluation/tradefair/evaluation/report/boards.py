@@ -28,10 +28,10 @@ class Boards(NamedTuple):
 def boards_of(made: Leaderboards) -> Boards:
     """Charts and tables of every leaderboard. File names lose their folders.
 
-    `rated` of the result is one line: how many traces were rated, under which seed, and what was left out.
+    `rated` of the result is the verdict: who leads, how many traces were rated, and what was left out.
     """
     outside = "".join(f" Left out: {text}." for text in _left_out(made.left_out))
-    rated = f"{made.rated} of {made.traces} traces rated; shuffles and resamples of seed {made.seed}.{outside}"
+    rated = f"{ranking_verdict(made)} Shuffles and resamples of seed {made.seed}.{outside}"
     return Boards([_page(board) for board in made.boards], rated)
 
 

@@ -26,6 +26,13 @@ def pair_page(a: str | Path, b: str | Path) -> PairPage:
     """
     with open_trace(a) as trace_a, open_trace(b) as trace_b:
         attributes = _attributes(trace_a, trace_b)
+        # Under another luck every decision differs, and the first that does says nothing of either player.
+        luck_a, luck_b = (
+            f"{trace.manifest.core.market} seed {trace.manifest.core.seed}" for trace in (trace_a, trace_b)
+        )
+        if luck_a != luck_b:
+            note = f"Two different episodes, {luck_a} and {luck_b}: their decisions were made under other luck."
+            return PairPage(attributes=attributes, divergence=None, note=note)
         try:
             divergence = first_divergence(trace_a, trace_b)
         # An edited trace can have events of any shape. Both episodes are on the page either way, so

@@ -8,7 +8,8 @@ import { words } from "./format";
 
 export function boardsView(boards: BoardPage[], rated: string): HTMLElement {
   if (boards.length === 0) return h("p", { class: "empty" }, "Nothing here can be rated. ", rated);
-  return h("div", { class: "boards" }, boards.map(board), h("p", { class: "aside" }, foreign(rated)));
+  // Who leads stands first: boards below may be many.
+  return h("div", { class: "boards" }, h("p", { class: "lead" }, foreign(rated)), boards.map(board));
 }
 
 function board(one: BoardPage): HTMLElement {

@@ -24,7 +24,9 @@ export function compareView(sides: [Opened, Opened], pair: Pair, open: OpenEvent
 }
 
 function labels(page: Episode): Child {
-  const agents = page.seats.filter((seat) => (seat.account.model_calls ?? 0) > 0);
+  // The seats under test, as the verdict below it; of a trace that names none, who was asked a model.
+  const tested = new Set(page.verdict.seats.map((seat) => seat.seat));
+  const agents = page.seats.filter((seat) => (tested.size ? tested.has(seat.id) : (seat.account.model_calls ?? 0) > 0));
   const shown = agents.length ? agents : page.seats.slice(0, 1);
   return shown.map((seat, place) => [place ? ", " : "", foreign(seat.label ?? seat.id)]);
 }
