@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +18,7 @@ from tradefair.cli.terminal import say
 from tradefair.contract import HarnessFailure, MarketType, Scenario, ScenarioError
 from tradefair.contract.players import seat_roles
 from tradefair.contract.scenario import parse_override
+from tradefair.evaluation.compare.chosen_seeds import write_chosen
 from tradefair.frameworks.models.recording import NotRecorded
 from tradefair.host.episode import Episode
 from tradefair.host.progress import Progress
@@ -179,7 +180,12 @@ async def _episodes(spec: PlaySpec, stage: _Stage, often: _Often, seated: Seated
 
     if often.trials:
         return await play_trials(spec, count, one)
-    seeds = await seeds_at_stake(spec, count) if often.seeds_at_stake else range(spec.seed, spec.seed + count)
+    seeds: Sequence[int] = range(spec.seed, spec.seed + count)
+    if often.seeds_at_stake:
+        chosen = await seeds_at_stake(spec, count)
+        # Before the first episode: a series that is stopped says what it meant to play.
+        write_chosen(spec.folder, chosen)
+        seeds = chosen.seeds
     return await play_series(spec, seeds, one, seated)
 
 

@@ -6,7 +6,7 @@ The tests are in `numbers`, the conclusion in `judgement`, the words in `verdict
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import orjson
 from tradefair.contract import ScenarioError, SeatId, TraceError
 from tradefair.contract.errors import unknown
 from tradefair.contract.players import AgentRecord, Seating
+from tradefair.evaluation.compare.chosen_seeds import chosen_in
 from tradefair.evaluation.compare.comparison import Attribute, Comparison, Pair, Regret
 from tradefair.evaluation.compare.judgement import judge
 from tradefair.evaluation.compare.missing import bound_of, gaps_of, missing_of, shares_of, skew_of
@@ -114,7 +115,7 @@ def compare_sides(a: Side, b: Side, asked: Options) -> Comparison:
         # Replaced below: its sentences are made of all the rest.
         verdict=Verdict(status="failed", market=market, scenario=""),
         conclusion=judged.conclusion,
-        notes=judged.notes,
+        notes=[*judged.notes, *_skipped(a, b)],
         market=market,
         seats=told_seats,
         a=arm_of(str(a.path), [(pair.a, pair.seats) for pair in pairs]),
@@ -139,6 +140,16 @@ def compare_sides(a: Side, b: Side, asked: Options) -> Comparison:
     again = _play_again(b, seats)
     verdict = verdict_of_comparison(found, versions=versions, said=_said(market, roles), play=again)
     return found.model_copy(update={"verdict": verdict})
+
+
+def _skipped(a: Side, b: Side) -> Iterator[str]:
+    """What the plans of the sides left out; once where both left out the same."""
+    told: dict[str, list[str]] = {}
+    for name, side in (("A", a), ("B", b)):
+        for chosen in chosen_in(side.path):
+            if chosen.skipped:
+                told.setdefault(chosen.sentence, []).append(name)
+    return (f"{' and '.join(names)} {sentence}" for sentence, names in told.items())
 
 
 def _said(market: str, roles: Collection[str]) -> str:
