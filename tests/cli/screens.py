@@ -39,10 +39,10 @@ SHOWN = (
     "evaluate short.trace.jsonl",
     "evaluate failed",
     f"{_PIE} --base-url prose --out silent",
-    f"{_PIE} --base-url malformed --out malformed",
-    f"{_PIE} --base-url unknown --out unknown",
-    f"{_PIE} --base-url refused --out refused",
-    f"{_PIE} --base-url late --out late",
+    f"{_PIE} --base-url malformed --no-references --out malformed",
+    f"{_PIE} --base-url unknown --no-references --out unknown",
+    f"{_PIE} --base-url refused --no-references --out refused",
+    f"{_PIE} --base-url late --no-references --out late",
 )
 """By name of the screen; episodes are played in a new folder for each medium, models' endpoints are in `ANSWERS`."""
 
@@ -170,7 +170,10 @@ def screens(folder: Path) -> Mapping[str, str]:
         pass
     os.close(control)
     assert child.wait(60) == 0
-    text = re.sub(r"\b[0-9a-f]{12}(?=\.trace)|\b[0-9a-f]{16}\b", lambda name: "x" * len(name[0]), found.decode())
+    # Names, hashes, versions and the time that playing took, in as many characters.
+    text = re.sub(r"\b([0-9a-f]{12}|[0-9a-f]{16})\b", lambda name: "x" * len(name[0]), found.decode())
+    text = re.sub(r"(python|tradefair) \d+\.\d+\.\d+", lambda name: re.sub(r"\d", "0", name[0]), text)
+    text = re.sub(r"\d\.\d+(?= +–\r?$)", lambda seconds: "0".rjust(len(seconds[0])), text, flags=re.MULTILINE)
     parts = re.split(r"==== \w+\n", text.replace("\r\n", "\n"))
     return dict(zip(MEDIA, parts, strict=False))
 
