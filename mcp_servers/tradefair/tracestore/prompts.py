@@ -45,18 +45,20 @@ class Exchange(NamedTuple):
     call: str = ""
 
 
-class PromptRows(NamedTuple):
-    """Rows of both tables for some exchanges: parts that are new, and the calls.
+class _Last(NamedTuple):
+    """What a seat's next call may take over: messages and their numbers, and the other fields as JSON."""
 
-    `last` is what the seat's next call may take over: the parts of the last call, and its other fields.
-    """
+    messages: Sequence[Any] = ()
+    numbers: Sequence[int] = ()
+    params: bytes = b""
+
+
+class PromptRows(NamedTuple):
+    """Rows of both tables for some exchanges: parts that are new, and the calls; `last` is for the ledger."""
 
     parts: list[_Part]
     calls: list[_Call]
-    last: tuple[list[int], bytes]
-
-
-_NOTHING: tuple[list[int], bytes] = ([], b"")
+    last: _Last
 
 
 class Ledger:
@@ -68,29 +70,31 @@ class Ledger:
     def __init__(self, known: Iterable[tuple[int, bytes]] = ()) -> None:
         self._numbers = {digest: number for number, digest in known}
         self._next = max(self._numbers.values(), default=0) + 1
-        self._last: dict[SeatId, tuple[list[int], bytes]] = {}
+        self._last: dict[SeatId, _Last] = {}
 
     def rows(self, seat: SeatId, exchanges: Sequence[Exchange]) -> PromptRows:
         """The rows to store. The ledger is unchanged until `wrote` is told that they are there."""
         added: dict[bytes, _Part] = {}
         calls: list[_Call] = []
-        before, known = self._last.get(seat, _NOTHING)
+        before = self._last.get(seat, _Last())
         for exchange in exchanges:
             request = exchange.request
+            messages = cast("list[Any]", request["messages"])
+            # Compared before anything is hashed: most of a request is the request before.
+            same = _leading(before.messages, messages)
             try:
-                listed = [self._number(message, added) for message in cast("list[Any]", request["messages"])]
+                listed = [*before.numbers[:same], *(self._number(message, added) for message in messages[same:])]
                 tools = None if request.get("tools") is None else self._number(request["tools"], added)
                 rest = {name: None if name in _PARTS else value for name, value in request.items()}
                 params, answer = orjson.dumps(rest), zlib.compress(_bounded(exchange.answer))
             # Nested more deeply than can be written: such a request is not kept.
             except orjson.JSONEncodeError:
                 continue
-            same = _leading(before, listed)
             # Fields other than messages and tools hardly ever change: empty stands for those of the call before.
-            fields = b"" if params == known else params
+            fields = b"" if params == before.params else params
             calls.append((seat, exchange.call, same, orjson.dumps(listed[same:]), tools, fields, answer))
-            before, known = listed, params
-        return PromptRows(list(added.values()), calls, (before, known))
+            before = _Last(messages, listed, params)
+        return PromptRows(list(added.values()), calls, before)
 
     def wrote(self, seat: SeatId, rows: PromptRows) -> None:
         """These rows are stored."""
@@ -122,10 +126,10 @@ def _bounded(body: Any) -> bytes:
     return orjson.dumps({**named, "content": whole[:PART_LIMIT].decode(errors="ignore"), "cut": len(text)})
 
 
-def _leading(before: Sequence[int], listed: Sequence[int]) -> int:
-    """How many numbers both lists begin with."""
-    pairs = enumerate(zip(before, listed, strict=False))
-    return next((at for at, (old, new) in pairs if old != new), min(len(before), len(listed)))
+def _leading(before: Sequence[Any], messages: Sequence[Any]) -> int:
+    """How many equal messages both lists begin with."""
+    pairs = enumerate(zip(before, messages, strict=False))
+    return next((at for at, (old, new) in pairs if old != new), min(len(before), len(messages)))
 
 
 @dataclass(frozen=True)

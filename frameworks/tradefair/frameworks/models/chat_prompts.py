@@ -12,7 +12,7 @@ from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 
-from tradefair.frameworks.models.openai_chat import to_wire
+from tradefair.frameworks.models.chat_wire import to_wire
 from tradefair.frameworks.models.prompts import Prompts
 from tradefair.frameworks.models.wire import completion
 
@@ -24,6 +24,8 @@ class ChatPrompts(AsyncCallbackHandler):
         self._prompts = prompts
         self._model = model
         self._asked: dict[UUID, dict[str, Any]] = {}
+        # Of the last request, by the message's own id: most of the next one are the same objects.
+        self._written: dict[int, tuple[BaseMessage, dict[str, Any]]] = {}
 
     async def on_chat_model_start(
         self, serialized: dict[str, Any], messages: list[list[BaseMessage]], *, run_id: UUID, **kwargs: Any
@@ -32,8 +34,10 @@ class ChatPrompts(AsyncCallbackHandler):
         bound: dict[str, Any] = kwargs.get("invocation_params") or {}
         # Other parameters of a provider's own client may name accounts.
         given = {name: bound[name] for name in ("tools", "tool_choice", "stop") if bound.get(name)}
-        asked = {"model": self._model, "messages": [to_wire(message) for message in messages[0]]}
-        self._asked[run_id] = {**asked, **given}
+        known = self._written
+        self._written = {id(message): known.get(id(message)) or (message, to_wire(message)) for message in messages[0]}
+        written = [self._written[id(message)][1] for message in messages[0]]
+        self._asked[run_id] = {"model": self._model, "messages": written, **given}
 
     async def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         """The reply is there."""

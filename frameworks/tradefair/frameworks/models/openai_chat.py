@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, InvalidToolCall, ToolCall, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, InvalidToolCall, ToolCall
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
@@ -22,12 +21,10 @@ from pydantic import Field, JsonValue, PrivateAttr
 from tradefair.contract import HarnessFailure
 from tradefair.frameworks.models.access import api_key as key_of_environment
 from tradefair.frameworks.models.access import check_allowed, endpoint_url, shown_url
+from tradefair.frameworks.models.chat_wire import to_wire
 from tradefair.frameworks.models.prompts import Prompts
 from tradefair.frameworks.models.provider import make_client, no_completion, provider_failure
-from tradefair.frameworks.models.wire import read_arguments, resent_arguments
-
-# langchain's names for the senders of messages, and the wire's.
-_ROLES = {"system": "system", "human": "user", "ai": "assistant", "tool": "tool"}
+from tradefair.frameworks.models.wire import read_arguments
 
 
 class OpenAIChat(BaseChatModel):
@@ -126,27 +123,6 @@ class OpenAIChat(BaseChatModel):
     @property
     def _place(self) -> str:
         return f"openai:{self.model} at {shown_url(self._url)}"
-
-
-def to_wire(message: BaseMessage) -> dict[str, Any]:
-    """A message as it stands in a request."""
-    wire: dict[str, Any] = {"role": _ROLES[message.type], "content": message.text}
-    if isinstance(message, ToolMessage):
-        wire["tool_call_id"] = message.tool_call_id
-    if isinstance(message, AIMessage) and (message.tool_calls or message.invalid_tool_calls):
-        # Good calls first, as langchain keeps them apart; the order within the reply is lost where both occur.
-        good = [_call_to_wire(call["id"], call["name"], json.dumps(call["args"])) for call in message.tool_calls]
-        bad = [
-            _call_to_wire(call["id"], call["name"], resent_arguments(call["args"] or ""))
-            for call in message.invalid_tool_calls
-        ]
-        # Null content is OpenAI's own form for a message of calls only.
-        wire |= {"tool_calls": good + bad, "content": wire["content"] or None}
-    return wire
-
-
-def _call_to_wire(call_id: str | None, name: str | None, arguments: str) -> dict[str, Any]:
-    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
 def _from_wire(answer: ChatCompletion) -> AIMessage:
