@@ -7,6 +7,8 @@ import sqlite3
 import zlib
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, closing
+from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -23,13 +25,15 @@ from tests.play_specs import play_spec
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.cli import run
-from tradefair.contract import Draw, HarnessFailure, ScenarioError
-from tradefair.contract.players import seat_policy
+from tradefair.contract import Brief, Draw, HarnessFailure, ScenarioError
+from tradefair.contract.players import Limits, seat_policy
 from tradefair.evaluation.report.transcript import NO_MODEL, NOT_KEPT, transcript_of
 from tradefair.evaluation.verify import verify_file
 from tradefair.frameworks import EXTRAS
-from tradefair.frameworks.models import parse_model
+from tradefair.frameworks.base import SeatConnection, SeatReport
+from tradefair.frameworks.models import ModelEndpoint, parse_model
 from tradefair.frameworks.models.serving import Address, open_address
+from tradefair.frameworks.openai_loop import OpenAILoop
 from tradefair.host.log import SqliteLog
 from tradefair.host.setup import plan_seats
 from tradefair.runner.agent_spec import AgentSpec
@@ -100,6 +104,32 @@ async def test_each_request_comes_back_byte_for_byte(
     content = b"".join([path.read_bytes(), *(zlib.decompress(body) for (body,) in rows)])
     assert address.api_key.encode() not in content
     assert b"uthorization" not in content
+
+
+class Elsewhere:
+    """A framework of others: it has a client of its own, which tells nobody what it sends."""
+
+    name = "elsewhere"
+
+    async def play(self, seat: SeatConnection, model: ModelEndpoint | None, brief: Brief, limits: Limits) -> SeatReport:
+        assert model is not None
+        return await OpenAILoop().play(seat, replace(model, prompts=None), brief, limits)
+
+
+def _seated(made: type[Elsewhere | OpenAILoop], seat: str) -> Elsewhere | OpenAILoop:
+    return made()
+
+
+async def test_a_framework_with_a_client_of_its_own_is_heard_through_the_gateway(duel: Callable[..., PlaySpec]) -> None:
+    paths: list[Path] = []
+    for made in (Elsewhere, OpenAILoop):
+        spec = duel(AgentSpec("openai_loop", POLICY), folder=made.name)
+        named = replace(spec.agent.spec, framework=made.name)
+        agent = replace(spec.agent, spec=named, make=partial(_seated, made))
+        paths.append((await play_episode(replace(spec, agent=agent))).path)
+    theirs, ours = map(prompts_of, paths)
+    assert [(call.call, call.request_bytes) for call in theirs] == [(call.call, call.request_bytes) for call in ours]
+    assert len(ours) == 6
 
 
 @pytest.mark.parametrize("framework", OURS)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tradefair.contract import SeatId, TradefairError
 from tradefair.contract.players import seat_policy
+from tradefair.frameworks import FRAMEWORKS
 from tradefair.frameworks.base import SeatConnection, SeatReport, TurnGate
 from tradefair.frameworks.external import ExternalAgent
 from tradefair.frameworks.models.endpoint import ModelEndpoint
@@ -42,10 +43,10 @@ async def play_seat(
     # Before the connection: a client from outside has its own, through the host.
     if agent.spec.framework == OUTSIDE:
         return await ExternalAgent(episode.wait_ended).play(None, None, brief, agent.spec.limits)
-    prompts = Prompts()
+    prompts = Prompts() if agent.spec.prompts else None
 
     async def noted(body: dict[str, Any]) -> None:
-        await episode.note(seat, body, prompts.take(body))
+        await episode.note(seat, body, prompts.take(body) if prompts else ())
         if heard is not None:
             heard(body)
 
@@ -62,9 +63,7 @@ async def play_seat(
             key_prefix=f"{episode.id}.{seat}.{episode.core.seq}",
         )
         try:
-            async with _model(episode, agent, seat, note) as model:
-                if model is not None and agent.spec.prompts:
-                    model = replace(model, prompts=prompts)
+            async with _model(episode, agent, seat, note, prompts) as model:
                 return await agent.make(seat).play(connection, model, brief, agent.spec.limits)
         except TradefairError as error:
             failure = error
@@ -73,25 +72,37 @@ async def play_seat(
 
 
 @asynccontextmanager
-async def _model(episode: Episode, agent: ReadyAgent, seat: SeatId, note: Note) -> AsyncGenerator[ModelEndpoint | None]:
+async def _model(
+    episode: Episode, agent: ReadyAgent, seat: SeatId, note: Note, prompts: Prompts | None
+) -> AsyncGenerator[ModelEndpoint | None]:
     """The endpoint that the framework asks: a gateway of ours when calls are replayed or disturbed.
 
-    Yields None for an agent without a model. Every call through the gateway is passed to `note`.
+    Yields None for an agent without a model. Every call through the gateway is passed to `note`. Our own clients tell
+    `prompts` of each request; for a framework that has a client of its own, the gateway does.
     """
     endpoint = _endpoint(episode, agent, seat)
     spec = agent.spec
+    ours = spec.framework in FRAMEWORKS
+    if endpoint is not None and ours:
+        endpoint = replace(endpoint, prompts=prompts)
     # A direct endpoint is the usual case; a gateway costs one more HTTP hop per call (docs/decisions/0017).
-    if endpoint is None or not (spec.replay or spec.faults):
+    if endpoint is None or not (spec.replay or spec.faults or (prompts is not None and not ours)):
         yield endpoint
         return
     from tradefair.frameworks.models.gateway import noting
     from tradefair.frameworks.models.serving import open_address
 
     async with open_address(
-        endpoint, replay=agent.recording, faults=agent.faults, seat=seat, on_call=noting(note)
+        endpoint,
+        replay=agent.recording,
+        faults=agent.faults,
+        seat=seat,
+        on_call=noting(note),
+        prompts=None if ours else prompts,
     ) as address:
-        # The gateway's address is a new endpoint: without this the agent's time limit would be lost.
-        yield replace(address.endpoint(endpoint.label), timeout_s=endpoint.timeout_s)
+        # The gateway's address is a new endpoint: without these the agent's time limit and its prompts would be lost.
+        kept = {"timeout_s": endpoint.timeout_s, "prompts": endpoint.prompts}
+        yield replace(address.endpoint(endpoint.label), **kept)
 
 
 def _endpoint(episode: Episode, agent: ReadyAgent, seat: SeatId) -> ModelEndpoint | None:

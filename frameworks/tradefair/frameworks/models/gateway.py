@@ -14,6 +14,7 @@ from tradefair.frameworks.models.backends import Backend
 from tradefair.frameworks.models.canonical import Canonical, canonical
 from tradefair.frameworks.models.fault_replies import fault_reply, refused
 from tradefair.frameworks.models.faults import Fault, Faults
+from tradefair.frameworks.models.prompts import Prompts
 from tradefair.frameworks.models.recording import Recorder
 from tradefair.frameworks.models.wire import Answer, ChatRequest, RequestError, error_answer, usage_of
 
@@ -91,6 +92,7 @@ class Gateway:
         seat: str | None = None,
         options: Mapping[str, Any] | None = None,
         recorder: Recorder | None = None,
+        prompts: Prompts | None = None,
         faults: Faults | None = None,
         on_call: OnCall | None = None,
     ) -> None:
@@ -99,6 +101,7 @@ class Gateway:
         self._seat = seat
         self._options = dict(options or {})
         self._recorder = recorder
+        self._prompts = prompts
         self._faults = faults or Faults()
         self._on_call = on_call
         # A recording that is appended to goes on with its occurrences, or a replay would find the first run's answers.
@@ -125,7 +128,7 @@ class Gateway:
             answer = refused(fault)
             # Not every client says that it tries again; a lost answer makes the next equal request a repeat.
             ticket.lost = True
-            self._record(asked, ticket, answer, started, fault)
+            self._record(request, asked, ticket, answer, started, fault)
         else:
             answer = await self._ask(request, asked, ticket, number, fault)
         # Told before the answer goes out, so that a note cannot arrive after the agent has gone on.
@@ -180,10 +183,20 @@ class Gateway:
             except Exception as error:
                 # A policy is not the agent's code: its fault ends the run, and must not look like the agent's.
                 answer = error_answer(400, f"{self.model} failed: {error!r}"[:1_000], "harness_failure", retry=False)
-        self._record(asked, ticket, answer, started, fault)
+        self._record(request, asked, ticket, answer, started, fault)
         return answer
 
-    def _record(self, asked: Canonical, ticket: Ticket, answer: Answer, started: float, fault: Fault | None) -> None:
+    def _record(
+        self,
+        request: ChatRequest,
+        asked: Canonical,
+        ticket: Ticket,
+        answer: Answer,
+        started: float,
+        fault: Fault | None,
+    ) -> None:
+        if self._prompts is not None:
+            self._prompts.heard(request.raw, {"status": answer.status, "body": answer.body})
         if self._recorder is not None:
             # Latency is recorded and not replayed (docs/decisions/0016).
             self._recorder.add(asked, ticket.occurrence, answer, perf_counter() - started, fault and fault.kind)

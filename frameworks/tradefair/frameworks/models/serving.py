@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from tradefair.frameworks.models.backends import Backend
     from tradefair.frameworks.models.gateway import Gateway, OnCall
+    from tradefair.frameworks.models.prompts import Prompts
     from tradefair.frameworks.models.recording import Recording
 
 
@@ -47,7 +48,8 @@ class Between(TypedDict, total=False):
     """What may stand between an agent and its model.
 
     `record`: a file that every call is appended to. `replay`: one, or a recording read from it, that answers in the
-    endpoint's place. `seat`: part of what names a call in either. `on_call`: told of every request.
+    endpoint's place. `seat`: part of what names a call in either. `on_call`: told of every request. `prompts`: told of
+    every request and its answer; for who asks with a client that is not ours.
     """
 
     record: Path | None
@@ -55,6 +57,7 @@ class Between(TypedDict, total=False):
     faults: Faults | None
     seat: str | None
     on_call: OnCall | None
+    prompts: Prompts | None
 
 
 @asynccontextmanager
@@ -99,6 +102,7 @@ async def open_gateway(endpoint: ModelEndpoint, **between: Unpack[Between]) -> A
             seat=seat,
             options=options,
             recorder=recorder,
+            prompts=between.get("prompts"),
             faults=between.get("faults"),
             on_call=between.get("on_call"),
         )
