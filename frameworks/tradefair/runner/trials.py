@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from tradefair.cli.terminal import Console
 from tradefair.contract import HarnessFailure, ScenarioError, SeatId
 from tradefair.contract.players import seat_roles
+from tradefair.evaluation.verdict.series import verdict_of_series
 from tradefair.runner.agent_spec import ready
 from tradefair.runner.episode_runner import PlaySpec
 from tradefair.runner.series import PlayOne
@@ -40,10 +41,11 @@ class Trials(NamedTuple):
         return max((summary.exit_code for summary in self.summaries), default=0)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data: per trial what `play --json` prints, and what was written after it."""
+        """Plain data: the verdict on all, per trial what `play --json` prints, and what was written after it."""
         pairs = zip(self.summaries, self.written, strict=True)
         trials = [{**summary.to_json(), "written": text} for summary, text in pairs]
-        return {"folder": str(self.spec.folder), "trials": trials}
+        verdict = verdict_of_series([summary.verdict for summary in self.summaries])
+        return {"verdict": verdict.to_json(), "folder": str(self.spec.folder), "trials": trials}
 
     def print_tables(self, *, whole: bool) -> None:
         """A row per trial and what was written."""
