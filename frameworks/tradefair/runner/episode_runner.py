@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tradefair.catalog import market_type
 from tradefair.contract import HarnessFailure, MarketType, Scenario, SeatId, TraceError
+from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.event import ManifestCore
 from tradefair.contract.players import Player, Seating, shown_label
 from tradefair.frameworks.base import SeatReport
@@ -211,8 +212,9 @@ async def play_seats(
         # One failed seat cancels the others; its own error says what happened.
         for seat, task in played.items():
             if not task.cancelled() and isinstance(failure := task.exception(), HarnessFailure):
-                # Beside the chain, so that the trace says by itself why it stopped.
-                await episode.note(seat, {"kind": "harness_failure", "message": str(failure)[:_MAX_FAILURE]})
+                # Beside the chain, so that the trace says by itself why it stopped; a full disk hides no failure.
+                with suppress(StorageUnavailable):
+                    await episode.note(seat, {"kind": "harness_failure", "message": str(failure)[:_MAX_FAILURE]})
         raise group.exceptions[0] from None
     reports = {seat: task.result() for seat, task in played.items()}
     # In the order of the seats, not in that in which agents finished: equal runs note in equal order.

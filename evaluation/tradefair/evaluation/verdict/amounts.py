@@ -55,8 +55,10 @@ def often(times: int) -> str:
 
 def percent(part: float) -> str:
     """A share of 1 in per cent."""
-    # Near both ends one digit more: what is not all is not shown as 100 %.
-    return f"{number(round(100 * part, 1 if abs(part) < 0.1 or 0.99 < part < 1 else 0))} %"
+    # What is not all is not rounded to 100 %, nor a little to nothing.
+    if 0.99 < part < 1:
+        return f"{number(math.floor(10_000 * part) / 100)} %"
+    return f"{number(round(100 * part, 1 if abs(part) < 0.1 else 0))} %"
 
 
 def seconds(value: float) -> str:

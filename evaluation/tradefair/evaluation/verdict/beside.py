@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ from tradefair.tracestore import Trace, open_trace
 
 REFERENCES = "references"
 _MOST = 200
-"""Files of a folder that are looked at; a series has a few per seed."""
+"""Files that are opened for one trace; a series has a few per seed."""
+_MOST_NAMES = 1_000_000
 
 
 def references_beside(path: str | Path) -> Mapping[str, Outcome[Any, Any]]:
@@ -59,9 +61,8 @@ def _found(trace: Trace) -> Mapping[str, Outcome[Any, Any]]:
     if not seats or not folder.is_dir():
         return {}
     wanted, opponents = _key(trace), _opponents(trace, seats)
-    # By name where the name tells: of a long series only the files of this seed are opened.
-    seed = trace.manifest.core.seed
-    named = sorted(file for file in islice(folder.glob("*.trace"), 100 * _MOST) if _may_be(file.stem, seed))
+    listing = _by_seed(folder, folder.stat().st_mtime_ns)
+    named = sorted([*listing.get("", []), *listing.get(str(trace.manifest.core.seed), [])])
     found: dict[str, Outcome[Any, Any]] = {}
     for file in named[:_MOST]:
         try:
@@ -74,10 +75,17 @@ def _found(trace: Trace) -> Mapping[str, Outcome[Any, Any]]:
     return found
 
 
-def _may_be(stem: str, seed: int) -> bool:
-    """Whether a file of this name can be of this seed: `zip`, `zip-7`."""
-    _, dash, last = stem.rpartition("-")
-    return not (dash and last.isdigit()) or last == str(seed)
+@lru_cache(maxsize=4)
+def _by_seed(folder: Path, stamp: int) -> Mapping[str, list[Path]]:
+    """The traces of a folder by the seed that their names end with (`zip-7`), "" where there is none (`zip`).
+
+    Once per state of the folder, whose time of change is `stamp`: a long series asks for each of its traces.
+    """
+    found: dict[str, list[Path]] = {}
+    for file in islice(folder.glob("*.trace"), _MOST_NAMES):
+        _, dash, last = file.stem.rpartition("-")
+        found.setdefault(last if dash and last.isdigit() else "", []).append(file)
+    return found
 
 
 def _label(reference: Trace, seats: Sequence[SeatId], *, alike: bool) -> str | None:

@@ -178,8 +178,9 @@ class _Read(NamedTuple):
 
     @property
     def written(self) -> bool:
-        """Whether a process writes this trace now; False where that cannot be known."""
-        return bool(_safely(lambda: held(self.trace.path), None))
+        """Whether a process writes this trace now; True where that cannot be known."""
+        # A stored trace has no file beside which a lock could lie.
+        return not self.trace.path.is_file() or held(self.trace.path) is not False
 
     @property
     def stage(self) -> Stage:

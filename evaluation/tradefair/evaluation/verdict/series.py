@@ -173,18 +173,25 @@ def _headline(rows: Sequence[_Row], beside: Sequence[Beside]) -> tuple[float | N
     return value, () if value is None else (declared.naive, declared.best)
 
 
-def _mistake(rows: Sequence[_Row]) -> Mistake | None:
-    """The dearest instance of the mode that comes first in most episodes."""
+def _dearest(rows: Sequence[_Row]) -> tuple[_Row, int] | None:
+    """The dearest instance of the mode that comes first in most episodes, and in how many it does."""
     # A seat that never acted has only the echoes of its trouble.
     awake = [row for row in rows if row.seat.trouble is None or row.seat.trouble.kind not in IDLE]
-    first = [(row.seat.mistake, row.episode) for row in awake if row.seat.mistake]
-    if not first:
+    modes = Counter(row.seat.mistake.mode for row in awake if row.seat.mistake)
+    if not modes:
         return None
     # The first of equally frequent ones, in the order of the episodes.
-    ((mode, times),) = Counter(found.mode for found, _ in first).most_common(1)
-    alike = [(found, episode) for found, episode in first if found.mode == mode]
-    worst, episode = max(alike, key=lambda pair: pair[0].amount or 0.0)
-    return worst.model_copy(update={"episodes": times, "seed": episode.seeds[0] if episode.seeds else None})
+    ((mode, times),) = modes.most_common(1)
+    alike = [row for row in awake if row.seat.mistake and row.seat.mistake.mode == mode]
+    return max(alike, key=lambda row: (row.seat.mistake and row.seat.mistake.amount) or 0.0), times
+
+
+def _mistake(rows: Sequence[_Row]) -> Mistake | None:
+    found = _dearest(rows)
+    if found is None or found[0].seat.mistake is None:
+        return None
+    (seed, *_) = (*found[0].episode.seeds, None)
+    return found[0].seat.mistake.model_copy(update={"episodes": found[1], "seed": seed})
 
 
 def _informative(rows: Sequence[_Row]) -> tuple[int | None, int]:
@@ -243,18 +250,18 @@ def _steps(
         steps = [
             NextStep(command=f"tradefair play {rows[0].episode.market} {way}", why=_TELLING) for way in _ways(rows)
         ]
-    told = _mistake(rows)
-    cited = [row.episode for row in rows if told and row.seat.mistake and row.seat.mistake.seq == told.seq]
-    return (*steps, *(cited or list(verdicts))[0].next) if verdicts else ()
+    found = _dearest(rows)
+    cited = [found[0].episode] if found else list(verdicts)
+    return (*steps, *cited[0].next) if cited else ()
 
 
 def _ways(rows: Sequence[_Row]) -> list[str]:
-    """Options of `play` with which every seed has something to win."""
+    """Options of `play` with which every seed has something to win; the first of each says how."""
     first, seeds = rows[0], len({seed for row in rows for seed in row.episode.seeds})
     words = phrases_for(evaluator_of(first.episode.market).phrases, first.seat.role)
-    ways = [f"--scenario {words['informative']}"] if "informative" in words else []
+    ways = [f"--scenario {words['informative']} --seeds {seeds}"] if "informative" in words else []
     if len({row.seat.seat for row in rows}) == 1:
-        ways.append(f"--scenario {first.episode.scenario} --seat {first.seat.seat} --seeds-at-stake {seeds}")
+        ways.append(f"--seeds-at-stake {seeds} --scenario {first.episode.scenario} --seat {first.seat.seat}")
     return ways
 
 
@@ -276,8 +283,8 @@ def _uninformative(verdict: Verdict) -> str:
     """On how many seeds there was nothing to win; "" where there was on all."""
     seeds = len(verdict.seeds)
     if verdict.informative is not None and verdict.informative < seeds:
-        commands = [step.command.split(" --", 1)[1].split(" --") for step in verdict.next if step.why == _TELLING]
-        ways = " or ".join(f"`--{options[-1]}`" for options in commands)
+        options = [step.command.split(" --")[1] for step in verdict.next if step.why == _TELLING]
+        ways = " or ".join(f"`--{option}`" for option in options)
         nothing = f"On {number(seeds - verdict.informative)} of {count(seeds, 'seed')} the seat had nothing to win"
         return f"{nothing}, whoever plays{f'; take {ways}' if ways else ''}."
     return ""

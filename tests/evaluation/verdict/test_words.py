@@ -1,0 +1,180 @@
+"""Sentences of objects that no short play gives: headline, many seats, no seat under test, seeds that tell nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tradefair.evaluation.verdict.amounts import amount, dollars, number, percent, seconds
+from tradefair.evaluation.verdict.of_trace import worded
+from tradefair.evaluation.verdict.series import verdict_of_series
+from tradefair.evaluation.verdict.verdict import Beside, Effort, Mistake, Reproduced, Score, SeatVerdict, Verdict
+
+
+def seat(
+    value: float | None = 12.0, name: str = "B1", player: str = "react/openai:small-1", **more: Any
+) -> SeatVerdict:
+    said = f"earned {amount(value, 'points')}"
+    score = Score(metric="payoff", title="points", value=value, unit="points", verb="earned", loss="lost", said=said)
+    return SeatVerdict.model_validate(
+        {"seat": name, "role": "buyer", "player": player, "kind": "model", "score": score, **more}
+    )
+
+
+def verdict(*seats: SeatVerdict, seed: int = 7, **more: Any) -> Verdict:
+    return worded(
+        Verdict(
+            status="played",
+            market="double_auction",
+            scenario="double_auction/bazaar",
+            seeds=(seed,),
+            seats=seats,
+            reproduced=Reproduced(state="reproduced", events=512),
+            **more,
+        )
+    )
+
+
+def test_the_headline_stands_before_the_references() -> None:
+    beside = (Beside(name="gd", value=20.0), Beside(name="oracle", value=15.0, privileged=True))
+    told = verdict(seat(headline=0.4142, between=("truthful", "gd"), beside=beside, referenced=True))
+    assert told.sentences[0].endswith(
+        "seed 7: 0.41 of the way from truthful to gd, less than gd (20) and oracle (15, knows hidden facts)."
+    )
+
+
+def test_what_is_lower_the_better_is_listed_best_first_too() -> None:
+    score = seat().score.model_copy(update={"higher_is_better": False})
+    beside = (Beside(name="careful", value=3.0), Beside(name="hasty", value=30.0))
+    told = verdict(seat(score=score, beside=beside, referenced=True))
+    assert told.sentences[0].endswith("seed 7: more than careful (3), less than hasty (30).")
+
+
+def test_references_that_do_not_fit_are_left_out_whole() -> None:
+    beside = tuple(Beside(name=f"policy_with_a_long_name_{place}" * 2, value=float(place)) for place in (30, 20, 10))
+    sentence = verdict(seat(beside=beside, referenced=True)).sentences[0]
+    assert len(sentence) <= 240
+    assert "…" not in sentence
+    assert sentence.endswith(").")
+
+
+def test_of_many_seats_the_range_is_told() -> None:
+    told = verdict(*(seat(float(value), f"S{value}") for value in (404, 12, 120, 130)))
+    assert told.sentences[0] == (
+        "react/openai:small-1 earned 12 to 404 points in 4 seats of double_auction/bazaar, seed 7 (median 125); "
+        "worst S12."
+    )
+
+
+def test_three_seats_of_two_players_have_one_sentence() -> None:
+    told = verdict(seat(404.0, "B1"), seat(12.0, "B2"), seat(-3.0, "S1", "policy:zip"))
+    assert told.sentences[0] == (
+        "react/openai:small-1 earned 404 points in seat B1, 12 in seat B2 and policy:zip lost 3 points in seat S1 "
+        "of double_auction/bazaar, seed 7."
+    )
+
+
+def test_without_a_seat_under_test_there_is_no_mean_over_seats() -> None:
+    told = verdict(
+        figure=Score(metric="efficiency", title="efficiency", value=0.93, unit=""), effort=Effort(tool_calls=480)
+    )
+    assert told.text == (
+        "No seat was under test in double_auction/bazaar, seed 7; efficiency: 0.93. "
+        "480 tool calls; 512 events, reproduced."
+    )
+
+
+_MISTAKE = Mistake(
+    mode="m", seat="B1", seq=102, round=7, because="round 7: bid 40", amount=61.0, kind="replay", unit="points"
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"count": 3, "how": "replayed, turns as zip"}, "Such mistakes cost 61 points (replayed, turns as zip)."),
+        ({"amount": -1.0}, "Repaired, the seat would have earned 1 point less (replayed)."),
+        ({"kind": "hindsight", "count": 3}, "This cost at most 61 points (hindsight, rivals frozen)."),
+        (
+            {"kind": "direct", "raised": 8, "of": 48},
+            "This cost 61 points (direct); 8 of 48 competent seats make such mistakes.",
+        ),
+        ({"amount": None, "kind": None, "raised": 0, "of": 48}, "None of 48 competent seats makes such mistakes."),
+    ],
+)
+def test_a_cost_never_stands_without_its_kind(change: dict[str, Any], sentence: str) -> None:
+    told = verdict(seat(mistake=_MISTAKE.model_copy(update=change)))
+    kind = "Main" if change.get("amount", 1) is None else "Costliest"
+    assert told.sentences[1:3] == (f"{kind} mistake, round 7: bid 40.", sentence)
+
+
+def test_a_loss_that_no_finding_explains_is_said_as_such() -> None:
+    says = "No finding explains 31 of the 42 points that gd would have earned more than B1."
+    lone = Mistake(mode="unexplained_loss", seat="B1", seq=0, round=0, because=says, amount=None, kind=None, unit="")
+    assert verdict(seat(mistake=lone)).sentences[1] == says
+
+
+def test_seeds_on_which_nothing_could_be_won_are_said_with_what_to_take() -> None:
+    # Of three seeds one has nothing to win; a reference that won something would have made its stake more than 0.
+    episodes = [
+        verdict(seat(value, at_stake=stake), seed=seed) for seed, value, stake in [(1, 0, 0), (2, 9, 20), (3, 3, 5)]
+    ]
+    series = verdict_of_series(episodes)
+    assert (series.informative, series.unknown_stakes, series.seeds) == (2, 0, (1, 2, 3))
+    assert series.sentences[0].startswith("react/openai:small-1 earned 4 points on average in seat B1 of")
+    assert series.sentences[0].endswith("over 3 seeds (95 % interval -7.384 to 15.38).")
+    assert series.sentences[1] == (
+        "On 1 of 3 seeds the seat had nothing to win, whoever plays; take `--scenario double_auction/duel` or "
+        "`--seeds-at-stake 3`."
+    )
+    assert [step.command for step in series.next] == [
+        "tradefair play double_auction --scenario double_auction/duel --seeds 3",
+        "tradefair play double_auction --seeds-at-stake 3 --scenario double_auction/bazaar --seat B1",
+    ]
+
+
+def test_what_is_not_known_counts_as_something_to_win_and_is_said() -> None:
+    series = verdict_of_series([verdict(seat(at_stake=stake), seed=seed) for seed, stake in [(1, None), (2, 0.0)]])
+    assert (series.informative, series.unknown_stakes) == (1, 1)
+    assert "; what there was to win is not known on 1 seed; 2 of 2 reproduced." in series.text
+
+
+def test_a_reference_that_some_seeds_lack_has_no_mean() -> None:
+    both, one = Beside(name="zip", value=5.0), Beside(name="gd", value=9.0)
+    series = verdict_of_series([verdict(seat(beside=(one, both)), seed=1), verdict(seat(beside=(both,)), seed=2)])
+    assert [reference.name for reference in series.seats[0].beside] == ["zip"]
+
+
+def test_the_mode_that_comes_first_most_often_is_told_by_its_dearest_instance() -> None:
+    rare = _MISTAKE.model_copy(update={"mode": "rare", "amount": 900.0})
+    mistakes = [_MISTAKE, rare, _MISTAKE.model_copy(update={"amount": 70.0, "because": "round 9: bid 1"})]
+    series = verdict_of_series(
+        [verdict(seat(mistake=found), seed=seed) for seed, found in enumerate(mistakes, start=1)]
+    )
+    assert series.sentences[1] == "Costliest mistake, seed 3, round 9: bid 1."
+    assert series.sentences[2] == "This cost 70 points (replayed); they come first in 2 episodes."
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        (number(41_234), "41,230"),
+        (number(0.0), "0"),
+        (number(-0.04), "-0.04"),
+        (number(123.456), "123.5"),
+        (number(99_999), "100,000"),
+        (number(float("nan")), "an unknown number"),
+        (amount(1.0, "points"), "1 point"),
+        (amount(None, "points"), "an unknown number of points"),
+        (percent(0.2249), "22 %"),
+        (percent(0.9999), "99.99 %"),
+        (dollars(57_000), "$0.06"),
+        (dollars(1_240), "$0.0012"),
+        (dollars(0), "$0.00"),
+        (seconds(71.2), "71 s"),
+        (seconds(0.043), "0.043 s"),
+    ],
+)
+def test_numbers_have_one_rule(shown: str, expected: str) -> None:
+    assert shown == expected
