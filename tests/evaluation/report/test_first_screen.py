@@ -233,6 +233,25 @@ def test_every_column_and_figure_explains_itself_and_none_by_the_name_of_a_field
         keep(page, "auction-unfolded")
 
 
+def test_a_trouble_is_red_and_told_in_one_sentence(browser: Browser, auction: Report, folder: Path) -> None:
+    (episode,) = auction.data.episodes
+    told = "Not reproduced: event 34 says 41, re-execution says 40. The figures below may be false."
+    verdict = episode.verdict
+    spoilt = verdict.model_copy(update={"status": "unsound", "sentences": (told, *verdict.sentences)})
+    assert episode.verification is not None
+    check = episode.verification.model_copy(update={"verdict": "diverged", "sound": False, "events": 33})
+    page_of = episode.model_copy(update={"verdict": spoilt, "verification": check})
+    data = PageData(mode="report", version="0", episodes=[page_of])
+    with shown(browser, Report(html_page(data), data), folder, "phone") as (page, _):
+        first = page.locator(".verdict h1")
+        assert first.inner_text() == told
+        reds = [part.evaluate("(part) => getComputedStyle(part).color") for part in (first, page.locator(".badge.bad"))]
+        assert reds[0] == reds[1] != page.evaluate("getComputedStyle(document.body).color")
+        assert page.locator(".badge.bad").inner_text() == "33 events sound, not reproduced"
+        assert page.locator(".badge.good").count() == 0
+        keep(page, "auction-trouble-phone")
+
+
 @pytest.mark.slow
 def test_print_shows_everything_and_no_controls(browser: Browser, auction: Report, folder: Path) -> None:
     with shown(browser, auction, folder, "desk") as (page, _):

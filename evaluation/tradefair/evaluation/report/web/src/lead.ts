@@ -12,7 +12,8 @@ const MISTAKE = /^(Costliest|Main) mistake\b/;
 export function badge(check: Verification | null, events = 0): HTMLElement {
   if (!check) return h("span", { class: "badge none" }, h("span", {}, "not checked"));
   const running = check.sound && !check.sealed;
-  const done = check.verdict === "reproduced" ? `${plural(check.events, "event")}, reproduced` : check.sentence;
+  const good = check.verdict === "reproduced", contradicted = !check.sound && check.verdict !== "foreign";
+  const done = good || contradicted ? `${plural(check.events, "event")}${good ? "" : " sound"}, ${good ? "" : "not "}reproduced` : check.sentence;
   const text = running ? `${check.verdict} up to event ${number(check.events)} of ${number(Math.max(check.events, events))}` : done;
   return h("span", { class: `badge ${running ? "none" : check.sound ? "good" : "bad"}`, title: check.sentence }, h("span", {}, text));
 }
@@ -46,7 +47,8 @@ export function lead(opened: Opened, open: OpenEvent, check: HTMLElement): HTMLE
   const place = said.findIndex((sentence) => MISTAKE.test(sentence));
   const mistake = place > 0 ? said.splice(place).join(" ") : "";
   const trouble = verdict.seats.some((seat) => seat.trouble && seat.trouble.kind !== "gave_up") || ["unsound", "failed"].includes(verdict.status);
-  const [first, second] = split(said.shift() ?? "");
+  // A trouble is told in one breath.
+  const score = said.shift() ?? "", [first, second] = trouble ? [score, ""] : split(score);
   const warned = problems.length ? [" ", button(plural(problems.length, "problem"), () => reveal("trace"), { class: "link problems" })] : null;
   return h("div", { class: "verdict", "data-status": verdict.status },
     h("h1", { class: trouble ? "trouble" : "" }, foreign(first)),
