@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import pytest
+import typer
 from tests.evaluation.browsing import watched
 from tests.evaluation.report.test_outputs import HOSTILE, PAIRS, SHAPES, page
 
+from tradefair.cli import run
 from tradefair.contract.errors import HarnessFailure, ScenarioError
 from tradefair.evaluation.charts import Axis, Band, BarChart, Bars, Chart, Line, XYChart, chart_csv, draw, draw_svg
 from tradefair.evaluation.charts.chart import with_accent
@@ -118,11 +120,29 @@ def test_drawing_ends_and_reaches_nothing(monkeypatch: pytest.MonkeyPatch, scrip
         draw_svg(PAIRS)
 
 
-def test_without_the_extra_the_line_to_run_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_the_extra_the_line_to_run_is_named_before_anything_is_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setitem(sys.modules, "quickjs", None)
     with pytest.raises(ScenarioError, match=r"pip install 'tradefair\[figures\]'"):
+        draw_svg(PAIRS)
+    with pytest.raises(typer.BadParameter, match=r"pip install 'tradefair\[figures\]'"):
         write(page(), tmp_path / "p.svg")
+    assert run(["sweep", "no_such_plan", "-o", str(tmp_path / "p.svg")]) == 2
+    assert "tradefair[figures]" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+    # HTML, CSV and LaTeX need nothing.
+    write(page(), tmp_path / "p.html")
+
+
+def test_a_large_chart_is_drawn_and_one_beyond_the_limits_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    count, x = 10_000, Axis(label="x")
+    dots = Line(name="twice", x=[float(at // 2) for at in range(count)], y=[1.0] * count, mark="dots")
+    chart = XYChart(id="dots", title="dots", x=x, y=x, lines=[dots])
+    assert len(draw_svg(chart)) > count
+    monkeypatch.setattr(draw, "MAX_MEMORY", 12 << 20)
+    with pytest.raises(HarnessFailure, match=r"more than 12 MiB; its numbers can be written as \.csv"):
+        draw_svg(chart)
 
 
 def test_the_first_chart_is_what_svg_holds(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def draw_svg(chart: Chart, *, width: int = 720, theme: Literal["light", "dark", 
         context.eval(_script())
         drawn = context.get("draw")(text, width, theme)
     except engine.JSException as fault:
-        raise HarnessFailure(f"the chart {chart.id[:40]!r} cannot be drawn: {str(fault)[:200]}") from None
+        raise HarnessFailure(f"the chart {chart.id[:40]!r} cannot be drawn: {_reason(str(fault))}") from None
     if wrong := what_is_unsafe(drawn) if isinstance(drawn, str) else "no text":
         raise HarnessFailure(f"the chart {chart.id[:40]!r} is not written: {wrong}")
     return drawn.encode() + b"\n"
@@ -68,6 +68,15 @@ def what_is_unsafe(markup: str) -> str | None:
     return None
 
 
+def _reason(fault: str) -> str:
+    # Without memory for its own message the engine throws null.
+    if "out of memory" in fault or fault.strip() == "null":
+        return f"it takes more than {MAX_MEMORY >> 20} MiB; its numbers can be written as .csv"
+    if "interrupted" in fault:
+        return f"it takes more than {MAX_SECONDS} s; its numbers can be written as .csv"
+    return fault[:200]
+
+
 def _engine() -> Any:
     """The engine's module. It has no types of its own."""
     try:
@@ -78,4 +87,5 @@ def _engine() -> Any:
 
 @cache
 def _script() -> str:
-    return files("tradefair.evaluation.report").joinpath("assets", "draw.js").read_text(encoding="utf-8")
+    # Of `evaluation`, not of `report`: importing that would load every evaluator.
+    return files("tradefair.evaluation").joinpath("report", "assets", "draw.js").read_text(encoding="utf-8")

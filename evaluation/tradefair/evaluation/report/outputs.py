@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -42,10 +43,17 @@ class FigurePage(NamedTuple):
 
 
 def known_output(path: Path | None) -> Path | None:
-    """The path, if its suffix is one of the five. Raises typer.BadParameter, a usage error that lists them."""
+    """The path, if its suffix is one of the five. Raises typer.BadParameter, a usage error that lists them.
+
+    Likewise for `.svg` without the extra that draws: nothing is played or read first.
+    """
     if path is not None and path.suffix.lower() not in SUFFIXES:
         said = f"it ends in {path.suffix[:20]!r}" if path.suffix else "it has no suffix"
         raise typer.BadParameter(f"the suffix says what is written, one of {', '.join(SUFFIXES)}; {said}")
+    if path is not None and path.suffix.lower() == ".svg" and find_spec("quickjs") is None:
+        from tradefair.evaluation.charts.draw import MISSING_ENGINE
+
+        raise typer.BadParameter(MISSING_ENGINE)
     return path
 
 
@@ -64,7 +72,7 @@ def write(page: FigurePage, path: Path) -> WholeFile:
 
     `.html` all of it · `.svg` the first chart · `.csv` its numbers, else the first table · `.tex` the first table, else
     the first chart's numbers · `.json` the data. Raises typer.BadParameter for another suffix, or where the page has
-    nothing of that form; ScenarioError where `.svg` lacks its extra; StorageUnavailable.
+    nothing of that form, or `.svg` lacks its extra; StorageUnavailable.
     """
     from tradefair.evaluation.whole_files import write_whole
 

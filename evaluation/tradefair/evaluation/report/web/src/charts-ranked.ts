@@ -38,7 +38,7 @@ export function drawMatrix(chart: MatrixChart, width: number): SVGElement {
   const names = chart.names.map(visible), longest = Math.max(...names.map((name) => name.length), 3) * 6.6 + 14;
   const left = Math.min(width * 0.34, longest), top = Math.min(190, longest + 14);
   const side = Math.max(14, Math.min(52, (width - left - 14) / Math.max(1, names.length)));
-  const most = Math.max(...chart.cells.map((cell) => Math.abs(cell.value)), 1e-9);
+  const most = chart.cells.reduce((highest, cell) => Math.max(highest, Math.abs(cell.value)), 1e-9);
   const cells = chart.cells.map((cell) => ({
     row: names[cell.row] ?? "", column: names[cell.column] ?? "", fill: cell.value < 0 ? "var(--c2)" : "var(--c1)",
     share: 0.06 + (0.74 * Math.abs(cell.value)) / most, text: signed(cell.value), note: visible(cell.note),

@@ -15,6 +15,7 @@ const COLOURS = ["var(--c1)", "var(--c2)", "var(--c3)", "var(--c4)", "var(--c5)"
 const DASHES = ["", "7 3", "2 3", "9 3 2 3", "4 2", "1 3"];
 const SYMBOLS = ["circle", "triangle", "square", "diamond", "star", "cross"] as const;
 const FILE_WIDTH = 720;
+const MAX_COUNTS = 80;
 const OWN = "var(--accent)", OTHER = "var(--c5)";
 
 export type Domain = [number, number];
@@ -87,8 +88,9 @@ function lineMark(chart: XYChart, line: Line, apart: Apart): Plot.Markish[] {
   const stroke = colour(chart, line), place = line.panel === null ? chart.lines.indexOf(line) : 0;
   if (line.mark === "dots") {
     const all = stacked(line);
-    // A count is shown where no other dot is near; elsewhere the dot's area has to tell.
-    const counted = new Set(all.filter((point) => point.count > 1 && all.every((other) => other === point || apart(point, other) > 14)));
+    // A count is shown where no other dot is near; elsewhere, and among many, the dot's area has to tell.
+    const many = all.filter((point) => point.count > 1);
+    const counted = new Set(many.length > MAX_COUNTS ? [] : many.filter((point) => all.every((other) => other === point || apart(point, other) > 14)));
     const radius = (point: Point) => (counted.has(point) ? 4 + 2.6 * String(point.count).length : 2.9 + Math.min(5, 1.3 * Math.sqrt(point.count - 1)));
     const symbol = SYMBOLS[place % SYMBOLS.length] ?? "circle";
     return [
@@ -234,7 +236,8 @@ function kindColour(value: number): string {
 }
 
 function cells(chart: HeatChart): Cell[] {
-  const most = Math.max(1, ...chart.cells.map((cell) => cell[2]));
+  // Not as arguments of `max`: there may be 200,000.
+  const most = chart.cells.reduce((highest, cell) => Math.max(highest, cell[2]), 1);
   const colours = LEVEL_COLOURS[Math.min(4, chart.levels.length)];
   return chart.cells.map(([row, column, value]) => {
     if (!chart.ordered) return { row, column, value, share: 1, fill: kindColour(value) };
