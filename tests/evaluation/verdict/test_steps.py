@@ -6,13 +6,17 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from tests.evaluation.playing import played_by
 from tests.evaluation.verdict.cases import SETTINGS, lapses, play
 
+import tradefair.api as tf
 from tradefair.cli import run
 from tradefair.evaluation.verdict.of_trace import verdict_of_file
 from tradefair.evaluation.verdict.verdict import Verdict
+from tradefair.evaluation.verify import verify_file
+from tradefair.tracestore.locks import Lease
 
 
 def typed(verdict: Verdict, monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[str]:
@@ -76,3 +80,49 @@ def test_references_are_those_beside_it_of_the_same_seed_and_opponents(tmp_path:
     (seat,) = verdict_of_file(path).seats
     assert {reference.name for reference in seat.beside} == {"passive", "random_legal"}
     assert seat.referenced
+
+
+def test_a_trace_that_somebody_writes_is_running_and_one_that_nobody_writes_has_stopped(tmp_path: Path) -> None:
+    setting = SETTINGS["teaching"]
+    path = play(tmp_path / "open.trace", setting, {setting.seat: setting.good}, rounds=1, ends=False).path
+    lease = Lease(path)
+    running = verdict_of_file(path, check=verify_file(path))
+    lease.release()
+    stopped = verdict_of_file(path, check=verify_file(path))
+    assert (running.status, running.trouble, running.reproduced.state) == ("running", None, "up_to")
+    assert running.sentences[-1].endswith(
+        f"; reproduced up to event {running.reproduced.seq} of {running.reproduced.events}."
+    )
+    assert (stopped.status, stopped.trouble and stopped.trouble.kind) == ("stopped", "stopped")
+    assert shlex.split(stopped.next[0].command) == ["tradefair", "play", "--resume", str(path)]
+
+
+def test_play_and_evaluate_and_python_say_the_same(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    def told(*command: str) -> Any:
+        assert run([*command, "--json"]) == 0
+        shown = orjson.loads(capsysbinary.readouterr().out)
+        assert next(iter(shown)) == "verdict"
+        return shown["verdict"]
+
+    play = [
+        "play",
+        "teaching",
+        "--scenario",
+        "pie",
+        "--others",
+        "half",
+        "--seed",
+        "3",
+        "--no-price",
+        "--out",
+        str(tmp_path),
+    ]
+    played = told(*play)
+    (path,) = tmp_path.glob("*.trace")
+    read = tf.load(path)[0].verdict
+    assert (played["schema"], played["seats"][0]["beside"][0]["name"]) == ("tradefair.verdict/1", "passive")
+    # What differs is the check alone: only `play` re-executes. A price is one more thing that it alone looks for.
+    assert told("evaluate", str(path))["sentences"] == list(read.sentences)
+    assert played["sentences"][:-1] == list(read.sentences[:-1])
+    assert played["text"] == " ".join(played["sentences"])
+    assert f"<div>{read.sentences[1]}</div>" in read._repr_html_()  # pyright: ignore[reportPrivateUsage]

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from tradefair.contract.players import AgentRecord, Player
+from tradefair.evaluation.accounts import SeatAccount
 from tradefair.evaluation.verdict.amounts import amount, dollars, number, percent, seconds
-from tradefair.evaluation.verdict.of_trace import worded
+from tradefair.evaluation.verdict.of_trace import kind_of, worded
 from tradefair.evaluation.verdict.series import verdict_of_series
 from tradefair.evaluation.verdict.verdict import Beside, Effort, Mistake, Reproduced, Score, SeatVerdict, Verdict
 
@@ -153,7 +155,32 @@ def test_the_mode_that_comes_first_most_often_is_told_by_its_dearest_instance() 
         [verdict(seat(mistake=found), seed=seed) for seed, found in enumerate(mistakes, start=1)]
     )
     assert series.sentences[1] == "Costliest mistake, seed 3, round 9: bid 1."
-    assert series.sentences[2] == "This cost 70 points (replayed); they come first in 2 episodes."
+    assert series.sentences[2] == "This cost 70 points (replayed); such mistakes come first in 2 episodes."
+
+
+_REACT = AgentRecord(framework="react", model="openai:small-1")
+
+
+@pytest.mark.parametrize(
+    ("player", "took", "kind"),
+    [
+        (Player(label="policy:zip", policy="zip"), {}, "script"),
+        (Player(label="react", agent=_REACT), {}, "model"),
+        (Player(label="r", agent=_REACT.model_copy(update={"model": "policy:zip"})), {"model_calls": 9}, "script"),
+        (Player(label="r", agent=AgentRecord(framework="react", replay="ab")), {}, "model"),
+        (Player(label="agent"), {"calls": 4, "person_calls": 3}, "person"),
+        (Player(label="agent"), {"calls": 4, "person_calls": 1}, "outside"),
+        (Player(label="external", agent=AgentRecord(framework="external")), {}, "outside"),
+        (Player(label="mine", agent=AgentRecord(framework="mine")), {}, "unknown"),
+        (None, {}, "unknown"),
+    ],
+)
+def test_who_decides_for_a_seat_is_read_from_the_seating(
+    player: Player | None, took: dict[str, Any], kind: str
+) -> None:
+    counted = SeatAccount.model_validate(took)
+    assert kind_of(player, counted, foreign=False) == kind
+    assert kind_of(player, counted, foreign=True) == "unknown"
 
 
 @pytest.mark.parametrize(

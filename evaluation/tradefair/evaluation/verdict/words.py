@@ -216,7 +216,11 @@ def _cost(worst: Mistake) -> list[str]:
         many = number(worst.raised) if worst.raised else "none"
         makes = "make" if worst.raised and worst.raised > 1 else "makes"
         rate = f"{many} of {number(worst.of)} competent seats {makes} such mistakes"
-    often = f"they come first in {number(worst.episodes)} episodes" if worst.episodes and worst.episodes > 1 else ""
+    often = (
+        f"such mistakes come first in {number(worst.episodes)} episodes"
+        if worst.episodes and worst.episodes > 1
+        else ""
+    )
     sentence = "; ".join(filter(None, [cost, often, rate]))
     return [f"{sentence[0].upper()}{sentence[1:]}."] if sentence else []
 
