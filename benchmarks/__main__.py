@@ -35,6 +35,7 @@ _NAMES = (
     "tournament",
     "sweep",
     "evaluating",
+    "sites",
     "pricing",
     "importing",
     "ratings",

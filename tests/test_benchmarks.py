@@ -24,6 +24,7 @@ SLOW = (
     "tournament",
     "sweep",
     "evaluating",
+    "sites",
     "pricing",
     "marketplace",
     "marketplace_load",

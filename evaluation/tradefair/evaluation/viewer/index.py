@@ -9,6 +9,7 @@ import os
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing, suppress
+from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -137,7 +138,7 @@ class Index:
 
     def _versions(self, place: Place, row: Row) -> str:
         """What a verdict depends on beside its trace: releases, and the references next to it."""
-        return f"{version('tradefair')} {versions_of(row.market) if row.market else ''} {self.beside(place)}"
+        return f"{_release()} {versions_of(row.market) if row.market else ''} {self.beside(place)}"
 
     def _forget(self, places: Sequence[Place]) -> None:
         with self._lock:
@@ -200,6 +201,12 @@ def _make_room(lists: Path, own: Path) -> None:
     known = sorted((path for path in lists.glob("*.sqlite") if path != own), key=lambda path: path.stat().st_mtime)
     for path in known[: max(0, len(known) + 1 - _MOST_FOLDERS)]:
         path.unlink(missing_ok=True)
+
+
+@cache
+def _release() -> str:
+    # Once: it is read from the package's metadata, and a folder may have ten thousand rows.
+    return version("tradefair")
 
 
 def _stamp(place: Place) -> str:
