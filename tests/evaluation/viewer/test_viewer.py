@@ -239,3 +239,19 @@ def test_several_traces_of_two_players_are_compared(folder: Path) -> None:
         assert client.ask(f"/versus?ids={','.join(ids.values())}").status == 400
         assert client.ask(f"/versus?ids={ids['zip/1.trace']}").status == 400
         assert client.ask("/versus").status == 400
+
+
+def test_the_newest_reply_is_told_while_an_episode_runs(folder: Path) -> None:
+    trace = play(folder / "replying" / "game.trace", "double_auction/smoke", "zip", seed=4)
+    with closing(sqlite3.connect(trace)) as writer, serving(folder / "replying") as client:
+        (row,) = client.rows().values()
+        address = f"/trace/{row['id']}/live.json"
+        assert client.ask(address).json()["reply"] is None
+        writer.execute("UPDATE meta SET value = '{}' WHERE key = 'about'")
+        for body in (b'{"text":"first"}', b'{"text":"' + b"x" * 2_000 + b'"}'):
+            writer.execute("INSERT INTO agent_events (seat, body) VALUES ('B1', ?)", (body,))
+        writer.commit()
+        assert client.ask(address).json()["reply"] == ["B1", "x" * 1_000]
+        writer.execute("INSERT INTO agent_events (seat, body) VALUES ('B1', '[1')")
+        writer.commit()
+        assert client.ask(address).json()["reply"] is None
