@@ -19,7 +19,14 @@ _WORDS = {"", "payoff", "profit", "gain", "utility"}
 """Fields that are words of English too."""
 
 
-@pytest.mark.parametrize("market", SETTINGS)
+# The dear ones in the slow group; the quick ones have every sentence of the grammar.
+_MARKETS = [
+    pytest.param(market, marks=pytest.mark.slow) if market in ("retail", "supply_chain") else market
+    for market in SETTINGS
+]
+
+
+@pytest.mark.parametrize("market", _MARKETS)
 def test_the_texts_of_a_market_are_those_that_somebody_has_read(market: str, tmp_path: Path) -> None:
     said = dict(cases(market, tmp_path))
     for verdict in said.values():
