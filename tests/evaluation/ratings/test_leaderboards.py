@@ -211,7 +211,7 @@ def test_labels_with_too_few_games_are_named_in_one_line() -> None:
 
 def test_a_ranking_says_who_leads_and_whether_first_place_is_open() -> None:
     clear = ranking_verdict(leaderboards(Results(_auctions(), [Unread("x.trace", "not a trace")])))
-    assert clear.sentences[0].startswith("a leads double_auction/bazaar (mean surplus share 0.6")
+    assert clear.sentences[0].startswith("a leads double_auction/bazaar (mean share of possible 0.6")
     assert clear.sentences[0].endswith("no interval reaches its own.")
     assert clear.sentences[1] == "10 of 11 traces rated; left out: 1 cannot be read: not a trace."
     close = [auction("ab" if seed % 2 else "ba", (0.3, 0.35), seed) for seed in range(12)]

@@ -49,7 +49,7 @@ def test_the_viewer_rates_its_folder(browser: Browser, viewer: Client) -> None:
         page.wait_for_selector("body[data-ready=leaderboards]")
         assert page.locator("section h2").all_inner_texts() == [
             "bargaining/smoke · 2 games · 2 labels",
-            "double_auction/smoke · 2 games · 3 labels · ranked by surplus_share",
+            "double_auction/smoke · 2 games · 3 labels · ranked by share of possible",
         ]
         names = [figure.get_attribute("data-chart") for figure in page.locator("figure").all()]
         assert names == ["score", "glicko", "head_to_head", "rating", "score"]

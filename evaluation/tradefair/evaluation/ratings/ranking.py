@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tradefair.evaluation.figures import heading_of
 from tradefair.evaluation.ratings.rating import Board, FieldBoard, Leaderboards
 from tradefair.evaluation.verdict.amounts import count, cut, listed, name, number
 from tradefair.evaluation.verdict.verdict import Verdict
@@ -79,7 +80,7 @@ def _ranked(board: Board) -> tuple[list[_Ranked], str]:
     """Rows in the board's order, with what their intervals are of: a mean score over games, which luck moves."""
     if isinstance(board, FieldBoard):
         rows = [_Ranked(row.label, row.score, row.score_low, row.score_high, row.episodes) for row in board.rows]
-        return rows, f"mean {board.score.replace('_', ' ')}"
+        return rows, f"mean {heading_of(board.market, board.score)}"
     return [_Ranked(row.label, row.score, row.low, row.high, row.games) for row in board.rows], "score"
 
 
