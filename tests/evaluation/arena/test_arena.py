@@ -13,7 +13,7 @@ from tradefair.cli import run
 from tradefair.contract import ScenarioError
 from tradefair.contract.sealed_seeds import SealedSeeds
 from tradefair.evaluation.arena.board import boards_of_arena
-from tradefair.evaluation.arena.check import check_entry, pack
+from tradefair.evaluation.arena.check import Others, check_entry, pack
 from tradefair.evaluation.arena.terms import Arena, load_arena
 
 
@@ -118,9 +118,9 @@ def test_a_policy_is_no_copy_of_itself_but_the_same_episode_is(duel: Field, tmp_
         play(tmp_path / "again", "zip", seed)
     pack(tmp_path / "again", duel.arena, tmp_path / "again.tfb")
     # Played again by somebody else: the events are the same, and so is the head of the chain.
-    found = check_entry(tmp_path / "again.tfb", duel.arena, against=[duel.entries["models"]])
+    found = check_entry(tmp_path / "again.tfb", duel.arena, others=Others([duel.entries["models"]]))
     assert found.accepted
-    found = check_entry(duel.entries["zip"], duel.arena, against=[duel.entries["zip"]])
+    found = check_entry(duel.entries["zip"], duel.arena, others=Others([duel.entries["zip"]]))
     assert {refusal.code for refusal in found.refusals} == {"copied_entry"}
 
 

@@ -17,7 +17,7 @@ from tests.corpus.forge import Forge
 from tests.evaluation.arena.conftest import SHORT, Bundle, Field, arena_of, play
 
 import tradefair.api as tf
-from tradefair.evaluation.arena.check import Checked, check_entry, pack, verdict_of_entry
+from tradefair.evaluation.arena.check import Checked, Others, check_entry, pack, verdict_of_entry
 from tradefair.evaluation.arena.entry import Code
 from tradefair.evaluation.arena.terms import Arena
 
@@ -214,7 +214,7 @@ def test_there_is_a_forged_entry_for_every_reason() -> None:
 @pytest.mark.parametrize("code", get_args(Code))
 def test_a_forged_entry_is_refused_by_name(code: Code, duel: Field, tmp_path: Path) -> None:
     path, arena = FORGED[code](duel, tmp_path)
-    checked = check_entry(path, arena, against=[duel.entries["models"]] if code == "copied_entry" else [])
+    checked = check_entry(path, arena, others=Others([duel.entries["models"]] if code == "copied_entry" else []))
     assert not checked.accepted
     assert code in codes(checked)
     # What follows from it may be refused, too: a trace that is gone leaves a seed missing.

@@ -45,7 +45,7 @@ def pack(
     from tradefair.evaluation.progress import show_progress
 
     known = load_arena(terms)
-    checked = checking.pack(folder, known, output, against=against or (), progress=show_progress)
+    checked = checking.pack(folder, known, output, others=checking.Others(against or ()), progress=show_progress)
     if checked.accepted:
         say(f"{output}: {output.stat().st_size:,} bytes")
     return _tell(checked, known, as_json)
@@ -81,7 +81,7 @@ def check(
     from tradefair.evaluation.progress import show_progress
 
     known = load_arena(terms)
-    checked = checking.check_entry(entry, known, against=against or (), progress=show_progress)
+    checked = checking.check_entry(entry, known, others=checking.Others(against or ()), progress=show_progress)
     return _tell(checked, known, as_json)
 
 
@@ -108,10 +108,11 @@ def build(
     files = [file for place in entries for file in (sorted(place.glob(f"*{SUFFIX}")) if place.is_dir() else [place])]
     # By name, and each against those before it: the order on the command line must not show.
     files = sorted(dict.fromkeys(files), key=lambda file: file.name)
-    found = [
-        checking.check_entry(file, known, against=files[:place], progress=show_progress)
-        for place, file in enumerate(files)
-    ]
+    found: list[Checked] = []
+    others = checking.Others()
+    for file in files:
+        found.append(checking.check_entry(file, known, others=others, progress=show_progress))
+        others.add(found[-1])
     written = board.build_arena(known, found, output)
     say(f"{output}: {len(written)} files")
     if as_json:

@@ -74,8 +74,8 @@ class Checked(NamedTuple):
         return self.entry is not None and not self.refusals
 
 
-def check_entry(path: Path, arena: Arena, *, against: Sequence[Path] = (), progress: Progress | None = None) -> Checked:
-    """Unpack an entry and re-execute all of it. `against` are other entries that it must not copy.
+def check_entry(path: Path, arena: Arena, *, others: Others | None = None, progress: Progress | None = None) -> Checked:
+    """Unpack an entry and re-execute all of it. `others` are the entries that it must not copy.
 
     Never raises for what the file holds; raises ScenarioError where the arena's seeds are still sealed.
     """
@@ -86,8 +86,7 @@ def check_entry(path: Path, arena: Arena, *, against: Sequence[Path] = (), progr
             return Checked(path.name, None, [], [refused.refusal], [])
         games, found = _games(traces, arena, progress)
         refusals += found
-        others = [other for file in against for other in _others(file)]
-    refusals += [*_whole(entry, games, arena), *_plan(games, arena), *_copies(games, others)]
+    refusals += [*_whole(entry, games, arena), *_plan(games, arena), *(others.copies(games) if others else ())]
     # A trace that is unsound is refused for that alone: claims of it would be refused twice.
     refusals += _claims(entry, games)
     late = arena.sealed and entry.commitment not in arena.committed
@@ -96,7 +95,7 @@ def check_entry(path: Path, arena: Arena, *, against: Sequence[Path] = (), progr
 
 
 def pack(
-    folder: Path, arena: Arena, output: Path, *, against: Sequence[Path] = (), progress: Progress | None = None
+    folder: Path, arena: Arena, output: Path, *, others: Others | None = None, progress: Progress | None = None
 ) -> Checked:
     """Make an entry of the traces in a folder; what the check refuses is not written.
 
@@ -133,7 +132,7 @@ def pack(
     draft = output.with_name(f".{output.name}.unchecked")
     try:
         write_entry(entry, traces, draft)
-        checked = check_entry(draft, arena, against=against, progress=progress)
+        checked = check_entry(draft, arena, others=others, progress=progress)
         if checked.accepted:
             draft.replace(output)
     except OSError as error:
@@ -352,44 +351,49 @@ def _plan(games: Sequence[Game], arena: Arena) -> Iterator[Refusal]:
             yield Refusal("seed_missing", "", 0, f"seed {seed} of {setting.id} under the policy key {key} is missing")
 
 
-class _Other(NamedTuple):
-    """What another entry played: heads, and what was played on a seed."""
+class Others:
+    """Games of other entries, which an entry must not copy: their heads, and what was played on a seed."""
 
-    name: str
-    head: str
-    seed: int
-    moves: str
+    def __init__(self, against: Sequence[Path] = ()) -> None:
+        """`against` are read, not re-executed; one that cannot be read holds nothing to copy."""
+        self._heads: dict[str, str] = {}
+        self._moves: dict[str, set[tuple[int, str]]] = {}
+        for path in against:
+            self._read(path)
 
+    def add(self, checked: Checked) -> None:
+        """The games of an entry that was checked."""
+        for game in checked.games:
+            self._add(checked.name, game.head, game.seed, game.moves)
 
-def _others(path: Path) -> Iterator[_Other]:
-    """The games of another entry; not re-executed, and nothing where it cannot be read."""
-    with TemporaryDirectory(prefix="tradefair-entry-") as folder:
-        try:
-            _, traces, _ = unpack(path, Path(folder))
-        except Refused:
-            return
-        for file in traces.values():
+    def copies(self, games: Sequence[Game]) -> Iterator[Refusal]:
+        """Episodes of another entry. A policy plays alike for everybody; of a model, all games alike are a copy."""
+        asked = [game for game in games if game.agent.policy is None and game.head not in self._heads]
+        for game in games:
+            if game.head in self._heads:
+                yield Refusal("copied_entry", game.file, 0, f"the same episode is in {self._heads[game.head][:80]}")
+        for name_, moves in self._moves.items():
+            if asked and all((game.seed, game.moves) in moves for game in asked):
+                said = f"every move of every game is the same as in {name_[:80]}"
+                yield Refusal("copied_entry", asked[0].file, 0, said)
+
+    def _add(self, name_: str, head: str, seed: int, moves: str) -> None:
+        self._heads.setdefault(head, name_)
+        self._moves.setdefault(name_, set()).add((seed, moves))
+
+    def _read(self, path: Path) -> None:
+        with TemporaryDirectory(prefix="tradefair-entry-") as folder:
             try:
-                with open_trace(file) as trace:
-                    manifest = trace.manifest
-                    head = str(manifest.about.get("head_hash", ""))
-                    yield _Other(path.name, head, manifest.core.seed, moves_of(trace))
-            except TraceError:
-                continue
-
-
-def _copies(games: Sequence[Game], others: Sequence[_Other]) -> Iterator[Refusal]:
-    """Episodes of another entry. A policy plays alike for everybody; of a model, all games alike are a copy."""
-    heads = {other.head: other.name for other in others}
-    for game in games:
-        if game.head in heads:
-            yield Refusal("copied_entry", game.file, 0, f"the same episode is in {heads[game.head]}")
-    moves = {(other.name, other.seed, other.moves) for other in others}
-    for whose in dict.fromkeys(other.name for other in others):
-        asked = [game for game in games if game.agent.policy is None]
-        if asked and all((whose, game.seed, game.moves) in moves and game.head not in heads for game in asked):
-            said = f"every move of every game is the same as in {whose}"
-            yield Refusal("copied_entry", asked[0].file, 0, said)
+                _, traces, _ = unpack(path, Path(folder))
+            except Refused:
+                return
+            for file in traces.values():
+                try:
+                    with open_trace(file) as trace:
+                        head = str(trace.manifest.about.get("head_hash", ""))
+                        self._add(path.name, head, trace.manifest.core.seed, moves_of(trace))
+                except TraceError:
+                    continue
 
 
 def _claims(entry: Entry, games: Sequence[Game]) -> Iterator[Refusal]:
