@@ -70,11 +70,15 @@ def test_the_viewer_rates_its_folder(browser: Browser, viewer: Client) -> None:
 @pytest.mark.slow
 def test_a_report_of_several_runs_has_a_tab_of_leaderboards(browser: Browser, runs: Path, folder: Path) -> None:
     page_file = folder / "runs.html"
-    page_file.write_bytes(build_report([runs / "1.trace", runs / "2.trace"], check=False).html)
+    report = build_report([runs / "1.trace", runs / "2.trace"], check=False)
+    page_file.write_bytes(report.html)
+    assert report.data.verdict is not None
     with watched(browser) as seen:
         page = seen.show(page_file.as_uri())
         page.get_by_role("tab", name="Leaderboards").click()
         page.locator("figure[data-chart=rating] svg.plot").wait_for()
+        said = page.locator(".verdict h1, .verdict .second").all_inner_texts()
+        assert " ".join(said) == report.data.verdict.text
         assert page.locator("section table").count() >= 2
         page.get_by_role("tab").nth(1).click()
         page.wait_for_selector("#timeline")

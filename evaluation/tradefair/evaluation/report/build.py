@@ -112,9 +112,11 @@ def build_report(
         progress(len(paths), len(paths), "")
     # A comparison is about its pair: a leaderboard of two episodes would add nothing to it.
     boards = rated_boards(paths) if len(paths) > 1 and not compare else Boards([], "")
+    several = verdict_of_series([episode.verdict for episode in episodes]) if boards.pages else None
     data = PageData(
         mode="compare" if compare else "report",
         version=version("tradefair"),
+        verdict=several,
         episodes=episodes,
         pair=pair_page(paths[0], paths[1]) if compare else None,
         boards=boards.pages,

@@ -217,10 +217,12 @@ class PageData(_Record):
     """All of a page. `mode` says which page it is; `listing` is the viewer's list, made in `viewer/listing.py`.
 
     `rated` says in a line what the leaderboards `boards` count; `ask` is where a page of the viewer gets them.
+    `verdict` is the one on all episodes of a report, where there are several.
     """
 
     mode: Literal["report", "compare", "list", "boards", "figure"]
     version: str
+    verdict: Verdict | None = None
     episodes: list[EpisodePage] = []
     pair: PairPage | None = None
     live: list[Live] = []

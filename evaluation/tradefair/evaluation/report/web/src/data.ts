@@ -122,7 +122,7 @@ export interface FigureRecord {
   charts: Chart[]; tables: Table[]; notes: string[]; method: string;
 }
 export interface PageData {
-  mode: "report" | "compare" | "list" | "boards" | "figure"; version: string; episodes: Episode[]; pair: Pair | null;
+  mode: "report" | "compare" | "list" | "boards" | "figure"; version: string; verdict: Verdict | null; episodes: Episode[]; pair: Pair | null;
   live: { id: string; open: boolean }[]; listing: Listing | null; site: SiteIndex | null; folder: string;
   boards: BoardPage[]; rated: string; ask: string; figure: FigureRecord | null;
 }

@@ -54,7 +54,8 @@ class Page {
     if (place < 0 && !compared && this.data.boards.length) {
       this.shown = -1;
       this.drawTabs();
-      replace(this.top, h("h1", {}, "Leaderboards"));
+      const [first, ...rest] = this.data.verdict?.sentences ?? ["Leaderboards"];
+      replace(this.top, strip(plural(this.episodes.length, "episode"), this.data, this.episodes), h("div", { class: "verdict" }, h("h1", {}, foreign(first ?? "")), h("p", { class: "second" }, foreign(rest.join(" ")))));
       replace(this.content, this.ranking);
       return;
     }
