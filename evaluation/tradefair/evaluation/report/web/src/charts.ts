@@ -114,14 +114,14 @@ function bandMarks(chart: XYChart): Plot.Markish[] {
 interface End { y: number; text: string; fill: string }
 
 // Names of lines and bands where they end, in the right margin, where no mark can be. None where they would take
-// more than a third of the width: the legend has them then.
+// more than a third of the width, on a phone a fifth: the legend has them then.
 function ends(chart: XYChart, lines: Line[], width: number): End[] {
   const named = lines.filter((line) => line.mark !== "dots" && line.y.some((value) => value !== null));
   const found = [
     ...(lines.length > 1 ? named.map((line) => ({ y: line.y.findLast((value) => value !== null) ?? 0, text: visible(line.name), fill: colour(chart, line) })) : []),
     ...chart.bands.map((band) => ({ y: (band.low + band.high) / 2, text: visible(band.label), fill: "var(--quiet)" })),
   ];
-  return found.length > 8 || Math.max(0, ...found.map((end) => end.text.length)) * 6.6 > width / 3 ? [] : found;
+  return found.length > 8 || Math.max(0, ...found.map((end) => end.text.length)) * 6.6 > width / (width < 480 ? 5 : 3) ? [] : found;
 }
 
 // Heights at which names do not touch each other, within the frame.
