@@ -66,8 +66,20 @@ def test_a_picture_is_one_safe_file_with_the_same_bytes_each_time(chart: Chart) 
     assert b"var(" not in drawn
     assert b"currentColor" not in drawn
     assert draw_svg(chart, theme="dark") != drawn
-    # All marks lie within the file's width.
-    assert root.get("width") == "720"
+    # Plots lie in the file side by side or below each other; titles and legend stand above them, never on them.
+    boxes = [
+        [float(part.get(name, "")) for name in ("x", "y", "width", "height")] for part in root if part.tag == root.tag
+    ]
+    assert boxes
+    for at, (left, top, wide, high) in enumerate(boxes):
+        assert left + wide <= 720
+        assert top + high <= float(root.get("height", ""))
+        for x, y, w, h in boxes[:at]:
+            assert x + w <= left or left + wide <= x or y + h <= top or top + high <= y
+        for text in root.iter("{http://www.w3.org/2000/svg}text"):
+            if text in list(root):
+                x, y = float(text.get("x", "")), float(text.get("y", ""))
+                assert not (left <= x < left + wide and top <= y < top + high), text.text
 
 
 def test_hostile_names_stay_text() -> None:
