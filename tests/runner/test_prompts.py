@@ -223,6 +223,16 @@ async def test_a_run_that_is_resumed_keeps_both_parts(duel: Callable[..., PlaySp
     assert verify_file(broken).verdict == "reproduced"
 
 
+async def test_a_request_that_was_repeated_is_kept_once_with_the_answer_that_came(
+    duel: Callable[..., PlaySpec],
+) -> None:
+    plain = prompts_of((await play_episode(duel(AgentSpec("react", POLICY)))).path)
+    faults = AgentSpec("react", POLICY, faults="429@2,500@4,drop@6")
+    repeated = prompts_of((await play_episode(duel(faults, folder="faults"))).path)
+    assert [call.request for call in repeated] == [call.request for call in plain]
+    assert {call.answer["status"] for call in repeated} == {200}
+
+
 async def test_forks_keep_the_prompts_of_what_they_play_themselves(
     duel: Callable[..., PlaySpec], tmp_path: Path
 ) -> None:
