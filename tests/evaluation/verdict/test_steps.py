@@ -71,8 +71,8 @@ def test_references_are_those_beside_it_of_the_same_seed_and_opponents(tmp_path:
     for name, policy, others, seed in [
         ("passive.trace", "passive", "half", 1),
         ("greedy.trace", "random_legal", "half", 1),
-        ("otherseed.trace", "passive", "half", 2),
-        ("otherpair.trace", "random_legal", "passive", 1),
+        ("otherseed.trace", "half", "half", 2),
+        ("otherpair.trace", "half", "passive", 1),
         ("all-passive.trace", "passive", "passive", 1),
     ]:
         episode(f"references/{name}", policy, others, seed)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.evaluation.verdict.cases import SETTINGS, play
 from tests.evaluation.verdict.conftest import Answer, Answers, says
 
-from tradefair.evaluation.verdict.of_trace import verdict_of_file
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.accounts import SeatAccount, account
+from tradefair.tracestore import open_trace
 
 CLAIM = ("claim", '{"slices": 4}')
 LOOK = ("view_rules", "{}")
@@ -102,7 +105,32 @@ async def test_a_model_that_only_looks_is_no_trouble_of_its_calls(play_model: An
     assert "its limit of calls was used up" in verdict.text
 
 
-def test_a_script_that_does_nothing_by_design_is_no_trouble(play: Any) -> None:
-    path = play("teaching/pie", "passive")
-    verdict = verdict_of_file(path, check=verify_file(path))
+def test_a_script_that_does_nothing_by_design_is_no_trouble(tmp_path: Path) -> None:
+    setting = SETTINGS["teaching"]
+    verdict = play(tmp_path / "script.trace", setting, {"P1": "passive"}).verdict()
+    (seat,) = verdict.seats
+    assert (seat.kind, seat.effort.tool_calls, seat.acted) == ("script", 0, False)
     assert (verdict.status, verdict.exit_code, verdict.trouble) == ("played", 0, None)
+
+
+def test_planners_are_asked_for_text_and_a_failure_that_was_overcome_is_none(tmp_path: Path, editor: Any) -> None:
+    path = play(tmp_path / "open.trace", SETTINGS["teaching"], {"P1": "half"}, rounds=1, ends=False).path
+
+    def noted(**note: Any) -> SeatAccount:
+        body: dict[str, Any] = {
+            "kind": "model_call",
+            "calls": [],
+            "text": "Hm.",
+            "input_tokens": 1,
+            "output_tokens": 1,
+            **note,
+        }
+        editor(path).run("INSERT INTO agent_events (seat, body) VALUES ('P1', ?)", json.dumps(body))
+        with open_trace(path) as trace:
+            return account(trace).seats["P1"]
+
+    assert noted(role="planner").silent == {}
+    assert noted(role="actor").silent == {"text": 1}
+    assert noted(kind="harness_failure", message="status 429").failure == "status 429"
+    after = noted(calls=["claim"])
+    assert (after.failure, after.silent, after.model_calls) == (None, {"text": 1}, 3)

@@ -53,6 +53,12 @@ def test_what_is_lower_the_better_is_listed_best_first_too() -> None:
     assert told.sentences[0].endswith("seed 7: more than careful (3), less than hasty (30).")
 
 
+def test_a_reference_that_earned_as_much_is_neither_above_nor_below() -> None:
+    beside = (Beside(name="gd", value=20.0), Beside(name="zip", value=12.0), Beside(name="passive", value=0.0))
+    told = verdict(seat(12.0, beside=beside, referenced=True))
+    assert told.sentences[0].endswith("seed 7: less than gd (20), as much as zip (12), more than passive (0).")
+
+
 def test_references_that_do_not_fit_are_left_out_whole() -> None:
     beside = tuple(Beside(name=f"policy_with_a_long_name_{place}" * 2, value=float(place)) for place in (30, 20, 10))
     sentence = verdict(seat(beside=beside, referenced=True)).sentences[0]
