@@ -19,7 +19,7 @@ from tradefair.contract import ScenarioError
 from tradefair.evaluation import figures
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.evaluator import evaluator_of
-from tradefair.evaluation.figures import Figure, Figures, common_figures, figures_of
+from tradefair.evaluation.figures import Figure, Figures, Group, common_figures, figure_of, figures_of, heading_of
 from tradefair.evaluation.outcome import MarketOutcome, Outcome, SeatOutcome
 from tradefair.tracestore import jsonl_lines, open_trace
 
@@ -117,6 +117,30 @@ def test_a_row_says_all_five_and_names_are_said_once(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(figures, "_FILE", "evaluator.py")
     with pytest.raises(ScenarioError, match=r"evaluator\.py cannot be used"):
         figures._read.__wrapped__("tradefair.evaluation.markets.teaching")  # pyright: ignore[reportPrivateUsage]
+
+
+def test_everything_that_commands_print_has_words_for_its_column() -> None:
+    for market in MARKETS:
+        evaluator = evaluator_of(market)
+        rating = evaluator.rating
+        seats = {
+            *evaluator.seat_columns,
+            *evaluator.compared_columns,
+            *(item.name for item in evaluator.primary_metrics),
+        }
+        seats |= {*rating.scores, *rating.seat_figures} if rating else set()
+        whole = {*models(market)[1].model_fields, *(rating.market_figures if rating else ())}
+        groups: dict[Group, set[str]] = {"seat": seats, "market": whole, "relative": {*figures_of(market).relative}}
+        for group, fields in groups.items():
+            assert [field for field in fields if figure_of(market, field, group) is None] == [], (market, group)
+        # At 80 columns the words above the first columns leave room for figures.
+        heads = [heading_of(market, field) for field in seats]
+        assert [head for head in heads if len(head) > 20] == [], market
+        assert not any("_" in head for head in heads)
+    assert heading_of("double_auction", "q_star", "market") == "trades at equilibrium"
+    assert figures_of("double_auction").seat["csa_clean"].title == "against a truthful seat (CSα)"
+    # A stranger's market that explains nothing.
+    assert heading_of("nobodys", "my_field") == "my field"
 
 
 def test_a_market_without_a_file_adds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ Heads of columns are words of `figures.toml`. Colour says how it stands and noth
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from tradefair.evaluation.evaluator import evaluator_of, fields_for
 from tradefair.evaluation.figures import Group, figure_of, heading_of
 from tradefair.evaluation.findings_text import findings_text
 from tradefair.evaluation.importers.report import ImportReport, merged
+from tradefair.evaluation.modes.account import UNEXPLAINED
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Figure
 from tradefair.evaluation.outcome import Outcome, PrimaryMetric, SeatOutcome
 from tradefair.evaluation.table import number_text
@@ -56,7 +57,8 @@ def show_verdict(verdict: Verdict, runs: Sequence[Run], *, whole: bool = False) 
     console = Console()
     for sentence in verdict.sentences:
         _show_sentence(console, sentence, verdict)
-    _show_standings(console, runs, whole)
+    knowing = {row.name for seat in verdict.seats for row in seat.beside if row.privileged}
+    _show_standings(console, runs, whole, knowing)
 
 
 def show_next(steps: Sequence[NextStep]) -> None:
@@ -97,7 +99,7 @@ class _Standing(NamedTuple):
     numbers: Sequence[float | None]
 
 
-def _show_standings(console: Console, runs: Sequence[Run], whole: bool) -> None:
+def _show_standings(console: Console, runs: Sequence[Run], whole: bool, knowing: Collection[str]) -> None:
     """A blank line, a row per seat, or one for all where seats differ, then one per reference, the best first."""
     runs = [run for run in runs if run.evaluation.outcome is not None and run.seats]
     if not runs:
@@ -119,14 +121,15 @@ def _show_standings(console: Console, runs: Sequence[Run], whole: bool) -> None:
         head = heading_of(evaluator.market, metric.name)
         heads.append(head if metric.unit in head else f"{head}, {metric.unit}")
     heads += [heading_of(evaluator.market, "lapses"), "findings"]
-    player = f"{rows[0].seat} played by" if lone and rows[0].seat != _EVERY else "played by"
-    columns = names(*([] if lone else ["seat"]), player)
+    who = f"{rows[0].seat} played by" if lone and rows[0].seat != _EVERY else "played by"
+    columns = names(*([] if lone else ["seat"]), who)
     columns += figures(*(["episodes"] if several else []), *(f"{head}, mean" if several else head for head in heads))
     cells: list[list[Cell]] = []
     for row in rows:
         # By the rule of the text above: the same figure must not stand there with other digits.
         numbers = ["–" if value is None else number(value) for value in row.numbers]
-        cells.append([*([] if lone else [row.seat]), row.player, *([str(row.episodes)] if several else []), *numbers])
+        player = f"{row.player} (knows hidden facts)" if row.player in knowing else row.player
+        cells.append([*([] if lone else [row.seat]), player, *([str(row.episodes)] if several else []), *numbers])
     console.print()
     show_table(console, columns, cells, whole=whole, more=_MORE)
     if len(standings) > len(rows):
@@ -159,9 +162,9 @@ def _standing(
         [value for _, result, _ in known if (value := getattr(result, metric.name)) is not None] for metric in metrics
     ]
     lapses = [sum(result.lapses.values()) for _, result, _ in known]
-    # A mode that was found several times counts once.
+    # A mode that was found several times counts once, and what no finding explains is none; references are not priced.
     modes = [
-        len({finding.id for finding in item.diagnosis.raised if own in finding.seats})
+        len({finding.id for finding in item.diagnosis.raised if own in finding.seats} - {UNEXPLAINED})
         for item, _, own in known
         if item.diagnosis is not None
     ]
