@@ -53,7 +53,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("report", "Audit", "One self-contained HTML page.", "evaluation.report.report_command:report"),
     Command("view", "Audit", "A folder of traces in the browser.", "evaluation.viewer.view_command:view"),
     Command("site", "Audit", "A folder of traces as a web site.", "evaluation.site.site_command:site"),
-    Command("trace", "Audit", "Ask one trace questions.", "evaluation.store.trace_command:trace"),
+    Command("trace", "Audit", "Ask one trace questions.", "evaluation.trace_command:trace"),
     Command("export", "Audit", "Write traces in other formats.", "evaluation.export.export_command:export"),
     Command("import", "Audit", "Turn foreign logs into traces.", "evaluation.audit_commands:import_logs"),
     Command(

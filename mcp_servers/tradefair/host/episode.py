@@ -283,10 +283,7 @@ class Episode:
         await self._commit(self._carry_out(self.core.seat, seating))
 
     async def note(self, seat: SeatId, body: Mapping[str, Any], prompts: Sequence[Exchange] = ()) -> None:
-        """Keep something about the agent of `seat` (a model call, a stop reason) next to the chain.
-
-        `prompts` is what its model was sent. Where that cannot be written, the note is written without.
-        """
+        """Keep something about the agent of `seat` next to the chain, and what its model was sent (`EventLog.note`)."""
         await self._log.note(seat, body, prompts)
 
     # --- calls ------------------------------------------------------------------------------------------------------
