@@ -210,10 +210,17 @@ def test_labels_with_too_few_games_are_named_in_one_line() -> None:
 
 
 def test_a_ranking_says_who_leads_and_whether_first_place_is_open() -> None:
-    clear = ranking_verdict(leaderboards(Results(_auctions(), [Unread("x.trace", "not a trace")])))
-    assert clear.sentences[0].startswith("a leads double_auction/bazaar (mean share of possible 0.6")
-    assert clear.sentences[0].endswith("no interval reaches its own.")
-    assert clear.sentences[1] == "10 of 11 traces rated; left out: 1 cannot be read: not a trace."
+    open_ = ranking_verdict(leaderboards(Results(_auctions(), [Unread("x.trace", "not a trace")])))
+    assert open_.sentences[0].startswith("a leads double_auction/bazaar (rating by share of possible ")
+    assert open_.sentences[1] == "10 of 11 traces rated; left out: 1 cannot be read: not a trace."
+    games = [
+        bargain(one, two, (90, 10) if one == "a" else (10, 90), seed)._replace(head=f"{seed}{one}")
+        for seed in range(30)
+        for one, two in (("a", "b"), ("b", "a"))
+    ]
+    said = ranking_verdict(leaderboards(Results(games, []))).sentences[0]
+    assert said.startswith("a leads bargaining/pact (score ")
+    assert said.endswith("no other interval reaches its own.")
     close = [auction("ab" if seed % 2 else "ba", (0.3, 0.35), seed) for seed in range(12)]
     assert "first place is open" in ranking_verdict(leaderboards(Results(close, []))).sentences[0]
     assert ranking_verdict(leaderboards(Results([], []))).status == "failed"

@@ -227,7 +227,8 @@ def _leader(board: ArenaBoard) -> str:
     if not others:
         return f"{said}; nobody else is ranked."
     second = f"before {cut(name(others[0].label), _MAX_LABEL)} ({number(others[0].mean)}{_range(others[0])})"
-    return f"{said}, {second}."
+    reach = any(row.high is not None and first.low is not None and row.high >= first.low for row in others)
+    return f"{said}, {second}{'; intervals overlap, so that first place is open' if reach else ''}."
 
 
 def _range(row: Standing) -> str:

@@ -12,7 +12,7 @@ from tradefair.evaluation.ratings.rating import Board, Cell, DuelBoard, DuelRow,
 _MOST_NAMES = 60
 _MOST_IN_MATRIX = 40
 # 95 % of a normal distribution.
-_BELIEF = 1.96
+BELIEF = 1.96
 _BELIEF_NOTE = "Lines span 95 % of the belief, 1.96 deviations to each side."
 
 R = TypeVar("R", FieldRow, DuelRow)
@@ -69,7 +69,7 @@ def _duels(board: DuelBoard) -> list[Chart]:
 
 def _belief(row: FieldRow | DuelRow) -> tuple[float, float | None, float | None]:
     """A rating with the ends of its 95 % belief."""
-    reach = _BELIEF * row.deviation
+    reach = BELIEF * row.deviation
     return row.rating, row.rating - reach, row.rating + reach
 
 

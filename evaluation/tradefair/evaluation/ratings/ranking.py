@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tradefair.evaluation.figures import heading_of
+from tradefair.evaluation.ratings.charts import BELIEF
 from tradefair.evaluation.ratings.rating import Board, FieldBoard, Leaderboards
-from tradefair.evaluation.verdict.amounts import count, cut, listed, name, number
+from tradefair.evaluation.verdict.amounts import count, cut, name, number
 from tradefair.evaluation.verdict.verdict import Verdict
 from tradefair.evaluation.verdict.words import MAX_SENTENCES, fitted
 
@@ -50,12 +51,12 @@ class _Ranked(NamedTuple):
     def text(self) -> str:
         """The label's score, with its interval where there is one."""
         if self.low is None or self.high is None:
-            return number(round(self.value, 3))
-        return f"{number(round(self.value, 3))}, {number(round(self.low, 3))} to {number(round(self.high, 3))}"
+            return number(round(self.value, 2))
+        return f"{number(round(self.value, 2))}, {number(round(self.low, 2))} to {number(round(self.high, 2))}"
 
 
 def _leader(board: Board) -> str:
-    """Who leads a leaderboard, before whom, and whether the intervals of their scores say so."""
+    """Who leads a leaderboard, before whom, and whether their intervals say so."""
     rows, by = _ranked(board)
     first, *others = rows
     where = name(board.scenario) + (f" ({cut(name(board.shape), _MAX_LABEL)})" if board.shape else "")
@@ -64,23 +65,26 @@ def _leader(board: Board) -> str:
     if not others:
         return f"{who} was rated alone in {where} ({by} {first.text}; {count(first.games, 'game')})."
     second = others[0]
-    after = f"before {cut(name(second.label), _MAX_LABEL)} ({second.text})"
+    said += f", before {cut(name(second.label), _MAX_LABEL)} ({second.text})"
     if first.low is None or second.high is None:
-        return f"{said}, {after}; too few games for intervals."
-    open_ = [row for row in others if row.high is not None and row.high >= first.low]
-    if not open_:
-        return f"{said}, {after}; no interval reaches its own."
-    tied = listed(
-        [cut(name(row.label), _MAX_LABEL) for row in open_[:1]] + ([f"{len(open_) - 1} more"] if len(open_) > 1 else [])
+        return f"{said}; too few games for intervals."
+    reach = sum(row.high is not None and row.high >= first.low for row in others)
+    if not reach:
+        return f"{said}; no other interval reaches its own."
+    return (
+        f"{said}; first place is open: {count(reach, 'other interval')} {'reaches' if reach == 1 else 'reach'} its own."
     )
-    return f"{said}, {after}; first place is open, since the interval of {tied} reaches its own."
 
 
 def _ranked(board: Board) -> tuple[list[_Ranked], str]:
-    """Rows in the board's order, with what their intervals are of: a mean score over games, which luck moves."""
+    """Rows in the board's order, by what orders them, with 95 % of the belief or of resampled blocks."""
     if isinstance(board, FieldBoard):
-        rows = [_Ranked(row.label, row.score, row.score_low, row.score_high, row.episodes) for row in board.rows]
-        return rows, f"mean {heading_of(board.market, board.score)}"
+        rows = [
+            _Ranked(row.label, row.rating, row.rating - reach, row.rating + reach, row.episodes)
+            for row in board.rows
+            for reach in [BELIEF * row.deviation]
+        ]
+        return rows, f"rating by {heading_of(board.market, board.score)}"
     return [_Ranked(row.label, row.score, row.low, row.high, row.games) for row in board.rows], "score"
 
 
