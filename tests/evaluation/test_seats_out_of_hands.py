@@ -158,7 +158,7 @@ def test_a_policy_that_does_nothing_lapses_as_policies_do(tmp_path: Path, reason
 
 def test_seats_under_test_exist_and_an_end_has_a_code() -> None:
     game = _Game()
-    with pytest.raises(SeatError, match="no seats B9"):
+    with pytest.raises(SeatError, match="no seat 'B9'"):
         game.core.seat(Seating(players={}, compared=("B9",), written_by=WRITTEN_BY))
     for reason in ("truncated:", "truncated:\x1b[31m", "truncated:a\nb", "terminated:agreement"):
         with pytest.raises(TraceError, match="cut short"):
