@@ -21,6 +21,9 @@ from tradefair.evaluation.arena.check import Checked, Others, check_entry, pack,
 from tradefair.evaluation.arena.entry import Code
 from tradefair.evaluation.arena.terms import Arena
 
+# Bytes of a member's header before its name.
+_HEADER = 30
+
 Make = Callable[[Field, Path], tuple[Path, Arena]]
 FORGED: dict[Code, Make] = {}
 
@@ -272,13 +275,16 @@ def _absolute(path: Path) -> None:
 
 
 def _overlapping(path: Path) -> None:
-    """Two members of the directory that share the bytes of one: a quine's way to many times its size."""
-    content = bytearray(path.read_bytes())
-    *_, size, offset, _ = struct.unpack("<4s4H2LH", content[-22:])
-    entries = content[offset : offset + size]
-    second = entries.index(b"PK\1\2", 4)
-    content[offset + second + 42 : offset + second + 46] = entries[42:46]
-    path.write_bytes(content)
+    """One member lies inside the bytes of another: unpacked, they are more than the archive holds."""
+    inner = path.with_suffix(".inner")
+    with zipfile.ZipFile(inner, "w") as archive:
+        archive.writestr("traces/b.trace", b"bytes")
+        (held,) = archive.infolist()
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("traces/a.trace", inner.read_bytes())
+        around = archive.getinfo("traces/a.trace")
+        held.header_offset = around.header_offset + _HEADER + len(around.filename)
+        archive.filelist.append(held)
 
 
 def _many(path: Path) -> None:
