@@ -34,8 +34,8 @@ from tradefair.evaluation.verify import verify_file
 from tradefair.evaluation.viewer.listing import listing_of
 from tradefair.evaluation.viewer.row import Row
 
-MAX_ROWS = 2_000
-"""Rows of one page of the list: about 1 MB."""
+MAX_ROWS = 800
+"""Rows of one page of the list: with their verdicts below 1 MB."""
 # Pairs of players of one scenario that get a page: of ten players there are 45.
 _MAX_PAIRS = 12
 # Series on the first page, and the episodes of one that its verdict is about.
