@@ -26,7 +26,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import orjson
 from tests.source_code import REPO
@@ -119,16 +118,14 @@ def _ran(folder: Path, commands: Sequence[list[str]]) -> Iterator[Ran]:
 def _row(folder: str) -> int:
     """What `tradefair view` lists of a folder, as JSON: the cheap facts, and those that take an evaluation."""
     from tradefair.evaluation.viewer.folder import Folder
-    from tradefair.evaluation.viewer.index import compute, listed
+    from tradefair.evaluation.viewer.index import Index
 
-    places = Folder(Path(folder)).scan()
-    rows = [{**listed(place).model_dump(mode="json"), **_computed(compute(place))} for place in places]
+    rows = [
+        {**row.model_dump(mode="json"), "check": row.judged.check if row.judged else None}
+        for _, row in Index(Folder(Path(folder))).judged_rows()
+    ]
     sys.stdout.buffer.write(orjson.dumps(rows))
     return 0
-
-
-def _computed(value: Any) -> dict[str, Any]:
-    return {"chain": value.chain, "uncomputed": value.problem}
 
 
 def _request(path: str) -> int:
