@@ -22,6 +22,7 @@ FIRST_NAME_STAYS_IN = {
     "CHANGELOG.md",
     "docs/decisions/0031-the-name-and-the-salts.md",
     "docs/how-to/upgrading.md",
+    "llms.txt",
     "frameworks/tradefair/cli/__init__.py",
     "mcp_servers/tradefair/contract/event.py",
     "mcp_servers/tradefair/contract/salts.py",
