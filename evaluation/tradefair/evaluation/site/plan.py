@@ -120,6 +120,10 @@ def _page(episode: Episode, prompts: bool) -> Files:
     page = episode_page(episode.path)
     # Next steps are commands that name folders of this machine.
     changed: dict[str, object] = {"verdict": page.verdict.model_copy(update={"next": ()})}
+    if page.diagnosis is not None:
+        # The cases that a page shows stand in its `raised`; a third of its bytes would be the same once more.
+        findings = [finding.model_copy(update={"cases": []}) for finding in page.diagnosis.findings]
+        changed["diagnosis"] = page.diagnosis.model_copy(update={"findings": findings})
     if not prompts:
         changed["transcript"] = _replies(episode.path)
     page = page.model_copy(update=changed)
