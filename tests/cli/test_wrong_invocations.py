@@ -15,7 +15,7 @@ PLAY = ("play", "double_auction", "--scenario", "smoke")
     ("arguments", "code", "says"),
     [
         (("play",), 2, "name a market: bargaining, double_auction, "),
-        (("play", "nope"), 2, "installed are "),
+        (("play", "nope"), 2, "there are bargaining, double_auction, "),
         (("play", "--resume", "nope.trace"), 2, "--resume nope.trace: there is no such file"),
         (("play", "--resume", "."), 2, "a folder: name the trace in it"),
         (("play", "teaching", "--resume", "x.trace"), 2, "leave MARKET out"),
@@ -29,7 +29,7 @@ PLAY = ("play", "double_auction", "--scenario", "smoke")
         ((*PLAY, "--agent", "external", "--max-calls-per-round", "9"), 2, "asks none: leave --max-calls-per-round out"),
         ((*PLAY, "--agent", "policy", "--model-timeout", "9"), 2, "--model-timeout concerns calls of a model"),
         ((*PLAY, "--agent", "policy", "--window", "full_round"), 2, "--window is an option of our graphs"),
-        ((*PLAY, "--agent", "dance"), 2, "there are external, langchain_agent"),
+        ((*PLAY, "--agent", "dance"), 2, "did you mean "),
         ((*PLAY, "--model", "gpt"), 2, "policy:<name>, replay:<file>"),
         ((*PLAY, "--model", "openai:x", "--base-url", "example.org"), 2, "write --base-url https://HOST/v1"),
         ((*PLAY, "--model", "openai:x"), 3, "set OPENAI_API_KEY"),
@@ -39,7 +39,7 @@ PLAY = ("play", "double_auction", "--scenario", "smoke")
         (("host", "double_auction", "--out", "/dev/null/x"), 3, "the folder cannot be made"),
         (("host", "teaching", "--store", "mysql://db/m"), 2, "--store takes the URL of a PostgreSQL database"),
         (("host", "teaching", "--store", "postgresql://db/m#e1"), 2, "--store takes the URL of a PostgreSQL database"),
-        (("host", "--resume", "nope"), 1, "cannot be read: No such file"),
+        (("host", "--resume", "nope"), 2, "cannot be read: No such file"),
         (("scenarios", "show", "teaching/pie", "--set", "rounds=many"), 2, "it should be a whole number"),
     ],
 )
