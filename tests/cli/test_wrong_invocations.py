@@ -39,7 +39,7 @@ PLAY = ("play", "double_auction", "--scenario", "smoke")
         (("host", "double_auction", "--out", "/dev/null/x"), 3, "the folder cannot be made"),
         (("host", "teaching", "--store", "mysql://db/m"), 2, "--store takes the URL of a PostgreSQL database"),
         (("host", "teaching", "--store", "postgresql://db/m#e1"), 2, "--store takes the URL of a PostgreSQL database"),
-        (("host", "--resume", "nope"), 2, "cannot be read: No such file"),
+        (("host", "--resume", "nope"), 2, "path 'nope' does not exist"),
         (("scenarios", "show", "teaching/pie", "--set", "rounds=many"), 2, "it should be a whole number"),
     ],
 )
