@@ -168,7 +168,7 @@ def test_a_swept_folder_is_compared_and_viewed_as_it_is(tmp_path: Path) -> None:
     assert run(["sweep", str(plan), "--out", str(out), "--processes", "1"]) == 0
     sides = [str(out / "bargaining-smoke" / f"policy-{name}") for name in ("conceder", "truthful")]
     assert run(["compare", *sides]) == 0
-    rows = [listed(place) for place in Folder(out).scan()]
+    rows = [listed(place.path) for place in Folder(out).scan()]
     assert [row.problem for row in rows] == [None] * 12
 
 

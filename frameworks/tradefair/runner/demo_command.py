@@ -29,5 +29,5 @@ def demo(
     code = run(["play", *_EPISODE, "--seed", str(seed), "--out", str(folder)])
     checks = [verify_file(path) for path in find_traces(folder)]
     sound = sum(check.verdict == "reproduced" for check in checks)
-    tell(f"\nFrom the files: {sound} of {len(checks)} traces reproduced, the references' among them.")
+    tell(f"From the files: {sound} of {len(checks)} traces reproduced, the references' among them.")
     return code or (0 if sound == len(checks) else FINDINGS)

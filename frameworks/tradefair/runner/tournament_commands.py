@@ -73,8 +73,8 @@ class _Tournament:
         made = figure_of_boards(self._boards)
         return made._replace(data={"sweep": self._played.to_json(), "leaderboards": made.data})
 
-    def print_tables(self) -> None:
-        """The leaderboards, then what it took."""
+    def print_tables(self, *, whole: bool) -> None:
+        """The leaderboards, then what it took; they are whole either way."""
         from tradefair.evaluation.ratings.show import show_leaderboards
 
         show_leaderboards(self._boards)

@@ -203,7 +203,7 @@ async def test_an_endpoint_that_stays_down_is_a_harness_failure_that_names_it(te
 async def test_a_time_out_is_retried_and_then_a_harness_failure(diary_endpoint: Any, opened: Any) -> None:
     messages = [HumanMessage(opened["content"])]
     async with open_address(diary_endpoint, faults=Faults.parse("stall@1..2")) as address:
-        at = {"model": address.model, "base_url": address.base_url, "api_key": address.api_key}
+        at: dict[str, Any] = {"model": address.model, "base_url": address.base_url, "api_key": address.api_key}
         hasty, patient = OpenAIChat(**at, timeout_s=0.2, max_retries=1), OpenAIChat(**at)
         with pytest.raises(HarnessFailure, match=r"APITimeoutError.*after 1 retries"):
             await hasty.ainvoke(messages)
