@@ -47,6 +47,7 @@ _UNSOUND = frozenset({"diverged", "damaged", "truncated", "not_a_trace"})
 _PREFIXES = (ON_EVERY_SEAT, "policy:")
 _LENGTHS = ("rounds", "horizon_days", "max_rounds")
 """Names by which scenarios say how long they are."""
+_REPAIRS = {"amend": "call amended"}
 
 
 def verdict_of(
@@ -91,7 +92,8 @@ def _judged(verdict: Verdict, read: _Read, whole: Trouble | None, place: str) ->
     ]
     trouble = whole or _first(seats) or (None if seats else stopped(stage))
     status = _status(trouble, seats, stage, read)
-    steps = steps_of(place, status, seats, trouble, better_policy(read.evaluator, seats[0].role) if seats else None)
+    better = better_policy(read.evaluator, seats[0].role) if seats else None
+    steps = steps_of(place, status, seats, trouble, better, ended=stage.ended)
     return verdict.model_copy(update={"status": status, "trouble": trouble, "seats": tuple(seats), "next": steps})
 
 
@@ -338,7 +340,7 @@ class _Read(NamedTuple):
         price, cost, rate = finding.price, finding.cost, finding.base_rate
         about: dict[str, Any] = {"amount": None, "kind": None, "unit": ""}
         if price is not None and price.amount is not None:
-            repair = f"{price.repair} as {price.against}" if price.against else price.repair
+            repair = f"{price.repair} as {price.against}" if price.against else _REPAIRS.get(price.repair, price.repair)
             how = ", ".join(filter(None, ["replayed", repair, price.note]))
             about = {"amount": price.amount, "kind": "replay", "unit": price.unit, "how": how}
         elif cost is not None:

@@ -10,14 +10,22 @@ from tradefair.evaluation.verdict.verdict import NextStep, SeatVerdict, Status, 
 
 
 def steps_of(
-    place: str, status: Status, seats: Sequence[SeatVerdict], trouble: Trouble | None, better: str | None
+    place: str,
+    status: Status,
+    seats: Sequence[SeatVerdict],
+    trouble: Trouble | None,
+    better: str | None,
+    *,
+    ended: bool,
 ) -> tuple[NextStep, ...]:
     """Commands for a trace at `place`: a file, or the address of a stored trace.
 
-    `better` is the policy that replays a mistake; None where the market names none for the seat.
+    `ended`: it has an end, of whatever kind, and cannot be gone on with. `better` is the policy that replays a mistake;
+    None where the market names none for the seat.
     """
     # One word for a shell, whatever the file is called.
-    return tuple(_steps(shlex.quote(clean_line(place)), status, seats, trouble, better))
+    steps = _steps(shlex.quote(clean_line(place)), status, seats, trouble, better)
+    return tuple(step for step in steps if not (ended and "--resume" in step.command))
 
 
 def _steps(

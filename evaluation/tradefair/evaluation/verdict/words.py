@@ -207,6 +207,8 @@ def _cost(worst: Mistake) -> list[str]:
             cost = f"{such} cost at most {shown} (hindsight, rivals frozen)"
         elif worst.kind == "direct":
             cost = f"{such} cost {shown} (direct)"
+        elif worst.amount == 0:
+            cost = f"Repaired, the seat would have earned no more ({clean_line(worst.how) or 'replayed'})"
         elif worst.amount < 0:
             cost = f"Repaired, the seat would have earned {shown} less ({clean_line(worst.how) or 'replayed'})"
         else:
