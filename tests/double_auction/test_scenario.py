@@ -81,7 +81,7 @@ def test_the_presets_with_and_without_talk_differ_in_nothing_else() -> None:
 
 
 def test_an_unknown_policy_on_a_seat_is_refused(open_market: Callable[..., DoubleAuction]) -> None:
-    with pytest.raises(ScenarioError, match=r"seats.B1 = wizard.*truthful"):
+    with pytest.raises(ScenarioError, match=r"seats.B1: there is no policy 'wizard'.*truthful"):
         open_market("smoke", **{"seats.B1": "wizard"})
 
 

@@ -105,7 +105,7 @@ def test_a_wrong_scenario_names_what_is_wrong(scenario: Make, overrides: dict[st
 
 
 def test_a_seat_without_such_a_policy_is_refused(scenario: Make) -> None:
-    with pytest.raises(ScenarioError, match=r"seats\.retailer_02 = nobody"):
+    with pytest.raises(ScenarioError, match=r"seats\.retailer_02: there is no policy 'nobody'"):
         MARKET.create(scenario("duel", seats={"retailer_01": "agent", "retailer_02": "nobody"}), 1)
 
 

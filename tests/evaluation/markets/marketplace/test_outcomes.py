@@ -486,7 +486,7 @@ def test_a_comparison_leaves_out_what_is_of_the_other_role(tmp_path: Path, capsy
             play(tmp_path / seat / folder / "one.trace", seats={seat: policy})
         assert run(["compare", str(tmp_path / seat / "a"), str(tmp_path / seat / "b"), "--seat", seat]) == 0
         printed = capsys.readouterr().out
-        assert f"{own}: B − A" in printed
+        assert f"{own} B−A" in printed
         assert not any(word in printed for word in (*foreign, "undefined"))
 
 

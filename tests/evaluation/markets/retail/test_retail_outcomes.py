@@ -206,7 +206,7 @@ def _command() -> typer.Typer:
 
 
 def test_evaluate_prints_outcome_decomposition_stages_and_findings(play_retail: PlayRetail) -> None:
-    shown = CliRunner().invoke(_command(), [str(play_retail("careful_reader"))]).output
+    shown = CliRunner().invoke(_command(), ["--all", str(play_retail("careful_reader"))]).output
     for words in (
         "profit decomposition",
         "= gain",
@@ -220,7 +220,7 @@ def test_evaluate_prints_outcome_decomposition_stages_and_findings(play_retail: 
         assert words in shown
     refunds = next(line for line in shown.splitlines() if line.startswith("− refunds"))
     assert "-" not in refunds
-    passive = CliRunner().invoke(_command(), [str(play_retail("passive"))]).output
+    passive = CliRunner().invoke(_command(), ["--all", str(play_retail("passive"))]).output
     assert "manager only closed the day on 14 of 14 days." in passive
     assert "#2 day 1: closed without an action" in passive
 
