@@ -1,4 +1,4 @@
-"""A single `play` replays what the first finding cost and the verdict says it; `--no-price` and series do not."""
+"""`play --price` replays what the first finding cost and the verdict says it; no other episode is replayed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def played(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> Any:
 
 
 def test_the_mistake_of_the_verdict_has_the_replayed_price_of_the_finding_that_comes_first(played: Any) -> None:
-    said, path = played()
+    said, path = played("--price")
     mistake = said["verdict"]["seats"][0]["mistake"]
     assert mistake["kind"] == "replay"
     assert f"{mistake['amount']:g} points (replayed" in said["verdict"]["text"]
@@ -51,19 +51,19 @@ def test_the_mistake_of_the_verdict_has_the_replayed_price_of_the_finding_that_c
 
 
 def test_without_the_price_the_cost_says_that_it_is_none(played: Any) -> None:
-    said, _ = played("--no-price")
+    said, _ = played()
     assert said["verdict"]["seats"][0]["mistake"]["kind"] != "replay"
     assert "replayed" not in said["verdict"]["text"]
 
 
 def test_a_series_replays_nothing(played: Any) -> None:
-    said, _ = played("--seeds", "1")
+    said, _ = played("--price", "--seeds", "1")
     (episode,) = said["episodes"]
     assert episode["verdict"]["seats"][0]["mistake"]["kind"] != "replay"
 
 
 def test_the_next_finding_is_priced_where_a_price_puts_it_first(played: Any) -> None:
-    _, path = played("--no-price")
+    _, path = played()
     before = evaluate_file(path).diagnosis
     found = with_first_price(Replays(path), evaluate_file(path)).diagnosis
     assert before is not None

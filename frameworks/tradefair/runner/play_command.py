@@ -78,8 +78,8 @@ def play(
     often: _Often,
     resume: Annotated[Path | None, typer.Option(help="Go on with this trace where a run stopped.")] = None,
     price: Annotated[
-        bool, typer.Option("--price/--no-price", help="Replay what the first finding of one episode cost.")
-    ] = True,
+        bool, typer.Option("--price/--no-price", help="Also replay what the first finding of one episode cost.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on standard error.")] = False,
     whole: Annotated[bool, typer.Option("--all", help="Print every figure, not the verdict alone.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = False,
@@ -200,7 +200,7 @@ async def _resume(path: Path, agent: AgentFlags, price: bool, quiet: bool) -> Su
     ask = TerminalApproval() if spec.approve else None
     stage = _Stage(price, quiet, ask is not None)
     played = await resume_episode(path, ready_again(path, spec, ask=ask), opened=stage.around)
-    return summarise(played, {}, price=price)
+    return summarise(played, None, price=price)
 
 
 def _setting(episode: EpisodeFlags) -> tuple[MarketType, Scenario]:

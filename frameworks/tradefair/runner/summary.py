@@ -15,6 +15,7 @@ from tradefair.evaluation.evaluate import Evaluation, evaluate_file, relative_nu
 from tradefair.evaluation.outcome import ON_EVERY_SEAT, Outcome
 from tradefair.evaluation.progress import show_progress
 from tradefair.evaluation.terminal import Run, show_comparison, show_evaluations, show_next, show_verdict
+from tradefair.evaluation.verdict.beside import references_beside
 from tradefair.evaluation.verdict.of_trace import verdict_of
 from tradefair.evaluation.verdict.verdict import Verdict
 from tradefair.evaluation.verify import Check, verify_file
@@ -131,10 +132,11 @@ class Summary(NamedTuple):
         show_next(self.verdict.next)
 
 
-def summarise(played: Played, references: Mapping[str, Path], *, price: bool = False) -> Summary:
+def summarise(played: Played, references: Mapping[str, Path] | None, *, price: bool = False) -> Summary:
     """Score and check what was played; `price`: replay what the first finding cost.
 
-    `references` holds traces by label. Nothing raises for a trace that cannot be scored: its evaluation says why.
+    `references` holds traces by label; None: those that lie beside it, from an earlier run. Nothing raises for a trace
+    that cannot be scored: its evaluation says why.
     """
     # From the file and not from the episode that was played: the trace is what is scored.
     evaluation = evaluate_file(played.path)
@@ -144,10 +146,11 @@ def summarise(played: Played, references: Mapping[str, Path], *, price: bool = F
         # What cannot be replayed (a service answered, an agent from outside) keeps the cost that its trace tells.
         with suppress(TraceError):
             evaluation = with_first_price(Replays(played.path), evaluation, show_progress)
-    beside = {policy: evaluate_file(path) for policy, path in references.items()}
+    beside = {policy: evaluate_file(path) for policy, path in (references or {}).items()}
     outcomes = {policy: item.outcome for policy, item in beside.items() if item.outcome is not None}
     with open_trace(played.path) as trace:
-        verdict = verdict_of(trace, evaluation=evaluation, check=check, references=outcomes)
+        given = references_beside(played.path) if references is None else outcomes
+        verdict = verdict_of(trace, evaluation=evaluation, check=check, references=given)
     return Summary(played, evaluation, check, beside, verdict)
 
 

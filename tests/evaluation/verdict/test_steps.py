@@ -104,24 +104,12 @@ def test_play_and_evaluate_and_python_say_the_same(tmp_path: Path, capsysbinary:
         assert next(iter(shown)) == "verdict"
         return shown["verdict"]
 
-    play = [
-        "play",
-        "teaching",
-        "--scenario",
-        "pie",
-        "--others",
-        "half",
-        "--seed",
-        "3",
-        "--no-price",
-        "--out",
-        str(tmp_path),
-    ]
+    play = ["play", "teaching", "--scenario", "pie", "--others", "half", "--seed", "3", "--out", str(tmp_path)]
     played = told(*play)
     (path,) = tmp_path.glob("*.trace")
     read = tf.load(path)[0].verdict
     assert (played["schema"], played["seats"][0]["beside"][0]["name"]) == ("tradefair.verdict/1", "passive")
-    # What differs is the check alone: only `play` re-executes. A price is one more thing that it alone looks for.
+    # What differs is the check alone: only `play` re-executes.
     assert told("evaluate", str(path))["sentences"] == list(read.sentences)
     assert played["sentences"][:-1] == list(read.sentences[:-1])
     assert played["text"] == " ".join(played["sentences"])

@@ -148,8 +148,6 @@ def test_a_scripted_agents_score_is_that_of_play(
 ) -> None:
     monkeypatch.setenv("TRADEFAIR_CACHE", str(tmp_path / "cache"))
     line = "play double_auction --scenario double_auction/smoke --agent policy --model policy:zip --seat B1 --seed 19"
-    # A list replays nothing; what a priced account cannot explain is a finding of its own.
-    line += " --no-price"
     assert run([*line.split(), "--out", str(tmp_path / "runs"), "--json"]) == 0
     (seat,) = orjson.loads(capsys.readouterr().out)["verdict"]["seats"]
     assert run(["list", str(tmp_path / "runs"), "--json"]) == 0

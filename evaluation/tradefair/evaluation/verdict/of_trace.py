@@ -194,7 +194,7 @@ class _Read(NamedTuple):
         cut = "" if reason.startswith("terminated:") else clean_line(reason.partition(":")[2]).replace("_", " ")
         if not reason and not self.written:
             cut = "it has not ended"
-        return Stage(outcome.rounds_closed, rounds, self.trace.path.name, bool(reason), cut)
+        return Stage(outcome.rounds_closed, rounds, bool(reason), cut)
 
     def seat(self, seat: SeatId) -> SeatVerdict:
         """The verdict on one seat, without its trouble."""

@@ -37,7 +37,10 @@ def _steps(
     # Files alone can be resumed, forked and shown as a page.
     if "://" not in place:
         yield from _of_file(place, status, seats, trouble, better)
-    yield NextStep(command=f"tradefair evaluate {place} --all", why="all figures")
+    if any(seat.mistake and seat.mistake.kind != "replay" for seat in seats) and status == "played":
+        yield NextStep(command=f"tradefair evaluate {place} --price 1", why="what the first mistake cost, replayed")
+    else:
+        yield NextStep(command=f"tradefair evaluate {place} --all", why="all figures")
 
 
 def _of_file(

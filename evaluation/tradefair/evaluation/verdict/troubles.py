@@ -26,13 +26,12 @@ _RETRIES = re.compile(r"after (\d{1,3}) retries")
 class Stage(NamedTuple):
     """What troubles need to know of the episode.
 
-    `round` is the last closed one of `rounds` (null: not known), `file` the trace's name,
+    `round` is the last closed one of `rounds` (null: not known),
     `ended` whether the rules or a limit ended it, `cut` why it stopped before its time ("" if it did not).
     """
 
     round: int
     rounds: int | None
-    file: str
     ended: bool
     cut: str = ""
 
@@ -51,7 +50,7 @@ def trouble_of(seat: SeatVerdict, took: SeatAccount, stage: Stage, where: str) -
     if took.failure is not None and not stage.ended:
         return Trouble(kind="provider_failed", text=_failed(seat, took.failure, stage), exit=3)
     # What a script or a recorded game does not do it does by design.
-    if seat.kind in ("model", "person", "outside") and (stage.ended or stage.cut):
+    if seat.kind in ("model", "person", "outside") and (stage.ended or (stage.cut and stage.round)):
         idle = _idle(seat, took, where)
         if idle is not None:
             return idle
@@ -88,7 +87,7 @@ def _failed(seat: SeatVerdict, message: str, stage: Stage) -> str:
     else:
         why = cut(clean_line(message), _MAX_WHY)
     at = _round(stage.round + 1, stage)
-    return f"{name(seat.player)} stopped in {at}: {why}; `tradefair play --resume {cut(name(stage.file), 40)}` goes on."
+    return f"{name(seat.player)} stopped in {at}: {why}; `tradefair play --resume` goes on."
 
 
 def _idle(seat: SeatVerdict, took: SeatAccount, where: str) -> Trouble | None:
