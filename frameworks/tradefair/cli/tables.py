@@ -131,7 +131,9 @@ def show_pairs(console: Console, pairs: Sequence[tuple[str, str]]) -> None:
 def _blocks(columns: Sequence[Column], sizes: Sequence[int], width: int, whole: bool) -> Iterator[list[int]]:
     """The columns of each block, text left out: one block of what fits, under `whole` as many as all columns need."""
     lead = [place for place, column in enumerate(columns) if column.kind == "name"]
-    places = lead + [place for place, column in enumerate(columns) if column.kind == "figure"]
+    # Blocks repeat the names; where there is one only, columns stand as they were given, the most telling first.
+    figured = [place for place, column in enumerate(columns) if column.kind == "figure"]
+    places = lead + figured if whole else sorted(lead + figured)
     # A block has at least one figure, and a table its first column, however narrow the terminal is.
     block: list[int] = []
     for place in places:

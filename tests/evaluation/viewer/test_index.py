@@ -15,6 +15,8 @@ from tradefair.cli import run
 from tradefair.evaluation.viewer import index as indexing
 from tradefair.evaluation.viewer.folder import Folder
 from tradefair.evaluation.viewer.index import Index, cache_folder
+from tradefair.evaluation.viewer.listing import ordered
+from tradefair.evaluation.viewer.row import Row
 
 
 @pytest.fixture(scope="module")
@@ -139,8 +141,21 @@ def test_the_command_and_python_filter_as_the_viewer_does(
     assert [trace.path.name for trace in load(runs).where("seed:4 path:/a. check:reproduced")] == ["a.trace"]
     assert run(["list", str(runs), "--sort", "scor"]) == 2
     assert "did you mean score" in capsys.readouterr().err
+    monkeypatch.setenv("COLUMNS", "80")
     assert run(["list", str(runs), "--filter", "seed>1"]) == 0
-    assert "2 traces" in capsys.readouterr().err
+    shown = capsys.readouterr()
+    assert "2 traces" in shown.err
+    # What tells the traces apart has room at 80 columns; what all share is said once.
+    titles = next(line for line in shown.out.splitlines() if line.startswith("trace "))
+    assert shown.out.startswith("all: scenario teaching/pie, ")
+    assert titles.split()[:4] == ["trace", "seed", "score", "findings"]
+    assert "scenario" not in titles
+
+
+def test_traces_of_one_second_stand_in_the_order_of_their_seeds() -> None:
+    rows = [Row(path=f"{11 - seed}.trace", scenario="s", seed=seed, created="now") for seed in (2, 10, 1)]
+    later = Row(path="0.trace", scenario="s", seed=5, created="then")
+    assert [row.seed for row in ordered([*rows, later], "when", down=True)] == [5, 1, 2, 10]
 
 
 def test_a_scripted_agents_score_is_that_of_play(

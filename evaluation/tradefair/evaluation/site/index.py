@@ -31,7 +31,7 @@ from tradefair.evaluation.table import Table
 from tradefair.evaluation.verdict.of_trace import verdict_of_file
 from tradefair.evaluation.verdict.series import verdict_of_series
 from tradefair.evaluation.verify import verify_file
-from tradefair.evaluation.viewer.listing import listing_of
+from tradefair.evaluation.viewer.listing import listing_of, ordered
 from tradefair.evaluation.viewer.row import Row
 
 MAX_ROWS = 800
@@ -177,7 +177,7 @@ def _pair(a: Side, b: Side) -> PageData | None:
 
 def _lists(index: SiteIndex, rows: Sequence[Row]) -> Mapping[str, bytes]:
     """The first page and those that go on with its list; the same rows as JSON."""
-    newest_first = sorted(rows, key=lambda row: (row.created, row.id), reverse=True)
+    newest_first = ordered(rows, "when", down=True)
     parts = [newest_first[start : start + MAX_ROWS] for start in range(0, max(1, len(rows)), MAX_ROWS)]
     names = ["index", *(f"index-{number}" for number in range(2, len(parts) + 1))]
     links = [(f"{number}", f"{name}.html") for number, name in enumerate(names, 1)] if len(parts) > 1 else []

@@ -54,24 +54,37 @@ def list_traces(
 
 
 def _show(rows: list[Row]) -> None:
-    from tradefair.cli.tables import figures, names, show_table
+    from tradefair.cli.tables import figures, names, show_table, show_text
     from tradefair.cli.terminal import Console
 
     # The most telling first: a narrow terminal drops columns from the right.
-    columns = [*names("trace", "scenario"), *figures("seed"), *names("seat", "played by")]
-    columns += [*figures("score", "findings", "beside best"), *names("state", "check"), *figures("calls")]
-    show_table(Console(), columns, [_cells(row) for row in rows])
+    columns = [*names("trace"), *figures("seed", "score", "findings"), *names("check", "played by")]
+    columns += [*figures("beside best"), *names("scenario", "seat", "state"), *figures("calls")]
+    cells = [_cells(row) for row in rows]
+    # What all traces share is said once, above the table.
+    values = [set(column) for column in zip(*cells, strict=True)] if len(rows) > 1 else [set[str]()] * len(columns)
+    shared = [column.kind == "name" and len(found) == 1 for column, found in zip(columns, values, strict=True)]
+    said = [
+        f"{columns[place].title} {min(values[place])}"
+        for place in (7, 8, 9, 5, 4)
+        if shared[place] and any(values[place])
+    ]
+    console = Console()
+    show_text(console, f"all: {', '.join(said)}" if said else "")
+    kept = [place for place, once in enumerate(shared) if not once]
+    show_table(console, [columns[place] for place in kept], [[row[place] for place in kept] for row in cells])
 
 
 def _cells(row: Row) -> list[str]:
     judged, state = row.judged, row.ended or row.state
-    place = [row.path, row.scenario, _figure(row.seed), ", ".join(row.seats), ", ".join(row.players)]
+    place, players = [row.scenario, ", ".join(row.seats), state], ", ".join(row.players)
     if judged is None:
-        return [*place, "", "", "", state, "", ""]
+        return [row.path, _figure(row.seed), "", "", "", players, "", *place, ""]
     score = f"{_figure(judged.score)} {judged.unit}" if judged.score is not None else "–"
     found = f"{_figure(judged.raised)} ({judged.others})" if judged.others else _figure(judged.raised)
     beside = "–" if judged.better is None else f"{judged.better:+,.4g} {judged.reference}"
-    return [*place, score, found, beside, state, judged.check, _figure(judged.calls)]
+    who = [judged.check, players, beside]
+    return [row.path, _figure(row.seed), score, found, *who, *place, _figure(judged.calls)]
 
 
 def _figure(value: float | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -97,8 +98,15 @@ def listing_of(
 
 
 def ordered(rows: Sequence[Row], key: str, *, down: bool) -> list[Row]:
-    """Rows by one column, those where it is not known last in either direction; equal ones by path."""
+    """Rows by one column, those where it is not known last in either direction; equal ones by scenario, seed and path.
+
+    A series is often made within one second, and the paths of its traces are digests.
+    """
     value = _ORDERS.get(key, _ORDERS["when"])
-    keyed = [(value(row, row.judged or _NOTHING), row) for row in sorted(rows, key=lambda row: row.path)]
+    keyed = [(value(row, row.judged or _NOTHING), row) for row in sorted(rows, key=_place)]
     known = sorted(((order, row) for order, row in keyed if order is not None), key=lambda pair: pair[0], reverse=down)
     return [row for _, row in known] + [row for order, row in keyed if order is None]
+
+
+def _place(row: Row) -> tuple[str, float, str]:
+    return row.scenario, inf if row.seed is None else row.seed, row.path
