@@ -58,7 +58,7 @@ def test_a_finding_that_keeps_less_than_half_of_its_cases_is_merged(shared: int,
 
 
 def test_of_a_sentence_that_says_half_the_same_only_the_new_half_is_kept() -> None:
-    upper = sight("a", [case(1, "round 1: bid 0, kept since round 0; a bid of 4 would have earned 9")])
+    upper = sight("a", [case(1, "round 1: bid 0 in any of rounds 0 to 5; a bid of 4 would have earned 9")])
     told(upper, sight("b", [case(1, "round 1: bid 0; a bid of 4 would have earned 9; an ask of 3 was open")]))
     assert upper.also == {0: ["an ask of 3 was open"]}
 

@@ -106,7 +106,8 @@ def test_stubbornness_is_one_finding_with_what_each_round_would_have_earned(epis
     # Seven maxima are no maximum: without a reference that caps it, no sum is given.
     assert (frozen.cost and (frozen.cost.kind, frozen.cost.amount)) == ("hindsight", None)
     assert frozen.cases[0].because == (
-        "round 2: bid 50, kept since round 1; an ask of 60 was open, a bid of 60 would have earned 30"
+        "round 2: bid 50 did not trade in any of rounds 1 to 8; "
+        "a bid of 60 would have traded with an ask of 60 and earned 30"
     )
     assert (
         played.finding(f"{PREFIX}missed_profit", "B1").status,
@@ -133,7 +134,7 @@ def test_a_refused_quote_that_was_never_repaired_is_the_cause(tmp_path: Path) ->
     assert [(cause["tool"], cause["arguments"]["price"]) for cause in causes(played, idle)] == [
         ("submit_quote", 9_000)
     ] * 2
-    assert idle.cases[0].because.startswith("round 1: no bid was made after 3 refused; an ask of 60 was open")
+    assert idle.cases[0].because.startswith("round 1: no bid was made after 3 refused; a bid of 60 would have traded")
 
 
 def test_an_analysis_that_was_followed_contradicts_nothing(episode: Played) -> None:

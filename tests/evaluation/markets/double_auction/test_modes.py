@@ -7,6 +7,7 @@ quote of round n is event 10n, what was seen before it 10n - 1, and the closure 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pytest
@@ -125,9 +126,11 @@ CHEAP: Round = (40, [40], 40)
 FIRST: Round = (45, [], None)
 KEPT: Round = (55, [80], None)
 
-SHORT_SAID = "round 2: bid 40; an ask of 45 was open, a bid of 45 would have earned 15"
-KEPT_SAID = SHORT_SAID.replace(";", ", kept since round 1;")
-AWAY_SAID = SHORT_SAID.replace("bid 40;", "bid 26, 34 points from the last price or its value;")
+SHORT_SAID = "round 2: bid 40 did not trade; a bid of 45 would have traded with an ask of 45 and earned 15"
+KEPT_SAID = SHORT_SAID.replace(";", " in any of rounds 1 to {};")
+AWAY_SAID = SHORT_SAID.replace(
+    "bid 40 did not trade;", "bid 26 did not trade, 34 points from the last price or its value;"
+)
 LOST_SAID = "round 1: bid 61 with a value of 60; its trade lost 1"
 UNSEEN_SAID = "round 1: bid 55 before any view_my_value"
 DEAR_SAID = "round 2: bid 50 traded for a gain of 45; a bid of 40 would have traded for 50"
@@ -164,9 +167,9 @@ PLAYS: dict[str, list[tuple[Play, Expected]]] = {
         ({"rounds": [AWAY, AWAY, AWAY, TRADE]}, Expected("raised", 2, 3, 2 / 3, 30, AWAY_SAID, 20)),
     ],
     "frozen_quote": [
-        ({"rounds": [SHORT, SHORT, QUIET, QUIET, SHORT]}, Expected("clear", 2, 5, 0.4, 30, KEPT_SAID, 20)),
-        ({"rounds": [SHORT, SHORT, QUIET, SHORT, SHORT]}, Expected("raised", 3, 5, 0.6, 45, KEPT_SAID, 20)),
-        ({"rounds": [SHORT] * 7}, Expected("raised", 6, 7, 6 / 7, 90, KEPT_SAID, 20)),
+        ({"rounds": [SHORT, SHORT, QUIET, QUIET, SHORT]}, Expected("clear", 2, 5, 0.4, 30, KEPT_SAID.format(5), 20)),
+        ({"rounds": [SHORT, SHORT, QUIET, SHORT, SHORT]}, Expected("raised", 3, 5, 0.6, 45, KEPT_SAID.format(5), 20)),
+        ({"rounds": [SHORT] * 7}, Expected("raised", 6, 7, 6 / 7, 90, KEPT_SAID.format(7), 20)),
     ],
     "missed_profit": [
         ({"rounds": [TRADE, SHORT, SHORT, TRADE, TRADE]}, Expected("clear", 2, 4, 0.5, 30, SHORT_SAID, 20)),
@@ -279,8 +282,8 @@ EDGES: dict[str, tuple[str, Play, Expected]] = {
         {"rounds": [(16, [16], 16), (7, [17], None), (8, [17], None), (16, [16], 16)]},
         Expected(
             "raised", 1, 3, 1 / 3, 43,
-            "round 2: bid 7, 9 points from the last price or its value; "
-            "an ask of 17 was open, a bid of 17 would have earned 43",
+            "round 2: bid 7 did not trade, 9 points from the last price or its value; "
+            "a bid of 17 would have traded with an ask of 17 and earned 43",
             20,
         ),
     ),
@@ -440,6 +443,19 @@ def test_every_mode_has_its_plays_and_every_alternative_one_at() -> None:
         assert PLAYS[mode][2][1].cases == 2 * PLAYS[mode][1][1].cases, mode
 
 
+def test_an_ask_that_an_equal_bid_took_is_not_said_to_have_been_open() -> None:
+    """The rival's bid of 40 wins the tie and takes the ask of 38; one point more would have won it."""
+    seat = auction([TRADE, *[(40, [38], None)] * 4], rivals=[40])
+    seat.rounds = [replace(round_, played=_tied(round_)) for round_ in seat.rounds]
+    said = [case.because for case in judged("missed_profit", seat).cases]
+    assert said[0] == "round 2: bid 40 did not trade; a bid of 41 would have traded with an ask of 38 and earned 20.5"
+
+
+def _tied(round_: SeatRound) -> PlayedRound | None:
+    """The round with the rival before the seat in the quote order."""
+    return round_.played and replace(round_.played, quote_order=["B2", "B1", "S1"])
+
+
 # --- what general modes are fed ---------------------------------------------------------------------------------------
 
 
@@ -450,8 +466,8 @@ def test_a_round_without_a_quote_cites_the_refusal_else_the_lapse_else_the_last_
     assert [case.shown_by for case in given_away(seat).cases] == [15, 25, 35, 45, 55]
     said = [case.because for case in given_away(seat).cases[:2]]
     assert said == [
-        "round 1: no bid was made after 2 refused; an ask of 45 was open, a bid of 45 would have earned 15",
-        "round 2: no bid was made; an ask of 45 was open, a bid of 45 would have earned 15",
+        "round 1: no bid was made after 2 refused; a bid of 45 would have traded with an ask of 45 and earned 15",
+        "round 2: no bid was made; a bid of 45 would have traded with an ask of 45 and earned 15",
     ]
 
 

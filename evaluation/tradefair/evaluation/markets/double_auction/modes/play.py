@@ -120,10 +120,13 @@ class SeatRound:
         return 0 if nearest is None else nearest - self.seat.flipped(self.quote)
 
     def better(self) -> str:
-        """The best quote within the own value, in words: what it would have met and earned."""
+        """The best quote within the own value, in words: what it would have met and earned.
+
+        What it met may have traded all the same, with a rival whose quote was equal and came first.
+        """
         best, price, earned = self._best(self._within)
         role, met = self.seat.role, self.seat.flipped(best.met)
-        return f"{_A[_OTHER[role]]} of {met} was open, {_A[role]} of {price} would have earned {earned:g}"
+        return f"{_A[role]} of {price} would have traded with {_A[_OTHER[role]]} of {met} and earned {earned:g}"
 
     @property
     def left(self) -> float:

@@ -28,7 +28,7 @@ def frozen_quote(seat: AuctionSeat, params: Stretch) -> Seen:
     quoted = _quoted(seat)
     # An equal quote is no mistake where nothing would have traded: only missed rounds are cases.
     cases = [
-        _missed(round_, f"{seat.quotes_as} {round_.quote}, kept since round {run[0].round}")
+        _missed(round_, f"{_failed(round_)} in any of rounds {run[0].round} to {run[-1].round}")
         for run in _equal(quoted)
         if len(run) >= params.rounds
         for round_ in run
@@ -67,8 +67,8 @@ def parking(seat: AuctionSeat, params: Distance) -> Seen:
         price = _in_reach(seat, round_)
         far = price - seat.flipped(round_.quote or 0)
         if round_.missed and far > params.away * price:
-            what = f"{seat.quotes_as} {round_.quote}, {round(far, 1):g} points from the last price or its {seat.limit}"
-            cases.append(_missed(round_, what))
+            what = f"{round(far, 1):g} points from the last price or its {seat.limit}"
+            cases.append(_missed(round_, f"{_failed(round_)}, {what}"))
     return Seen(cases, len(judged))
 
 
@@ -102,7 +102,7 @@ def missed_profit(seat: AuctionSeat, params: Shortfall) -> Seen:
         return unchecked(NOTHING_TO_GAIN)
     judged = _after(seat, params.learning)
     cases = [
-        _missed(round_, f"{seat.quotes_as} {round_.quote}")
+        _missed(round_, _failed(round_))
         for run in runs([round_ for round_ in seat.rounds if round_.missed])
         for round_ in run
         if round_ in judged and (len(run) >= params.patience or round_.short_by >= params.short * seat.game.price_max)
@@ -121,6 +121,11 @@ def given_away(seat: AuctionSeat) -> Seen:
             after = f" after {refused} refused" if refused else ""
             cases.append(_missed(round_, f"no {seat.quotes_as} was made{after}"))
     return Seen(cases, len(seat.rounds))
+
+
+def _failed(round_: SeatRound) -> str:
+    """How a sentence about a quote without a trade begins: alike in all modes, which then say it once."""
+    return f"{round_.seat.quotes_as} {round_.quote} did not trade"
 
 
 def _missed(round_: SeatRound, what: str) -> Case:
