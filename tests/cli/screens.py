@@ -32,6 +32,7 @@ SHOWN = (
     "evaluate a b",
     "evaluate one --all",
     "compare a b",
+    "compare a b -o pairs.csv",
     "rate a b",
     "verify one",
     "verify one/references/truthful.trace",

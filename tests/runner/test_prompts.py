@@ -351,7 +351,8 @@ async def test_messages_are_printed_for_a_seat_and_a_round(
 ) -> None:
     assert run(["trace", str(two), "messages", "--seat", "P2", "--round", "2"]) == 0
     shown = capsysbinary.readouterr().out.decode()
-    assert shown.splitlines()[1] == "P2 · round 2, claim · r2.0"
+    assert shown.splitlines()[0] == "P2 · round 2, claim · r2.0"
+    assert [line for line in shown.splitlines() if line != line.rstrip()] == []
     assert "as before  1 message\n" in shown
     assert "tools      " in shown
     assert "\ncalls      claim {" in shown

@@ -12,6 +12,7 @@ from tradefair.evaluation.compare.comparing import Options, compare_folders, par
 from tradefair.evaluation.compare.show import show
 from tradefair.evaluation.report.comparison_figure import figure_of
 from tradefair.evaluation.report.outputs import Output, write
+from tradefair.evaluation.terminal import show_verdict
 
 
 def compare(
@@ -59,7 +60,7 @@ def compare(
         print_bytes(json_bytes(comparison.to_json()))
     # A file was asked for: tables on the terminal would only repeat it.
     elif output is not None:
-        Console().print(comparison.verdict.text, style="bold")
+        show_verdict(comparison.verdict, [])
     else:
         show(comparison)
     # No pair left is a failure too: a script that goes by the exit code must not take it for "no difference".

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import orjson
 from pydantic import BaseModel, ConfigDict
 
-from tradefair.cli.tables import figures, names, show_table
+from tradefair.cli.tables import figures, names, show_table, show_text
 from tradefair.cli.terminal import Console
 from tradefair.contract import SeatId, TraceError
 from tradefair.evaluation.compare.comparison import MIN_PAIRS, Divergence, Metric, Pair, Run
@@ -139,13 +140,14 @@ def show_fork(report: ForkReport) -> None:
 
     Every figure is one of `report`; texts of the trace are printed without being read as markup.
     """
-    console = Console(soft_wrap=True)
+    console = Console()
+    show = partial(show_text, console)
     what = "without" if report.withheld else "before"
     decision = report.decision
     asked = orjson.dumps(decision.get("arguments")).decode()[:_MAX_ARGUMENTS]
     name = f"{decision.get('tool') or decision['event']} {asked if 'arguments' in decision else ''}".rstrip()
-    console.print(f"{report.original}, round {report.round}: {what} event {report.at}, {decision.get('seat')} {name}")
-    console.print(f"control: {report.before} as it was\nfork: {report.after} goes on, same seed, same luck\n")
+    show(f"{report.original}, round {report.round}: {what} event {report.at}, {decision.get('seat')} {name}")
+    show(f"control: {report.before} as it was\nfork: {report.after} goes on, same seed, same luck\n")
     titles = ("control", "kept", "fork", "decision", "afterwards", "together")
     rows = [
         [f"{effect.name} ({effect.unit})", *(number_text(getattr(effect, title)) for title in titles)]
@@ -153,25 +155,25 @@ def show_fork(report: ForkReport) -> None:
     ]
     if rows:
         show_table(console, [*names(""), *figures(*titles)], rows)
-        console.print("kept: the decision as it was, then as in fork; the last three are costs, negative where it paid")
+        show("kept: the decision as it was, then as in fork; the last three are costs, negative where it paid")
     for future in report.futures if len(report.futures) > 1 else ():
         shown = ", ".join(f"{name} {number_text(value)}" for name, value in future.fork.metrics.items())
-        console.print(f"  policy key {future.policy_key}: {shown}")
+        show(f"  policy key {future.policy_key}: {shown}")
     if report.identical_futures:
-        console.print("all futures are the same: no player that goes on draws anything")
+        show("all futures are the same: no player that goes on draws anything")
     if report.divergence is not None:
         found = report.divergence
-        console.print(f"\nfirst decision that differs: round {found.round}, {found.seat}: {found.what}")
-        console.print(f"  control  {decision_text(found.a)}\n  fork     {decision_text(found.b)}")
+        show(f"\nfirst decision that differs: round {found.round}, {found.seat}: {found.what}")
+        show(f"  control  {decision_text(found.a)}\n  fork     {decision_text(found.b)}")
     for remark in report.remarks:
-        console.print(remark, style="yellow")
+        show(remark, style="yellow")
     for problem in report.unsound:
-        console.print(f"not reproduced: {problem}", style="red")
+        show(f"not reproduced: {problem}", style="red")
     # An arm lies in `<folder>/fork/<number>.trace`.
     folder = Path(report.futures[0].fork.path).parent.parent
-    console.print(f"\ntraces in {folder} (control/, kept/, fork/); head of the fork {report.futures[0].fork.head}")
-    console.print(report.verdict, style="bold")
-    console.print(report.reconciled)
+    show(f"\ntraces in {folder} (control/, kept/, fork/); head of the fork {report.futures[0].fork.head}")
+    show(report.verdict, style="bold")
+    show(report.reconciled)
 
 
 def _run(path: Path | None, seats: Sequence[SeatId]) -> Run | None:

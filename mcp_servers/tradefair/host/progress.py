@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
-from tradefair.cli.terminal import Console, say, watched
+from tradefair.cli.tables import show_text
+from tradefair.cli.terminal import Console, watched
 from tradefair.host.episode import Episode
 
 if TYPE_CHECKING:
@@ -98,7 +99,8 @@ class Progress:
         if now - self._told >= _EVERY_S and (silent or self._closed > self._shown):
             self._told, self._shown = now, self._closed
             watch = f"watch it: tradefair view {self._episode.path.parent}"
-            say(f"[{self._title or 'play'}] {', '.join(self._parts(now, short=False))}; {watch}")
+            line = f"[{self._title or 'play'}] {', '.join(self._parts(now, short=False))}; {watch}"
+            show_text(Console(stderr=True), line, hang="  ")
 
     @property
     def _closed(self) -> int:

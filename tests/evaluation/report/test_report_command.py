@@ -44,7 +44,7 @@ def test_without_a_name_the_page_stands_beside_its_trace_and_opens_in_a_browser(
     monkeypatch.setattr(webbrowser, "_tryorder", None)
     assert run(["report", str(games[1]), "--no-verify", "--open"]) == 0
     page = games[1].with_name("truthful.html")
-    assert capsys.readouterr().out.startswith(f"{page}: ")
+    assert capsys.readouterr().out.startswith(f"{page}:")
     assert told.read_text() == page.as_uri()
     assert page.read_bytes().startswith(b"<!doctype html>")
     assert run(["report", str(games[0].parent), "--no-verify"]) == 0
@@ -55,7 +55,10 @@ def test_a_folder_gives_one_page_about_all_its_traces(
     games: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["report", str(games[0].parent.parent), "-o", str(tmp_path / "all.html"), "--no-verify"]) == 0
-    assert "2 episodes" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "2 episodes" in told
+    # A path stands whole; all else keeps within the width of a pipe.
+    assert [line for line in told.splitlines() if len(line) > 80 and str(tmp_path) not in line] == []
 
 
 def test_a_comparison_takes_two_traces(games: tuple[Path, Path], tmp_path: Path) -> None:

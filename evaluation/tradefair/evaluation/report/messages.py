@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain, dropwhile
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +39,9 @@ def show_messages(path: Path, seat: SeatId | None, number: int | None, as_json: 
             return print_json({"query": "messages", "trace": str(path), "seats": shown})
         refused = _refusals(trace, [seq for talk in shown for call in talk["calls"] for seq in call["refused"]])
     console = Console(soft_wrap=True)
-    for talk in shown:
-        for line in _lines(talk, refused):
-            console.print(line)
+    # A call begins after an empty line, but the first thing printed is none.
+    for line in dropwhile(lambda line: not line.plain, chain.from_iterable(_lines(talk, refused) for talk in shown)):
+        console.print(line)
     return None
 
 
@@ -85,7 +86,9 @@ def _message(message: Message) -> Iterator[Text]:
 def _said(who: str, text: str, style: str) -> Text:
     """Who says it and what, its further lines set in as the first."""
     lines = clean(text).split("\n")
-    return Text(f"{clean_line(who):<{_LEAD}}" + f"\n{'':{_LEAD}}".join(lines), style=style)
+    leads = [f"{clean_line(who):<{_LEAD}}", *[" " * _LEAD] * (len(lines) - 1)]
+    # A prompt's own blanks at the end of a line say nothing to a reader, and wrap on a narrow terminal.
+    return Text("\n".join((lead + line).rstrip() for lead, line in zip(leads, lines, strict=True)), style=style)
 
 
 def _refusals(trace: Trace, numbers: Iterable[int]) -> dict[int, str]:

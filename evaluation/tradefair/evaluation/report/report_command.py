@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from tradefair.cli.terminal import print_json, tell
+from tradefair.cli.tables import show_text
+from tradefair.cli.terminal import Console, print_json
 
 
 def report(
@@ -61,12 +62,13 @@ def _beside(path: Path) -> Path:
 
 
 def _tell(output: Path, summary: dict[str, object], as_json: bool) -> None:
-    """Print what was written, as one line for people or as JSON."""
+    """Print what was written, as a sentence for people or as JSON."""
     if as_json:
         print_json({**summary, "output": str(output)})
         return
-    tell(
+    show_text(
+        Console(),
         f"{output}: {summary['bytes']:,} bytes, of which data {summary['data_bytes']:,}; "
         f"{summary['episodes']} episode{'s' if summary['episodes'] != 1 else ''}, {summary['events']:,} events, "
-        f"{summary['cut']:,} long texts cut; {summary['checks']}"
+        f"{summary['cut']:,} long texts cut; {summary['checks']}",
     )
