@@ -116,7 +116,10 @@ def test_the_first_text_is_the_verdict_word_for_word(browser: Browser, auction: 
             ".verdict h1, .verdict .second, .verdict .mistake > :first-child, .effort"
         ).all_inner_texts()
         verdict = auction.data.episodes[0].verdict
-        assert " ".join(" ".join(texts).split()) + "." == verdict.text
+        # At its colon the first sentence is parted into two.
+        begun, rest = verdict.text.split(": ", 1)
+        assert " ".join(" ".join(texts).split()) + "." == f"{begun}. {rest[0].upper()}{rest[1:]}"
+        assert texts[0] == f"{begun}."
         assert len(verdict.seats[0].beside) == 3
         assert verdict.seats[0].mistake is not None
         dot = page.locator(".effort .badge.good")
@@ -201,6 +204,12 @@ def test_chips_are_one_per_decision_and_their_costs_descend(browser: Browser, au
             assert costs == sorted(costs, reverse=True)
         more = cards.first.locator(".chips .link").inner_text()
         assert re.fullmatch(r"(\d+ more, )?shown on the timeline", more)
+    # A phone shows fewer of them and no timeline: the rest is counted, and the words say where it stands.
+    with shown(browser, auction, folder, "phone") as (page, _):
+        card = page.locator("#findings li.finding").first
+        chips, more = card.locator(".chips > .chip:visible").count(), card.locator(".chips .link").inner_text()
+        rest = auction.data.episodes[0].raised[0].finding.count - chips
+        assert more == (f"{rest} more, " if rest else "") + "shown alone in the list"
 
 
 @pytest.mark.slow
@@ -395,7 +404,7 @@ def test_two_traces_have_two_verdicts(browser: Browser, auction: Report, folder:
         assert verdicts[0] != verdicts[1]
         for place, side in enumerate(page.locator(".leads .side").all()):
             first = side.locator("h1").inner_text()
-            assert verdicts[place].startswith(first)
+            assert verdicts[place].startswith(first.removesuffix("."))
             assert side.locator(".badge").inner_text().endswith("not checked")
         keep(page, "pair")
         assert seen.errors == []

@@ -156,6 +156,10 @@ def test_the_page_shows_what_was_found_first(browser: Browser, folder: Path) -> 
         assert shown.locator("h1").inner_text() == "B earned 37 points more than A."
         assert shown.locator("figure.chart").count() == 1 + len(SHAPES)
         assert "Points earned" in shown.locator("table").last.inner_text()
+        # The true minus, as in charts; and remarks keep their bullets off the bar beside them.
+        assert shown.locator("td.num").last.inner_text() == "–"
+        assert "−404.5" in shown.locator("table").last.inner_text()
+        assert shown.locator("ul.warning").evaluate("(list) => parseFloat(getComputedStyle(list).paddingLeft)") > 24
         shown.screenshot(path=folder / "figures.png", full_page=True)
         assert [address for address in seen.asked if not address.startswith("data:")] == [path.as_uri()]
         assert (seen.errors, seen.violations) == ([], [])

@@ -41,7 +41,7 @@ def test_traces_are_filtered_ordered_and_judged(browser: Browser, viewer: Client
         assert page.locator("tr.damaged").count() == 1
         page.get_by_role("button", name="seed").click()
         page.locator('th[aria-sort="descending"]', has_text="seed").wait_for()
-        assert rows.locator("td:nth-child(6)").all_inner_texts()[:3] == ["6", "5", "4"]
+        assert rows.locator("td:nth-child(4)").all_inner_texts()[:3] == ["6", "5", "4"]
         # One line a row: 24 of them on a screen.
         assert {round(row.bounding_box()["height"]) for row in rows.all() if row.bounding_box()} <= {28, 29}  # pyright: ignore
         page.get_by_role("searchbox").fill("by:policy:zic")
@@ -53,6 +53,18 @@ def test_traces_are_filtered_ordered_and_judged(browser: Browser, viewer: Client
         assert "zic.trace" in page.locator("tr.said").inner_text()
         page.reload()
         assert page.locator("tbody tr").count() == 1
+        heads = page.locator("th[aria-sort]")
+        seen_at: list[float] = page.locator("th.num").evaluate_all(
+            "(all) => all.map((h) => h.getBoundingClientRect().right)"
+        )
+        assert max(seen_at[:3]) < 1280  # seed, score, findings
+        assert "other seats: 0 (1)" in (
+            page.get_by_role("button", name="findings", exact=True).get_attribute("title") or ""
+        )
+        page.set_viewport_size({"width": 390, "height": 844})
+        heads.nth(1).filter(has_text="findings").wait_for()
+        assert all((heads.nth(place).bounding_box() or {"x": 390})["x"] < 300 for place in (0, 1, 2))
+        page.set_viewport_size({"width": 1280, "height": 900})
         page.get_by_role("searchbox").fill("sed:1")
         page.get_by_role("alert").filter(has_text="did you mean seed").wait_for()
         assert page.evaluate("window.__pwned") is None
@@ -75,7 +87,9 @@ def test_a_killed_run_is_stopped_and_a_living_one_runs(browser: Browser, folder:
         lease.release()
         page.locator("td .status.bad", has_text="stopped").wait_for(timeout=4_000)
         page.get_by_role("button", name="Verdict on game.trace").click()
-        assert "tradefair play --resume game.trace" in page.locator("tr.said").inner_text()
+        told = page.locator("tr.said").inner_text()
+        assert "tradefair play --resume game.trace" in told
+        assert "`" not in told
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         assert seen.errors == []
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from tradefair.contract.players import AgentRecord, Seating
 from tradefair.evaluation.compare.chosen_seeds import chosen_in
 from tradefair.evaluation.compare.comparison import Attribute, Comparison, Pair, Regret
 from tradefair.evaluation.compare.judgement import judge
+from tradefair.evaluation.compare.metric_tables import metric_title
 from tradefair.evaluation.compare.missing import bound_of, gaps_of, missing_of, shares_of, skew_of
 from tradefair.evaluation.compare.numbers import Success, arm_of, early_ends, metrics_of, noise_floor, reliability
 from tradefair.evaluation.compare.pairing import pair_across, pair_up
@@ -110,7 +112,8 @@ def compare_sides(a: Side, b: Side, asked: Options) -> Comparison:
     shares = shares_of(pairs, primary[0]) if primary else None
     skewed = [skew for metric in primary if (skew := skew_of(pairs, metric)) is not None]
     luck = _luck(attributes, paired=bool(pairs))
-    judged = judge(pairs, metrics, floor, bounds, same_agent=same_agent, luck=luck)
+    titled = partial(metric_title, market)
+    judged = judge(pairs, metrics, floor, bounds, same_agent=same_agent, luck=luck, named=titled)
     found = Comparison(
         # Replaced below: its sentences are made of all the rest.
         verdict=Verdict(status="failed", market=market, scenario=""),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from tradefair.evaluation.compare.comparison import MIN_PAIRS, Bound, Conclusion, Judgement, Metric, NoiseFloor, Pair
 from tradefair.evaluation.table import decimals, number_text
@@ -21,11 +21,13 @@ def judge(
     *,
     same_agent: bool = False,
     luck: str = "",
+    named: Callable[[str], str] = str,
 ) -> Judgement:
     """The conclusion of a comparison, and its notes.
 
     `bounds`: what missing pairs could make of each metric. `same_agent`: the sides differ in their draws only, so the
     comparison is itself a noise floor. `luck` is a sentence about draws that differ, or empty.
+    `named` gives the title of a metric.
     """
     primary = [metric for metric in metrics if metric.primary]
     floors = {row.name: row for row in floor}
@@ -41,7 +43,7 @@ def judge(
     notes += [
         note
         for metric in primary
-        for note in _notes(metric, floors.get(metric.name), same_agent, settled(metric, bounds))
+        for note in _notes(named(metric.name), metric, floors.get(metric.name), same_agent, settled(metric, bounds))
     ]
     # A/A pairs are the floor themselves: held against it they would only be held against their own interval.
     shown = [metric for metric in primary if detected(metric, None if same_agent else floors.get(metric.name))]
@@ -76,30 +78,30 @@ def b_is_better(metric: Metric) -> bool:
     return ((metric.mean_difference or 0) > 0) == (metric.higher_is_better is not False)
 
 
-def _notes(metric: Metric, floor: NoiseFloor | None, same_agent: bool, sure: bool) -> Iterator[str]:
-    """What limits the test of one metric: too few values, ties, missing pairs, the noise floor."""
+def _notes(title: str, metric: Metric, floor: NoiseFloor | None, same_agent: bool, sure: bool) -> Iterator[str]:
+    """What limits the test of one metric, by its title: too few values, ties, missing pairs, the noise floor."""
     if metric.mean_difference is None:
-        yield f"{metric.name}: undefined on every pair"
+        yield f"{title}: undefined on every pair"
     # Defined on too few pairs although the comparison has enough: said, not tested.
     elif metric.n < MIN_PAIRS:
-        yield f"{metric.name}: defined on {_pairs(metric.n)} only: no test"
+        yield f"{title}: defined on {_pairs(metric.n)} only: no test"
     elif metric.ties == metric.n:
-        yield f"{metric.name}: equal on every pair"
+        yield f"{title}: equal on every pair"
     elif ties := _ties(metric):
-        yield f"{metric.name}: {ties}"
+        yield f"{title}: {ties}"
     if not sure:
-        yield f"{metric.name}: the missing pairs could reverse the difference"
+        yield f"{title}: the missing pairs could reverse the difference"
     if floor is None or floor.half_width is None or floor.within is None:
         return
     shown = f"noise floor ±{number_text(floor.half_width)} ({_pairs(floor.n)})"
     # A/A runs are the floor: "larger than the floor" would compare them with themselves.
     if same_agent:
-        yield f"{metric.name}: {shown}"
+        yield f"{title}: {shown}"
     elif floor.within:
-        yield f"{metric.name}: within the A/A {shown}"
+        yield f"{title}: within the A/A {shown}"
     else:
         more = "" if detected(metric, floor) else f", but not significant with {_pairs(metric.n)}"
-        yield f"{metric.name}: larger than the A/A {shown}{more}"
+        yield f"{title}: larger than the A/A {shown}{more}"
 
 
 def _ties(metric: Metric) -> str:

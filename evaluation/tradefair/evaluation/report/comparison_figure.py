@@ -25,13 +25,18 @@ _METHOD = (
     "metrics. Chains and seals were checked, nothing was re-executed: that is tradefair verify."
 )
 
+# A terminal has room for the letter only.
+_SPELT = {"n": "pairs", "p": "p-value", "p Holm": "p-value (Holm)"}
+
 
 def figure_of(found: Comparison) -> FigurePage:
     """The pairs of each primary metric as a chart, the tables, and what was left out. File names lose their folders."""
     # A page is passed on, and folders name people.
     folders = [Path(arm.name).name for arm in (found.a, found.b)]
     charts = [chart for metric in found.metrics if metric.primary for chart in _pairs(found, metric)]
-    tables = [means_table(found), pairs_table(found), spread_table(found), spent_table(found), differs_table(found)]
+    means = means_table(found)
+    means = means._replace(columns=[_SPELT.get(column, column) for column in means.columns])
+    tables = [means, pairs_table(found), spread_table(found), spent_table(found), differs_table(found)]
     left_out = [f"left out: {Path(row.path).name}, {row.reason}" for row in found.dropped]
     return FigurePage(
         title=f"B ({name(found.b.label or folders[1])}) against A ({name(found.a.label or folders[0])})",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tradefair.contract import SeatId
 from tradefair.double_auction.model import EndingFacts, OpeningFacts, RoundFacts
 from tradefair.evaluation.charts.chart import Axis, Band, BarChart, Bars, Chart, HeatChart, Line, XYChart
+from tradefair.evaluation.figures import figures_of
 from tradefair.evaluation.reading import TraceReading, agent_seats, read_trace
 from tradefair.tracestore import Trace
 
@@ -173,14 +174,15 @@ def _offsets(
 
 def _gains(opening: OpeningFacts, seats: Sequence[SeatId], rounds: Sequence[RoundFacts]) -> BarChart:
     """Payoffs of all rounds in points by seat; the marks are R·potential."""
+    earned = figures_of("double_auction").seat["payoff"].title
     return BarChart(
         id="gains",
         title="Who gained",
-        note="Payoff over all rounds, next to the most that trades without loss to the partner could have given it.",
-        x=Axis(label="payoff", unit="points"),
+        note="Over all rounds, next to the most that trades without loss to the partner could have given it.",
+        x=Axis(label=earned, unit="points"),
         y=Axis(label="seat"),
         names=list(seats),
-        bars=Bars(name="payoff", values=[sum(closed.payoff.get(seat, 0) for closed in rounds) for seat in seats]),
+        bars=Bars(name=earned, values=[sum(closed.payoff.get(seat, 0) for closed in rounds) for seat in seats]),
         marks=Bars(name="potential", values=[opening.potentials.get(seat, 0) * len(rounds) for seat in seats]),
     )
 

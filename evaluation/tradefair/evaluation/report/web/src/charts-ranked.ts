@@ -3,12 +3,12 @@
 import * as Plot from "@observablehq/plot";
 import type { IntervalChart, MatrixChart, PairChart } from "./data";
 import { visible } from "./dom";
-import { aligned, number } from "./format";
+import { number } from "./format";
 import { pairRows } from "./charts-numbers";
 import { cut, drawn, fromZero, unit } from "./plot";
 
 export function drawIntervals(chart: IntervalChart, width: number): SVGElement {
-  const texts = aligned(chart.values);
+  const texts = chart.values.map((value) => number(value));
   const rows = chart.names.map((name, place) => {
     const value = chart.values[place] ?? 0, low = chart.lows[place] ?? null, high = chart.highs[place] ?? null;
     const fill = chart.accent === null ? "var(--c1)" : name === chart.accent ? "var(--accent)" : "var(--c5)";

@@ -7,7 +7,7 @@ import { chartCsv, numbersTable, reading } from "./charts-numbers";
 import { picture } from "./charts-file";
 import type { BarChart, Chart, HeatChart, Line, XYChart } from "./data";
 import { button, foreign, freshId, h, svg, visible } from "./dom";
-import { aligned, number } from "./format";
+import { number } from "./format";
 import { term } from "./terms";
 import { cut, type Drawing, drawn, type Entry, fromZero, MARGIN, type Panel, unit } from "./plot";
 
@@ -191,7 +191,7 @@ function drawBars(chart: BarChart, width: number, domain: Domain | null): SVGEle
   });
   const longest = Math.max(...rows.map((row) => row.name.length), 3);
   const [low, high] = domain ?? barDomain(chart);
-  const values = aligned(rows.map((row) => row.value)), said = (_: unknown, place: number): string => values[place] ?? "";
+  const values = rows.map((row) => number(row.value)), said = (_: unknown, place: number): string => values[place] ?? "";
   const left = Math.min(width * 0.42, longest * 6.6 + 14), wide = Math.max(...values.map((value) => value.length)) * 7 + 12;
   const room = ((high - low) * wide) / Math.max(80, width - left - 14 - (low < 0 ? 2 : 1) * wide);
   // The figure stands at the end of its bar, or beyond the mark where that would cross it.

@@ -13,14 +13,15 @@ export function number(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-// The numbers of one column with the same count of decimals, three at most, so that they stand under each other.
+// The numbers of one column, each written as everywhere else. Blanks as wide as a point and a digit stand in for what a
+// number lacks, so that the points of all stand under each other.
 export function aligned(values: unknown[]): string[] {
-  const numbers = values.filter((value): value is number => typeof value === "number" && Number.isFinite(value));
-  if (numbers.length === 0) return values.map(number);
-  const large = numbers.some((value) => Math.abs(value) >= 10_000);
-  const places = large ? 0 : Math.max(...numbers.map((value) => FINE.format(value).split(".")[1]?.length ?? 0));
-  const same = new Intl.NumberFormat("en-GB", { minimumFractionDigits: places, maximumFractionDigits: places });
-  return values.map((value) => (typeof value === "number" ? same.format(value).replace(MINUS, "−") : number(value)));
+  const texts = values.map((value) => number(value)), places = (text: string): number => text.split(".")[1]?.length ?? 0;
+  const most = Math.max(0, ...texts.filter((_, place) => typeof values[place] === "number").map(places));
+  return texts.map((text, place) => {
+    const lacks = typeof values[place] === "number" ? most - places(text) : 0;
+    return `${text}${lacks && lacks === most ? "\u2008" : ""}${"\u2007".repeat(lacks)}`;
+  });
 }
 
 export function isNumeric(text: string): boolean {

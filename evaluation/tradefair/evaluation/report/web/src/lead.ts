@@ -18,10 +18,10 @@ export function badge(check: Verification | null, events = 0): HTMLElement {
   return h("span", { class: `badge ${running ? "none" : check.sound ? "good" : "bad"}`, title: check.sentence }, h("span", {}, text));
 }
 
-// The first sentence up to its colon is what is set in the largest type; all sentences stay as they are.
+// The first sentence up to its colon is set in the largest type; each part reads as a sentence of its own.
 function split(sentence: string): [string, string] {
-  const at = sentence.indexOf(": ");
-  return at > 30 ? [sentence.slice(0, at + 1), sentence.slice(at + 2)] : [sentence, ""];
+  const at = sentence.indexOf(": "), rest = sentence.slice(at + 2);
+  return at > 30 ? [`${sentence.slice(0, at)}.`, rest.charAt(0).toUpperCase() + rest.slice(1)] : [sentence, ""];
 }
 
 export function dearest(verdict: Verdict): Mistake | null {

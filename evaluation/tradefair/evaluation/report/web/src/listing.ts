@@ -3,6 +3,7 @@
 import type { PageData } from "./data";
 import { button, type Child, foreign, h, replace } from "./dom";
 import { bytes, dollars, number, plural } from "./format";
+import { prose } from "./parts";
 import { ordered, parsed } from "./query";
 
 interface Judged {
@@ -20,15 +21,21 @@ export interface Listing {
 
 const BATCH = 8, SHOWN = 300, EVERY_MS = 1_500;
 const HEADS: [string, string, boolean, string][] = [
-  ["state", "state", false, "running: a process writes it; stopped: none does and nothing is sealed; else how it ended"],
-  ["when", "when", false, "when the episode began"], ["scenario", "scenario", false, "market and preset"], ["seed", "seed", true, "what fixes the luck of the market"],
-  ["seat", "seat", false, "the seats under test"], ["by", "played by", false, "what played the seats under test"],
+  ["scenario", "scenario", false, "market and preset"], ["seed", "seed", true, "what fixes the luck of the market"],
   ["score", "score", true, "the first figure of the market for the seats under test; of several seats the mean"],
+  ["findings", "findings", true, "failure modes found in the seats under test; in brackets those of other seats: 0 (1) is none of its own and one of an opponent"],
   ["better", "beside best reference", true, "score minus that of the best reference in the same seat on the same seed that knows no hidden facts"],
-  ["findings", "findings", true, "failure modes found in the seats under test; in brackets those of other seats"],
+  ["by", "played by", false, "what played the seats under test"], ["check", "check", false, "what re-execution of all events gave"],
+  ["state", "state", false, "running: a process writes it; stopped: none does and nothing is sealed; else how it ended"],
+  ["seat", "seat", false, "the seats under test"], ["when", "when", false, "when the episode began"],
   ["calls", "calls", true, "tool calls of the seats under test"], ["cost", "cost", true, "what the model calls cost"],
-  ["check", "check", false, "what re-execution of all events gave"],
 ];
+// On a phone what a trace came to stands before what it is: there is room for four columns.
+const FIRST = ["score", "findings"], NARROW = matchMedia("(max-width: 860px)");
+
+function heads(): typeof HEADS {
+  return NARROW.matches ? [...HEADS].sort((a, b) => Number(FIRST.includes(b[0])) - Number(FIRST.includes(a[0]))) : HEADS;
+}
 
 export function listView(data: PageData): HTMLElement {
   const asked = new URLSearchParams(location.search), opened = new Set<string>(), chosen = new Map<string, Row>();
@@ -76,7 +83,7 @@ export function listView(data: PageData): HTMLElement {
     if (address) compare.setAttribute("href", address);
     else compare.removeAttribute("href");
   };
-  const drawHead = (metric: string): void => replace(head, h("th", { colspan: 2 }, h("span", { class: "hidden" }, "choose and open")), HEADS.map(([key, name, numeric, title]) =>
+  const drawHead = (metric: string): void => replace(head, h("th", { colspan: 2 }, h("span", { class: "hidden" }, "choose and open")), heads().map(([key, name, numeric, title]) =>
     h("th", { scope: "col", class: numeric ? "num" : key, "aria-sort": sort === key ? (down ? "descending" : "ascending") : "none" },
       button([key === "score" && metric ? metric : name, h("span", { class: "arrow", "aria-hidden": "true" }, sort === key ? (down ? "↓" : "↑") : "")], () => {
         down = sort === key ? !down : numeric || key === "when";
@@ -116,6 +123,7 @@ export function listView(data: PageData): HTMLElement {
     clearTimeout(typing);
     typing = window.setTimeout(() => void ask(), 150);
   });
+  NARROW.addEventListener("change", () => draw());
   draw();
   drawCompare();
   const box = h("div", { class: "filter", role: "search", "aria-label": "Filter traces" }, h("div", { class: "fields" }, h("div", { class: "field wide" }, h("label", { for: "find" }, "Filter"), text), all ? null : compare), problem, chips, count);
@@ -138,14 +146,17 @@ function line(row: Row, address: string, units: boolean, picked: boolean, open: 
   const cost = !found ? waits : found.cost_usd_micro === null ? "unknown" : found.cost_usd_micro ? dollars(found.cost_usd_micro) : "none";
   const arrow = button(open ? "▾" : "▸", () => toggle(row.id), { class: "open", "aria-expanded": String(open), "aria-label": `Verdict on ${row.path}`, "data-focus": `open ${row.id}` });
   const numeric = (content: Child, title = ""): HTMLElement => h("td", { class: "num", title: title || null }, content);
-  return h("tr", { title: found?.text || row.path }, h("td", {}, address.startsWith("/") ? box : null), h("td", {}, arrow),
-    h("td", {}, h("span", { class: `status ${tone(row)}` }, row.state === "ended" ? row.ended || "ended" : row.state)), h("td", { class: "when" }, (row.created || row.changed).replace("T", " ").slice(5, 16)),
-    h("th", { scope: "row", title: row.path }, h("a", { href: address }, foreign(row.scenario || row.path))), numeric(row.seed === null ? "–" : String(row.seed)),
-    h("td", { title: row.seats.join(", ") }, foreign(row.seats.join(", ") || "none")), h("td", { class: "by", title: row.players.join(", ") }, foreign(row.players.join(", "))),
-    numeric([figure(found?.score), units && found?.score != null ? h("span", { class: "quiet" }, ` ${found.unit}`) : null], found ? `${found.metric}, ${found.unit}` : ""),
-    numeric(found?.better == null ? waits : [`${found.better > 0 ? "+" : found.better === 0 ? "±" : ""}${figure(found.better)} `, h("span", { class: "quiet" }, foreign(found.reference))]),
-    numeric(found ? [figure(found.raised), found.others ? h("span", { class: "quiet" }, ` (${number(found.others)})`) : null] : waits, found?.modes.join(", ") ?? ""),
-    numeric(figure(found?.calls), found?.model_calls ? plural(found.model_calls, "model call") : ""), numeric(cost), h("td", {}, found ? h("span", { class: `status ${found.check === "reproduced" ? "good" : found.check === "foreign" ? "" : "bad"}` }, found.check) : waits));
+  const cells: Record<string, HTMLElement> = {
+    state: h("td", {}, h("span", { class: `status ${tone(row)}` }, row.state === "ended" ? row.ended || "ended" : row.state)), when: h("td", { class: "when" }, (row.created || row.changed).replace("T", " ").slice(5, 16)),
+    scenario: h("th", { scope: "row", title: row.path }, h("a", { href: address }, foreign(row.scenario || row.path))), seed: numeric(row.seed === null ? "–" : String(row.seed)),
+    seat: h("td", { title: row.seats.join(", ") }, foreign(row.seats.join(", ") || "none")), by: h("td", { class: "by", title: row.players.join(", ") }, foreign(row.players.join(", "))),
+    score: numeric([figure(found?.score), units && found?.score != null ? h("span", { class: "quiet" }, ` ${found.unit}`) : null], found ? `${found.metric}, ${found.unit}` : ""),
+    better: numeric(found?.better == null ? waits : [`${found.better > 0 ? "+" : found.better === 0 ? "±" : ""}${figure(found.better)} `, h("span", { class: "quiet" }, foreign(found.reference))]),
+    findings: numeric(found ? [figure(found.raised), found.others ? h("span", { class: "quiet", title: `${plural(found.others, "finding")} of other seats` }, ` (${number(found.others)})`) : null] : waits, found?.modes.join(", ") ?? ""),
+    calls: numeric(figure(found?.calls), found?.model_calls ? plural(found.model_calls, "model call") : ""), cost: numeric(cost),
+    check: h("td", {}, found ? h("span", { class: `status ${found.check === "reproduced" ? "good" : found.check === "foreign" ? "" : "bad"}` }, found.check) : waits),
+  };
+  return h("tr", { title: found?.text || row.path }, h("td", {}, address.startsWith("/") ? box : null), h("td", {}, arrow), heads().map(([key]) => cells[key]));
 }
 
 function tone(row: Row): string {
@@ -154,7 +165,7 @@ function tone(row: Row): string {
 
 function verdictLine(row: Row): HTMLElement {
   const resume = row.state === "stopped" ? h("p", {}, "Go on: ", h("code", {}, "tradefair play --resume ", foreign(row.path))) : null;
-  return h("tr", { class: "said" }, h("td", { colspan: 2 }), h("td", { colspan: HEADS.length }, h("p", {}, foreign(row.judged ? row.judged.text || row.judged.problem || "No verdict." : "Being evaluated …")), h("p", { class: "path" }, foreign(row.path)), resume));
+  return h("tr", { class: "said" }, h("td", { colspan: 2 }), h("td", { colspan: HEADS.length }, h("p", {}, prose(row.judged ? row.judged.text || row.judged.problem || "No verdict." : "Being evaluated …")), h("p", { class: "path" }, foreign(row.path)), resume));
 }
 
 // Verdicts are made by the server a few at a time, those in view first; then the folder is looked at again and again.

@@ -6,6 +6,8 @@ import { isNumeric, words } from "./format";
 import { title } from "./terms";
 
 const MAX_SEATS = 4;
+// Cells made elsewhere write a minus as terminals do; pages have the true one.
+const HYPHEN = /(^|\s)-(?=\d)/g;
 
 export function section(id: string, name: Child, ...children: Child[]): HTMLElement {
   return h("section", { id, "aria-labelledby": `${id}-title`, tabindex: -1 }, h("h2", { id: `${id}-title` }, name), children);
@@ -29,7 +31,7 @@ export function table(head: string[], rows: Child[][], label: string, names = 1,
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label },
     h("table", {}, h("thead", {}, h("tr", {}, head.map((name, place) => h("th", { scope: "col", class: numeric[place] ? "num" : "" }, name ? title(name, figures, label) : "")))),
       h("tbody", {}, rows.map((row, number) => h("tr", { class: own[number] ? "own" : "" }, row.map((cell, place) =>
-        place === 0 ? h("th", { scope: "row" }, cell) : h("td", { class: numeric[place] ? "num" : "" }, cell)))))));
+        place === 0 ? h("th", { scope: "row" }, cell) : h("td", { class: numeric[place] ? "num" : "" }, numeric[place] && typeof cell === "string" ? cell.replace(HYPHEN, "$1−") : cell)))))));
 }
 
 export function pairs(rows: [Child, Child][]): HTMLElement {
@@ -52,4 +54,9 @@ export function seatsText(seats: string[]): HTMLElement {
 export function subject(page: Episode): Child {
   const seats = page.verdict.seats.map((seat) => seat.seat);
   return seats.length ? seatsText(seats) : "the seats";
+}
+
+// A sentence in which names stand between backticks, as a verdict's text has them.
+export function prose(text: string): Child {
+  return text.split("`").map((part, place, all) => (place % 2 && place < all.length - 1 ? h("code", {}, foreign(part)) : foreign(place % 2 ? `\`${part}` : part)));
 }

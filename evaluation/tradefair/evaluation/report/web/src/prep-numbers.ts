@@ -2,12 +2,12 @@
 
 // `toFixed` rounds as Intl does; what is missing are the commas of thousands and the zeros that are left out.
 class NumberFormat {
-  constructor(_: string, private readonly options: { minimumFractionDigits?: number; maximumFractionDigits?: number }) {}
+  constructor(_: string, private readonly options: { maximumFractionDigits?: number }) {}
 
   format(value: number): string {
-    const { minimumFractionDigits: least = 0, maximumFractionDigits: most = 3 } = this.options;
+    const { maximumFractionDigits: most = 3 } = this.options;
     const [whole = "", part = ""] = value.toFixed(most).split(".");
-    const digits = part.replace(/0+$/, "").padEnd(least, "0");
+    const digits = part.replace(/0+$/, "");
     return whole.replaceAll(/\B(?=(\d{3})+$)/g, ",") + (digits ? `.${digits}` : "");
   }
 }

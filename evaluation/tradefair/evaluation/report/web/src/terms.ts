@@ -41,8 +41,13 @@ const OWN: Record<string, string> = {
   evaluator: "The version of the formulas behind the figures.",
   ended: "Why the episode ended: by the rules, or cut short.",
   "failure mode": "A way to go wrong that was looked for; its explanation says what is counted.",
-  A: "The first of the two traces.",
-  B: "The second of the two traces.",
+  A: "The first of the two.",
+  B: "The second of the two.",
+  pairs: "How many pairs have the number on both sides: the same seed, seat and opponents, played by A and by B.",
+  "p-value": "How often pairs without any difference between A and B would give so large a mean, by flipping their signs.",
+  "p-value (Holm)": "The p-value after Holm's correction over the metrics with a star: several tests make a lucky one likely.",
+  "95 % from": "The lower end of the interval that holds the true mean difference in 95 of 100 such comparisons.",
+  "95 % to": "The upper end of the interval that holds the true mean difference in 95 of 100 such comparisons.",
 };
 
 const listed = new Map<string, string>();
