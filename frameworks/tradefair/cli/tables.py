@@ -28,8 +28,8 @@ _MIN_TEXT = 24
 # Longer words, such as addresses, are not waited for: they stand on lines of their own.
 _MAX_WORD = 40
 _INDENT = "  "
-# A number and the word behind it: "22 % of", "404 points", "(95 % interval".
-_UNIT = re.compile(r"(?<!\S)(\(?[-+−$]?\d[\d,.]*) (?=[^\W\d_]|%)")
+# A number and the word behind it: "22 % of", "404 points", "(95 % interval"; an option and its value: "--price 1".
+_UNIT = re.compile(r"(?<!\S)(\(?[-+−$]?\d[\d,.]*|--[a-z-]+) (?=[^\W\d_]|%|(?<=[a-z] )\d)")
 _GLUE = "\u00a0"
 
 
