@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from tradefair.contract import SeatId
 from tradefair.evaluation.compare.chosen_seeds import chosen_in
 from tradefair.evaluation.reading import agent_seats
 from tradefair.evaluation.verify import verify_file
+from tradefair.runner import play_command
+from tradefair.runner.summary import summarise
 from tradefair.tracestore import open_trace
 
 SMOKE = ("play", "double_auction", "--scenario", "smoke", "--seed", "5", "--agent", "policy", "--model", "policy:zip")
@@ -164,3 +167,23 @@ def test_seeds_at_stake_are_of_a_named_seat(capsys: pytest.CaptureFixture[str]) 
         run(["play", "marketplace", "--agent", "policy", "--model", "policy:first_taker", "--seeds-at-stake", "2"]) == 2
     )
     assert "for one named seat" in capsys.readouterr().err
+
+
+def test_a_series_that_is_interrupted_says_how_the_rest_is_played(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scored: list[object] = []
+
+    def interrupted(*given: Any, **options: Any) -> Any:
+        scored.append(given)
+        if len(scored) == 2:
+            # As a person's Ctrl-C while an episode is scored.
+            signal.raise_signal(signal.SIGINT)
+        return summarise(*given, **options)
+
+    monkeypatch.setattr(play_command, "summarise", interrupted)
+    assert run([*SMOKE, "--seeds", "3", "--out", str(tmp_path)]) == 130
+    told = capsys.readouterr().err
+    assert f"2 of 3 episodes are finished; the rest: the same command with --seed 7 --seeds 1 --out {tmp_path}" in told
+    assert "--resume" not in told
+    assert len(list(tmp_path.iterdir())) == 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -130,6 +130,8 @@ class _Stage(NamedTuple):
     quiet: bool
     asks: bool
     """Whether a person is asked on the terminal."""
+    series: bool = False
+    """Whether the episodes are a series, which says by itself how it is gone on with."""
 
     async def play(self, spec: PlaySpec, references: bool, title: str = "") -> Summary:
         """One episode and its references; a title where it is one of several."""
@@ -161,7 +163,8 @@ class _Stage(NamedTuple):
             except HarnessFailure as failure:
                 raise HarnessFailure(f"{failure} ({go_on})") from failure
             except asyncio.CancelledError:
-                say(f"stopped; {go_on}")
+                if not self.series:
+                    say(f"stopped; {go_on}")
                 raise
 
 
@@ -180,13 +183,14 @@ async def _episodes(spec: PlaySpec, stage: _Stage, often: _Often, seated: Seated
 
     if often.trials:
         return await play_trials(spec, count, one)
-    seeds: Sequence[int] = range(spec.seed, spec.seed + count)
+    stage = stage._replace(series=True)
+    counted, seeds = "--seeds", range(spec.seed, spec.seed + count)
     if often.seeds_at_stake:
         chosen = await seeds_at_stake(spec, count)
         # Before the first episode: a series that is stopped says what it meant to play.
         write_chosen(spec.folder, chosen)
-        seeds = chosen.seeds
-    return await play_series(spec, seeds, one, seated)
+        counted, seeds = "--seeds-at-stake", chosen.seeds
+    return await play_series(spec, seeds, one, seated, counted=counted)
 
 
 async def _resume(path: Path, agent: AgentFlags, price: bool, quiet: bool) -> Summary:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import shlex
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tradefair.cli.terminal import tell
+from tradefair.cli.terminal import say, tell
 from tradefair.contract import HarnessFailure, ScenarioError
 from tradefair.evaluation.terminal import show_next, show_series, show_verdict
 from tradefair.evaluation.verdict.series import verdict_of_series
@@ -64,11 +65,13 @@ def _comparison(folder: Path) -> NextStep:
     )
 
 
-async def play_series(spec: PlaySpec, seeds: Sequence[int], play: PlayOne, seated: Seated | None = None) -> Series:
+async def play_series(
+    spec: PlaySpec, seeds: Sequence[int], play: PlayOne, seated: Seated | None = None, *, counted: str = "--seeds"
+) -> Series:
     """Play an episode on each seed. A provider's failure ends the series: HarnessFailure.
 
-    `seated` gives the seats of a seed, where they differ from one to the next. ScenarioError where a seed is too large,
-    before anything is played.
+    `seated` gives the seats of a seed, where they differ from one to the next; `counted` is the option that says how
+    many. An interrupt says how the rest is played. ScenarioError where a seed is too large, before anything is played.
     """
     # Before the first episode: the last seed would otherwise be refused after all others were played.
     if max(seeds) > MAX_SEED:
@@ -77,9 +80,16 @@ async def play_series(spec: PlaySpec, seeds: Sequence[int], play: PlayOne, seate
     for number, seed in enumerate(seeds):
         plan = seated(seed) if seated else spec.plan
         try:
+            # Ctrl-C while the last episode was scored is met here, before the next one has a trace.
+            await asyncio.sleep(0)
             summaries.append(await play(replace(spec, seed=seed, plan=plan), number))
         except HarnessFailure as failure:
             # Said in the error, because a later command has to begin with these seeds.
             left = f"; seeds {seeds[number + 1]} to {seeds[-1]} were not played" if seeds[number + 1 :] else ""
             raise HarnessFailure(f"seed {seed}: {failure}{left}") from failure
+        except asyncio.CancelledError:
+            rest = f"--seed {seed} {counted} {len(seeds) - number} --out {shlex.quote(str(spec.folder))}"
+            done = f"stopped: {number} of {len(seeds)} episodes are finished"
+            say(f"{done}; the rest: the same command with {rest}")
+            raise
     return Series(spec, seeds, summaries)

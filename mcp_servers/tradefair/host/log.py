@@ -228,7 +228,8 @@ class SqliteLog:
         except (OSError, sqlite3.Error) as error:
             await _give_up(db, lease)
             raise StorageUnavailable(f"{path}: {error}") from None
-        except TraceError:
+        # Ctrl-C among them: a connection that nobody closes outlives the event loop.
+        except BaseException:
             await _give_up(db, lease)
             raise
         return cls(path, lease, db, manifest, head)
@@ -252,7 +253,7 @@ class SqliteLog:
         except sqlite3.Error as error:
             await _give_up(db, lease)
             raise TraceError(f"{path}: cannot be opened for writing: {error}") from None
-        except TraceError:
+        except BaseException:
             await _give_up(db, lease)
             raise
         return cls(path, lease, db, manifest, head)

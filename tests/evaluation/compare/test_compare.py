@@ -242,6 +242,11 @@ def test_an_unfinished_run_is_left_out_and_says_how_to_go_on(play_seeds: PlaySee
     found = compare_folders(a, b, Options(seats=["B1"]))
     assert len(found.pairs) == 1
     assert "unfinished: go on with tradefair play --resume" in reasons(found)
+    # Played again after an interrupt: the unfinished try is in nobody's way.
+    path.rename(path.with_name("interrupted.trace"))
+    play_seeds("b", "truthful", range(2))
+    found = compare_folders(a, b, Options(seats=["B1"]))
+    assert (len(found.pairs), reasons(found)) == (2, [])
 
 
 def test_a_damaged_trace_is_a_finding_and_not_compared(

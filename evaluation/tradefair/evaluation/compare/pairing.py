@@ -85,9 +85,13 @@ def _all_tasks(side: Side, seats: Seats) -> set[Task]:
 
 
 def _tasks(side: Side, name: SideName, seats: Seats, dropped: list[Dropped]) -> dict[Task, list[Loaded]]:
-    """The usable runs by task; several of one task must differ in the policy key."""
+    """The usable runs by task; several of one must differ in the policy key. A failed try that was repeated is left."""
     tasks: dict[Task, dict[int, Loaded]] = {}
+    unusable: list[tuple[Loaded, str]] = []
     for run in side.runs:
+        if (reason := _unusable(run)) is not None:
+            unusable.append((run, reason))
+            continue
         trials = tasks.setdefault(run.task(seats), {})
         known = trials.get(run.policy_key)
         # An error, no choice: the mean of a run and its copy would count one play twice.
@@ -98,18 +102,14 @@ def _tasks(side: Side, name: SideName, seats: Seats, dropped: list[Dropped]) -> 
                 "different policy keys"
             )
         trials[run.policy_key] = run
-    usable: dict[Task, list[Loaded]] = {}
-    for task, trials in tasks.items():
-        for run in trials.values():
-            reason = _unusable(run)
-            if reason is None:
-                usable.setdefault(task, []).append(run)
-            else:
-                dropped.append(_drop(name, run, reason))
+    # What a series left when it was interrupted stands in nobody's way once the seed has been played again.
+    for run, reason in unusable:
+        if run.policy_key not in tasks.get(run.task(seats), {}):
+            dropped.append(_drop(name, run, reason))
     # Last, and for every side: a damaged file has no seed that could tell a task.
     for path, reason in side.damaged:
         dropped.append(Dropped(side=name, seed=None, path=str(path), reason=f"damaged: {reason}", lacking=name))
-    return usable
+    return {task: list(trials.values()) for task, trials in tasks.items()}
 
 
 def _unusable(run: Loaded) -> str | None:
