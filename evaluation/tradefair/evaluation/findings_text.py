@@ -32,7 +32,10 @@ def findings_text(diagnosis: Diagnosis, *, brief: bool = False, whole: bool = Fa
     # Ids, not findings: a mode that is looked for in every seat counts once.
     found, looked_for = ({finding.id for finding in some} for some in (raised, diagnosis.findings))
     checked = {finding.id for finding in diagnosis.findings if finding.checked}
-    head = f"found: {len(found)} of {len(looked_for)} failure modes, {len(looked_for - checked)} with nothing to check"
+    # Several seats may have findings of one mode: what is numbered below is counted too.
+    times = f"{len(raised)} findings in " if len(raised) > len(found) else ""
+    head = f"found: {times}{len(found)} of {len(looked_for)} failure modes"
+    head += f", {len(looked_for - checked)} with nothing to check"
     yield Said("head", head + ("; tradefair evaluate says which and why" if brief else ""))
     most = len(raised) if whole else _MAX_FINDINGS_BRIEF if brief else _MAX_FINDINGS
     for finding in raised[:most]:

@@ -87,3 +87,13 @@ def test_a_note_about_several_seats_is_one_line_that_names_them() -> None:
     diagnosis = Diagnosis(market="m", modes_version="", evidence_map=None, stages=[], findings=findings)
     told = [line.text for line in findings_text(diagnosis)]
     assert [line for line in told if line.startswith("m.lapse")] == ["m.lapse of A, B: told by m.x"]
+
+
+def test_findings_of_several_seats_are_counted_as_they_are_numbered() -> None:
+    raised = closing("A", account(prices={"a": 8.0}))
+    for seats, head in ("A", "found: 1 of 1 failure modes"), ("AB", "found: 2 findings in 1 of 1 failure modes"):
+        findings = [raised.model_copy(update={"seats": [seat]}) for seat in seats]
+        diagnosis = Diagnosis(market="m", modes_version="", evidence_map=None, stages=[], findings=findings)
+        told = list(findings_text(diagnosis, whole=True))
+        assert told[0].text.startswith(head)
+        assert len([line for line in told if line.kind == "finding"]) == len(seats)

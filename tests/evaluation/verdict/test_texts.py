@@ -31,6 +31,10 @@ def test_the_texts_of_a_market_are_those_that_somebody_has_read(market: str, tmp
     said = dict(cases(market, tmp_path))
     for verdict in said.values():
         kept(verdict)
+        for score in (seat.score for seat in verdict.seats if "wealth_rank" in seat.score.figures):
+            rank, seats = (number(score.figures[field]) for field in ("wealth_rank", "seats"))
+            assert f"rank {rank} of {seats} by wealth" in score.said
+        assert "by wealth" not in verdict.text or any(seat.score.figures for seat in verdict.seats)
     expected = (TEXTS / f"{market}.txt").read_text(encoding="utf-8")
     assert shown(said) == expected, "python -m tests.evaluation.verdict.cases writes them anew"
 
@@ -50,10 +54,13 @@ def kept(verdict: Verdict) -> None:
 
 
 def numbers(content: Any) -> Iterator[str]:
-    """Every number of a verdict in every form that a sentence may have, and those in its texts."""
+    """Every number of a verdict in every form that a sentence may have, and those in its texts.
+
+    But those of `said`, which is a sentence itself.
+    """
     if isinstance(content, dict):
-        for value in content.values():  # pyright: ignore
-            yield from numbers(value)
+        for key, value in content.items():  # pyright: ignore
+            yield from numbers(value) if key != "said" else ()
     elif isinstance(content, list):
         yield str(len(content))  # pyright: ignore
         for value in content:  # pyright: ignore

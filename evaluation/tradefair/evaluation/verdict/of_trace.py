@@ -218,7 +218,7 @@ class _Read(NamedTuple):
             role=role,
             player=clean_line((player.label if player else None) or outcome.seats[seat].label or "agent"),
             kind=kind_of(player, took, foreign=imported(self.seating)),
-            score=score.model_copy(update={"said": figures.said(words)}),
+            score=score.model_copy(update={"said": figures.said(words), "figures": figures.named}),
             headline=headline,
             between=between,
             share=_number(figures.raw(words["part"])) if "part" in words else None,
@@ -384,6 +384,8 @@ class _Figures(dict[str, str]):
         self._read = read
         self._seat = seat
         self._relative = relative
+        self.named: dict[str, float] = {}
+        """Numbers that a phrase has named so far, by placeholder: what is told has a field too."""
 
     def raw(self, field: str) -> object:
         """The value of a field: of the seat, of what it has beside references, of the episode."""
@@ -403,20 +405,24 @@ class _Figures(dict[str, str]):
         return clean_line(Formatter().vformat(chosen, (), self))
 
     def __missing__(self, field: str) -> str:
-        alike = [
-            result
-            for result in self._read.outcome.seats.values()
-            if result.role == self._read.outcome.seats[self._seat].role
-        ]
-        if field == "seats":
-            return number(len(alike))
-        if field.endswith("_rank"):
-            values = [_value(result, field.removesuffix("_rank")) for result in alike]
-            own = _value(self._read.outcome.seats[self._seat], field.removesuffix("_rank"))
-            return "unknown" if own is None else number(1 + sum(value is not None and value > own for value in values))
-        found = self.raw(field)
+        found = self._found(field)
         as_number = _number(found)
-        return number(as_number) if as_number is not None else "unknown" if found is None else name(str(found))
+        if as_number is None:
+            return "unknown" if found is None else name(str(found))
+        self.named[field] = as_number
+        return number(as_number)
+
+    def _found(self, field: str) -> object:
+        """A field, or what is counted over the seats of this role."""
+        seats = self._read.outcome.seats
+        alike = [result for result in seats.values() if result.role == seats[self._seat].role]
+        if field == "seats":
+            return len(alike)
+        ranked = field.removesuffix("_rank")
+        if ranked == field:
+            return self.raw(field)
+        own, values = _value(seats[self._seat], ranked), [_value(result, ranked) for result in alike]
+        return None if own is None else 1 + sum(value is not None and value > own for value in values)
 
 
 def _number(value: object) -> float | None:

@@ -119,6 +119,7 @@ def _merged(rows: Sequence[_Row]) -> SeatVerdict:
             update={
                 "value": value,
                 "said": f"{' '.join(did(score, value, score.unit))} on average",
+                "figures": {},
                 "low": spread[0],
                 "high": spread[1],
             }

@@ -38,8 +38,9 @@ class Score(_Record):
     """The first primary metric of a seat: its field, what people call it, its value (null: not known) and unit.
 
     `said` is how it went in words of the market ("earned 404 points"), `verb` what stands before a value, `loss` before
-    the amount of a negative one, where it is not empty. Of a series `value` is the mean over episodes, `low` and `high`
-    its 95 % interval; null where there are too few.
+    the amount of a negative one, where it is not empty. `figures` are the other numbers that `said` names, by field:
+    `wealth_rank`, and `seats`, how many have this role. Of a series they are empty, and `value` is the mean over
+    episodes, `low` and `high` its 95 % interval; null where there are too few.
     """
 
     metric: str
@@ -50,6 +51,7 @@ class Score(_Record):
     verb: str = "scored"
     loss: str = ""
     said: str = ""
+    figures: Mapping[str, float] = {}
     low: float | None = None
     high: float | None = None
 
