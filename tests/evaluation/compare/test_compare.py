@@ -104,6 +104,7 @@ def test_a_noise_floor_of_its_own_is_as_agent_again_under_other_draws(play_seeds
     assert floor.half_width is not None
     assert floor.within == (abs(difference) <= floor.half_width)
     assert "the A/A noise floor ±" in found.notes[-1]
+    assert found.notes[-1].startswith("points earned: ")
     with pytest.raises(ScenarioError, match="must be A's agent again"):
         compare_folders(a, b, Options(noise=b))
     with pytest.raises(ScenarioError, match="under other draws"):
