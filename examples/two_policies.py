@@ -1,6 +1,6 @@
 """Two scripted policies on the same luck: play both on 20 seeds, compare them, read the figures as a table.
 
-Run it: .venv/bin/python examples/two_policies.py (the last line needs pandas)
+Run it: .venv/bin/python examples/two_policies.py
 """
 
 import tradefair.api as tf
@@ -9,4 +9,6 @@ for name in ("zip", "gd"):
     for seed in range(20):
         tf.play("double_auction", seed=seed, agent=f"policy:{name}", folder=f"runs/{name}")
 print(tf.compare("runs/zip", "runs/gd").verdict)
-print(tf.load("runs/zip").outcomes().to_pandas().query("name == 'payoff'"))
+for row in tf.load("runs/zip").outcomes().rows():
+    if row["name"] == "payoff":
+        print(row)

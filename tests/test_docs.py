@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
-from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
 
@@ -97,10 +96,9 @@ def test_two_policies_are_compared_on_the_same_luck(tmp_path: Path) -> None:
     done = run_example("two_policies.py", tmp_path)
     assert done.stdout.startswith("B (policy:gd) earned ")
     assert len(list(tmp_path.rglob("*.trace"))) == 40
-    if find_spec("pandas") is None:  # no dependency of ours: then the last line alone fails
-        assert done.stderr.splitlines()[-1] == "ModuleNotFoundError: No module named 'pandas'"
-        pytest.skip("pandas is not installed: the table at the end was not printed")
     assert done.returncode == 0, done.stderr
+    # One row per seed: a seat's payoff needs no library that makes tables.
+    assert done.stdout.count("'name': 'payoff'") >= 20
 
 
 def dead_links(page: Path, text: str) -> list[str]:

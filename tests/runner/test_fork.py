@@ -314,7 +314,7 @@ async def test_a_fork_refuses_what_it_cannot_do_and_says_what_it_can(tmp_path: P
             await fork_episode(ForkSpec(path, tmp_path / "out", **rest))
 
     await refused(TraceError, f"follows from event {closure - 1}.*fork at {closure - 1}", at=closure, agent=TRUTHFUL)
-    await refused(TraceError, "there is no event 900", at=900, agent=TRUTHFUL)
+    await refused(ScenarioError, "there is no event 900", at=900, agent=TRUTHFUL)
     await refused(TraceError, "starts with event 1", at=1, agent=TRUTHFUL)
     await refused(ScenarioError, "name who goes on", at=quote)
     await refused(ScenarioError, "--at SEQ", agent=TRUTHFUL)

@@ -19,7 +19,7 @@ from tradefair.runner import play_command
 from tradefair.runner.summary import summarise
 from tradefair.tracestore import open_trace
 
-SMOKE = ("play", "double_auction", "--scenario", "smoke", "--seed", "5", "--agent", "policy", "--model", "policy:zip")
+SMOKE = ("play", "double_auction", "--scenario", "smoke", "--seed", "5", "--agent", "policy:zip")
 
 
 def seats_of_agent(item: Any) -> list[SeatId]:

@@ -38,7 +38,7 @@ OUTSIDE = "external"
 OWN = "own:"
 """Begins the framework's name of an agent that is its caller's code (`tradefair.api`): a trace cannot name it again."""
 
-_POLICY = "policy:"
+POLICY = "policy:"
 _REPLAY = "replay:"
 _GRAPHS = "tradefair.frameworks.langgraph:"
 _MODELS = "policy:<name>, openai:<model>, <provider>:<model> or replay:<file>"
@@ -92,7 +92,7 @@ class AgentSpec:
         With it a resumed episode can replay the policy behind a model's interface.
         """
         # Spaces in front are kept as a person wrote them, and must not make a policy look like a model.
-        return self.model if (self.model or "").lstrip().startswith(_POLICY) else None
+        return self.model if (self.model or "").lstrip().startswith(POLICY) else None
 
     @property
     def endpoint(self) -> ModelEndpoint | None:
@@ -241,7 +241,7 @@ def agent_of(player: PlayerFlags, limits: Limits | None = None) -> AgentSpec:
 
     `limits` are per round; None stands for the defaults of `Limits`. Nothing is checked here: `ready` does that.
     """
-    native = player.model.startswith(_POLICY)
+    native = player.model.startswith(POLICY)
     framework = player.framework or (NATIVE if native else "react")
     return AgentSpec(framework, player.model or None, player.base_url or None, limits or Limits())
 

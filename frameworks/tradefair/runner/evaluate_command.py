@@ -18,6 +18,7 @@ from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.places import Places
 from tradefair.evaluation.population import Populations
 from tradefair.evaluation.progress import show_progress
+from tradefair.evaluation.report.outputs import ending
 from tradefair.evaluation.terminal import Run
 from tradefair.evaluation.verdict.beside import REFERENCES, references_beside
 from tradefair.evaluation.verdict.of_trace import verdict_of, verdict_of_file
@@ -36,7 +37,9 @@ _MAX_GROUPS = 6
 def evaluate(
     paths: Places,
     as_json: AsJson = False,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the JSON to this file.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", callback=ending(".json"), help="Write the JSON to this file.")
+    ] = None,
     references: Annotated[
         Path | None, typer.Option(exists=True, help="Reference populations on the same seeds; default: references/.")
     ] = None,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from tradefair.catalog import market_type
-from tradefair.contract import ErrorInfo, HarnessFailure, SeatId, TraceError, TradefairError
+from tradefair.contract import ErrorInfo, HarnessFailure, ScenarioError, SeatId, TraceError, TradefairError
 from tradefair.contract.core import Core, Done, Record, Ticket
 from tradefair.contract.errors import CODE_LOST
 from tradefair.contract.kernel_tools import EXECUTE_CODE, CodeResult
@@ -53,7 +53,7 @@ class Original:
         return self.core.seq
 
     def command_at(self, seq: int) -> Command:
-        """The command of event `seq`. Raises TraceError for a consequence, naming the command that it follows from."""
+        """The command of event `seq`. ScenarioError where there is none, TraceError for a consequence, naming its cause."""
         for command in self.commands:
             if command.first <= seq < command.next:
                 if seq <= command.seq:
@@ -61,7 +61,7 @@ class Original:
                 raise TraceError(
                     f"event {seq} follows from event {command.seq}: no seat decided it; fork at {command.seq}"
                 )
-        raise TraceError(f"there is no event {seq}: the trace has events 1 to {self.last}")
+        raise ScenarioError(f"there is no event {seq}: the trace has events 1 to {self.last}")
 
     def records(self, until: int) -> list[Record]:
         """The events before `until` as they are stored.

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from tradefair.contract.errors import ScenarioError, in_plain_words
+from tradefair.contract.errors import ScenarioError, in_plain_words, unknown
 from tradefair.contract.limits import Limit
 
 
@@ -77,7 +77,7 @@ def checked_content(model: type[M], content: Mapping[str, Any], *, source: str) 
         # JSON mode is strict about numbers and booleans, and takes lists for tuples.
         return model.model_validate_json(_to_json(content), strict=True)
     except ValidationError as error:
-        raise ScenarioError(f"{source}: {_complaints(content, error)}") from None
+        raise ScenarioError(f"{source}: {_complaints(model, content, error)}") from None
 
 
 def parse_override(text: str) -> tuple[str, JsonValue]:
@@ -117,30 +117,44 @@ def _to_json(content: Mapping[str, Any]) -> bytes:
         raise ScenarioError(f"the scenario holds a value that is not plain data: {error}") from None
 
 
-def _complaints(content: Mapping[str, Any], error: ValidationError) -> str:
+def _complaints(model: type[BaseModel], content: Mapping[str, Any], error: ValidationError) -> str:
     """Every wrong key once; where it may be one of several things, what all of them allow."""
     # Of a union the validator complains once per member: joined, they say what is allowed.
     told: dict[str, list[str]] = {}
     for item in error.errors(include_url=False):
-        subject, complaint = _described(item, _keys(content, item))
+        subject, complaint = _described(model, item, _keys(content, item))
         told.setdefault(subject, []).append(complaint)
     joined = {subject: " or ".join(complaints) for subject, complaints in told.items()}
     return "; ".join(subject + said.replace(" or it should be ", " or ") for subject, said in joined.items())
 
 
-def _described(error: Any, keys: Sequence[str]) -> tuple[str, str]:
+def _described(model: type[BaseModel], error: Any, keys: Sequence[str]) -> tuple[str, str]:
     """A complaint in two parts: of what, and what is wrong with it."""
     if not error["loc"] and error["type"] == "value_error":
         return "", str(error["ctx"]["error"])  # of the whole: it names its keys itself
     where = ".".join(keys) or "scenario"
     if error["type"] == "extra_forbidden":
-        return f"{where}: ", "unknown key"
+        known = _known(model, keys)
+        # The key stands in front already.
+        hint = unknown("key", keys[-1], known).partition("; ")[2] if known else ""
+        return f"{where}: ", "unknown key" + (f"; {hint}" if hint else "")
     if error["type"] == "missing":
         return f"{where}: ", "required"
     given = error["input"]
     # "10" in quotes where a number is due: without them the complaint would contradict itself.
     quoted = isinstance(given, str) and error["type"].endswith("_type")
     return f"{where} = {(repr(given) if quoted else str(given))[:60]}: ", in_plain_words(error["msg"])
+
+
+def _known(model: type[BaseModel], keys: Sequence[str]) -> Sequence[str]:
+    """The keys that are allowed beside the last of `keys`; none where a table has no model of its own."""
+    inner: Any = model
+    for key in keys[:-1]:
+        found = inner.model_fields.get(key)
+        inner = found.annotation if found else None
+        if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
+            return ()
+    return list(inner.model_fields)
 
 
 def _keys(content: Any, error: Any) -> list[str]:

@@ -83,6 +83,7 @@ def test_an_event_is_shown_in_full_with_what_became_public_before_it(quotes: Pat
         events = {event["seq"]: event["event"] for event in trace.decoded()}
     assert [events[seq] for seq in closed] == ["round_closed"]
     assert "there is no event 999" in ask(quotes, "show", 999, code=2)
+    assert "did you mean messages" in ask(quotes, "massages", code=2)
     assert "show SEQ" in ask(quotes, "show", "x", code=2)
 
 

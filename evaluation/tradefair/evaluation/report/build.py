@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import orjson
 
 from tradefair.contract import ScenarioError, TraceError
-from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.event import ManifestCore
 from tradefair.contract.players import Seating
 from tradefair.evaluation.accounts import account
@@ -43,6 +42,7 @@ from tradefair.evaluation.verdict.beside import references_beside
 from tradefair.evaluation.verdict.of_trace import verdict_of
 from tradefair.evaluation.verdict.series import verdict_of_series
 from tradefair.evaluation.verify import Check, verify
+from tradefair.evaluation.whole_files import write_whole
 from tradefair.tracestore import Trace, open_trace
 
 # Larger pages are what `tradefair view` is for: there every trace has a page of its own.
@@ -141,11 +141,8 @@ def write_report(
     if len(paths) > MAX_TRACES:
         raise ScenarioError(f"{len(paths)} traces are too many for one page (at most {MAX_TRACES}); see tradefair view")
     made = build_report(paths, compare=compare, check=check, progress=progress, populations=populations)
-    try:
-        # Written after the whole page exists: a fault while building leaves an older file as it was.
-        output.write_bytes(made.html)
-    except OSError as error:
-        raise StorageUnavailable(f"{output}: cannot be written: {error.strerror}") from None
+    # Written after the whole page exists: a fault while building leaves an older file as it was.
+    write_whole(output, [made.html])
     return made
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -40,6 +40,17 @@ class FigurePage(NamedTuple):
     def to_json(self) -> dict[str, Any]:
         """`data` with the verdict as its first key."""
         return ({"verdict": self.verdict.to_json()} if self.verdict else {}) | dict(self.data)
+
+
+def ending(*suffixes: str) -> Callable[[Path | None], Path | None]:
+    """A check of `-o` for a command that writes one kind of file: typer.BadParameter lists `suffixes`."""
+
+    def checked(path: Path | None) -> Path | None:
+        if path is not None and path.suffix.lower() not in suffixes:
+            raise typer.BadParameter(f"{path.name[:60]}: a name ends in {' or '.join(suffixes)}")
+        return path
+
+    return checked
 
 
 def known_output(path: Path | None) -> Path | None:

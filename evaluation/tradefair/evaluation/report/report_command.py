@@ -9,12 +9,19 @@ import typer
 
 from tradefair.cli.tables import show_text
 from tradefair.cli.terminal import Console, print_json
+from tradefair.evaluation.report.outputs import ending
 
 
 def report(
     paths: Annotated[list[Path], typer.Argument(metavar="TRACE...", exists=True, help="Trace files or folders.")],
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="The HTML file to write; default: TRACE.html beside it.")
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            callback=ending(".html", ".htm"),
+            help="The HTML file to write; default: TRACE.html beside it.",
+        ),
     ] = None,
     opened: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     compare: Annotated[bool, typer.Option("--compare", help="Put exactly two traces side by side.")] = False,

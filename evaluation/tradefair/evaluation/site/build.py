@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from tradefair.contract import ScenarioError
+from tradefair.contract import ScenarioError, TraceError
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.evaluation.progress import Progress, watched
 from tradefair.evaluation.site.plan import Plan, Unit, Wanted, plan_site
@@ -49,12 +49,15 @@ class Built(NamedTuple):
 def build_site(runs: Path, out: Path, wanted: Wanted, *, progress: Progress | None = None) -> Built:
     """Write the site of a folder of traces into `out`; files of traces that are gone are removed.
 
-    Raises ScenarioError for a folder that holds something else or lies in `runs`, StorageUnavailable.
+    Raises ScenarioError for a folder that holds something else or lies in `runs`, TraceError for `runs` without a
+    trace, StorageUnavailable.
     """
     if out.resolve().is_relative_to(runs.resolve()):
         raise ScenarioError(f"{out}: lies within {runs}: write the site next to the traces")
     before = _manifest(out)
     plan = plan_site(Index(Folder(runs), cache_folder()), wanted, drawn=_can_draw(), progress=progress)
+    if not plan.episodes and not plan.left_out:
+        raise TraceError(f"{runs}: no trace here (*.trace or *.trace.jsonl)")
     made: dict[str, _Made] = {}
     written = 0
     for unit in watched(plan.units, progress, lambda unit: unit.name):

@@ -25,9 +25,13 @@ def site(
     """
     from tradefair.cli.terminal import print_json, say, tell
     from tradefair.evaluation.progress import show_progress
+    from tradefair.evaluation.report.outputs import SUFFIXES
     from tradefair.evaluation.site.build import build_site
     from tradefair.evaluation.site.plan import Wanted
 
+    # Other commands write a page under such a name: here it would be a folder.
+    if output.suffix.lower() in SUFFIXES and not output.is_dir():
+        raise typer.BadParameter(f"-o {output.name[:60]}: a site is a folder, name one (a page: tradefair report)")
     wanted = Wanted(title or runs.resolve().name, since, prompts)
     built = build_site(runs, output, wanted, progress=show_progress)
     if as_json:

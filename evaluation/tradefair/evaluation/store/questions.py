@@ -57,7 +57,7 @@ def ask(tables: TraceTables, name: str, argument: str | None, filters: Filters) 
     # `evidence` is both: with SEQ the question about one action, without it the named query about all.
     if question is None or (name in QUERIES and argument is None):
         if name.replace("-", "_") not in QUERIES:
-            raise ScenarioError(unknown("query", name, dict.fromkeys([*QUESTIONS, *QUERIES])))
+            raise ScenarioError(unknown("query", name, dict.fromkeys(["messages", "show", *QUESTIONS, *QUERIES])))
         return named_query(tables, name, filters)
     if question.argument and argument is None:
         raise ScenarioError(f"{name} needs {question.argument}: tradefair trace TRACE {name} {question.argument}")
