@@ -53,7 +53,7 @@ class Original:
         return self.core.seq
 
     def command_at(self, seq: int) -> Command:
-        """The command of event `seq`. ScenarioError where there is none, TraceError for a consequence, naming its cause."""
+        """The command of event `seq`. ScenarioError where there is none, TraceError for a consequence."""
         for command in self.commands:
             if command.first <= seq < command.next:
                 if seq <= command.seq:
