@@ -18,11 +18,11 @@ help:  ## show this list
 demo: .venv/.installed  ## play a BAZAAR episode with a LangGraph agent in one seat, score it, verify its trace (no key)
 	@$(BIN)/tradefair demo --seed $(SEED)
 
-test: .venv/.tested  ## run the tests, without the slow and the interop group
-	$(BIN)/pytest -n $(WORKERS) -m "not slow and not interop and not extra"
+test: .venv/.tested  ## run the tests, without those that are slow, need a browser or a foreign client
+	$(BIN)/pytest -n $(WORKERS) -m "not slow and not browser and not interop and not extra"
 
-test-slow: .venv/.tested  ## run the slow tests
-	$(BIN)/pytest -n $(WORKERS) -m "slow and not interop"
+test-slow: .venv/.tested  ## run the slow tests, and those in a browser
+	$(BIN)/pytest -n $(WORKERS) -m "(slow or browser) and not interop and not extra"
 
 test-extras: .venv-extras/.installed  ## run the tests of optional frameworks and of Ray, in a .venv-extras of their own
 	.venv-extras/bin/pytest -n $(WORKERS) -m extra

@@ -286,5 +286,5 @@ def test_the_arms_of_a_fork_are_traces(tmp_path: Path, duel: tf.Trace) -> None:
     assert bodies(arms.control[0]) == bodies(duel)
     with pytest.raises(tf.ScenarioError, match="holds the arms of a fork already"):
         tf.fork(duel, at, agent="policy:gd", folder=tmp_path / "fork")
-    with pytest.raises(tf.TraceError):
+    with pytest.raises(tf.ScenarioError):
         tf.fork(duel, 10_000, agent="policy:gd", folder=tmp_path / "other")

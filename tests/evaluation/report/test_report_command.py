@@ -94,5 +94,6 @@ def test_what_is_no_trace_is_a_finding_and_writes_nothing(tmp_path: Path, capsys
 def test_a_page_that_cannot_be_written_is_said_in_a_line(
     games: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["report", str(games[0]), "-o", str(tmp_path / "no" / "such" / "page.html"), "--no-verify"]) == 3
+    (tmp_path / "file").write_text("no folder")
+    assert run(["report", str(games[0]), "-o", str(tmp_path / "file" / "page.html"), "--no-verify"]) == 3
     assert "cannot be written" in capsys.readouterr().err

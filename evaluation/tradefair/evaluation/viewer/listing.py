@@ -108,5 +108,6 @@ def ordered(rows: Sequence[Row], key: str, *, down: bool) -> list[Row]:
     return [row for _, row in known] + [row for order, row in keyed if order is None]
 
 
-def _place(row: Row) -> tuple[str, float, str]:
-    return row.scenario, inf if row.seed is None else row.seed, row.path
+def _place(row: Row) -> tuple[bool, str, float, str]:
+    # What cannot be read has no scenario, and comes after all that has.
+    return row.problem is not None, row.scenario, inf if row.seed is None else row.seed, row.path
