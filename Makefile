@@ -10,7 +10,7 @@ ifneq ($(wildcard ../shared/data),)
 export TRADEFAIR_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: help demo test test-slow test-extras interop check format bench talk docs picture gallery snapshots clean
+.PHONY: help demo test test-slow test-extras interop check format bench fidelity talk docs picture gallery snapshots clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 \2/p' Makefile | awk '{ printf "  make %-11s ", $$2; $$1 = $$2 = ""; sub(/^ +/, ""); print }'
@@ -46,6 +46,9 @@ format: .venv/.checked  ## let ruff format and mend what it can
 
 bench: .venv/.tested  ## print the benchmarks as a table
 	$(BIN)/python -m benchmarks
+
+fidelity: .venv/.tested  ## measure every published figure beside ours: docs/explanation/fidelity.md (ten CPU minutes)
+	$(BIN)/python -m benchmarks.fidelity --write docs/explanation/fidelity.md
 
 talk: .venv/.tested  ## print how well numbers in talk are read, per class
 	$(BIN)/python -m benchmarks.talk
