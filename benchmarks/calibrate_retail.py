@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.retail_calibration import Calibration, calibrate_store
-from tradefair.contract.scenario import build_scenario, parse_toml
+from tradefair.contract.scenario import build_scenario
+from tradefair.contract.user_files import parse_toml
 from tradefair.retail.model import RetailScenario
 
 

@@ -13,7 +13,8 @@ from tradefair.bargaining.policies import Oracle
 from tradefair.bargaining.rules import Bargaining
 from tradefair.contract import Draw, ErrorInfo
 from tradefair.contract.policy import parse_policy
-from tradefair.contract.scenario import build_scenario, parse_toml
+from tradefair.contract.scenario import build_scenario
+from tradefair.contract.user_files import parse_toml
 
 FOLDER = Path(__file__).parents[2] / "mcp_servers" / "tradefair" / "bargaining" / "scenarios"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ import pytest
 
 from tradefair.catalog import load_scenario, market_names, market_type, scenario_ids
 from tradefair.contract.errors import ScenarioError
-from tradefair.contract.scenario import build_scenario, parse_override, parse_toml, with_overrides
+from tradefair.contract.scenario import build_scenario, parse_override, with_overrides
+from tradefair.contract.user_files import parse_toml
 from tradefair.teaching import MARKET
 
 _PIE: dict[str, Any] = {"id": "teaching/pie"}
@@ -107,3 +109,13 @@ def test_every_bundled_scenario_loads_under_the_id_of_its_file(name: str) -> Non
     assert scenario_ids(name)
     for scenario_id in scenario_ids(name):
         assert load_scenario(name, scenario_id).id == scenario_id
+
+
+def test_a_scenario_is_a_regular_file_and_its_toml_no_trap(tmp_path: Path) -> None:
+    """A stranger's file: no FIFO is waited for, no key takes time with its square."""
+    os.mkfifo(tmp_path / "fifo.toml")
+    (tmp_path / "long.toml").write_text(".".join(["a"] * 100_000) + " = 1")
+    (tmp_path / "deep.toml").write_text("x = " + "[" * 50_000)
+    for name, told in {"fifo": "a FIFO, not a file", "long": "a key of 40 parts", "deep": "not valid TOML"}.items():
+        with pytest.raises(ScenarioError, match=told):
+            load_scenario("teaching", str(tmp_path / f"{name}.toml"))

@@ -30,8 +30,8 @@ from pathlib import Path
 import orjson
 from tests.source_code import REPO
 
+from tradefair.contract.user_files import read_regular
 from tradefair.tracestore import sqlite_file
-from tradefair.tracestore.files import read_regular
 
 CPU_S = 10
 MEMORY = 512 * 1024**2

@@ -119,7 +119,7 @@ def test_a_malformed_customer_is_named_with_its_field(data_set: Folder, old: str
         (b"a: \x00", "not valid YAML"),
         (b"- 1\n", "must be a table of fields"),
         (b"", "must be a table of fields"),
-        (b"x" * (LIMIT_BYTES + 1), f"is larger than {LIMIT_BYTES} bytes"),
+        (b"x" * (LIMIT_BYTES + 1), f"at most {LIMIT_BYTES:,} are read"),
         (b"[" * 200_000, "nested deeper than 3 levels"),
         (b"a: [" + b"1," * 200_000 + b"]", "more than 5000 values"),
     ],
@@ -140,7 +140,7 @@ def test_no_link_leads_out_of_the_folder_and_no_device_is_opened(data_set: Folde
     (folder / "customers" / "z.yaml").symlink_to(folder / "customers" / "z.yaml")
     problems = read_folder(str(folder)).problems
     assert problems[0] == "customers/x.yaml: is a link out of the data set"
-    assert problems[1] == "customers/y.yaml: is not a file"
+    assert problems[1] == "customers/y.yaml: cannot be read: a FIFO, not a file"
     assert problems[2].startswith("customers/z.yaml: cannot be read")
 
 

@@ -11,7 +11,8 @@ from benchmarks.retail_calibration import oracle_day
 from tradefair.contract import Chance, Draw, ErrorInfo, IllegalAction, ToolAnswer
 from tradefair.contract.core import Answer, Core
 from tradefair.contract.policy import parse_policy
-from tradefair.contract.scenario import build_scenario, parse_toml, with_overrides
+from tradefair.contract.scenario import build_scenario, with_overrides
+from tradefair.contract.user_files import parse_toml
 from tradefair.retail import MARKET
 from tradefair.retail.engine.world import Luck
 from tradefair.retail.model import SEAT, RetailScenario, Streams, product_id, supplier_id

@@ -76,7 +76,8 @@ def test_anchors_out_of_reach_are_an_error(scenario_of: Scenarios) -> None:
 _THOUSAND = """
 import sys
 from importlib.resources import files
-from tradefair.contract.scenario import build_scenario, parse_toml
+from tradefair.contract.user_files import parse_toml
+from tradefair.contract.scenario import build_scenario
 from benchmarks.retail_calibration import oracle_day
 from tradefair.retail.model import RetailScenario, product_id
 from tradefair.retail.rules import Retail

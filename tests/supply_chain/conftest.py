@@ -8,7 +8,8 @@ import pytest
 from tests.calling import Caller
 
 from tradefair.contract import ErrorInfo
-from tradefair.contract.scenario import build_scenario, parse_toml
+from tradefair.contract.scenario import build_scenario
+from tradefair.contract.user_files import parse_toml
 from tradefair.supply_chain import MARKET
 from tradefair.supply_chain.model import SupplyChainScenario
 from tradefair.supply_chain.rules import SupplyChain

@@ -161,8 +161,8 @@ def many(count: int) -> str:
 
 HOSTILE: dict[str, tuple[str | bytes, str]] = {
     "not TOML": ("<html>", "not valid TOML"),
-    "not text": (b"\xff\xfe\x00", "is not text in UTF-8"),
-    "huge": ("#" * (LIMIT_BYTES + 1), f"is larger than {LIMIT_BYTES} bytes"),
+    "not text": (b"\xff\xfe\x00", "not text in UTF-8"),
+    "huge": ("#" * (LIMIT_BYTES + 1), f"at most {LIMIT_BYTES:,} are read"),
     "deep": ("x = " + "[" * 50_000, "not valid TOML"),
     "endless number": ("x = " + "9" * 5_000, "not valid TOML"),
     "a key without end": (".".join(["a"] * 100_000) + " = 1", "line 1: a key of 40 parts"),
@@ -229,7 +229,7 @@ def test_what_leads_out_of_the_folder_or_is_no_file_is_not_read(scenario: Make, 
             with_data(named, str(folder))
         file.unlink()
     file.mkdir()
-    with pytest.raises(ScenarioError, match=r"^cats\.toml: is not a file"):
+    with pytest.raises(ScenarioError, match=r"^cats\.toml: cannot be read: a folder, not a file"):
         with_data(named, str(folder))
 
 

@@ -23,10 +23,10 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from tradefair.catalog import bundled_plan
 from tradefair.contract import ScenarioError
 from tradefair.contract.players import Limits
-from tradefair.contract.scenario import checked_content, parse_toml
+from tradefair.contract.scenario import checked_content
+from tradefair.contract.user_files import parse_toml, text_file
 from tradefair.host.setup import MAX_SEED
 from tradefair.runner.agent_spec import NATIVE, OUTSIDE, AgentSpec
-from tradefair.tracestore import read_regular
 
 MAX_EPISODES = 1_000_000
 """More than this in one plan is refused: a slip of a digit, or a plan that is better cut into parts."""
@@ -192,7 +192,7 @@ def load_plan(name: str, *, seeds: int | None = None, overrides: Mapping[str, Js
     naming key, value and what is allowed.
     """
     file = Path(name) if name.endswith(".toml") else None
-    text = bundled_plan(name) if file is None else _read(file)
+    text = bundled_plan(name) if file is None else text_file(file)
     plan = checked_content(Plan, parse_toml(text, source=name), source=name)
     if seeds is not None:
         given = plan.plan.seeds
@@ -206,15 +206,6 @@ def load_plan(name: str, *, seeds: int | None = None, overrides: Mapping[str, Js
     for problem in _problems(plan):
         raise ScenarioError(f"{name}: {problem}")
     return SourcedPlan(plan, None if file is None else file.parent)
-
-
-def _read(file: Path) -> str:
-    try:
-        return read_regular(file).decode()
-    except OSError as error:
-        raise ScenarioError(f"{file}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ScenarioError(f"{file}: not text in UTF-8") from None
 
 
 def _problems(plan: Plan) -> Iterator[str]:

@@ -21,11 +21,10 @@ from tradefair.contract import Chance, Scenario, ScenarioError, SeatId, salts
 from tradefair.contract.chain import canonical, digest
 from tradefair.contract.players import seat_roles
 from tradefair.contract.policy import parse_policy
-from tradefair.contract.scenario import parse_toml
+from tradefair.contract.user_files import parse_toml, text_file
 from tradefair.host.setup import plan_seats
 from tradefair.runner.agent_spec import NATIVE, AgentSpec, ReadyAgent, ready
 from tradefair.runner.plan import MAX_EPISODES, Seating, SourcedPlan
-from tradefair.tracestore import read_regular
 
 LAW_CYCLE = (
     "heavy_tailed",
@@ -346,10 +345,7 @@ def _variant(name: str, folder: Path | None, point: Mapping[str, JsonValue], law
 
 def _market_of(file: str) -> str:
     """The market that a scenario's id begins with."""
-    try:
-        found = parse_toml(read_regular(Path(file)).decode(), source=file).get("id")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ScenarioError(f"{file}: cannot be read: {error}") from None
+    found = parse_toml(text_file(Path(file)), source=file).get("id")
     if not isinstance(found, str):
         raise ScenarioError(f"{file}: id: required, such as double_auction/mine")
     return found.partition("/")[0]

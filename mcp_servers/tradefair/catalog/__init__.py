@@ -21,7 +21,8 @@ from pydantic import JsonValue
 from tradefair.contract import MarketType, Scenario, ScenarioError
 from tradefair.contract.errors import unknown
 from tradefair.contract.market import ReadsData
-from tradefair.contract.scenario import build_scenario, parse_toml, with_overrides
+from tradefair.contract.scenario import build_scenario, with_overrides
+from tradefair.contract.user_files import parse_toml, text_file
 
 __all__ = [
     "bundled_plan",
@@ -152,12 +153,7 @@ def data_folder(folder: Path) -> Path:
 def _text(market: str, name: str) -> tuple[str, str]:
     """The TOML text of a scenario, and the name by which complaints call it: its id, or the path as it was given."""
     if name.endswith(".toml"):
-        try:
-            return Path(name).read_text(encoding="utf-8"), name
-        except OSError as error:
-            raise ScenarioError(f"{name}: cannot be read: {error.strerror}") from None
-        except UnicodeDecodeError:
-            raise ScenarioError(f"{name}: not text in UTF-8") from None
+        return text_file(Path(name)), name
     wanted = name if "/" in name else f"{market}/{name}"
     if wanted not in scenario_ids(market):
         raise ScenarioError(unknown("scenario", wanted, scenario_ids(market)))

@@ -58,14 +58,6 @@ S = TypeVar("S", bound=Scenario)
 M = TypeVar("M", bound=BaseModel)
 
 
-def parse_toml(text: str, *, source: str) -> dict[str, Any]:
-    """The content of a scenario file; ScenarioError names the file and the line."""
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ScenarioError(f"{source}: not valid TOML: {error}") from None
-
-
 def build_scenario(model: type[S], content: Mapping[str, Any], *, source: str) -> S:
     """A checked scenario; ScenarioError names every wrong key, its value and what is allowed."""
     return checked_content(model, model.prepared(content), source=source)

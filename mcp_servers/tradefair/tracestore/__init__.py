@@ -3,7 +3,7 @@
 from tradefair.tracestore.beside import PROMPTS, SIDE_TABLES, row_digest, sealed, sqlite_rows
 from tradefair.tracestore.database import Database
 from tradefair.tracestore.fetching import fetch_trace, fetched, stored_traces, trace_copy
-from tradefair.tracestore.files import MIB, lines, read_regular, regular
+from tradefair.tracestore.files import lines
 from tradefair.tracestore.manifest import Manifest
 from tradefair.tracestore.prompts import Exchange, Ledger, PromptCall, PromptRows
 from tradefair.tracestore.reader import MAX_TRACES, TRACE_SUFFIXES, Trace, find_traces, jsonl_lines, open_trace
@@ -25,7 +25,6 @@ from tradefair.tracestore.writer import WRITTEN_BY, Written, write_trace
 __all__ = [
     "EVENT_COLUMNS",
     "MAX_TRACES",
-    "MIB",
     "PROMPTS",
     "SCHEMA",
     "SIDE_TABLES",
@@ -55,8 +54,6 @@ __all__ = [
     "jsonl_lines",
     "lines",
     "open_trace",
-    "read_regular",
-    "regular",
     "row_digest",
     "sealed",
     "sign_trace",

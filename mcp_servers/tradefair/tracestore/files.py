@@ -1,4 +1,4 @@
-"""Files: those of others are regular, of a bounded size, read in bounded lines; our own appear whole or not at all."""
+"""Folders of files, and their lines: those of others are bounded; our own files appear whole or not at all."""
 
 from __future__ import annotations
 
@@ -10,48 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-MIB = 1 << 20
-MAX_FILE = 4 << 30
-"""Bytes of the largest trace or log that is opened."""
-
-MAX_LINE = 16 * MIB
-"""Bytes of the longest line that is read, without its line break."""
-
-_KINDS = (
-    (stat.S_ISDIR, "a folder"),
-    (stat.S_ISFIFO, "a FIFO"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-    (stat.S_ISLNK, "a link"),
-)
-
-
-def regular(path: Path, most: int = MAX_FILE) -> BinaryIO:
-    """The file, open for reading. Links are followed.
-
-    Raises OSError for what is no regular file or larger than `most` bytes; `strerror` is the sentence. Never waits.
-    """
-    # O_NONBLOCK: without it, opening a FIFO waits until somebody writes into it.
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        check_regular(os.fstat(fd), path, most)
-        return os.fdopen(fd, "rb")
-    except BaseException:
-        os.close(fd)
-        raise
-
-
-def check_regular(known: os.stat_result, path: Path, most: int) -> None:
-    """Raises OSError, as `regular` does, by what the system says of a file."""
-    if not stat.S_ISREG(known.st_mode):
-        raise OSError(errno.EINVAL, f"{_kind(known)}, not a file", str(path))
-    if known.st_size > most:
-        raise OSError(errno.EFBIG, f"{known.st_size:,} bytes; at most {most:,} are read", str(path))
-
-
-def _kind(known: os.stat_result) -> str:
-    return next((name for is_kind, name in _KINDS if is_kind(known.st_mode)), "something else")
+from tradefair.contract.user_files import MAX_LINE, kind_of
 
 
 class Entry(NamedTuple):
@@ -101,17 +60,7 @@ def _entry(path: Path) -> Entry:
     except OSError as error:
         return Entry(path, None, error.strerror or "cannot be read")
     # Opening a FIFO would block until somebody writes into it.
-    return Entry(path, known) if stat.S_ISREG(known.st_mode) else Entry(path, None, _kind(known))
-
-
-def read_regular(path: Path, most: int = MAX_LINE) -> bytes:
-    """The content of a regular file of at most `most` bytes. Raises OSError as `regular` does."""
-    with regular(path, most) as file:
-        content = file.read(most + 1)
-    # It may have grown since its size was looked at.
-    if len(content) > most:
-        raise OSError(errno.EFBIG, f"more than {most:,} bytes; at most {most:,} are read", str(path))
-    return content
+    return Entry(path, known) if stat.S_ISREG(known.st_mode) else Entry(path, None, kind_of(known))
 
 
 def lines(file: BinaryIO, most: int = MAX_LINE) -> Iterator[bytes]:

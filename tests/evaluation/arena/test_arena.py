@@ -155,7 +155,7 @@ def test_sealed_seeds_are_checked_against_the_commitment_and_a_late_agent_is_a_w
         ({"min_games": "3"}, "the plan has 2 games"),
         ({"name": '"../x"'}, "match pattern"),
         ({"prize": "1"}, "Extra inputs"),
-        ({"seat": "[" * 50_000}, "no TOML"),
+        ({"seat": "[" * 50_000}, "not valid TOML"),
     ],
 )
 def test_terms_that_cannot_be_meant_are_refused_with_what_is_wrong(

@@ -15,9 +15,10 @@ from typing import Any, Literal, NamedTuple, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tradefair.contract import ScenarioError
+from tradefair.contract.user_files import MIB, read_regular
 from tradefair.evaluation.analyst.fence import digest_of, fence, line_of
 from tradefair.evaluation.analyst.transcript import Transcript, read_transcript, within
-from tradefair.tracestore import MIB, open_trace, read_regular
+from tradefair.tracestore import open_trace
 
 MAX_CHAT = 120_000
 """Characters of an episode's messages that are shown; of longer ones the first and the last."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Self
@@ -11,11 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from tradefair.contract import ScenarioError, SeatId
 from tradefair.contract.sealed_seeds import SealedSeeds
-from tradefair.tracestore import read_regular
+from tradefair.contract.user_files import parse_toml, text_file
 
 MAX_GAMES = 10_000
 """Games of one entry at most."""
-_MAX_FILE = 1 << 20
 _Name = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[\w. -]+$")]
 _Text = Annotated[str, Field(max_length=200)]
 _Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -103,14 +101,10 @@ class Arena(Record):
 
 def load_arena(path: Path) -> Arena:
     """Read `arena.toml`. Raises ScenarioError that names the first thing that is wrong."""
+    content = parse_toml(text_file(path), source=str(path))
     try:
-        return Arena.model_validate(tomllib.loads(read_regular(path, _MAX_FILE).decode()))
-    except OSError as error:
-        raise ScenarioError(f"{path}: {error.strerror}") from None
-    # A TOML error is a ValueError, and so is text that is no UTF-8.
+        return Arena.model_validate(content)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))[:80]
         raise ScenarioError(f"{path}: {where}{': ' * bool(where)}{first['msg']}") from None
-    except (ValueError, RecursionError) as error:
-        raise ScenarioError(f"{path} is no TOML: {str(error)[:200]}") from None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from decimal import ROUND_HALF_EVEN, Decimal
 from functools import cache
@@ -14,7 +13,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tradefair.contract import ScenarioError
-from tradefair.tracestore import MIB, read_regular
+from tradefair.contract.user_files import parse_toml, text_file
 
 PRICES = "TRADEFAIR_PRICES"
 """Environment: a file of the form of `prices.toml` that goes before it, model by model."""
@@ -108,21 +107,19 @@ def _own(path: Path) -> Mapping[str, Price]:
     try:
         # By the time of its last change, so that an edited file is read again within a long process.
         return _of_file(path, path.stat().st_mtime_ns)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ScenarioError(f"{path}: the prices cannot be read: {error}") from None
+    except OSError as error:
+        raise ScenarioError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 @cache
 def _of_file(path: Path, changed: int) -> Mapping[str, Price]:
-    return _models(read_regular(path, MIB).decode(), str(path))
+    return _models(text_file(path), str(path))
 
 
 def _models(text: str, name: str) -> Mapping[str, Price]:
     try:
         # `parse_float`: a float of the file would carry its rounding into every cost.
-        content = _File.model_validate(tomllib.loads(text, parse_float=Decimal))
-    except tomllib.TOMLDecodeError as error:
-        raise ScenarioError(f"{name}: not a table of prices: {error}") from None
+        content = _File.model_validate(parse_toml(text, source=name, parse_float=Decimal))
     # The first error only: a wrong table has one for every line.
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]

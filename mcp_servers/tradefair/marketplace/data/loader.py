@@ -17,8 +17,8 @@ from tradefair.contract import ScenarioError
 from tradefair.contract.errors import in_plain_words
 from tradefair.contract.money import to_minor
 from tradefair.contract.text import clean_line
+from tradefair.contract.user_files import Unreadable, bytes_within
 from tradefair.marketplace.model import Business, Catalogue, Customer
-from tradefair.trading.user_files import Unreadable, bytes_within
 
 # Far above the published files, which have under 100 lines: what exceeds these limits is a mistake or an attack.
 LIMIT_BYTES = 1_000_000

@@ -8,8 +8,6 @@ file and the field of everything that is wrong with it.
 from __future__ import annotations
 
 import hashlib
-import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,8 +17,8 @@ from pydantic import BaseModel, ConfigDict
 from tradefair.contract import ScenarioError
 from tradefair.contract.scenario import build_scenario, checked_content
 from tradefair.contract.text import clean_line
+from tradefair.contract.user_files import Unreadable, bytes_within, parse_toml, text_of
 from tradefair.supply_chain.model import MAX_ITEMS, MAX_TRIBES, DataFiles, Item, SupplyChainScenario, Tribe
-from tradefair.trading.user_files import Unreadable, bytes_within
 
 # Bytes of a file: what a stranger sends must not fill the memory.
 LIMIT_BYTES = 256_000
@@ -30,10 +28,6 @@ TABLES: Mapping[str, str] = {"personas": "tribes", "items": "items"}
 _MOST = {"tribes": MAX_TRIBES, "items": MAX_ITEMS}
 # Characters of an error: a file can have thousands of wrong fields.
 _LIMIT_MESSAGE = 800
-# tomllib takes time and memory with the square of a key's parts; 40 is more than any text has in words parted so.
-_LONG_KEY = re.compile(
-    r"""(?:(?:[A-Za-z0-9_-]{1,80}|"(?:[^"\\\n]|\\.){0,80}"|'[^'\n]{0,80}')[ \t]{0,80}\.[ \t]{0,80}){40}"""
-)
 
 
 class DataFile(NamedTuple):
@@ -105,20 +99,7 @@ def read_file(folder: Path, name: str) -> DataFile:
         raw = bytes_within(folder, folder / name, LIMIT_BYTES, called="the folder of data")
     except Unreadable as why:
         raise ScenarioError(f"{name}: {why}") from None
-    try:
-        # Editors on Windows write a byte order mark and CRLF; both would otherwise get into persona texts.
-        text = raw.decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError:
-        raise ScenarioError(f"{name}: is not text in UTF-8") from None
-    # Before the parser sees it: the parser itself is what such a key attacks.
-    if long := _LONG_KEY.search(text):
-        line = text.count("\n", 0, long.start()) + 1
-        raise ScenarioError(f"{name}: line {line}: a key of 40 parts or more, or a text of words parted by dots")
-    try:
-        content = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # ValueError: also numbers of thousands of digits
-        told = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "a number or a nesting without end"
-        raise ScenarioError(f"{name}: not valid TOML: {_shown(told)}") from None
+    content = parse_toml(text_of(raw, source=name), source=name)
     # Of the bytes as they are on disk, so that any tool can check it.
     return DataFile(name, content, hashlib.sha256(raw).hexdigest())
 
