@@ -23,7 +23,6 @@ _MAX_ARGUMENTS = 120
 
 def fork_page(report: ForkReport) -> FigurePage:
     """Both continuations of the first future, the outcomes of all arms, and how the costs of the decision relate."""
-    sentences = (*in_sentences(report.verdict[:1].upper() + report.verdict[1:]), report.reconciled)
     first = report.futures[0]
     titles = ("control", "kept", "fork", "decision", "afterwards", "together")
     rows = [
@@ -40,10 +39,8 @@ def fork_page(report: ForkReport) -> FigurePage:
             market=core.market,
             scenario=str(core.scenario.get("id", "")),
             seeds=(core.seed,),
-            sentences=sentences,
-            text=" ".join(sentences),
             versions={"rules": core.rules_version},
-        ),
+        ).saying([*in_sentences(report.verdict[:1].upper() + report.verdict[1:]), report.reconciled]),
         charts=[*_paths(report), *_outcomes(report)],
         tables=[Table("Outcomes and costs", ["metric", *titles], rows)] if rows else [],
         notes=[*report.remarks, *(f"not reproduced: {problem}" for problem in report.unsound)],

@@ -208,16 +208,14 @@ def _verdict(arena: Arena, boards: Sequence[ArenaBoard], refused: int) -> Verdic
     said = [_leader(board) for board in boards[:2] if board.rows] or ["No entry was accepted."]
     more = f"; {count(refused, 'entry').replace('entrys', 'entries')} refused" if refused else ""
     ranked = len({row.label for board in boards for row in board.rows})
-    sentences = tuple(map(fitted, [*said, f"{count(ranked, 'agent')} ranked, every game reproduced{more}."]))
+    said.append(f"{count(ranked, 'agent')} ranked, every game reproduced{more}.")
     return Verdict(
         kind="ranking",
         status="played" if ranked else "failed",
         market=", ".join(dict.fromkeys(board.setting.id.partition("/")[0] for board in boards)),
         scenario=", ".join(board.setting.id for board in boards),
-        sentences=sentences,
-        text=" ".join(sentences),
         versions={"rules": boards[0].setting.rules, "evaluator": boards[0].setting.evaluator},
-    )
+    ).saying(map(fitted, said))
 
 
 def _leader(board: ArenaBoard) -> str:

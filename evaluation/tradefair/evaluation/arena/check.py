@@ -157,17 +157,14 @@ def verdict_of_entry(checked: Checked, arena: Arena) -> Verdict:
         said.append(f"First: {first.sentence}{f' ({first.file})' if first.file else ''}.")
     said += [f"Warning: {warning}." for warning in checked.warnings]
     said.append("Re-execution cannot prove which model answered.")
-    sentences = tuple(map(fitted, said))
     return Verdict(
         kind="series",
         status="played" if checked.accepted else "unsound",
         market=arena.scenarios[0].id.partition("/")[0],
         scenario=", ".join(setting.id for setting in arena.scenarios),
         seeds=tuple(dict.fromkeys(game.seed for game in checked.games)),
-        sentences=sentences,
-        text=" ".join(sentences),
         versions={"rules": arena.scenarios[0].rules, "evaluator": arena.scenarios[0].evaluator},
-    )
+    ).saying(map(fitted, said))
 
 
 # --- one trace ------------------------------------------------------------------------------------------------------

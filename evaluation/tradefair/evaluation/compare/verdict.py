@@ -37,11 +37,9 @@ def verdict_of_comparison(found: Comparison, *, versions: Mapping[str, str], sai
         seeds=tuple(dict.fromkeys(pair.seed for pair in found.pairs)),
         seats=tuple(_seat(found, shown, side) for side in ("a", "b")) if shown else (),
         informative=found.shares.n if found.shares else None,
-        sentences=tuple(sentences),
-        text=" ".join(sentences),
         next=tuple(_next(found, shown, play)),
         versions=versions,
-    )
+    ).saying(sentences)
 
 
 def _shown(found: Comparison) -> Metric | None:

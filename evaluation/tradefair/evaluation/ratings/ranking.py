@@ -34,10 +34,8 @@ def ranking_verdict(made: Leaderboards) -> Verdict:
         status="played" if boards else "failed",
         market=", ".join(sorted(markets)),
         scenario=", ".join(sorted(scenarios)),
-        sentences=tuple(sentences),
-        text=" ".join(sentences),
         versions=_versions(boards),
-    )
+    ).saying(sentences)
 
 
 class _Ranked(NamedTuple):

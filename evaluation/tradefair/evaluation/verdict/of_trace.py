@@ -113,8 +113,7 @@ def verdict_of_file(path: str | Path, *, check: Check | None = None, evaluation:
 
 def worded(verdict: Verdict) -> Verdict:
     """The verdict with its sentences."""
-    sentences = sentences_of(verdict)
-    return verdict.model_copy(update={"sentences": sentences, "text": " ".join(sentences)})
+    return verdict.saying(sentences_of(verdict))
 
 
 def _unread(evaluation: Evaluation, reproduced: Reproduced) -> Verdict:

@@ -90,8 +90,7 @@ def verdict_of_series(verdicts: Sequence[Verdict]) -> Verdict:
         next=_steps(verdicts, rows, informative, seeds),
         versions=_same([episode.versions for episode in verdicts], {}),
     )
-    sentences = tuple(map(fitted, _sentences(verdict, len(verdicts))))
-    return verdict.model_copy(update={"sentences": sentences, "text": " ".join(sentences)})
+    return verdict.saying(map(fitted, _sentences(verdict, len(verdicts))))
 
 
 def _merged(rows: Sequence[_Row]) -> SeatVerdict:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from html import escape
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -198,6 +198,11 @@ class Verdict(_Record):
     text: str = ""
     next: tuple[NextStep, ...] = ()
     versions: Mapping[str, str] = {}
+
+    def saying(self, sentences: Iterable[str]) -> Self:
+        """This verdict with these sentences and their text."""
+        known = tuple(sentences)
+        return self.model_copy(update={"sentences": known, "text": " ".join(known)})
 
     @property
     def exit_code(self) -> int:

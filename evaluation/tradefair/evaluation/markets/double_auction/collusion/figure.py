@@ -38,16 +38,10 @@ def collusion_page(report: CollusionReport, label: str, command: str) -> FigureP
         level_rows(report.levels).titled("Figures by themselves, mean over episodes"),
         *(versus_rows(getattr(report, rows)).titled(title) for title, rows in VERSUS.items()),
     ]
-    sentences = in_sentences(report.verdict)
     return FigurePage(
         title=f"signs of collusion among {label or report.side}",
-        verdict=Verdict(
-            kind="comparison",
-            status="played",
-            market="double_auction",
-            scenario="",
-            sentences=sentences,
-            text=report.verdict,
+        verdict=Verdict(kind="comparison", status="played", market="double_auction", scenario="").saying(
+            in_sentences(report.verdict)
         ),
         charts=[*_measures(report), *_prices(report)],
         tables=[table for table in tables if table.rows],

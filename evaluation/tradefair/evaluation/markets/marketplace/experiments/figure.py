@@ -14,16 +14,10 @@ from tradefair.evaluation.verdict.verdict import Verdict
 def experiment_page(report: ExperimentReport, command: str) -> FigurePage:
     """A chart and a table per experiment that the traces are of; what was left out stands in the notes."""
     parts = parts_of(report)
-    sentences = tuple(sentence for part in parts for sentence in part.found)
     return FigurePage(
         title=f"experiments in a marketplace, {report.episodes:,} episodes",
-        verdict=Verdict(
-            kind="comparison",
-            status="played",
-            market="marketplace",
-            scenario="",
-            sentences=sentences,
-            text=" ".join(sentences),
+        verdict=Verdict(kind="comparison", status="played", market="marketplace", scenario="").saying(
+            sentence for part in parts for sentence in part.found
         ),
         charts=[*_ranks(report), *_shares(report), *_sizes(report)],
         tables=[part.table.titled(part.title) for part in parts],
