@@ -16,9 +16,7 @@ from tradefair.contract.chain import canonical, digest
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
 from tradefair.evaluation.modes.base_rates import scenario_key
 from tradefair.evaluation.outcome import Outcome
-from tradefair.tracestore import Trace, find_traces, open_trace
-
-_FOLDER = "references"
+from tradefair.tracestore import REFERENCES, Trace, find_traces, open_trace
 
 
 class Populations:
@@ -38,7 +36,7 @@ class Populations:
         # Most markets are scored without a population.
         if policy is None:
             return None
-        wanted = _key(trace)
+        wanted = episode_key(trace)
         # The trace is a population itself, so it is compared with its own outcome.
         if _plays(trace, policy):
             return _played(trace, evaluator)
@@ -60,7 +58,7 @@ class Populations:
                     policy = evaluator_of(trace.manifest.core.market).population
                     if policy is not None and _plays(trace, policy):
                         # The first wins, so that the order in which folders are given decides, as for search paths.
-                        found.setdefault((policy, _key(trace)), path)
+                        found.setdefault((policy, episode_key(trace)), path)
             except TraceError:
                 continue  # whoever reads that file says what is wrong with it
         return found
@@ -69,13 +67,15 @@ class Populations:
 def _beside(path: Path, policy: str, seed: int) -> list[Path]:
     """Where `tradefair play` puts it, for one episode and for one of several."""
     # A trace that is itself a reference has the others next to it, not in a folder of its own.
-    folder = path.parent if path.parent.name == _FOLDER else path.parent / _FOLDER
+    folder = path.parent if path.parent.name == REFERENCES else path.parent / REFERENCES
     named = (folder / f"all-{policy}.trace", folder / f"all-{policy}-{seed}.trace")
     return [place for place in named if place.is_file()]
 
 
-def _key(trace: Trace) -> str:
-    """Digest of market, seed and what a scenario says of the market itself."""
+def episode_key(trace: Trace) -> str:
+    """Digest of market, rules, seed and what a scenario says of the market itself: equal for an episode and its
+    references.
+    """
     core = trace.manifest.core
     # The rules' version is part of it: outcomes of other rules compare with nothing.
     return digest(canonical([core.market, core.rules_version, core.seed, scenario_key(core.scenario)]))
@@ -99,6 +99,6 @@ def _outcome(path: Path, known: Evaluator, policy: str, wanted: str) -> Outcome[
     """The outcome of a file, None when it is no population of this policy with the wanted key."""
     try:
         with open_trace(path) as trace:
-            return _played(trace, known) if _plays(trace, policy) and _key(trace) == wanted else None
+            return _played(trace, known) if _plays(trace, policy) and episode_key(trace) == wanted else None
     except TraceError:
         return None

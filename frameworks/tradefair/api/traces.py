@@ -18,14 +18,23 @@ from tradefair.contract.event import ManifestCore
 from tradefair.evaluation import Check, Evaluation, Finding, Outcome, Verdict
 from tradefair.evaluation.compare.comparing import Options, compare_sides, parse_success
 from tradefair.evaluation.compare.comparison import Comparison
-from tradefair.evaluation.compare.runs import REFERENCES, Side, load_files, load_side
+from tradefair.evaluation.compare.runs import Side, load_files, load_side
 from tradefair.evaluation.evaluate import evaluate_file, evaluator_of, insight_of
 from tradefair.evaluation.store.gathering import gather
 from tradefair.evaluation.store.tables import TABLES, Cell
 from tradefair.evaluation.verdict.of_trace import verdict_of_file
 from tradefair.evaluation.verdict.series import verdict_of_series
 from tradefair.evaluation.verify import verify_file
-from tradefair.tracestore import PromptCall, StorePlace, find_traces, is_store, open_trace, stored_traces
+from tradefair.tracestore import (
+    REFERENCES,
+    PromptCall,
+    StorePlace,
+    find_traces,
+    is_reference,
+    is_store,
+    open_trace,
+    stored_traces,
+)
 
 # In the order of the cells that `_findings` gives, behind the trace's name.
 _FINDINGS: dict[str, Kind] = {
@@ -278,7 +287,7 @@ def load(path: str | Path) -> Traces:
         return Traces([Trace(place.url) for place in stored_traces(str(path))], source=str(StorePlace.of(str(path))))
     folder = Path(path)
     # By the folders below the named one, so that a folder of references can be named itself.
-    files = [file for file in find_traces(folder) if REFERENCES not in file.relative_to(folder).parts[:-1]]
+    files = [file for file in find_traces(folder) if not is_reference(file, folder)]
     if not files:
         raise TraceError(f"{folder}: holds references only: name its folder {REFERENCES}")
     return Traces([Trace(file) for file in files], source=folder)

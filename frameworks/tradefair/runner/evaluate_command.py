@@ -20,12 +20,12 @@ from tradefair.evaluation.population import Populations
 from tradefair.evaluation.progress import show_progress
 from tradefair.evaluation.report.outputs import ending
 from tradefair.evaluation.terminal import Run
-from tradefair.evaluation.verdict.beside import REFERENCES, references_beside
+from tradefair.evaluation.verdict.beside import references_beside
 from tradefair.evaluation.verdict.of_trace import verdict_of, verdict_of_file
 from tradefair.evaluation.verdict.series import verdict_of_series
 from tradefair.evaluation.verdict.verdict import Verdict
 from tradefair.evaluation.whole_files import write_whole
-from tradefair.tracestore import is_store, open_trace
+from tradefair.tracestore import REFERENCES, is_store, open_trace
 
 # Paths named in a line on stderr; `--json` has all.
 _MAX_NAMED = 5

@@ -12,7 +12,6 @@ from tradefair.cli.tables import figures, names, show_table
 from tradefair.cli.terminal import Console, print_json, say
 from tradefair.contract import ScenarioError, TraceError
 from tradefair.evaluation.audit_commands import AsJson, finish, traces_of
-from tradefair.evaluation.compare.runs import REFERENCES
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.headline import Block, Headline, HeadlineFigure, headline_of
 from tradefair.evaluation.modes.base_rates import scenario_key
@@ -20,7 +19,7 @@ from tradefair.evaluation.places import Places
 from tradefair.evaluation.progress import show_progress, watched
 from tradefair.evaluation.table import number_text
 from tradefair.runner.replays import NotPriced, Replays
-from tradefair.tracestore import StorePlace
+from tradefair.tracestore import REFERENCES, StorePlace
 
 
 class _Run(NamedTuple):

@@ -12,6 +12,7 @@ from tradefair.contract.players import AGENT, seat_roles
 from tradefair.evaluation.outcome import ON_EVERY_SEAT
 from tradefair.runner.agent_spec import NATIVE, AgentSpec, ready
 from tradefair.runner.episode_runner import PlaySpec, play_episode
+from tradefair.tracestore import REFERENCES
 
 
 def reference_policies(kind: MarketType, role: str) -> list[str]:
@@ -70,7 +71,7 @@ async def _play(spec: PlaySpec, seats: Sequence[SeatId], policy: str, name: str,
     spec_of_policy = AgentSpec(NATIVE, f"policy:{policy}")
     agent = ready(spec.kind, spec_of_policy, seat_roles(spec.kind, spec.scenario, seats))
     # Under test are the seats that it is a reference for, also where the policy sits in all of them.
-    folder, compared = spec.folder / "references", spec.plan.agents or seats
+    folder, compared = spec.folder / REFERENCES, spec.plan.agents or seats
     played = await play_episode(replace(spec, plan=plan, agent=agent, folder=folder, compared=compared))
     # Named by policy when it is finished: readers find a reference by the name of its file.
     return played.path.rename(played.path.with_name(f"{name}-{spec.seed}.trace" if by_seed else f"{name}.trace"))

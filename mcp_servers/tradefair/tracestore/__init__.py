@@ -6,7 +6,16 @@ from tradefair.tracestore.fetching import fetch_trace, fetched, stored_traces, t
 from tradefair.tracestore.files import lines
 from tradefair.tracestore.manifest import Manifest
 from tradefair.tracestore.prompts import Exchange, Ledger, PromptCall, PromptRows
-from tradefair.tracestore.reader import MAX_TRACES, TRACE_SUFFIXES, Trace, find_traces, jsonl_lines, open_trace
+from tradefair.tracestore.reader import (
+    MAX_TRACES,
+    REFERENCES,
+    TRACE_SUFFIXES,
+    Trace,
+    find_traces,
+    is_reference,
+    jsonl_lines,
+    open_trace,
+)
 from tradefair.tracestore.schema import EVENT_COLUMNS, SCHEMA
 from tradefair.tracestore.signing import (
     BadSignature,
@@ -26,6 +35,7 @@ __all__ = [
     "EVENT_COLUMNS",
     "MAX_TRACES",
     "PROMPTS",
+    "REFERENCES",
     "SCHEMA",
     "SIDE_TABLES",
     "TRACE_SUFFIXES",
@@ -49,6 +59,7 @@ __all__ = [
     "fetch_trace",
     "fetched",
     "find_traces",
+    "is_reference",
     "is_store",
     "is_whole_store",
     "jsonl_lines",

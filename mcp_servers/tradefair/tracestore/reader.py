@@ -33,6 +33,8 @@ MAX_TRACES = 100_000
 """How many traces a folder may hold that is named as a whole."""
 
 TRACE_SUFFIXES = (".trace", ".trace.jsonl")
+REFERENCES = "references"
+"""The folder next to a trace in which runners put what it is measured against."""
 """How names of traces end, where a folder of them is named."""
 
 # How compressed files begin, and what unpacks them.
@@ -281,6 +283,11 @@ def find_traces(path: str | Path) -> list[Path]:
     if not found:
         raise TraceError(f"{place}: no trace here (*.trace or *.trace.jsonl)")
     return found
+
+
+def is_reference(file: Path, folder: Path) -> bool:
+    """Whether a file lies in a folder of references below `folder`, which may be one itself, or the file."""
+    return REFERENCES in file.relative_to(folder).parts[:-1]
 
 
 def _traces_below(root: Path) -> Iterator[Path]:

@@ -19,7 +19,7 @@ from tradefair.contract.policy import parse_policy
 from tradefair.evaluation.accounts import SeatAccount, account
 from tradefair.evaluation.arena.entry import Agent, Entry, Episode, Refusal, Refused, file_digest, unpack, write_entry
 from tradefair.evaluation.arena.terms import Arena, Setting
-from tradefair.evaluation.compare.runs import REFERENCES, moves_of
+from tradefair.evaluation.compare.runs import moves_of
 from tradefair.evaluation.evaluate import evaluate
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.outcome import Outcome
@@ -30,7 +30,7 @@ from tradefair.evaluation.verdict.of_trace import kind_of
 from tradefair.evaluation.verdict.verdict import Verdict
 from tradefair.evaluation.verdict.words import fitted
 from tradefair.evaluation.verify import Check, verify
-from tradefair.tracestore import Trace, find_traces, open_trace
+from tradefair.tracestore import Trace, find_traces, is_reference, open_trace
 
 _MAX_REFUSALS = 1_000
 _UNSAFE_NAME = re.compile(r"[^A-Za-z0-9]+")
@@ -101,7 +101,7 @@ def pack(
 
     Raises TraceError where there is no trace, ScenarioError where none says who was under test, StorageUnavailable.
     """
-    files = [file for file in find_traces(folder) if REFERENCES not in file.relative_to(folder).parts[:-1]]
+    files = [file for file in find_traces(folder) if not is_reference(file, folder)]
     traces: dict[str, Path] = {}
     episodes: list[Episode] = []
     agents: list[Agent] = []

@@ -23,10 +23,7 @@ from tradefair.evaluation.evaluator import evaluator_of, fields_for
 from tradefair.evaluation.outcome import Outcome, PrimaryMetric
 from tradefair.evaluation.reading import agent_seats
 from tradefair.evaluation.sealing import check_sealing
-from tradefair.tracestore import Trace, find_traces, open_trace, sound_head
-
-REFERENCES = "references"
-"""Name of the folder of references next to traces. A trace in it is never a run of its own."""
+from tradefair.tracestore import REFERENCES, Trace, find_traces, is_reference, open_trace, sound_head
 
 _LARGEST = 1e15  # sums of larger numbers would lose units to rounding
 _MAX_TEXT = 120  # characters of a label
@@ -144,6 +141,8 @@ def load_side(path: Path) -> Side:
 def load_files(path: Path, files: Iterable[Path]) -> Side:
     """Read these traces; `path` names the side. What lies in a folder of references below it is a reference."""
     side = Side(path)
+    # Only parts below what was named count: someone may keep all runs in a folder called references.
+    base = path.parent if path.is_file() else path
     for file in files:
         try:
             loaded = load_run(file)
@@ -151,7 +150,7 @@ def load_files(path: Path, files: Iterable[Path]) -> Side:
         except TraceError as error:
             side.damaged.append((file, str(error)))
             continue
-        (side.references if _is_reference(file, path) else side.runs).append(loaded)
+        (side.references if is_reference(file, base) else side.runs).append(loaded)
     # References are not asked: a folder of references of another market simply matches no task.
     markets = sorted({run.core.market for run in side.runs})
     if len(markets) > 1:
@@ -165,16 +164,6 @@ def _files(path: Path) -> list[Path]:
     # `play --references` writes them next to the trace that it wrote, and a single trace was named.
     references = path.parent / REFERENCES
     return [*files, *find_traces(references)] if path.is_file() and _holds_traces(references) else files
-
-
-def _is_reference(file: Path, path: Path) -> bool:
-    """Whether `file` lies in a folder of references below `path`.
-
-    A trace that was named itself is never a reference.
-    """
-    # Only parts below what was named count: someone may keep all runs in a folder called references.
-    base = path.parent if path.is_file() else path
-    return file != path and REFERENCES in file.relative_to(base).parts[:-1]
 
 
 def _holds_traces(folder: Path) -> bool:

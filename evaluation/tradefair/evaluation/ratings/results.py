@@ -21,10 +21,7 @@ from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.outcome import Outcome, RatingRules, SeatOutcome
 from tradefair.evaluation.progress import Progress
 from tradefair.evaluation.reading import imported
-from tradefair.tracestore import Trace, find_traces, open_trace, sound_head
-
-REFERENCES = "references"
-"""Name of the folder of references next to traces; what lies in it is rated only where it is named itself."""
+from tradefair.tracestore import Trace, find_traces, is_reference, open_trace, sound_head
 
 # The wording of end reasons is part of the trace's format.
 _HARNESS = "truncated:harness_failure"
@@ -153,7 +150,7 @@ def _files(paths: Sequence[Path]) -> tuple[list[Path], int]:
     for base in paths:
         for file in find_traces(base):
             # A file that was named itself is rated, even in a folder of references.
-            beside = file != base and REFERENCES in file.relative_to(base).parts[:-1]
+            beside = is_reference(file, base)
             references += beside
             if not beside:
                 # A file that is named itself and by its folder is read once.

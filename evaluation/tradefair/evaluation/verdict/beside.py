@@ -10,15 +10,13 @@ from typing import Any
 
 from tradefair.catalog import market_type
 from tradefair.contract import SeatId, TradefairError
-from tradefair.contract.chain import canonical, digest
 from tradefair.evaluation.evaluate import evaluate
 from tradefair.evaluation.evaluator import Evaluator
-from tradefair.evaluation.modes.base_rates import scenario_key
 from tradefair.evaluation.outcome import ON_EVERY_SEAT, Outcome
+from tradefair.evaluation.population import episode_key
 from tradefair.evaluation.reading import agent_seats, seating_in
-from tradefair.tracestore import Trace, open_trace
+from tradefair.tracestore import REFERENCES, Trace, open_trace
 
-REFERENCES = "references"
 _MOST = 200
 """Files that are opened for one trace; a series has a few per seed."""
 _MOST_NAMES = 1_000_000
@@ -60,7 +58,7 @@ def _found(trace: Trace) -> Mapping[str, Outcome[Any, Any]]:
     folder = trace.path.parent / REFERENCES
     if not seats or not folder.is_dir():
         return {}
-    wanted, opponents = _key(trace), _opponents(trace, seats)
+    wanted, opponents = episode_key(trace), _opponents(trace, seats)
     listing = _by_seed(folder, folder.stat().st_mtime_ns)
     named = sorted([*listing.get("", []), *listing.get(str(trace.manifest.core.seed), [])])
     found: dict[str, Outcome[Any, Any]] = {}
@@ -68,7 +66,7 @@ def _found(trace: Trace) -> Mapping[str, Outcome[Any, Any]]:
         try:
             with open_trace(file) as reference:
                 label = _label(reference, seats, alike=_opponents(reference, seats) == opponents)
-                if label is not None and label not in found and _key(reference) == wanted:
+                if label is not None and label not in found and episode_key(reference) == wanted:
                     found[label] = evaluate(reference)
         except (TradefairError, OSError):
             continue
@@ -100,9 +98,3 @@ def _opponents(trace: Trace, seats: Sequence[SeatId]) -> Mapping[SeatId, str]:
     """Who plays the other seats."""
     players = seating_in(trace).players
     return {seat: player.policy or player.label for seat, player in players.items() if seat not in seats}
-
-
-def _key(trace: Trace) -> str:
-    """What must be equal: market, rules, seed, and what the scenario says of the market itself."""
-    core = trace.manifest.core
-    return digest(canonical([core.market, core.rules_version, core.seed, scenario_key(core.scenario)]))

@@ -26,7 +26,7 @@ from tradefair.contract import TraceError, TradefairError
 from tradefair.evaluation.compare.comparing import Options, compare_sides
 from tradefair.evaluation.compare.runs import load_files
 from tradefair.evaluation.ratings.leaderboards import leaderboards
-from tradefair.evaluation.ratings.results import REFERENCES, GameResult, Unread, gathered, read_files
+from tradefair.evaluation.ratings.results import GameResult, Unread, gathered, read_files
 from tradefair.evaluation.report.boards import Boards, boards_of
 from tradefair.evaluation.report.build import episode_page, verification
 from tradefair.evaluation.report.comparison_figure import figure_of
@@ -40,7 +40,7 @@ from tradefair.evaluation.viewer.folder import Folder, Place
 from tradefair.evaluation.viewer.index import Index, Remembered, cache_folder
 from tradefair.evaluation.viewer.listing import Listing, listing_of
 from tradefair.evaluation.viewer.shield import Shield
-from tradefair.tracestore import MAX_TRACES, Trace, open_trace
+from tradefair.tracestore import MAX_TRACES, Trace, is_reference, open_trace
 
 # The list asks for verdicts a few at a time; a request that names thousands would keep the only slow worker busy.
 _MAX_IDS = 64
@@ -240,7 +240,7 @@ class _Viewer:
             # Reference populations are what episodes are measured against; they are no contestants.
             place
             for place in self._folder.scan()
-            if REFERENCES not in place.path.relative_to(self._folder.root).parts
+            if not is_reference(place.path, self._folder.root)
         ]
         unknown = [place for place in places if self._results.get(place) is None]
         # A file that cannot be rated is remembered as well, or it would be read again at every visit.

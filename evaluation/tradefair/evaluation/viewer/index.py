@@ -19,9 +19,9 @@ from typing import Generic, TypeVar
 from pydantic import ValidationError
 
 from tradefair.evaluation.progress import Progress, watched
-from tradefair.evaluation.ratings.results import REFERENCES
 from tradefair.evaluation.viewer.folder import Folder, Place
 from tradefair.evaluation.viewer.row import Row, changed_text, judged, listed, state_of, versions_of
+from tradefair.tracestore import REFERENCES
 
 # Of the table, and of what its rows mean; another one is begun anew.
 _FORMAT = 1

@@ -19,14 +19,13 @@ from tradefair.contract.errors import unknown
 from tradefair.contract.text import clean_line
 from tradefair.evaluation.analyst.dossier import MAX_GAME, gather_agents, gather_evidence
 from tradefair.evaluation.analyst.illegality import IllegalityQuestion, illegality_question
-from tradefair.evaluation.compare.runs import REFERENCES
 from tradefair.evaluation.progress import show_progress, watched
 from tradefair.frameworks.models import ModelEndpoint
 from tradefair.frameworks.models.asking import Asker, Said, open_asker, tokens_of
 from tradefair.runner.agent_spec import read_endpoint
 from tradefair.runner.analyst.dossier import Dossiers, dossier_conversation, write_dossiers
 from tradefair.runner.analyst.illegality import Scoring, conversation, prompt_label, score_episodes, unscored
-from tradefair.tracestore import find_traces
+from tradefair.tracestore import find_traces, is_reference
 
 analyst = typer.Typer(no_args_is_help=True, **PLAIN)
 
@@ -157,9 +156,7 @@ def dossier(
 
 def _files(paths: Iterable[Path]) -> list[Path]:
     """The traces, without the references that a run has played, unless these were named themselves."""
-    found = [(file, file.relative_to(path)) for path in paths for file in find_traces(path)]
-    # Relative to what was named, so that a folder called `references` can be named itself.
-    return [file for file, below in found if REFERENCES not in below.parts[:-1]]
+    return [file for path in paths for file in find_traces(path) if not is_reference(file, path)]
 
 
 def _questions(files: Sequence[Path]) -> tuple[list[IllegalityQuestion], bool]:

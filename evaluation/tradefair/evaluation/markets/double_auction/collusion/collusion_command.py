@@ -14,12 +14,10 @@ from tradefair.cli.terminal import print_json, say
 from tradefair.contract import TraceError
 from tradefair.evaluation.progress import show_progress
 from tradefair.evaluation.report.outputs import Output, command_line, write
-from tradefair.tracestore import find_traces
+from tradefair.tracestore import REFERENCES, find_traces, is_reference
 
 if TYPE_CHECKING:
     from tradefair.evaluation.markets.double_auction.collusion.model import CollusionReport
-
-_REFERENCES = "references"
 
 
 class AskedSide(StrEnum):
@@ -114,12 +112,12 @@ def _own(paths: list[Path]) -> list[Path]:
     for path in paths:
         for file in find_traces(path):
             # Reference play lies below the same folder; read as agents' episodes it would water down every figure.
-            if path.is_file() or _REFERENCES not in file.relative_to(path).parts[:-1]:
+            if not is_reference(file, path):
                 found[file.resolve()] = None
     return list(found)
 
 
 def _beside(paths: list[Path]) -> list[Path]:
     """References that were played with the traces."""
-    folders = [path / _REFERENCES for path in paths if (path / _REFERENCES).is_dir()]
+    folders = [path / REFERENCES for path in paths if (path / REFERENCES).is_dir()]
     return [file for folder in folders for file in [*folder.rglob("*.trace"), *folder.rglob("*.trace.jsonl")]]
