@@ -8,10 +8,8 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from tradefair.contract.chance import Chance
-from tradefair.evaluation.statistics.paired import percentile
+from tradefair.evaluation.statistics.paired import percentile, resamples
 
-DRAWS = 10_000
 _LEVEL = 0.95
 
 
@@ -77,11 +75,7 @@ def _interval(rows: Sequence[Block]) -> tuple[float | None, float | None]:
     import numpy as np
 
     table = np.array(rows)
-    # Keyed by what was measured, so that the same runs give the same interval on any machine.
-    chance = Chance("tradefair.headline/1")
-    uniforms = np.array(chance.uniforms("seeds", len(rows), n=DRAWS * len(rows)))
-    drawn = np.floor(uniforms * len(rows)).astype(int).reshape(DRAWS, -1)
-    sums = table[drawn].sum(axis=1)
+    sums = table[resamples("tradefair.headline/1", "seeds", len(rows))].sum(axis=1)
     between = sums[:, 2] - sums[:, 1]
     known = between != 0
     values = ((sums[:, 0] - sums[:, 1])[known] / between[known]).tolist()

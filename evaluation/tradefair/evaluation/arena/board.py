@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tradefair.contract.chance import Chance
 from tradefair.evaluation.arena.check import Checked, Game
 from tradefair.evaluation.arena.terms import Arena, Setting
 from tradefair.evaluation.charts import Axis, Chart, IntervalChart
@@ -21,13 +20,12 @@ from tradefair.evaluation.headline import Block, HeadlineFigure, headline_of
 from tradefair.evaluation.outcome import PrimaryMetric
 from tradefair.evaluation.report.outputs import FigurePage, write
 from tradefair.evaluation.site.luck import LuckShare, luck_share
-from tradefair.evaluation.statistics import pass_hat_k, percentile
+from tradefair.evaluation.statistics import pass_hat_k, percentile, resamples
 from tradefair.evaluation.table import Table, number_text
 from tradefair.evaluation.verdict.amounts import amount, count, cut, name, number
 from tradefair.evaluation.verdict.verdict import Verdict
 from tradefair.evaluation.verdict.words import fitted
 
-_DRAWS = 10_000
 _MICRO = 1_000_000
 _MAX_LABEL = 40
 _UNPROVEN = "Re-execution proves what was played, and cannot prove which model answered."
@@ -150,9 +148,7 @@ def _interval(scores: Sequence[float]) -> tuple[float | None, float | None]:
     """95 % of the mean over resampled seeds; the same draws for every entry with as many seeds."""
     if len(scores) < 2:
         return None, None
-    uniforms = np.array(Chance("tradefair.arena/1").uniforms("seeds", len(scores), n=_DRAWS * len(scores)))
-    drawn = np.floor(uniforms * len(scores)).astype(int).reshape(_DRAWS, -1)
-    means = [float(mean) for mean in np.array(scores)[drawn].mean(axis=1)]
+    means = np.array(scores)[resamples("tradefair.arena/1", "seeds", len(scores))].mean(axis=1).tolist()
     low, high = percentile(means, 0.025), percentile(means, 0.975)
     return (None if low is None else round(low, 9)), (None if high is None else round(high, 9))
 

@@ -9,20 +9,18 @@ from contextlib import closing
 from pathlib import Path
 
 from tradefair.contract import TraceError
-from tradefair.contract.chance import Chance
 from tradefair.evaluation.compare.chosen_seeds import chosen_in
 from tradefair.evaluation.compare.comparison import MIN_PAIRS, Bound, Dropped, Gap, Missing, Pair, Shares, Skew
 from tradefair.evaluation.compare.pairing import SideName, mean_of
 from tradefair.evaluation.compare.runs import Loaded, Seats, Side, run_of
 from tradefair.evaluation.outcome import PrimaryMetric
-from tradefair.evaluation.statistics import interval, percentile
+from tradefair.evaluation.statistics import interval, percentile, resamples
 from tradefair.tracestore import Database
 
 SWEEP = "sweep.sqlite"
 """The table of a sweep, which registers every episode of its plan."""
 _SKEWED = 1.0
 _LONE = 0.5
-_DRAWS = 10_000
 _MAX_ROWS = 1_000_000
 # Characters of any text in the table of a sweep.
 _MAX_TEXT = 100_000
@@ -201,12 +199,11 @@ def _bca(differences: Sequence[float]) -> tuple[float, float]:
     import numpy as np
     from scipy.special import ndtr, ndtri
 
-    values, n = np.array(differences), len(differences)
-    uniforms = np.array(Chance("tradefair.bca/1").uniforms("pairs", n, n=_DRAWS * n))
-    means = values[np.floor(uniforms * n).astype(int).reshape(_DRAWS, n)].mean(axis=1)
+    values = np.array(differences)
+    means = values[resamples("tradefair.bca/1", "pairs", len(values))].mean(axis=1)
     # Half of the draws that hit the mean itself count as below it; never all or none, whose quantile is infinite.
     below = (means < values.mean()).mean() + (means == values.mean()).mean() / 2
-    bias = ndtri(np.clip(below, 1 / _DRAWS, 1 - 1 / _DRAWS))
+    bias = ndtri(np.clip(below, 1 / len(means), 1 - 1 / len(means)))
     # The acceleration from the jackknife: leaving one out moves the mean against its own deviation.
     apart = values.mean() - values
     lean = -(apart**3).sum() / (6 * (apart**2).sum() ** 1.5)

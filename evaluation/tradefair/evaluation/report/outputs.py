@@ -43,11 +43,11 @@ class FigurePage(NamedTuple):
 
 
 def ending(*suffixes: str) -> Callable[[Path | None], Path | None]:
-    """A check of `-o` for a command that writes one kind of file: typer.BadParameter lists `suffixes`."""
+    """A check of `-o` for a command that writes files of these kinds: typer.BadParameter lists `suffixes`."""
 
     def checked(path: Path | None) -> Path | None:
         if path is not None and path.suffix.lower() not in suffixes:
-            raise typer.BadParameter(f"{path.name[:60]}: a name ends in {' or '.join(suffixes)}")
+            raise typer.BadParameter(f"{path.name[:60]}: a name ends in {', '.join(suffixes)}")
         return path
 
     return checked
@@ -58,9 +58,7 @@ def known_output(path: Path | None) -> Path | None:
 
     Likewise for `.svg` without the extra that draws: nothing is played or read first.
     """
-    if path is not None and path.suffix.lower() not in SUFFIXES:
-        said = f"it ends in {path.suffix[:20]!r}" if path.suffix else "it has no suffix"
-        raise typer.BadParameter(f"the suffix says what is written, one of {', '.join(SUFFIXES)}; {said}")
+    path = ending(*SUFFIXES)(path)
     if path is not None and path.suffix.lower() == ".svg" and find_spec("quickjs") is None:
         from tradefair.evaluation.charts.draw import MISSING_ENGINE
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from tradefair.contract import ScenarioError, TraceError
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.evaluation.progress import Progress, watched
-from tradefair.evaluation.site.plan import Plan, Unit, Wanted, plan_site
+from tradefair.evaluation.site.plan import Unit, Wanted, plan_site
 from tradefair.evaluation.viewer.folder import Folder
 from tradefair.evaluation.viewer.index import Index, cache_folder
 from tradefair.evaluation.whole_files import write_whole
@@ -70,11 +70,7 @@ def build_site(runs: Path, out: Path, wanted: Wanted, *, progress: Progress | No
     removed = _remove(out, before, made)
     written += _put(out / MANIFEST, _encoded(made))
     files = 1 + sum(len(unit.files) for unit in made.values())
-    return Built(out, len(plan.episodes), written, files - written, removed, _left_out(plan))
-
-
-def _left_out(plan: Plan) -> list[tuple[str, str]]:
-    return list(plan.left_out)
+    return Built(out, len(plan.episodes), written, files - written, removed, list(plan.left_out))
 
 
 def _manifest(out: Path) -> dict[str, _Made]:

@@ -10,6 +10,7 @@ from tradefair.evaluation.statistics.paired import (
     minimum_detectable,
     pairs_needed,
     percentile,
+    resamples,
     sign_flip,
 )
 
@@ -25,5 +26,6 @@ __all__ = [
     "pairs_needed",
     "pass_hat_k",
     "percentile",
+    "resamples",
     "sign_flip",
 ]

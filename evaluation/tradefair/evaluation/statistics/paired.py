@@ -148,6 +148,16 @@ def pairs_needed(difference: float, deviation: float, *, alpha: float = 0.05, po
     return enough
 
 
+@lru_cache(maxsize=2)
+def resamples(label: str, block: str, n: int) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+    """Positions `[draw][place]` of 10,000 keyed draws of n blocks, each drawn with putting back.
+
+    Cached and the same for all with as many blocks: rows that stand together are drawn alike.
+    """
+    uniforms = np.array(Chance(label).uniforms(block, n, n=_DRAWS * n))
+    return np.floor(uniforms * n).astype(np.int64).reshape(_DRAWS, n)
+
+
 def percentile(values: Sequence[float], share: float) -> float | None:
     """The quantile at `share` (0 to 1), linear between order statistics: type 7 of Hyndman & Fan 1996.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -15,6 +15,7 @@ from tradefair.evaluation.evaluator import Evaluator
 from tradefair.evaluation.outcome import ON_EVERY_SEAT, Outcome
 from tradefair.evaluation.population import episode_key
 from tradefair.evaluation.reading import agent_seats, seating_in
+from tradefair.evaluation.verdict.verdict import Beside
 from tradefair.tracestore import REFERENCES, Trace, open_trace
 
 _MOST = 200
@@ -33,6 +34,12 @@ def references_beside(path: str | Path) -> Mapping[str, Outcome[Any, Any]]:
             return _found(trace)
     except (TradefairError, OSError):
         return {}
+
+
+def best_first(rows: Iterable[Beside], *, higher_is_better: bool) -> tuple[Beside, ...]:
+    """References in the order in which they are named; those without a value last."""
+    sign = -1 if higher_is_better else 1
+    return tuple(sorted(rows, key=lambda row: (row.value is None, sign * (row.value or 0.0), row.name)))
 
 
 def privileged_policies(market: str) -> Collection[str]:

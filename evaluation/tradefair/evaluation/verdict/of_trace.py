@@ -21,7 +21,7 @@ from tradefair.evaluation.outcome import ON_EVERY_SEAT, Outcome, PrimaryMetric
 from tradefair.evaluation.phrases import SCORED, phrases_for
 from tradefair.evaluation.reading import agent_seats, imported, seating_in
 from tradefair.evaluation.verdict.amounts import did, name, number
-from tradefair.evaluation.verdict.beside import better_policy, privileged_policies, references_beside
+from tradefair.evaluation.verdict.beside import best_first, better_policy, privileged_policies, references_beside
 from tradefair.evaluation.verdict.steps import steps_of
 from tradefair.evaluation.verdict.troubles import Stage, stopped, trouble_of, unsound
 from tradefair.evaluation.verdict.verdict import (
@@ -68,7 +68,8 @@ def verdict_of(
     outcome = evaluation.outcome
     if outcome is None:
         return _unread(evaluation, reproduced)
-    read = _Read(trace, evaluator_of(outcome.market), outcome, evaluation.diagnosis, counted, references)
+    evaluator, seating = evaluator_of(outcome.market), seating_in(trace)
+    read = _Read(trace, seating, evaluator, outcome, evaluation.diagnosis, counted, references)
     verdict = Verdict(
         status="played",
         market=outcome.market,
@@ -161,16 +162,12 @@ class _Read(NamedTuple):
     """All that was read of one trace."""
 
     trace: Trace
+    seating: Seating
     evaluator: Evaluator
     outcome: Outcome[Any, Any]
     diagnosis: Diagnosis | None
     counted: Account
     references: Mapping[str, Outcome[Any, Any]] | None
-
-    @property
-    def seating(self) -> Seating:
-        """Who plays."""
-        return seating_in(self.trace)
 
     @property
     def seats(self) -> list[SeatId]:
@@ -222,7 +219,7 @@ class _Read(NamedTuple):
             between=between,
             share=_number(figures.raw(words["part"])) if "part" in words else None,
             share_of=words.get("part_of", ""),
-            beside=tuple(self._beside(rows, seat, metric)),
+            beside=best_first(self._beside(rows, seat, metric), higher_is_better=metric.higher_is_better),
             referenced=self.references is not None,
             at_stake=self._at_stake(seat, [outcome, *rows.values()], metric),
             rounds=outcome.rounds_closed,
@@ -288,12 +285,9 @@ class _Read(NamedTuple):
         return self.evaluator.relative(seat, {"": self.outcome, **labels}).get("", {})
 
     def _beside(self, rows: Mapping[str, Outcome[Any, Any]], seat: SeatId, metric: PrimaryMetric) -> Iterator[Beside]:
-        """Best first; those without a value last."""
         knowing = privileged_policies(self.outcome.market)
-        values = {label: _value(found.seats[seat], metric.name) for label, found in rows.items()}
-        sign = -1 if metric.higher_is_better else 1
-        for label, value in sorted(values.items(), key=lambda row: (row[1] is None, sign * (row[1] or 0), row[0])):
-            policy = label.removeprefix("policy:")
+        for label, found in rows.items():
+            policy, value = label.removeprefix("policy:"), _value(found.seats[seat], metric.name)
             yield Beside(name=clean_line(policy), value=value, privileged=policy.partition("(")[0] in knowing)
 
     def _headline(

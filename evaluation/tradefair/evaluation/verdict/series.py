@@ -12,6 +12,7 @@ from tradefair.evaluation.headline import Block, headline_of
 from tradefair.evaluation.phrases import phrases_for
 from tradefair.evaluation.statistics.paired import interval, mean_sd
 from tradefair.evaluation.verdict.amounts import count, did, listed, name, number
+from tradefair.evaluation.verdict.beside import best_first
 from tradefair.evaluation.verdict.verdict import (
     Beside,
     Mistake,
@@ -150,10 +151,12 @@ def _beside(rows: Sequence[_Row]) -> tuple[Beside, ...]:
             values.setdefault(reference.name, []).append(reference.value)
             privileged[reference.name] = reference.privileged
     # A mean over some of the seeds is of another luck.
-    means = {label: _mean(known) for label, known in values.items() if len(known) == len(rows) and None not in known}
-    sign = -1 if rows[0].seat.score.higher_is_better else 1
-    order = sorted(means, key=lambda label: (sign * (means[label] or 0.0), label))
-    return tuple(Beside(name=label, value=means[label], privileged=privileged[label]) for label in order)
+    means = [
+        Beside(name=label, value=_mean(known), privileged=privileged[label])
+        for label, known in values.items()
+        if len(known) == len(rows) and None not in known
+    ]
+    return best_first(means, higher_is_better=rows[0].seat.score.higher_is_better)
 
 
 def _headline(rows: Sequence[_Row], beside: Sequence[Beside]) -> tuple[float | None, tuple[str, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -62,29 +63,36 @@ def _show(rows: list[Row]) -> None:
     columns += [*figures("beside best"), *names("scenario", "seat", "state"), *figures("calls")]
     cells = [_cells(row) for row in rows]
     # What all traces share is said once, above the table.
-    values = [set(column) for column in zip(*cells, strict=True)] if len(rows) > 1 else [set[str]()] * len(columns)
-    shared = [column.kind == "name" and len(found) == 1 for column, found in zip(columns, values, strict=True)]
-    said = [
-        f"{columns[place].title} {min(values[place])}"
-        for place in (7, 8, 9, 5, 4)
-        if shared[place] and any(values[place])
-    ]
+    several = ("scenario", "seat", "state", "played by", "check") if len(rows) > 1 else ()
+    shared = {title: cells[0][title] for title in several if len({row[title] for row in cells}) == 1}
+    said = ", ".join(f"{title} {value}" for title, value in shared.items() if value)
     console = Console()
-    show_text(console, f"all: {', '.join(said)}" if said else "")
-    kept = [place for place, once in enumerate(shared) if not once]
-    show_table(console, [columns[place] for place in kept], [[row[place] for place in kept] for row in cells])
+    show_text(console, f"all: {said}" if said else "")
+    kept = [column for column in columns if column.title not in shared]
+    show_table(console, kept, [[row[column.title] for column in kept] for row in cells])
 
 
-def _cells(row: Row) -> list[str]:
-    judged, state = row.judged, row.ended or row.state
-    place, players = [row.scenario, ", ".join(row.seats), state], ", ".join(row.players)
+def _cells(row: Row) -> Mapping[str, str]:
+    """Texts by column; empty where the trace has no verdict."""
+    judged = row.judged
+    cells = {
+        "trace": row.path,
+        "seed": _figure(row.seed),
+        "played by": ", ".join(row.players),
+        "scenario": row.scenario,
+        "seat": ", ".join(row.seats),
+        "state": row.ended or row.state,
+    }
     if judged is None:
-        return [row.path, _figure(row.seed), "", "", "", players, "", *place, ""]
-    score = f"{_figure(judged.score)} {judged.unit}" if judged.score is not None else "–"
-    found = f"{_figure(judged.raised)} ({judged.others})" if judged.others else _figure(judged.raised)
-    beside = "–" if judged.better is None else f"{judged.better:+,.4g} {judged.reference}"
-    who = [judged.check, players, beside]
-    return [row.path, _figure(row.seed), score, found, *who, *place, _figure(judged.calls)]
+        return cells | dict.fromkeys(("score", "findings", "check", "beside best", "calls"), "")
+    found = _figure(judged.raised)
+    return cells | {
+        "score": "–" if judged.score is None else f"{_figure(judged.score)} {judged.unit}",
+        "findings": f"{found} ({judged.others})" if judged.others else found,
+        "check": judged.check,
+        "beside best": "–" if judged.better is None else f"{judged.better:+,.4g} {judged.reference}",
+        "calls": _figure(judged.calls),
+    }
 
 
 def _figure(value: float | None) -> str:
