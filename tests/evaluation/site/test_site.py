@@ -18,6 +18,8 @@ from tradefair.evaluation.site import index as indexing
 from tradefair.evaluation.site.build import build_site
 from tradefair.evaluation.site.luck import luck_share
 from tradefair.evaluation.site.plan import Wanted
+from tradefair.evaluation.verify import Checker
+from tradefair.tracestore import Trace
 
 _WANTED = Wanted("Our runs")
 
@@ -74,6 +76,23 @@ def test_a_site_is_whole_and_the_same_again(runs: Path, tmp_path: Path) -> None:
     shutil.copytree(runs, tmp_path / "copy" / "runs")
     build_site(tmp_path / "copy" / "runs", tmp_path / "other", _WANTED)
     assert contents(tmp_path / "other") == files
+
+
+def test_each_trace_is_re_executed_once(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[str] = []
+    plain = Checker.__init__
+
+    def counted(checker: Checker, trace: Trace, *, rules: bool = True, seats: bool = True) -> None:
+        checked.extend([trace.path.relative_to(runs).as_posix()] * rules)
+        plain(checker, trace, rules=rules, seats=seats)
+
+    monkeypatch.setattr(Checker, "__init__", counted)
+    # Rows, pages and the verdicts on series all name the check.
+    assert build_site(runs, tmp_path / "site", _WANTED).episodes == 4
+    assert sorted(checked) == [
+        "cut.trace",
+        *(f"{policy}/{seed}.trace" for policy in ("truthful", "zip") for seed in (1, 2)),
+    ]
 
 
 def test_one_trace_more_or_less_changes_only_its_pages(runs: Path, tmp_path: Path) -> None:

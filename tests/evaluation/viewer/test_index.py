@@ -12,6 +12,7 @@ from tests.evaluation.report.playing import play
 
 from tradefair.api import load
 from tradefair.cli import run
+from tradefair.evaluation.verify import Check
 from tradefair.evaluation.viewer import index as indexing
 from tradefair.evaluation.viewer.folder import Folder
 from tradefair.evaluation.viewer.index import Index, cache_folder
@@ -39,9 +40,9 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     made: list[Path] = []
     plain = indexing.judged
 
-    def judged(place: Path) -> object:
+    def judged(place: Path, check: Check) -> object:
         made.append(place)
-        return plain(place)
+        return plain(place, check)
 
     monkeypatch.setattr(indexing, "judged", judged)
     return made

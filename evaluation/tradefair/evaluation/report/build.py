@@ -146,8 +146,13 @@ def write_report(
     return made
 
 
-def episode_page(path: str | Path, *, check: bool = True, populations: Populations | None = None) -> EpisodePage:
-    """All that a page shows of one trace. Raises TraceError for a file that is no trace or has no manifest."""
+def episode_page(
+    path: str | Path, *, check: bool | Check = True, populations: Populations | None = None
+) -> EpisodePage:
+    """All that a page shows of one trace; `check`: whether to re-execute it, or what that gave for this file.
+
+    Raises TraceError for a file that is no trace or has no manifest.
+    """
     with open_trace(path) as trace:
         # The episode may still be running: all parts of the page must see the same events.
         trace.freeze()
@@ -177,7 +182,7 @@ def verification(verdict: Check) -> Verification:
     )
 
 
-def _episode(trace: Trace, check: bool, populations: Populations) -> EpisodePage:
+def _episode(trace: Trace, check: bool | Check, populations: Populations) -> EpisodePage:
     """The page's record of an opened trace: outcome, findings, charts, events, notes and problems."""
     core, seating = trace.manifest.core, seating_in(trace)
     outcome = evaluate(trace)
@@ -188,7 +193,7 @@ def _episode(trace: Trace, check: bool, populations: Populations) -> EpisodePage
     events = read_events(trace)
     notes = read_notes(trace, events)
     seen = _audit(core, events.calls)
-    checked = verify(trace) if check else None
+    checked = verify(trace) if check is True else check or None
     evaluation = Evaluation(str(trace.path), outcome, diagnosis=diagnosis)
     tables = _tables(outcome, populations.of(trace))
     results = [(name, value) for name, value in outcome.market_outcome if not isinstance(value, list | dict)]

@@ -30,7 +30,8 @@ from tradefair.evaluation.site.luck import luck_share
 from tradefair.evaluation.table import Table
 from tradefair.evaluation.verdict.of_trace import verdict_of_file
 from tradefair.evaluation.verdict.series import verdict_of_series
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.viewer.folder import Place
+from tradefair.evaluation.viewer.index import Index
 from tradefair.evaluation.viewer.listing import listing_of, ordered
 from tradefair.evaluation.viewer.row import Row
 
@@ -41,10 +42,12 @@ _MAX_PAIRS = 12
 # Series on the first page, and the episodes of one that its verdict is about.
 _NEWEST, _MOST_SERIES = 3, 20
 
-Played = Sequence[tuple[Path, Row]]
+Played = Sequence[tuple[Place, Row]]
 
 
-def ranked_pages(title: str, played: Played, left_out: Sequence[tuple[str, str]], drawn: bool) -> Mapping[str, bytes]:
+def ranked_pages(
+    known: Index, title: str, played: Played, left_out: Sequence[tuple[str, str]], drawn: bool
+) -> Mapping[str, bytes]:
     """Boards, pairs, tables and the first page of a site, as contents by path. `drawn`: charts as SVG files too."""
     boards = list(_boards(played))
     pairs = list(_pairs(played))
@@ -61,7 +64,7 @@ def ranked_pages(title: str, played: Played, left_out: Sequence[tuple[str, str]]
     files["data/episodes.csv"] = table_csv(_episodes([row for _, row in played]))
     index = SiteIndex(
         title=title,
-        newest=_newest(played),
+        newest=_newest(known, played),
         boards=[(board_name(board), _line(page), f"boards/{slug}.html") for slug, board, page in boards],
         pairs=[(name, f"pair/{slug}.html") for slug, name, _ in pairs],
         parts=[],
@@ -89,7 +92,7 @@ def glossary(markets: Sequence[str]) -> PageData:
 
 def _boards(played: Played) -> Iterator[tuple[str, Board, BoardPage]]:
     """(name of the file, board, page) of each leaderboard with games."""
-    made = leaderboards(gathered(read_files([path for path, _ in played])))
+    made = leaderboards(gathered(read_files([place.path for place, _ in played])))
     met: dict[str, int] = defaultdict(int)
     for board, page in zip(made.boards, boards_of(made).pages, strict=True):
         if not board.rows:
@@ -142,10 +145,10 @@ def _behind(rows: Sequence[Row]) -> TablePage:
 
 def _pairs(played: Played) -> Iterator[tuple[str, str, PageData]]:
     """(name of the file, title, page) of comparisons between players of one scenario on common seeds."""
-    groups: dict[tuple[str, str], dict[str, list[tuple[Path, Row]]]] = defaultdict(lambda: defaultdict(list))
-    for path, row in played:
+    groups: dict[tuple[str, str], dict[str, list[tuple[Place, Row]]]] = defaultdict(lambda: defaultdict(list))
+    for place, row in played:
         if row.seats and row.sealed:
-            groups[row.market, row.scenario][", ".join(row.players)].append((path, row))
+            groups[row.market, row.scenario][", ".join(row.players)].append((place, row))
     for (_, scenario), players in sorted(groups.items()):
         common = [
             (a, b)
@@ -154,7 +157,7 @@ def _pairs(played: Played) -> Iterator[tuple[str, str, PageData]]:
         ][:_MAX_PAIRS]
         # Each player's episodes are read once, however many comparisons it is in.
         sides = {
-            player: _side([path for path, _ in players[player]])
+            player: _side([place.path for place, _ in players[player]])
             for player in sorted({player for pair in common for player in pair})
         }
         for a, b in common:
@@ -191,25 +194,25 @@ def _lists(index: SiteIndex, rows: Sequence[Row]) -> Mapping[str, bytes]:
     return files
 
 
-def _newest(played: Played) -> list[tuple[str, str, str]]:
+def _newest(known: Index, played: Played) -> list[tuple[str, str, str]]:
     """(what, verdict, address) of the newest series, one a scenario and player, at most three."""
     found = {_series(row): row for row in sorted((row for _, row in played), key=lambda row: (row.created, row.id))}
     newest = sorted(found.values(), key=lambda row: (row.created, row.id), reverse=True)[:_NEWEST]
-    return [_said([pair for pair in played if _series(pair[1]) == _series(row)], row) for row in newest]
+    return [_said(known, [pair for pair in played if _series(pair[1]) == _series(row)], row) for row in newest]
 
 
 def _series(row: Row) -> tuple[str, tuple[str, ...]]:
     return row.scenario, tuple(row.players)
 
 
-def _said(played: Played, newest: Row) -> tuple[str, str, str]:
+def _said(known: Index, played: Played, newest: Row) -> tuple[str, str, str]:
     """The verdict on the newest episodes of one player in one scenario, and the address of the last of them."""
-    paths = [path for path, _ in sorted(played, key=lambda pair: (pair[1].created, pair[1].id))[-_MOST_SERIES:]]
-    if len(paths) == 1:
+    places = [place for place, _ in sorted(played, key=lambda pair: (pair[1].created, pair[1].id))[-_MOST_SERIES:]]
+    if len(places) == 1:
         text = newest.judged.text if newest.judged else ""
     else:
-        text = verdict_of_series([verdict_of_file(path, check=verify_file(path)) for path in paths]).text
-    shown = "1 episode" if len(paths) == 1 else f"{len(paths)} episodes"
+        text = verdict_of_series([verdict_of_file(place.path, check=known.check(place)) for place in places]).text
+    shown = "1 episode" if len(places) == 1 else f"{len(places)} episodes"
     return f"{newest.scenario}, {shown}", text, f"episode/{newest.id}.html"
 
 

@@ -23,6 +23,7 @@ from tradefair.evaluation.report.page_data import Packed, PageData
 from tradefair.evaluation.report.transcript import transcript_of
 from tradefair.evaluation.site.index import glossary, ranked_pages
 from tradefair.evaluation.verify import SOUND
+from tradefair.evaluation.viewer.folder import Place
 from tradefair.evaluation.viewer.index import Index
 from tradefair.evaluation.viewer.row import Row, versions_of
 from tradefair.tracestore import open_trace
@@ -47,7 +48,7 @@ class Wanted(NamedTuple):
 class Episode(NamedTuple):
     """A sound trace of the site. `row.id` is the beginning of the head hash, and no time of a file is in it."""
 
-    path: Path
+    place: Place
     row: Row
     beside: str
 
@@ -84,10 +85,13 @@ def plan_site(index: Index, wanted: Wanted, *, drawn: bool, progress: Progress |
     ]
     for episode in episodes:
         made_of = [episode.row.model_dump(mode="json"), episode.beside, wanted.prompts, known]
-        units.append(Unit(f"episode/{episode.row.id}", _digest(made_of), partial(_page, episode, wanted.prompts)))
+        units.append(
+            Unit(f"episode/{episode.row.id}", _digest(made_of), partial(_page, index, episode, wanted.prompts))
+        )
     rows = [[episode.row.model_dump(mode="json"), episode.beside] for episode in episodes]
     inputs = _digest([rows, left_out, wanted.title, drawn, known])
-    make = partial(ranked_pages, wanted.title, [(item.path, item.row) for item in episodes], left_out, drawn)
+    played = [(item.place, item.row) for item in episodes]
+    make = partial(ranked_pages, index, wanted.title, played, left_out, drawn)
     return Plan([*units, Unit("boards", inputs, make)], episodes, left_out)
 
 
@@ -106,7 +110,7 @@ def _sorted_out(index: Index, since: str, progress: Progress | None) -> tuple[li
         elif row.created >= since:
             # Times of files are of this machine: a copy of the folder gives the same site.
             public = row.model_copy(update={"id": judged.head[:_ID], "changed": ""})
-            found.setdefault(public.id, Episode(place.path, public, index.beside(place)))
+            found.setdefault(public.id, Episode(place, public, index.beside(place)))
     return sorted(found.values(), key=_order), left_out
 
 
@@ -115,9 +119,9 @@ def _order(item: Episode) -> tuple[object, ...]:
     return row.market, row.scenario, row.seed or 0, row.players, row.id
 
 
-def _page(episode: Episode, prompts: bool) -> Files:
+def _page(index: Index, episode: Episode, prompts: bool) -> Files:
     """The report of one episode."""
-    page = episode_page(episode.path)
+    page = episode_page(episode.place.path, check=index.check(episode.place))
     # Next steps are commands that name folders of this machine.
     changed: dict[str, object] = {"verdict": page.verdict.model_copy(update={"next": ()})}
     if page.diagnosis is not None:
@@ -125,7 +129,7 @@ def _page(episode: Episode, prompts: bool) -> Files:
         findings = [finding.model_copy(update={"cases": []}) for finding in page.diagnosis.findings]
         changed["diagnosis"] = page.diagnosis.model_copy(update={"findings": findings})
     if not prompts:
-        changed["transcript"] = _replies(episode.path)
+        changed["transcript"] = _replies(episode.place.path)
     page = page.model_copy(update=changed)
     data = PageData(mode="report", version=version("tradefair"), episodes=[page])
     return {f"episode/{episode.row.id}.html": html_page(data, shared="../assets/", home="../index.html")}

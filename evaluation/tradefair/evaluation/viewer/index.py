@@ -19,6 +19,7 @@ from typing import Generic, TypeVar
 from pydantic import ValidationError
 
 from tradefair.evaluation.progress import Progress, watched
+from tradefair.evaluation.verify import Check, verify_file
 from tradefair.evaluation.viewer.folder import Folder, Place
 from tradefair.evaluation.viewer.row import Row, changed_text, judged, listed, state_of, versions_of
 from tradefair.tracestore import REFERENCES
@@ -28,6 +29,8 @@ _FORMAT = 1
 _TABLE = "CREATE TABLE rows (path TEXT PRIMARY KEY, stamp TEXT NOT NULL, versions TEXT NOT NULL, row BLOB NOT NULL)"
 # Folders that are remembered; a row takes one or two kilobytes.
 _MOST_FOLDERS = 64
+# Checks that are kept for pages of the same traces; each takes a few kilobytes.
+_MOST_CHECKS = 2_000
 
 T = TypeVar("T")
 
@@ -67,6 +70,7 @@ class Index:
         self.folder = folder
         self._lock = Lock()
         self._rows: dict[str, tuple[str, str, Row]] = {}
+        self._checks: Remembered[Check] = Remembered(_MOST_CHECKS)
         self._references: dict[str, str] | None = None
         self._file = _opened(folder.root, cache)
         with suppress(sqlite3.Error):
@@ -95,8 +99,12 @@ class Index:
             self.rows()
         row = self._row(place)
         if row.judged is None and row.problem is None:
-            row = self._keep(place, row.model_copy(update={"judged": judged(place.path)}))
+            row = self._keep(place, row.model_copy(update={"judged": judged(place.path, self.check(place))}))
         return row
+
+    def check(self, place: Place) -> Check:
+        """What re-execution says of a trace; made once for a row and what else shows this state of the file."""
+        return self._checks.get(place) or self._checks.put(place, verify_file(place.path))
 
     def judged_rows(self, progress: Progress | None = None, *, references: bool = False) -> list[tuple[Place, Row]]:
         """Every episode of the folder with its verdict, and `references` too; what is not known is evaluated now."""

@@ -25,7 +25,7 @@ from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.reading import agent_seats, seating_in
 from tradefair.evaluation.verdict.of_trace import verdict_of_file
 from tradefair.evaluation.verdict.verdict import SeatVerdict, Verdict
-from tradefair.evaluation.verify import verify_file
+from tradefair.evaluation.verify import Check, verify_file
 from tradefair.tracestore import Trace, open_trace
 from tradefair.tracestore.locks import held
 
@@ -131,9 +131,9 @@ def state_of(place: str | Path, row: Row) -> State:
     return "open" if taken is None else "running" if taken else "stopped"
 
 
-def judged(place: str | Path) -> Judged:
-    """Evaluate one trace and re-execute it; takes about as long as playing it by script. Never raises."""
-    check = verify_file(place)
+def judged(place: str | Path, check: Check | None = None) -> Judged:
+    """Evaluate one trace and re-execute it unless `check` is known; as long as scripted play. Never raises."""
+    check = check or verify_file(place)
     seen: dict[str, Any] = {"check": check.verdict, "checked": check.events, "head": check.head_hash or ""}
     try:
         evaluation = evaluate_file(place)
