@@ -14,7 +14,11 @@ from tradefair.evaluation.report.outputs import Output, write
 def rate(
     paths: Annotated[list[Path], typer.Argument(metavar="TRACES...", exists=True, help="Trace files or folders.")],
     score: Annotated[
-        str | None, typer.Option(help="What ranks an auction: csa_clean (default), csa, surplus_share, payoff.")
+        str | None,
+        typer.Option(
+            help="What ranks an auction: csa_clean (default), csa, surplus_share, payoff; "
+            "csa_source, by the published table; csa_logged, the scores of imported logs."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Fixes shuffles and resamples; the same seed, the same numbers.")] = 0,
     whole: Annotated[bool, typer.Option("--all", help="Every label, what stands next to it, how it was made.")] = False,

@@ -46,6 +46,8 @@ def _whole(number: object) -> object:
 Price = Annotated[int, Field(ge=0, le=100)]
 WholePrice = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=100)]
 Points = Annotated[int, BeforeValidator(_whole)]
+# The source clips its csa.
+Score = Annotated[float, Field(ge=-5, le=5)]
 RoundNumber = Annotated[int, Field(ge=1, le=1000)]
 
 
@@ -226,13 +228,13 @@ class Snapshot(Row):
 
 
 class FinalData(_Record):
-    """The game's totals; everything else that the log computes is kept unread."""
+    """The game's totals; everything else that the log computes is kept unread. `seat_csa_map` may be empty."""
 
     aborted: bool
     final_payoff_map: dict[str, Points]
     seat_max_potential_surplus_map: dict[str, Points]
     seat_surplus_share_map: dict[str, float]
-    seat_csa_map: dict[str, float]
+    seat_csa_map: dict[str, Score]
     total_surplus: Points
     max_surplus: Points
     market_efficiency: float
@@ -530,7 +532,9 @@ class _Reader:
 
     def _keep_final(self, row: Final) -> None:
         self._final = row
-        for name in ("final_payoff_map", "seat_max_potential_surplus_map", "seat_surplus_share_map"):
+        names = ["final_payoff_map", "seat_max_potential_surplus_map", "seat_surplus_share_map"]
+        # Games of the collusion study have no scores at all.
+        for name in [*names, "seat_csa_map"] if row.data.seat_csa_map else names:
             self._check_seats(f"data.{name}", getattr(row.data, name), self._seats)
         closed = sum(logged.end is not None for logged in self._rounds)
         due = self._init.data.num_rounds if self._init else closed

@@ -93,10 +93,20 @@ def test_the_first_known_score_ranks_and_the_table_says_so() -> None:
     assert ranked.score == "csa_clean"
     assert any("zero is what a truthful seat earns" in caution for caution in ranked.cautions)
     assert _field(known, score="payoff").score == "payoff"
+    # Who chose the score is not told that another one was not there.
+    assert "ranks its labels by payoff;" in _field(known, score="payoff").method[0]
+    assert "ranks its labels by payoff;" in _field(_auctions(), score="payoff").method[0]
+
+
+def test_seats_without_the_score_are_counted() -> None:
+    games = [auction("abc", (0.5, None, 0.25), seed) for seed in range(4)]
+    board = _field(games)
+    assert [row.label for row in board.rows] == ["a", "c"]
+    assert "surplus_share: not known of 4 of 12 seats" in board.cautions
 
 
 def test_a_score_that_no_market_here_has_is_refused_with_those_that_are_known() -> None:
-    with pytest.raises(ScenarioError, match=r"'profits'.*csa_clean, csa, surplus_share, payoff"):
+    with pytest.raises(ScenarioError, match=r"'profits'.*csa_clean, csa, surplus_share, payoff, csa_source"):
         leaderboards(Results(_auctions(), []), score="profits")
 
 

@@ -52,15 +52,17 @@ class GameReport:
         if len(self.findings) < MAX_FINDINGS:
             self.findings.append(Finding(self.file, line, path, message))
 
-    def compare(self, kind: str, logged: object, here: object, line: int, path: str) -> None:
+    def compare(
+        self, kind: str, logged: object, here: object, line: int, path: str, tolerance: float = _TOLERANCE
+    ) -> None:
         """Count one fact of `kind`; a finding when the log says something else than re-execution.
 
-        `logged` and `here` are compared by value, floats within the tolerance; `line` and `path` locate the fact in the
-        log.
+        `logged` and `here` are compared by value, floats within the tolerance, relative and absolute; `line` and `path`
+        locate the fact in the log.
         """
         tally = self.checks.setdefault(kind, Tally())
         tally.total += 1
-        if _same(logged, here):
+        if _same(logged, here, tolerance):
             tally.matched += 1
         else:
             self.found(line, path, f"{kind}: the log says {_shown(logged)}, re-execution gives {_shown(here)}")
@@ -126,10 +128,10 @@ def merged(games: Iterable[GameReport]) -> dict[str, Tally]:
     return sums
 
 
-def _same(logged: object, here: object) -> bool:
+def _same(logged: object, here: object, tolerance: float) -> bool:
     # Floats only: whole numbers of the log have to be met exactly.
     if isinstance(logged, float) and isinstance(here, int | float):
-        return math.isclose(logged, here, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
+        return math.isclose(logged, here, rel_tol=tolerance, abs_tol=tolerance)
     return logged == here
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from tradefair.evaluation.charts.chart import Axis, Chart, IntervalChart, MatrixCell, MatrixChart
+from tradefair.evaluation.figures import heading_of
 from tradefair.evaluation.ratings.rating import Board, Cell, DuelBoard, DuelRow, FieldBoard, FieldRow
 
 # More lines than this cannot be told apart in one chart.
@@ -31,7 +32,7 @@ def leaderboard_charts(board: Board) -> list[Chart]:
 def _field(board: FieldBoard) -> list[Chart]:
     """The charts of a field: ratings with their belief, mean scores with their bootstrap intervals."""
     rows = board.rows
-    score = board.score.replace("_", " ")
+    score = heading_of(board.market, board.score)
     return [
         _intervals("rating", "TrueSkill rating", _BELIEF_NOTE, "rating", rows, 2, _belief),
         _intervals(

@@ -65,8 +65,8 @@ def field_board(
     return FieldBoard(
         **head._asdict(),
         games=len(counted),
-        method=_method(by, rules),
-        cautions=_cautions(by, rules, rows),
+        method=_method(by, rules, chosen=score is not None),
+        cautions=_cautions(by, rules, rows, counted),
         left_out=left_out.listed(),
         score=by,
         passes=PASSES,
@@ -152,8 +152,8 @@ def _means(ranked: Sequence[Mapping[str, float]], chance: Chance) -> dict[str, _
     return found
 
 
-def _cautions(by: str, rules: RatingRules, rows: Sequence[FieldRow]) -> list[str]:
-    """What must be read with the numbers: too few episodes, and the cautions of the fields that are shown."""
+def _cautions(by: str, rules: RatingRules, rows: Sequence[FieldRow], games: Sequence[GameResult]) -> list[str]:
+    """What must be read with the numbers: too few episodes, and what holds for the fields that are shown."""
     few = [row.label for row in rows if row.episodes < LEAST_BLOCKS]
     found = [too_few(few, len(rows), f"{LEAST_BLOCKS} episodes")] if few else []
     shown = [by, *(name for name in rules.seat_figures if any(row.figures[name] is not None for row in rows))]
@@ -162,13 +162,21 @@ def _cautions(by: str, rules: RatingRules, rows: Sequence[FieldRow]) -> list[str
     for name in dict.fromkeys(shown):
         if name in rules.cautions:
             names[rules.cautions[name]].append(name)
+        if name in rules.scores and (unknown := _unknown(rules, games, name)):
+            names[f"not known of {unknown} of {sum(len(game.seats) for game in games)} seats"].append(name)
     return [*found, *(f"{', '.join(known)}: {caution}" for caution, known in names.items())]
 
 
-def _method(by: str, rules: RatingRules) -> list[str]:
-    """How the numbers were made, as sentences."""
+def _unknown(rules: RatingRules, games: Sequence[GameResult], field: str) -> int:
+    """Seats of rated games without this number: no mean counts them."""
+    place = seat_fields(rules).index(field)
+    return sum(seat.numbers[place] is None for game in games for seat in game.seats)
+
+
+def _method(by: str, rules: RatingRules, *, chosen: bool) -> list[str]:
+    """How the numbers were made, as sentences; a score that nobody has chosen took the place of an unknown one."""
     constants = Constants()
-    instead = f" ({rules.scores[0]} is not known here)" if by != rules.scores[0] else ""
+    instead = f" ({rules.scores[0]} is not known here)" if by != rules.scores[0] and not chosen else ""
     return [
         f"TrueSkill: each episode ranks its labels by {by}{instead}; one on several seats enters once with the mean",
         f"{PASSES} passes in shuffled orders from fresh ratings (mean {constants.mean:g}, deviation "

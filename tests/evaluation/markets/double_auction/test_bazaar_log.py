@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import os
 import statistics
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.evaluation.mutations import parts_of, reseat, write_parts
 
 from tradefair.contract import ScenarioError
 from tradefair.evaluation.evaluate import evaluate_file
@@ -116,7 +117,7 @@ class _Source:
             "final_payoff_map": self.payoffs,
             "seat_max_potential_surplus_map": most,
             "seat_surplus_share_map": shares,
-            "seat_csa_map": {},
+            "seat_csa_map": {"S2": 1.25, "B1": -0.5, "B2": 0.0, "S1": -5},
             "total_surplus": total,
             "max_surplus": _ROUNDS * self.possible.max_surplus,
             "market_efficiency": total / (_ROUNDS * self.possible.max_surplus),
@@ -154,12 +155,17 @@ def _at(rows: list[Row], kind: str, skip: int = 0) -> Row:
 
 
 @pytest.fixture(scope="session")
-def sample_import(tmp_path_factory: pytest.TempPathFactory) -> tuple[ImportReport, Path]:
+def bazaar_logs() -> Sequence[Path]:
     folder = os.environ.get("TRADEFAIR_DATA")
     if not folder or not Path(folder, "logs", "bazaar").is_dir():
         pytest.skip("TRADEFAIR_DATA does not name a folder with logs/bazaar")
+    return sorted(Path(folder, "logs", "bazaar").glob("*.jsonl"))
+
+
+@pytest.fixture(scope="session")
+def sample_import(bazaar_logs: Sequence[Path], tmp_path_factory: pytest.TempPathFactory) -> tuple[ImportReport, Path]:
     out = tmp_path_factory.mktemp("imported")
-    return run_importer("bazaar-log", sorted(Path(folder, "logs", "bazaar").glob("*.jsonl")), out), out
+    return run_importer("bazaar-log", list(bazaar_logs), out), out
 
 
 def test_every_public_sample_game_is_reproduced_completely(sample_import: tuple[ImportReport, Path]) -> None:
@@ -173,6 +179,8 @@ def test_every_public_sample_game_is_reproduced_completely(sample_import: tuple[
     assert (totals["values"], totals["matches"], totals["prices"], totals["payoffs"]) == (128, 480, 523, 1046)
     # The seven games whose single random stream can be followed (double_auction page, 13).
     assert (totals["quote_orders"], totals["makers"], totals["half_ticks"]) == (210, 244, 101)
+    # The published table behind the scores has the keys of 93 of the 128 seats.
+    assert totals["scores"] == 93
     assert sorted(game["chance"] for game in content["per_game"]) == ["log_maker_draw"] * 7 + ["recorded"] * 9
 
 
@@ -180,8 +188,16 @@ def test_every_imported_sample_game_verifies_and_can_be_evaluated(sample_import:
     _, out = sample_import
     traces = sorted(out.glob("*.trace"))
     assert [verify_file(path).verdict for path in traces] == ["reproduced"] * 16
-    evaluations = [evaluate_file(path) for path in traces]
-    assert all(item.outcome is not None and not item.outcome.findings for item in evaluations)
+    outcomes = [outcome for path in traces if (outcome := evaluate_file(path).outcome) is not None]
+    assert len(outcomes) == 16
+    assert not any(outcome.findings for outcome in outcomes)
+    seats = [seat for outcome in outcomes for seat in outcome.seats.values()]
+    assert sum(outcome.market_outcome.csa_source_missing or 0 for outcome in outcomes) == 35
+    known = [(seat.csa_source, seat.csa_logged) for seat in seats if seat.csa_source is not None]
+    assert len(known) == 128 - 35
+    assert all(ours == pytest.approx(logged, abs=1e-6) for ours, logged in known)
+    # The all-truthful table is another one.
+    assert sum(seat.csa == pytest.approx(seat.csa_logged, abs=0.1) for seat in seats) < 64
 
 
 @pytest.mark.parametrize("kind", ["log_maker_draw", "log_maker_order"])
@@ -285,6 +301,70 @@ def test_a_number_that_re_execution_does_not_give_is_a_finding_with_line_and_fie
     named = {(finding.file, finding.field) for finding in game.findings}
     assert ("game.jsonl", field) in named
     assert changed["log_sequence"] in {finding.line for finding in game.findings if finding.field == field}
+
+
+def test_the_scores_of_a_log_are_kept_and_no_other_game_has_any(tmp_path: Path, play: Any) -> None:
+    game = _import(_game(), tmp_path)
+    outcome = evaluate_file(game.trace or "").outcome
+    assert outcome is not None
+    assert {seat: result.csa_logged for seat, result in outcome.seats.items()} == {
+        "B1": -0.5,
+        "B2": 0.0,
+        "S1": -5.0,
+        "S2": 1.25,
+    }
+    # Four seats over four rounds are not what the published table is about.
+    assert "scores" not in game.checks
+    assert outcome.market_outcome.csa_source_missing is None
+    played = evaluate_file(play("double_auction/smoke", "truthful")).outcome
+    assert played is not None
+    assert {seat.csa_logged for seat in played.seats.values()} == {None}
+
+
+@pytest.mark.parametrize(
+    ("scores", "field"),
+    [
+        ({}, "data.seat_csa_map"),
+        (None, "data.seat_csa_map"),
+        ([1, 2], "data.seat_csa_map"),
+        ({"B1": 0, "B2": 0, "S1": 0}, "data.seat_csa_map.S2"),
+        ({"B1": 0, "B2": 0, "S1": 0, "S2": 0, "S9": 0}, "data.seat_csa_map.S9"),
+        ({"B1": "0", "B2": 0, "S1": 0, "S2": 0}, "data.seat_csa_map.B1"),
+        ({"B1": True, "B2": 0, "S1": 0, "S2": 0}, "data.seat_csa_map.B1"),
+        ({"B1": 5.01, "B2": 0, "S1": 0, "S2": 0}, "data.seat_csa_map.B1"),
+    ],
+)
+def test_missing_and_damaged_scores_are_findings_with_line_and_field(tmp_path: Path, scores: Any, field: str) -> None:
+    rows = _game()
+    _at(rows, "final")["data"]["seat_csa_map"] = scores
+    (finding,) = _import(rows, tmp_path).findings
+    assert (finding.file, finding.line, finding.field) == ("game.jsonl", len(rows), field)
+    del _at(rows, "final")["data"]["seat_csa_map"]
+    (finding,) = _import(rows, tmp_path).findings
+    assert (finding.line, finding.field) == (len(rows), "data.seat_csa_map")
+
+
+def test_a_score_that_its_table_does_not_give_is_a_finding(tmp_path: Path, bazaar_logs: Sequence[Path]) -> None:
+    rows = list(map(orjson.loads, bazaar_logs[0].read_bytes().splitlines()))
+    for name in rows[-1]["data"]["seat_csa_map"]:
+        rows[-1]["data"]["seat_csa_map"][name] += 2e-6
+    game = _import(rows, tmp_path)
+    assert game.trace is not None
+    assert len(game.findings) == game.checks["scores"].total > 0
+    assert game.checks["scores"].matched == 0
+    assert {finding.line for finding in game.findings} == {len(rows)}
+    assert all(finding.field.startswith("data.seat_csa_map.") for finding in game.findings)
+
+
+def test_forged_scores_in_a_trace_are_findings_and_no_figures(tmp_path: Path) -> None:
+    parts = parts_of(Path(_import(_game(), tmp_path).trace or ""))
+    scores = {"B1": 1e300, "B2": True, "S1": "5", "S2": 2, "Z9": 1.0}
+    reseat(parts, origin={"imported_from": {"seat_csa_map": scores}})
+    write_parts(parts, tmp_path / "forged.trace")
+    outcome = evaluate_file(tmp_path / "forged.trace").outcome
+    assert outcome is not None
+    assert [seat.csa_logged for seat in outcome.seats.values()] == [None, None, None, 2.0]
+    assert [finding.message.split()[4] for finding in outcome.findings] == ["B1", "B2", "S1"]
 
 
 def test_a_quote_that_does_not_fit_the_trades_names_the_trade_and_gives_no_trace(tmp_path: Path) -> None:

@@ -6,13 +6,16 @@ For BAZAAR games and those of the collusion study.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 
 import orjson
 
-from tradefair.double_auction.model import OpeningFacts, RoundFacts
+from tradefair.double_auction.model import OpeningFacts, RoundFacts, role_of
 from tradefair.evaluation.importers.report import GameReport
+from tradefair.evaluation.markets.double_auction.source_table import TOLERANCE, csa_source
+from tradefair.evaluation.markets.double_auction.surplus_alpha import SeatResult, Shape
 from tradefair.trading.game_log import Final, GameLog, Init, LoggedRound, RoundEnd
 
 
@@ -41,6 +44,7 @@ def compare_game(game: GameLog, bodies: Iterable[bytes], report: GameReport) -> 
         if logged.end is not None:
             _compare_end(logged.end, facts, report)
     _compare_final(final, opening, rounds, report)
+    _compare_scores(final, opening, rounds, report)
 
 
 def _facts(body: bytes) -> RoundFacts:
@@ -130,6 +134,19 @@ def _compare_final(final: Final, opening: OpeningFacts, rounds: Sequence[RoundFa
     report.compare("final_surplus", data.total_surplus, surplus, line, "data.total_surplus")
     report.compare("final_max_surplus", data.max_surplus, most, line, "data.max_surplus")
     report.compare("final_efficiency", data.market_efficiency, _share(surplus, most), line, "data.market_efficiency")
+
+
+def _compare_scores(final: Final, opening: OpeningFacts, rounds: Sequence[RoundFacts], report: GameReport) -> None:
+    """The log's csa of the seats whose key the source's table has; games of the collusion study have no scores."""
+    sides = Counter(map(role_of, opening.values))
+    shape = Shape(sides["buyer"], sides["seller"], len(rounds), 100, opening.distribution)
+    last = rounds[-1]
+    for seat, score in final.data.seat_csa_map.items():
+        payoff, spread = last.cumulative_payoff[seat], last.residual_spread
+        result = SeatResult(role_of(seat), opening.values[seat], payoff, opening.potentials[seat], spread)
+        ours = csa_source(shape, result)
+        if ours is not None:
+            report.compare("scores", score, ours, final.line, f"data.seat_csa_map.{seat}", TOLERANCE)
 
 
 def _share(part: int, whole: int) -> float:

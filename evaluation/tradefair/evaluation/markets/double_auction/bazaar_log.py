@@ -36,20 +36,23 @@ def import_game(file: Path, out: Path) -> GameReport:
     """
     report = GameReport(file.name)
     opened = open_game(file, report)
-    if opened is None or opened[1].init is None:
+    if opened is None or opened[1].init is None or opened[1].final is None:
         return report
     raw, game = opened
-    init = opened[1].init
+    init, final = opened[1].init, opened[1].final
     # Both kinds of log have one format. A game with talk needs `collusion-log`, which sends the messages too.
     if init.data.communication_enabled:
         report.found(init.line, "data.communication_enabled", "a game with messages is not a bazaar-log")
     else:
-        origin = origin_of(raw, game, IMPORTER)
+        # The scores stand in the first event: no replay gives them again, and the chain binds them there.
+        origin = {**origin_of(raw, game, IMPORTER), "seat_csa_map": final.data.seat_csa_map}
         played = None
         # Before anything is played: where pairs differ, neither seed nor recorded chance could follow the game.
         if pairs_fit(game, report):
             played = replayed_game("double_auction", game, init, report, lambda _: origin, log_scenario, _play_round)
         if played is not None:
+            if not final.data.seat_csa_map:
+                report.found(final.line, "data.seat_csa_map", "the log has no scores: csa_logged is not known")
             compare_game(game, [written.record.body for written in played.events], report)
             path = out / f"{file.stem}.trace"
             write_game(path, played, game)

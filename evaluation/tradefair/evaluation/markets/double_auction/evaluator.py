@@ -14,6 +14,7 @@ from tradefair.evaluation.markets.double_auction.modes import looks, promise_bro
 from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat
 from tradefair.evaluation.markets.double_auction.modes.reading import read_auction
 from tradefair.evaluation.markets.double_auction.outcomes import DoubleAuctionOutcome, auction_outcome
+from tradefair.evaluation.markets.double_auction.source_table import CAUTION as SOURCE_CAUTION
 from tradefair.evaluation.markets.double_auction.surplus_alpha import CAUTION
 from tradefair.evaluation.modes.diagnosis import Amend, Detector
 from tradefair.evaluation.modes.insight import Insight
@@ -39,7 +40,7 @@ class DoubleAuctionEvaluator(Evaluator):
     """Evaluator of the market `double_auction`. Money in points."""
 
     market = "double_auction"
-    version = "2"
+    version = "3"
     seat_columns = ("value", "payoff", "surplus_share", "csa_clean", "trades", "offset_mean", "dynamic_regret")
     compared_columns = ("payoff", "surplus_share", "trades", "dynamic_regret")
     market_columns = ("efficiency", "price_mean")
@@ -84,12 +85,17 @@ class DoubleAuctionEvaluator(Evaluator):
     rating = RatingRules(
         kind="field",
         # `csa_clean` first: losses count in it, and no outcome is part of its key.
-        scores=("csa_clean", "csa", "surplus_share", "payoff"),
-        seat_figures=("csa_clean", "csa", "surplus_share", "trade_frequency"),
+        # The last two are chosen, never fallen back to: a log's own score is no measure of ours.
+        scores=("csa_clean", "csa", "surplus_share", "payoff", "csa_source", "csa_logged"),
+        seat_figures=("csa_clean", "csa", "csa_source", "csa_logged", "surplus_share", "trade_frequency"),
         market_figures=("efficiency", "convergence"),
         # Laws may differ, since csa has a table for each; sizes may not: what a share is worth depends on them.
         varies=frozenset({"description", "distribution", "values", "chance", "seat_order", "seats"}),
-        cautions={"csa_clean": CAUTION, "csa": CAUTION},
+        cautions={
+            **dict.fromkeys(("csa_clean", "csa"), f"by our table of all-truthful play; {CAUTION}"),
+            "csa_source": SOURCE_CAUTION,
+            "csa_logged": "the log's own score, as its final line has it; nothing of ours is in it",
+        },
     )
 
     modes = load_modes(f"{__package__}.modes", DETECTORS)

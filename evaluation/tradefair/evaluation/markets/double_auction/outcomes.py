@@ -8,7 +8,7 @@ groups together, so that a missing or a misspelt figure is an error.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any, Literal, NamedTuple
 
@@ -16,7 +16,9 @@ from tradefair.contract import SeatId
 from tradefair.double_auction.analysis import PlayedRound, Regret, regret
 from tradefair.double_auction.model import EndingFacts, MatchFacts, OpeningFacts, RoundFacts
 from tradefair.evaluation.arithmetic import mean, ratio, rounded
+from tradefair.evaluation.markets.double_auction.source_table import csa_source, published_keys
 from tradefair.evaluation.markets.double_auction.surplus_alpha import (
+    CLIP,
     ReferenceTable,
     SeatResult,
     Shape,
@@ -60,6 +62,8 @@ class DoubleAuctionSeat(SeatOutcome):
     dynamic_regret_share: float | None
     csa: float | None
     csa_clean: float | None
+    csa_source: float | None
+    csa_logged: float | None
 
 
 class DoubleAuctionMarket(MarketOutcome):
@@ -87,6 +91,7 @@ class DoubleAuctionMarket(MarketOutcome):
     profit_dispersion: float | None
     csa_episodes: int | None
     csa_missing: CsaMissing | None
+    csa_source_missing: int | None
 
 
 DoubleAuctionOutcome = Outcome[DoubleAuctionSeat, DoubleAuctionMarket]
@@ -100,8 +105,11 @@ def auction_outcome(trace: Trace, version: str) -> DoubleAuctionOutcome:
     reading = read_trace(trace)
     game = _game(reading)
     yardstick = _yardstick(reading, game)
-    seats = {seat: _seat(reading, game, seat, yardstick.table) for seat in reading.conduct}
-    market = DoubleAuctionMarket(**_law(game), **_surplus(game), **_prices(game), **_quality(game), **yardstick.figures)
+    logged = _logged(reading)
+    seats = {seat: _seat(reading, game, seat, yardstick, logged) for seat in reading.conduct}
+    market = DoubleAuctionMarket(
+        **_law(game), **_surplus(game), **_prices(game), **_quality(game), **yardstick.figures(seats.values())
+    )
     return DoubleAuctionOutcome.of(reading, version, seats, market)
 
 
@@ -206,7 +214,9 @@ class _Seat(NamedTuple):
         return [offset for offset in self.offsets if offset is not None]
 
 
-def _seat(reading: TraceReading, game: _Game, seat: SeatId, table: ReferenceTable | None) -> DoubleAuctionSeat:
+def _seat(
+    reading: TraceReading, game: _Game, seat: SeatId, yardstick: _Yardstick, logged: Mapping[SeatId, float]
+) -> DoubleAuctionSeat:
     own = _seat_of(reading, game, seat)
     return DoubleAuctionSeat(
         **common_seat(reading, seat),
@@ -214,7 +224,8 @@ def _seat(reading: TraceReading, game: _Game, seat: SeatId, table: ReferenceTabl
         **_trading(own, game),
         **_quoting(own),
         **_hindsight(own, _regret(reading, game, own)),
-        **_scores(own, game, table),
+        **_scores(own, game, yardstick),
+        csa_logged=logged.get(seat),
     )
 
 
@@ -295,42 +306,64 @@ def _hindsight(own: _Seat, found: Regret | None) -> dict[str, Any]:
     return dict(zip(names, figures, strict=True))
 
 
-def _scores(own: _Seat, game: _Game, table: ReferenceTable | None) -> dict[str, Any]:
-    """Conditional surplus alphas; null without a table of this very shape."""
-    if table is None or own.value is None or own.potential is None:
-        return {"csa": None, "csa_clean": None}
+def _scores(own: _Seat, game: _Game, yardstick: _Yardstick) -> dict[str, Any]:
+    """Conditional surplus alphas; null without a table of this very shape, `csa_source` also without its key."""
+    shape, table = yardstick.shape, yardstick.table
+    if shape is None or own.value is None or own.potential is None:
+        return dict.fromkeys(("csa", "csa_clean", "csa_source"))
     # The spread of the last round is a key of the table: what was left to trade when the episode ended.
     spread = game.rounds[-1].residual_spread
     result = SeatResult("buyer" if own.buys else "seller", own.value, own.payoff, own.potential, spread)
-    return {"csa": csa(table, result), "csa_clean": csa_clean(table, result)}
+    scores = {"csa": csa(table, result), "csa_clean": csa_clean(table, result)} if table else {}
+    return {"csa": None, "csa_clean": None, **scores, "csa_source": csa_source(shape, result)}
+
+
+def _logged(reading: TraceReading) -> Mapping[SeatId, float]:
+    """The scores that the log of an imported game gives its seats; none of any other episode."""
+    origin = (reading.seating.origin or {}).get("imported_from")
+    said = origin.get("seat_csa_map") if isinstance(origin, dict) else None
+    scores = {seat: said[seat] for seat in reading.conduct if seat in said} if isinstance(said, dict) else {}
+    known: dict[SeatId, float] = {}
+    for seat, score in scores.items():
+        # The importer keeps numbers of this range only; whoever wrote this trace did not ask it.
+        if isinstance(score, bool) or not isinstance(score, int | float) or not -CLIP <= score <= CLIP:
+            reading.found(None, f"the log's csa of {seat} is no number from {-CLIP:g} to {CLIP:g}")
+        else:
+            known[seat] = float(score)
+    return known
 
 
 class _Yardstick(NamedTuple):
-    """What the seats' csa rest on, or why there is nothing."""
+    """What the seats' csa rest on, or why there is nothing; `shape` is null where values or rounds are unusual."""
 
+    shape: Shape | None
     table: ReferenceTable | None
     missing: CsaMissing | None
 
-    @property
-    def figures(self) -> dict[str, Any]:
+    def figures(self, seats: Iterable[DoubleAuctionSeat]) -> dict[str, Any]:
         """As fields of the market outcome."""
-        return {"csa_episodes": self.table.episodes if self.table else None, "csa_missing": self.missing}
+        published = self.shape is not None and published_keys(self.shape)
+        return {
+            "csa_episodes": self.table.episodes if self.table else None,
+            "csa_missing": self.missing,
+            "csa_source_missing": sum(seat.csa_source is None for seat in seats) if published else None,
+        }
 
 
 def _yardstick(reading: TraceReading, game: _Game) -> _Yardstick:
     """The reference table of exactly this episode's shape; none for a game that was cut short."""
     core, opening = reading.core, game.opening
     if core is None or opening is None:
-        return _Yardstick(None, "cut short")
+        return _Yardstick(None, None, "cut short")
     # The law comes from the facts: in a `mix` the scenario only says that the episode drew one of four.
     shape = Shape.of(core.scenario, opening.distribution)
     if shape is None:
-        return _Yardstick(None, "unusual values")
+        return _Yardstick(None, None, "unusual values")
     # Payoffs of fewer rounds than the table's would be read as bad play.
     if len(game.rounds) != shape.rounds:
-        return _Yardstick(None, "cut short")
+        return _Yardstick(None, None, "cut short")
     table = reference_table(shape)
-    return _Yardstick(table, None if table is not None else "no table")
+    return _Yardstick(shape, table, None if table is not None else "no table")
 
 
 def _regret(reading: TraceReading, game: _Game, own: _Seat) -> Regret | None:

@@ -2,7 +2,8 @@
 
 Two forms: `csa`, as the public logs have it, and `csa_clean`, ours, which ratings use. Both
 are z-scores against a table of all-truthful episodes of the same shape and law; a shape without a table has no score,
-and tables of different shapes are never mixed. `references_command` builds them.
+and tables of different shapes are never mixed. `references_command` builds them. The source's own table is another one:
+`source_table`.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ VECTOR_SEATS = 16
 """Up to so many seats all values are redrawn together, beyond it each seat's alone."""
 
 # Floor, clip and buckets are confirmed on the public logs: the logged csa is linear in s within every key.
-_SIGMA_FLOOR = 0.05
-_CLIP = 5.0
+SIGMA_FLOOR = 0.05
+CLIP = 5.0
 _BUCKET = 5
 # The grid of the source. Wider grids are multiples of it, so that buckets of 5 % fall on whole steps.
 _BASE_GRID = 100
@@ -229,11 +230,13 @@ def _score(form: Form, table: ReferenceTable, seat: SeatResult, *finest_first: R
     # The mean of a few seats would be luck: fewer than MIN_SEATS give way to the next coarser key.
     rows = [row for row in finest_first[:-1] if row is not None and row.seats >= MIN_SEATS]
     row = rows[0] if rows else finest_first[-1]
-    if row is None:
-        return None
-    # The floor keeps keys in which all truthful seats earn alike from making any difference a huge score.
-    score = (share_of(form, seat, table.rounds) - row.mean) / max(row.sd, _SIGMA_FLOOR)
-    return rounded(min(_CLIP, max(-_CLIP, score)))
+    return None if row is None else scored(share_of(form, seat, table.rounds), row)
+
+
+def scored(share: float, row: Row) -> float:
+    """(share − mean)/max(sd, .05), clipped to −5..5."""
+    # The floor keeps keys in which all seats earn alike from making any difference a huge score.
+    return rounded(min(CLIP, max(-CLIP, (share - row.mean) / max(row.sd, SIGMA_FLOOR))))
 
 
 def share_of(form: Form, seat: SeatResult, rounds: int) -> float:

@@ -1,0 +1,146 @@
+"""CSα against the source's own table: `csa_source`, by which new games stand next to published ones.
+
+BAZAAR publishes scores and not the table behind them. The public logs determine 1,691 of its keys; they are in
+`data/csa_source_table.csv`, whose first lines say where they come from. A seat with another key has no score.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tradefair.contract import ScenarioError
+from tradefair.contract.errors import in_plain_words
+from tradefair.evaluation.markets.double_auction.surplus_alpha import (
+    NONE,
+    SIGMA_FLOOR,
+    Row,
+    SeatResult,
+    Shape,
+    Side,
+    scored,
+    share_of,
+    spread_bucket,
+    value_bucket,
+)
+
+CAUTION = (
+    "by the table solved from the scores of the public BAZAAR logs, not on all-truthful play; "
+    "a seat whose key they do not determine has none"
+)
+TOLERANCE = 1e-6
+"""Up to so much a score of a public log differs from `csa_source`: the table has nine decimals."""
+_FILE = "csa_source_table.csv"
+# A changed digit is a row like any other: only the digest of the file tells.
+_DIGEST = "291d78c0f679e128afcf6a9743cda0a2d2b967e85f3b6be1a85b329cf08139f0"
+# Buyers, sellers, rounds and grid of every public game: shares of other shapes are spread otherwise.
+_SHAPE = (4, 4, 30, 100)
+# By our names of the laws, the source's.
+_LAWS = {
+    "uniform": "uniform",
+    "semi_bimodal": "semi_bimodal",
+    "heavy_tailed": "heavy_tailed",
+    "correlated_source": "correlated",
+}
+_VALUES = range(101)
+
+
+class Key(NamedTuple):
+    """What the source compares a seat by; buckets have the names of `value_bucket` and `spread_bucket`."""
+
+    law: str
+    side: Side
+    value_bucket: str
+    spread_bucket: str
+
+
+class _SourceRow(BaseModel):
+    """One line of the table; a share may not be above 1 on average."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    law: Literal["correlated", "heavy_tailed", "semi_bimodal", "uniform"]
+    role: Side
+    value_bucket: str
+    spread_bucket: str
+    mean_share: Annotated[float, Field(ge=0, le=1)]
+    sd_share: Annotated[float, Field(ge=SIGMA_FLOOR, le=1)]
+    seats: Annotated[int, Field(ge=2)]
+
+    def unknown_bucket(self) -> str:
+        """The field with a bucket that no seat falls into; "" where there is none."""
+        if self.value_bucket not in {value_bucket("source", self.role, value) for value in _VALUES}:
+            return "value_bucket"
+        spreads = {NONE, *map(spread_bucket, _VALUES)}
+        return "" if self.spread_bucket in spreads else "spread_bucket"
+
+
+_COLUMNS = tuple(_SourceRow.model_fields)
+
+
+@cache
+def source_table() -> Mapping[Key, Row]:
+    """The rows of the package. Raises ScenarioError for a damaged table."""
+    content = (files("tradefair.evaluation.markets.double_auction") / "data" / _FILE).read_bytes()
+    table = read_source_table(content, _FILE)
+    if hashlib.blake2b(content, digest_size=32).hexdigest() != _DIGEST:
+        raise ScenarioError(f"{_FILE}: the rows are not those of this release: install the package again")
+    return table
+
+
+def read_source_table(content: bytes, name: str) -> Mapping[Key, Row]:
+    """The rows of a file with this content. ScenarioError that names file, line and field for anything unexpected."""
+    table: dict[Key, Row] = {}
+    for line, row in _rows(content, name):
+        where = f"{name}, line {line}"
+        if field := row.unknown_bucket():
+            raise ScenarioError(f"{where}, {field}: {getattr(row, field)[:40]!r} is no bucket of a {row.role}")
+        key = Key(row.law, row.role, row.value_bucket, row.spread_bucket)
+        # Two rows of one key: one of them is a damaged row of another.
+        if key in table:
+            raise ScenarioError(f"{where}, law: the key {', '.join(key)} has a row already")
+        table[key] = Row(row.mean_share, row.sd_share, row.seats)
+    if not table:
+        raise ScenarioError(f"{name}, line 1, law: the table has no rows")
+    return table
+
+
+def _rows(content: bytes, name: str) -> Iterator[tuple[int, _SourceRow]]:
+    """Lines after the remarks at the top and the names of the columns, with their numbers from 1."""
+    lines = [(number, line) for number, line in enumerate(content.splitlines(), 1)]
+    while lines and lines[0][1].startswith(b"#"):
+        del lines[0]
+    for place, (number, raw) in enumerate(lines):
+        # Quotes and escapes never occur; what is not UTF-8 fails as a value of its field.
+        cells = raw.decode(errors="replace").split(",")
+        if place == 0:
+            if tuple(cells) != _COLUMNS:
+                raise ScenarioError(f"{name}, line {number}, {_COLUMNS[0]}: the columns must be {', '.join(_COLUMNS)}")
+            continue
+        if len(cells) > len(_COLUMNS):
+            raise ScenarioError(f"{name}, line {number}, {_COLUMNS[-1]}: more than {len(_COLUMNS)} fields")
+        try:
+            yield number, _SourceRow.model_validate(dict(zip(_COLUMNS, cells, strict=False)))
+        except ValidationError as error:
+            problem = error.errors(include_url=False, include_input=False)[0]
+            field = ".".join(map(str, problem["loc"]))
+            raise ScenarioError(f"{name}, line {number}, {field}: {in_plain_words(problem['msg'])}") from None
+
+
+def published_keys(shape: Shape) -> bool:
+    """Whether the table is about episodes of this shape and law."""
+    return shape[:4] == _SHAPE and shape.distribution in _LAWS
+
+
+def csa_source(shape: Shape, seat: SeatResult) -> float | None:
+    """The score that the source would give the seat, −5 to 5; null where the table lacks its key."""
+    if not published_keys(shape):
+        return None
+    buckets = value_bucket("source", seat.side, seat.value), spread_bucket(seat.last_spread)
+    row = source_table().get(Key(_LAWS[shape.distribution], seat.side, *buckets))
+    return None if row is None else scored(share_of("source", seat, shape.rounds), row)
