@@ -41,6 +41,10 @@ def _told(market: DoubleAuction, labels: Mapping[SeatId, str]) -> Played:
             trades=[(match.buyer, match.seller, match.price) for match in closed.matches],
             surplus=sum(values[match.buyer] - values[match.seller] for match in closed.matches),
             speaking_order=closed.speaking_order or (),
+            quote_order=closed.quote_order,
+            coins={
+                (match.buyer, match.seller): match.coin == "up" for match in closed.matches if match.coin is not None
+            },
         )
         for closed in market.state.rounds
     ]

@@ -11,7 +11,7 @@ from tests.calling import moves
 from tests.play_specs import play_spec
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract import ScenarioError
+from tradefair.contract import IllegalAction, ScenarioError
 from tradefair.contract.players import Limits
 from tradefair.double_auction.policies import play_fast
 from tradefair.double_auction.rules import DoubleAuction
@@ -79,6 +79,47 @@ def test_a_ring_earns_more_with_talk_than_without(open_market: Open) -> None:
             seen += [match.price for closed in market.state.rounds for match in closed.matches]
     means = {preset: sum(seen) / len(seen) for preset, seen in prices.items()}
     assert means["collusion"] > means["collusion_silent"] + 5
+
+
+@pytest.mark.parametrize("preset", ["collusion_public", "collusion_no_private"])
+def test_a_ring_that_cannot_talk_among_itself_agrees_on_nothing(open_market: Open, preset: str) -> None:
+    prices: dict[str, list[int]] = {"collusion": [], preset: []}
+    for name, seen in prices.items():
+        scenario: Any = load_scenario("double_auction", name)
+        for seed in range(1, 9):
+            market = play_fast(scenario, seed, _seats(open_market(name, seed), FIELDS["ring"]))
+            assert bool(market.state.messages) == (name == "collusion")
+            seen += [match.price for closed in market.state.rounds for match in closed.matches]
+    means = {name: sum(seen) / len(seen) for name, seen in prices.items()}
+    assert means["collusion"] > means[preset] + 5
+
+
+@pytest.mark.parametrize("preset", ["collusion_public", "collusion_no_private", "collusion_silent"])
+def test_arms_of_collusion_have_the_same_values_orders_and_coins(open_market: Open, preset: str) -> None:
+    loaded: Any = load_scenario("double_auction", preset)
+    talking: Any = load_scenario("double_auction", "collusion")
+    here, there = (
+        play_fast(scenario, 4, _seats(open_market("collusion", 4), {"buyer": "zip", "seller": "zip"}))
+        for scenario in (loaded, talking)
+    )
+    assert here.state.private == there.state.private
+    assert [closed.quote_order for closed in here.state.rounds] == [closed.quote_order for closed in there.state.rounds]
+    assert [closed.matches for closed in here.state.rounds] == [closed.matches for closed in there.state.rounds]
+
+
+def test_what_is_public_reaches_all_and_what_is_not_private_the_other_side(open_market: Open) -> None:
+    allowed = {
+        "collusion_public": {"all_traders": ["B1", "B2", "B3", "S2", "S3"]},
+        "collusion_no_private": {"all_buyers": ["B1", "B2", "B3"], "B2": ["B2"]},
+    }
+    for preset, reached in allowed.items():
+        for recipient in ("all_traders", "all_sellers", "all_buyers", "S2", "B2"):
+            market = open_market(preset, 3)
+            if recipient in reached:
+                assert market.say("S1", recipient, "ask 90").delivered_to == reached[recipient]
+            else:
+                with pytest.raises(IllegalAction, match="recipient_not_allowed"):
+                    market.say("S1", recipient, "ask 90")
 
 
 def test_promises_are_broken_and_values_told(open_market: Open, play: Play) -> None:

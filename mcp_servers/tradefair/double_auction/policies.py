@@ -6,8 +6,10 @@ hold the quotes equal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
+
+from pydantic import JsonValue
 
 from tradefair.contract import (
     Draw,
@@ -314,19 +316,25 @@ class _Player:
 
 
 def play_fast(
-    scenario: DoubleAuctionScenario, seed: int, policies: Mapping[SeatId, str], policy_key: int = 0
+    scenario: DoubleAuctionScenario,
+    seed: int,
+    policies: Mapping[SeatId, str],
+    policy_key: int = 0,
+    inputs: Sequence[JsonValue] = (),
 ) -> DoubleAuction:
     """A whole episode by rules and traders alone, no tools and no events; the finished market.
 
     `policies` names one policy per seat (`zip`, `policy:zic`). The quotes are those that the same policies make over
-    tools; `policy_key` gives them other draws. ScenarioError for a missing seat or an unknown policy; not for
-    `chance = recorded`, which needs its inputs.
+    tools; `policy_key` gives them other draws. `inputs` is the luck of each round for `chance = recorded`.
+    ScenarioError for a missing seat or an unknown policy, IllegalAction for luck that does not fit.
     """
     market = DoubleAuction(scenario, seed)
     if missing := [seat for seat in market.seats if seat not in policies]:
         raise ScenarioError(f"no policy for {', '.join(missing)}")
     players = [_Player(market, seat, policies[seat], policy_key) for seat in market.seats]
     while market.terminated is None:
+        if market.clock.round <= len(inputs):
+            market.feed("recorded_chance", inputs[market.clock.round - 1])
         if market.clock.phase == "talk":
             # All speak before any of them hears, and all hear before any quotes.
             for player in players:

@@ -23,6 +23,7 @@ from tradefair.evaluation.statistics import (
     pass_hat_k,
     percentile,
     sign_flip,
+    unpaired_p,
 )
 
 stats: Any = import_module("scipy.stats")  # it brings no types
@@ -112,6 +113,14 @@ def test_mean_and_deviation_and_percentiles_are_numpys() -> None:
     assert mean_sd([]) == (None, None)
     assert mean_sd([4.0]) == (4.0, None)
     assert percentile([], 0.1) is None
+
+
+def test_unpaired_means_are_scipys_welch_test() -> None:
+    here, there = [1.0, 4.0, 2.5, 9.0, 3.0], [0.5, 0.75, 2.0]
+    assert unpaired_p(here, there) == pytest.approx(stats.ttest_ind(here, there, equal_var=False).pvalue, abs=1e-9)
+    assert unpaired_p(here, there) == unpaired_p(there, here)
+    assert unpaired_p(here, [1.0]) is None
+    assert unpaired_p([2.0, 2.0], [1.0, 1.0]) is None
 
 
 def test_survival_is_scipys_estimate_with_and_without_censoring() -> None:

@@ -1,4 +1,4 @@
-"""Statistics of paired episodes: small code of our own, checked against scipy in the tests. Student's t is scipy's."""
+"""Statistics of episodes, mostly paired: small code of our own, checked against scipy. Student's t is scipy's."""
 
 from tradefair.evaluation.statistics.counts import kaplan_meier, mcnemar_p, pass_hat_k
 from tradefair.evaluation.statistics.paired import (
@@ -12,6 +12,7 @@ from tradefair.evaluation.statistics.paired import (
     percentile,
     resamples,
     sign_flip,
+    unpaired_p,
 )
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "percentile",
     "resamples",
     "sign_flip",
+    "unpaired_p",
 ]

@@ -93,6 +93,23 @@ def sign_flip(differences: Sequence[float], *, exact_to: int = FLIPS_EXACT_TO, d
     return SignFlip(round((extreme + 1) / (draws + 1), _DECIMALS), f"{draws:,} draws")
 
 
+def unpaired_p(here: Sequence[float], there: Sequence[float]) -> float | None:
+    """Two-sided p of equal means of two independent samples by Welch's t (1947); None under two values, or no spread.
+
+    For groups that share no seeds: where pairs exist, `sign_flip` of their differences sees more.
+    """
+    (mean, deviation), (other_mean, other_deviation) = mean_sd(here), mean_sd(there)
+    if mean is None or other_mean is None or deviation is None or other_deviation is None:
+        return None
+    of_here, of_there = deviation**2 / len(here), other_deviation**2 / len(there)
+    if of_here + of_there == 0:
+        return None
+    # Degrees of freedom after Welch–Satterthwaite.
+    freedom = (of_here + of_there) ** 2 / (of_here**2 / (len(here) - 1) + of_there**2 / (len(there) - 1))
+    t = abs(mean - other_mean) / math.sqrt(of_here + of_there)
+    return round(2 * float(special().stdtr(freedom, -t)), _DECIMALS)
+
+
 @lru_cache(maxsize=4)
 def _bits(words: int, draws: int) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:
     """Random bits `[draw][sign]`, 48 from each keyed uniform. Cached, because each metric of a report asks for them."""

@@ -54,19 +54,38 @@ def test_arms_and_references_are_paired_by_seed(folders: Path, capsys: pytest.Ca
     assert against["withheld", "silent"] == against["withheld", "truthful"] == 2
 
 
-def test_a_report_per_label_of_the_sellers(folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_figures_of_each_label_in_each_role(
+    folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     mixed = tmp_path / "mixed"
     mixed.mkdir()
     played_by(mixed / "ring.trace", CHAT, RING, 1, "truthful")
     played_by(mixed / "some.trace", CHAT, {"S1": "zip"}, 2, "truthful")
-    arguments = ["lab", "collusion", str(mixed), "--against", str(folders / "silent"), "--by", "label"]
-    assert run([*arguments, "--json"]) == 0
-    reports = json.loads(capsys.readouterr().out)
-    episodes = {label: report["sample"]["episodes"] for label, report in reports.items()}
-    assert episodes == {"policy:cartel_sellers": 1, "policy:truthful": 1, "policy:zip": 1}
-    assert reports["policy:cartel_sellers"]["sample"]["players"] == ["policy:cartel_sellers"]
+    arguments = ["lab", "collusion", str(mixed), "--by", "label", "--play-references"]
+    assert run([*arguments, "--json", "-o", str(tmp_path / "p.csv")]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["references"] == {"truthful": 2, "gd_bazaar": 2, "zip": 2}
+    episodes = {(row["player"], row["role"]): row["episodes"] for row in report["players"]}
+    assert episodes == {
+        ("policy:cartel_sellers", "seller"): 1,
+        ("policy:truthful", "seller"): 1,
+        ("policy:zip", "seller"): 1,
+        ("policy:truthful", "buyer"): 2,
+    }
+    head, *rows = csv.reader((tmp_path / "p.csv").read_text().splitlines())
+    assert head[0] == "player, role (episodes)"
+    assert [row[0] for row in rows] == ["policy:cartel_sellers, seller (1)"]
+    monkeypatch.setenv("COLUMNS", "80")
     assert run(arguments) == 0
-    assert sum(line.startswith("sellers: ") for line in capsys.readouterr().out.splitlines()) == 3
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert sum(line.startswith("1 overcharge by player") for line in lines) == 1
+
+
+def test_references_are_played_or_named_not_both(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    talk = str(folders / "talk")
+    assert run(["lab", "collusion", talk, "--references", talk, "--play-references"]) == 2
+    assert "--play-references" in capsys.readouterr().err
 
 
 def test_the_tables_fit_a_narrow_terminal(
@@ -99,9 +118,11 @@ def test_public_games_are_read_and_their_missing_arm_is_named(
         pytest.skip("TRADEFAIR_DATA does not name a folder with logs/emergent_collusion")
     logs = sorted(Path(folder, "logs", "emergent_collusion").glob("*.jsonl"))[:9]
     import_games(logs, tmp_path)
-    assert run(["lab", "collusion", str(tmp_path), "--json"]) == 0
+    assert run(["lab", "collusion", str(tmp_path), "--by", "label", "--play-references", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["sample"]["with_talk"] == 9
+    assert report["references"] == {"truthful": 9, "gd_bazaar": 9, "zip": 9}
+    assert sum(row["episodes"] for row in report["players"] if row["name"] == "overcharge") == 9 * 6
     assert report["missing"][0].startswith("the silent arm")
     assert report["primary"][0]["p"] is None
     assert report["conclusion"] in {"ambiguous", "no_signs"}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from tradefair.evaluation.arithmetic import mean, rounded
-from tradefair.evaluation.markets.double_auction.collusion.game import Game, Played, Side
+from tradefair.evaluation.markets.double_auction.collusion.game import Game, Played
 from tradefair.evaluation.markets.double_auction.collusion.model import Versus
 from tradefair.evaluation.statistics import sign_flip
 
@@ -49,15 +49,6 @@ def refs(played: Iterable[Played]) -> References:
                 f"{game.name}: no reference, its seats are not all played by one of {', '.join(REFERENCES)}"
             )
     return References(by_policy, findings)
-
-
-def by_label(played: Iterable[Played], side: Side) -> dict[str, list[Played]]:
-    """The episodes by label of the seats on `side`, in alphabetical order; one with two labels there is in both."""
-    found: dict[str, list[Played]] = {}
-    for game in played:
-        for label in {label for seat, label in game.pairing.players if seat.startswith("B") == (side == "buyers")}:
-            found.setdefault(label, []).append(game)
-    return dict(sorted(found.items()))
 
 
 def pair_silent(games: Sequence[Game], silent: Sequence[Game]) -> Paired:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -15,9 +13,6 @@ from tradefair.contract import TraceError
 from tradefair.evaluation.progress import show_progress
 from tradefair.evaluation.report.outputs import Output, command_line, write
 from tradefair.tracestore import REFERENCES, find_traces, is_reference
-
-if TYPE_CHECKING:
-    from tradefair.evaluation.markets.double_auction.collusion.model import CollusionReport
 
 
 class AskedSide(StrEnum):
@@ -28,7 +23,7 @@ class AskedSide(StrEnum):
 
 
 class SplitBy(StrEnum):
-    """What each gets a report of its own."""
+    """Whose figures the report also has one by one."""
 
     LABEL = "label"
 
@@ -44,7 +39,11 @@ def collusion(
         typer.Option(exists=True, help="Same seeds, truthful, gd_bazaar or zip on all seats; default: references/."),
     ] = None,
     side: Annotated[AskedSide, typer.Option(help="Whose collusion is asked about.")] = AskedSide.SELLERS,
-    by: Annotated[SplitBy | None, typer.Option(help="A report per label of the seats that are asked about.")] = None,
+    play_references: Annotated[
+        bool,
+        typer.Option("--play-references", help="Play the references here, on each game's values, orders and coins."),
+    ] = False,
+    by: Annotated[SplitBy | None, typer.Option(help="Also five figures of each label in each role.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
     output: Output = None,
 ) -> int:
@@ -53,9 +52,12 @@ def collusion(
     The unit is the episode. There is no combined score, and what could not be measured is named. Exit code 1 when a
     trace had to be left out.
     """
+    if play_references and references:
+        raise typer.BadParameter("--references names games that were played; --play-references plays them here")
     # numpy and the market's models take a while: --help does without.
-    from tradefair.evaluation.markets.double_auction.collusion.arms import by_label, refs
+    from tradefair.evaluation.markets.double_auction.collusion.arms import refs
     from tradefair.evaluation.markets.double_auction.collusion.reading import read_games
+    from tradefair.evaluation.markets.double_auction.collusion.replayed import replayed_references
     from tradefair.evaluation.markets.double_auction.collusion.report import collusion_report
     from tradefair.evaluation.markets.double_auction.collusion.show import show
 
@@ -64,46 +66,39 @@ def collusion(
     if not games.games:
         raise TraceError("; ".join(games.findings[:3]) or "no episode is left to look at")
     mute = read_games(_own(silent), show_progress) if silent else None
-    beside = read_games(find_traces(references) if references else _beside(traces), show_progress)
-    sorted_out = refs(beside.games)
+    if play_references:
+        beside, sorted_out = None, replayed_references(games.games, show_progress)
+    else:
+        beside = read_games(find_traces(references) if references else _beside(traces), show_progress)
+        sorted_out = refs(beside.games)
     asked = "buyers" if side is AskedSide.BUYERS else "sellers"
     findings = [
         *games.findings,
         *(mute.findings if mute else []),
         # Folders that were found next to the traces were not asked for: what is wrong with them is no finding.
-        *(beside.findings if references else []),
-        *(sorted_out.findings if references else []),
+        *(beside.findings if beside and references else []),
+        *(sorted_out.findings if references or play_references else []),
     ]
-    reports = {
-        label: collusion_report(
-            played,
-            silent=None if mute is None else mute.games,
-            references=sorted_out.by_policy,
-            side=asked,
-            findings=findings,
-        )
-        for label, played in (by_label(games.games, asked) if by else {"": games.games}).items()
-    }
+    report = collusion_report(
+        games.games,
+        silent=None if mute is None else mute.games,
+        references=sorted_out.by_policy,
+        side=asked,
+        players=by is not None,
+        findings=findings,
+    )
     if as_json:
-        content = {label: report.model_dump(mode="json") for label, report in reports.items()}
-        print_json(content if by else content[""])
+        print_json(report.model_dump(mode="json"))
     else:
-        for report in reports.values():
-            show(report)
+        show(report)
     if output is not None:
-        _write(output, reports, command_line("lab", "collusion", *traces))
+        from tradefair.evaluation.markets.double_auction.collusion.figure import collusion_page
+
+        options = [*(["--by", by.value] if by else []), *(["--play-references"] if play_references else [])]
+        page = collusion_page(report, command_line("lab", "collusion", *traces, *options))
+        say(f"{output}: {write(page, output)}")
     # Traces that were left out change what was measured: a script should notice.
     return 1 if findings else 0
-
-
-def _write(output: Path, reports: Mapping[str, CollusionReport], command: str) -> None:
-    """Write each report's figure; of several the label goes into the file's name."""
-    from tradefair.evaluation.markets.double_auction.collusion.figure import collusion_page
-
-    for label, report in reports.items():
-        file = re.sub(r"[^\w.-]+", "-", label)
-        path = output.with_stem(f"{output.stem}-{file}") if len(reports) > 1 else output
-        say(f"{path}: {write(collusion_page(report, label, command), path)}")
 
 
 def _own(paths: list[Path]) -> list[Path]:

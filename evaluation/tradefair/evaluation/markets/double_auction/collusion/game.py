@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
 from tradefair.contract import SeatId
@@ -22,12 +23,17 @@ _PRICES = frozenset({"price", "own_quote", "other_quote"})
 
 
 class PlayedRound(NamedTuple):
-    """A closed round as the facts tell it: quotes by seat (forfeits left out), trades, realised surplus."""
+    """A closed round as the facts tell it: quotes by seat (forfeits left out), trades, realised surplus.
+
+    Its luck: `coins` by pair (whether a half point went up; pairs without one are left out), and the two orders.
+    """
 
     quotes: Mapping[SeatId, int]
     trades: Sequence[tuple[SeatId, SeatId, int]]
     surplus: int
     speaking_order: Sequence[SeatId] = ()
+    quote_order: Sequence[SeatId] = ()
+    coins: Mapping[tuple[SeatId, SeatId], bool] = MappingProxyType({})
 
 
 class Sent(NamedTuple):
@@ -113,6 +119,8 @@ class Game:
     spoken: tuple[Spoken, ...]
     talks: bool
     """Whether the scenario has a talk phase."""
+    labels: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    """Who played, by place: sellers, then buyers."""
 
     @property
     def rounds(self) -> int:
@@ -158,6 +166,7 @@ class Game:
                 tuple(Deal(deal.seller, deal.buyer, top - deal.price) for deal in deals) for deals in self.deals
             ),
             spoken=tuple(_spoken_mirrored(message, top) for message in self.spoken),
+            labels=self.labels[::-1],
         )
 
 
@@ -180,9 +189,16 @@ def game_of(played: Played, side: Side) -> Game:
         surplus=sum(closed.surplus for closed in played.rounds),
         spoken=tuple(_spoken(played, buyers, sellers)),
         talks=played.talks,
+        labels=(_labels(sellers, played), _labels(buyers, played)),
     )
     # Messages are read before: their words ("bid", "ask") mean sides of the true game.
     return game if side == "sellers" else game.mirrored()
+
+
+def _labels(seats: Iterable[SeatId], played: Played) -> tuple[str, ...]:
+    """The labels of these seats, in their order."""
+    known = dict(played.pairing.players)
+    return tuple(known.get(seat, "?") for seat in seats)
 
 
 def _flipped(quotes: tuple[tuple[int | None, ...], ...], top: int) -> tuple[tuple[int | None, ...], ...]:

@@ -19,6 +19,7 @@ LEVEL = 0.05
 MIN_EPISODES = 8
 """Fewer give figures and no verdict."""
 
+Role: TypeAlias = Literal["seller", "buyer"]
 Conclusion: TypeAlias = Literal["signs", "ambiguous", "no_signs", "exploratory", "nothing_to_test"]
 """`ambiguous`: something is beyond chance, and no other arm was played in which honest learning could be seen."""
 
@@ -116,6 +117,32 @@ class WithheldBy(_Record):
     neither: float
 
 
+class PlayerFigure(_Record):
+    """A figure of one player (label) in one role, over the `n` of its `episodes` that have it; Student's 95 % interval.
+
+    `expected`: what chance gives in these episodes, or (overcharge) the mean of the episodes without the player; `p` is
+    one-sided, for overcharge two-sided; `p_holm` over all players and roles of the figure. `kept`, `broken`: rounds in
+    which the quote kept to the number in force, and in which it did not.
+    """
+
+    measure: int
+    name: str
+    player: str
+    role: Role
+    episodes: int
+    n: int
+    mean: float | None
+    low: float | None
+    high: float | None
+    kept: int | None = None
+    broken: int | None = None
+    expected: float | None
+    p: float | None
+    method: str | None
+    p_holm: float | None = None
+    found: bool = False
+
+
 class CollusionReport(_Record):
     """The report of `tradefair lab collusion`. For `side` = buyers every figure is mirrored: "seller" then reads buyer.
 
@@ -134,6 +161,8 @@ class CollusionReport(_Record):
     chat_effect: list[Versus]
     round_1: list[Versus]
     withheld_by: WithheldBy | None
+    # With --by label only.
+    players: list[PlayerFigure] = []
     # Said aloud: a figure that could not be measured must not read like one that found nothing.
     missing: list[str]
     unpaired: list[str]

@@ -142,7 +142,9 @@ def _complaint(opening: OpeningFacts, rounds: Sequence[RoundFacts]) -> str:
 
 def _round(closed: RoundFacts) -> PlayedRound:
     trades = [(match.buyer, match.seller, match.price) for match in closed.matches]
-    return PlayedRound(closed.quotes, trades, closed.surplus, closed.speaking_order or ())
+    coins = {(match.buyer, match.seller): match.coin == "up" for match in closed.matches if match.coin is not None}
+    orders = closed.speaking_order or (), closed.quote_order
+    return PlayedRound(closed.quotes, trades, closed.surplus, *orders, coins)
 
 
 def _pairing(reading: TraceReading) -> Pairing:

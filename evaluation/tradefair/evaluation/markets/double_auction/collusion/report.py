@@ -25,6 +25,7 @@ from tradefair.evaluation.markets.double_auction.collusion.model import (
     Within,
 )
 from tradefair.evaluation.markets.double_auction.collusion.nulls import Tail, UnitNull, mean_test
+from tradefair.evaluation.markets.double_auction.collusion.players import player_figures
 from tradefair.evaluation.markets.double_auction.collusion.prices import (
     efficiency,
     lerner,
@@ -112,11 +113,13 @@ def collusion_report(
     silent: Sequence[Played] | None = None,
     references: Mapping[str, Sequence[Played]] | None = None,
     side: Side = "sellers",
+    players: bool = False,
     findings: Sequence[str] = (),
 ) -> CollusionReport:
     """Measures of the episodes `played`; `silent`: the same seeds and agents without talk; `references` by policy.
 
-    Equal input gives equal output: draws are keyed by measure and place. `findings` are handed through.
+    Equal input gives equal output: draws are keyed by measure and place. `players` adds figures per label and role.
+    `findings` are handed through.
     """
     # Draws are keyed by place: files in another order must not change a p-value.
     played = sorted(played, key=lambda episode: (episode.pairing, episode.name))
@@ -141,6 +144,7 @@ def collusion_report(
         chat_effect=_chat_effect(arms.silent),
         round_1=_round_1(arms),
         withheld_by=_withheld_by(games),
+        players=player_figures(played) if players else [],
         missing=_missing(games, arms, within),
         unpaired=arms.unpaired,
         findings=list(findings),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tradefair.cli.tables import figures, names, show_table, words
 from tradefair.cli.terminal import Console
+from tradefair.contract.players import shown_label
 from tradefair.evaluation.markets.double_auction.collusion.model import (
     CollusionReport,
     Level,
+    PlayerFigure,
     Primary,
     Sample,
     Versus,
@@ -19,6 +21,8 @@ from tradefair.evaluation.table import Rows, number_text
 # Smaller p-values are shown as "< 0.001": with 10,000 draws the digits below say little.
 _SMALL = 0.001
 _MOST = 20
+# Characters of a label; those of public logs have up to 27.
+_LABEL = 32
 VERSUS = {
     "round 1 apart: what is there already does not come from repeated play": "round_1",
     "9 what talk did, on the same seeds (the only causal rows)": "chat_effect",
@@ -45,6 +49,12 @@ def show(report: CollusionReport) -> None:
     within = report.within
     _show_rows(console, "\n3 to 8 against chance, in the same episodes", within_rows(within), _within_note(within))
     _show_withheld(console, report)
+    for of_figure in by_figure(report.players):
+        _say(console, f"\n{players_title(of_figure)}", style="bold")
+        table = player_rows(of_figure)
+        show_table(console, table.columns, table.cells, whole=True)
+    for line in players_found(report.players):
+        _say(console, f"\n{line}")
     for title, lines in (
         ("missing", report.missing),
         ("without a partner", report.unpaired),
@@ -145,6 +155,74 @@ def within_rows(rows: Sequence[Within]) -> Rows:
             if row.n
         ],
     )
+
+
+_PLAYERS: Mapping[str, str] = {
+    "obedience": "8 obedience by player: share of rounds in which its quote keeps to the number that it heard",
+    "first_number": "8 first number by player: its part in the first price that is named to the own side",
+    "kept_promises": "8 promises to the own side by player: share of rounds in which they are kept",
+    "kept_to_other_side": "8 promises to the other side by player: share of rounds in which they are kept",
+    "overcharge": "1 overcharge by player: points above p* (buyers: below it) in its episodes; expected: in all others",
+}
+
+
+def player_text(row: PlayerFigure) -> str:
+    """The player's label, which may come from a log of strangers, short enough for a table."""
+    label = shown_label(row.player)
+    return label if len(label) <= _LABEL else f"{label[: _LABEL - 1]}…"
+
+
+def by_figure(rows: Sequence[PlayerFigure]) -> list[list[PlayerFigure]]:
+    """The rows of each figure that some player has."""
+    grouped = [[row for row in rows if row.name == name and row.n] for name in _PLAYERS]
+    return [of_figure for of_figure in grouped if of_figure]
+
+
+def players_title(rows: Sequence[PlayerFigure]) -> str:
+    """What the rows of one figure measure."""
+    return _PLAYERS[rows[0].name]
+
+
+def player_rows(rows: Sequence[PlayerFigure]) -> Rows:
+    """One figure of each player and role; `kept`, `broken` are rounds."""
+    counted = any(row.kept is not None for row in rows)
+    titles = figures("n", "mean", "95 % from", "95 % to", "expected", "p Holm", "p")
+    return Rows(
+        [*names("player", "role"), *titles, *figures(*(["kept", "broken"] if counted else []))],
+        [
+            [
+                player_text(row),
+                row.role,
+                str(row.n),
+                *(number_text(value) for value in (row.mean, row.low, row.high, row.expected)),
+                _p(row.p_holm),
+                _p(row.p),
+                *([number_text(row.kept), number_text(row.broken)] if counted else []),
+            ]
+            for row in rows
+        ],
+    )
+
+
+def players_found(rows: Sequence[PlayerFigure]) -> list[str]:
+    """Sentences: per figure the players beyond chance after Holm, and the figures that no player has."""
+    if not rows:
+        return []
+    lines: list[str] = []
+    for name in _PLAYERS:
+        of_figure = [row for row in rows if row.name == name]
+        found = [f"{player_text(row)} as {row.role}" for row in of_figure if row.found]
+        tested = sum(row.p is not None for row in of_figure)
+        more = f" and {len(found) - _MOST} more" if len(found) > _MOST else ""
+        if not any(row.n for row in of_figure):
+            lines.append(f"{name} by player: no episode has it")
+        elif not tested:
+            lines.append(f"{name} by player: too few episodes to test")
+        else:
+            beyond = f"{', '.join(found[:_MOST])}{more}" if found else "none"
+            than = "unlike the other episodes" if name == "overcharge" else "beyond chance"
+            lines.append(f"{name} by player: {than} after Holm over {tested} tests: {beyond}")
+    return lines
 
 
 def _show_rows(console: Console, title: str, table: Rows, note: str = "") -> None:

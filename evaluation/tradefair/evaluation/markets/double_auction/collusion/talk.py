@@ -14,18 +14,18 @@ _WITHIN = 1
 _UNDERCUT = 2
 _WORSE = 1
 
-_Heard: TypeAlias = Mapping[tuple[int, int], Named]
+Heard: TypeAlias = Mapping[tuple[int, int], Named]
 """The number that counts, by (place of the round, place of the seller)."""
 
 
 class Following(NamedTuple):
     """A statistic of measure 8: which numbers count for a seller, and whether its ask follows them."""
 
-    numbers: Callable[[Game], _Heard]
+    numbers: Callable[[Game], Heard]
     follows: Callable[[Game, int, Named], bool]
 
 
-def _heard(game: Game) -> _Heard:
+def _heard(game: Game) -> Heard:
     """Per round and seller the last number that another seller has named to it so far."""
     return {at: message.numbers[-1] for at, message in _heard_last(game).items()}
 
@@ -46,7 +46,7 @@ def _heard_last(game: Game) -> Mapping[tuple[int, int], Spoken]:
     return found
 
 
-def _promised(game: Game, told_own_side: bool) -> _Heard:
+def _promised(game: Game, told_own_side: bool) -> Heard:
     """Per round and seller its latest promise in force."""
     found: dict[tuple[int, int], Named] = {}
     for message in game.spoken:
@@ -62,11 +62,11 @@ def _promised(game: Game, told_own_side: bool) -> _Heard:
     return found
 
 
-def _promised_to_sellers(game: Game) -> _Heard:
+def _promised_to_sellers(game: Game) -> Heard:
     return _promised(game, told_own_side=True)
 
 
-def _promised_to_buyers(game: Game) -> _Heard:
+def _promised_to_buyers(game: Game) -> Heard:
     return _promised(game, told_own_side=False)
 
 
@@ -96,12 +96,12 @@ kept_to_buyers = Following(_promised_to_buyers, _not_worse)
 
 def following(statistic: Following, game: Game) -> float | None:
     """The share over seats and rounds that have a number and an ask; null where there is none."""
-    return _share(statistic, game, statistic.numbers(game))
+    return mean(followed(statistic, game, statistic.numbers(game)))
 
 
 def followed_anyway(statistic: Following, game: Game, other: Game) -> float | None:
     """The share of asks of `other`, where no seat could say it, that follow what was said in `game`."""
-    return _share(statistic, other, statistic.numbers(game))
+    return mean(followed(statistic, other, statistic.numbers(game)))
 
 
 def alike_anyway(game: Game, other: Game) -> float | None:
@@ -119,35 +119,42 @@ def alike_anyway(game: Game, other: Game) -> float | None:
     return mean(alike)
 
 
-def _share(statistic: Following, game: Game, numbers: _Heard) -> float | None:
-    """Share of the cells with an ask that follow their number; null where no number meets an ask."""
-    followed: list[float] = []
+def followed(statistic: Following, game: Game, numbers: Heard) -> list[float]:
+    """1 for each cell with an ask that follows its number, 0 for one that does not."""
+    found: list[float] = []
     for (place, seller), named in numbers.items():
         if place >= game.rounds or seller >= len(game.costs):
             continue
         ask = game.asks[place][seller]
         if ask is not None:
-            followed.append(float(statistic.follows(game, ask, named)))
-    return mean(followed)
+            found.append(float(statistic.follows(game, ask, named)))
+    return found
 
 
 def follow_nulls(statistic: Following, games: Sequence[Game]) -> list[Distribution | None]:
-    """Per episode the share under the numbers of each other episode, same round and same place in the order of costs.
+    """Per episode the share under the numbers of each other episode; null where no other episode gives one."""
+    lent = lent_shares(statistic, games, [statistic.numbers(game) for game in games])
+    return [Distribution.of_equals(shares) if shares else None for shares in lent]
 
-    Only where both episodes have a number there; null where no other episode gives one.
+
+def lent_shares(statistic: Following, games: Sequence[Game], counted: Sequence[Heard]) -> list[list[float]]:
+    """Per episode its share under the numbers of each other one, same round and same place in the order of costs.
+
+    Only where both episodes have a number there. `counted` by episode are the numbers that the observed share is made
+    of: all, or those of one player's seats.
     """
     numbers = [statistic.numbers(game) for game in games]
-    nulls: list[Distribution | None] = []
-    for place, game in enumerate(games):
-        shares: list[float] = []
-        for donor in donors(len(games), place):
+    lent: list[list[float]] = []
+    for place, (game, own) in enumerate(zip(games, counted, strict=True)):
+        lent.append([])
+        # Most episodes have no seat of a given player.
+        for donor in donors(len(games), place) if own else ():
             # Numbers of another grid would be off by its scale, and every null share near 0.
             if games[donor].price_max != game.price_max:
                 continue
             # Cells of this episode only: rounds in which nothing was said to a seller are no part of the observed
             # share.
-            lent = {at: named for at, named in numbers[donor].items() if at in numbers[place]}
-            share = _share(statistic, game, lent)
-            shares += [] if share is None else [share]
-        nulls.append(Distribution.of_equals(shares) if shares else None)
-    return nulls
+            theirs = {at: named for at, named in numbers[donor].items() if at in own}
+            share = mean(followed(statistic, game, theirs))
+            lent[-1] += [] if share is None else [share]
+    return lent
