@@ -73,8 +73,8 @@ def test_figures_of_each_label_in_each_role(
         ("policy:truthful", "buyer"): 2,
     }
     head, *rows = csv.reader((tmp_path / "p.csv").read_text().splitlines())
-    assert head[0] == "player, role (episodes)"
-    assert [row[0] for row in rows] == ["policy:cartel_sellers, seller (1)"]
+    assert head[0] == "role, player (episodes)"
+    assert [row[0] for row in rows] == ["seller policy:cartel_sellers (1)"]
     monkeypatch.setenv("COLUMNS", "80")
     assert run(arguments) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -74,10 +74,10 @@ def _players(report: CollusionReport) -> Iterator[Chart]:
             yield IntervalChart(
                 id=f"players_{rows[0].name}",
                 title=players_title(rows),
-                note=f"Mean over episodes with its 95 % interval, none under two episodes.{more}",
+                note=f"Mean over episodes, 95 % interval: none of one episode, no width where all are equal.{more}",
                 x=Axis(label=rows[0].name, unit="points") if rows[0].measure == 1 else Axis(label=rows[0].name),
-                y=Axis(label="player, role (episodes)"),
-                names=[f"{player_text(row)}, {row.role} ({row.n})" for row, _ in shown],
+                y=Axis(label="role, player (episodes)"),
+                names=[f"{row.role} {player_text(row)} ({row.n})" for row, _ in shown],
                 values=[value for _, value in shown],
                 lows=[row.low for row, _ in shown],
                 highs=[row.high for row, _ in shown],
