@@ -18,7 +18,15 @@ from tradefair.evaluation.headline import Headline
 from tradefair.evaluation.modes.diagnosis import Amend, Stage
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.modes.table import NO_MODES, ModeTable
-from tradefair.evaluation.outcome import MarketOutcome, Outcome, PrimaryMetric, RatingRules, SeatOutcome, common_seat
+from tradefair.evaluation.outcome import (
+    MarketOutcome,
+    Outcome,
+    PlayedSeat,
+    PrimaryMetric,
+    RatingRules,
+    SeatOutcome,
+    common_seat,
+)
 from tradefair.evaluation.phrases import NO_PHRASES, Phrases, missing, relative_fields
 from tradefair.evaluation.reading import read_trace
 from tradefair.evaluation.table import Table
@@ -125,6 +133,10 @@ class Evaluator:
 
     def charts(self, trace: Trace) -> Sequence[Chart]:
         """Charts of a trace, the most telling first; none where nothing can be drawn."""
+        return ()
+
+    def board_charts(self, seats: Sequence[PlayedSeat], labels: Sequence[str], score: str) -> Sequence[Chart]:
+        """Charts of a leaderboard's games, what `labels` did in all of them; `labels` as ranked, by `score`."""
         return ()
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Generic, Literal, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -91,7 +91,8 @@ class RatingRules(_Record):
 
     `kind`: a `field` ranks all labels of an episode by a score (TrueSkill), a `duel` compares the profits of two.
     `scores` are seat fields, higher is better, the default first; a duel has one, its profit. `seat_figures` and
-    `market_figures` are fields; their means are shown next to the rating. `potential` names the market field of what
+    `market_figures` are fields; their means are shown next to the rating, those of `leading` in the ranking itself.
+    `series` are seat fields with a value per round, for charts over games. `potential` names the market field of what
     both seats of a duel could have earned together. `varies` names scenario parameters that may differ within one
     leaderboard, such as the law of private values; episodes that differ in any other are rated apart. `cautions` are
     printed wherever the field of their name is.
@@ -100,10 +101,26 @@ class RatingRules(_Record):
     kind: Literal["field", "duel"]
     scores: tuple[str, ...]
     seat_figures: tuple[str, ...] = ()
+    leading: tuple[str, ...] = ()
+    series: tuple[str, ...] = ()
     market_figures: tuple[str, ...] = ()
     potential: str = ""
     varies: frozenset[str] = frozenset()
     cautions: Mapping[str, str] = {}
+
+
+class PlayedSeat(NamedTuple):
+    """One seat of a rated game, as charts over games read it.
+
+    `game` numbers the games of a leaderboard from 0. `numbers` has the rating's seat fields, `series` those of
+    `RatingRules.series`: a value per closed round, null where there is none, yes as 1.
+    """
+
+    label: str
+    role: str
+    game: int
+    numbers: Mapping[str, float | None]
+    series: Mapping[str, Sequence[float | None]]
 
 
 def common_seat(reading: TraceReading, seat: SeatId) -> dict[str, Any]:

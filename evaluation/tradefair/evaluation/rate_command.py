@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tradefair.cli.terminal import json_bytes, print_bytes, say, tell
-from tradefair.evaluation.report.outputs import Output, write
+from tradefair.evaluation.report.outputs import Output, only_chart, write
 
 
 def rate(
@@ -24,6 +24,12 @@ def rate(
     whole: Annotated[bool, typer.Option("--all", help="Every label, what stands next to it, how it was made.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the leaderboards as JSON.")] = False,
     output: Output = None,
+    chart: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID", help="What .svg, .csv and .tex hold instead of the first chart and the first table."
+        ),
+    ] = None,
 ) -> int:
     """Leaderboards of the labels that played: TrueSkill, or for pairs balanced shares, Glicko-2 and Bradley-Terry.
 
@@ -38,8 +44,12 @@ def rate(
     from tradefair.evaluation.ratings.show import show_leaderboards
     from tradefair.evaluation.report.boards import figure_of_boards
 
-    made = leaderboards(read_results(paths, progress=show_progress), seed=seed, score=score, progress=show_progress)
+    # A terminal shows no charts: what they read is left in the files.
+    results = read_results(paths, progress=show_progress, series=as_json or output is not None)
+    made = leaderboards(results, seed=seed, score=score, progress=show_progress)
     page = figure_of_boards(made)
+    if chart is not None and output is not None and output.suffix.lower() in (".svg", ".csv", ".tex"):
+        page = only_chart(page, chart)
     if output is not None:
         say(f"{output}: {write(page, output)}")
     if as_json:

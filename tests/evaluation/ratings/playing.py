@@ -45,7 +45,7 @@ def bargain(
     buyer: str, seller: str, profits: tuple[float, float], seed: int, *, potential: float = 400.0, **changes: Any
 ) -> GameResult:
     """A bargaining game as ratings read it."""
-    numbers = [(profit, 0.0, 0.0, 0.0) for profit in profits]
+    numbers = [(profit, profit / 20, None, 0.0, 0.0, 0.0) for profit in profits]
     game = GameResult(
         path=f"{buyer}-{seller}-{seed}.trace",
         market="bargaining",

@@ -14,6 +14,8 @@ from tradefair.evaluation.charts.chart import (
     MatrixCell,
     MatrixChart,
     PairChart,
+    Strip,
+    StripChart,
     XYChart,
 )
 from tradefair.evaluation.charts.draw import draw_svg
@@ -33,6 +35,8 @@ __all__ = [
     "MatrixCell",
     "MatrixChart",
     "PairChart",
+    "Strip",
+    "StripChart",
     "XYChart",
     "chart_csv",
     "chart_tex",

@@ -1,4 +1,4 @@
-"""What a chart is made of: title, axes with units, and one of six shapes. Nothing here draws.
+"""What a chart is made of: title, axes with units, and one of seven shapes. Nothing here draws.
 
 The method `charts` of an evaluator gives its market charts in every report:
 
@@ -195,9 +195,33 @@ class PairChart(_Chart):
         return sorted(range(len(self.names)), key=lambda place: -self.differences[place])
 
 
-# With a discriminator an invalid chart is refused with the errors of its own shape, not of all six.
+class Strip(_Record):
+    """Values of one name, ascending: all, or a sample of `of` values; `mean` is that of all, null of none."""
+
+    name: str
+    values: list[float] = Field(max_length=MAX_POINTS)
+    of: int = Field(ge=0)
+    mean: float | None = None
+
+
+class StripChart(_Chart):
+    """Single values by name, one dot each, spread across the row by place so that equal ones do not cover each other.
+
+    `x` measures, `y` names.
+    """
+
+    shape: Literal["strips"] = "strips"
+    strips: list[Strip]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the rows, in their order."""
+        return [strip.name for strip in self.strips]
+
+
+# With a discriminator an invalid chart is refused with the errors of its own shape, not of all seven.
 Chart: TypeAlias = Annotated[
-    XYChart | BarChart | HeatChart | IntervalChart | MatrixChart | PairChart, Field(discriminator="shape")
+    XYChart | BarChart | HeatChart | IntervalChart | MatrixChart | PairChart | StripChart, Field(discriminator="shape")
 ]
 
 

@@ -19,6 +19,7 @@ from tradefair.evaluation.charts.chart import (
     IntervalChart,
     MatrixChart,
     PairChart,
+    StripChart,
     XYChart,
 )
 from tradefair.evaluation.table import Table, decimals
@@ -89,6 +90,9 @@ def _rows(chart: Chart) -> Rows:
         case PairChart():
             pairs = [(chart.names[at], chart.differences[at], None, None, not chart.muted[at]) for at in chart.order]
             return [y, x, "low", "high", "informative"], [*pairs, ("mean", chart.mean, chart.low, chart.high, None)]
+        case StripChart():
+            dots = [(strip.name, value, strip.of, strip.mean) for strip in chart.strips for value in strip.values]
+            return [y, x, "values in all", "mean of all"], dots
 
 
 def _line_rows(chart: XYChart, x: str, y: str) -> Rows:

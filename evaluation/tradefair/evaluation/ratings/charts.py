@@ -20,13 +20,13 @@ R = TypeVar("R", FieldRow, DuelRow)
 
 
 def leaderboard_charts(board: Board) -> list[Chart]:
-    """The charts of one leaderboard, the ranking first; none without rows.
+    """The charts of one leaderboard, the ranking first, those of its games last; none without rows.
 
     The best 60 labels are drawn, and the best 40 in the matrix of duels.
     """
     if not board.rows:
         return []
-    return _field(board) if isinstance(board, FieldBoard) else _duels(board)
+    return [*(_field(board) if isinstance(board, FieldBoard) else _duels(board)), *board.charts]
 
 
 def _field(board: FieldBoard) -> list[Chart]:

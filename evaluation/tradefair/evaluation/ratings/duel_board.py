@@ -30,14 +30,14 @@ SHUFFLES = 50
 _DECIMALS = 6
 _METHOD = [
     "CMS-style score (own definition): 100·(.9 OBS + .1 raw); OBS is the mean over opponents of the share of all "
-    "gains, raw is profit over what both could have earned",
+    "gains, raw is profit, within 0 and R·G, over R·G, what both could have earned",
     f"intervals: 95 % of {RESAMPLES:,} resamples of blocks (a pair on one seed, both seatings; a foreign log: one "
     f"game) within pairs; fewer than {LEAST_BLOCKS} blocks: exploratory",
     f"Glicko-2 with margin: who beats whom, not profit; one game a period, weight min(4, ln|difference| + 1), means "
     f"over {SHUFFLES} shuffles, spread over them",
     "Bradley–Terry of the shares of each game's gains; games in which no seat earned anything are dropped; intervals: "
     f"95 % of {STRENGTH_RESAMPLES} resamples of blocks",
-    "head to head: mean difference of raw shares, row minus column",
+    "head to head: mean difference of shares of R·G, row minus column",
 ]
 
 

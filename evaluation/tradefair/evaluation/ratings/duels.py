@@ -42,8 +42,9 @@ class Score(NamedTuple):
     """A label's shares over its games; `low` and `high` bound `score` at 95 % by block bootstrap within pairs,
     null where no pair has a second block.
 
-    `obs` is the opponent-balanced share, `raw` profit over potential in games of known potential, `score`
-    100·(.9 obs + .1 raw) ("CMS-style", a definition of our own). `opponents` counts games in the first and in the
+    `obs` is the opponent-balanced share, `raw` profit over potential in games of known potential, each profit within 0
+    and the potential; `score` 100·(.9 obs + .1 raw) ("CMS-style", a definition of our own), so that all lie in 0 to 1,
+    the score in 0 to 100. `opponents` counts games in the first and in the
     second seat; `unbalanced`: these numbers differ by more than 1.5 to 1. `dead_pairs` are opponents against which
     neither side ever earned. `exploratory`: fewer than 8 blocks.
     """
@@ -73,7 +74,7 @@ class Score(NamedTuple):
 
 
 class HeadToHead(NamedTuple):
-    """Mean difference of raw shares, row minus column, over the pair's games; mirrored, the sign turns.
+    """Mean difference of shares, row minus column, over the pair's games; mirrored, the sign turns.
 
     `low` and `high` bound it at 95 %, null for a single block.
     """
@@ -95,8 +96,9 @@ def fraction(profit: float, other: float) -> float | None:
 class PairSums(NamedTuple):
     """What one pair did: sums over its games, a row as it is and then one per resample of its blocks.
 
-    `earned` is Σ max(0, profit), `profits` Σ profit where the potential is known, a column per label of `labels` (in
-    name order); `gaps` Σ (raw share of the first - raw share of the second), `counted` the games with a potential.
+    `earned` is Σ max(0, profit), `profits` Σ profit within 0 and the potential where that is known, a column per label
+    of `labels` (in name order); `gaps` Σ (share of the first - share of the second), `counted` the games with a
+    potential.
     `seats` counts the games with the first label in the first seat, and in the second.
     """
 
@@ -139,7 +141,7 @@ def _resampled(
 
 
 def _row(duel: Duel, first: str) -> list[float]:
-    """One game as a row: gains above 0 and profits of both, potential, difference of raw shares, whether it counts."""
+    """One game as a row: gains above 0 and profits of both, potential, difference of shares, whether it counts."""
     own, other = duel.first_profit, duel.second_profit
     if duel.first != first:
         own, other = other, own
@@ -147,7 +149,9 @@ def _row(duel: Duel, first: str) -> list[float]:
     # A profit over what nobody knows would be in the numerator of `raw` only.
     if duel.potential is None:
         return [*earned, 0.0, 0.0, 0.0, 0.0, 0.0]
-    # Without a potential there is no raw share, and the zeros of this row must not enter a mean.
+    # As in the logs' own shares: no loss below 0, and no more than there was to gain, where the other side lost money.
+    own, other = (min(profit, duel.potential) for profit in earned)
+    # Without a potential there is no share, and the zeros of this row must not enter a mean.
     counted = duel.potential > 0
     gap = (own - other) / duel.potential if counted else 0.0
     return [*earned, own, other, duel.potential, gap, float(counted)]

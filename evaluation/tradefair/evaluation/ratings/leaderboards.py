@@ -7,7 +7,7 @@ give the same numbers.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import orjson
@@ -15,12 +15,12 @@ import orjson
 from tradefair.contract import Chance, ScenarioError
 from tradefair.contract.chain import digest
 from tradefair.evaluation.evaluator import evaluator_of
-from tradefair.evaluation.outcome import RatingRules
+from tradefair.evaluation.outcome import PlayedSeat, RatingRules
 from tradefair.evaluation.progress import Progress
 from tradefair.evaluation.ratings.duel_board import duel_board
 from tradefair.evaluation.ratings.field_board import field_board
 from tradefair.evaluation.ratings.rating import Board, BoardHead, Leaderboards, Reasons
-from tradefair.evaluation.ratings.results import GameResult, Results, rules_of
+from tradefair.evaluation.ratings.results import GameResult, Results, rules_of, seat_fields
 
 # Characters of a heading; overrides of a scenario may be long lists.
 _MAX_SHAPE = 200
@@ -126,9 +126,27 @@ def _board(group: BoardHead, games: Sequence[GameResult], shape: str, seed: int,
     # A chance for each board: its numbers do not depend on which other boards are made.
     chance = Chance(seed)
     if rules.kind == "duel":
-        return duel_board(head, rules, usable, left_out, chance)
-    # `--score` may name a field of another market's board; this one then ranks by its default.
-    return field_board(head, rules, usable, left_out, chance, score if score in rules.scores else None)
+        board: Board = duel_board(head, rules, usable, left_out, chance)
+        ranked_by = rules.scores[0]
+    else:
+        # `--score` may name a field of another market's board; this one then ranks by its default.
+        board = field_board(head, rules, usable, left_out, chance, score if score in rules.scores else None)
+        ranked_by = board.score
+    played = list(_played(rules, usable))
+    labels = [row.label for row in board.rows]
+    charts = evaluator_of(group.market).board_charts(played, labels, ranked_by) if played and labels else ()
+    return board.model_copy(update={"leading": list(rules.leading), "charts": list(charts)})
+
+
+def _played(rules: RatingRules, games: Sequence[GameResult]) -> Iterator[PlayedSeat]:
+    """The seats of games whose series were read."""
+    fields = seat_fields(rules)
+    for number, game in enumerate(games):
+        for seat in game.seats:
+            if seat.series:
+                numbers = dict(zip(fields, seat.numbers, strict=True))
+                series = dict(zip(rules.series, seat.series, strict=True))
+                yield PlayedSeat(seat.label, seat.role, number, numbers, series)
 
 
 def _shape_names(groups: Iterable[BoardHead]) -> Mapping[BoardHead, str]:

@@ -7,6 +7,8 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from tradefair.evaluation.charts.chart import Chart
+
 # Reasons may quote a trace, so their number is bounded: a folder of strangers must not fill the page.
 _EXAMPLES = 5
 _MAX_REASONS = 50
@@ -137,7 +139,7 @@ class DuelRow(_Record):
 
 
 class Cell(_Record):
-    """Mean difference of raw shares, row minus column; mirrored, the sign turns. Bounds at 95 %, null for one block."""
+    """Mean difference of shares, row minus column; mirrored, the sign turns. Bounds at 95 %, null for one block."""
 
     row: str
     column: str
@@ -156,7 +158,11 @@ class Meeting(_Record):
 
 
 class _Board(_Record):
-    """A `BoardHead`; `method` says in sentences how the numbers were made, `cautions` how they are misread."""
+    """A `BoardHead`; `method` says in sentences how the numbers were made, `cautions` how they are misread.
+
+    `charts` show what labels did in all games; none where the games' series were not read. `leading` names figures that
+    stand in the ranking itself.
+    """
 
     market: str
     scenario: str
@@ -168,6 +174,8 @@ class _Board(_Record):
     method: list[str]
     cautions: list[str]
     left_out: list[LeftOut]
+    leading: list[str] = []
+    charts: list[Chart] = []
 
 
 class FieldBoard(_Board):

@@ -9,6 +9,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from sys import intern
 from typing import Any, NamedTuple
@@ -38,13 +39,17 @@ _DAMAGE = (TraceError, OSError, ValueError, LookupError, TypeError, AttributeErr
 
 
 class SeatResult(NamedTuple):
-    """One seat of a finished episode; `numbers` are in the order of `seat_fields`."""
+    """One seat of a finished episode; `numbers` are in the order of `seat_fields`, `series` in that of the rules.
+
+    `series` is empty where it was not asked for.
+    """
 
     seat: SeatId
     role: str
     label: str
     privileged: bool
     numbers: tuple[float | None, ...]
+    series: tuple[tuple[float | None, ...], ...] = ()
 
 
 class GameResult(NamedTuple):
@@ -94,24 +99,25 @@ def seat_fields(rules: RatingRules) -> tuple[str, ...]:
 
 
 def read_results(
-    paths: Sequence[str | Path], *, progress: Progress | None = None, workers: int | None = None
+    paths: Sequence[str | Path], *, progress: Progress | None = None, workers: int | None = None, series: bool = False
 ) -> Results:
     """Read trace files and folders of them (TraceError where there is none). Total: what is damaged is `unread`.
 
     `workers` processes share the work; by default one, of many files as many as there are cores. They are spawned: a
-    script that asks for several needs the usual `if __name__ == "__main__":`.
+    script that asks for several needs the usual `if __name__ == "__main__":`. `series`: with what charts over games
+    read, a kilobyte per seat.
     """
     files, references = _files([Path(path) for path in paths])
-    found = gathered(read_files(files, progress=progress, workers=workers))
+    found = gathered(read_files(files, progress=progress, workers=workers, series=series))
     return found._replace(references=references)
 
 
 def read_files(
-    files: Sequence[Path], *, progress: Progress | None = None, workers: int | None = None
+    files: Sequence[Path], *, progress: Progress | None = None, workers: int | None = None, series: bool = False
 ) -> Iterator[GameResult | Unread]:
-    """One result per file, in their order; `workers` as for `read_results`."""
+    """One result per file, in their order; `workers` and `series` as for `read_results`."""
     count = workers or (os.cpu_count() or 1 if len(files) >= _MANY else 1)
-    for done, (path, found) in enumerate(zip(files, _read_all(files, count), strict=True)):
+    for done, (path, found) in enumerate(zip(files, _read_all(files, count, series), strict=True)):
         if progress is not None:
             progress(done, len(files), path.name)
         # Results of other processes arrive as copies: each would hold its own text of every label.
@@ -131,13 +137,13 @@ def gathered(found: Iterable[GameResult | Unread]) -> Results:
     return results
 
 
-def read_result(path: Path) -> GameResult | Unread:
-    """One episode. Raises nothing."""
+def read_result(path: Path, *, series: bool = False) -> GameResult | Unread:
+    """One episode; `series` as for `read_results`. Raises nothing."""
     try:
         # Chain and outcome read the same events: a live trace must not grow between the passes.
         with open_trace(path) as trace:
             trace.freeze()
-            return _result(path, trace)
+            return _result(path, trace, series)
     except _DAMAGE as error:
         # Some errors have no text; their name is better than an empty reason.
         return Unread(str(path), str(error)[:300] or repr(error))
@@ -158,10 +164,11 @@ def _files(paths: Sequence[Path]) -> tuple[list[Path], int]:
     return list(found), references
 
 
-def _read_all(files: Sequence[Path], workers: int) -> Iterator[GameResult | Unread]:
+def _read_all(files: Sequence[Path], workers: int, series: bool) -> Iterator[GameResult | Unread]:
     """One result per file, in the order of the files."""
+    read = partial(read_result, series=series)
     if workers <= 1:
-        yield from map(read_result, files)
+        yield from map(read, files)
         return
     # Imported here: most calls read few files and start no process.
     from concurrent.futures import ProcessPoolExecutor
@@ -169,10 +176,10 @@ def _read_all(files: Sequence[Path], workers: int) -> Iterator[GameResult | Unre
 
     # Spawned, not forked: the viewer asks from a thread of a process that has many.
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-        yield from pool.map(read_result, files, chunksize=_BATCH)
+        yield from pool.map(read, files, chunksize=_BATCH)
 
 
-def _result(path: Path, trace: Trace) -> GameResult:
+def _result(path: Path, trace: Trace, series: bool) -> GameResult:
     """One episode as a result. Raises what reading and evaluating raise."""
     manifest = trace.manifest
     core, seating = manifest.core, trace.seating()
@@ -194,18 +201,27 @@ def _result(path: Path, trace: Trace) -> GameResult:
         seed=core.seed,
         head=head.hex(),
         foreign=imported(seating),
-        seats=_seats(rules, outcome, seating) if rules and outcome else (),
+        seats=_seats(rules, outcome, seating, rules.series if series else ()) if rules and outcome else (),
         figures=_numbers(outcome.market_outcome, rules.market_figures) if rules and outcome else (),
         potential=_number(getattr(outcome.market_outcome, rules.potential, None)) if rules and outcome else None,
         unusable=_unusable(core.market, outcome, seating),
     )
 
 
-def _seats(rules: RatingRules, outcome: Outcome[Any, Any], seating: Seating) -> tuple[SeatResult, ...]:
-    """The seats with their labels and numbers, in the order of the outcome."""
+def _seats(
+    rules: RatingRules, outcome: Outcome[Any, Any], seating: Seating, series: Sequence[str]
+) -> tuple[SeatResult, ...]:
+    """The seats with their labels, numbers and `series`, in the order of the outcome."""
     fields = seat_fields(rules)
     return tuple(
-        SeatResult(seat, result.role, _label(result), seat in seating.privileged, _numbers(result, fields))
+        SeatResult(
+            seat,
+            result.role,
+            _label(result),
+            seat in seating.privileged,
+            _numbers(result, fields),
+            tuple(tuple(_entry(value) for value in getattr(result, name)) for name in series),
+        )
         for seat, result in outcome.seats.items()
     )
 
@@ -250,6 +266,13 @@ def _number(value: object) -> float | None:
     with suppress(OverflowError):
         return float(value) if math.isfinite(value) and abs(value) <= _LARGEST else None
     return None
+
+
+def _entry(value: object) -> float | None:
+    """A round's number as `_number` takes it, whole ones as they are: small integers share their memory."""
+    if isinstance(value, int):
+        return int(value) if abs(value) <= _LARGEST else None
+    return _number(value)
 
 
 def _shared(game: GameResult) -> GameResult:

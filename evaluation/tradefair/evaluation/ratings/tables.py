@@ -35,7 +35,8 @@ def board_tables(board: Board) -> Iterator[Table]:
 
 def _ranking(board: FieldBoard) -> Table:
     """The table of a field: TrueSkill, episodes, mean score."""
-    columns = ("label", "rating", "low", "high", "deviation", "episodes", "mean score", _INTERVAL)
+    led = tuple(_title(board.market, name) for name in board.leading)
+    columns = ("label", "rating", "low", "high", "deviation", "episodes", "mean score", _INTERVAL, *led)
     rows = [
         (
             _label(row.label, row.privileged),
@@ -43,6 +44,7 @@ def _ranking(board: FieldBoard) -> Table:
             str(row.episodes),
             _short(row.score),
             _interval(row.score_low, row.score_high),
+            *(_short(row.figures[name]) for name in board.leading),
         )
         for row in board.rows
     ]
@@ -51,15 +53,17 @@ def _ranking(board: FieldBoard) -> Table:
 
 def _scores(board: DuelBoard) -> Table:
     """The table of duels by shares and score."""
-    columns = ("label", "score", _INTERVAL, "OBS", "raw", "games", "blocks", "dead pairs")
+    led = tuple(_title(board.market, name) for name in board.leading)
+    columns = ("label", "score", _INTERVAL, *led, "games", "OBS", "raw", "blocks", "dead pairs")
     rows = [
         (
             _label(row.label, row.privileged),
             f"{row.score:.1f}",
             _interval(row.low, row.high, ".1f"),
+            *(_short(row.figures[name]) for name in board.leading),
+            str(row.games),
             _short(row.obs),
             _short(row.raw),
-            str(row.games),
             str(row.blocks),
             str(row.dead_pairs),
         )

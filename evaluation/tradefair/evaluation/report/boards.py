@@ -45,7 +45,8 @@ def figure_of_boards(made: Leaderboards) -> FigurePage:
     for place, board in enumerate(boards):
         prefix = f"{board_name(board)}: " if several else ""
         charts += [
-            chart.model_copy(update={"id": f"{chart.id}_{place}", "title": prefix + chart.title})
+            # The charts of the largest leaderboard keep their names: `rate --chart` asks for them.
+            chart.model_copy(update={"id": f"{chart.id}_{place}" if place else chart.id, "title": prefix + chart.title})
             for chart in leaderboard_charts(board)
         ]
         tables += [table._replace(title=prefix + table.title) for table in board_tables(board)]

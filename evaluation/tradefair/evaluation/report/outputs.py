@@ -89,6 +89,15 @@ def write(page: FigurePage, path: Path) -> WholeFile:
     return write_whole(path, [content_of(page, path.suffix.lower())])
 
 
+def only_chart(page: FigurePage, name: str) -> FigurePage:
+    """The page with this chart and nothing else. Raises typer.BadParameter, which lists the charts there are."""
+    found = [chart for chart in page.charts if chart.id == name]
+    if not found:
+        known = ", ".join(chart.id for chart in page.charts) or "no charts"
+        raise typer.BadParameter(f"there is no chart {name[:60]!r}; there are {known}", param_hint="--chart")
+    return page._replace(charts=found, tables=[])
+
+
 def command_line(*words: str | Path) -> str:
     """A command as it is typed; of paths the name alone, since a page is passed on, and folders name people."""
     return shlex.join(["tradefair", *(word.name if isinstance(word, Path) else word for word in words)])

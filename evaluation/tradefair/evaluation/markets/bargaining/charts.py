@@ -1,15 +1,68 @@
-"""Charts of a bargaining game: how the quotes met, and who gained."""
+"""Charts of a bargaining game: how the quotes met, and who gained; and of many games, the published ones by label."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tradefair.bargaining.model import BUYER, SELLER, RoundFacts
+from tradefair.evaluation.charts.by_label import ByLabel, Words, average, number, rounds, with_values
 from tradefair.evaluation.charts.chart import Axis, Band, BarChart, Bars, Chart, Line, XYChart
 from tradefair.evaluation.markets.bargaining.modes.commitments import promised_price
 from tradefair.evaluation.markets.bargaining.modes.reading import read_game
+from tradefair.evaluation.outcome import PlayedSeat
 from tradefair.evaluation.reading import read_trace
 from tradefair.tracestore import Trace
 
 _ROUND = Axis(label="round")
+_PROFIT = Axis(label="profit a round", unit="ticks")
+_OFFSET = Axis(label="value − bid, ask − cost", unit="ticks")
+_GAIN = Axis(label="value − price, price − cost", unit="ticks")
+_TRADED = Axis(label="share of rounds with a trade")
+_SIGN = "turned by role so that above 0 is inside the seat's own limit"
+# The README of the source: "offset = quote − valuation, with buyer bids treated as negative".
+_QUOTED = f"Offset: quote less own value or cost, {_SIGN}. As in PACT's charts (Lech Mazur)."
+_DEALT = f"Offset: price less own value or cost, {_SIGN}. As in PACT's charts (Lech Mazur)."
+_THEIRS = f"The other seat's quote less its own value or cost, {_SIGN}. As in PACT's charts (Lech Mazur)."
+
+
+def board_charts(seats: Sequence[PlayedSeat], labels: Sequence[str]) -> list[Chart]:
+    """What labels earned, asked and got in all games: the charts that PACT publishes (Lech Mazur), without its ranking.
+
+    By round means over seats; money in ticks.
+    """
+    by = ByLabel(seats, labels)
+    strip, lines = "One dot per seat and game.", "Mean over seats."
+    return with_values(
+        [
+            by.strip(Words("profit_strip", "Profit a round, by game", strip, _PROFIT), number("profit_per_round")),
+            by.by_round(Words("profit_by_round", "Profit by round", f"{lines} 0 without a trade.", _PROFIT), "profits"),
+            by.by_round(Words("bid_offset_by_round", "Quote offset by round", _QUOTED, _OFFSET), "quote_offsets"),
+            by.by_round(Words("trade_offset_by_round", "Trade offset by round", _DEALT, _GAIN), "trade_offsets"),
+            by.means(Words("average_offset", "Average quote offset", _QUOTED, _OFFSET), average("quote_offsets")),
+            by.by_round(
+                Words("opponent_offset_by_round", "Opponent's quote offset by round", _THEIRS, _OFFSET),
+                "opponent_offsets",
+            ),
+            by.strip(
+                Words("game_offset_strip", "Mean quote offset, by game", f"{strip} {_QUOTED}", _OFFSET),
+                average("quote_offsets"),
+            ),
+            by.strip(
+                Words("all_bid_offsets", "Offsets of all quotes", f"One dot per quote. {_QUOTED}", _OFFSET),
+                rounds("quote_offsets"),
+            ),
+            by.strip(
+                Words("all_trade_offsets", "Offsets of all trades", f"One dot per trade. {_DEALT}", _GAIN),
+                rounds("trade_offsets"),
+            ),
+            by.means(Words("trade_frequency", "Trade frequency", "", _TRADED), average("traded")),
+            by.means(
+                Words("games_with_a_trade", "Games with a trade", "", Axis(label="share of games with a trade")),
+                lambda seat: [float(any(seat.series["traded"]))],
+            ),
+            by.by_round(Words("trade_frequency_by_round", "Trade frequency by round", lines, _TRADED), "traded"),
+        ]
+    )
 
 
 def charts(trace: Trace) -> list[Chart]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tradefair.contract import SeatId
 from tradefair.evaluation.charts.chart import Chart
 from tradefair.evaluation.evaluator import Evaluator
 from tradefair.evaluation.headline import Headline
-from tradefair.evaluation.markets.bargaining.charts import charts
+from tradefair.evaluation.markets.bargaining.charts import board_charts, charts
 from tradefair.evaluation.markets.bargaining.insight import bargaining_insight
 from tradefair.evaluation.markets.bargaining.modes.detectors import MODES, REPAIRS, what_was_said
 from tradefair.evaluation.markets.bargaining.modes.play import Side
@@ -20,7 +20,7 @@ from tradefair.evaluation.markets.bargaining.outcomes import (
 )
 from tradefair.evaluation.modes.diagnosis import Stage
 from tradefair.evaluation.modes.insight import Insight
-from tradefair.evaluation.outcome import PrimaryMetric, RatingRules
+from tradefair.evaluation.outcome import PlayedSeat, PrimaryMetric, RatingRules
 from tradefair.evaluation.phrases import load_phrases
 from tradefair.tracestore import Trace
 
@@ -29,7 +29,7 @@ class BargainingEvaluator(Evaluator):
     """Evaluator of the market `bargaining`. Money in ticks."""
 
     market = "bargaining"
-    version = "3"
+    version = "4"
     money = "ticks"
     seat_columns = ("limit", "profit", "surplus_share", "forfeits", "losses", "hindsight_regret")
     compared_columns = ("profit", "surplus_share", "hindsight_regret")
@@ -65,7 +65,9 @@ class BargainingEvaluator(Evaluator):
         # Two seats share one gap: what one earns the other does not, so that a game is a match between two labels.
         kind="duel",
         scores=("profit",),
-        seat_figures=("hindsight_regret", "losses", "forfeits"),
+        seat_figures=("profit_per_round", "surplus_share", "hindsight_regret", "losses", "forfeits"),
+        leading=("profit_per_round",),
+        series=("profits", "quote_offsets", "opponent_offsets", "trade_offsets", "traded"),
         market_figures=("efficiency", "trade_frequency"),
         # R·G, what both could have earned together: the CMS-style score holds profits against it.
         potential="potential",
@@ -103,6 +105,10 @@ class BargainingEvaluator(Evaluator):
     def charts(self, trace: Trace) -> list[Chart]:
         """Quotes and prices by round, and what each round earned."""
         return charts(trace)
+
+    def board_charts(self, seats: Sequence[PlayedSeat], labels: Sequence[str], score: str) -> list[Chart]:
+        """Profits, offsets and trades by label."""
+        return board_charts(seats, labels)
 
     def relative(self, seat: SeatId, outcomes: Mapping[str, BargainingOutcome]) -> dict[str, dict[str, float | None]]:
         """Normalised regret, and profit over that of the equilibrium pair, on the same limits."""

@@ -144,8 +144,9 @@ def _earnings(rounds: Sequence[RoundFacts], buys: bool) -> dict[str, Any]:
         "limit": _limit(rounds, buys),
         "profit": sum(profits),
         "profit_per_round": ratio(sum(profits), len(rounds)),
-        # Floored as in the source; `surplus_share_raw` next to it keeps the losses.
-        "surplus_share": ratio(max(0, sum(profits)), most),
+        # In 0 to 1 as in the source's `seat_surplus_share_map`; `surplus_share_raw` next to it keeps losses, and gains
+        # of more than there was, which the other seat paid for.
+        "surplus_share": ratio(min(max(0, sum(profits)), most), most),
         "surplus_share_raw": ratio(sum(profits), most),
         # Under the rule `own_limit` a lapse still leaves a quote: only rounds without one count.
         "forfeits": sum(quote is None for quote in _quotes(rounds, buys)),

@@ -208,11 +208,10 @@ def _compare_final(final: Final, rounds: Sequence[RoundFacts], report: GameRepor
         report.compare("final_payoffs", data.final_payoff_map.get(seat), profit, line, f"data.final_payoff_map.{seat}")
         potential = data.seat_max_potential_surplus_map.get(seat)
         report.compare("final_potentials", potential, last.opening.gap, line, "data.seat_max_potential_surplus_map")
-        # The source floors losses at 0 and writes 0 where nothing can be gained.
-        share = max(0, profit) / most if most else 0.0
-        report.compare(
-            "final_shares", data.seat_surplus_share_map.get(seat), share, line, "data.seat_surplus_share_map"
-        )
+        # The source's share lies in 0 to 1, and is 0 where nothing can be gained.
+        share = min(max(0, profit) / most, 1.0) if most > 0 else 0.0
+        shares = data.seat_surplus_share_map
+        report.compare("final_shares", shares.get(seat), share, line, f"data.seat_surplus_share_map.{seat}")
     surplus = sum(last.profit.values())
     report.compare("final_surplus", data.total_surplus, surplus, line, "data.total_surplus")
     report.compare("final_max_surplus", data.max_surplus, most, line, "data.max_surplus")

@@ -1,4 +1,7 @@
-"""Charts of a double auction: supply and demand, prices, offsets, who gained, efficiency."""
+"""Charts of a double auction: supply and demand, prices, offsets, who gained, efficiency.
+
+And of many: the published ones by label.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,90 @@ from collections.abc import Sequence
 
 from tradefair.contract import SeatId
 from tradefair.double_auction.model import EndingFacts, OpeningFacts, RoundFacts
+from tradefair.evaluation.arithmetic import middle
+from tradefair.evaluation.charts.by_label import ByLabel, Words, average, number, rounds, spaced, with_values
 from tradefair.evaluation.charts.chart import Axis, Band, BarChart, Bars, Chart, HeatChart, Line, XYChart
-from tradefair.evaluation.figures import figures_of
+from tradefair.evaluation.figures import figures_of, heading_of
+from tradefair.evaluation.outcome import PlayedSeat
 from tradefair.evaluation.reading import TraceReading, agent_seats, read_trace
 from tradefair.tracestore import Trace
 
 _ROUND = Axis(label="round")
 _POINTS = Axis(label="price", unit="points")
+_OFFSET = Axis(label="value − bid, ask − cost", unit="points")
+_GAIN = Axis(label="value − price, price − cost", unit="points")
+# Trades of one side in the chart of prices against values.
+_MOST_TRADES = 800
+# The source's charts leave the sign of buyers as it is; one axis for both roles needs it turned.
+_SIGN = "turned by role so that above 0 is inside its own value"
+_SOURCE = "After BAZAAR's charts (Lech Mazur)."
+_QUOTED = f"Offset: quote less own value or cost, {_SIGN}. {_SOURCE}"
+_DEALT = f"Offset: price less own value or cost, {_SIGN}: what the trade earned. {_SOURCE}"
+
+
+def board_charts(seats: Sequence[PlayedSeat], labels: Sequence[str], score: str) -> list[Chart]:
+    """How labels scored, quoted and traded in all games: the charts that BAZAAR publishes (Lech Mazur).
+
+    By round medians over seats; prices in points.
+    """
+    by, named = ByLabel(seats, labels), heading_of("double_auction", score)
+    dot = "One dot per seat and game."
+    return [
+        *with_values(
+            [
+                by.strip(Words("score_strip", f"{named} of every seat", dot, Axis(label=named)), number(score)),
+                by.means(Words("average_offset", "Mean offset of quotes", _QUOTED, _OFFSET), average("offsets")),
+                by.strip(
+                    Words("game_offset_strip", "Mean offset, by game", f"{dot} {_QUOTED}", _OFFSET), average("offsets")
+                ),
+                by.by_round(
+                    Words("offset_by_round", "Median offset by round", f"Median over seats. {_QUOTED}", _OFFSET),
+                    "offsets",
+                    middle,
+                ),
+                by.strip(
+                    Words(
+                        "all_trade_offsets", "Trade prices against own values", f"One dot per trade. {_DEALT}", _GAIN
+                    ),
+                    rounds("trade_offsets"),
+                ),
+                by.means(
+                    Words("trade_frequency", "Trade frequency", "", Axis(label="share of rounds with a trade")),
+                    average("traded"),
+                ),
+            ]
+        ),
+        *_prices_by_value(seats),
+    ]
+
+
+def _prices_by_value(seats: Sequence[PlayedSeat]) -> list[Chart]:
+    """A dot per trade and side at its own value and the price that it got, both in points."""
+    lines: list[Line] = []
+    counts: list[str] = []
+    for role, sign in (("buyer", 1), ("seller", -1)):
+        trades = [
+            (price + sign * offset, price)
+            for seat in seats
+            if seat.role == role
+            for price, offset in zip(seat.series["trade_prices"], seat.series["trade_offsets"], strict=True)
+            if price is not None and offset is not None
+        ]
+        places = spaced(sorted(trades), _MOST_TRADES)
+        counts.append(f"{len(places):,} of {len(trades):,} trades of {role}s")
+        lines.append(Line(name=f"{role}s", x=[at for at, _ in places], y=[price for _, price in places], mark="dots"))
+    if not any(line.x for line in lines):
+        return []
+    ends = [min(at for line in lines for at in line.x), max(at for line in lines for at in line.x)]
+    chart = XYChart(
+        id="price_against_value",
+        title="Price against value",
+        note=f"Below the line a buyer gains, above it a seller. {' and '.join(counts)}, evenly spaced by value.",
+        x=Axis(label="own value or cost", unit="points"),
+        y=_POINTS,
+        lines=[*lines, Line(name="price = value", x=ends, y=[*ends], faint=True)],
+    )
+    return [chart]
 
 
 def charts(trace: Trace) -> list[Chart]:

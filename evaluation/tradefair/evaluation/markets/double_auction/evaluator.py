@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tradefair.contract import SeatId
 from tradefair.evaluation.charts.chart import Chart
 from tradefair.evaluation.evaluator import Evaluator
 from tradefair.evaluation.headline import Headline
-from tradefair.evaluation.markets.double_auction.charts import charts
+from tradefair.evaluation.markets.double_auction.charts import board_charts, charts
 from tradefair.evaluation.markets.double_auction.insight import double_auction_insight
 from tradefair.evaluation.markets.double_auction.modes import looks, promise_broken, quotes, trades, value_leak
 from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat
@@ -19,7 +19,7 @@ from tradefair.evaluation.markets.double_auction.surplus_alpha import CAUTION
 from tradefair.evaluation.modes.diagnosis import Amend, Detector
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.modes.table import load_modes
-from tradefair.evaluation.outcome import PrimaryMetric, RatingRules
+from tradefair.evaluation.outcome import PlayedSeat, PrimaryMetric, RatingRules
 from tradefair.evaluation.phrases import load_phrases
 from tradefair.tracestore import Trace
 
@@ -89,6 +89,7 @@ class DoubleAuctionEvaluator(Evaluator):
         scores=("csa_clean", "csa", "surplus_share", "payoff", "csa_source", "csa_logged"),
         seat_figures=("csa_clean", "csa", "csa_source", "csa_logged", "surplus_share", "trade_frequency"),
         market_figures=("efficiency", "convergence"),
+        series=("offsets", "trade_offsets", "trade_prices", "traded"),
         # Laws may differ, since csa has a table for each; sizes may not: what a share is worth depends on them.
         varies=frozenset({"description", "distribution", "values", "chance", "seat_order", "seats"}),
         cautions={
@@ -122,6 +123,10 @@ class DoubleAuctionEvaluator(Evaluator):
     def charts(self, trace: Trace) -> list[Chart]:
         """Supply and demand, prices, offsets, gains, efficiency and who traded when."""
         return charts(trace)
+
+    def board_charts(self, seats: Sequence[PlayedSeat], labels: Sequence[str], score: str) -> list[Chart]:
+        """Scores, offsets and trades by label."""
+        return board_charts(seats, labels, score)
 
 
 EVALUATOR = DoubleAuctionEvaluator()

@@ -51,6 +51,9 @@ class DoubleAuctionSeat(SeatOutcome):
     offset_mean: float | None
     offset_median: float | None
     offsets: list[int | None]
+    trade_offsets: list[int | None]
+    trade_prices: list[int | None]
+    traded: list[bool]
     through_value_rate: float | None
     loss_trades: int
     loss_sum: int
@@ -181,7 +184,7 @@ def _opening(reading: TraceReading, rounds: Sequence[RoundFacts]) -> OpeningFact
 
 
 class _Seat(NamedTuple):
-    """One seat's part of the game. `payoffs`, `offsets`: by round; the latter null where the seat forfeited.
+    """One seat's part of the game. `payoffs`, `offsets`, `prices`: by round; null where it forfeited, or did not trade.
 
     Prices are compared with `sign`: 1 for a buyer, -1 for a seller, so that positive is always good for the seat.
     """
@@ -193,6 +196,7 @@ class _Seat(NamedTuple):
     potential: int | None
     payoffs: list[int]
     offsets: list[int | None]
+    prices: list[int | None]
     matches: list[MatchFacts]
 
     @property
@@ -240,6 +244,11 @@ def _seat_of(reading: TraceReading, game: _Game, seat: SeatId) -> _Seat:
     value = game.opening.values[seat] if game.opening else None
     # A seat without an entry forfeited: the facts list quotes that stood in the book only.
     quotes = [closed.quotes.get(seat) for closed in game.rounds]
+    # A seat trades at most once in a round.
+    prices = [
+        next((match.price for match in closed.matches if seat in (match.buyer, match.seller)), None)
+        for closed in game.rounds
+    ]
     return _Seat(
         seat,
         buys,
@@ -247,9 +256,15 @@ def _seat_of(reading: TraceReading, game: _Game, seat: SeatId) -> _Seat:
         value,
         game.opening.potentials[seat] if game.opening else None,
         [closed.payoff.get(seat, 0) for closed in game.rounds],
-        [None if quote is None or value is None else sign * (value - quote) for quote in quotes],
+        _offsets(sign, value, quotes),
+        prices,
         [trade.match for trade in game.trades if seat in (trade.match.buyer, trade.match.seller)],
     )
+
+
+def _offsets(sign: int, value: int | None, prices: Sequence[int | None]) -> list[int | None]:
+    """Value − price by round, for a seller price − cost; null where there is no such price."""
+    return [None if price is None or value is None else sign * (value - price) for price in prices]
 
 
 def _earnings(own: _Seat) -> dict[str, Any]:
@@ -272,7 +287,7 @@ def _trading(own: _Seat, game: _Game) -> dict[str, Any]:
     # Without gains from trade there is no competitive price, and so nothing that a price could be better than.
     """Trades, forfeits and fill rate of the seat.
 
-    `price_edge` is in points, above 0 where prices were better than p*.
+    `price_edge` is in points, above 0 where prices were better than p*; trajectories by round.
     """
     edges = [] if game.p_star is None else [own.sign * (game.p_star - match.price) for match in own.matches]
     return {
@@ -282,6 +297,9 @@ def _trading(own: _Seat, game: _Game) -> dict[str, Any]:
         "fill_rate": ratio(len(own.matches), len(own.quoted)),
         "forfeits": sum(own.seat in closed.forfeited for closed in game.rounds),
         "price_edge": mean(edges),
+        "trade_offsets": _offsets(own.sign, own.value, own.prices),
+        "trade_prices": own.prices,
+        "traded": [price is not None for price in own.prices],
     }
 
 

@@ -16,6 +16,7 @@ const READING: Record<Chart["shape"], string> = {
   heat: "Each cell is one row at one column; empty cells had nothing to show.",
   intervals: "The dot is the value, the line the range that it may lie in.",
   matrix: "A cell is the row against the column: blue is in favour of the row, orange against it, and pale is close to 0.",
+  strips: "Each dot is one value; its height within the row means nothing but room. The tick is the mean of all values; on the right stands how many there are, and how many of them are shown.",
   pairs: "Each dot is one pair, the largest difference on top; right of the line the first is ahead. The diamond is the mean, its bar the interval.",
 };
 
@@ -51,6 +52,8 @@ function rowsOf(chart: Chart): Rows {
     const rows = pairRows(chart).map((row): Cell[] => [row.name, row.value, null, null, !row.muted]);
     return { head: [y, x, "low", "high", "informative"], rows: [...rows, ["mean", chart.mean, chart.low, chart.high, null]] };
   }
+  if (chart.shape === "strips")
+    return { head: [y, x, "values in all", "mean of all"], rows: chart.strips.flatMap((strip) => strip.values.map((value): Cell[] => [strip.name, value, strip.of, strip.mean])) };
   const panels = chart.lines.some((line) => line.panel !== null), panel = (name: string | null): Cell[] => (panels ? [name] : []);
   const rows = chart.lines.flatMap((line) => line.x.map((at, place): Cell[] => [line.name, ...panel(line.panel), at, line.y[place] ?? null]));
   const bands = chart.bands.flatMap((band) => [...new Set([band.low, band.high])].map((edge): Cell[] => [band.label, ...panel(null), null, edge]));

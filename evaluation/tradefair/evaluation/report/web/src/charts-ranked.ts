@@ -1,7 +1,7 @@
 // Pictures of leaderboards: values by name with the range that they may lie in, and who earned more against whom.
 
 import * as Plot from "@observablehq/plot";
-import type { IntervalChart, MatrixChart, PairChart } from "./data";
+import type { IntervalChart, MatrixChart, PairChart, StripChart } from "./data";
 import { visible } from "./dom";
 import { number } from "./format";
 import { pairRows } from "./charts-numbers";
@@ -30,6 +30,41 @@ export function drawIntervals(chart: IntervalChart, width: number): SVGElement {
       Plot.dot(rows, { x: "value", y: "name", r: 4, fill: "fill", stroke: "var(--paper)" }),
       Plot.text(rows, { x: "end", y: "name", text: "text", textAnchor: "start", dx: 9, fill: "var(--ink)", stroke: "var(--paper)", strokeWidth: 3 }),
       Plot.tip(rows, Plot.pointer({ x: "value", y: "name", title: tell, fill: "var(--paper)", stroke: "var(--line)" })),
+    ],
+  });
+}
+
+// Places within a row that keep neighbours apart and come out the same each time: multiples of the golden section.
+const GOLDEN = 0.6180339887498949;
+
+export function drawStrip(chart: StripChart, width: number): SVGElement {
+  const names = chart.strips.map((strip) => visible(strip.name)), tall = chart.strips.length > 30 ? 17 : 26;
+  const counts = chart.strips.map((strip) => `${strip.values.length < strip.of && width > 480 ? `${number(strip.values.length)} of` : "n"} ${number(strip.of)}`);
+  const left = Math.min(width * 0.36, Math.max(...names.map((name) => name.length), 3) * 6.6 + 14);
+  const right = Math.max(...counts.map((count) => count.length), 3) * 6.6 + 18;
+  const dots = chart.strips.flatMap((strip, row) => strip.values.map((value, place) => ({ row, value, at: row + 0.15 + 0.7 * (((place + 1) * GOLDEN) % 1) })));
+  const means = chart.strips.flatMap((strip, row) => (strip.mean === null ? [] : [{ row, value: strip.mean }]));
+  let low = Infinity, high = -Infinity;
+  for (const { value } of [...dots, ...means]) {
+    low = Math.min(low, value);
+    high = Math.max(high, value);
+  }
+  if (low > high) [low, high] = [0, 1];
+  const pad = (high - low || 1) * 0.03, domain: [number, number] = [low - pad, high + pad];
+  const rows = chart.strips.map((_, row) => row + 0.5), short = cut(left);
+  const fill = (row: number): string => (chart.accent === null ? "var(--c1)" : chart.strips[row]?.name === chart.accent ? "var(--accent)" : "var(--c5)");
+  const tell = ({ row, value }: { row: number; value: number }) => `${names[row] ?? ""}: mean ${number(value)}, ${counts[row] ?? ""}`;
+  return drawn({
+    width, height: tall * chart.strips.length + 46, marginLeft: left, marginRight: right, marginTop: 4, marginBottom: 38,
+    x: { domain, label: fromZero(chart.x, domain), labelAnchor: "center", labelArrow: "none", ticks: Math.max(2, Math.floor(width / 110)), tickFormat: number, tickSize: 4, grid: true },
+    y: { domain: [0, chart.strips.length], reverse: true, axis: null },
+    marks: [
+      Plot.axisY(rows, { label: null, tickSize: 0, tickFormat: (_: number, place: number) => short(names[place] ?? "") }),
+      Plot.axisY(rows, { anchor: "right", label: null, tickSize: 0, tickFormat: (_: number, place: number) => counts[place] ?? "" }),
+      Plot.ruleX(domain[0] < 0 && domain[1] > 0 ? [0] : [], { stroke: "var(--faint)" }),
+      Plot.dot(dots, { x: "value", y: "at", r: 2, fill: ({ row }: { row: number }) => fill(row), fillOpacity: 0.4 }),
+      Plot.ruleX(means, { x: "value", y1: ({ row }: { row: number }) => row + 0.06, y2: ({ row }: { row: number }) => row + 0.94, stroke: "var(--ink)", strokeWidth: 2 }),
+      Plot.tip(means, Plot.pointerY({ x: "value", y: ({ row }: { row: number }) => row + 0.5, title: tell, fill: "var(--paper)", stroke: "var(--line)" })),
     ],
   });
 }

@@ -2,7 +2,7 @@
 // is written to a file come from the same `drawing`.
 
 import * as Plot from "@observablehq/plot";
-import { drawIntervals, drawMatrix, drawPairs } from "./charts-ranked";
+import { drawIntervals, drawMatrix, drawPairs, drawStrip } from "./charts-ranked";
 import { chartCsv, numbersTable, reading } from "./charts-numbers";
 import { picture } from "./charts-file";
 import type { BarChart, Chart, HeatChart, Line, XYChart } from "./data";
@@ -74,6 +74,8 @@ function isOwn(chart: XYChart, line: Line): boolean {
 // The seat under test has the accent and all others are grey; without one, lines have the colours of series.
 function colour(chart: XYChart, line: Line): string {
   if (chart.accent !== null) return isOwn(chart, line) ? OWN : OTHER;
+  // In a small panel the line of all is the same in each: context, not a series.
+  if (line.faint && line.panel !== null) return OTHER;
   return COLOURS[(line.panel === null ? chart.lines.indexOf(line) : 0) % COLOURS.length] ?? "currentColor";
 }
 
@@ -345,6 +347,7 @@ export function drawing(chart: Chart, width: number, domain: Domain | null = nul
   const plot = chart.shape === "bars" ? drawBars(chart, width, domain)
     : chart.shape === "intervals" ? drawIntervals(chart, width)
     : chart.shape === "pairs" ? drawPairs(chart, width)
+    : chart.shape === "strips" ? drawStrip(chart, width)
     : chart.shape === "matrix" ? drawMatrix(chart, width) : drawHeat(chart, width);
   return { legend: otherLegend(chart), columns: 1, panels: [{ name: "", wide: true, width, plot }] };
 }

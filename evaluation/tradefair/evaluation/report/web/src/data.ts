@@ -26,7 +26,9 @@ export interface MatrixChart extends ChartBase {
 export interface PairChart extends ChartBase {
   shape: "pairs"; names: string[]; differences: number[]; muted: boolean[]; mean: number | null; low: number | null; high: number | null; ties: number;
 }
-export type Chart = XYChart | BarChart | HeatChart | IntervalChart | MatrixChart | PairChart;
+export interface Strip { name: string; values: number[]; of: number; mean: number | null }
+export interface StripChart extends ChartBase { shape: "strips"; strips: Strip[] }
+export type Chart = XYChart | BarChart | HeatChart | IntervalChart | MatrixChart | PairChart | StripChart;
 
 export interface FigureText {
   title: string; short: string; formula: string; unit: string; null: string; better: "higher" | "lower" | "none"; caution: string; source: string;
