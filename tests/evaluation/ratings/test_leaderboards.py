@@ -14,6 +14,7 @@ from tradefair.evaluation.ratings.leaderboards import leaderboards
 from tradefair.evaluation.ratings.ranking import ranking_verdict
 from tradefair.evaluation.ratings.rating import DuelBoard, FieldBoard, LeftOut
 from tradefair.evaluation.ratings.results import GameResult, Results, Unread
+from tradefair.evaluation.ratings.tables import board_tables
 from tradefair.evaluation.report.boards import boards_of, figure_of_boards
 
 SHARES = (0.6, 0.4, 0.2, 0.1)
@@ -278,6 +279,25 @@ def test_pictures_show_intervals_and_the_matrix_both_ways() -> None:
     rating = leaderboard_charts(_field(_auctions()))[0]
     assert isinstance(rating, IntervalChart)
     assert rating.names == list("abcd")
+
+
+def test_a_score_of_duels_stays_a_share_however_much_the_other_side_loses() -> None:
+    # R·G of 20: the seller took 20 and, from the buyer's own pocket, 100 more.
+    games = [bargain(*pair, profits, seed, potential=20) for seed in range(9)
+             for pair, profits in ((("fool", "fox"), (-100, 120)), (("fox", "fool"), (120, -100)))]  # fmt: skip
+    board = _duels(games)
+    assert {row.label: (row.score, row.raw) for row in board.rows} == {"fox": (100, 1), "fool": (0, 0)}
+    assert [cell.mean for cell in board.head_to_head] == [-1]
+    assert all(0 <= bound <= 100 for row in board.rows for bound in (row.low, row.high) if bound is not None)
+
+
+def test_the_ranking_of_duels_shows_profit_a_round_and_games() -> None:
+    table = next(iter(board_tables(_duels(_league()))))
+    assert table.columns[3:5] == ("profit a round", "games")
+    # Of 20 rounds each, by the helper.
+    board = _duels([bargain("i", "A", (300, 100), 1), bargain("i", "A", (100, 100), 2)])
+    rows = {row[0]: row[3:5] for row in next(iter(board_tables(board))).rows}
+    assert rows == {"i": ("10.000", "2"), "A": ("5.000", "2")}
 
 
 def test_a_page_names_files_without_their_folders() -> None:

@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -28,10 +29,19 @@ from tests.evaluation.mutations import (
 from tests.evaluation.ratings.playing import play_seats
 
 from tradefair.cli import run
+from tradefair.evaluation.charts import StripChart, XYChart
+from tradefair.evaluation.evaluate import evaluate
 from tradefair.evaluation.importers import run_importer
 from tradefair.evaluation.ratings.leaderboards import leaderboards
 from tradefair.evaluation.ratings.rating import DuelBoard, FieldBoard
 from tradefair.evaluation.ratings.results import GameResult, Unread, gathered, read_result, read_results
+from tradefair.tracestore import open_trace
+
+
+def read_outcome(path: Path) -> Any:
+    with open_trace(path) as trace:
+        return evaluate(trace)
+
 
 SMOKE = {"B1": "zip", "B2": "truthful", "S1": "zic", "S2": "truthful"}
 
@@ -92,7 +102,7 @@ def test_a_spoilt_trace_is_left_out_or_rated_and_never_a_crash(
         write_parts(mutated_parts(parts_of(source), changes), spoilt)
         if how is not None:
             damage(spoilt, how)
-        results = gathered([read_result(spoilt), read_result(source)])
+        results = gathered([read_result(path, series=True) for path in (spoilt, source)])
         found = leaderboards(results)
         outside = [*found.left_out, *(left for board in found.boards for left in board.left_out)]
         assert found.rated + sum(left.count for left in outside) == found.traces == 2
@@ -143,6 +153,71 @@ def test_the_command_gives_json_a_file_and_a_page(
     assert run(["rate", str(runs), "-o", str(tmp_path / "boards.doc")]) == 2
 
 
+PICTURES = {
+    "duel": [
+        "profit_strip", "profit_by_round", "bid_offset_by_round", "trade_offset_by_round", "average_offset",
+        "opponent_offset_by_round", "game_offset_strip", "all_bid_offsets", "all_trade_offsets", "trade_frequency",
+        "games_with_a_trade", "trade_frequency_by_round",
+    ],
+    "field": [
+        "score_strip", "average_offset", "game_offset_strip", "offset_by_round", "all_trade_offsets",
+        "trade_frequency", "price_against_value",
+    ],
+}  # fmt: skip
+
+
+def test_a_page_has_the_published_pictures_of_either_market(runs: Path, tmp_path: Path) -> None:
+    assert run(["rate", str(runs), "-o", str(tmp_path / "boards.json"), "--score", "payoff"]) == 0
+    boards = orjson.loads((tmp_path / "boards.json").read_bytes())["boards"]
+    assert {board["kind"]: [chart["id"] for chart in board["charts"]] for board in boards} == PICTURES
+    for board in boards:
+        for chart in board["charts"]:
+            # What an offset is stands with each picture of one, and who published it.
+            if "offset" in chart["id"]:
+                assert "less" in chart["note"]
+                assert "own value or cost, turned by role" in chart["note"]
+                assert "Lech Mazur" in chart["note"]
+    # A terminal shows none of them, so nothing is read for them.
+    assert all(not board.charts for board in leaderboards(read_results([runs])).boards)
+
+
+def test_series_of_the_outcome_make_the_pictures(runs: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert run(["evaluate", str(runs / "0.trace"), "--json"]) == 0
+    outcome = orjson.loads(capsysbinary.readouterr().out)["traces"][0]["outcome"]
+    duel, field = leaderboards(
+        read_results([runs / "0.trace", runs / "1.trace", runs / "auctions"], series=True)
+    ).boards
+    by_id = {chart.id: chart for chart in duel.charts}
+    course = by_id["profit_by_round"]
+    assert isinstance(course, XYChart)
+    buyers, rounds = outcome["seats"]["B1"]["profits"], len(outcome["seats"]["B1"]["profits"])
+    assert outcome["seats"]["B1"]["label"] == "truthful"
+    other = read_outcome(runs / "1.trace").seats["S1"].profits
+    line = next(line for line in course.lines if line.name == "truthful")
+    assert line.x == list(range(1, rounds + 1))
+    assert line.y == pytest.approx([(one + two) / 2 for one, two in zip(buyers, other, strict=True)])
+    auction = read_outcome(runs / "auctions" / "1.trace").seats["B1"]
+    for price, offset, traded in zip(auction.trade_prices, auction.trade_offsets, auction.traded, strict=True):
+        assert (price is not None) == (offset is not None) == traded
+        assert price is None or auction.value - price == offset
+    assert sum(offset or 0 for offset in auction.trade_offsets) == auction.payoff
+    strip = next(chart for chart in field.charts if chart.id == "all_trade_offsets")
+    assert isinstance(strip, StripChart)
+    # Labels sit on every seat of three games; what they are not told to be they did not trade.
+    assert sum(known.of for known in strip.strips) == sum(
+        seat.trades for path in (runs / "auctions").iterdir() for seat in read_outcome(path).seats.values()
+    )
+
+
+def test_one_chart_can_be_written_alone(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for suffix in ("csv", "tex"):
+        out = tmp_path / f"x.{suffix}"
+        assert run(["rate", str(runs / "auctions"), "--chart", "offset_by_round", "-o", str(out)]) == 0
+        assert "value − bid, ask − cost" in out.read_text(encoding="utf-8").replace("$-$", "−")
+    assert run(["rate", str(runs / "auctions"), "--chart", "luck", "-o", str(tmp_path / "x.csv")]) == 2
+    assert "offset_by_round" in capsys.readouterr().err
+
+
 def test_the_command_says_what_cannot_be_rated(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "none.trace").write_bytes(b"nothing")
     shutil.copy(runs / "auctions" / "1.trace", tmp_path)
@@ -191,3 +266,4 @@ def test_the_public_samples_have_leaderboards_with_uncertainty_and_counts(sample
     assert all(row.low <= row.rating <= row.high for row in bazaar.rows)
     assert all((row.score_low is None) == (row.episodes == 1) for row in bazaar.rows)
     assert sum(sum(met.games.values()) for met in pact.meetings) == 2 * 37
+    assert all(0 <= row.score <= 100 for row in pact.rows)

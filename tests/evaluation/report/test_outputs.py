@@ -23,6 +23,8 @@ from tradefair.evaluation.charts import (
     MatrixCell,
     MatrixChart,
     PairChart,
+    Strip,
+    StripChart,
     XYChart,
     chart_csv,
     chart_tex,
@@ -52,6 +54,8 @@ SHAPES: list[Chart] = [
     MatrixChart(id="matrix", title="Who won", x=X, y=Y, names=["a", HOSTILE], cells=[
         MatrixCell(row=0, column=1, value=0.5, note="4 games"), MatrixCell(row=1, column=0, value=-0.5)]),
     PAIRS,
+    StripChart(id="strips", title="Every game", x=X, y=Y, strips=[
+        Strip(name="a", values=[-1.5, 0, 0, 2], of=9, mean=0.25), Strip(name=HOSTILE, values=[], of=0)]),
 ]  # fmt: skip
 
 

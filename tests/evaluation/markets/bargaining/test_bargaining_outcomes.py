@@ -118,6 +118,14 @@ def test_losses_are_floored_in_shares_only(evaluate: Any) -> None:
     assert (outcome.market_outcome.gap, outcome.market_outcome.lossy_trades) == (70, 20)
 
 
+def test_a_share_is_capped_where_the_other_seat_paid_for_more_than_there_was(evaluate: Any) -> None:
+    outcome = evaluate("loss_maker", "sitter", distribution="fixed", buyer_value=90, seller_cost=89).outcome
+    seller = outcome.seats["S1"]
+    assert seller.profit > outcome.market_outcome.potential == 20
+    assert seller.surplus_share == 1
+    assert seller.surplus_share_raw == seller.profit / 20
+
+
 def test_words_are_counted_by_seat(evaluate: Any) -> None:
     outcome = evaluate("linear_concession", "passive", **LIMITS).outcome
     buyer, seller = outcome.seats["B1"], outcome.seats["S1"]

@@ -112,6 +112,35 @@ def test_a_changed_fact_is_a_finding_with_its_line(
     assert all(finding.file == logs[0].name and finding.line >= 1 for finding in report.findings)
 
 
+def _no_shares(rows: list[dict[str, Any]]) -> None:
+    del rows[-1]["data"]["seat_surplus_share_map"]
+
+
+def _one_share(rows: list[dict[str, Any]]) -> None:
+    del rows[-1]["data"]["seat_surplus_share_map"]["B1"]
+
+
+def _share_above_one(rows: list[dict[str, Any]]) -> None:
+    rows[-1]["data"]["seat_surplus_share_map"]["B1"] = 1.45
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "says"),
+    [
+        (_no_shares, "data.seat_surplus_share_map", "Field required"),
+        (_one_share, "data.seat_surplus_share_map.B1", "seat B1 is missing"),
+        (_share_above_one, "data.seat_surplus_share_map.B1", "the log says 1.45"),
+    ],
+)
+def test_a_share_that_is_missing_or_wrong_is_a_finding_with_file_line_and_field(
+    logs: list[Path], tmp_path: Path, change: Callable[[list[dict[str, Any]]], None], field: str, says: str
+) -> None:
+    finding = import_game(_tampered(logs[0], tmp_path, change), tmp_path / "out").findings[0]
+    lines = logs[0].read_text().splitlines()
+    assert (finding.file, finding.line, finding.field) == (logs[0].name, len(lines), field)
+    assert says in finding.message
+
+
 def test_a_file_that_is_no_log_is_a_finding(tmp_path: Path) -> None:
     for content in (b"", b"{}\n", b"\xff\xfe\n", b'{"type":"init"}\n' * 3):
         path = tmp_path / "game.jsonl"
