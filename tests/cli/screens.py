@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import re
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from tests.outside import on_terminal
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 MEDIA = ("80", "100", "140", "pipe")
@@ -144,35 +143,12 @@ print(Path("pipe.out").read_text(), flush=True)
 
 def screens(folder: Path) -> Mapping[str, str]:
     """Everything that is printed, by medium, with names and hashes that differ from run to run replaced."""
-    control, terminal = pty.openpty()
-    child = subprocess.Popen(
-        [sys.executable, "-c", _PROGRAM],
-        stdin=subprocess.PIPE,
-        stdout=terminal,
-        stderr=subprocess.DEVNULL,
-        cwd=folder,
-        env={
-            key: value
-            for key, value in os.environ.items()
-            if key not in ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR")
-        }
-        | {"TERM": "xterm-256color", "TRADEFAIR_ALLOW_MODELS": "0"},
-    )
-    os.close(terminal)
-    assert child.stdin is not None
-    child.stdin.write("\n\n".join("\n".join(part) for part in (READY, SHOWN, MEDIA)).encode())
-    child.stdin.close()
-    found = bytearray()
-    try:
-        while piece := os.read(control, 65536):
-            found += piece
-    # Linux ends a pty whose other side is closed with EIO.
-    except OSError:
-        pass
-    os.close(control)
-    assert child.wait(60) == 0
+    told = "\n\n".join("\n".join(part) for part in (READY, SHOWN, MEDIA))
+    calm = {"TERM": "xterm-256color", "TRADEFAIR_ALLOW_MODELS": "0"}
+    code, found = on_terminal([sys.executable, "-c", _PROGRAM], folder, calm, given=told, errors=False)
+    assert code == 0
     # Names, hashes, versions and the time that playing took, in as many characters.
-    text = re.sub(r"\b([0-9a-f]{12}|[0-9a-f]{16})\b", lambda name: "x" * len(name[0]), found.decode())
+    text = re.sub(r"\b([0-9a-f]{12}|[0-9a-f]{16})\b", lambda name: "x" * len(name[0]), found)
     text = re.sub(r"(python|tradefair) \d+\.\d+\.\d+", lambda name: re.sub(r"\d", "0", name[0]), text)
     text = re.sub(r"\d\.\d+(?= +–\r?$)", lambda seconds: "0".rjust(len(seconds[0])), text, flags=re.MULTILINE)
     parts = re.split(r"==== \w+\n", text.replace("\r\n", "\n"))

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import re
-import subprocess
 import sys
-import termios
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,6 +14,7 @@ from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 from tests.evaluation.mutations import parts_of, write_parts
+from tests.outside import on_terminal
 
 from tradefair.cli import run
 from tradefair.cli.tables import figures, names, show_table
@@ -163,34 +160,9 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _seen(lines: list[str], folder: Path, program: str = _PROGRAM) -> str:
     """What a terminal is sent by these command lines."""
-    control, terminal = pty.openpty()
-    # Line ends as they were written.
-    mode = termios.tcgetattr(terminal)
-    mode[1] &= ~termios.OPOST
-    termios.tcsetattr(terminal, termios.TCSANOW, mode)
-    child = subprocess.Popen(
-        [sys.executable, "-c", program],
-        stdin=subprocess.PIPE,
-        stdout=terminal,
-        stderr=terminal,
-        cwd=folder,
-        # A terminal without colours: whatever control code appears is a stranger's.
-        env={**os.environ, "TERM": "dumb", "COLUMNS": "150"},
-    )
-    os.close(terminal)
-    assert child.stdin is not None
-    child.stdin.write("\n".join(lines).encode())
-    child.stdin.close()
-    found = bytearray()
-    try:
-        while piece := os.read(control, 65536):
-            found += piece
-    # Linux ends a pty whose other side is closed with EIO.
-    except OSError:
-        pass
-    os.close(control)
-    child.wait(60)
-    return found.decode()
+    command = [sys.executable, "-c", program]
+    # Without colours: whatever control code appears is a stranger's.
+    return on_terminal(command, folder, {"TERM": "dumb", "COLUMNS": "150"}, given="\n".join(lines), raw=True)[1]
 
 
 def test_a_hostile_trace_leaves_no_raw_control_character_on_a_terminal(hostile: Path) -> None:

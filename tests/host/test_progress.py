@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.outside import Answer, Asked, endpoint, on_terminal
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.cli import run
@@ -100,48 +98,29 @@ async def test_a_call_without_a_price_leaves_no_sum_of_dollars(
     assert "$" not in said
 
 
-class _Slow(BaseHTTPRequestHandler):
-    """A model endpoint that thinks for a while and answers in prose."""
-
-    thinks_s = 4.0
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        time.sleep(self.thinks_s)
-        usage = {"prompt_tokens": 1_500, "completion_tokens": 20, "total_tokens": 1_520}
-        message = {"role": "assistant", "content": "I think that I should wait."}
-        choice = {"index": 0, "message": message, "finish_reason": "stop"}
-        body = json.dumps(
-            {"id": "1", "object": "chat.completion", "model": "slow", "choices": [choice], "usage": usage}
-        )
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body.encode())
-
-    def log_message(self, format: str, *args: Any) -> None: ...  # noqa: A002  # the name of the base class
+def _thinks_and_says(_: Asked) -> Answer:
+    time.sleep(4.0)
+    usage = {"prompt_tokens": 1_500, "completion_tokens": 20, "total_tokens": 1_520}
+    message = {"role": "assistant", "content": "I think that I should wait."}
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    body = {"id": "1", "object": "chat.completion", "model": "slow", "choices": [choice], "usage": usage}
+    return Answer(200, json.dumps(body))
 
 
 @pytest.fixture
 def slow_model() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Slow)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}/v1"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with endpoint(_thinks_and_says) as address:
+        yield f"{address}/v1"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("quiet", [False, True])
-def test_on_a_terminal_the_bar_moves_while_a_reply_is_awaited(
-    slow_model: str, tmp_path: Path, on_a_terminal: Callable[..., tuple[int, str]], quiet: bool
-) -> None:
+def test_on_a_terminal_the_bar_moves_while_a_reply_is_awaited(slow_model: str, tmp_path: Path, quiet: bool) -> None:
     agent = ["--agent", "react", "--model", "openai:slow", "--base-url", slow_model, "--no-references"]
     rounds = ["--scenario", "smoke", "--set", "rounds=1", "--out", str(tmp_path)]
-    code, shown = on_a_terminal("play", "double_auction", *rounds, *agent, *(["--quiet"] if quiet else []))
+    command = [sys.executable, "-m", "tradefair.cli", "play", "double_auction", *rounds, *agent]
+    shape = {"TERM": "xterm", "COLUMNS": "140", "OPENAI_API_KEY": "x"}
+    code, shown = on_terminal([*command, *(["--quiet"] if quiet else [])], tmp_path, shape)
     # It never called a tool.
     assert code == 1, shown
     seconds = {int(found) for found in re.findall(r"waiting for the model (\d+) s", shown)}
@@ -154,29 +133,6 @@ def test_on_a_terminal_the_bar_moves_while_a_reply_is_awaited(
     (path,) = tmp_path.glob("*.trace")
     with open_trace(path) as trace:
         assert b"waiting" not in b"".join(stored.body for stored in trace.events())
-
-
-@pytest.fixture
-def on_a_terminal() -> Callable[..., tuple[int, str]]:
-    """Runs `tradefair` on a terminal of its own: the exit code and all that was shown."""
-    import pty
-
-    def played(*arguments: str) -> tuple[int, str]:
-        child, side = pty.fork()
-        if child == 0:
-            os.environ.update(TERM="xterm", COLUMNS="140", OPENAI_API_KEY="x")
-            os.execv(sys.executable, [sys.executable, "-m", "tradefair.cli", *arguments])
-        shown = bytearray()
-        try:
-            while piece := os.read(side, 65_536):
-                shown += piece
-        # Linux ends a pty whose other side is closed with EIO.
-        except OSError:
-            pass
-        os.close(side)
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), shown.decode()
-
-    return played
 
 
 def test_a_short_episode_says_nothing_without_a_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

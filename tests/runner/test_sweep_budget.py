@@ -9,11 +9,11 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.outside import Answer, endpoint
 
 from tradefair.contract import ScenarioError
 from tradefair.runner.plan import Budget, load_plan
@@ -85,29 +85,13 @@ class Provider:
 def provider() -> Iterator[Provider]:
     made = Provider()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["content-length"]))
-            status, body = made.answer()
-            text = json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(text)))
-            self.send_header("retry-after-ms", "1")
-            self.end_headers()
-            self.wfile.write(text)
+    def answer(_: object) -> Answer:
+        status, body = made.answer()
+        return Answer(status, json.dumps(body))
 
-        def log_request(self, code: Any = "-", size: Any = "-") -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    made.url = f"http://127.0.0.1:{server.server_port}/v1"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield made
-    server.shutdown()
-    thread.join(BOUND_S)
-    server.server_close()
+    with endpoint(answer) as address:
+        made.url = f"{address}/v1"
+        yield made
 
 
 @pytest.fixture

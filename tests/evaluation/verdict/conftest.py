@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Generator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
+from tests.outside import Answer, endpoint
 from tests.play_specs import play_spec
 
 from tradefair.catalog import load_scenario, market_type
@@ -21,13 +21,6 @@ from tradefair.evaluation.verify import verify_file
 from tradefair.host.setup import plan_seats
 from tradefair.runner.agent_spec import AgentSpec
 from tradefair.runner.episode_runner import play_episode
-
-
-class Answer(NamedTuple):
-    """A response of the endpoint; text that is no JSON is sent as HTML."""
-
-    status: int
-    body: str
 
 
 def says(text: str = "", *calls: tuple[str, str], finish: str = "stop") -> Answer:
@@ -50,39 +43,13 @@ Answers = Callable[[int], Answer]
 @pytest.fixture
 def serve() -> Generator[Callable[[Answers], str]]:
     """Starts an endpoint and gives its base URL."""
-    running: list[tuple[ThreadingHTTPServer, threading.Thread]] = []
+    with ExitStack() as running:
 
-    def start(answers: Answers) -> str:
-        asked = iter(range(1, 100_000))
+        def start(answers: Answers) -> str:
+            asked = iter(range(1, 100_000))
+            return f"{running.enter_context(endpoint(lambda _: answers(next(asked))))}/v1"
 
-        class Endpoint(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
-                self.rfile.read(int(self.headers["content-length"]))
-                status, body = answers(next(asked))
-                self.send_response(status)
-                self.send_header("content-type", "application/json" if body[:1] == "{" else "text/html")
-                self.send_header("content-length", str(len(body.encode())))
-                # The client's pauses between retries would make these tests slow.
-                self.send_header("retry-after-ms", "1")
-                self.end_headers()
-                self.wfile.write(body.encode())
-
-            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the name of the base class
-                """Say nothing."""
-
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        running.append((server, thread))
-        return f"http://127.0.0.1:{server.server_address[1]}/v1"
-
-    yield start
-    for server, thread in running:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+        yield start
 
 
 PlayModel = Callable[..., Any]

@@ -13,13 +13,12 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import threading
 import zlib
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -28,6 +27,8 @@ import httpx2
 import pytest
 from tests.host.postgres import Server, missing
 from tests.host.serving.by_hand import HEADERS, Seat
+from tests.outside import Answer, Asked
+from tests.outside import endpoint as opened_endpoint
 
 # Signs that percent-encoding and base64 change; the last ones tell the secrets apart in a failure.
 MODEL_KEY = "sk-Canary+/=~0f9e8d7c6b5a-model"
@@ -164,57 +165,36 @@ def place(tmp_path: Path) -> Place:
     )
 
 
-class _Endpoint(BaseHTTPRequestHandler):
+@pytest.fixture
+def endpoint() -> Generator[str]:
     """A model that quotes the key wherever it can; `/refuse` with 401, `/moved` with a redirect that holds a name."""
+    numbers = count(1)
 
-    protocol_version = "HTTP/1.1"
-    asked = 0
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["content-length"]))
-        key = self.headers["authorization"].removeprefix("Bearer ")
+    def answer(asked: Asked) -> Answer:
+        key = asked.headers["authorization"].removeprefix("Bearer ")
         headers = {"x-request-id": f"request of {key}"}
-        if self.path.startswith("/refuse"):
+        if asked.path.startswith("/refuse"):
             # At the edge of what an error shows: a key that is cut first is no longer found.
             told = "x" * 1_985 + key
-            return self._send(401, {"error": {"message": told, "code": "invalid_api_key"}}, headers)
-        if self.path.startswith("/moved"):
+            return Answer(401, json.dumps({"error": {"message": told, "code": "invalid_api_key"}}), headers)
+        if asked.path.startswith("/moved"):
             headers["location"] = f"http://name:{USERINFO}@127.0.0.1:9/v1/chat/completions"
-            return self._send(302, {"error": {"message": f"moved, {key}"}}, headers)
-        type(self).asked += 1
+            return Answer(302, json.dumps({"error": {"message": f"moved, {key}"}}), headers)
+        number = next(numbers)
         noted = {"name": "add_note", "arguments": json.dumps({"text": f"my key is {key}"})}
-        called = noted if self.asked % 2 else {"name": "claim", "arguments": '{"slices": 4}'}
+        called = noted if number % 2 else {"name": "claim", "arguments": '{"slices": 4}'}
         message = {
             "role": "assistant",
             "content": f"I was given {key}.",
-            "tool_calls": [{"id": f"call-{self.asked}", "type": "function", "function": called}],
+            "tool_calls": [{"id": f"call-{number}", "type": "function", "function": called}],
         }
         choice = {"index": 0, "finish_reason": "tool_calls", "message": message}
         usage = {"prompt_tokens": 11, "completion_tokens": 5, "total_tokens": 16}
         body = {"id": f"answer-{key}", "object": "chat.completion", "created": 0, "model": "tiny", "usage": usage}
-        return self._send(200, body | {"choices": [choice]}, headers)
+        return Answer(200, json.dumps(body | {"choices": [choice]}), headers)
 
-    def _send(self, status: int, body: dict[str, Any], headers: dict[str, str]) -> None:
-        content = json.dumps(body).encode()
-        self.send_response(status)
-        for name, value in {**headers, "content-type": "application/json", "content-length": len(content)}.items():
-            self.send_header(name, str(value))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the name of the base class
-        """Say nothing."""
-
-
-@pytest.fixture
-def endpoint() -> Generator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Endpoint)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with opened_endpoint(answer) as address:
+        yield address
 
 
 PLAY = ("play", "teaching", "--scenario", "pie", "--others", "half", "--no-references", "--seed", str(SEED))
