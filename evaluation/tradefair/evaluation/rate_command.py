@@ -44,11 +44,14 @@ def rate(
     from tradefair.evaluation.ratings.show import show_leaderboards
     from tradefair.evaluation.report.boards import figure_of_boards
 
+    alone = output is not None and output.suffix.lower() in (".svg", ".csv", ".tex")
+    if chart is not None and not alone:
+        raise typer.BadParameter("it needs -o with a name in .svg, .csv or .tex", param_hint="--chart")
     # A terminal shows no charts: what they read is left in the files.
     results = read_results(paths, progress=show_progress, series=as_json or output is not None)
     made = leaderboards(results, seed=seed, score=score, progress=show_progress)
     page = figure_of_boards(made)
-    if chart is not None and output is not None and output.suffix.lower() in (".svg", ".csv", ".tex"):
+    if chart is not None:
         page = only_chart(page, chart)
     if output is not None:
         say(f"{output}: {write(page, output)}")

@@ -32,19 +32,19 @@ def tournament(
     Stopped or killed, the same command goes on. Exit code 3 when episodes failed, 1 when nothing could be rated.
     """
     played = play_plan(plan, how)
-    found = _Tournament(played, _rated(played, score, rating_seed))
+    found = _Tournament(played, _rated(played, score, rating_seed, charts=as_json or output is not None))
     if output is not None:
         say(f"{output}: {write(found.figure, output)}")
     return show(found, json=as_json)
 
 
-def _rated(played: Sweep, score: str | None, seed: int) -> Leaderboards:
+def _rated(played: Sweep, score: str | None, seed: int, *, charts: bool) -> Leaderboards:
     # Imported here: rating is needed only after everything has been played.
     from tradefair.evaluation.progress import show_progress
     from tradefair.evaluation.ratings.leaderboards import leaderboards
     from tradefair.evaluation.ratings.results import read_results
 
-    results = read_results([played.folder], progress=show_progress)
+    results = read_results([played.folder], progress=show_progress, series=charts)
     return leaderboards(results, seed=seed, score=score, progress=show_progress)
 
 

@@ -209,6 +209,19 @@ def test_series_of_the_outcome_make_the_pictures(runs: Path, capsysbinary: pytes
     )
 
 
+def test_prices_stand_at_the_value_of_the_seat_that_traded(runs: Path) -> None:
+    (field,) = leaderboards(read_results([runs / "auctions"], series=True)).boards
+    chart = next(chart for chart in field.charts if chart.id == "price_against_value")
+    assert isinstance(chart, XYChart)
+    expected: dict[str, list[tuple[float, float]]] = {"buyers": [], "sellers": []}
+    for path in (runs / "auctions").iterdir():
+        for seat in read_outcome(path).seats.values():
+            expected[f"{seat.role}s"] += [(seat.value, price) for price in seat.trade_prices if price is not None]
+    assert {line.name: list(zip(line.x, line.y, strict=True)) for line in chart.lines[:2]} == {
+        role: sorted(places) for role, places in expected.items()
+    }
+
+
 def test_one_chart_can_be_written_alone(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for suffix in ("csv", "tex"):
         out = tmp_path / f"x.{suffix}"
@@ -216,6 +229,8 @@ def test_one_chart_can_be_written_alone(runs: Path, tmp_path: Path, capsys: pyte
         assert "value − bid, ask − cost" in out.read_text(encoding="utf-8").replace("$-$", "−")
     assert run(["rate", str(runs / "auctions"), "--chart", "luck", "-o", str(tmp_path / "x.csv")]) == 2
     assert "offset_by_round" in capsys.readouterr().err
+    assert run(["rate", str(runs), "--chart", "offset_by_round"]) == 2
+    assert ".svg, .csv or .tex" in capsys.readouterr().err
 
 
 def test_the_command_says_what_cannot_be_rated(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
