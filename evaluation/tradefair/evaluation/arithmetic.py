@@ -29,6 +29,12 @@ def mean(numbers: Iterable[float]) -> float | None:
     return ratio(math.fsum(listed), len(listed))
 
 
+def closeness(costs: Sequence[float | None]) -> list[float | None]:
+    """1 − cost/largest cost of these runs: 0 is the one that is farthest off; null where every known cost is 0."""
+    largest = max((cost for cost in costs if cost is not None), default=0.0)
+    return [rounded(1 - cost / largest) if cost is not None and largest else None for cost in costs]
+
+
 def middle(numbers: Sequence[float]) -> float | None:
     """Median, null of nothing."""
     return rounded(median(numbers)) if numbers else None

@@ -62,6 +62,8 @@ class Evaluator:
     """Fields of the seat outcome that a terminal shows."""
     compared_columns: tuple[str, ...] = ()
     """The few seat fields that tell how well a seat did, in rows next to references."""
+    closeness: Mapping[str, str] = {}
+    """Seat fields that only several runs together have, by the field that they scale: 1 − it / its largest of them."""
     market_columns: tuple[str, ...] = ("efficiency",)
     """Fields of the market outcome that comparisons show; one that the outcome lacks is left out."""
     fields_of_roles: Mapping[str, frozenset[str]] = {}

@@ -89,7 +89,9 @@ class PrimaryMetric(_Record):
 class RatingRules(_Record):
     """How finished episodes of a market are rated; all names are fields of its outcomes.
 
-    `kind`: a `field` ranks all labels of an episode by a score (TrueSkill), a `duel` compares the profits of two.
+    `kind`: a `field` ranks all labels of an episode by a score (TrueSkill), a `duel` compares the profits of two, a
+    `solo` lists labels that meet nobody by the mean of their score. `picked_by` are the seat figures by which the
+    source picks one framework for each model, the first that differs decides.
     `scores` are seat fields, higher is better, the default first; a duel has one, its profit. `seat_figures` and
     `market_figures` are fields; their means are shown next to the rating, those of `leading` in the ranking itself.
     `series` are seat fields with a value per round, for charts over games. `potential` names the market field of what
@@ -98,13 +100,14 @@ class RatingRules(_Record):
     printed wherever the field of their name is.
     """
 
-    kind: Literal["field", "duel"]
+    kind: Literal["field", "duel", "solo"]
     scores: tuple[str, ...]
     seat_figures: tuple[str, ...] = ()
     leading: tuple[str, ...] = ()
     series: tuple[str, ...] = ()
     market_figures: tuple[str, ...] = ()
     potential: str = ""
+    picked_by: tuple[str, ...] = ()
     varies: frozenset[str] = frozenset()
     cautions: Mapping[str, str] = {}
 

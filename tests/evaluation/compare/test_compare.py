@@ -143,6 +143,25 @@ def test_the_supermarket_is_compared_and_its_regret_taken_from_the_references_be
     assert [row.k for row in found.reliability] == [1, 2, 4, 8]
 
 
+def test_price_closeness_is_relative_to_the_runs_of_both_sides(play_seeds: PlaySeeds) -> None:
+    shop: dict[str, Any] = {"scenario": "retail/smoke", "seat": "manager", "overrides": {"horizon_days": 5}}
+    found = compare_folders(
+        play_seeds("a", "price_first", range(2), **shop), play_seeds("b", "giveaway", range(2), **shop)
+    )
+    runs = [run.metrics for pair in found.pairs for run in (*pair.a, *pair.b)]
+    distances = [numbers["price_distance"] or 0.0 for numbers in runs]
+    assert max(distances) > min(distances) > 0
+    for numbers, distance in zip(runs, distances, strict=True):
+        assert numbers["price_close"] == pytest.approx(1 - distance / max(distances))
+    pair, row = found.pairs[0], metric(found, "price_close")
+    assert (pair.a[0].metrics["price_close"] or 0) > (pair.b[0].metrics["price_close"] or 0) >= 0
+    assert row.mean_difference == pytest.approx(sum(pair.differences["price_close"] or 0 for pair in found.pairs) / 2)
+    # Against itself nothing is nearer.
+    a = play_seeds("a", "price_first", range(2), **shop)
+    again = compare_folders(a, a)
+    assert metric(again, "price_close").mean_difference == 0
+
+
 @pytest.mark.slow
 def test_two_managers_on_sixteen_seeds_of_the_smoke_store(play_seeds: PlaySeeds) -> None:
     shop: dict[str, Any] = {"scenario": "retail/smoke", "seat": "manager", "overrides": {}}

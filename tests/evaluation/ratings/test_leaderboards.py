@@ -257,10 +257,10 @@ def test_the_same_play_counts_once_wherever_its_file_lies_but_not_by_another_pla
 
 
 def test_markets_without_ratings_and_unreadable_files_are_named() -> None:
-    shop = auction("a", (None,), 1, market="retail", unusable="retail has no ratings: …")
-    found = leaderboards(Results([shop], [Unread("x.trace", "not a trace")]))
+    log = auction("a", (None,), 1, market="mcp", unusable="mcp has no ratings: …")
+    found = leaderboards(Results([log], [Unread("x.trace", "not a trace")]))
     assert (found.boards, found.rated, found.traces, found.unreadable) == ([], 0, 2, 1)
-    assert _reasons(found.left_out) == {"cannot be read: not a trace": 1, "retail has no ratings: …": 1}
+    assert _reasons(found.left_out) == {"cannot be read: not a trace": 1, "mcp has no ratings: …": 1}
 
 
 def test_games_in_which_nobody_has_the_score_are_left_out() -> None:

@@ -5,14 +5,16 @@ What cannot be paired is listed with its reason, never left out silently.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from tradefair.contract import ScenarioError, TraceError
+from tradefair.evaluation.arithmetic import closeness
 from tradefair.evaluation.compare.comparison import Divergence, Dropped, Pair, Run
 from tradefair.evaluation.compare.divergence import first_divergence
 from tradefair.evaluation.compare.runs import Loaded, Seats, Side, Task, run_of
+from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.tracestore import open_trace
 
 SideName = Literal["a", "b"]
@@ -54,7 +56,23 @@ def pair_up(a: Side, b: Side, seats: Seats) -> Paired:
         runs, other = (runs_a, known_b) if runs_a else (runs_b, known_a)
         reason = _unmatched(task, "B" if side == "a" else "A", other)
         dropped += [_drop(side, run, reason, lacking="b" if side == "a" else "a") for run in runs]
-    return Paired(pairs, dropped)
+    return Paired(_with_closeness(pairs, evaluator_of(markets[0]).closeness), dropped)
+
+
+def _with_closeness(pairs: list[Pair], scaled: Mapping[str, str]) -> list[Pair]:
+    """The pairs with the figures that need all their runs: `scaled` names them by the metric that they scale."""
+    for name, cost in scaled.items():
+        found = iter(closeness([run.metrics.get(cost) for pair in pairs for run in (*pair.a, *pair.b)]))
+        told: list[Pair] = []
+        for pair in pairs:
+            a, b = (
+                [run.model_copy(update={"metrics": {**run.metrics, name: next(found)}}) for run in side]
+                for side in (pair.a, pair.b)
+            )
+            differences = {**pair.differences, name: _difference(a, b, name)}
+            told.append(pair.model_copy(update={"a": a, "b": b, "differences": differences}))
+        pairs = told
+    return pairs
 
 
 def pair_across(a: Side, b: Side) -> tuple[Side, Side]:

@@ -242,7 +242,9 @@ def metric_names(market: str, roles: frozenset[str] = frozenset()) -> tuple[str,
     """Names of the compared numbers of seats in these roles (empty: all roles), primary metrics first."""
     primary = [metric.name for metric in primary_metrics(market, roles)]
     evaluator = evaluator_of(market)
-    return tuple(dict.fromkeys([*primary, *fields_for(evaluator, roles, evaluator.compared_columns)]))
+    scaled = (name for pair in evaluator.closeness.items() for name in pair)
+    shown = fields_for(evaluator, roles, [*evaluator.compared_columns, *scaled])
+    return tuple(dict.fromkeys([*primary, *shown]))
 
 
 def run_of(loaded: Loaded, seats: Sequence[SeatId]) -> Run:

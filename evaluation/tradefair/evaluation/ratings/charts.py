@@ -7,7 +7,16 @@ from typing import TypeVar
 
 from tradefair.evaluation.charts.chart import Axis, Chart, IntervalChart, MatrixCell, MatrixChart
 from tradefair.evaluation.figures import heading_of
-from tradefair.evaluation.ratings.rating import Board, Cell, DuelBoard, DuelRow, FieldBoard, FieldRow
+from tradefair.evaluation.ratings.rating import (
+    Board,
+    Cell,
+    DuelBoard,
+    DuelRow,
+    FieldBoard,
+    FieldRow,
+    SoloBoard,
+    SoloRow,
+)
 
 # More lines than this cannot be told apart in one chart.
 _MOST_NAMES = 60
@@ -16,7 +25,7 @@ _MOST_IN_MATRIX = 40
 BELIEF = 1.96
 _BELIEF_NOTE = "Lines span 95 % of the belief, 1.96 deviations to each side."
 
-R = TypeVar("R", FieldRow, DuelRow)
+R = TypeVar("R", FieldRow, DuelRow, SoloRow)
 
 
 def leaderboard_charts(board: Board) -> list[Chart]:
@@ -26,7 +35,34 @@ def leaderboard_charts(board: Board) -> list[Chart]:
     """
     if not board.rows:
         return []
+    if isinstance(board, SoloBoard):
+        return [*_solo(board), *board.charts]
     return [*(_field(board) if isinstance(board, FieldBoard) else _duels(board)), *board.charts]
+
+
+def _solo(board: SoloBoard) -> list[Chart]:
+    """The charts of labels that play alone: mean scores, and the headline where some label has one."""
+    score = heading_of(board.market, board.score)
+    note = "Lines are 95 % intervals of resampled seeds; a label with one seed has none."
+    drawn: list[Chart] = [
+        _intervals("score", f"Mean {score}", note, score, board.rows, 2, lambda row: (row.score, row.low, row.high))
+    ]
+    known = [row for row in board.rows if row.headline is not None]
+    if known:
+        known.sort(key=lambda row: -(row.headline or 0.0))
+        scale = f"Headline {board.headline}. Lines are 95 % over seeds; there are none below its least number of seeds."
+        drawn.append(
+            _intervals(
+                "headline",
+                "Headline",
+                scale,
+                "headline",
+                known,
+                3,
+                lambda row: (row.headline or 0.0, row.headline_low, row.headline_high),
+            )
+        )
+    return drawn
 
 
 def _field(board: FieldBoard) -> list[Chart]:

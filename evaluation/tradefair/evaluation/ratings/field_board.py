@@ -42,8 +42,8 @@ def field_board(
             counted.append(game)
         else:
             left_out.add(f"{by} is not known", game.path)
-    figures = _figures(rules, counted)
-    means = _means(ranked, chance)
+    figures = figures_by_label(rules, counted)
+    means = means_of(ranked, chance)
     # In one game is enough: hidden knowledge there moves the mean over all.
     privileged = {seat.label for game in counted for seat in game.seats if seat.privileged}
     rows = [
@@ -96,7 +96,7 @@ def _by_label(game: GameResult, place: int) -> dict[str, float]:
     return {label: found for label, numbers in values.items() if (found := mean(numbers)) is not None}
 
 
-def _figures(rules: RatingRules, games: Sequence[GameResult]) -> dict[str, dict[str, float | None]]:
+def figures_by_label(rules: RatingRules, games: Sequence[GameResult]) -> dict[str, dict[str, float | None]]:
     """By label, means over its games; of the market's figures those of the games in which it played."""
     fields = seat_fields(rules)
     places = [(name, fields.index(name)) for name in rules.seat_figures]
@@ -117,7 +117,7 @@ def _figures(rules: RatingRules, games: Sequence[GameResult]) -> dict[str, dict[
     return {label: {name: mean(values[label][name]) for name in names} for label in labels}
 
 
-class _Mean(NamedTuple):
+class Mean(NamedTuple):
     """A mean score and the ends of its 95 % interval, None where there is one game."""
 
     value: float
@@ -125,8 +125,11 @@ class _Mean(NamedTuple):
     high: float | None
 
 
-def _means(ranked: Sequence[Mapping[str, float]], chance: Chance) -> dict[str, _Mean]:
-    """Mean score of each label over its episodes, and its 95 % interval over resamples of whole games."""
+def means_of(ranked: Sequence[Mapping[str, float]], chance: Chance) -> dict[str, Mean]:
+    """Mean score of each label over its episodes, and its 95 % interval over resamples of whole games.
+
+    `ranked` has the scores of one game, or of another block that is resampled as a whole, by label.
+    """
     labels = list(dict.fromkeys(label for episode in ranked for label in episode))
     if not labels:
         return {}
@@ -143,12 +146,12 @@ def _means(ranked: Sequence[Mapping[str, float]], chance: Chance) -> dict[str, _
     means = totals / np.where(counts > 0, counts, np.nan)
     # Row 0 is the games as they were played.
     low, high = np.nanquantile(means[1:], (0.025, 0.975), axis=0)
-    found: dict[str, _Mean] = {}
+    found: dict[str, Mean] = {}
     for label, place in index.items():
         # One game resampled is always itself: an interval without width would look like certainty.
         bounds = (float(low[place]), float(high[place])) if counts[0, place] > 1 else None
         rounded = [None if bounds is None else round(bound, _DECIMALS) for bound in bounds or (0.0, 0.0)]
-        found[label] = _Mean(round(float(means[0, place]), _DECIMALS), rounded[0], rounded[1])
+        found[label] = Mean(round(float(means[0, place]), _DECIMALS), rounded[0], rounded[1])
     return found
 
 

@@ -21,6 +21,7 @@ from tradefair.evaluation.ratings.duel_board import duel_board
 from tradefair.evaluation.ratings.field_board import field_board
 from tradefair.evaluation.ratings.rating import Board, BoardHead, Leaderboards, Reasons
 from tradefair.evaluation.ratings.results import GameResult, Results, rules_of, seat_fields
+from tradefair.evaluation.ratings.solo_board import solo_board
 
 # Characters of a heading; overrides of a scenario may be long lists.
 _MAX_SHAPE = 200
@@ -128,6 +129,9 @@ def _board(group: BoardHead, games: Sequence[GameResult], shape: str, seed: int,
     if rules.kind == "duel":
         board: Board = duel_board(head, rules, usable, left_out, chance)
         ranked_by = rules.scores[0]
+    elif rules.kind == "solo":
+        board = solo_board(head, rules, usable, left_out, chance, orjson.loads(group.shape))
+        ranked_by = board.score
     else:
         # `--score` may name a field of another market's board; this one then ranks by its default.
         board = field_board(head, rules, usable, left_out, chance, score if score in rules.scores else None)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tradefair.evaluation.figures import heading_of
 from tradefair.evaluation.ratings.charts import BELIEF
-from tradefair.evaluation.ratings.rating import Board, FieldBoard, Leaderboards
+from tradefair.evaluation.ratings.rating import Board, FieldBoard, Leaderboards, SoloBoard
 from tradefair.evaluation.verdict.amounts import count, cut, name, number
 from tradefair.evaluation.verdict.verdict import Verdict
 from tradefair.evaluation.verdict.words import MAX_SENTENCES, fitted
@@ -83,6 +83,9 @@ def _ranked(board: Board) -> tuple[list[_Ranked], str]:
             for reach in [BELIEF * row.deviation]
         ]
         return rows, f"rating by {heading_of(board.market, board.score)}"
+    if isinstance(board, SoloBoard):
+        rows = [_Ranked(row.label, row.score, row.low, row.high, row.episodes) for row in board.rows]
+        return rows, f"mean {heading_of(board.market, board.score)}"
     return [_Ranked(row.label, row.score, row.low, row.high, row.games) for row in board.rows], "score"
 
 

@@ -204,8 +204,55 @@ class DuelBoard(_Board):
     components: int
 
 
-# `kind` tells the two apart when JSON is read back.
-Board: TypeAlias = Annotated[FieldBoard | DuelBoard, Field(discriminator="kind")]
+class SoloRow(_Record):
+    """One label that meets nobody. `score` is the mean over `seeds`, those of one seed counting once.
+
+    Bounds are of 95 % of resampled seeds, null for one seed. `headline` is 0 at the naive reference of the market's
+    headline and 1 at the best, over the `headline_seeds` on which both are on the board; its bounds are null below the
+    headline's least number of seeds. `framework` and `model` are "" for a policy and where they are not known.
+    """
+
+    label: str
+    framework: str
+    model: str
+    score: float
+    low: float | None
+    high: float | None
+    headline: float | None
+    headline_low: float | None
+    headline_high: float | None
+    headline_seeds: int
+    seeds: int
+    episodes: int
+    figures: dict[str, float | None]
+    privileged: bool
+
+
+class BestFramework(_Record):
+    """The label that the source would report for a model, out of so many `frameworks` that played with it."""
+
+    model: str
+    label: str
+    frameworks: int
+
+
+class SoloBoard(_Board):
+    """A leaderboard of labels that play alone, highest mean score first.
+
+    `headline` says what the headline is measured by, "" where the scenario is not its preset. `best` has a row per
+    model, picked by `picked_by`.
+    """
+
+    kind: Literal["solo"] = "solo"
+    score: str
+    headline: str
+    picked_by: list[str]
+    rows: list[SoloRow]
+    best: list[BestFramework]
+
+
+# `kind` tells them apart when JSON is read back.
+Board: TypeAlias = Annotated[FieldBoard | DuelBoard | SoloBoard, Field(discriminator="kind")]
 
 
 class Leaderboards(_Record):

@@ -41,7 +41,8 @@ _DAMAGE = (TraceError, OSError, ValueError, LookupError, TypeError, AttributeErr
 class SeatResult(NamedTuple):
     """One seat of a finished episode; `numbers` are in the order of `seat_fields`, `series` in that of the rules.
 
-    `series` is empty where it was not asked for.
+    `series` is empty where it was not asked for. `policy` is the scripted policy that played, `framework` and `model`
+    what an agent was made of; "" where there is none.
     """
 
     seat: SeatId
@@ -50,6 +51,9 @@ class SeatResult(NamedTuple):
     privileged: bool
     numbers: tuple[float | None, ...]
     series: tuple[tuple[float | None, ...], ...] = ()
+    policy: str = ""
+    framework: str = ""
+    model: str = ""
 
 
 class GameResult(NamedTuple):
@@ -221,9 +225,20 @@ def _seats(
             seat in seating.privileged,
             _numbers(result, fields),
             tuple(tuple(_entry(value) for value in getattr(result, name)) for name in series),
+            *_made_of(seating, seat),
         )
         for seat, result in outcome.seats.items()
     )
+
+
+def _made_of(seating: Seating, seat: SeatId) -> tuple[str, str, str]:
+    """Policy, framework and model of a seat, each cut to 120 characters."""
+    player = seating.players.get(seat)
+    if player is None or player.policy is not None:
+        # Its record, if there is one, says "policy" once more.
+        return ((player and player.policy) or "")[:_MAX_LABEL], "", ""
+    agent = player.agent
+    return "", (agent.framework if agent else "")[:_MAX_LABEL], ((agent and agent.model) or "")[:_MAX_LABEL]
 
 
 def _label(result: SeatOutcome) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from tradefair.evaluation.figures import figure_of, heading_of
-from tradefair.evaluation.ratings.rating import Board, DuelBoard, FieldBoard
+from tradefair.evaluation.ratings.rating import Board, DuelBoard, FieldBoard, SoloBoard
 from tradefair.evaluation.table import Table, number_text
 
 _INTERVAL = "95 %"
@@ -14,7 +14,7 @@ _INTERVAL = "95 %"
 def board_name(board: Board) -> str:
     """What a leaderboard is about, in a line: scenario, shape, numbers of games and labels, and the ranked score."""
     parts = [board.scenario, board.shape, f"{board.games} games", f"{len(board.rows)} labels"]
-    if isinstance(board, FieldBoard):
+    if isinstance(board, FieldBoard | SoloBoard):
         parts.append(f"ranked by {_title(board.market, board.score)}")
     return " · ".join(part for part in parts if part)
 
@@ -25,12 +25,16 @@ def board_tables(board: Board) -> Iterator[Table]:
         return
     if isinstance(board, FieldBoard):
         yield _ranking(board)
+    elif isinstance(board, SoloBoard):
+        yield _means(board)
     else:
         yield _scores(board)
         yield _ratings(board)
     yield from _figures(board.market, [(row.label, row.figures) for row in board.rows])
     if isinstance(board, DuelBoard) and board.head_to_head:
         yield _meetings(board)
+    if isinstance(board, SoloBoard) and board.best:
+        yield _best(board)
 
 
 def _ranking(board: FieldBoard) -> Table:
@@ -49,6 +53,44 @@ def _ranking(board: FieldBoard) -> Table:
         for row in board.rows
     ]
     return Table("TrueSkill", columns, rows)
+
+
+def _means(board: SoloBoard) -> Table:
+    """The table of labels that play alone: mean score and headline."""
+    score = _title(board.market, board.score)
+    # Of another scenario than the headline's there would be two columns of dashes.
+    known = bool(board.headline)
+    columns = ("label", score, _INTERVAL, *(("headline", "headline 95 %") if known else ()), "seeds", "episodes")
+    rows: list[tuple[str, ...]] = []
+    for row in board.rows:
+        headline = (_short(row.headline), _interval(row.headline_low, row.headline_high)) if known else ()
+        mean = number_text(round(row.score, 2)), _interval(row.low, row.high, ".2f")
+        rows.append((_label(row.label, row.privileged), *mean, *headline, str(row.seeds), str(row.episodes)))
+    return Table(f"Mean {score}{', and headline' * known}", columns, rows)
+
+
+def _best(board: SoloBoard) -> Table:
+    """One row per model, as the source reports it: the framework with which it did best."""
+    by_label = {row.label: row for row in board.rows}
+    titles = [_title(board.market, name) for name in board.picked_by]
+    columns = ("model", "best framework", "of", *titles, _title(board.market, board.score), "headline")
+    rows: list[tuple[str, ...]] = []
+    for best in board.best:
+        row = by_label[best.label]
+        figures = (
+            number_text(None if (value := row.figures[name]) is None else round(value, 2)) for name in board.picked_by
+        )
+        rows.append(
+            (
+                best.model,
+                row.framework,
+                str(best.frameworks),
+                *figures,
+                number_text(round(row.score, 2)),
+                _short(row.headline),
+            )
+        )
+    return Table(f"Best framework per model, by {', then '.join(titles)}", columns, rows)
 
 
 def _scores(board: DuelBoard) -> Table:

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -35,17 +38,33 @@ def test_every_outcome_has_the_formula_of_the_specification(evaluated: Evaluated
     first.stock_outs, first.empty_shelf = ["P001"], ["P002"]
     first.call("view_inventory").call("execute_code").call("view_inventory", inner=True).call("add_note", text="x")
     first.price("P001", 0, status="invalid").order("supplier_1", "P001", status="rejected")
-    second = day().has(expired={3: 5}, on_shelf={0: 1})
+    second = day().has(expired={3: 5}, on_shelf={0: 1}).order("supplier_1", "P001", "P002").order("supplier_2", "P001")
     seat = manager_of(evaluated([first, second]))
     assert (seat.survival_days, seat.units_sold, seat.sold_products_per_day) == (2, 5, 1.0)
     assert (seat.return_ratio, seat.expired_ratio) == (0.2, 0.5)
     assert (seat.stockout_days, seat.empty_shelf_rate, seat.short_units) == (1, pytest.approx(1 / 3), 2)
     assert (seat.empty_demand, seat.net_lost_units, seat.lost_sales_rate) == (1.5, 2.5, pytest.approx(2.5 / 7.5))
     assert (seat.lowest_funds, seat.lowest_funds_day) == (-5.0, 1)
-    # Six direct calls and end_today, then end_today alone; the seventh call of day 1 ran inside the code.
-    assert (seat.direct_calls_per_day, seat.total_calls_per_day) == (3.5, 4.0)
+    # Six direct calls and end_today, then two orders and end_today; the seventh call of day 1 ran inside the code.
+    assert (seat.direct_calls_per_day, seat.total_calls_per_day) == (4.5, 5.0)
+    # The rejected order and the invalid price were no decisions that the store saw.
+    assert (seat.order_lines, seat.price_distance, seat.price_close) == (3, None, None)
     assert (seat.note_calls, seat.rejected_actions, seat.invalid_actions) == (1, 1, 1)
-    assert (seat.input_tokens, seat.lapsed_days) == (None, 0)
+    assert (seat.input_tokens, seat.tokens_per_day, seat.lapsed_days) == (None, None, 0)
+
+
+def test_tokens_a_day_are_those_of_all_calls_and_unknown_where_one_does_not_say(
+    play_retail: PlayRetail, tmp_path: Path
+) -> None:
+    path = tmp_path / "noted.trace"
+    shutil.copy(play_retail("passive"), path)
+    # The notes of both turns stand in the trace when it is read for the second time.
+    for output, expected in ((20, pytest.approx(120 / 14)), (None, None)):
+        call = orjson.dumps({"kind": "model_call", "input_tokens": 100, "output_tokens": output})
+        with closing(sqlite3.connect(path)) as database:
+            database.execute("INSERT INTO agent_events (seat, body) VALUES (?, ?)", ("manager", call))
+            database.commit()
+        assert manager_of(evaluate_file(path)).tokens_per_day == expected
 
 
 def test_an_episode_without_a_closed_day_has_no_numbers(evaluated: Evaluated) -> None:

@@ -149,8 +149,11 @@ def test_a_price_is_held_against_the_most_profitable_one_in_sight(evaluated: Eva
         days.append(traded)
     today = day().price("P001", 1.05).price("P001", 1.2).price("P002", 60.0).price("P003", 2.0)
     today.pairs["quote_e4"] = quotes
-    found = diagnosis_of(evaluated([*days, today]))
+    evaluation = evaluated([*days, today])
+    found = diagnosis_of(evaluation)
     distance = found.figure("price_distance")
+    assert evaluation.outcome is not None
+    assert evaluation.outcome.seats["manager"].price_distance == distance.value
     assert (distance.numerator, distance.denominator) == (pytest.approx(100 * 15 / 105), 2)
     assert distance.note == "2 without a p* and 0 above 50.00 left out"
     assert found.figure("price_correct").value == 0.5

@@ -22,7 +22,7 @@ from tradefair.evaluation.markets.retail.outcomes import (
 from tradefair.evaluation.modes.diagnosis import Amend, Stage
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.modes.published import RECENCY
-from tradefair.evaluation.outcome import PrimaryMetric
+from tradefair.evaluation.outcome import PrimaryMetric, RatingRules
 from tradefair.evaluation.phrases import load_phrases
 from tradefair.evaluation.table import Table
 from tradefair.retail.answers.evidence import EVIDENCE_VERSION, RECENCY_DAYS
@@ -33,12 +33,34 @@ class RetailEvaluator(Evaluator):
     """Evaluator of the market `retail`. Money in currency units, unless a name ends in `_cents`."""
 
     market = "retail"
-    version = "1"
+    version = "2"
     money = "currency units"
     modes = MODES
     repairs: Mapping[str, Amend] = REPAIRS
     seat_columns = ("survival_days", "net_worth_final", "gain", "units_sold", "return_ratio")
     compared_columns = ("survival_days", "net_worth_final", "gain", "units_sold", "return_ratio")
+    closeness: Mapping[str, str] = {"price_close": "price_distance"}
+    rating = RatingRules(
+        kind="solo",
+        scores=("gain",),
+        seat_figures=(
+            "survival_days",
+            "net_worth_final",
+            "units_sold",
+            "sold_products_per_day",
+            "stockout_days",
+            "return_ratio",
+            "expired_ratio",
+            "order_lines",
+            "price_distance",
+            "price_close",
+            "direct_calls_per_day",
+            "tokens_per_day",
+        ),
+        varies=frozenset({"description", "seats", "record", "timing"}),
+        # As the source picks the runs that it reports: survival first.
+        picked_by=("survival_days", "net_worth_final", "units_sold"),
+    )
     headline = Headline(
         1,
         "middle",

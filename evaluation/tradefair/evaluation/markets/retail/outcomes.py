@@ -13,6 +13,7 @@ from tradefair.contract import SeatId, TraceError
 from tradefair.contract.money import currency
 from tradefair.evaluation.arithmetic import mean, ratio, rounded
 from tradefair.evaluation.figures import heading_of
+from tradefair.evaluation.markets.retail.modes.conversion import judged_prices
 from tradefair.evaluation.markets.retail.modes.play import RetailPlay
 from tradefair.evaluation.markets.retail.modes.reading import read_retail
 from tradefair.evaluation.markets.retail.profit import GoodsProfit, ProfitDecomposition, decompose
@@ -41,6 +42,9 @@ class RetailSeat(SeatOutcome):
     empty_demand: float
     net_lost_units: float
     lost_sales_rate: float | None
+    order_lines: int
+    price_distance: float | None
+    price_close: float | None
     direct_calls_per_day: float | None
     total_calls_per_day: float | None
     note_calls: int
@@ -49,6 +53,7 @@ class RetailSeat(SeatOutcome):
     lapsed_days: int
     input_tokens: int | None
     output_tokens: int | None
+    tokens_per_day: float | None
     profit: ProfitDecomposition | None
 
 
@@ -111,11 +116,13 @@ def _seat(reading: TraceReading, play: RetailPlay, seat: SeatId, tokens: tuple[i
         **_money_of(play, facts, profit),
         **_sales(facts),
         **_shelf(facts),
+        **_decisions(play, facts),
         **_calls(play),
         survival_days=play.length,
         lapsed_days=sum(reading.conduct[seat].lapses.values()),
         input_tokens=tokens[0] if tokens else None,
         output_tokens=tokens[1] if tokens else None,
+        tokens_per_day=ratio(sum(tokens), play.length) if tokens else None,
         profit=profit,
     )
 
@@ -161,6 +168,17 @@ def _shelf(facts: Sequence[DayFacts]) -> dict[str, Any]:
         "empty_demand": rounded(sum(day.empty_demand for day in facts)),
         "net_lost_units": rounded(lost),
         "lost_sales_rate": ratio(lost, units + lost),
+    }
+
+
+def _decisions(play: RetailPlay, facts: Sequence[DayFacts]) -> dict[str, Any]:
+    """Executed order lines, and how far list prices lay from the best one in sight, in per cent of it."""
+    distances = [choice.distance or 0.0 for choice in judged_prices(play)]
+    return {
+        "order_lines": sum(len(day.orders) for day in facts),
+        "price_distance": None if play.unseen else mean(distances),
+        # Of several runs together only: their comparison, or their leaderboard, fills it in.
+        "price_close": None,
     }
 
 
@@ -239,6 +257,8 @@ _MORE = (
     "empty_demand",
     "net_lost_units",
     "lost_sales_rate",
+    "order_lines",
+    "price_distance",
     "direct_calls_per_day",
     "total_calls_per_day",
     "note_calls",
@@ -247,6 +267,7 @@ _MORE = (
     "lapsed_days",
     "input_tokens",
     "output_tokens",
+    "tokens_per_day",
 )
 
 
