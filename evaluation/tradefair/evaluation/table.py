@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from tradefair.contract.money import nearest
+
 if TYPE_CHECKING:
     from tradefair.cli.tables import Cell, Column
 
@@ -48,6 +50,5 @@ def decimals(value: float, form: str = "") -> str:
     """At most three decimals, six where three are all 0; never "-0". `form`: sign and grouping, such as "+,"."""
     # Below half of 0.001 three decimals would print 0, and a small loss would look like none.
     digits = 6 if abs(value) < 0.0005 else 3
-    # Adding 0.0 turns −0.0 into 0.0: "-0" would read as a loss.
-    shown = f"{round(value, digits) + 0.0:{form}.{digits}f}"
+    shown = f"{nearest(value, digits):{form}.{digits}f}"
     return shown.rstrip("0").rstrip(".")

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from tradefair.cli.terminal import Console, print_json, say
 from tradefair.contract import ScenarioError
+from tradefair.contract.money import nearest
 from tradefair.contract.text import clean
 from tradefair.evaluation.store.in_duckdb import ParquetTables
 from tradefair.evaluation.store.in_sqlite import TraceTables
@@ -141,7 +142,7 @@ def _cell(value: object) -> str:
     """A cell as text: a dash for null, three decimals at most, cut at `_MAX_CELL` characters."""
     if value is None:
         return "–"
-    text = f"{value:.3f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+    text = f"{nearest(value, 3):.3f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
     return text if len(text) <= _MAX_CELL else text[: _MAX_CELL - 1] + "…"
 
 

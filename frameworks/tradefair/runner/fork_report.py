@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from tradefair.cli.tables import figures, names, show_table, show_text
 from tradefair.cli.terminal import Console
 from tradefair.contract import SeatId, TraceError
+from tradefair.contract.money import nearest
 from tradefair.evaluation.compare.comparison import MIN_PAIRS, Divergence, Metric, Pair, Run
 from tradefair.evaluation.compare.divergence import first_divergence
 from tradefair.evaluation.compare.judgement import LEVEL, p_text, signed_text
@@ -309,8 +310,8 @@ def _reconciled(forked: Forked, effects: Sequence[Effect]) -> str:
 
 def _amount(value: float, effect: Effect) -> str:
     """An amount with two decimals, its unit and the metric's name."""
-    # A real minus sign, as in the other tables; -0.00 was made 0.00 before.
-    return f"{round(value, 2) + 0.0:,.2f}".replace("-", "−") + f" {effect.unit} ({effect.name})"
+    # A real minus sign, as in the other tables.
+    return f"{nearest(value, 2):,.2f}".replace("-", "−") + f" {effect.unit} ({effect.name})"
 
 
 def _market(forked: Forked) -> str:

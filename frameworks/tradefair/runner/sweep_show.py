@@ -6,6 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from tradefair.cli.terminal import Console, watched
+from tradefair.contract.money import dollars_text
 from tradefair.runner.sweep import Sweep
 from tradefair.runner.sweep_feed import Progress, Watch
 
@@ -29,7 +30,7 @@ def print_sweep(done: Sweep) -> None:
             markup=False,
         )
     if done.tokens:
-        dollars = f"${done.cost_usd_micro / 1e6:,.4f} at list prices"
+        dollars = f"{dollars_text(done.cost_usd_micro, 4)} at list prices"
         console.print(f"{done.tokens:,} tokens asked of providers, {dollars}")
     for path, problem, tries in done.failures[:_SHOWN_FAILURES]:
         times = "" if tries == 1 else f" ({tries} times)"
@@ -80,5 +81,5 @@ def told(now: Progress) -> str:
     if now.elsewhere:
         parts.append(f"{now.elsewhere:,} with other commands")
     if now.tokens:
-        parts.append(f"{now.tokens:,} tokens ${now.cost_usd_micro / 1e6:,.2f}")
+        parts.append(f"{now.tokens:,} tokens {dollars_text(now.cost_usd_micro)}")
     return ", ".join(parts)

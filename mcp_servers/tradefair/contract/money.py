@@ -1,8 +1,13 @@
-"""Money at the door: what a client or an author wrote becomes integer minor units, or is refused; never rounded."""
+"""Money at the door: what a client or an author wrote becomes integer minor units, or is refused; never rounded.
+
+What people read of money that need not be whole cents, such as a mean, is rounded here, in one way.
+"""
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
+import math
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from fractions import Fraction
 from typing import Annotated
 
 from pydantic import BeforeValidator
@@ -37,6 +42,36 @@ def to_minor(amount: float | str, *, decimals: int = 2) -> int:
 def from_minor(minor: int, *, decimals: int = 2) -> str:
     """Minor units as exact decimal text: 1250 -> "12.50"."""
     return str(Decimal(minor).scaleb(-decimals).quantize(Decimal(1).scaleb(-decimals)))
+
+
+# A double has at most 309 digits before its point, and nobody asks for 300 behind it.
+_WIDE = Context(prec=700)
+
+
+def nearest(value: float | Fraction, places: int) -> Decimal:
+    """The value to so many decimals (negative: tens, hundreds …) for people; exact halves away from zero, never −0.
+
+    A float is the decimal that prints it, as people see it: 10.405 becomes 10.41, and its binary value is below that.
+    NaN and infinities stay.
+    """
+    if isinstance(value, Fraction):
+        scaled = abs(value) * Fraction(10) ** places
+        whole = (2 * scaled.numerator + scaled.denominator) // (2 * scaled.denominator)
+        return _WIDE.scaleb(Decimal(whole if value >= 0 else -whole), -places)
+    if not math.isfinite(value):
+        return Decimal(value)
+    rounded = Decimal(repr(value)).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP, _WIDE)
+    return abs(rounded) if rounded.is_zero() else rounded
+
+
+def cents_text(cents: float | Fraction) -> str:
+    """Cents, perhaps a fraction of one, as people read currency units: 1040.5 -> "10.41"."""
+    return from_minor(int(nearest(cents, 0)))
+
+
+def dollars_text(micro: float, places: int = 2) -> str:
+    """Millionths of a US dollar as people read dollars: 10405000 -> "$10.41"; thousands are set off."""
+    return f"${nearest(micro / 1_000_000, places):,.{places}f}"
 
 
 def divide_half_even(numerator: int, denominator: int) -> int:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from tradefair.cli.tables import show_text
 from tradefair.cli.terminal import Console, watched
+from tradefair.contract.money import dollars_text
 from tradefair.host.episode import Episode
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ class Progress:
         if self._calls:
             tokens = f"{self._tokens / 1_000:.1f}k" if short and self._tokens >= 1_000 else f"{self._tokens:,}"
             parts += [f"{self._calls:,} calls", f"{tokens} tokens"]
-            parts += [f"${self._micro / 1e6:,.2f}"] if self._priced and self._micro else []
+            parts += [dollars_text(self._micro)] if self._priced and self._micro else []
         if now - self._moved >= _WAITS_S:
             parts.append(f"waiting for {self._awaited} {now - self._moved:.0f} s")
         return parts

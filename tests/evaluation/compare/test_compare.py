@@ -60,7 +60,7 @@ def test_two_policies_on_sixteen_paired_seeds(play_seeds: PlaySeeds) -> None:
     assert {"scenario", "opponents", "seeds", "policy key"} <= {item.name for item in found.pinned}
     assert found.conclusion == "b_better"
     first = found.verdict.sentences[0]
-    assert first.startswith("B (policy:zip) earned 72.12 points more than A (policy:truthful) on the same luck, 95 %")
+    assert first.startswith("B (policy:zip) earned 72.13 points more than A (policy:truthful) on the same luck, 95 %")
     assert first.endswith("over 16 pairs in seat B1 of double_auction/duel.")
     other = compare_folders(Path(found.b.name), Path(found.a.name))
     assert other.conclusion == "a_better"

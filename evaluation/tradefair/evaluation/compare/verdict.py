@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
+from tradefair.contract.money import nearest
 from tradefair.evaluation.compare.comparison import MIN_PAIRS, Comparison, Gap, Metric
 from tradefair.evaluation.compare.judgement import SAME_AGENT, b_is_better, detected, p_text, settled
 from tradefair.evaluation.compare.metric_tables import metric_title
@@ -243,7 +244,7 @@ def _needed(found: Comparison, shown: Metric | None) -> int | None:
 
 def _cost(found: Comparison, pairs: int) -> str:
     spent = [arm.cost_usd for arm in (found.a, found.b) if arm.cost_usd]
-    return f", about ${pairs * sum(spent):,.2f}" if spent else ""
+    return f", about ${nearest(pairs * sum(spent), 2):,.2f}" if spent else ""
 
 
 # --- words ----------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tradefair.contract.money import nearest
 from tradefair.evaluation.figures import heading_of
 from tradefair.evaluation.ratings.charts import BELIEF
 from tradefair.evaluation.ratings.rating import Board, FieldBoard, Leaderboards, SoloBoard
@@ -49,8 +50,13 @@ class _Ranked(NamedTuple):
     def text(self) -> str:
         """The label's score, with its interval where there is one."""
         if self.low is None or self.high is None:
-            return number(round(self.value, 2))
-        return f"{number(round(self.value, 2))}, {number(round(self.low, 2))} to {number(round(self.high, 2))}"
+            return _number(self.value)
+        return f"{_number(self.value)}, {_number(self.low)} to {_number(self.high)}"
+
+
+def _number(value: float) -> str:
+    """At most two decimals."""
+    return number(float(nearest(value, 2)))
 
 
 def _leader(board: Board) -> str:

@@ -13,6 +13,7 @@ from statistics import fmean
 import orjson
 
 from tradefair.contract import TradefairError
+from tradefair.contract.money import dollars_text
 from tradefair.evaluation.charts import draw_svg, table_csv
 from tradefair.evaluation.compare.comparing import Options, compare_sides
 from tradefair.evaluation.compare.runs import Side, load_files
@@ -122,7 +123,7 @@ def _behind(rows: Sequence[Row]) -> TablePage:
         judged = [game.judged for game in games if game.judged is not None]
         costs = [known.cost_usd_micro for known in judged]
         paid = [cost for cost in costs if cost is not None]
-        cost = "unknown" if len(paid) < len(costs) else f"${fmean(paid) / 1e6:.4f}" if any(paid) else "none"
+        cost = "unknown" if len(paid) < len(costs) else dollars_text(fmean(paid), 4) if any(paid) else "none"
         scores: dict[int | None, list[float]] = defaultdict(list)
         for game in games:
             if game.judged is not None and game.judged.score is not None:

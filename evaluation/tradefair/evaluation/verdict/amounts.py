@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from tradefair.contract.money import dollars_text, nearest
 from tradefair.contract.text import clean_line
 from tradefair.evaluation.verdict.verdict import Score
 
@@ -24,7 +25,7 @@ def number(value: float) -> str:
     if not 1e-6 <= abs(value) < 1e15:
         return f"{value:.3g}"
     places = _DIGITS - 1 - math.floor(math.log10(abs(value)))
-    shown = f"{round(value, places):,.{max(places, 0)}f}"
+    shown = f"{nearest(value, places):,.{max(places, 0)}f}"
     return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
 
@@ -69,7 +70,7 @@ def seconds(value: float) -> str:
 def dollars(micro: int) -> str:
     """Millionths of a US dollar in dollars: cents from one cent on, else two significant digits."""
     value = micro / _MICRO
-    return f"${value:,.2f}" if value >= 0.01 or not micro else f"${number(float(f'{value:.2g}'))}"
+    return dollars_text(micro) if value >= 0.01 or not micro else f"${number(float(f'{value:.2g}'))}"
 
 
 def name(text: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from tradefair.contract import ScenarioError, TradefairError
+from tradefair.contract.money import nearest
 from tradefair.frameworks.models import ModelEndpoint, open_chat_model
 from tradefair.frameworks.models.prices import cost_usd_micro
 
@@ -63,7 +64,11 @@ class Spent:
         """
         counted = self.input_tokens is not None and self.output_tokens is not None
         tokens = f"{self.input_tokens:,} in, {self.output_tokens:,} out" if counted else "unknown"
-        cost = "unknown" if self.cost_usd_micro is None else f"{self.cost_usd_micro / 1_000_000:.4f} US dollars"
+        cost = (
+            "unknown"
+            if self.cost_usd_micro is None
+            else f"{nearest(self.cost_usd_micro / 1_000_000, 4):.4f} US dollars"
+        )
         return f"{self.requests} requests; tokens {tokens}; cost {cost}"
 
 

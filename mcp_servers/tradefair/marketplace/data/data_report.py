@@ -11,7 +11,7 @@ from fractions import Fraction
 from pydantic import BaseModel, ConfigDict
 
 from tradefair.contract.market import DataCheck
-from tradefair.contract.money import divide_half_even, from_minor
+from tradefair.contract.money import cents_text, from_minor
 from tradefair.marketplace.analysis import Baselines, Ceiling, Expectation, baselines, ceilings, match_sets
 from tradefair.marketplace.data.loader import read_folder
 from tradefair.marketplace.model import BASIS_POINTS
@@ -63,7 +63,7 @@ class CustomerReport(_Part):
 class Measures(_Part):
     """The figures of a data set at list prices; `baselines` by name, `by_customer` in registration order.
 
-    `price_ties` to `cheapest_fits` count customers; `first_best` is the surplus at floors.
+    `price_ties` to `cheapest_fits` count customers; `first_best` is the surplus at exact floors.
     """
 
     customers: int
@@ -112,7 +112,8 @@ def check_folder(folder: str, multiplier_bp: int = DEFAULT_MULTIPLIER_BP) -> Dat
         baselines=_baseline_reports(found),
         # Next to `optimal`, which buys even at a loss: they differ where some customer is better off without.
         optimal_or_nothing=from_minor(found.optimal_or_nothing),
-        first_best=from_minor(found.first_best),
+        # Exact floors: whole cents are what sellers can offer, and would move the figure by up to a cent a customer.
+        first_best=cents_text(found.first_best_unrounded),
         first_best_exact_cents=str(found.first_best_unrounded),
         price_ties=found.price_ties,
         no_match=found.no_match,
@@ -145,9 +146,9 @@ def _baseline_reports(found: Baselines) -> dict[str, BaselineReport]:
     }
     return {
         name: BaselineReport(
-            expected=_currency(row.mean),
+            expected=cents_text(row.mean),
             exact_cents=str(row.mean),
-            deviation=f"{row.deviation / 100:.2f}",
+            deviation=cents_text(row.deviation),
             share_of_optimal=_share(row.mean, found.optimal),
         )
         for name, row in rows.items()
@@ -162,11 +163,6 @@ def _ceiling_report(ceiling: Ceiling, optimal: int) -> CeilingReport:
         share_of_optimal=_share(Fraction(ceiling.welfare), optimal),
         recall=None if ceiling.recall is None else round(float(ceiling.recall), _SHARE_DECIMALS),
     )
-
-
-def _currency(cents: Fraction) -> str:
-    """Currency units, to the nearest cent, halves to the even one."""
-    return from_minor(divide_half_even(cents.numerator, cents.denominator))
 
 
 def _share(part: Fraction, optimal: int) -> float | None:

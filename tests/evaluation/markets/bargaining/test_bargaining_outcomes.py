@@ -126,6 +126,26 @@ def test_a_share_is_capped_where_the_other_seat_paid_for_more_than_there_was(eva
     assert seller.surplus_share_raw == seller.profit / 20
 
 
+@pytest.mark.parametrize(
+    ("pair", "value", "cost", "losers"),
+    [
+        (("loss_maker", "sitter"), 90, 20, ["B1"]),
+        (("sitter", "loss_maker"), 90, 10, ["S1"]),
+        (("loss_maker", "loss_maker"), 50, 51, ["B1", "S1"]),
+        (("truthful", "truthful"), 90, 20, []),
+    ],
+)
+def test_every_trade_at_a_loss_is_counted_whoever_loses(
+    evaluate: Any, pair: tuple[str, str], value: int, cost: int, losers: list[str]
+) -> None:
+    limits = {"distribution": "fixed", "buyer_value": value, "seller_cost": cost}
+    outcome = evaluate(*pair, **limits).outcome
+    both = outcome.market_outcome
+    assert both.trades
+    assert {seat for seat, seen in outcome.seats.items() if seen.losses} == set(losers)
+    assert both.lossy_trades == (both.trades if losers else 0)
+
+
 def test_words_are_counted_by_seat(evaluate: Any) -> None:
     outcome = evaluate("linear_concession", "passive", **LIMITS).outcome
     buyer, seller = outcome.seats["B1"], outcome.seats["S1"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tradefair.contract.money import cents_text
 from tradefair.evaluation.markets.retail.modes.figures import BEST_SELLERS
 from tradefair.evaluation.markets.retail.modes.follow_up import event_pairs
 from tradefair.evaluation.markets.retail.modes.goods import lost_units
@@ -131,7 +132,7 @@ def _idle(play: RetailPlay) -> Iterator[Case]:
                 cost = round(cents) / 100 if lost else None
                 because = (
                     f"day {day.facts.day}: closed without an action; {product_id(place)} was not on sale "
-                    f"and would have earned {margin / 100:.2f} a unit"
+                    f"and would have earned {cents_text(margin)} a unit"
                 )
                 yield Case(day.ended, day.facts.day, because, cost, day.seq)
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from pydantic import Field
 
 from tradefair.contract import SeatId
+from tradefair.contract.money import cents_text
 from tradefair.evaluation.markets.marketplace.loss import Loss
 from tradefair.evaluation.modes.diagnosis import Record
 from tradefair.marketplace.model import Business, Customer, MarketplaceScenario, folded
@@ -307,7 +308,7 @@ class Seller(_Seat):
 
 def money(cents: float) -> str:
     """Cents as seats see amounts: currency units with two decimals."""
-    return f"{cents / 100:.2f}"
+    return cents_text(cents)
 
 
 class _Params(Record):

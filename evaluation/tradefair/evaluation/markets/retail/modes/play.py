@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from tradefair.contract.money import cents_text
 from tradefair.evaluation.markets.retail.modes.goods import Bought
 from tradefair.retail.model import DayFacts, EndingFacts, RetailScenario
 
@@ -242,4 +243,4 @@ def counted(number: int, name: str) -> str:
 
 def money(cents: float) -> str:
     """Cents as the market prints amounts: currency units with two decimals."""
-    return f"{cents / 100:.2f}"
+    return cents_text(cents)

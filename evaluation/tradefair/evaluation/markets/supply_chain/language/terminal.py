@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tradefair.cli.terminal import tell
+from tradefair.contract.money import nearest
 from tradefair.evaluation.markets.supply_chain.language.value import LanguageReport, LanguageValue
 
 # Traces left out that are named one by one.
@@ -41,6 +42,6 @@ def _value_lines(value: LanguageValue) -> Iterator[str]:
     best = max((group.mean for group in value.groups), default=0.0)
     for group in value.groups:
         share = f"{group.mean / best:7.1%} of the best" if best > 0 else ""
-        yield f"    {group.group:<10} {group.mean:>12,.0f} {share}"
+        yield f"    {group.group:<10} {nearest(group.mean, 0):>12,.0f} {share}"
     if value.value is not None and not value.measures_language:
         yield "  within 0.10 of 1: this scenario cannot measure skill with words"

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 from tradefair.contract import SeatId
-from tradefair.contract.money import currency
+from tradefair.contract.money import cents_text, currency, nearest
 from tradefair.evaluation.markets.supply_chain.seat import BidRegret, line_regret, mean_price
 from tradefair.evaluation.modes.diagnosis import Record
 from tradefair.supply_chain.model import RETAIL, RoundFacts, SeatFacts, SloganFacts, SupplyChainScenario
@@ -316,12 +316,12 @@ def pass_phase(number: int) -> str:
 
 def money(cents: float) -> float:
     """A gain or loss in currency units, to whole cents: an estimate should not show fractions of one; never below 0."""
-    return currency(max(0, round(cents)))
+    return currency(max(0, int(nearest(cents, 0))))
 
 
 def printed(cents: float) -> str:
     """Money as the market prints it: currency units, without decimals where they are whole."""
-    return f"{round(cents) / 100:.2f}".rstrip("0").rstrip(".")
+    return cents_text(cents).rstrip("0").rstrip(".")
 
 
 def bought(

@@ -3,7 +3,7 @@
 import * as Plot from "@observablehq/plot";
 import type { IntervalChart, MatrixChart, PairChart, StripChart } from "./data";
 import { visible } from "./dom";
-import { number } from "./format";
+import { nearest, number } from "./format";
 import { pairRows } from "./charts-numbers";
 import { cut, drawn, fromZero, unit } from "./plot";
 
@@ -122,5 +122,5 @@ export function drawPairs(chart: PairChart, width: number): SVGElement {
 }
 
 function signed(value: number): string {
-  return `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
+  return `${value < 0 ? "−" : "+"}${nearest(Math.abs(value), 2).toFixed(2)}`;
 }

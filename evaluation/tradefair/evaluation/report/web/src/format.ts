@@ -4,9 +4,17 @@ const WHOLE = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 });
 const FINE = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 3 });
 const MINUS = /^-/;
 
+// To so many decimals, exact halves away from zero: a number is the decimal that prints it, so that 10.405 is 10.41.
+export function nearest(value: number, places: number): number {
+  const scaled = Math.round(Number(`${Math.abs(value)}e${places}`));
+  // Numbers that print with an exponent of their own are too large, or too small, for a half to show.
+  return Number.isNaN(scaled) ? value : Math.sign(value) * Number(`${scaled}e-${places}`) || 0;
+}
+
 export function number(value: unknown): string {
   if (typeof value === "number") {
-    const shown = Number.isInteger(value) || Math.abs(value) >= 10_000 ? WHOLE.format(value) : FINE.format(value);
+    const whole = Number.isInteger(value) || Math.abs(value) >= 10_000;
+    const shown = whole ? WHOLE.format(nearest(value, 0)) : FINE.format(nearest(value, 3));
     return shown.replace(MINUS, "−");
   }
   if (value === null || value === undefined) return "–";
@@ -45,7 +53,8 @@ export function seconds(value: number): string {
 }
 
 export function dollars(micro: number): string {
-  return micro === 0 ? "$0" : `$${(micro / 1e6).toFixed(micro < 10_000 ? 6 : 2)}`;
+  const places = micro < 10_000 ? 6 : 2;
+  return micro === 0 ? "$0" : `$${nearest(micro / 1e6, places).toFixed(places)}`;
 }
 
 export function percent(share: number): string {
