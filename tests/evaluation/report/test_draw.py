@@ -14,7 +14,19 @@ from tests.evaluation.report.test_outputs import HOSTILE, PAIRS, SHAPES, page
 
 from tradefair.cli import run
 from tradefair.contract.errors import HarnessFailure, ScenarioError
-from tradefair.evaluation.charts import Axis, Band, BarChart, Bars, Chart, Line, XYChart, chart_csv, draw, draw_svg
+from tradefair.evaluation.charts import (
+    Axis,
+    Band,
+    BarChart,
+    Bars,
+    Chart,
+    IntervalChart,
+    Line,
+    XYChart,
+    chart_csv,
+    draw,
+    draw_svg,
+)
 from tradefair.evaluation.charts.chart import with_accent
 from tradefair.evaluation.report.outputs import write
 
@@ -52,6 +64,17 @@ GEOMETRY = """(figure) => [...figure.querySelectorAll('svg.plot, svg svg')].flat
 
 def texts(content: bytes) -> list[str]:
     return ["".join(element.itertext()) for element in ElementTree.fromstring(content).iter() if "}t" in element.tag]
+
+
+def test_a_picture_rounds_exact_halves_as_tables_do() -> None:
+    # Their doubles lie below the decimals that print them; the last one is a tie in both.
+    values = [1.0005, -61.4025, 10_405.5]
+    none: list[float | None] = [None] * len(values)
+    chart = IntervalChart(
+        id="halves", title="Halves", x=Axis(label="amount"), y=Axis(label="name"), names=["a", "b", "c"],
+        values=values, lows=none, highs=none,
+    )  # fmt: skip
+    assert {"1.001", "−61.403", "10,406"} <= set(texts(draw_svg(chart)))
 
 
 @pytest.mark.parametrize("chart", ALL, ids=lambda chart: chart.id)
