@@ -9,7 +9,7 @@ from tradefair.contract.money import cents_text
 from tradefair.evaluation.markets.retail.modes.figures import BEST_SELLERS
 from tradefair.evaluation.markets.retail.modes.follow_up import event_pairs
 from tradefair.evaluation.markets.retail.modes.goods import lost_units
-from tradefair.evaluation.markets.retail.modes.play import RetailPlay, TradedDay
+from tradefair.evaluation.markets.retail.modes.play import RetailPlay, TradedDay, whole_cents
 from tradefair.evaluation.markets.retail.modes.pricing import below_cost
 from tradefair.evaluation.markets.retail.modes.reading import read_retail
 from tradefair.evaluation.markets.retail.modes.selection import high_demand
@@ -129,7 +129,7 @@ def _idle(play: RetailPlay) -> Iterator[Case]:
             # 0 means that nothing could have been bought at a profit: then closing the day was right.
             if margin > 0:
                 cents = sum(units * margins[item] for item, units in lost.items())
-                cost = round(cents) / 100 if lost else None
+                cost = whole_cents(cents) if lost else None
                 because = (
                     f"day {day.facts.day}: closed without an action; {product_id(place)} was not on sale "
                     f"and would have earned {cents_text(margin)} a unit"

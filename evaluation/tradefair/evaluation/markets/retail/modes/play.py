@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from tradefair.contract.money import cents_text
+from tradefair.contract.money import cents_text, currency, nearest
 from tradefair.evaluation.markets.retail.modes.goods import Bought
 from tradefair.retail.model import DayFacts, EndingFacts, RetailScenario
 
@@ -239,6 +239,11 @@ def within(days: Sequence[int], first: int, last: int) -> int | None:
 def counted(number: int, name: str) -> str:
     """A number with its noun: 1 day, 3 days."""
     return f"{number} {name}{'s' * (number != 1)}"
+
+
+def whole_cents(cents: float) -> float:
+    """An estimate in currency units, to whole cents as `money` prints it."""
+    return currency(int(nearest(cents, 0)))
 
 
 def money(cents: float) -> str:

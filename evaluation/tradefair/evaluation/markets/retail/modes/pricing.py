@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tradefair.evaluation.markets.retail.modes.goods import Sale, follow
-from tradefair.evaluation.markets.retail.modes.play import PriceChoice, RetailPlay, TradedDay, counted, money
+from tradefair.evaluation.markets.retail.modes.play import (
+    PriceChoice,
+    RetailPlay,
+    TradedDay,
+    counted,
+    money,
+    whole_cents,
+)
 from tradefair.evaluation.modes.diagnosis import Case, Record, Seen, unchecked
 from tradefair.retail.model import product_id
 
@@ -33,7 +40,7 @@ def price_off_optimum(play: RetailPlay, limits: Distance) -> Seen:
                 f"day {choice.day}: price of {about} set to {money(choice.price)}; {money(choice.best)} had earned "
                 f"{money(choice.daily)} a day, this earned {money(earned)} on {counted(len(days), 'day')}"
             )
-            cases.append(Case(choice.seq, choice.day, because, round(cents) / 100, None, about))
+            cases.append(Case(choice.seq, choice.day, because, whole_cents(cents), None, about))
     return Seen(cases, len(judged))
 
 
@@ -94,7 +101,7 @@ def priced_out(play: RetailPlay, limits: Beyond) -> Seen:
         )
         cause = seq or play.days[0].ended
         cents = sum(daily)
-        cases.append(Case(cause, first, because, round(cents) / 100, unsold.seq, product_id(place), len(daily)))
+        cases.append(Case(cause, first, because, whole_cents(cents), unsold.seq, product_id(place), len(daily)))
     on_shelf = sum(len(_stocked(day)) for day in play.days)
     return Seen(cases, on_shelf)
 
@@ -126,7 +133,7 @@ def below_cost(play: RetailPlay) -> Seen:
         cents = sum(sale.units * (sale.line.unit_cents - sale.price) for sale in some)
         about, paid = product_id(some[0].line.product), some[0].line.unit_cents / 100
         because = f"day {day}: {done}; {units} sold at {money(some[0].price)} that had cost {paid:.4f}"
-        cases.append(Case(seq, day, because, round(cents) / 100, play.days[some[0].day - 1].seq, about, units))
+        cases.append(Case(seq, day, because, whole_cents(cents), play.days[some[0].day - 1].seq, about, units))
     return Seen(cases, sum(sale.units for sale in sales))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tradefair.evaluation.arithmetic import ratio
 from tradefair.evaluation.markets.retail.modes.goods import follow
-from tradefair.evaluation.markets.retail.modes.play import LineChoice, RetailPlay
+from tradefair.evaluation.markets.retail.modes.play import LineChoice, RetailPlay, whole_cents
 from tradefair.evaluation.modes.diagnosis import Case, Record, Seen, unchecked
 from tradefair.retail.model import product_id, supplier_id
 
@@ -79,7 +79,7 @@ def _case(line: LineChoice, why: str, costs: Mapping[_Key, float]) -> Case:
     because = f"day {line.day}: {line.quantity} {about} from {supplier_id(line.supplier)}, {why}"
     cents = costs.get((line.seq, line.product))
     # A "cost" below 0 would be a gain: then the choice was lucky.
-    cost = None if cents is None else round(max(0.0, cents)) / 100
+    cost = None if cents is None else whole_cents(max(0.0, cents))
     if cost:
         because += f"; {cost:.2f} more in refunds than saved"
     return Case(line.seq, line.day, because, cost, None, about)

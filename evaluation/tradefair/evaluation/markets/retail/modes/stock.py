@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from tradefair.evaluation.markets.retail.modes.goods import Bought, Lot, follow, lost_units
-from tradefair.evaluation.markets.retail.modes.play import RetailPlay, counted, money
+from tradefair.evaluation.markets.retail.modes.play import RetailPlay, counted, money, whole_cents
 from tradefair.evaluation.modes.diagnosis import Case, Record, Seen, unchecked
 from tradefair.retail.model import product_id
 
@@ -45,7 +45,7 @@ def lost_sales(play: RetailPlay, limits: FirstDay) -> Seen:
         cents = gap.units * margins[gap.product]
         because = f"{gap.because}, {gap.units:.0f} not served, worth {money(cents)}"
         about = product_id(gap.product)
-        cases.append(Case(gap.seq, gap.day, because, round(cents) / 100, gap.shown_by, about, gap.units))
+        cases.append(Case(gap.seq, gap.day, because, whole_cents(cents), gap.shown_by, about, gap.units))
     sold = sum(sum(day.facts.product.units) for day in play.days[limits.first_day - 1 :])
     return Seen(cases, sold + sum(gap.units for gap in gaps))
 
@@ -61,7 +61,7 @@ def empty_shelf(play: RetailPlay, limits: FirstDay) -> Seen:
             cents = gap.units * margins[gap.product]
             because = f"{gap.because}, the shelf empty for {counted(gap.empty, 'day')}"
             about = product_id(gap.product)
-            cases.append(Case(gap.seq, gap.day, because, round(cents) / 100, gap.shown_by, about, gap.empty))
+            cases.append(Case(gap.seq, gap.day, because, whole_cents(cents), gap.shown_by, about, gap.empty))
     return Seen(cases, sum(sum(day.facts.product.on_shelf) for day in play.days[limits.first_day - 1 :]))
 
 
@@ -207,7 +207,7 @@ def stranded_stock(play: RetailPlay) -> Seen:
             cents = lot.lost_off_shelf + (lot.left + lot.expired) * margins[line.product]
             lay = f"{line.quantity} for {money(line.cents)} lay off the shelf for {counted(off, 'day')}"
             because = f"day {day}: {done}; {lay}"
-            cases.append(Case(seq, day, because, round(cents) / 100, None, about, lot.stranded / 100))
+            cases.append(Case(seq, day, because, whole_cents(cents), None, about, lot.stranded / 100))
     return Seen(cases, sum(sum(day.facts.product.stock_cost_cents) for day in play.days) / 100)
 
 

@@ -185,7 +185,7 @@ def detect_dead(seat: Retail, params: Unsold) -> Seen:
                 what = f"{filled} {row.item(item)} of round {row.round} at {asked}, rivals sold at {others}"
             because = f"round {cause.round}: {what}; {printed(part)} of their {printed(filled * price)} was never sold"
             last = seat.rounds[-1].closed
-            cases.append(Case(seq, cause.round, because, money(part), last, row.item(item), currency(round(part))))
+            cases.append(Case(seq, cause.round, because, money(part), last, row.item(item), money(part)))
     return Seen(cases, currency(sum(row.own.spend for row in seat.rounds)))
 
 
