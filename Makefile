@@ -3,6 +3,8 @@
 PYTHON ?= python3
 WORKERS ?= 3
 SEED ?= 7
+# What a file's tests share, such as played episodes, is made by one worker; in the order of names, the longest come early.
+BY_FILE := --dist loadfile --no-loadscope-reorder
 BIN := .venv/bin
 
 # Real sample data, where it lies beside this checkout; tests that need it skip without it.
@@ -19,7 +21,7 @@ demo: .venv/.installed  ## play a BAZAAR episode with a LangGraph agent in one s
 	@$(BIN)/tradefair demo --seed $(SEED)
 
 test: .venv/.tested  ## run the tests, without those that are slow, need a browser or a foreign client
-	$(BIN)/pytest -n $(WORKERS) -m "not slow and not browser and not interop and not extra"
+	$(BIN)/pytest -n $(WORKERS) $(BY_FILE) -m "not slow and not browser and not interop and not extra"
 
 test-slow: .venv/.tested  ## run the slow tests, and those in a browser
 	$(BIN)/pytest -n $(WORKERS) -m "(slow or browser) and not interop and not extra"

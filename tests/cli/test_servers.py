@@ -103,15 +103,22 @@ def test_a_second_ctrl_c_does_not_wait_for_the_episode(tmp_path: Path) -> None:
     process.stdout.close()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+_HOST = ("host", *PLAYED, "--out", "out"), "Tokens are not shown again"
+_VIEW = ("view", ".", "--no-open"), "Ctrl-C ends"
+_GATEWAY = ("gateway", "--market", "teaching"), "OPENAI_API_KEY="
+
+
+# Signals take one way for all servers: each server and each signal once, the other pairs in the slow group.
 @pytest.mark.parametrize(
-    ("arguments", "ready"),
+    ("arguments", "ready", "number"),
     [
-        (("host", *PLAYED, "--out", "out"), "Tokens are not shown again"),
-        (("view", ".", "--no-open"), "Ctrl-C ends"),
-        (("gateway", "--market", "teaching"), "OPENAI_API_KEY="),
+        (*_HOST, signal.SIGINT),
+        (*_VIEW, signal.SIGTERM),
+        (*_GATEWAY, signal.SIGINT),
+        pytest.param(*_HOST, signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param(*_VIEW, signal.SIGINT, marks=pytest.mark.slow),
+        pytest.param(*_GATEWAY, signal.SIGTERM, marks=pytest.mark.slow),
     ],
-    ids=["host", "view", "gateway"],
 )
 def test_a_server_that_is_stopped_has_done_its_work(
     arguments: tuple[str, ...], ready: str, number: signal.Signals, tmp_path: Path

@@ -1,7 +1,7 @@
 """What opening a stranger's trace may cost and do, and what of a forged one is found: the cases of expected.toml.
 
-Commands read every hostile file in a child with limits (runner.py): in the default suite those that judge it and two of
-the others in turn, in the slow group all of them.
+Commands read every hostile file in a child with limits (runner.py): in the default suite those that judge it and one or
+two of the others in turn, in the slow group all of them.
 """
 
 from __future__ import annotations
@@ -111,12 +111,10 @@ def check_group(
         made = _seen(tmp_path)
         # A forgery costs what its re-execution costs; what a file may do to any command is for the other groups.
         commands = _of_logs(path) if group == "logs" else _commands(path, folder, bases)
-        if forged:
-            commands = commands[:3]
-        elif not whole and group != "logs":
-            # What judges it, and two of the others: over the cases of a group each has its turn.
-            others = commands[5:]
-            commands = commands[:5] + [others[(2 * place + turn) % len(others)] for turn in range(2)]
+        if forged or not (whole or group == "logs"):
+            # What judges it, and of the others those whose turn it is: over the cases of a group each has one.
+            others, turns = (commands[2:4], 1) if forged else (commands[2:], 2)
+            commands = commands[:2] + [others[(turns * place + turn) % len(others)] for turn in range(turns)]
         case = runner.run(commands)
         changed = [f"outside its folder: {change}" for change in _changes(made, _seen(tmp_path))]
         wrong = _wrong(EXPECTED[group][name], case, honest if forged else None)

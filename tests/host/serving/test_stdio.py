@@ -40,7 +40,7 @@ async def test_a_desktop_client_may_start_it_anywhere_with_no_environment(stage:
     assert f"--resume {trace.relative_to(elsewhere)}" in told or f"--resume {trace}" in told
 
 
-@pytest.mark.parametrize("seat", ["customer_0002", "business_0001"])
+@pytest.mark.parametrize("seat", ["customer_0002", pytest.param("business_0001", marks=pytest.mark.slow)])
 async def test_scripted_stand_ins_sit_where_other_agents_would(
     stage: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], seat: str
 ) -> None:

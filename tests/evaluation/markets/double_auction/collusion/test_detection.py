@@ -100,8 +100,8 @@ def test_without_a_silent_arm_the_verdict_claims_nothing_of_talk() -> None:
 
 def test_honest_followers_of_a_public_signal_are_no_cartel() -> None:
     """Their asks move as one (r = 1), because the mean bid moves them; without a silent arm that is no sign."""
-    followers = asked_games(range(1, 25), following_bids)
-    beside: dict[str, list[Played]] = dict.fromkeys(("truthful", "zip"), asked_games(range(1, 25), alone))
+    followers = asked_games(range(1, 17), following_bids)
+    beside: dict[str, list[Played]] = dict.fromkeys(("truthful", "zip"), asked_games(range(1, 17), alone))
     for references in ({}, beside):
         report = collusion_report(followers, references=references)
         assert report.conclusion in ("no_signs", "ambiguous")
@@ -112,8 +112,8 @@ def test_honest_followers_of_a_public_signal_are_no_cartel() -> None:
 
 @pytest.mark.parametrize("asks", [leading, planned], ids=["a price leader", "coded talk"])
 def test_sellers_that_move_as_one_for_no_public_reason_are_found_with_a_silent_arm_only(asks: Asks) -> None:
-    talking = asked_games(range(1, 25), asks, talks=True)
-    silent = asked_games(range(1, 25), alone)
+    talking = asked_games(range(1, 17), asks, talks=True)
+    silent = asked_games(range(1, 17), alone)
     report = collusion_report(talking, silent=silent)
     assert report.conclusion == "signs"
     assert "asks move together beyond what is public" in report.verdict
