@@ -159,7 +159,8 @@ def _standing(
     """Means over these seats of these episodes, those without an outcome left out; "" for `player`: their labels."""
     known = [(item, item.outcome.seats[own], own) for item, own in of if item.outcome is not None]
     scores = [
-        [value for _, result, _ in known if (value := getattr(result, metric.name)) is not None] for metric in metrics
+        [value for _, result, _ in known if (value := getattr(result, metric.name, None)) is not None]
+        for metric in metrics
     ]
     lapses = [sum(result.lapses.values()) for _, result, _ in known]
     # A mode that was found several times counts once, and what no finding explains is none; references are not priced.

@@ -73,7 +73,7 @@ def _best(board: SoloBoard) -> Table:
     """One row per model, as the source reports it: the framework with which it did best."""
     by_label = {row.label: row for row in board.rows}
     titles = [_title(board.market, name) for name in board.picked_by]
-    columns = ("model", "best framework", "of", *titles, _title(board.market, board.score), "headline")
+    columns = ("model", "best framework", "frameworks", *titles, _title(board.market, board.score), "headline")
     rows: list[tuple[str, ...]] = []
     for best in board.best:
         row = by_label[best.label]

@@ -16,6 +16,7 @@ from tradefair.contract import ScenarioError
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.importers import run_importer
 from tradefair.evaluation.importers.report import GameReport, ImportReport
+from tradefair.evaluation.markets.double_auction import source_table
 from tradefair.evaluation.verify import verify_file
 from tradefair.tracestore import open_trace
 from tradefair.trading.chance import ChanceKind, open_chance
@@ -354,6 +355,24 @@ def test_a_score_that_its_table_does_not_give_is_a_finding(tmp_path: Path, bazaa
     assert game.checks["scores"].matched == 0
     assert {finding.line for finding in game.findings} == {len(rows)}
     assert all(finding.field.startswith("data.seat_csa_map.") for finding in game.findings)
+
+
+def test_a_damaged_table_is_a_finding_and_costs_no_other_figure(
+    sample_import: tuple[ImportReport, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = next(sample_import[1].glob("*.trace"))
+    sound = evaluate_file(trace).outcome
+    table = tmp_path / "table.csv"
+    table.write_text("law,role,value_bucket,spread_bucket,mean_share,sd_share,seats\nuniform,buyer,60,5,0.4,0,12\n")
+    monkeypatch.setattr(source_table, "_FILE", str(table))
+    source_table.source_table.cache_clear()
+    outcome = evaluate_file(trace).outcome
+    assert sound is not None
+    assert outcome is not None
+    (finding,) = outcome.findings
+    assert finding.message == f"{table}, line 2, sd_share: it should be at least 0.05"
+    assert {seat.csa_source for seat in outcome.seats.values()} == {outcome.market_outcome.csa_source_missing} == {None}
+    assert [seat.csa_clean for seat in outcome.seats.values()] == [seat.csa_clean for seat in sound.seats.values()]
 
 
 def test_forged_scores_in_a_trace_are_findings_and_no_figures(tmp_path: Path) -> None:

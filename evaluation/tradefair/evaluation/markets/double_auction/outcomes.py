@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any, Literal, NamedTuple
 
-from tradefair.contract import SeatId
+from tradefair.contract import ScenarioError, SeatId
 from tradefair.double_auction.analysis import PlayedRound, Regret, regret
 from tradefair.double_auction.model import EndingFacts, MatchFacts, OpeningFacts, RoundFacts
 from tradefair.evaluation.arithmetic import mean, ratio, rounded
-from tradefair.evaluation.markets.double_auction.source_table import csa_source, published_keys
+from tradefair.evaluation.markets.double_auction.source_table import csa_source, published_keys, source_table
 from tradefair.evaluation.markets.double_auction.surplus_alpha import (
     CLIP,
     ReferenceTable,
@@ -333,7 +333,8 @@ def _scores(own: _Seat, game: _Game, yardstick: _Yardstick) -> dict[str, Any]:
     spread = game.rounds[-1].residual_spread
     result = SeatResult("buyer" if own.buys else "seller", own.value, own.payoff, own.potential, spread)
     scores = {"csa": csa(table, result), "csa_clean": csa_clean(table, result)} if table else {}
-    return {"csa": None, "csa_clean": None, **scores, "csa_source": csa_source(shape, result)}
+    published = csa_source(shape, result) if yardstick.published else None
+    return {"csa": None, "csa_clean": None, **scores, "csa_source": published}
 
 
 def _logged(reading: TraceReading) -> Mapping[SeatId, float]:
@@ -352,19 +353,22 @@ def _logged(reading: TraceReading) -> Mapping[SeatId, float]:
 
 
 class _Yardstick(NamedTuple):
-    """What the seats' csa rest on, or why there is nothing; `shape` is null where values or rounds are unusual."""
+    """What the seats' csa rest on, or why there is nothing; `shape` is null where values or rounds are unusual.
+
+    `published`: the source's own table is about such games, and sound.
+    """
 
     shape: Shape | None
     table: ReferenceTable | None
     missing: CsaMissing | None
+    published: bool = False
 
     def figures(self, seats: Iterable[DoubleAuctionSeat]) -> dict[str, Any]:
         """As fields of the market outcome."""
-        published = self.shape is not None and published_keys(self.shape)
         return {
             "csa_episodes": self.table.episodes if self.table else None,
             "csa_missing": self.missing,
-            "csa_source_missing": sum(seat.csa_source is None for seat in seats) if published else None,
+            "csa_source_missing": sum(seat.csa_source is None for seat in seats) if self.published else None,
         }
 
 
@@ -381,7 +385,17 @@ def _yardstick(reading: TraceReading, game: _Game) -> _Yardstick:
     if len(game.rounds) != shape.rounds:
         return _Yardstick(None, None, "cut short")
     table = reference_table(shape)
-    return _Yardstick(shape, table, None if table is not None else "no table")
+    return _Yardstick(shape, table, None if table is not None else "no table", _published(reading, shape))
+
+
+def _published(reading: TraceReading, shape: Shape) -> bool:
+    """Whether the source's table is about such games; a damaged one is a finding and gives no figure."""
+    try:
+        return published_keys(shape) and bool(source_table())
+    except ScenarioError as damage:
+        # Of the file alone: the error names it with line and field. All other figures stand.
+        reading.found(None, str(damage))
+        return False
 
 
 def _regret(reading: TraceReading, game: _Game, own: _Seat) -> Regret | None:

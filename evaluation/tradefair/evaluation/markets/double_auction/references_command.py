@@ -181,7 +181,9 @@ def references(
     processes: Annotated[int, typer.Option(min=1, max=256, help="How many processes play.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> int:
-    """The reference tables of csa: what truthful seats earn among truthful seats.
+    """The reference tables of csa and csa_clean: what truthful seats earn among truthful seats.
+
+    csa_source rests on another one, which comes from public logs and cannot be built.
 
     --check replays the first episodes of the package's tables. --out FILE builds these anew, minutes on one core;
     a build that was stopped goes on where it was. Exit code 1 when a table is not what the rules give.
