@@ -12,6 +12,7 @@ import base64
 import hashlib
 import json
 import math
+import operator
 import os
 import struct
 import threading
@@ -48,7 +49,7 @@ class Embedder(Protocol):
 
     @property
     def id(self) -> str:
-        """`minilm/<digest>`, `openai/<model>@<dimensions>`."""
+        """`wordllama/<digest>`, `minilm/<digest>`, `openai/<model>@<dimensions>`."""
         ...
 
     @property
@@ -242,16 +243,18 @@ def _texts(value: JsonValue) -> list[str]:
 
 def _cosines(vector: Sequence[float], others: Sequence[Sequence[float]]) -> list[float]:
     """Cosines of `vector` with `others`, rounded to six decimals; 0 with a vector of zeros."""
-    if not others:
-        return []
-    import numpy as np
-
-    # In double precision: sums in float32 would cost digits of the six that are kept.
-    first, rest = np.asarray(vector, dtype=np.float64), np.asarray(others, dtype=np.float64)
-    norms = np.linalg.norm(rest, axis=1) * np.linalg.norm(first)
-    cosines = np.divide(rest @ first, norms, out=np.zeros(len(rest)), where=norms > 0)
+    # Products and sums of one machine are those of every other: a sum in the order of a processor would not be.
+    own = math.sqrt(_dot(vector, vector))
+    norms = [own * math.sqrt(_dot(other, other)) for other in others]
     # Rounding may carry a cosine just beyond 1.
-    return [round(min(1.0, max(-1.0, float(cosine))), _DECIMALS) for cosine in cosines]
+    return [
+        round(min(1.0, max(-1.0, _dot(vector, other) / norm)), _DECIMALS) if norm else 0.0
+        for other, norm in zip(others, norms, strict=True)
+    ]
+
+
+def _dot(one: Sequence[float], other: Sequence[float]) -> float:
+    return math.fsum(map(operator.mul, one, other))
 
 
 def similarity_services(needs: Sequence[InputRequest]) -> Services:
@@ -292,7 +295,11 @@ def open_embedder(name: str, environment: Mapping[str, str] | None = None) -> Ca
                 f"that name and let TRADEFAIR_DATA name the folder above it"
             )
         embedder = MiniLM(folder)
+    elif name == "wordllama":
+        from tradefair.host.wordllama import WordLlama
+
+        embedder = WordLlama()
     else:
-        raise ScenarioError(f"embedder = {name}: there are lexical, minilm and openai")
+        raise ScenarioError(f"embedder = {name}: there are lexical, wordllama, minilm and openai")
     # Always cached: seats and episodes ask for the same texts again.
     return CachedEmbedder(embedder, Path(home) / "embeddings")

@@ -204,6 +204,9 @@ def slogan_score(state: State, candidate: str, window: int, similarity: Sequence
     against = list(dict.fromkeys(entry.slogan for entry in entries))
     if state.scenario.embedder == "lexical":
         similarity = [lexical.cosine(candidate, other) for other in against]
+    # No embedder is asked about an empty slogan.
+    elif not candidate:
+        similarity = [0.0] * len(against)
     # A kernel that answers another question than `slogans_in` asked would shift all closenesses unnoticed.
     if similarity is None or len(similarity) != len(against):
         raise HarnessFailure("a slogan came without its similarities")

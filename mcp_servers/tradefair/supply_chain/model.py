@@ -46,7 +46,7 @@ _MAX_SHARE_ERROR = 1e-9
 _SET_SLACK = 1e-9
 # 0.2 times the calibration gap of each embedder on the bundled texts (6.5), rounded and then fixed, so that a change of
 # the texts cannot change old scenarios.
-_TEMPERATURES: Mapping[str, float] = {"lexical": 0.07, "minilm": 0.05}
+_TEMPERATURES: Mapping[str, float] = {"lexical": 0.07, "wordllama": 0.05, "minilm": 0.05}
 # Below this gap slogans of different tribes look alike to the embedder, and τ made of it would be noise.
 _SMALLEST_GAP = 0.01
 
@@ -252,8 +252,8 @@ class SupplyChainScenario(Scenario):
     supply_sigma: float = Field(default=0.35, ge=0, le=2, description="shock: log spread")
     supply_clip: tuple[float, float] = Field(default=(0.25, 2.0), description="shock: limits, times nominal units")
     outage_prob: float = Field(default=0.05, ge=0, le=0.5, description="shock: probability that an item fails")
-    embedder: Literal["lexical", "minilm", "openai"] = Field(
-        default="lexical", description="what says how close two texts are: lexical, minilm or openai"
+    embedder: Literal["lexical", "wordllama", "minilm", "openai"] = Field(
+        default="lexical", description="what says how close two texts are: lexical, wordllama, minilm or openai"
     )
     embedding: Embedding | None = Field(default=None, description="written by the harness; never by hand")
     osi_mode: Literal["abs", "one_sided", "orders_only"] = Field(

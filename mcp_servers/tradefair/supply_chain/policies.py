@@ -226,16 +226,10 @@ def _cost_plus(name: str, kind: type[strategies.CostPlus], c: float, e: float, k
 
 
 def _skill(params: Params, draw: Draw) -> Policy:
-    """`cost_plus` with commitment and premium from one draw, markup and slogan from draws of their own."""
+    """A retailer of one drawn skill, with a slogan from a draw of its own."""
     _only("skill", params)
-    # One draw for commitment and premium: skill is one number, as the reference population needs it (8).
-    z, slogans = draw.uniform("skill"), strategies.slogan_pool()
-    return strategies.CostPlus(
-        0.10 + 0.90 * z,
-        0.06 * z,
-        0.12 + 0.21 * draw.uniform("markup"),
-        slogans[int(draw.uniform("slogan") * len(slogans))],
-    )
+    slogans = strategies.slogan_pool()
+    return strategies.Skill(draw.uniform("skill"), draw, slogans[int(draw.uniform("slogan") * len(slogans))])
 
 
 def _independent(params: Params, draw: Draw) -> Policy:

@@ -350,7 +350,7 @@ _ERRORS: Mapping[str, str] = {
 
 class _SupplyChainType:
     name = "supply_chain"
-    version = "1"
+    version = "2"
     default_scenario = "supply_chain/gated"
     title = "retailers between an auction of scarce stock and buyers who notice slogans (Market-Bench)"
     scenario_model = SupplyChainScenario
@@ -392,8 +392,8 @@ class _SupplyChainType:
         if market.scenario.embedder == "lexical":
             return None
         slogan: str | None = getattr(arguments, "slogan", None)
-        # An offer's empty slogan only takes the old one away: no similarities are needed for that.
-        if slogan is None or (not slogan and tool == submit_offer.name):
+        # An empty slogan is like nothing, and an offer's only takes the old one away: there is nothing to ask.
+        if not slogan:
             return None
         try:
             require_short(market.scenario, slogan)

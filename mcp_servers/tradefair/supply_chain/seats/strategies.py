@@ -15,6 +15,8 @@ from tradefair.supply_chain.data.bundled import GENERIC, bundled_slogans
 from tradefair.supply_chain.model import RETAIL
 
 _MILLION = 10**6
+# Skill above which a seat of the population bids more than the crowd: one in five.
+_ABLE = 0.8
 
 Asking = Generator[ToolCall, ToolAnswer, ToolAnswer]
 """A part of a turn that makes calls and gives the last answer."""
@@ -202,6 +204,40 @@ def _number(now: TurnView, name: str) -> float:
     value = now.market[name]
     assert isinstance(value, int | float)
     return value
+
+
+class Skill(CostPlus):
+    """One retailer of the reference population, by its skill from 0 to 1; calibrated on what the paper found.
+
+    All begin with 18 % of their funds and commit 14 points more each round. One in five (skill above 0.8) is able: it
+    commits 1.4 times as much, bids 1 to 2 % above the reserve and marks up a quarter. The others ask for at most one
+    and a half equal shares of an item. The lowest fifth of them bids the reserve, the rest up to 1 % more; their
+    markups are luck of the round, up to 3 %.
+    """
+
+    def __init__(self, skill: float, draw: Draw, slogan: str) -> None:
+        self._able = skill > _ABLE
+        above = (skill - _ABLE) / (1 - _ABLE) + 1 if self._able else max(0.0, (skill / _ABLE - 0.2) / 0.8)
+        super().__init__(0.0, 0.01 * above, 0.25, slogan)
+        self._draw = draw
+
+    def bidding(self, now: TurnView) -> Turns:
+        """Look at the supply, and bid for more than in the round before."""
+        supply, seats = _supply((yield ToolCall("list_supplier_offers"))), int(_number(now, "retailers"))
+        commitment = 0.04 + 0.14 * now.round
+        commitment = min(1.0, 1.4 * commitment if self._able else commitment)
+        wishes = spread(supply, _cents(_number(now, "funds")), commitment, self._premium)
+        if not self._able:
+            # Without a bound the crowd would buy all that there is before the able grow.
+            most = {offer.item: 3 * offer.quantity // (2 * seats) for offer in supply}
+            wishes = [wish._replace(quantity=min(wish.quantity, most[wish.item])) for wish in wishes]
+        yield bids_call(wish for wish in wishes if wish.quantity)
+
+    def retail(self, now: TurnView) -> Turns:
+        """Look at the stock and post it; all but the able draw a markup first."""
+        if not self._able:
+            self._markup = 0.03 * self._draw.uniform(now.round, "markup")
+        yield from super().retail(now)
 
 
 class Overspender(CostPlus):

@@ -137,6 +137,9 @@ def _unfit(play: SupplyPlay, groups: Mapping[str, str]) -> str | None:
             return "no self-test: a slogan is none of the bundled ones"
         if None in numbers:
             return "no self-test: a seat has no slogan"
+    # The first slogan names a seat's group: what another one earned must not count for it.
+    if any(len({row.own.slogan for row in play.of(seat)}) > 1 for seat in play.seats):
+        return "no self-test: a seat changes its slogan"
     return None
 
 

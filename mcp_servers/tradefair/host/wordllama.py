@@ -1,0 +1,68 @@
+"""The embedder `wordllama`: the mean of a text's token vectors, from the files that the wheel of that library carries.
+
+The library is the extra `words` (MIT licence; Lee Miller, https://github.com/dleemiller/WordLlama). Its code is not
+imported, its network code neither: files are found where it is installed. The vectors are those of its own `embed`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tradefair.contract import ScenarioError
+from tradefair.host.minilm import read_safetensors
+
+_LIBRARY = "wordllama"
+_WEIGHTS, _TOKENIZER = "weights/l2_supercat_256.safetensors", "tokenizers/l2_supercat_tokenizer_config.json"
+_TENSOR = "embedding.weight"
+# Numbers in half precision are whole multiples of 2^-24, so that as integers their sum is exact.
+_UNIT = 2**24
+_DECIMALS = 6
+
+
+def wordllama_installed() -> bool:
+    """Whether the library and what it needs can be imported."""
+    return all(importlib.util.find_spec(name) is not None for name in (_LIBRARY, "tokenizers"))
+
+
+class WordLlama:
+    """Vectors of 256 dimensions from the installed library. ScenarioError where it, or one of its files, is missing.
+
+    `id` is `wordllama/` and twelve digits of the SHA-256 of weights and tokenizer. Reads two local files, asks nothing.
+    """
+
+    def __init__(self) -> None:
+        if not wordllama_installed():
+            raise ScenarioError("embedder = wordllama: needs the extra words: pip install 'tradefair[words]'")
+        # Imported here: the extra may be missing.
+        from tokenizers import Tokenizer
+
+        spec = importlib.util.find_spec(_LIBRARY)
+        home = Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else Path()
+        weights, tokenizer = home / _WEIGHTS, home / _TOKENIZER
+        for file in (weights, tokenizer):
+            if not file.is_file():
+                raise ScenarioError(f"embedder = wordllama: {file} is missing; pip install 'wordllama>=0.4'")
+        self._tokens = Tokenizer.from_file(str(tokenizer))
+        self._tokens.no_truncation()
+        self._rows = read_safetensors(weights)[_TENSOR]
+        self.dimensions = self._rows.shape[1]
+        digest = hashlib.sha256(weights.read_bytes() + tokenizer.read_bytes()).hexdigest()
+        self.id = f"wordllama/{digest[:12]}"
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """One vector per text, each component rounded to six decimals; zeros for a text without a token.
+
+        `[text][dimension]`, not scaled to length 1. The same bytes with every processor and numpy.
+        """
+        return [self._mean(self._tokens.encode(text, add_special_tokens=False).ids) for text in texts]
+
+    def _mean(self, tokens: Sequence[int]) -> list[float]:
+        # In integers: the order in which a processor adds floats would decide the last bit.
+        units = (self._rows[list(tokens)].astype(np.float64) * _UNIT).astype(np.int64).sum(axis=0)
+        whole = max(1, len(tokens)) * _UNIT
+        return [round(int(unit) / whole, _DECIMALS) for unit in units]
