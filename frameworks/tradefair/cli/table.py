@@ -74,6 +74,12 @@ COMMANDS: tuple[Command, ...] = (
         "What slogans are worth.",
         "evaluation.markets.supply_chain.language.language_command:language",
     ),
+    Command(
+        "lab population",
+        "Studies",
+        "What profit of retailers goes with.",
+        "evaluation.markets.supply_chain.population_command:population",
+    ),
     Command("lab analyst", "Studies", "A model's opinion of talk and play.", "runner.analyst.analyst_command:analyst"),
     Command("lab exploit", "Studies", "What deviating would gain a seat.", "runner.exploit_command:exploit"),
     Command(

@@ -1,7 +1,8 @@
 """The embedder `wordllama`: the mean of a text's token vectors, from the files that the wheel of that library carries.
 
 The library is the extra `words` (MIT licence; Lee Miller, https://github.com/dleemiller/WordLlama). Its code is not
-imported, its network code neither: files are found where it is installed. The vectors are those of its own `embed`.
+imported: release 0.4.0.post1 looks for its tokenizer in a folder that the wheel does not have, and then downloads it.
+The two files are read where they are installed. A vector is that of its `embed` for the text in lower case.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ class WordLlama:
 
         `[text][dimension]`, not scaled to length 1. The same bytes with every processor and numpy.
         """
-        return [self._mean(self._tokens.encode(text, add_special_tokens=False).ids) for text in texts]
+        # Lower case: the tokens of "CHEAP" and "Cheap" are not those of "cheap", and mean less.
+        return [self._mean(self._tokens.encode(text.lower(), add_special_tokens=False).ids) for text in texts]
 
     def _mean(self, tokens: Sequence[int]) -> list[float]:
         # In integers: the order in which a processor adds floats would decide the last bit.

@@ -9,8 +9,10 @@ import pytest
 from tests.evaluation.markets.supply_chain.conftest import GATED, PAPER, A, Episode, Played, play_game
 
 from tradefair.cli import run
-from tradefair.evaluation.markets.supply_chain.language.terminal import language_lines
+from tradefair.contract import Turns, TurnView
+from tradefair.evaluation.markets.supply_chain.language.terminal import language_rows, show_language
 from tradefair.evaluation.markets.supply_chain.language.value import LanguageReport, language_values
+from tradefair.supply_chain.seats.strategies import Clone, slogan_pool
 
 SLOGANS = [
     f"{group}.{number}" for group in ("thrifty", "ethical", "hype", "quality", "generic") for number in (1, 2, 3)
@@ -59,11 +61,27 @@ def test_the_value_is_the_best_groups_mean_over_the_worst_with_an_interval(repor
         assert 1 <= one.low <= one.high
 
 
-def test_what_is_printed_says_what_it_cannot_measure(report: LanguageReport) -> None:
-    lines = list(language_lines(report))
-    assert sum(line.startswith("  language_value ") for line in lines) == 2
-    assert sum("cannot measure" in line for line in lines) == 1
-    assert sum("word overlap, not meaning" in line for line in lines) == 2
+def test_what_is_printed_says_what_it_cannot_measure(
+    report: LanguageReport, capsys: pytest.CaptureFixture[str]
+) -> None:
+    show_language(report)
+    printed = capsys.readouterr().out
+    assert printed.count("language_value ") == 2
+    assert printed.count("cannot measure") == 1
+    assert printed.count("word overlap, not meaning") == 2
+    # A slogan is closest to the tribe that it speaks to, and no slogan of a generic group has such a tribe.
+    assert all((group.closeness or 0) > 0.1 for group in report.values[0].groups if group.group != "generic")
+    assert report.values[0].groups[-1].closeness is None
+
+
+def test_embedders_stand_side_by_side(report: LanguageReport) -> None:
+    gated, _ = report.values
+    other = gated.model_copy(update={"embedder": "wordllama/4d243a4b2dae", "tau": 0.05})
+    rows = {name: cells for name, *cells in language_rows([gated, other])}
+    assert rows["tau"] == ["0.07", "0.05"]
+    assert rows["language_value"] == [f"{gated.value:.3f}"] * 2
+    assert len(rows["closeness, hype"]) == 2
+    assert "closeness, generic" not in rows
 
 
 def test_other_traces_are_left_out_by_name(traces: list[Path], game: Played, tmp_path: Path) -> None:
@@ -76,6 +94,16 @@ def test_other_traces_are_left_out_by_name(traces: list[Path], game: Played, tmp
     assert found.left_out[str(duel)].startswith("no self-test: the seats post different prices")
     assert str(garbage) in found.left_out
     assert any(A in finding.seats for finding in game("good").diagnosis.findings)
+
+
+def test_a_clone_that_changes_its_slogan_is_no_self_test(tmp_path: Path) -> None:
+    def fickle(now: TurnView) -> Turns:
+        said = slogan_pool()[now.round]
+        yield from Clone(said).turn(now)
+
+    game = clones(GATED, 1)
+    path = play_game(tmp_path / "x.trace", game._replace(seats={**game.seats, A: fickle}))
+    assert language_values([path]).left_out == {str(path): "no self-test: a seat changes its slogan"}
 
 
 def test_the_command_prints_the_report_and_says_when_there_is_none(

@@ -61,6 +61,8 @@ class SupplyChainSeat(SeatOutcome):
     sold: list[int]
     requested: list[int]
     won: list[int]
+    osi_by_round: list[float]
+    mms_by_round: list[float | None]
 
 
 class SupplyChainMarket(MarketOutcome):
@@ -89,6 +91,7 @@ class SupplyChainMarket(MarketOutcome):
     mean_markup: float | None
     slogan_convergence: float | None
     profit: float
+    profit_cr4: float | None
     wealth_by_round: list[Inequality]
     revenue_by_round: list[Inequality]
     wealth_mobility_by_round: list[float | None]
@@ -225,9 +228,14 @@ def _procurement(play: SupplyPlay, seat: SeatId, rows: Sequence[SeatRound]) -> d
 
 def _orders(rows: Sequence[SeatRound], seat: SeatId, scenario: SupplyChainScenario | None) -> dict[str, Any]:
     """Units asked for and won by round, and how steady orders were."""
-    requested = [formulas.requested_units(row.round, seat) for row in rows]
+    requested, sold = [formulas.requested_units(row.round, seat) for row in rows], _sold(rows)
+    mode = scenario.osi_mode if scenario else "abs"
     return {
-        "osi": formulas.order_stability(requested, _sold(rows), scenario.osi_mode if scenario else "abs"),
+        "osi": formulas.order_stability(requested, sold, mode),
+        # A variation needs several rounds, so a step looks back on all of those before it.
+        "osi_by_round": [
+            formulas.order_stability(requested[:rounds], sold[:rounds], mode) for rounds in range(1, len(rows) + 1)
+        ],
         "requested": requested,
         "won": [sum(filled for _, _, _, filled in formulas.settled_lines(row.round, seat)) for row in rows],
     }
@@ -235,8 +243,13 @@ def _orders(rows: Sequence[SeatRound], seat: SeatId, scenario: SupplyChainScenar
 
 def _slogans(play: SupplyPlay, seat: SeatId) -> dict[str, Any]:
     """The fit of slogans to buyers, on −1 to 1 and on 0 to 1; None without a slogan."""
-    mms = formulas.message_match(play.rounds, seat, play.scenario) if play.scenario else None
-    return {"mms": mms, "mms01": None if mms is None else rounded((1 + mms) / 2)}
+    scenario = play.scenario
+    mms = formulas.message_match(play.rounds, seat, scenario) if scenario else None
+    return {
+        "mms": mms,
+        "mms01": None if mms is None else rounded((1 + mms) / 2),
+        "mms_by_round": [formulas.message_match([facts], seat, scenario) for facts in play.rounds] if scenario else [],
+    }
 
 
 def _sold(rows: Sequence[SeatRound]) -> list[int]:
@@ -309,13 +322,16 @@ def _flows(play: SupplyPlay) -> dict[str, Any]:
         "mean_markup": [mean_markup(facts) for facts in rounds],
     }
     convergence = [slogan_convergence(play, facts) for facts in rounds]
+    profits = [sum(row.own.profit for row in play.of(seat)) for seat in play.seats]
     return {
         **{name: _mean_of_known(figures) for name, figures in by_round.items()},
         **{f"{name}_by_round": figures for name, figures in by_round.items()},
         # Slogans stand until they are replaced, so that the last round says how alike they have become.
         "slogan_convergence": convergence[-1] if convergence else None,
         "slogan_convergence_by_round": convergence,
-        "profit": currency(sum(own.profit for facts in rounds for own in facts.seats.values())),
+        "profit": currency(sum(profits)),
+        # Where all of them together earned nothing, no share says who took it.
+        "profit_cr4": ratio(sum(sorted(profits)[-4:]), sum(profits)) if sum(profits) > 0 else None,
     }
 
 

@@ -1,10 +1,12 @@
-"""The self-test of slogans as lines of text."""
+"""The self-test of slogans as tables: a column per embedder, so that lexical and semantic stand side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
-from tradefair.cli.terminal import tell
+from tradefair.cli.tables import figures, names, show_table, show_text
+from tradefair.cli.terminal import Console, tell
 from tradefair.contract.money import nearest
 from tradefair.evaluation.markets.supply_chain.language.value import LanguageReport, LanguageValue
 
@@ -13,35 +15,51 @@ _SHOWN = 5
 
 
 def show_language(report: LanguageReport) -> None:
-    """Print a report."""
-    for line in language_lines(report):
-        tell(line)
-
-
-def language_lines(report: LanguageReport) -> Iterator[str]:
-    """A paragraph per scenario, then what was left out."""
-    for value in report.values:
-        yield from _value_lines(value)
+    """Print a report: a table per scenario, then what was left out."""
+    console = Console()
+    for (scenario, seats, gate), values in groupby(
+        report.values, key=lambda value: (value.scenario, value.seats, value.gate)
+    ):
+        show_text(console, f"{scenario} · {seats} clones · gate {gate}")
+        side = list(values)
+        columns = [*names("figure"), *figures(*(value.embedder for value in side))]
+        show_table(console, columns, list(language_rows(side)), whole=True)
+        for value in side:
+            for remark in _remarks(value):
+                show_text(console, f"{value.embedder}: {remark}")
+    # Lines with a command or a path are not wrapped: they are copied.
     if not report.values:
-        yield "no self-test among these traces; play one: tradefair sweep supply_chain/language_value"
+        tell("no self-test among these traces; play one: tradefair sweep supply_chain/language_value --out DIR")
     for path, why in list(report.left_out.items())[:_SHOWN]:
-        yield f"left out {path}: {why}"
+        tell(f"left out {path}: {why}")
     if len(report.left_out) > _SHOWN:
-        yield f"left out {len(report.left_out) - _SHOWN} more"
+        tell(f"left out {len(report.left_out) - _SHOWN} more")
 
 
-def _value_lines(value: LanguageValue) -> Iterator[str]:
+def language_rows(side: Sequence[LanguageValue]) -> Iterator[list[str]]:
+    """Rows of one scenario: a name, then a figure per embedder."""
+    yield ["episodes", *(str(value.episodes) for value in side)]
+    yield ["tau", *(f"{value.tau:g}" for value in side)]
+    yield ["language_value", *("–" if value.value is None else f"{value.value:.3f}" for value in side)]
+    yield ["95 % interval", *("–" if value.low is None else f"[{value.low:.3f}, {value.high:.3f}]" for value in side)]
+    groups = {group.group: None for value in side for group in value.groups}
+    by_name = [{group.group: group for group in value.groups} for value in side]
+    for name in groups:
+        yield [
+            f"profit, {name}",
+            *(f"{nearest(known[name].mean, 0):,.0f}" if name in known else "–" for known in by_name),
+        ]
+    for name in groups:
+        closeness = [known[name].closeness if name in known else None for known in by_name]
+        if any(number is not None for number in closeness):
+            yield [f"closeness, {name}", *("–" if number is None else f"{number:+.3f}" for number in closeness)]
+
+
+def _remarks(value: LanguageValue) -> Iterator[str]:
     # Shared words are counted by this embedder: its figures must not be read as a judgement of meaning.
-    caveat = " (word overlap, not meaning)" if value.embedder.startswith("lexical") else ""
-    yield f"{value.scenario} · {value.seats} clones · {value.episodes} episodes · gate {value.gate} · tau {value.tau:g}"
-    yield f"  embedder {value.embedder}{caveat}"
-    told = "undefined: a group earned nothing" if value.value is None else f"{value.value:.3f}"
-    interval = "" if value.low is None or value.high is None else f"  [{value.low:.3f}, {value.high:.3f}]"
-    yield f"  language_value {told}{interval}"
-    # Below or at 0 there is no best to take a share of.
-    best = max((group.mean for group in value.groups), default=0.0)
-    for group in value.groups:
-        share = f"{group.mean / best:7.1%} of the best" if best > 0 else ""
-        yield f"    {group.group:<10} {nearest(group.mean, 0):>12,.0f} {share}"
-    if value.value is not None and not value.measures_language:
-        yield "  within 0.10 of 1: this scenario cannot measure skill with words"
+    if value.embedder.startswith("lexical"):
+        yield "word overlap, not meaning"
+    if value.value is None:
+        yield "language_value is undefined: a group earned nothing"
+    elif not value.measures_language:
+        yield "within 0.10 of 1: this scenario cannot measure skill with words"

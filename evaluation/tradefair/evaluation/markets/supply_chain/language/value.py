@@ -16,9 +16,10 @@ from pydantic import BaseModel, ConfigDict
 
 from tradefair.contract import Chance, ScenarioError, TraceError
 from tradefair.contract.money import currency
-from tradefair.evaluation.arithmetic import rounded
+from tradefair.evaluation.arithmetic import mean, rounded
 from tradefair.evaluation.markets.supply_chain.play import SupplyPlay, read_supply_chain
 from tradefair.supply_chain.analysis import slogan_groups
+from tradefair.supply_chain.model import SupplyChainScenario
 from tradefair.tracestore import open_trace
 
 INERT_WITHIN = 0.10
@@ -34,11 +35,16 @@ class _Record(BaseModel):
 
 
 class GroupProfit(_Record):
-    """Mean profit per episode, in currency units, of the seats whose slogan speaks to one tribe, or to none."""
+    """Mean profit per episode, in currency units, of the seats whose slogan speaks to one tribe, or to none.
+
+    `closeness`: how much closer the group's slogans are to their own tribe's texts than to those of the others, in
+    cosines of the embedder; null for slogans that speak to none.
+    """
 
     group: str
     mean: float
     seats: int
+    closeness: float | None
 
 
 class LanguageValue(_Record):
@@ -84,9 +90,17 @@ class _Shape(NamedTuple):
     tau: float
 
 
+class _Group(NamedTuple):
+    """Of one episode: profit in cents of a group's seats, how many there are, and the sum of their closeness."""
+
+    profit: int
+    seats: int
+    closeness: float | None
+
+
 # Sums and counts, because means of episodes with unequal groups could not be pooled.
-_Profits = Mapping[str, tuple[int, int]]
-"""Of one episode, by group: profit in cents of all its seats, and how many there are."""
+_Profits = Mapping[str, _Group]
+"""Of one episode, by group."""
 
 
 def language_values(paths: Iterable[Path]) -> LanguageReport:
@@ -148,16 +162,31 @@ def _known(numbers: Iterable[int | None]) -> list[int]:
 
 
 def _profits(play: SupplyPlay, groups: Mapping[str, str]) -> _Profits:
-    """Profit in cents and number of seats of one episode, by group."""
-    totals: dict[str, tuple[int, int]] = {}
+    """Profit in cents, number of seats and closeness of one episode, by group."""
+    totals: dict[str, _Group] = {}
     for seat in play.seats:
         rows = play.of(seat)
         # The slogan of the first round names the group for the whole episode.
         number = rows[0].own.slogan
         group = groups[play.slogans[number].text] if number is not None else ""
-        profit, count = totals.get(group, (0, 0))
-        totals[group] = (profit + sum(row.own.profit for row in rows), count + 1)
+        known = totals.get(group, _Group(0, 0, 0.0))
+        near = _closeness(play.scenario, group, rows[0].own.similarity)
+        totals[group] = _Group(
+            known.profit + sum(row.own.profit for row in rows),
+            known.seats + 1,
+            None if near is None or known.closeness is None else known.closeness + near,
+        )
     return totals
+
+
+def _closeness(scenario: SupplyChainScenario | None, group: str, similarity: Sequence[float] | None) -> float | None:
+    """Mean similarity to the texts of the group's tribe, less that to all other texts; None without such texts."""
+    if scenario is None or similarity is None:
+        return None
+    tribes = [tribe.id for tribe in scenario.tribes for _ in tribe.texts]
+    own = mean(number for tribe, number in zip(tribes, similarity, strict=True) if tribe == group)
+    others = mean(number for tribe, number in zip(tribes, similarity, strict=True) if tribe != group)
+    return None if own is None or others is None else own - others
 
 
 def _value(shape: _Shape, episodes: Sequence[_Profits]) -> LanguageValue:
@@ -176,6 +205,7 @@ def _value(shape: _Shape, episodes: Sequence[_Profits]) -> LanguageValue:
     # One episode resampled is always itself: an interval without width would look like certainty.
     sound = len(every) > 1 and len(again) == _RESAMPLES
     value = _ratio(means)
+    closeness = _closeness_by_group(episodes)
     return LanguageValue(
         **shape._asdict(),
         episodes=len(every),
@@ -183,7 +213,12 @@ def _value(shape: _Shape, episodes: Sequence[_Profits]) -> LanguageValue:
         low=rounded(again[int(_TAIL * _RESAMPLES)]) if sound else None,
         # The same number of resamples lies beyond both ends.
         high=rounded(again[math.ceil((1 - _TAIL) * _RESAMPLES) - 1]) if sound else None,
-        groups=[GroupProfit(group=group, mean=currency(round(means[group])), seats=counts[group]) for group in means],
+        groups=[
+            GroupProfit(
+                group=group, mean=currency(round(means[group])), seats=counts[group], closeness=closeness.get(group)
+            )
+            for group in means
+        ],
     )
 
 
@@ -192,15 +227,26 @@ def _means(episodes: Sequence[_Profits], places: Sequence[int]) -> dict[str, flo
     totals = dict.fromkeys(slogan_groups().values(), 0)
     counts = dict.fromkeys(totals, 0)
     for place in places:
-        for group, (profit, count) in episodes[place].items():
-            totals[group] += profit
-            counts[group] += count
+        for group, of_group in episodes[place].items():
+            totals[group] += of_group.profit
+            counts[group] += of_group.seats
     # A group without a seat in these episodes has no mean.
     return {group: totals[group] / counts[group] for group in totals if counts[group]}
 
 
 def _counts(episodes: Sequence[_Profits]) -> dict[str, int]:
-    return {group: sum(episode.get(group, (0, 0))[1] for episode in episodes) for group in slogan_groups().values()}
+    none = _Group(0, 0, None)
+    return {group: sum(episode.get(group, none).seats for episode in episodes) for group in slogan_groups().values()}
+
+
+def _closeness_by_group(episodes: Sequence[_Profits]) -> dict[str, float]:
+    """Mean closeness per seat, of the groups that have one."""
+    found = [(group, part) for episode in episodes for group, part in episode.items() if part.closeness is not None]
+    sums: dict[str, list[float]] = {}
+    for group, part in found:
+        sums.setdefault(group, []).append((part.closeness or 0.0) / part.seats)
+    # Equal in all episodes but for which slogans of a group were dealt.
+    return {group: rounded(math.fsum(values) / len(values)) for group, values in sums.items()}
 
 
 def _ratio(means: Mapping[str, float]) -> float | None:

@@ -1,0 +1,41 @@
+"""The command `population`: what a population of retailers shows together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tradefair.cli.terminal import Console, print_json, tell
+from tradefair.tracestore import find_traces
+
+
+def population(
+    traces: Annotated[list[Path], typer.Argument(metavar="TRACES...", exists=True, help="Traces or folders of them.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> None:
+    """What profit goes with, and how unequal retailers grow: the findings of Market-Bench, per supply_chain scenario.
+
+    Of scripted retailers: tradefair sweep supply_chain/findings. Exit code 1 when a trace cannot be used, or none can.
+    """
+    # Imported here, so that other commands do not wait for it.
+    from tradefair.evaluation.markets.supply_chain.population import population as measured
+
+    # A trace that is named twice, itself and by its folder, would count twice.
+    report = measured(dict.fromkeys(path for place in traces for path in find_traces(place)))
+    if as_json:
+        print_json(report.model_dump(mode="json"))
+    else:
+        from tradefair.cli.tables import figures, names, show_table, show_text
+        from tradefair.evaluation.markets.supply_chain.population import shown
+
+        console = Console()
+        for title, (columns, rows) in shown(report).items():
+            show_text(console, title)
+            show_table(console, [*names(*columns[:2]), *figures(*columns[2:])], rows, whole=True)
+        for path, why in list(report.left_out.items())[:5]:
+            tell(f"left out {path}: {why}")
+    # What was left out fails the command too: figures of some of the traces would pass for those of all.
+    if report.left_out or not report.rows:
+        raise typer.Exit(1)
