@@ -1,4 +1,4 @@
-"""Market-Bench's findings beside twenty `skill` retailers; `python -m benchmarks.fidelity.supply_chain` writes the page.
+"""Findings of Market-Bench beside twenty `skill` retailers; run as a module, it writes the tables of the page.
 
 The source prints pictures and tables of one market of twenty models. What it says in words is compared here: signs,
 growth, and two sizes.
@@ -16,13 +16,7 @@ from benchmarks.fidelity.row import Row
 from benchmarks.seated import play_seated
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.chain import canonical, digest
-from tradefair.evaluation.markets.supply_chain.population import (
-    Estimate,
-    PopulationReport,
-    PopulationRow,
-    population,
-    shown,
-)
+from tradefair.evaluation.markets.supply_chain.population import Estimate, PopulationReport, population, shown
 from tradefair.evaluation.modes.base_rates import scenario_key
 from tradefair.runner.plan import load_plan
 
@@ -97,7 +91,9 @@ def main() -> int:
         fits = stamp == _stamp()
         print("the findings fit their rules and presets" if fits else f"{_PAGE} is stale: python -m {__spec__.name}")
         return int(not fits)
-    tables = "\n\n".join(_table(title, *table) for title, table in shown(measured(load_plan(_PLAN).plan.plan.scenarios)).items())
+    tables = "\n\n".join(
+        _table(title, *table) for title, table in shown(measured(load_plan(_PLAN).plan.plan.scenarios)).items()
+    )
     _PAGE.write_text(f"{before}{_BEGIN}{_stamp()} -->\n{tables}\n{_END}{after}", encoding="utf-8")
     return 0
 

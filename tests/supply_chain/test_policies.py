@@ -107,6 +107,16 @@ def test_a_higher_premium_wins_no_fewer_units(scenario: Make) -> None:
     assert won[-1] > won[0]
 
 
+def test_who_bids_the_reserve_gets_little_where_the_auction_sells_out(scenario: Make) -> None:
+    def won(preset: str, policy: str) -> int:
+        markets = [play_fast(scenario(preset), seed, _seats(scenario(preset), policy, "skill")) for seed in (1, 2)]
+        return sum(map(_won, markets))
+
+    floor, above = "cost_plus(premium=0.0)", "cost_plus(premium=0.05)"
+    assert won("gated", floor) < 0.6 * won("gated", above)
+    assert won("paper", floor) > 0.6 * won("paper", above)
+
+
 @pytest.mark.slow
 def test_words_are_worth_something_where_few_are_noticed(scenario: Make) -> None:
     """The language_value self-test of section 9 on fewer episodes."""

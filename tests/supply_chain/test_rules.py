@@ -88,7 +88,7 @@ def test_sure_win_prices_are_those_of_the_page() -> None:
 
 
 def test_the_papers_printed_bids_are_refused_as_overspending(open_market: Open, refusal: Refuse) -> None:
-    told = refusal(open_market("gated"), A, "submit_bids", bids=PRINTED)
+    told = refusal(open_market("paper", overspend="error"), A, "submit_bids", bids=PRINTED)
     assert told == ErrorInfo(
         "insufficient_funds",
         "These bids cost 22545.00; you have 22500.00 (45.00 too much).",
