@@ -20,6 +20,7 @@ READERS: dict[str, tuple[str, ...]] = {
     "headline": (),
     "lab collusion": (),
     "lab language": (),
+    "lab population": (),
     "lab experiment": (),
 }
 """Commands that read traces: whatever they make of them, they agree on what is wrong."""
