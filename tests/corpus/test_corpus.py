@@ -49,9 +49,9 @@ def honest(bases: Bases) -> Check:
 
 
 @pytest.fixture(scope="module")
-def runner(tmp_path_factory: pytest.TempPathFactory) -> Generator[Runner]:
+def runner(bases: Bases, tmp_path_factory: pytest.TempPathFactory) -> Generator[Runner]:
     """One warmed parent for all cases of this process."""
-    with Runner(tmp_path_factory.mktemp("runs")) as runner:
+    with Runner(tmp_path_factory.mktemp("runs"), known=bases) as runner:
         yield runner
 
 
