@@ -1,6 +1,7 @@
 """Plays one small episode again and again, each time with another fault; loaded with the shim through LD_PRELOAD.
 
-Prints a JSON line for each fault: how many times it struck and what was wrong afterwards.
+Takes four numbers for each kind of fault: `Faults`, and every how-many-th call is to fail. Prints a JSON line for each
+fault: its kind by place, how many times it struck and what was wrong afterwards.
 """
 
 from __future__ import annotations
@@ -143,21 +144,21 @@ async def strike(shim: Shim, faults: Faults, at: int, folder: Path, sandbox: San
     return struck, client.audit()
 
 
-def main(faults: Faults, step: int) -> None:
+def main(kind: int, faults: Faults, step: int, sandbox: Sandbox) -> None:
     """For every `step`-th n until no call is the n-th."""
-    shim, at, sandbox = Shim(), 1, Sandbox()
-    try:
-        while True:
-            with tempfile.TemporaryDirectory() as folder:
-                struck, wrong = asyncio.run(strike(shim, faults, at, Path(folder), sandbox))
-            if not struck:
-                break
-            sys.stdout.write(orjson.dumps({"at": at, "struck": struck, "wrong": wrong}).decode() + "\n")
-            at += step
-    finally:
-        sandbox.close()
+    shim, at = Shim(), 1
+    while True:
+        with tempfile.TemporaryDirectory() as folder:
+            struck, wrong = asyncio.run(strike(shim, faults, at, Path(folder), sandbox))
+        if not struck:
+            break
+        print(orjson.dumps({"kind": kind, "at": at, "struck": struck, "wrong": wrong}).decode(), flush=True)
+        at += step
 
 
 if __name__ == "__main__":
-    what, lasts, how, every = map(int, sys.argv[1:])
-    main((what, lasts, how), every)
+    numbers = list(map(int, sys.argv[1:]))
+    with Sandbox() as sandbox:
+        for kind in range(len(numbers) // 4):
+            what, lasts, how, every = numbers[4 * kind : 4 * kind + 4]
+            main(kind, (what, lasts, how), every, sandbox)
