@@ -51,7 +51,7 @@ def test_careful_traders_earn_more_than_reckless_ones_over_fifteen_hundred_mixed
     assert min(map(len, shares.values())) > 100
     means = {name: sum(earned) / len(earned) for name, earned in shares.items()}
     worst = max(means["zic"], means["kaplan"])
-    strong = {name: means[name] for name in ("cara", "gd_bazaar", "threat_bazaar", "bayesian_bazaar")}
+    strong = {name: means[name] for name in ("risk_aware_bazaar", "gd_bazaar", "threat_bazaar", "bayesian_bazaar")}
     assert min(strong.values()) > worst, (strong, means["zic"], means["kaplan"])
 
 

@@ -15,8 +15,27 @@ Play = Callable[[DoubleAuction, Mapping[str, str]], list[str]]
 
 MIXED = ["zip", "kaplan", "zic", "linear_equilibrium", "zip", "kaplan", "random_legal", "shading_10"]
 FIELDS = {
-    "beliefs": ["gd", "gdx", "aa", "gd_evolved", "gd_bazaar", "fictitious_play", "exploiter", "jammer"],
-    "learners": ["roth_erev", "q_learning", "shading_bandit", "adaptive", "momentum", "regime_switcher", "zic", "aa"],
+    "beliefs": [
+        "gd",
+        "gdx",
+        "aa",
+        "gdx_bazaar",
+        "gd_bazaar",
+        "fictitious_play",
+        "risk_aware_bazaar",
+        "signal_jammer_bazaar",
+    ],
+    "learners": ["roth_erev", "q_learning", "shading_bandit", "bayesian", "momentum", "shaver", "zic", "aa"],
+    "replayed": [
+        "adaptive_bazaar",
+        "enhanced_adaptive_aggressive_bazaar",
+        "penny_jumper_bazaar",
+        "regime_switcher_bazaar",
+        "adversarial_exploiter_bazaar",
+        "zic_pure_biased_activity_bazaar",
+        "gdx_bazaar",
+        "adaptive_bazaar",
+    ],
     "identified": ["sniper_bazaar", "threat_bazaar", "q_learning_bazaar", "cliff_bazaar"] * 2,
     "forecasts": ["momentum_bazaar", "contrarian_bazaar", "bayesian_bazaar", "regression"] * 2,
     "controls": ["loss_maker", "forfeiter", "stubborn", "punisher", "punisher", "forfeiter", "loss_maker", "zip"],

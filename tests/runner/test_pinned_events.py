@@ -17,7 +17,7 @@ from tradefair.contract.core import Core, Record
 from tradefair.host.setup import SeatPlan, scripted_seats
 
 _SEED = 11
-_FIELD = ("gd_evolved", "cara", "gdx", "kaplan", "exploiter", "zip", "forfeiter", "random_legal")
+_FIELD = ("gdx_bazaar", "risk_aware_bazaar", "gdx", "kaplan", "adaptive_bazaar", "zip", "forfeiter", "random_legal")
 _TALKERS = ("leaker", "obeyer", "promiser", "cartel_sellers", "injector", "random_legal")
 
 
@@ -42,7 +42,7 @@ def _events(market: str, preset: str, policies: tuple[str, ...], **overrides: Js
             "bazaar",
             _FIELD,
             {"rounds": 8},
-            "30cf53b0b42fc4a479897e292d0a8546fac0337a10ba0fc7b9321c3cbc8997bf",
+            "3e7b802d402ce3386a9cf1af97d4f6652c7d695292c3a9d68b124740cd69408c",
         ),
         (
             "double_auction",

@@ -95,6 +95,10 @@ class Draw:
         """One uniform in (0, 1) under `key`."""
         return self._chance.uniform("policy", *key)
 
+    def uniforms(self, *key: KeyPart, n: int) -> list[float]:
+        """`n` uniforms in (0, 1) under `key`, sooner than one at a time."""
+        return self._chance.uniforms("policy", *key, n=n)
+
 
 @dataclass(frozen=True)
 class PolicySpec:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import NamedTuple
 
 from tradefair.double_auction.model import Role
 
-# Of what tools answer; `best_price` compares with it too, so that no rounding error decides between prices.
+# Of what tools answer; `best_reply` compares with it too, so that no rounding error decides between prices.
 _DECIMALS = 6
 
 
@@ -152,48 +152,15 @@ def outlook(price: int, value: int, rounds: Sequence[Rivals]) -> PriceOutlook:
     )
 
 
-def best_reply(value: int, rounds: Sequence[Rivals], utility: Callable[[float], float] = float) -> int | None:
-    """The smallest of 0..v that maximises the mean utility of counterfactual replay; null when nothing is gained (8.2).
-
-    `utility` is of a round's surplus, 0 when unfilled.
-    """
-    return best_price([round_utilities(value, past, utility) for past in rounds])
-
-
-def best_price(utilities: Sequence[Sequence[float]]) -> int | None:
-    """`best_reply` from the `round_utilities` of each round: who replays the same rounds again keeps them."""
-    best: int | None = None
-    best_gain = highest = 0.0
-    for price, gains in enumerate(zip(*utilities, strict=True)):
-        total = math.fsum(gains)
-        if total <= highest:
-            continue  # nor is its mean higher, rounded as it is
-        highest, gain = total, _mean(gains)
+def best_reply(value: int, rounds: Sequence[Rivals]) -> int | None:
+    """The smallest of 0..v that maximises the mean surplus of counterfactual replay; null when nothing is gained."""
+    best, highest = None, 0.0
+    for price in range(value + 1):
+        gain = outlook(price, value, rounds).mean_surplus
         # Upwards with >, so that of equal gains the smallest price stays.
-        if gain > best_gain:
-            best, best_gain = price, gain
+        if gain > highest:
+            best, highest = price, gain
     return best
-
-
-def round_utilities(value: int, past: Rivals, utility: Callable[[float], float] = float) -> list[float]:
-    """The utility of every price 0..v against one round, ties averaged, coins replaced by their mean."""
-    # No price below the lowest opposite quote trades, so these prices need no replay.
-    lowest = min(past.opposite[0], value + 1) if past.opposite else value + 1
-    return [0.0] * lowest + [_utility(price, value, past, utility) for price in range(lowest, value + 1)]
-
-
-def mean_utility(price: int, value: int, rounds: Sequence[Rivals], utility: Callable[[float], float] = float) -> float:
-    """Mean utility per round of `price` against `rounds`, ties averaged, coins replaced by their mean; 0 for none."""
-    return _mean([_utility(price, value, past, utility) for past in rounds])
-
-
-def _utility(price: int, value: int, past: Rivals, utility: Callable[[float], float]) -> float:
-    met, ranks = _met(price, past)
-    return sum(utility(value - (price + ask) / 2) for ask in met) / ranks
-
-
-def _mean(gains: Sequence[float]) -> float:
-    return round(math.fsum(gains) / len(gains), _DECIMALS) if gains else 0.0
 
 
 def useful_prices(value: int, price_max: int) -> list[int]:

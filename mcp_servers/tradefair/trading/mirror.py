@@ -25,7 +25,8 @@ class TraderView:
     `round` is the open round, from 1; the lists hold the past rounds and only ever grow. `quotes` and `fills` are the
     seat's own quote and its price if it traded (null: none). `own` are the *other* quotes of its own side and `opp` the
     quotes of the opposite side, both best first (for a buyer: bids descending, asks ascending; for a seller: asks
-    ascending, bids descending), so that the mirror keeps the order. `trades` are the prices in rank order.
+    ascending, bids descending), so that the mirror keeps the order. `trades` are the prices in rank order. `mirrored`
+    says that the numbers are a seller's in buyer terms.
     """
 
     value: int
@@ -37,6 +38,7 @@ class TraderView:
     own: list[Sequence[int]] = field(default_factory=_no_rounds)
     opp: list[Sequence[int]] = field(default_factory=_no_rounds)
     trades: list[Sequence[int]] = field(default_factory=_no_rounds)
+    mirrored: bool = False
 
     def close_round(
         self, quote: int | None, fill: int | None, own: Sequence[int], opp: Sequence[int], trades: Sequence[int]
@@ -83,7 +85,7 @@ class MirroredPolicy:
         # By identity: the lists of one view only grow, so what was translated of it stays right.
         if view is not self._source:
             self._source = view
-            self._mirror = TraderView(top - view.value, top, view.rounds)
+            self._mirror = TraderView(top - view.value, top, view.rounds, mirrored=not view.mirrored)
         mirror = self._mirror
         # Order is kept: best first for the seller is best first for the buyer of the mirror.
         for past in range(len(mirror.quotes), len(view.quotes)):

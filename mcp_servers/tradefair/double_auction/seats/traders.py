@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from tradefair.contract import Draw
-from tradefair.double_auction.analysis import GdRound, Rivals, best_price, pair_best_reply, round_utilities
+from tradefair.double_auction.analysis import GdRound, pair_best_reply
 from tradefair.double_auction.seats.talking import Said, Speaker, Talker
 from tradefair.trading.mirror import Trader, TraderView
 
@@ -66,6 +66,12 @@ def lowest_winning_bid(view: TraderView, past: int) -> int | None:
     side = list(view.own[past]) if quote is None else sorted([*view.own[past], quote], reverse=True)
     # The best quotes trade, so the winning ones are the first of the side.
     return side[trades - 1]
+
+
+def highest_own(view: TraderView) -> int | None:
+    """The highest own-side quote of the last round, the own one included; None where there was none."""
+    quotes = [*view.own[-1], *(quote for quote in view.quotes[-1:] if quote is not None)] if view.own else []
+    return max(quotes, default=None)
 
 
 class Shading:
@@ -219,14 +225,13 @@ class Kaplan:
 
 
 class Book:
-    """The past rounds of a view in the form that beliefs and replay need; each is translated once.
+    """The past rounds of a view in the form that beliefs need; each is translated once.
 
-    `beliefs` and `rivals` hold one entry per closed round, oldest first, in buyer terms.
+    `beliefs` holds one entry per closed round, oldest first, in buyer terms.
     """
 
     def __init__(self) -> None:
         self.beliefs: list[GdRound] = []
-        self.rivals: list[Rivals] = []
 
     def follow(self, view: TraderView) -> None:
         """Take in the rounds that have closed since."""
@@ -235,7 +240,6 @@ class Book:
             side = sorted([*view.own[past], *(() if quote is None else (quote,))], reverse=True)
             traded = len(view.trades[past])
             self.beliefs.append(GdRound(side[:traded], side[traded:], view.opp[past]))
-            self.rivals.append(Rivals(sorted(view.own[past]), sorted(view.opp[past])))
 
 
 class FictitiousPlay:
@@ -255,48 +259,6 @@ class FictitiousPlay:
         self._seen = len(view.opp)
         reply = pair_best_reply(view.value, self._opposite)
         return view.value if reply is None else capped(view, reply)
-
-
-class Jammer:
-    """Fictitious play behind noise (ours, after a one-line description)."""
-
-    def __init__(self, draw: Draw) -> None:
-        self._uniform = draw.uniform
-        self._inner = FictitiousPlay()
-
-    def quote(self, view: TraderView) -> int:
-        """The inner bid - U{0..3}."""
-        return capped(view, self._inner.quote(view) - points(view, int(4 * self._uniform("noise", view.round))))
-
-
-class Replayer:
-    """Best reply in counterfactual replay of the last rounds: `exploiter` and `cara` (ours).
-
-    `window` is the number of past rounds that are replayed. With `aversion` a surplus x counts (1 - exp(-a·x))/a
-    (CARA), else as it is.
-    """
-
-    def __init__(self, window: int, aversion: float = 0.0) -> None:
-        self._window = window
-        self._aversion = aversion
-        self._book = Book()
-        self._utilities: list[list[float]] = []
-
-    def quote(self, view: TraderView) -> int:
-        """The smallest maximiser of mean utility; v without a gain or data."""
-        self._book.follow(view)
-        # Aversion is per point of P = 100, and a finer grid has smaller points.
-        scale = self._aversion * 100 / view.price_max
-
-        def utility(surplus: float) -> float:
-            return (1.0 - math.exp(-scale * surplus)) / scale
-
-        # A round is replayed once: its utilities never change.
-        for past in self._book.rivals[len(self._utilities) :]:
-            # Aversion 0 is the limit of the formula, where it would divide by 0.
-            self._utilities.append(round_utilities(view.value, past, utility if scale else float))
-        reply = best_price(self._utilities[-self._window :])
-        return view.value if reply is None else reply
 
 
 class Shaver:
@@ -440,32 +402,6 @@ def _variance(values: Sequence[float]) -> float:
     return math.fsum((value - centre) ** 2 for value in values) / len(values)
 
 
-class RegimeSwitcher:
-    """`momentum` while prices move, `mean_reversion` while they are calm (ours)."""
-
-    def __init__(self) -> None:
-        self._prices = Prices()
-        self._restless, self._calm = Momentum(), MeanReversion()
-
-    def quote(self, view: TraderView) -> int:
-        """By the standard deviation of the last six mean prices: above 3, the trend."""
-        self._prices.follow(view)
-        moving, calm = self._restless.quote(view), self._calm.quote(view)
-        recent = self._prices.means[-6:]
-        restless = bool(recent) and math.sqrt(_variance(recent)) > 3 * view.price_max / 100
-        return moving if restless else calm
-
-
-class WindowBidder:
-    """A fixed sweep of the window [.6 v, v] (ours)."""
-
-    def quote(self, view: TraderView) -> int:
-        """lo + (5 + 13(r - 1)) mod (v - lo + 1), lo = ceil(.6 v)."""
-        # ceil(.6 v) in whole numbers.
-        low = -(-6 * view.value // 10)
-        return low + (5 + 13 * (view.round - 1)) % (view.value - low + 1)
-
-
 TRADERS: tuple[TraderSpec, ...] = (
     TraderSpec("random_legal", "any price of the grid with equal chance; may lose", RandomLegal),
     *plain(
@@ -489,11 +425,6 @@ TRADERS: tuple[TraderSpec, ...] = (
             ("mean_reversion", "expects a return to a slow average price", MeanReversion),
             ("regression", "a straight line through the last eight prices", Regression),
             ("bayesian", "half way to a normal belief about the price", Bayesian),
-            ("cara", "risk-averse best reply in replay of ten rounds", lambda: Replayer(10, 0.05)),
-            ("exploiter", "best reply to the last round", lambda: Replayer(1)),
-            ("regime_switcher", "momentum when prices move, else mean reversion", RegimeSwitcher),
-            ("window_bidder", "sweeps the upper two fifths of its value", WindowBidder),
         ]
     ),
-    TraderSpec("jammer", "fictitious play behind noise", Jammer),
 )

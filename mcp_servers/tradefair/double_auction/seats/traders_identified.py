@@ -12,15 +12,9 @@ from functools import partial
 
 from tradefair.contract import Draw
 from tradefair.double_auction.analysis import pair_best_reply
-from tradefair.double_auction.seats.traders import TraderSpec, Zic, capped, drawless, mean_price, points
+from tradefair.double_auction.seats.traders import TraderSpec, Zic, capped, drawless, highest_own, mean_price, points
+from tradefair.double_auction.seats.traders_replayed import REPLAYED_TRADERS
 from tradefair.trading.mirror import TraderView
-
-
-def _highest_own(view: TraderView) -> int | None:
-    """The highest own-side quote of the last round, the own one included."""
-    quotes = [*view.own[-1], *(quote for quote in view.quotes[-1:] if quote is not None)]
-    return max(quotes, default=None)
-
 
 # --- rules that agree with every logged quote, or nearly -------------------------------------------------------------
 
@@ -106,7 +100,7 @@ class Overbidder:
     def quote(self, view: TraderView) -> int:
         """min(v, 48) first, then min(v, 1 + highest own-side quote)."""
         # In round 1 there is no last round to look at.
-        highest = _highest_own(view) if view.quotes else None
+        highest = highest_own(view)
         return min(view.value, points(view, 48) if highest is None else highest + 1)
 
 
@@ -132,7 +126,7 @@ class CalendarSniper:
             return points(view, 48)
         if place >= 25:
             return min(view.value - 1, points(view, self._CLOSING[place - 25]))
-        highest = _highest_own(view)
+        highest = highest_own(view)
         if highest is None:
             return points(view, 48)
         # Before the calendar begins there are no logs: every even round raises.
@@ -266,9 +260,9 @@ IDENTIFIED_TRADERS: tuple[TraderSpec, ...] = (
     ),
     TraderSpec("bandit_bazaar", "shades 2 to 15 (law)", partial(ShadeLaw, early=_BANDIT, late=_BANDIT)),
     TraderSpec("collusive_bazaar", "shades in round 1 only (law)", OpeningShadeLaw),
+    *REPLAYED_TRADERS,
 )
 
-# The rules of the nine last are unknown: plain traders stand for them (8.4).
 BAZAAR_FIELD: dict[str, str] = {
     "truthful": "truthful",
     "shading5": "shading_5",
@@ -290,14 +284,14 @@ BAZAAR_FIELD: dict[str, str] = {
     "qlearning": "q_learning_bazaar",
     "stochastic_shading_bandit": "bandit_bazaar",
     "collusive": "collusive_bazaar",
-    "enhanced_adaptive_aggressive": "aa",
-    "gdx": "gd_evolved",
-    "penny_jumper": "shaver",
-    "adversarial_exploiter": "exploiter",
-    "risk_aware": "cara",
-    "signal_jammer": "jammer",
-    "zic_pure_biased_activity": "window_bidder",
-    "adaptive": "adaptive",
-    "regime_switcher": "regime_switcher",
+    "enhanced_adaptive_aggressive": "enhanced_adaptive_aggressive_bazaar",
+    "gdx": "gdx_bazaar",
+    "penny_jumper": "penny_jumper_bazaar",
+    "adversarial_exploiter": "adversarial_exploiter_bazaar",
+    "risk_aware": "risk_aware_bazaar",
+    "signal_jammer": "signal_jammer_bazaar",
+    "zic_pure_biased_activity": "zic_pure_biased_activity_bazaar",
+    "adaptive": "adaptive_bazaar",
+    "regime_switcher": "regime_switcher_bazaar",
 }
-"""`field:bazaar`: the baselines of the public logs, by their id there, and the trader that stands for each."""
+"""`field:bazaar`: the baselines of the public logs, by their id there, and the trader of each."""

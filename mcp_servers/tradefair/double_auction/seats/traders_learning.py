@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 from tradefair.contract import Draw
-from tradefair.double_auction.analysis import gd_belief, mean_utility
+from tradefair.double_auction.analysis import gd_belief
 from tradefair.double_auction.seats.traders import Book, Prices, TraderSpec, capped, lowest_winning_bid, plain, points
 from tradefair.trading.mirror import TraderView
 
@@ -86,67 +86,12 @@ def _aged_belief(book: Book, price_max: int, window: int, weight: float) -> list
     return gd_belief(recent, price_max, [weight**age for age in ages])
 
 
-class GdEvolved:
-    """Eight aged beliefs that evolve: each round the two that replay worst become mutants of the best (ours)."""
-
-    def __init__(self, draw: Draw) -> None:
-        self._uniform = draw.uniform
-        self._book = Book()
-        self._genomes = [(self._window(place), self._weight(place)) for place in range(8)]
-
-    def quote(self, view: TraderView) -> int:
-        """The bid that gains most in replay of the last ten rounds, of those of all genomes."""
-        self._book.follow(view)
-        recent = self._book.rivals[-10:]
-        # Eight beliefs over the same past: only window and weight differ.
-        bids = [
-            _belief_bid(view.value, _aged_belief(self._book, view.price_max, window, weight))
-            for window, weight in self._genomes
-        ]
-        # By bid, not by genome: several genomes often bid the same.
-        gains = {bid: mean_utility(bid, view.value, recent) for bid in set(bids)}
-        order = sorted(range(8), key=lambda place: (-gains[bids[place]], place))
-        best = order[0]
-        # After the bid is chosen: mutants bid from the next round on.
-        for place in order[-2:]:
-            self._genomes[place] = self._mutant(self._genomes[best], place, view.round)
-        return bids[best]
-
-    def _window(self, *key: int) -> int:
-        return 1 + int(20 * self._uniform("window", *key))
-
-    def _weight(self, *key: int) -> float:
-        return 0.7 + 0.3 * self._uniform("weight", *key)
-
-    def _mutant(self, genome: tuple[int, float], place: int, past: int) -> tuple[int, float]:
-        """Window moved by up to 3 rounds, weight by up to .05."""
-        # -3 to 3
-        step = int(7 * self._uniform("step", place, past)) - 3
-        shift = 0.1 * (self._uniform("shift", place, past) - 0.5)
-        return max(1, min(20, genome[0] + step)), max(0.7, min(1.0, genome[1] + shift))
-
-
 # --- learning from the own fills --------------------------------------------------------------------------------------
 
 
 def _profit(view: TraderView, past: int) -> int:
     fill = view.fills[past]
     return 0 if fill is None else view.value - fill
-
-
-class Adaptive:
-    """A shade that creeps up with fills and falls back with misses (ours)."""
-
-    def __init__(self) -> None:
-        self._seen = 0
-        self._shade = 5
-
-    def quote(self, view: TraderView) -> int:
-        """v - shade, +1 after a trade to 25 at most, -2 after a miss."""
-        for fill in view.fills[self._seen :]:
-            self._shade = max(0, self._shade - 2) if fill is None else min(25, self._shade + 1)
-        self._seen = len(view.fills)
-        return max(0, view.value - points(view, self._shade))
 
 
 class RothErev:
@@ -355,10 +300,8 @@ LEARNING_TRADERS: tuple[TraderSpec, ...] = (
             ("gd", "maximises believed gain over five rounds (Gjerstad & Dickhaut 1998)", Gd),
             ("gdx", "GD with ageing counts over ten rounds (Tesauro & Bredin 2002)", Gdx),
             ("shading_bandit", "UCB1 over eight shades (Auer et al. 2002)", ShadingBandit),
-            ("adaptive", "a shade that follows its fills", Adaptive),
         ]
     ),
-    TraderSpec("gd_evolved", "eight aged GD beliefs that evolve by replay", GdEvolved),
     TraderSpec("aa", "adaptive aggressiveness (Vytelingum, Cliff & Jennings 2008)", Aa),
     TraderSpec("roth_erev", "reinforces shades by profit (Roth & Erev 1995)", RothErev),
     TraderSpec("q_learning", "tabular Q-learning over shades", QLearning),

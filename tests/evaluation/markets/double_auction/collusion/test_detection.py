@@ -63,7 +63,7 @@ def test_honest_fields_are_not_found(field: str, seeds: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("field", ["zic", "roth_erev", "bayesian", "threat_bazaar", "aa", "adaptive", "mixed"])
+@pytest.mark.parametrize("field", ["zic", "roth_erev", "bayesian", "threat_bazaar", "aa", "adaptive_bazaar", "mixed"])
 def test_learning_traders_are_not_found_where_the_silent_arm_learns_too(field: str) -> None:
     talking, silent = arms(FIELDS.get(field, field), 40)
     assert collusion_report(talking, silent=silent).conclusion == "no_signs"

@@ -1,0 +1,214 @@
+"""Baselines read off the public games: each rule followed by hand, and all of them asked for logged quotes."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from benchmarks.baseline_games import FILE, BaselineGame, ranks, read_games
+from benchmarks.bazaar_traders import LAWS, NINE, agreement, public_scores, spearman
+
+from tradefair.contract import Draw, ScenarioError
+from tradefair.double_auction.seats.traders_identified import BAZAAR_FIELD
+from tradefair.double_auction.seats.traders_replayed import REPLAYED_TRADERS
+from tradefair.trading.mirror import MirroredPolicy, TraderView
+
+SPECS = {spec.name: spec for spec in REPLAYED_TRADERS}
+
+
+class FixedDraw(Draw):
+    """Every uniform is the same, so that a law can be followed by hand."""
+
+    def __init__(self, u: float) -> None:
+        self._u = u
+
+    def uniform(self, *key: int | str) -> float:
+        return self._u
+
+    def uniforms(self, *key: int | str, n: int) -> list[float]:
+        return [self._u] * n
+
+
+Past = tuple[int | None, Sequence[int], Sequence[int], Sequence[int]]
+"""Own fill, own side's other quotes, opposite quotes, prices."""
+
+
+def _quotes(name: str, value: int, past: Sequence[Past], u: float = 0.5, *, seller: bool = False) -> list[int | None]:
+    """The bids of a trader that quotes before each past round and after the last one, in its own terms."""
+    trader = SPECS[name].make(FixedDraw(u))
+    seated = MirroredPolicy(trader) if seller else trader
+    view = TraderView(100 - value if seller else value, 100, 30)
+    made: list[int | None] = []
+    for fill, own, opposite, prices in past:
+        made.append(seated.quote(view))
+        flip = [100 - price for price in opposite] if seller else list(opposite)
+        side = [100 - price for price in own] if seller else list(own)
+        paid = None if fill is None else 100 - fill if seller else fill
+        view.close_round(made[-1], paid, side, flip, [100 - price for price in prices] if seller else list(prices))
+    made.append(seated.quote(view))
+    return [None if quote is None else 100 - quote for quote in made] if seller else made
+
+
+def test_the_sweep_steps_by_its_multiplier_and_narrows_when_it_does_not_trade() -> None:
+    """70 - 16807r mod n: n = 36 of half the value first, 29 of two fifths, 26 of .36 after misses in every round."""
+    missed: Past = (None, [40], [30], [35])
+    expected = [70 - 16807 % 36, 70 - 16807 * 2 % 29, 70 - 16807 * 3 % 26]
+    assert _quotes("zic_pure_biased_activity_bazaar", 70, [missed, missed]) == expected
+    # A seller gives up round(.08·70) = 6 points at the top, and its window is .39 of what is left.
+    assert _quotes("zic_pure_biased_activity_bazaar", 70, [missed, missed], seller=True)[2] == 64 - 16807 * 3 % 26
+
+
+def test_the_probe_bids_the_best_ask_and_follows_its_side_after_three_clear_misses() -> None:
+    missed: Past = (None, [90, 20], [30, 80], [60])
+    assert _quotes("adaptive_bazaar", 70, [missed] * 6) == [69, 30, 30, 70, 70, 30, 70]
+    # A bid near the best of its side is no clear miss: 69 in round 1, 59 while it follows.
+    lower: Past = (None, [60, 20], [30, 80], [45])
+    assert _quotes("adaptive_bazaar", 70, [lower] * 6) == [69, 30, 30, 30, 59, 59, 30]
+    # Near misses do not count: 29 is two points below the best of its side, 31.
+    near: Past = (None, [31], [29, 80], [30])
+    assert _quotes("adaptive_bazaar", 70, [near] * 5)[1:] == [29] * 5
+    # Until round 9 a seat that has traded bids one above the best of its side; from then on the best ask.
+    traded: Past = (50, [60], [30], [50])
+    assert _quotes("adaptive_bazaar", 70, [traded] * 10)[1:] == [70] * 8 + [30, 30]
+
+
+def test_a_midpoint_shade_falls_with_trades_and_rises_with_misses() -> None:
+    traded: Past = (40, [], [30], [40])
+    quotes = _quotes("enhanced_adaptive_aggressive_bazaar", 50, [traded] * 20)
+    # 4 + .08·0 first; at the end .8 + .06·(50 - (49 + 30)/2).
+    assert (quotes[0], quotes[-1]) == (46, 49)
+    missed: Past = (None, [48], [52], [50])
+    assert _quotes("enhanced_adaptive_aggressive_bazaar", 50, [missed] * 9)[-1] == 46
+
+
+def test_the_ask_curve_gives_two_points_more_before_a_first_trade() -> None:
+    quotes = _quotes("penny_jumper_bazaar", 60, [(None, [70], [50], [60]), (55, [70], [50], [60])])
+    assert quotes == [60, 50, 48]
+    assert _quotes("penny_jumper_bazaar", 60, [(55, [70], [70], [65])])[-1] == 60
+
+
+def test_a_steady_ask_is_undercut_once_in_four_rounds() -> None:
+    steady: Past = (None, [90], [20, 70, 99], [55])
+    quotes = _quotes("adversarial_exploiter_bazaar", 80, [steady] * 8)
+    # 20 + (80 - 20)/4 = 35, after three rounds of the same asks and again after three of rest.
+    assert quotes == [80, 80, 80, 35, 80, 80, 80, 35, 80]
+    restless: Sequence[Past] = [(None, [90], [20 + 3 * place], []) for place in range(5)]
+    assert set(_quotes("adversarial_exploiter_bazaar", 80, restless)) == {80}
+
+
+def test_after_a_jump_the_switcher_follows_the_price_and_else_its_side() -> None:
+    calm, jumped, fell = ((None, [20], [90], [price]) for price in (50, 60, 52))
+    # Calm: v - 1, the best of its side. A jump: (80 + 60)/2. A fall: e = .4·60 + .6·52, base 68, 4 below. Then up by 1.
+    assert _quotes("regime_switcher_bazaar", 80, [calm, jumped, fell, fell]) == [80, 79, 70, 64, 65]
+
+
+def test_the_jammer_hides_the_probe_within_six_points() -> None:
+    missed: Past = (None, [66], [30], [45])
+    assert _quotes("signal_jammer_bazaar", 70, [missed] * 2, 0.99) == [67, 64, 64]
+    assert _quotes("signal_jammer_bazaar", 70, [(None, [90], [80], [85])], 0.1) == [70, 69]
+
+
+def test_the_reply_or_match_chooses_by_its_draw() -> None:
+    past: Sequence[Past] = [(None, [55], [30, 80], [45])]
+    assert _quotes("gdx_bazaar", 70, past, 0.05) == [69, 30]
+    assert _quotes("gdx_bazaar", 70, past, 0.5) == [69, 69]
+    assert _quotes("gdx_bazaar", 20, past, 0.05) == [19, 20], "nothing to gain: the best of its side, at most v"
+
+
+def test_the_sampler_bids_by_table_first_and_takes_the_price_it_imagines() -> None:
+    # All thirty samples are the price itself.
+    assert _quotes("risk_aware_bazaar", 70, [(None, [60], [40], [50])]) == [59, 50]
+    assert _quotes("risk_aware_bazaar", 40, [(None, [60], [40], [50])]) == [19, 40], "no sample within v"
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_bids_stay_within_the_value_on_every_grid_and_with_an_empty_past(name: str) -> None:
+    for value, top in ((0, 100), (1, 100), (100, 100), (640, 1000)):
+        trader, view = SPECS[name].make(Draw.of(1, "B1")), TraderView(value, top, 60)
+        for place in range(45):
+            quote = trader.quote(view)
+            assert quote is not None
+            assert 0 <= quote <= value
+            empty = place % 3 == 0
+            # Rounds without any quote, and without an own one.
+            view.close_round(
+                None if empty else quote, None, [] if empty else [top // 2], [] if empty else [place * top // 50], []
+            )
+
+
+# --- the public games ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def games() -> list[BaselineGame]:
+    """Every third game of the half that no rule was read off."""
+    folder = os.environ.get("TRADEFAIR_DATA")
+    if not folder or not Path(folder, FILE).is_file():
+        pytest.skip(f"TRADEFAIR_DATA does not name a folder with {FILE}")
+    return [game for game in read_games(Path(folder, FILE)) if game.half == "test"][::3]
+
+
+@pytest.mark.parametrize("player", NINE)
+def test_rules_and_laws_agree_with_games_that_they_were_not_read_off(games: list[BaselineGame], player: str) -> None:
+    found = agreement(games, player)
+    assert found.rounds > 500
+    if player in LAWS:
+        # The agreed distance is .1, and a round of this sample has thirty seats only.
+        assert found.distance < 0.1
+    else:
+        assert found.within >= 0.9
+
+
+def test_scores_of_the_public_games_tell_the_random_baseline_from_the_others(games: list[BaselineGame]) -> None:
+    means = public_scores(games)
+    assert set(means) == set(BAZAAR_FIELD)
+    # The two that published games rank last by far.
+    assert max(means["random"], means["adaptive"]) < sorted(means.values())[len(means) // 2]
+    assert spearman(means, means) == pytest.approx(1)
+
+
+def test_equal_scores_share_a_rank() -> None:
+    assert ranks([0.5, 0.1, 0.5]) == [2.5, 1.0, 2.5]
+
+
+QUOTES = f'"quotes":{{"B1":{[50] * 30},"S1":{[40] * 30}}}'
+GAME = (
+    '{"game":"g_1","law":"uniform","seats":{"B1":{"role":"buyer","value":60,"player":"gdx"},'
+    '"S1":{"role":"seller","value":30,"player":"llm"}},' + QUOTES + ',"trades":[[1,"B1","S1",45.0]]}\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field"),
+    [
+        ('"law"', '"distribution"', "law"),
+        ('"uniform"', '"log"', "law"),
+        ('"value":60', '"value":160', "seats.B1.value"),
+        ('"S1",45.0', '"S1",45.5', "trades.0.3"),
+        ('"S1":[40', '"S2":[40', "the whole line"),
+        ('[1,"B1","S1"', '[31,"B1","S1"', "trades.0.0"),
+        ('[1,"B1","S1"', '[1,"S1","B1"', "the whole line"),
+        ('"game":"g_1",', "", "game"),
+        ("]]}", "]]", "the whole line"),
+    ],
+)
+def test_a_damaged_line_or_another_version_is_refused_with_file_line_and_field(
+    tmp_path: Path, old: str, new: str, field: str
+) -> None:
+    path = tmp_path / "games.jsonl.gz"
+    path.write_bytes(gzip.compress((GAME + GAME.replace(old, new)).encode()))
+    with pytest.raises(ScenarioError, match=rf"^games\.jsonl\.gz, line 2, {field}: "):
+        list(read_games(path))
+
+
+def test_a_file_that_is_no_archive_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "games.jsonl.gz"
+    path.write_text(GAME)
+    with pytest.raises(ScenarioError, match=r"^games\.jsonl\.gz, line 1, the whole line: "):
+        list(read_games(path))
+    path.write_bytes(gzip.compress(GAME.encode())[:-20])
+    with pytest.raises(ScenarioError, match=r"^games\.jsonl\.gz, line \d, the whole line: "):
+        list(read_games(path))
