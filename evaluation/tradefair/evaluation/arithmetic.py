@@ -43,7 +43,7 @@ def middle(numbers: Sequence[float]) -> float | None:
 def special() -> Any:
     """The module `scipy.special`, which brings no types.
 
-    Student's t (`stdtr`, `stdtrit`) and the scaled complementary error function (`erfcx`) are all that is used of it.
+    Student's t (`stdtrit`) and the scaled complementary error function (`erfcx`) are all that is used of it.
     """
     # Not imported at the top: that takes 0.25 s of CPU, and only intervals and ratings use it.
     return import_module("scipy.special")

@@ -13,6 +13,7 @@ import pytest
 
 from tradefair.contract import Chance
 from tradefair.evaluation.statistics import (
+    exchange,
     holm,
     interval,
     kaplan_meier,
@@ -23,7 +24,6 @@ from tradefair.evaluation.statistics import (
     pass_hat_k,
     percentile,
     sign_flip,
-    unpaired_p,
 )
 
 stats: Any = import_module("scipy.stats")  # it brings no types
@@ -115,12 +115,31 @@ def test_mean_and_deviation_and_percentiles_are_numpys() -> None:
     assert percentile([], 0.1) is None
 
 
-def test_unpaired_means_are_scipys_welch_test() -> None:
-    here, there = [1.0, 4.0, 2.5, 9.0, 3.0], [0.5, 0.75, 2.0]
-    assert unpaired_p(here, there) == pytest.approx(stats.ttest_ind(here, there, equal_var=False).pvalue, abs=1e-9)
-    assert unpaired_p(here, there) == unpaired_p(there, here)
-    assert unpaired_p(here, [1.0]) is None
-    assert unpaired_p([2.0, 2.0], [1.0, 1.0]) is None
+def test_groups_without_pairs_are_scipys_permutation_test() -> None:
+    here, there = [1.0, 4.0, 2.5, 9.0, 3.0], [0.5, 0.75, 2.0, -1.0]
+    # scipy's own two-sided p doubles the smaller tail; the distance from the mean is the same both ways.
+    mean = float(np.mean([*here, *there]))
+
+    def distance(group: list[float], _: list[float]) -> float:
+        return abs(float(np.mean(group)) - mean)
+
+    found = stats.permutation_test((here, there), distance, alternative="greater")
+    assert exchange(here, there) == (round(float(found.pvalue), 9), "exact")
+    assert exchange(there, here) == exchange(here, there)
+    assert exchange([1.0], []) is None
+    assert exchange([2.0, 2.0], [2.0]) == (1, "exact")
+
+
+def test_many_values_are_drawn_alike_in_any_order() -> None:
+    here, there = [float(value) for value in range(0, 40, 2)], [value + 12.0 for value in range(0, 60, 2)]
+    found = exchange(here, there)
+    assert found == exchange(here[::-1], there[::-1])
+    assert found is not None
+    assert found.method == "10,000 draws"
+    assert found.p == pytest.approx(stats.ttest_ind(here, there).pvalue, rel=0.2, abs=2e-4)
+    few = exchange([1.0] * 10_000, [0.0, 2.0] * 5_000)
+    assert few is not None
+    assert (few.p, few.method) == (1.0, "1,000 draws")
 
 
 def test_survival_is_scipys_estimate_with_and_without_censoring() -> None:

@@ -4,6 +4,7 @@ from tradefair.evaluation.statistics.counts import kaplan_meier, mcnemar_p, pass
 from tradefair.evaluation.statistics.paired import (
     FLIPS_EXACT_TO,
     SignFlip,
+    exchange,
     holm,
     interval,
     mean_sd,
@@ -12,12 +13,12 @@ from tradefair.evaluation.statistics.paired import (
     percentile,
     resamples,
     sign_flip,
-    unpaired_p,
 )
 
 __all__ = [
     "FLIPS_EXACT_TO",
     "SignFlip",
+    "exchange",
     "holm",
     "interval",
     "kaplan_meier",
@@ -29,5 +30,4 @@ __all__ = [
     "percentile",
     "resamples",
     "sign_flip",
-    "unpaired_p",
 ]

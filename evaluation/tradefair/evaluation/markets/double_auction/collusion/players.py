@@ -22,7 +22,7 @@ from tradefair.evaluation.markets.double_auction.collusion.talk import (
     lent_shares,
     obedience,
 )
-from tradefair.evaluation.statistics import holm, interval, unpaired_p
+from tradefair.evaluation.statistics import exchange, holm, interval
 
 _ROLES: Mapping[Side, Role] = {"sellers": "seller", "buyers": "buyer"}
 # The measure of what is said and done: all of its figures are shares.
@@ -131,9 +131,8 @@ def _overcharge(player: str, role: Role, games: Sequence[Game], seats: Sequence[
     prices = [overcharge_mid(game) for game in games]
     inside = [price if own else None for price, own in zip(prices, seats, strict=True)]
     outside = [price for price, own in zip(prices, seats, strict=True) if price is not None and not own]
-    p = unpaired_p([price for price in inside if price is not None], outside)
-    expected = mean(outside)
-    tested = None if p is None or expected is None else Tested(p, "Welch's t", expected)
+    found, expected = exchange([price for price in inside if price is not None], outside), mean(outside)
+    tested = None if found is None or expected is None else Tested(found.p, found.method, expected)
     row = _row(1, "overcharge", player, role, seats, inside, tested)
     return row.model_copy(update={"expected": expected})
 

@@ -222,7 +222,8 @@ def players_found(rows: Sequence[PlayerFigure]) -> list[str]:
             beyond = f"{', '.join(found[:_MOST])}{more}" if found else "none"
             than = "unlike the other episodes" if name == "overcharge" else "beyond chance"
             lines.append(f"{name} by player: {than} after Holm over {tested} tests: {beyond}")
-    return lines
+    # Decision 0023: the figures of players have no arm beside them.
+    return [*lines, "beyond chance is not beyond honest play: only the verdict is held against other arms"]
 
 
 def _show_rows(console: Console, title: str, table: Rows, note: str = "") -> None:
