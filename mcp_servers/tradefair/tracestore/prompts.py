@@ -12,7 +12,7 @@ import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, TypeGuard, cast
 
 import orjson
 
@@ -189,19 +189,19 @@ def read_prompts(parts: SideRows, calls: SideRows, seat: SeatId | None) -> Itera
         numbers, known = before.get(owner, ((), b""))
         fresh = _json(rest)
         if (
-            not (isinstance(owner, str) and isinstance(call, str) and _is_whole(same) and isinstance(fresh, list))
-            or not 0 <= cast("int", same) <= len(numbers)
-            or not all(map(_is_whole, [*cast("list[object]", fresh), *([] if tools is None else [tools])]))
+            not (isinstance(owner, str) and isinstance(call, str) and _are_whole(fresh))
+            or not (_is_whole(same) and 0 <= same <= len(numbers))
+            or not (tools is None or _is_whole(tools))
         ):
             raise TraceError(f"request {number} to a model is damaged")
-        numbers = (*numbers[: cast("int", same)], *cast("list[int]", fresh))
+        numbers = (*numbers[:same], *fresh)
         params = params or known
         before[owner] = numbers, params
         listed += len(numbers)
         if listed > _MAX_LISTED:
             raise TraceError(f"the requests to models hold more than {_MAX_LISTED:,} messages")
         kept = _fields(_json(params), number), _fields(stored.unpack(answer, f"answer {number}"), number)
-        yield PromptCall(owner, call, numbers, cast("int", same), cast("int | None", tools), *kept, stored.part)
+        yield PromptCall(owner, call, numbers, same, tools, *kept, stored.part)
 
 
 class _Parts:
@@ -218,7 +218,7 @@ class _Parts:
                     f"more than {MAX_PARTS:,} messages to models, or {_MAX_PACKED:,} bytes of them, are kept"
                 )
             if _is_whole(number):
-                self._packed[cast("int", number)] = body
+                self._packed[number] = body
 
     def part(self, number: int) -> Any:
         if number not in self._packed:
@@ -258,5 +258,9 @@ def _fields(value: Any, number: int) -> dict[str, Any]:
     return cast("dict[str, Any]", value)
 
 
-def _is_whole(value: object) -> bool:
+def _is_whole(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _are_whole(values: object) -> TypeGuard[list[int]]:
+    return isinstance(values, list) and all(map(_is_whole, cast("list[object]", values)))

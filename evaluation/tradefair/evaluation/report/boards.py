@@ -77,10 +77,7 @@ def _page(board: Board) -> BoardPage:
     return BoardPage(
         title=board_name(board),
         charts=leaderboard_charts(board),
-        tables=[
-            TablePage(title=table.title, columns=list(table.columns), rows=[list(row) for row in table.rows])
-            for table in board_tables(board)
-        ],
+        tables=[TablePage.of(table) for table in board_tables(board)],
         cautions=board.cautions,
         left_out=_left_out(board.left_out),
         method=board.method,

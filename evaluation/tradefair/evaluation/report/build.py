@@ -298,7 +298,4 @@ def _seat(core: ManifestCore, seating: Seating, outcome: Outcome[Any, Any], acco
 
 
 def _tables(outcome: Outcome[Any, Any], population: Outcome[Any, Any] | None) -> list[TablePage]:
-    return [
-        TablePage(title=table.title, columns=list(table.columns), rows=[list(row) for row in table.rows])
-        for table in tables_of(outcome, population)
-    ]
+    return [TablePage.of(table) for table in tables_of(outcome, population)]

@@ -79,11 +79,11 @@ class EventColumns:
 
         `size` is the length of the event's text plus that of a result that is stored apart, in bytes.
         """
-        fields = _object(event)
+        fields = fields_of(event)
         is_call = fields.get("event") == "tool_called"
         self.seq.append(seq)
         self.event.append(self._name(fields.get("event")))
-        self.round.append(_number(fields.get("round")))
+        self.round.append(whole(fields.get("round")))
         self.phase.append(self._name(fields.get("phase")))
         self.seat.append(self._name(fields.get("seat")))
         self.tool.append(self._name(fields.get("tool")))
@@ -144,11 +144,11 @@ class NoteColumns:
         seconds = note.get("latency_s")
         self.seat.append(seat[:_MAX_NAME])
         self.kind.append(str(note.get("kind", ""))[:_MAX_NAME])
-        self.round.append(_number(note.get("round")))
-        self.input_tokens.append(_number(note.get("input_tokens")))
-        self.output_tokens.append(_number(note.get("output_tokens")))
+        self.round.append(whole(note.get("round")))
+        self.input_tokens.append(whole(note.get("input_tokens")))
+        self.output_tokens.append(whole(note.get("output_tokens")))
         self.latency_ms.append(round(1000 * seconds) if isinstance(seconds, int | float) and 0 <= seconds < 1e9 else -1)
-        self.cost_usd_micro.append(_number(note.get("cost_usd_micro")))
+        self.cost_usd_micro.append(whole(note.get("cost_usd_micro")))
         self.size.append(size)
         calls = note.get("calls")
         self.asked.append([str(name)[:_MAX_NAME] for name in calls] if isinstance(calls, list) else [])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
@@ -186,7 +186,7 @@ def read_notes(trace: Trace, columns: EventColumns) -> NoteColumns:
                 note = orjson.loads(body)
             except orjson.JSONDecodeError:
                 note = None
-            notes.take(seat, _object(note), len(body))
+            notes.take(seat, fields_of(note), len(body))
             if len(notes.seat) == MAX_ROWS:
                 break
     except TraceError as error:
@@ -230,8 +230,8 @@ def _ref(body: bytes) -> str | None:
 
 def _blob_size(event: Any) -> int:
     """Bytes of a result that is stored apart, as its event states them; 0 where there is none."""
-    fields = _object(event)
-    return max(0, _number(fields.get("result_size"))) if fields.get("result_ref") else 0
+    fields = fields_of(event)
+    return max(0, whole(fields.get("result_size"))) if fields.get("result_ref") else 0
 
 
 def _add_latencies(trace: Trace, columns: EventColumns) -> None:
@@ -240,7 +240,7 @@ def _add_latencies(trace: Trace, columns: EventColumns) -> None:
     for side in trace.side():
         row = row_of.get(side.seq)
         if row is not None:
-            columns.latency_us[row] = _number(side.latency_us)
+            columns.latency_us[row] = whole(side.latency_us)
 
 
 def _match(columns: EventColumns, notes: NoteColumns) -> None:
@@ -268,17 +268,17 @@ def _match(columns: EventColumns, notes: NoteColumns) -> None:
 
 def _first(arguments: object) -> str:
     """The first argument as a reader would write it: `40`, `milk`; "" where there is none."""
-    value = next(iter(_object(arguments).values()), None)
+    value = next(iter(fields_of(arguments).values()), None)
     text = value if isinstance(value, str) else "" if value is None else orjson.dumps(value).decode()
     return text[:_MAX_ARGUMENT]
 
 
-def _number(value: object) -> int:
+def whole(value: object) -> int:
     """The value if it is an integer that a browser holds exactly, else −1."""
     # JavaScript's numbers are exact below 2**53; `True` is an int in Python and none in JSON.
     return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**53 else -1
 
 
-def _object(value: object) -> dict[str, Any]:
+def fields_of(value: object) -> dict[str, Any]:
     """The value if it is a JSON object, else an empty one."""
     return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]

@@ -153,15 +153,11 @@ def page_of(page: FigurePage) -> PageData:
 
     from tradefair.evaluation.report.page_data import FigureRecord, PageData, TablePage
 
-    tables = [
-        TablePage(title=table.title, columns=list(table.columns), rows=[list(row) for row in table.rows])
-        for table in page.tables
-    ]
     figure = FigureRecord(
         title=page.title,
         verdict=page.verdict,
         charts=list(page.charts),
-        tables=tables,
+        tables=[TablePage.of(table) for table in page.tables],
         notes=list(page.notes),
         method=page.method,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict
 
@@ -10,6 +10,7 @@ from tradefair.evaluation.charts import Chart, HeatChart
 from tradefair.evaluation.compare.comparison import Attribute, Divergence
 from tradefair.evaluation.figures import Figure
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
+from tradefair.evaluation.table import Table
 from tradefair.evaluation.verdict.verdict import Verdict
 
 
@@ -68,6 +69,11 @@ class TablePage(_Record):
     title: str
     columns: list[str]
     rows: list[list[str]]
+
+    @classmethod
+    def of(cls, table: Table) -> Self:
+        """The same title, columns and cells."""
+        return cls(title=table.title, columns=list(table.columns), rows=[list(row) for row in table.rows])
 
 
 class EvidenceRow(_Record):

@@ -15,7 +15,7 @@ import orjson
 
 from tradefair.contract import SeatId, TraceError
 from tradefair.contract.text import clean, clean_line
-from tradefair.evaluation.report.events import EventColumns, read_events, read_notes
+from tradefair.evaluation.report.events import EventColumns, fields_of, read_events, read_notes, whole
 from tradefair.evaluation.store.replies import kept_prompts, paired
 from tradefair.tracestore import PromptCall, Trace
 
@@ -108,7 +108,7 @@ def transcript_of(trace: Trace, seats: Sequence[SeatId], *, events: EventColumns
     try:
         for row, (seat, body) in enumerate(trace.notes()):
             if seat in seats and b'"model_call"' in body:
-                fields = _object(_decoded(body))
+                fields = fields_of(_decoded(body))
                 if fields.get("kind") == "model_call":
                     notes[seat].append(_Note(row, fields))
     except TraceError as error:
@@ -174,7 +174,7 @@ class _Seat:
         return ModelCall(
             id=_name(said.get("reply")),
             note=row,
-            round=_whole(said.get("round")),
+            round=whole(said.get("round")),
             phase=_name(said.get("phase")),
             role=_name(said.get("role")),
             same=0 if prompt is None else prompt.same,
@@ -183,9 +183,9 @@ class _Seat:
             tools=-1 if prompt is None or prompt.tools is None else self._tool_list(prompt, prompt.tools),
             answer=answer,
             finish=finish,
-            status=200 if prompt is None else _whole(prompt.answer.get("status")),
-            input_tokens=_whole(said.get("input_tokens")),
-            output_tokens=_whole(said.get("output_tokens")),
+            status=200 if prompt is None else whole(prompt.answer.get("status")),
+            input_tokens=whole(said.get("input_tokens")),
+            output_tokens=whole(said.get("output_tokens")),
             events=[self.events.seq[place] for place in at],
             refused=[
                 self.events.seq[place] for place in at if self.events.name(self.events.status, place) not in ("ok", "")
@@ -203,19 +203,19 @@ class _Seat:
         if number not in self._tools:
             offered: Any = prompt.part(number)
             listed = cast("list[Any]", offered) if isinstance(offered, list) else []
-            names = [_name(_object(_object(tool).get("function") or tool).get("name")) for tool in listed]
+            names = [_name(fields_of(fields_of(tool).get("function") or tool).get("name")) for tool in listed]
             self._tools[number] = len(self.tools)
             self.tools.append(Tools(names=names, text=self.budget.cut(clean(_json(offered)))[0]))
         return self._tools[number]
 
     def _answer(self, prompt: PromptCall | None, said: Mapping[str, Any]) -> tuple[Message, str]:
         """The reply with its calls, as the endpoint sent it; else its words as they were noted."""
-        body = {} if prompt is None else _object(prompt.answer.get("body"))
+        body = {} if prompt is None else fields_of(prompt.answer.get("body"))
         choices: Any = body.get("choices")
-        choice = _object(cast("list[Any]", choices)[0]) if isinstance(choices, list) and choices else {}
+        choice = fields_of(cast("list[Any]", choices)[0]) if isinstance(choices, list) and choices else {}
         finish = _name(choice.get("finish_reason") or said.get("finish_reason"))
         if choice:
-            return self._shown({"role": "assistant", **_object(choice.get("message"))}), finish
+            return self._shown({"role": "assistant", **fields_of(choice.get("message"))}), finish
         if body:
             return self._shown({"role": "error", "content": _json(body)}), finish
         message = self._shown({"role": "assistant", "content": said.get("text")})
@@ -226,12 +226,12 @@ class _Seat:
         return message, finish
 
     def _shown(self, part: Any) -> Message:
-        fields = _object(part) or {"content": _json(part)}
+        fields = fields_of(part) or {"content": _json(part)}
         text, cut = self.budget.cut(clean(_words(fields)))
         calls: Any = fields.get("tool_calls")
-        asked = [_object(call) for call in cast("list[Any]", calls)] if isinstance(calls, list) else []
+        asked = [fields_of(call) for call in cast("list[Any]", calls)] if isinstance(calls, list) else []
         made = [
-            [_name(call.get("id")), _name(_object(call.get("function")).get("name")), self._arguments(call)]
+            [_name(call.get("id")), _name(fields_of(call.get("function")).get("name")), self._arguments(call)]
             for call in asked
         ]
         before: Any = fields.get("cut")
@@ -244,7 +244,7 @@ class _Seat:
         )
 
     def _arguments(self, call: Mapping[str, Any]) -> str:
-        given: Any = _object(call.get("function")).get("arguments")
+        given: Any = fields_of(call.get("function")).get("arguments")
         return self.budget.cut(clean(given if isinstance(given, str) else _json(given)))[0]
 
 
@@ -257,7 +257,7 @@ def _words(fields: Mapping[str, Any]) -> str:
     if isinstance(content, str):
         return content
     pieces = cast("list[Any]", content) if isinstance(content, list) else [content]
-    texts: list[Any] = [_object(piece).get("text") for piece in pieces]
+    texts: list[Any] = [fields_of(piece).get("text") for piece in pieces]
     return "".join(text if isinstance(text, str) else _json(piece) for text, piece in zip(texts, pieces, strict=True))
 
 
@@ -275,14 +275,5 @@ def _json(value: Any) -> str:
         return "(nested too deeply to be shown)"
 
 
-def _object(value: object) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
 def _name(value: object) -> str:
     return clean_line(value[:_MAX_NAME]) if isinstance(value, str) else ""
-
-
-def _whole(value: object) -> int:
-    """A whole number that a browser holds exactly, else −1."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**53 else -1

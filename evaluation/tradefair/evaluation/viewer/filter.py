@@ -63,6 +63,8 @@ class _Term(NamedTuple):
     key: str | None
     compare: str
     value: str
+    bounds: tuple[float, float] = (0.0, 0.0)
+    """Both ends of the value of a number; of a single one it is both."""
 
     def match(self, row: Row) -> bool:
         return self._holds(row) != self.negated
@@ -75,7 +77,7 @@ class _Term(NamedTuple):
         # What is not known fits no test.
         if self.key in _NUMBERS:
             known = _NUMBERS[self.key](row, judged)
-            return known is not None and _number_fits(known, self.compare, self.value)
+            return known is not None and _number_fits(known, self.compare, *self.bounds)
         return any(_text_fits(text.casefold(), self.compare, self.value) for text in _TEXTS[self.key](row, judged))
 
 
@@ -120,17 +122,18 @@ def parse(text: str) -> Filter:
 def _test(negated: bool, key: str, compare: str, value: str) -> _Term:
     if key not in KEYS:
         raise ScenarioError(f'{unknown("filter key", key, KEYS)} (quotes make it text: "{key}{compare}{value}")')
-    if key in _NUMBERS:
-        value = value.removeprefix("$").replace("_", "")
-        if None in _bounds(value) if compare in ":=" else _float(value) is None:
-            raise ScenarioError(f"{key} is a number: {key}:3, {key}:1..20 or {key}>3, not {value[:40]!r}")
-    return _Term(negated, key, compare, value)
+    if key not in _NUMBERS:
+        return _Term(negated, key, compare, value)
+    plain = value.removeprefix("$").replace("_", "")
+    ends = _RANGE.fullmatch(plain) if compare in ":=" else None
+    try:
+        low, high = (ends[1] or "-inf", ends[2] or "inf") if ends else (plain, plain)
+        return _Term(negated, key, compare, value, (float(low), float(high)))
+    except ValueError:
+        raise ScenarioError(f"{key} is a number: {key}:3, {key}:1..20 or {key}>3, not {plain[:40]!r}") from None
 
 
-def _number_fits(known: float, compare: str, value: str) -> bool:
-    low, high = _bounds(value) if compare in ":=" else (_float(value), _float(value))
-    if low is None or high is None:
-        return False
+def _number_fits(known: float, compare: str, low: float, high: float) -> bool:
     tests = {"<": known < low, "<=": known <= low, ">": known > low, ">=": known >= low}
     return tests.get(compare, low <= known <= high)
 
@@ -139,22 +142,6 @@ def _text_fits(known: str, compare: str, value: str) -> bool:
     # Order of texts is of use for dates only.
     tests = {":": value in known, "<": known < value, "<=": known <= value, ">": known > value, ">=": known >= value}
     return tests.get(compare, known == value)
-
-
-def _bounds(value: str) -> tuple[float | None, float | None]:
-    """Both ends of a range; a single number is both."""
-    ends = _RANGE.fullmatch(value)
-    if ends is None:
-        return _float(value), _float(value)
-    low, high = ends.groups()
-    return (float("-inf") if low is None else _float(low)), (float("inf") if high is None else _float(high))
-
-
-def _float(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def _dollars(judged: Judged) -> float | None:
