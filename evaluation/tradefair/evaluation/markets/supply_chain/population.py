@@ -25,6 +25,8 @@ WITH = ("bid_eff", "fill", "stockout", "mms")
 # Bounds of BidEff between failing, partly failing and working procurement.
 _FAILS, _WORKS = 0.1, 0.5
 _MARKET = "supply_chain"
+# Steps that a table shows one by one.
+_STEPS = 6
 
 
 class _Record(BaseModel):
@@ -152,8 +154,10 @@ def _by_step(rows: Sequence[Sequence[float | None]], rounds: int) -> list[float 
 
 
 def shown(report: PopulationReport) -> Mapping[str, tuple[list[str], list[list[str]]]]:
-    """Two tables as text by title: (columns, rows), a row per scenario, then a row per scenario and figure."""
-    steps = max((len(series) for row in report.rows for series in row.steps.values()), default=0)
+    """Two tables as text by title: (columns, rows), a row per scenario, then a row per scenario and figure.
+
+    The second one shows the first six steps and the last one: an episode may have sixty.
+    """
     first = [
         [
             row.scenario,
@@ -165,7 +169,7 @@ def shown(report: PopulationReport) -> Mapping[str, tuple[list[str], list[list[s
         for row in report.rows
     ]
     second = [
-        [row.scenario, name, *(["–" if figure is None else f"{figure:.3f}" for figure in series])]
+        [row.scenario, name, *("–" if figure is None else f"{figure:.3f}" for figure in _first_and_last(series))]
         for row in report.rows
         for name, series in row.steps.items()
     ]
@@ -174,12 +178,12 @@ def shown(report: PopulationReport) -> Mapping[str, tuple[list[str], list[list[s
             ["scenario", "episodes", *WITH, "top-4 share of profit", "seats with bid_eff < 0.1 / to 0.5 / above"],
             first,
         ),
-        "by step": (
-            ["scenario", "figure", *map(str, range(1, steps + 1))],
-            # Scenarios may differ in their number of rounds.
-            [row + ["–"] * (steps + 2 - len(row)) for row in second],
-        ),
+        "by step": (["scenario", "figure", *map(str, range(1, _STEPS + 1)), "last"], second),
     }
+
+
+def _first_and_last(series: Sequence[float | None]) -> list[float | None]:
+    return [*series[:_STEPS], *[None] * (_STEPS - len(series)), series[-1]]
 
 
 def _text(estimate: Estimate) -> str:
