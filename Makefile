@@ -40,6 +40,7 @@ check: .venv/.checked  ## ruff, pyright strict, import rules, generated pages
 	$(BIN)/python -m docs.picture --check
 	$(BIN)/python -m benchmarks.talk --check
 	$(BIN)/python -m benchmarks.references --check
+	$(BIN)/python -m benchmarks.fidelity.supply_chain --check
 	$(BIN)/pytest -q tests/test_shape.py tests/test_docs.py -m "not slow and not interop"
 
 format: .venv/.checked  ## let ruff format and mend what it can
@@ -51,6 +52,7 @@ bench: .venv/.tested  ## print the benchmarks as a table
 
 fidelity: .venv/.tested  ## measure every published figure beside ours: docs/explanation/fidelity.md (ten CPU minutes)
 	$(BIN)/python -m benchmarks.fidelity --write docs/explanation/fidelity.md
+	$(BIN)/python -m benchmarks.fidelity.supply_chain
 
 talk: .venv/.tested  ## print how well numbers in talk are read, per class
 	$(BIN)/python -m benchmarks.talk

@@ -89,7 +89,11 @@ def main() -> int:
     after = rest.partition(_END)[2]
     if "--check" in sys.argv[1:]:
         fits = stamp == _stamp()
-        print("the findings fit their rules and presets" if fits else f"{_PAGE} is stale: python -m {__spec__.name}")
+        print(
+            "the findings fit their rules and presets"
+            if fits
+            else f"{_PAGE} is stale: python -m benchmarks.fidelity.supply_chain"
+        )
         return int(not fits)
     tables = "\n\n".join(
         _table(title, *table) for title, table in shown(measured(load_plan(_PLAN).plan.plan.scenarios)).items()
