@@ -124,8 +124,6 @@ def test_every_baseline_of_the_logs_has_a_trader(quotes: dict[str, list[Asked]])
 
 
 BANDS = {
-    "cliff_bazaar": (2.5, 5.0),
-    "zic_plus_bazaar": (1.5, 4.5),
     "roth_erev_bazaar": (2.0, 3.3),
     "q_learning_bazaar": (8.0, 11.0),
     "bandit_bazaar": (6.0, 8.5),
@@ -180,3 +178,25 @@ def test_the_ramp_shades_by_a_sixth_of_the_distance_from_the_middle(value: int, 
         made.append(trader.quote(view))
         view.close_round(made[-1], None, [], [], [])
     assert made == quotes
+
+
+def test_the_gap_shades_by_what_the_best_ask_stands_above_the_value() -> None:
+    trader, view = SPECS["cliff_bazaar"].make(Draw.of(1, "B1")), TraderView(40, 100, 30)
+    made: list[int | None] = []
+    for ask in (30, 47, 95):
+        made.append(trader.quote(view))
+        view.close_round(made[-1], None, [], [ask], [])
+    assert [*made, trader.quote(view)] == [35, 39, 33, 0]
+
+
+def test_the_calendar_depends_on_an_own_trade_and_before_it_on_the_best_ask() -> None:
+    trader, view = SPECS["zic_plus_bazaar"].make(Draw.of(1, "B1")), TraderView(50, 100, 30)
+    shades: list[int] = []
+    for place in range(33):
+        quote = trader.quote(view)
+        assert quote is not None
+        shades.append(50 - quote)
+        # Far asks until round 7, then a near one; an own trade in round 9.
+        view.close_round(quote, 48 if place == 8 else None, [], [90 if place < 7 else 55], [])
+    assert shades[:12] == [5, 3, 1, 2, 3, 0, 3, 1, 5, 4, 5, 6]
+    assert shades[30:] == [5, 3, 1], "the calendar begins again after thirty rounds"

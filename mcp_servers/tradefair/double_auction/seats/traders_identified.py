@@ -163,40 +163,41 @@ class SlowBeliever:
         return capped(view, (view.value + mean) / 2)
 
 
+class AskGap:
+    """`cliff_bazaar`: a point below its value, or as far below it as the last best ask stands above."""
+
+    def quote(self, view: TraderView) -> int:
+        """v − 5 first, then v − max(1, ask − v)."""
+        ask = view.opp[-1][0] if view.opp and view.opp[-1] else None
+        if ask is None:
+            return max(0, view.value - points(view, 5))
+        return max(0, view.value - max(points(view, 1), ask - view.value))
+
+
+class ShadeCalendar:
+    """`zic_plus_bazaar`: a shade by round number, the same in every game for seats that have traded."""
+
+    # In points, rounds 1 to 30 of the logs; other seats follow one of two calendars until their first trade.
+    _TRADED = (5, 3, 1, 2, 3, 5, 1, 2, 3, 4, 5, 6, 4, 3, 2, 1, 2, 4, 0, 4, 1, 3, 2, 3, 4, 1, 4, 0, 3, 4)
+    _NEAR = (5, 3, 1, 2, 3, 5, 3, 4, 5, 3, 5, 6, 1, 7, 4, 2, 8, 1, 9, 2, 6, 5, 3, 10, 3, 4, 10, 3, 1, 7)
+    _FAR = (5, 3, 1, 2, 3, 0, 3, 1, 3, 4, 0, 2, 1, 2, 3, 0, 2, 1, 2, 3, 0, 2, 1, 2, 3, 0, 2, 1, 2, 3)
+
+    def quote(self, view: TraderView) -> int:
+        """v − the calendar's shade; far is a last best ask of more than 8 points above v."""
+        if any(fill is not None for fill in view.fills):
+            shades = self._TRADED
+        else:
+            far = bool(view.opp and view.opp[-1]) and view.opp[-1][0] - view.value > points(view, 8)
+            shades = self._FAR if far else self._NEAR
+        return max(0, view.value - points(view, shades[(view.round - 1) % len(shades)]))
+
+
 # --- laws: frequencies of an unknown algorithm ------------------------------------------------------------------------
 
 
 def _pick(draw: Draw, choices: Sequence[int], *key: int | str) -> int:
     # A uniform is below 1, so the index stays within.
     return choices[int(draw.uniform(*key) * len(choices))]
-
-
-class FixedShadeLaw:
-    """`cliff_bazaar`: one shade for the episode, mostly 1."""
-
-    def __init__(self, draw: Draw) -> None:
-        # The share of seats in the logs that shade by 1 (8.4).
-        steady = draw.uniform("steady") < 0.69
-        self._shade = 1 if steady else _pick(draw, range(2, 17), "shade")
-
-    def quote(self, view: TraderView) -> int:
-        """v − 5 first, then v − shade."""
-        return max(0, view.value - points(view, 5 if view.round == 1 else self._shade))
-
-
-class MarginLaw:
-    """`zic_plus_bazaar`: a margin that grows with fills and falls twice as fast with misses."""
-
-    def __init__(self) -> None:
-        self._seen = 0
-        self._margin = 5
-
-    def quote(self, view: TraderView) -> int:
-        """v − margin, the margin in 0..6, from 5."""
-        for fill in view.fills[self._seen :]:
-            self._margin = max(0, min(6, self._margin + (-2 if fill is None else 1)))
-        self._seen = len(view.fills)
-        return max(0, view.value - points(view, self._margin))
 
 
 class ShadeLaw:
@@ -246,8 +247,8 @@ IDENTIFIED_TRADERS: tuple[TraderSpec, ...] = (
     TraderSpec("mean_reversion_bazaar", "shades by 0, 1, then 1 and 2 in turn", drawless(Alternator)),
     TraderSpec("bayesian_bazaar", "half way to a slow mean of prices", drawless(SlowBeliever)),
     TraderSpec("random_bazaar", "any bid that cannot lose (law)", Zic),
-    TraderSpec("cliff_bazaar", "a fixed shade per seat, mostly 1 (law)", FixedShadeLaw),
-    TraderSpec("zic_plus_bazaar", "a margin of 0 to 6 that follows fills (law)", drawless(MarginLaw)),
+    TraderSpec("cliff_bazaar", "a point below its value, lower where no ask is near", drawless(AskGap)),
+    TraderSpec("zic_plus_bazaar", "a shade by round number", drawless(ShadeCalendar)),
     TraderSpec(
         "roth_erev_bazaar",
         "shades 0, 5, 10, 15 for four rounds, then 0 or 5 (law)",
