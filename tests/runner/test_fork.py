@@ -366,7 +366,7 @@ def test_the_command_prints_the_cost_and_its_json_is_the_report(
     assert command(["play", *asked, "--agent", "policy", "--model", "policy:zic", "--out", str(run)]) == 0
     path = Path(orjson.loads(capsys.readouterr().out)["trace"])
     at = str(first(path, "submit_quote", "B1"))
-    go_on = ["fork", str(path), "--at", at, "--model", "policy:truthful", "--out"]
+    go_on = ["fork", str(path), "--at", at, "--agent", "policy:truthful", "--out"]
     assert command([*go_on, str(tmp_path / "one")]) == 0
     shown = capsys.readouterr().out
     assert "control: policy:zic as it was" in shown

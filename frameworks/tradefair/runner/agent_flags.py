@@ -14,7 +14,7 @@ from tradefair.contract import MarketType, Scenario, ScenarioError
 from tradefair.contract.players import Limits
 from tradefair.frameworks import FRAMEWORKS
 from tradefair.frameworks.models.faults import FAULTS
-from tradefair.runner.agent_spec import NATIVE, OUTSIDE, POLICY, AgentSpec
+from tradefair.runner.agent_spec import NATIVE, OUTSIDE, AgentSpec, with_policy
 from tradefair.runner.play_setup import calls_per_round, with_stand_in
 
 # `langgraph` takes a graph of the caller's, which no command line can name.
@@ -26,7 +26,9 @@ _MODELS = "policy:<name>, openai:<model>, <provider>:<model> or replay:<file>; d
 class AgentFlags(PlayerFlags):
     """An agent's options as they were given; empty or None where nothing was said."""
 
-    framework: Annotated[str, typer.Option("--agent", help=f"Plays the agent's seat: {_AGENTS}; default react.")] = ""
+    framework: Annotated[
+        str, typer.Option("--agent", help=f"Plays the agent's seat: policy:<name>, {_AGENTS}; default react.")
+    ] = ""
     model: Annotated[str, typer.Option(help=_MODELS)] = ""
     prompts: Annotated[
         bool | None,
@@ -83,12 +85,9 @@ class AgentFlags(PlayerFlags):
     def _given(self) -> dict[str, Any]:
         """What was given of the fields that an `AgentSpec` has too; files as text."""
         # Fields without an option of that name (`limits`, `trials`) give None and drop out.
-        named = {field.name: getattr(self, field.name, None) for field in fields(AgentSpec)}
+        player = with_policy(self)
+        named = {field.name: getattr(player, field.name, None) for field in fields(AgentSpec)}
         given = {name: str(value) if isinstance(value, Path) else value for name, value in named.items()}
-        # As trace labels, README and `tradefair.api` name a policy that plays.
-        if self.framework.startswith(POLICY):
-            refuse({"--model": self.model}, f"--agent {self.framework} names the policy")
-            given |= {"framework": NATIVE, "model": self.framework}
         # `False` stays: `--no-approve` must be able to take back what the trace recorded.
         return {name: value for name, value in given.items() if value not in (None, "")}
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -39,6 +39,7 @@ OWN = "own:"
 """Begins the framework's name of an agent that is its caller's code (`tradefair.api`): a trace cannot name it again."""
 
 POLICY = "policy:"
+Player = TypeVar("Player", bound=PlayerFlags)
 _REPLAY = "replay:"
 _GRAPHS = "tradefair.frameworks.langgraph:"
 _MODELS = "policy:<name>, openai:<model>, <provider>:<model> or replay:<file>"
@@ -236,11 +237,24 @@ def ready(
     return made
 
 
+def with_policy(player: Player) -> Player:
+    """The options, where `--agent policy:NAME` stands for `--agent policy --model policy:NAME`.
+
+    So trace labels and `tradefair.api` name a policy that plays. Raises ScenarioError where a model was given too.
+    """
+    if not player.framework.startswith(POLICY):
+        return player
+    if player.model:
+        raise ScenarioError(f"--agent {player.framework} names the policy: leave --model out")
+    return replace(player, framework=NATIVE, model=player.framework)
+
+
 def agent_of(player: PlayerFlags, limits: Limits | None = None) -> AgentSpec:
     """The agent of a command line; without a framework a policy plays natively and a model through `react`.
 
-    `limits` are per round; None stands for the defaults of `Limits`. Nothing is checked here: `ready` does that.
+    `limits` are per round; None stands for the defaults of `Limits`. What `ready` checks is not checked here.
     """
+    player = with_policy(player)
     native = player.model.startswith(POLICY)
     framework = player.framework or (NATIVE if native else "react")
     return AgentSpec(framework, player.model or None, player.base_url or None, limits or Limits())

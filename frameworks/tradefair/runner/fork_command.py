@@ -29,9 +29,9 @@ from tradefair.runner.seating import Heard
 @dataclass(frozen=True)
 class _GoesOn(PlayerFlags):
     framework: Annotated[
-        str, typer.Option("--agent", help="Goes on in the seat: policy (default for policies), react, …")
+        str, typer.Option("--agent", help="Goes on in the seat: policy:<name>; or react (default), … with --model.")
     ] = ""
-    model: Annotated[str, typer.Option(help="policy:<name>, openai:<model>, … of the agent that goes on.")] = ""
+    model: Annotated[str, typer.Option(help="openai:<model>, policy:<name>, … of the agent that goes on.")] = ""
 
 
 @grouped
