@@ -1,36 +1,56 @@
-"""The oracle played by rules alone, and the search for the two numbers that fit a store to the source's (11.3)."""
+"""The oracle played by rules alone, and the search for the numbers that fit a store to the source's (11.3)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from math import fsum
 from typing import NamedTuple
+
+import numpy as np
 
 from tradefair.contract import ScenarioError
 from tradefair.retail import analysis
 from tradefair.retail.data.generator import past_of
+from tradefair.retail.engine.luck import Floats
 from tradefair.retail.model import RetailScenario, product_id, supplier_id
 from tradefair.retail.rules import LineAsked, Retail
 
 ORACLE_COVER = 6.0
 PRICE_WINDOW_DAYS = 30
-SEEDS = tuple(range(1, 9))
+SEEDS = tuple(range(1, 17))
 """The fixed seeds of the calibration."""
 
-_VOLUME_BOUNDS = (25.0, 60.0)
-_COST_BOUNDS = (0.40, 0.75)
-_MAX_STEPS = 12
+# Bounds of the search, its start, and the step by which a slope is measured (natural logarithm).
+KNOBS: dict[str, tuple[float, float, float]] = {
+    "store.volume_per_product": (4.0, 60.0, 0.06),
+    "store.sales_spread": (0.5, 4.0, 0.1),
+    "store.cost_level": (0.40, 0.95, 0.05),
+    "demand.noise_divisor": (1.0, 5.0, 0.2),
+}
+"""The generator's knobs by path: lowest, highest, log step of the slopes."""
+_MAX_STEPS = 14
 _AIM = 0.4
-"""Share of the tolerance at which the search stops."""
+"""Share of its tolerance that every figure must meet for the search to stop."""
+_RIDGE = 0.15
+"""Weight of a knob's way (in its log steps) against a figure's distance (in tolerances): few knobs move, and little."""
 _DECIMALS = 4
 
 
-class Anchors(NamedTuple):
-    """Published means of the oracle: final net worth (currency units), units sold; and how near is near enough."""
+class Target(NamedTuple):
+    """A published mean of the oracle, and how near is near enough (relative)."""
 
-    net_worth: float = 131_510.0
-    units: float = 267_998.0
-    tolerance: float = 0.03
+    value: float
+    tolerance: float
+
+
+PUBLISHED: dict[str, Target] = {
+    "net_worth": Target(131_510.0, 0.03),
+    "units": Target(267_998.0, 0.03),
+    "sold_products": Target(34.48, 0.02),
+    "stockout_days": Target(122.0, 0.06),
+}
+"""RetailBench's oracle: net worth at the end (currency units), units sold, products sold a day, stock-out days."""
 
 
 class OracleRun(NamedTuple):
@@ -42,25 +62,35 @@ class OracleRun(NamedTuple):
     cost_of_goods_cents: int
     days: int
     end_reason: str
+    sold_products: float
+    stockout_days: int
 
 
-class Calibration(NamedTuple):
-    """The two numbers, the store that they make, and the runs that they were judged by."""
+class Point(NamedTuple):
+    """One store that was tried: its knobs by path, the runs of the oracle in it, and the store's digest."""
 
-    volume_per_product: float
-    cost_level: float
+    knobs: dict[str, float]
     digest: str
     runs: tuple[OracleRun, ...]
 
     @property
-    def mean_net_worth(self) -> float:
-        """Mean final net worth, currency units."""
-        return fsum(run.net_worth_cents for run in self.runs) / len(self.runs) / 100
+    def figures(self) -> dict[str, float]:
+        """Means over the runs, by the names of `PUBLISHED`."""
+        count = len(self.runs)
+        return {
+            "net_worth": fsum(run.net_worth_cents for run in self.runs) / count / 100,
+            "units": fsum(run.units_sold for run in self.runs) / count,
+            "sold_products": fsum(run.sold_products for run in self.runs) / count,
+            "stockout_days": fsum(run.stockout_days for run in self.runs) / count,
+        }
 
-    @property
-    def mean_units(self) -> float:
-        """Mean units sold."""
-        return fsum(run.units_sold for run in self.runs) / len(self.runs)
+    def distances(self, targets: Mapping[str, Target]) -> list[float]:
+        """How far each figure lies from its target, in tolerances; above 0 is too much."""
+        figures = self.figures
+        # Of logarithms: a figure of 0 is as far away as can be, and finite.
+        return [
+            math.log(max(figures[name], 1e-9) / target.value) / target.tolerance for name, target in targets.items()
+        ]
 
 
 def play_oracle(scenario: RetailScenario, seed: int, key: analysis.PriceKey = "cent") -> OracleRun:
@@ -70,12 +100,22 @@ def play_oracle(scenario: RetailScenario, seed: int, key: analysis.PriceKey = "c
     categories = [product.category for product in market.store.products]
     selected = analysis.select_products(scores, categories, scenario.shelf_places)
     market.set_shelf([product_id(place) for place in selected])
+    sold = stockouts = 0
     while market.terminated is None:
         oracle_day(market, selected, key)
-        market.close_day()
-    books = market.books
+        closed = market.close_day()
+        sold += sum(units > 0 for units in closed.book.units)
+        stockouts += bool(closed.stock_outs)
+    books, days = market.books, market.day - 1
     return OracleRun(
-        seed, market.net_worth_cents, books.sold_units, books.cost_of_goods, market.day - 1, market.terminated
+        seed,
+        market.net_worth_cents,
+        books.sold_units,
+        books.cost_of_goods,
+        days,
+        market.terminated,
+        sold / days,
+        stockouts,
     )
 
 
@@ -108,38 +148,79 @@ def oracle_day(market: Retail, selected: Sequence[int], key: analysis.PriceKey =
 
 
 def calibrate_store(
-    scenario: RetailScenario, anchors: Anchors | None = None, seeds: Sequence[int] = SEEDS
-) -> Calibration:
-    """Vary volume_per_product and cost_level until the oracle's means lie within the tolerance of the anchors.
+    scenario: RetailScenario, targets: Mapping[str, Target] = PUBLISHED, seeds: Sequence[int] = SEEDS
+) -> Iterator[Point]:
+    """Every store that the search tries, the best one last: damped Gauss-Newton over `KNOBS` in logarithms.
 
-    Volume follows the units sold, then cost level the net worth: both move their target almost in proportion.
-    Raises ScenarioError when the bounds of 11.3 do not reach the anchors.
+    Slopes are measured once, one knob at a time, and mended by what each step brought (Broyden). All points play the
+    same seeds. Raises ScenarioError when no point within the bounds meets the targets.
     """
-    wanted = anchors or Anchors()
-    volume, cost = scenario.store.volume_per_product, scenario.store.cost_level
+    at = [_knob(scenario, path) for path in KNOBS]
+    best = start = _tried(scenario, at, seeds)
+    yield best
+    slopes = np.zeros((len(targets), len(KNOBS)))
+    for place, (_, _, step) in enumerate(KNOBS.values()):
+        moved = _moved(at, np.eye(len(KNOBS))[place] * step)
+        point = _tried(scenario, moved, seeds)
+        yield point
+        slopes[:, place] = np.subtract(point.distances(targets), start.distances(targets)) / _way(at, moved)[place]
+    scales = np.abs([step for _, _, step in KNOBS.values()])
     for _ in range(_MAX_STEPS):
-        found = _tried(scenario, volume, cost, seeds)
-        gaps = (found.mean_net_worth / wanted.net_worth - 1, found.mean_units / wanted.units - 1)
-        if max(map(abs, gaps)) <= wanted.tolerance * _AIM:
-            return found
-        if not found.mean_units:
-            break
-        growth = wanted.units / found.mean_units
-        # What more volume will add is foreseen, or the cost level would be corrected for it too.
-        spent = fsum(run.cost_of_goods_cents for run in found.runs) / len(found.runs) / 100 * growth
-        rent = scenario.horizon_days * scenario.rent_per_day_cents / 100
-        foreseen = found.mean_net_worth + (found.mean_net_worth + rent) * (growth - 1)
-        volume = _clipped(volume * growth, _VOLUME_BOUNDS)
-        cost = _clipped(cost * (1 + (foreseen - wanted.net_worth) / spent), _COST_BOUNDS)
-    raise ScenarioError(f"{scenario.id}: no volume and cost level within the bounds reach the anchors {wanted}")
+        here = np.array(best.distances(targets))
+        if np.abs(here).max() <= _AIM:
+            yield best
+            return
+        at = [*best.knobs.values()]
+        moved = _moved(at, _step(slopes, here, scales))
+        point = _tried(scenario, moved, seeds)
+        yield point
+        there, way = np.array(point.distances(targets)), _way(at, moved)
+        if way.any():
+            slopes += np.outer(there - here - slopes @ way, way / scales**2) / ((way / scales) @ (way / scales))
+        if np.abs(there).max() < np.abs(here).max():
+            best = point
+    raise ScenarioError(f"{scenario.id}: no store within the bounds of the knobs meets {dict(targets)}")
 
 
-def _tried(scenario: RetailScenario, volume: float, cost: float, seeds: Sequence[int]) -> Calibration:
-    store = scenario.store.model_copy(update={"volume_per_product": volume, "cost_level": cost, "digest": ""})
-    candidate = scenario.model_copy(update={"store": store})
+def _step(slopes: Floats, here: Floats, scales: Floats) -> Floats:
+    """The way in logarithms that brings all figures to their targets with little movement of the knobs."""
+    scaled = slopes * scales
+    # Ridge: more knobs than figures leave many ways; the shortest one is taken.
+    way = -np.linalg.solve(scaled.T @ scaled + _RIDGE**2 * np.eye(len(scales)), scaled.T @ here)
+    # At most three of its steps per knob: slopes hold near by only.
+    return way * min(1.0, 3.0 / max(1e-9, float(np.abs(way).max()))) * scales
+
+
+def _moved(at: Sequence[float], way: Floats) -> list[float]:
+    """Knobs after a way in logarithms, within their bounds."""
+    return [
+        round(min(high, max(low, value * math.exp(step))), _DECIMALS)
+        for value, step, (low, high, _) in zip(at, way.tolist(), KNOBS.values(), strict=True)
+    ]
+
+
+def _way(at: Sequence[float], moved: Sequence[float]) -> Floats:
+    return np.log(np.array(moved) / np.array(at))
+
+
+def _knob(scenario: RetailScenario, path: str) -> float:
+    part, name = path.split(".")
+    return getattr(getattr(scenario, part), name)
+
+
+def with_knobs(scenario: RetailScenario, knobs: Mapping[str, float]) -> RetailScenario:
+    """The scenario with other knobs, whatever store they make."""
+    parts: dict[str, dict[str, object]] = {"store": {"digest": ""}}
+    for path, value in knobs.items():
+        part, name = path.split(".")
+        parts.setdefault(part, {})[name] = value
+    return scenario.model_copy(
+        update={part: getattr(scenario, part).model_copy(update=values) for part, values in parts.items()}
+    )
+
+
+def _tried(scenario: RetailScenario, at: Sequence[float], seeds: Sequence[int]) -> Point:
+    knobs = dict(zip(KNOBS, at, strict=True))
+    candidate = with_knobs(scenario, knobs)
     runs = tuple(play_oracle(candidate, seed) for seed in seeds)
-    return Calibration(volume, cost, past_of(candidate).store.digest, runs)
-
-
-def _clipped(value: float, bounds: tuple[float, float]) -> float:
-    return round(min(bounds[1], max(bounds[0], value)), _DECIMALS)
+    return Point(knobs, past_of(candidate).store.digest, runs)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
+import numpy as np
 import orjson
 import pytest
 from benchmarks.retail_calibration import oracle_day
@@ -14,7 +15,7 @@ from tradefair.contract.policy import parse_policy
 from tradefair.contract.scenario import build_scenario, with_overrides
 from tradefair.contract.user_files import parse_toml
 from tradefair.retail import MARKET
-from tradefair.retail.engine.world import Luck
+from tradefair.retail.engine.luck import Floats, Luck, normal
 from tradefair.retail.model import SEAT, RetailScenario, Streams, product_id, supplier_id
 from tradefair.retail.rules import LineAsked, Retail
 
@@ -26,21 +27,19 @@ class ScriptedLuck(Luck):
         super().__init__(Chance(seed), history=False)
         self._fixed = {stream: list(values) for stream, values in fixed.items()}
 
-    def stream(self, stream: Streams, *key: int | str) -> Callable[..., float]:
-        if stream in self._fixed:
-            return lambda *rest: self.uniform(stream, *key, *rest)
-        return super().stream(stream, *key)
-
-    def uniform(self, stream: Streams, *key: int | str) -> float:
+    def uniforms(self, stream: Streams, *key: int, n: int) -> list[float]:
         fixed = self._fixed.get(stream)
         if fixed is None:
-            return super().uniform(stream, *key)
-        return fixed.pop(0) if len(fixed) > 1 else fixed[0]
+            return super().uniforms(stream, *key, n=n)
+        return [fixed[min(place, len(fixed) - 1)] for place in range(n)]
+
+    def normals(self, stream: Streams, day_key: int, n: int) -> Floats:
+        return normal(np.array(self.uniforms(stream, day_key, n=n)))
 
 
 @pytest.fixture(scope="session")
 def scripted_luck() -> Callable[..., Luck]:
-    """`scripted_luck({Streams.RETURNS: [0.7]})`: listed uniforms on those streams."""
+    """`scripted_luck({Streams.FEEDBACK: [0.7]})`: listed uniforms on those streams."""
 
     def made(fixed: Mapping[Streams, Sequence[float]], seed: int = 1) -> Luck:
         return ScriptedLuck(seed, fixed)

@@ -15,7 +15,6 @@ from tradefair.retail.engine.demand import (
     binomial_inverse,
     category_mass,
     customers,
-    normal,
     return_probability,
     review_curve,
     season_week,
@@ -144,8 +143,3 @@ def test_season_weeks_are_counted_from_september_1989() -> None:
     assert season_week(date(1991, 9, 7)) == 104
     assert season_week(date(1989, 9, 13)) == 0
     assert season_week(date(1989, 9, 14)) == 1
-
-
-def test_normal_deviates_are_symmetric() -> None:
-    assert normal(0.5) == 0
-    assert normal(0.025) == pytest.approx(-1.959964, abs=1e-6)

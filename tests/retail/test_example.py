@@ -9,9 +9,9 @@ import pytest
 
 from tradefair.retail.engine.day_records import ReviewLog
 from tradefair.retail.engine.demand import category_mass, review_curve, take_share
+from tradefair.retail.engine.luck import Luck
 from tradefair.retail.engine.sales import DayBook, Shoppers
 from tradefair.retail.engine.stock import Taken
-from tradefair.retail.engine.world import Luck
 from tradefair.retail.model import (
     FeedbackRules,
     RetailScenario,
@@ -78,7 +78,7 @@ def test_the_category_draws_54_customers_and_x_31_of_them(shoppers: Shoppers, sc
 
 
 def test_sales_returns_and_refunds_are_those_of_the_example(scripted_luck: Script) -> None:
-    luck = scripted_luck({Streams.RETURNS: [0.7], Streams.REVIEW_COUNT: [0.001]})
+    luck = scripted_luck({Streams.FEEDBACK: [0.7, 0.001]})
     book = DayBook(FeedbackRules(), luck, 1, 100, 2, 5)
     log = ReviewLog(2)
     book.sell(0, 120, [Taken(0, 20, 1120, 4500, 20, 1120), Taken(1, 11, 660, 1800, 25, 1500)], log)
@@ -115,7 +115,7 @@ def test_units_below_their_cost_are_counted(scripted_luck: Script) -> None:
 
 
 def test_reviews_note_what_their_text_is_about(scripted_luck: Script) -> None:
-    luck = scripted_luck({Streams.REVIEW_COUNT: [0.5], Streams.STARS: [0.01, 0.99]})
+    luck = scripted_luck({Streams.FEEDBACK: [0.5, 0.5, 0.01, 0.99]})
     book = DayBook(FeedbackRules(review_share=1.0), luck, 1, 7, 1, 2)
     log = ReviewLog(1)
     book.sell(0, 300, [Taken(1, 2, 100, 2500, 2, 100)], log)

@@ -27,7 +27,7 @@ from tradefair.retail.engine.world import NewsItem, NewsMode, NewsSide
 from tradefair.retail.model import CATEGORY_NAMES, RetailScenario, Store, Streams
 
 DIMENSIONS: tuple[Dimension, ...] = ("quality", "price", "other")
-SIDES: tuple[NewsSide, ...] = ("need", "supply")
+SIDES: tuple[NewsSide, ...] = ("need", "supply", "both")
 STRENGTHS = (0.15, 0.28, 0.40)
 FORBIDDEN = re.compile(r"[\d%{}\[\]]|per ?cent|supplier", re.IGNORECASE)
 
@@ -62,7 +62,7 @@ def swept(step: int, steps: int = 40) -> Draw:
 
 
 def item(mode: NewsMode, **hidden: int | str) -> NewsItem:
-    side: NewsSide = "supply" if hidden.get("side") == "supply" else "need"
+    side: NewsSide = next((name for name in SIDES if name == hidden.get("side")), "need")
     numbers = {name: int(hidden[name]) for name in ("category", "product", "sign", "degree") if name in hidden}
     last = int(hidden.get("extra_days", 3))
     return NewsItem(first=0, last=last, slot=0, day_key=1, history=False, mode=mode, side=side, **numbers)
@@ -207,7 +207,7 @@ def test_the_news_tables_hold_six_movements_and_eight_causes_per_cell_all_distin
     assert all(len(texts) >= 6 for texts in data["movement"].values())
     assert len(movements) == len(set(movements))
     causes = [text for cell in data["cause"].values() for texts in cell.values() for text in texts]
-    assert len(data["cause"]) == 4
+    assert len(data["cause"]) == 6
     assert all(len(cell[mode]) >= 8 for cell in data["cause"].values() for mode in ("macro", "category", "product"))
     assert len(causes) == len(set(causes))
 

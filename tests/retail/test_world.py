@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tradefair.retail.data.generator import past_of
-from tradefair.retail.engine.world import Luck, NewsItem, World, news_effect
+from tradefair.retail.engine.luck import Luck
+from tradefair.retail.engine.world import NewsItem, World, news_effect
 from tradefair.retail.model import NewsRules, RetailScenario
 
 Scenarios = Callable[..., RetailScenario]
@@ -58,7 +59,7 @@ def test_an_item_moves_what_it_names_and_nothing_else(scenario_of: Scenarios) ->
     named = {
         (side, place)
         for item in world.listed
-        for side in [item.side]
+        for side in (("need", "supply") if item.side == "both" else (item.side,))
         for place, product in enumerate(store.products)
         if item.product == place or (item.mode == "category" and item.category == product.category)
     }

@@ -101,13 +101,24 @@ class Chance:
 
     def uniforms(self, stream: str, *key: KeyPart, n: int) -> list[float]:
         """`n` uniforms of `stream` under `key`; a longer list starts with the shorter one."""
+        words = struct.unpack_from(f">{n}Q", self.words(stream, *key, n=n))
+        return [(2 * (word >> _TOP_52_BITS) + 1) * _UNIT for word in words]
+
+    def words(self, stream: str, *key: KeyPart, n: int) -> bytes:
+        """At least `n` big-endian 64-bit words: what `uniforms` makes its numbers of, for vectorised callers."""
         # Another tag than `uniform`: the same key gives unrelated numbers in both forms.
         state = self._stream(stream, b"many")
         state.update(b"".join(map(_encode, key)))
-        blocks = bytearray()
+        fork, blocks = state.copy, bytearray()
         # A digest of 64 bytes gives eight words; the block number makes as many digests as are needed.
-        for block in range((n + 7) // 8):
-            piece = state.copy()
-            piece.update(b"#%d" % block)
+        for counter in _counters((n + 7) // 8):
+            piece = fork()
+            piece.update(counter)
             blocks += piece.digest()
-        return [(2 * (word >> _TOP_52_BITS) + 1) * _UNIT for word in struct.unpack_from(f">{n}Q", blocks)]
+        return bytes(blocks)
+
+
+@lru_cache(maxsize=64)
+def _counters(blocks: int) -> tuple[bytes, ...]:
+    """The block numbers as they are hashed."""
+    return tuple(b"#%d" % block for block in range(blocks))

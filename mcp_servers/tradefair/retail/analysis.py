@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import starmap
 from typing import Literal, NamedTuple
 
 from tradefair.retail.engine.day_records import Records
@@ -73,19 +74,23 @@ def price_days(records: Records, place: int, window_days: int) -> list[PriceDay]
     first = max(0, last - window_days + 1)
     columns = (records.price, records.units, records.sold_out, records.in_stock)
     price, units, sold_out, in_stock = (column.series(place, first, last) for column in columns)
-    return [PriceDay(*row) for row in zip(price, units, map(bool, sold_out), map(bool, in_stock), strict=True)]
+    return list(starmap(PriceDay, zip(price, units, map(bool, sold_out), map(bool, in_stock), strict=True)))
 
 
 def price_groups(days: Sequence[PriceDay], key: PriceKey = "cent") -> list[PriceGroup]:
     """Days with sales grouped by list price, cheapest first (6.10); sold-out days are included."""
     found: dict[float, list[int]] = {}
-    for day in days:
-        if day.units:
-            price = day.price if key == "cent" else _unit_sum(day.price, day.units)
-            group = found.setdefault(price, [0, 0, 0])
-            group[0] += 1
-            group[1] += day.units
-            group[2] += day.sold_out
+    # Unpacked and not by name: a day of a scripted manager groups thousands of rows.
+    for listed, units, sold_out, _ in days:
+        if units:
+            price = listed if key == "cent" else _unit_sum(listed, units)
+            group = found.get(price)
+            if group is None:
+                found[price] = [1, units, sold_out]
+            else:
+                group[0] += 1
+                group[1] += units
+                group[2] += sold_out
     return [PriceGroup(price, *found[price]) for price in sorted(found)]
 
 

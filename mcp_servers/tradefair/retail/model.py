@@ -65,9 +65,7 @@ class Streams(StrEnum):
     CATEGORY = "category"
     NOISE = "noise"
     ALLOCATION = "allocation"
-    RETURNS = "returns"
-    REVIEW_COUNT = "review_count"
-    STARS = "stars"
+    FEEDBACK = "feedback"
     REVIEW_TEXT = "review_text"
     QUOTE = "quote"
     QUALITY = "quality"
@@ -78,9 +76,7 @@ class Streams(StrEnum):
     HISTORY_CATEGORY = "history.category"
     HISTORY_NOISE = "history.noise"
     HISTORY_ALLOCATION = "history.allocation"
-    HISTORY_RETURNS = "history.returns"
-    HISTORY_REVIEW_COUNT = "history.review_count"
-    HISTORY_STARS = "history.stars"
+    HISTORY_FEEDBACK = "history.feedback"
     HISTORY_REVIEW_TEXT = "history.review_text"
     HISTORY_QUOTE = "history.quote"
     HISTORY_QUALITY = "history.quality"
@@ -202,8 +198,9 @@ class StoreRules(_Part):
     key: str = Field(default="retail-store", min_length=1, max_length=80, description="selects one synthetic store")
     digest: str = Field(default="", pattern=r"^([0-9a-f]{64})?$", description="refuses any other store; empty: any")
     categories: tuple[CategoryCount, ...] = Field(default_factory=_all_categories, min_length=1, max_length=20)
-    # This number and `cost_level` were calibrated: the oracle then earns and sells what the source's oracle did (11.3).
+    # These numbers were calibrated: the oracle then earns, sells and runs out as the source's oracle did (11.3).
     volume_per_product: float = Field(default=36.0, ge=0.5, le=500, description="mean stand-alone units per day")
+    sales_spread: float = Field(default=1.0, ge=0, le=5, description="exponent of the products' sales: inequality")
     cost_level: float = Field(default=0.56, ge=0.2, le=1.2, description="supplier cost / recorded acquisition cost")
     fitted: Store | None = Field(default=None, description="only with source = dominicks")
 
@@ -259,7 +256,7 @@ class NewsRules(_Part):
     """News (6.4, 11.4). `ratios` and `weights` are for neutral, macro, category and product items, in this order.
 
     `daily_count` includes items that are still listed from earlier days. `need_share` is the share of items that move
-    demand; the others move supplier prices. `cap` bounds the summed effect of all items on one product.
+    demand, `both_share` of those that move demand and supplier prices; the others move supplier prices. `cap` bounds the summed effect of all items on one product.
     """
 
     enabled: bool = True
@@ -271,7 +268,9 @@ class NewsRules(_Part):
     cap: float = Field(default=0.5, ge=0, le=0.9)
     # `state` looks back so many days for items that are still listed: a wider bound needs a wider look there.
     extra_days: tuple[Annotated[int, Field(ge=3, le=5)], Annotated[int, Field(ge=3, le=5)]] = (3, 5)
-    need_share: float = Field(default=0.6, ge=0, le=1)
+    # The source has all three sides, but not how often each occurs.
+    need_share: float = Field(default=0.55, ge=0, le=1)
+    both_share: float = Field(default=0.1, ge=0, le=1)
     strength: tuple[_Share, _Share] = (0.10, 0.45)
 
 
@@ -361,6 +360,8 @@ class RetailScenario(Scenario):
         # Decimal shares need not sum to exactly 1 in binary.
         if abs(sum(self.news.ratios) - 1) > 1e-9:
             yield f"news.ratios = {self.news.ratios}: must sum to 1"
+        if self.news.need_share + self.news.both_share > 1:
+            yield f"news.need_share + news.both_share = {self.news.need_share + self.news.both_share}: must be at most 1"
         for name in ("extra_days", "strength"):
             low, high = getattr(self.news, name)
             if low > high:

@@ -81,7 +81,7 @@ class Retail(State):
         self._shoppers = Shoppers(scenario, self.store)
         self._curves = _curves(self.store)
         # Fixed at the start: ρ_rev compares with the rating before day 1, however long an episode is (6.3).
-        self._base_ratings = _base_ratings(scenario, self.store, self.records)
+        self._base_effects = _base_effects(self._curves, _base_ratings(scenario, self.store, self.records))
         # Day 1 is opened here, as `close_day` opens all later ones.
         self.news += self.world.open_day(self.luck, self.day, self.index, history=False)
 
@@ -280,7 +280,7 @@ class Retail(State):
         # of the category that day.
         opening = stock.on_hand.copy()
         available = [shelved and units > 0 for shelved, units in zip(self.on_shelf, opening, strict=True)]
-        review_effect = [self._review_effect(place) for place in range(len(self.prices))]
+        review_effect = self._review_effects()
         effects = [review + need for review, need in zip(review_effect, self.world.need_effect, strict=True)]
         visitors = shoppers.count(luck, self.day, self.today)
         attraction = shoppers.attractions(luck, self.day, self.today, self.prices, self.shelf, effects)
@@ -321,26 +321,29 @@ class Retail(State):
             arrivals={},
         )
 
-    def _review_effect(self, place: int) -> float:
-        """ρ_rev (6.3): how far the rating of a product moves demand, compared with its rating at the start.
+    def _review_effects(self) -> list[float]:
+        """ρ_rev (6.3) by product: how far its rating moves demand, compared with its rating at the start.
 
         The rating is the mean of the stars in the window before today. The window widens by its own length until it
         holds a review; 0 without any, and where feedback is off.
         """
         rules, last = self.scenario.feedback, self.index - 1
+        effects = [0.0] * len(self.prices)
         if not rules.enabled:
-            return 0.0
+            return effects
+        unrated = set(range(len(effects)))
         first = self.index
         for _ in range(rules.window_steps + 1):
             first -= rules.window_days
-            stars, reviews = self.records.rating(place, first, last)
-            if reviews:
-                curve = self._curves[place]
-                return curve.at(stars / reviews) - curve.at(self._base_ratings[place])
+            rated = self.records.ratings(first, last)
+            for place in [place for place in unrated if rated[place][1]]:
+                stars, reviews = rated[place]
+                effects[place] = self._curves[place].at(stars / reviews) - self._base_effects[place]
+                unrated.remove(place)
             # There are no days before the first history day: a wider window holds the same reviews.
-            if first <= 0:
+            if first <= 0 or not unrated:
                 break
-        return 0.0
+        return effects
 
     def _record(
         self, book: DayBook, available: Sequence[bool], expired: Sequence[int], sold_out: Sequence[bool]
@@ -500,7 +503,7 @@ class Retail(State):
         twin.stock.hidden_qualities([round(1000 + 4000 * step) for step in shift])
         twin._shoppers = Shoppers(self.scenario, twin.store)
         twin._curves = _curves(twin.store)
-        twin._base_ratings = _base_ratings(self.scenario, twin.store, twin.records)
+        twin._base_effects = _base_effects(twin._curves, _base_ratings(self.scenario, twin.store, twin.records))
         return twin
 
 
@@ -527,11 +530,16 @@ def _curves(store: Store) -> list[Curve]:
     return [curves[product.category] for product in store.products]
 
 
+def _base_effects(curves: Sequence[Curve], ratings: Sequence[float]) -> list[float]:
+    """What the starting rating of each product does to demand; only the difference from it counts."""
+    return [curve.at(rating) for curve, rating in zip(curves, ratings, strict=True)]
+
+
 def _base_ratings(scenario: RetailScenario, store: Store, records: Records) -> list[float]:
     """r0 (6.3) by product: mean stars of the last history days, else the category's mean, else 3.63."""
     last = scenario.history_days - 1
     first = last - scenario.feedback.window_days + 1
-    rated = [records.rating(place, first, last) for place in range(len(store.products))]
+    rated = records.ratings(first, last)
     totals = [[0, 0] for _ in store.categories]
     for product, (stars, reviews) in zip(store.products, rated, strict=True):
         totals[product.category][0] += stars

@@ -18,8 +18,9 @@ from tradefair.contract import Clock, EndReason, IllegalAction, SeatId, SeatSpec
 from tradefair.contract.chain import canonical
 from tradefair.retail.answers.results import DayReport
 from tradefair.retail.data.generator import Past
+from tradefair.retail.engine.luck import Luck
 from tradefair.retail.engine.stock import Stock
-from tradefair.retail.engine.world import Luck, NewsItem
+from tradefair.retail.engine.world import NewsItem
 from tradefair.retail.model import SEAT, OrderLineFacts, RetailScenario, product_id, supplier_id
 
 _LONGEST_NEWS = 6

@@ -413,7 +413,7 @@ _ERRORS: Mapping[str, str] = {
 
 class _RetailType:
     name = "retail"
-    version = "1"
+    version = "2"
     title = (
         "one supermarket over many days: prices, orders, suppliers, shelf, ageing stock, reviews, news (RetailBench)"
     )

@@ -15,13 +15,15 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tradefair.contract import Chance, ScenarioError
 from tradefair.contract.money import divide_half_even, to_minor
 from tradefair.retail.engine.day_records import Records
-from tradefair.retail.engine.demand import normal
+from tradefair.retail.engine.luck import Luck, normal
 from tradefair.retail.engine.sales import DayBook, Shoppers
 from tradefair.retail.engine.stock import Taken
-from tradefair.retail.engine.world import Luck, NewsItem, World
+from tradefair.retail.engine.world import NewsItem, World
 from tradefair.retail.model import (
     CategoryCount,
     RetailScenario,
@@ -147,6 +149,9 @@ def _synthetic(scenario: RetailScenario) -> Store:
         for draft in _draft_category(chance, place, count)
     ]
     # The mean volume is a calibrated number of the scenario, so the drawn volumes give the proportions only.
+    # Above 1, products with high sales (price · volume) carry more of the store, and the low ones sell on some days only.
+    spread = scenario.store.sales_spread - 1
+    drafts = [draft._replace(volume=draft.volume * (draft.volume * draft.price) ** spread) for draft in drafts]
     scale = scenario.store.volume_per_product * len(drafts) / math.fsum(draft.volume for draft in drafts)
     return Store(
         key=scenario.store.key,
@@ -208,6 +213,7 @@ def _product(chance: Chance, scenario: RetailScenario, place: int, draft: _Draft
     base_cost = scenario.store.cost_level * price * (1 - draft.margin)
     suppliers, weekly_supplier = source_products(chance, scenario, Sourcing(entity, base_cost, prices))
     brand, variety = _name(chance, draft)
+    sine, cosine = normal(np.array([draw("beta_sin"), draw("beta_cos")])).tolist()
     return StoreProduct(
         id=product_id(place),
         category=draft.category,
@@ -221,8 +227,8 @@ def _product(chance: Chance, scenario: RetailScenario, place: int, draft: _Draft
         alpha=round(math.log(volume / (visitors - volume)) - beta * price, _DECIMALS),
         beta=round(beta, _DECIMALS),
         # Seasons change a slope by about 5 % (11.2).
-        beta_sin=round(beta * 0.05 * normal(draw("beta_sin")), _DECIMALS),
-        beta_cos=round(beta * 0.05 * normal(draw("beta_cos")), _DECIMALS),
+        beta_sin=round(beta * 0.05 * sine, _DECIMALS),
+        beta_cos=round(beta * 0.05 * cosine, _DECIMALS),
         sigma=round(_between(draw("sigma"), 0.3, 0.7), _DECIMALS),
         suppliers=suppliers,
         weekly_price_cents=prices,

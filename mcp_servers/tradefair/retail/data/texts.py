@@ -32,6 +32,8 @@ _CELLS: tuple[tuple[NewsSide, int, str], ...] = (
     ("need", -1, "need_down"),
     ("supply", 1, "supply_up"),
     ("supply", -1, "supply_down"),
+    ("both", 1, "both_up"),
+    ("both", -1, "both_down"),
 )
 _CELL_NAMES = {(side, sign): name for side, sign, name in _CELLS}
 # "[fly/flies] off the shelves": the verb for a plural and for a singular subject.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from operator import sub
 from typing import Literal, NamedTuple
 
 
@@ -195,6 +196,10 @@ class Records:
         """
         return self._stars.over(product, first, last), self._ratings.over(product, first, last)
 
+    def ratings(self, first: int, last: int) -> list[tuple[int, int]]:
+        """`rating` of every product, in store order."""
+        return list(zip(self._stars.row_over(first, last), self._ratings.row_over(first, last), strict=True))
+
     def sold(self, pair: int, first: int, last: int) -> int:
         """Units of a pair sold on the days first..last."""
         return self._sold.over(pair, first, last)
@@ -237,6 +242,14 @@ class _Totals:
             return 0
         width, totals = self._width, self._totals
         return totals[(last + 1) * width + place] - totals[first * width + place]
+
+    def row_over(self, first: int, last: int) -> list[int]:
+        """`over` of all products or pairs."""
+        first, width = max(0, first), self._width
+        if last < first:
+            return [0] * width
+        after, before = (self._totals[day * width : (day + 1) * width] for day in (last + 1, first))
+        return list(map(sub, after, before))
 
     def copy(self) -> _Totals:
         twin = _Totals(0)

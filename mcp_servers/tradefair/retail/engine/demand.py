@@ -11,11 +11,7 @@ from collections.abc import Sequence
 from datetime import date
 from fractions import Fraction
 from functools import lru_cache
-from statistics import NormalDist
 from typing import NamedTuple
-
-normal = NormalDist().inv_cdf
-"""z = Φ⁻¹(u): the standard normal quantile of a uniform."""
 
 # Monday first. Both tables are those of the source's published runs (6.1).
 _WEEKDAY = (0.95, 0.92, 0.93, 0.955, 0.98, 1.18, 1.08)

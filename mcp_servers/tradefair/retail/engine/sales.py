@@ -16,15 +16,17 @@ from tradefair.retail.engine.demand import (
     binomial_inverse,
     category_mass,
     customers,
-    normal,
     return_probability,
     season_week,
     star,
     take_share,
 )
+from tradefair.retail.engine.luck import Luck
 from tradefair.retail.engine.stock import Taken
-from tradefair.retail.engine.world import Luck
 from tradefair.retail.model import FeedbackRules, RetailScenario, Store, Streams
+
+# As many uniforms as one digest gives.
+_DRAWS_AT_ONCE = 8
 
 
 class Shoppers:
@@ -51,8 +53,8 @@ class Shoppers:
         """N_t, the customers of a day; 0 on closed dates."""
         if day.strftime("%m-%d") in self._closed:
             return 0
-        z = normal(luck.uniform(Streams.TRAFFIC, day_key))
-        return customers(self._mean, self._scenario.traffic.noise_sd, day, z)
+        z = luck.normals(Streams.TRAFFIC, day_key, n=1)
+        return customers(self._mean, self._scenario.traffic.noise_sd, day, float(z[0]))
 
     def attractions(
         self, luck: Luck, day_key: int, day: date, prices: Sequence[int], shelf: Sequence[int], effects: Sequence[float]
@@ -61,13 +63,13 @@ class Shoppers:
 
         `prices` in cents and `effects` (ρ_rev + ρ_news) are by product, `shelf` holds product indices.
         """
-        slopes, draw = self._slopes_at(day), luck.stream(Streams.NOISE, day_key)
-        divisor = self._scenario.demand.noise_divisor
+        slopes, divisor = self._slopes_at(day), self._scenario.demand.noise_divisor
         found = [0.0] * len(self._store.products)
+        # Drawn for all products, so that the shelf shifts no draw.
+        draws = luck.normals(Streams.NOISE, day_key, n=len(found)).tolist()
         for place in shelf:
             product = self._store.products[place]
-            # Drawn for products on the shelf only; draws are keyed by product, so the shelf shifts none.
-            noise = product.sigma * normal(draw(place)) / divisor
+            noise = product.sigma * draws[place] / divisor
             found[place] = attraction(product.alpha, slopes[place], prices[place], noise, effects[place])
         return found
 
@@ -93,29 +95,33 @@ class Shoppers:
         whether it is on the shelf with stock in the morning.
         """
         wanted = [0] * len(attractions)
+        # One draw per category, so that a price in another category changes nothing here.
+        totals = luck.uniforms(Streams.CATEGORY, day_key, n=len(self.by_category))
+        splits = luck.uniforms(Streams.ALLOCATION, day_key, n=len(wanted))
         for category, members in enumerate(self.by_category):
             # Only what can be bought: the last product takes the rest, so it must be one of these.
             seen = [place for place in members if available[place] and attractions[place] > 0.0]
             if not seen:
                 continue
             share = take_share(category_mass([attractions[place] for place in seen], self._scenario.demand.rho))
-            # One draw per category, so that a price in another category changes nothing here.
-            left = binomial_inverse(luck.uniform(Streams.CATEGORY, day_key, category), visitors, share)
-            self._split(luck, day_key, left, seen, attractions, wanted)
+            left = binomial_inverse(totals[category], visitors, share)
+            self._split(splits, left, seen, attractions, wanted)
         return wanted
 
     @staticmethod
     def _split(
-        luck: Luck, day_key: int, left: int, seen: Sequence[int], attractions: Sequence[float], wanted: list[int]
+        draws: Sequence[float], left: int, seen: Sequence[int], attractions: Sequence[float], wanted: list[int]
     ) -> None:
-        """Split the buyers of a category: conditional binomial draws in product order, the rest to the last product."""
+        """Split the buyers of a category: conditional binomial draws in product order, the rest to the last product.
+
+        `draws` are uniforms by product of the store.
+        """
         mass = math.fsum(attractions[place] for place in seen)
         for place in seen[:-1]:
-            # The later draws are left out; they have keys of their own and shift nothing.
+            # The later draws are left out; each product has its own, so this shifts nothing.
             if not left:
                 return
-            u = luck.uniform(Streams.ALLOCATION, day_key, place)
-            wanted[place] = taken = binomial_inverse(u, left, attractions[place] / mass)
+            wanted[place] = taken = binomial_inverse(draws[place], left, attractions[place] / mass)
             left -= taken
             mass -= attractions[place]
         # No draw is left for the last one: its share of the rest is 1.
@@ -153,10 +159,7 @@ class DayBook:
 
     def __init__(self, rules: FeedbackRules, luck: Luck, day_key: int, index: int, products: int, suppliers: int):
         self._rules = rules
-        # Bound once per day: every lot of every product draws from these three.
-        self._draws = {
-            name: luck.stream(name, day_key) for name in (Streams.RETURNS, Streams.REVIEW_COUNT, Streams.STARS)
-        }
+        self._luck, self._day_key = luck, day_key
         self._index = index
         self._suppliers = suppliers
         self.units = [0] * products
@@ -195,20 +198,26 @@ class DayBook:
 
     def _feedback(self, product: int, price: int, sale: Taken, lot: int, log: ReviewLog) -> None:
         """Returns and reviews of the `lot`-th lot that was used today for this product and supplier (6.6)."""
-        key = (product, sale.supplier, lot)
-        returned = binomial_inverse(self._draws[Streams.RETURNS](*key), sale.units, return_probability(sale.quality))
+        pair = product * self._suppliers + sale.supplier
+        # Return, number of reviews, then their stars: one digest has them all for most lots.
+        key = (self._day_key, product, sale.supplier, lot)
+        draws = self._luck.uniforms(Streams.FEEDBACK, *key, n=_DRAWS_AT_ONCE)
+        returned = binomial_inverse(draws[0], sale.units, return_probability(sale.quality))
         if returned:
             # Returned goods are refunded and lost: nothing goes back into stock (6.6).
             self.returned[product] += returned
             self.refunds[product] += returned * price
-            self.pair_returned[product * self._suppliers + sale.supplier] += returned
-        share = self._rules.review_share
-        reviews = binomial_inverse(self._draws[Streams.REVIEW_COUNT](*key), sale.units, share)
+            self.pair_returned[pair] += returned
+        reviews = binomial_inverse(draws[1], sale.units, self._rules.review_share)
+        if not reviews:
+            return
+        if reviews > _DRAWS_AT_ONCE - 2:
+            draws = self._luck.uniforms(Streams.FEEDBACK, *key, n=reviews + 2)
         # A price above three times the unit cost: such goods get complaints about the price.
         dear = 3 * sale.lot_cost < price * sale.lot_quantity
-        # From 1: the number is a part of the key of a review's luck.
-        for number in range(1, reviews + 1):
-            stars = star(self._draws[Streams.STARS](*key, number), sale.quality)
+        # From 1: the number is a part of the key of a review's text.
+        for number, draw in enumerate(draws[2 : reviews + 2], 1):
+            stars = star(draw, sale.quality)
             self.stars[product] += stars
             self.reviews[product] += 1
             # Below three stars of true quality, a bad review speaks of the quality (6.6).

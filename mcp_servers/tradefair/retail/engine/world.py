@@ -6,17 +6,17 @@ History and episode run the same steps; only their luck differs.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
-from tradefair.contract import Chance
-from tradefair.contract.chance import encode_key
-from tradefair.retail.engine.demand import normal
+import numpy as np
+
+from tradefair.retail.engine.luck import Floats, Luck
 from tradefair.retail.model import NewsRules, RetailScenario, Store, Streams, news_id
 
 NewsMode = Literal["neutral", "macro", "category", "product"]
-NewsSide = Literal["need", "supply"]
+NewsSide = Literal["need", "supply", "both"]
 
 # In the order of `news.ratios` and `news.weights`.
 _MODES: tuple[NewsMode, ...] = ("neutral", "macro", "category", "product")
@@ -24,39 +24,6 @@ _FLOOR_QUOTE_E4 = 100
 """The lowest quote, 0.01 currency units: news may lower a cost, but never to nothing."""
 DEGREES = 3
 """Degrees of strength that a news item's content can tell (11.4): equal thirds of the range."""
-
-
-class Luck:
-    """The chance of one era: the episode's seed, or the store's key with every stream under `history.`.
-
-    All episodes of a store share one past, so the history cannot depend on the episode's seed.
-    """
-
-    def __init__(self, chance: Chance, *, history: bool) -> None:
-        self._chance = chance
-        self._prefix = "history." if history else ""
-
-    @classmethod
-    def of_history(cls, store_key: str) -> Luck:
-        """The luck of the days before day 1."""
-        return cls(Chance(store_key), history=True)
-
-    @classmethod
-    def of_episode(cls, seed: int) -> Luck:
-        """The luck from day 1 on."""
-        return cls(Chance(seed), history=False)
-
-    def stream(self, stream: Streams, *key: int | str) -> Callable[..., float]:
-        """The uniforms of one stream under the first key parts, as `draw(*rest)`; cheaper when one day draws many."""
-        return self._chance.under(self._prefix + stream.value, *key).uniform
-
-    def each(self, stream: Streams, day_key: int, keys: Sequence[bytes]) -> list[float]:
-        """The uniforms of one stream and day under many keys of `encode_key`, in their order."""
-        return self._chance.under(self._prefix + stream.value, day_key).each(keys)
-
-    def uniform(self, stream: Streams, *key: int | str) -> float:
-        """One uniform in (0, 1) of a stream under a key."""
-        return self._chance.uniform(self._prefix + stream.value, *key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +82,9 @@ class World:
         self.store = store
         pairs = len(store.products) * store.suppliers
         # Both walks start from 0 on the first history day (6.7).
-        self._log_cost = [0.0] * pairs
-        self._deviation = [0.0] * pairs
-        self._offers = _offers(store)
-        # Encoded once: every day draws twice under each of these keys.
-        self._keys = [encode_key(*divmod(place, store.suppliers)) for place in range(pairs)]
+        self._log_cost = np.zeros(pairs)
+        self._deviation = np.zeros(pairs)
+        self._base_cost, self._base_quality = _offers(store)
         self.listed: list[NewsItem] = []
         self.need_effect = [0.0] * len(store.products)
         self.supply_effect = [0.0] * len(store.products)
@@ -165,19 +130,19 @@ class World:
             last=index + few + int(draw("extra") * (many - few + 1)),
             category=int(target * len(self.store.categories)) if item.mode == "category" else -1,
             product=int(target * len(self.store.products)) if item.mode == "product" else -1,
-            side="need" if draw("side") < rules.need_share else "supply",
+            side=_side(rules, draw("side")),
             # On the supply side a positive sign lowers the cost.
             sign=1 if draw("sign") < 0.5 else -1,
             strength=low + (high - low) * share,
             degree=int(share * DEGREES),
         )
 
-    def _effects(self, side: NewsSide) -> list[float]:
-        """E_s of every product (6.4), by product."""
+    def _effects(self, side: Literal["need", "supply"]) -> list[float]:
+        """E_s of every product (6.4), by product; an item of both sides is a term of each."""
         rules = self._scenario.news
         terms = _Terms([], {}, {})
         for item in self.listed:
-            if item.business and item.side == side:
+            if item.business and item.side in (side, "both"):
                 term = rules.weights[_MODES.index(item.mode)] * item.sign * item.strength
                 if item.mode == "macro":
                     terms.macro.append(term)
@@ -189,50 +154,45 @@ class World:
         by_category = [
             [*terms.macro, *terms.category.get(category, ())] for category in range(len(self.store.categories))
         ]
-        return [
-            news_effect(rules, [*by_category[product.category], *terms.product.get(place, ())])
-            for place, product in enumerate(self.store.products)
-        ]
+        common = [news_effect(rules, gathered) for gathered in by_category]
+        effects = [common[product.category] for product in self.store.products]
+        for place, special in terms.product.items():
+            effects[place] = news_effect(rules, [*by_category[self.store.products[place].category], *special])
+        return effects
 
     def _walk(self, luck: Luck, day_key: int) -> None:
         """AR(1) steps of log cost and quality; today's quotes and true qualities (6.7)."""
-        rules = self._scenario.supplier
-        cost_draws = luck.each(Streams.QUOTE, day_key, self._keys)
-        quality_draws = luck.each(Streams.QUALITY, day_key, self._keys)
-        # Local names: this loop runs for every product and supplier on every day of an episode and of its past.
-        log_costs, deviations = self._log_cost, self._deviation
-        exp, count = math.exp, self.store.suppliers
-        quotes: list[int] = []
-        qualities: list[int] = []
-        for place, (base_cost, base_quality) in enumerate(self._offers):
-            product = place // count
-            log_cost = rules.cost_phi * log_costs[place] + rules.cost_sd * normal(cost_draws[place])
-            quality_step = rules.quality_sd * normal(quality_draws[place])
-            deviation = rules.quality_phi * deviations[place] + quality_step
-            log_costs[place], deviations[place] = log_cost, deviation
-            # In 1e-4 currency units: quotes are compared, paid and hashed as whole numbers.
-            quote = round(base_cost * exp(log_cost) * (1.0 - self.supply_effect[product]) * 10_000)
-            quotes.append(quote if quote > _FLOOR_QUOTE_E4 else _FLOOR_QUOTE_E4)
-            quality = base_quality + deviation
-            qualities.append(round(1000 * (5.0 if quality > 5.0 else 1.0 if quality < 1.0 else quality)))
-        self.quotes, self.qualities = quotes, qualities
+        # One operation per line: each is exact on every machine, where a fused one would round differently.
+        rules, pairs = self._scenario.supplier, len(self.quotes)
+        self._log_cost = rules.cost_phi * self._log_cost
+        self._log_cost += rules.cost_sd * luck.normals(Streams.QUOTE, day_key, n=pairs)
+        self._deviation = rules.quality_phi * self._deviation
+        self._deviation += rules.quality_sd * luck.normals(Streams.QUALITY, day_key, n=pairs)
+        # exp by scalar `math`: numpy's differs between its builds.
+        growth = np.array(list(map(math.exp, self._log_cost.tolist())))
+        kept = np.repeat(1.0 - np.array(self.supply_effect), self.store.suppliers)
+        # In 1e-4 currency units: quotes are compared, paid and hashed as whole numbers.
+        quotes = np.rint(self._base_cost * growth * kept * 10_000)
+        self.quotes = np.maximum(quotes, _FLOOR_QUOTE_E4).astype(np.int64).tolist()
+        qualities = np.minimum(np.maximum(self._base_quality + self._deviation, 1.0), 5.0)
+        self.qualities = np.rint(1000 * qualities).astype(np.int64).tolist()
 
     def copy(self) -> World:
         """An independent copy."""
         # A new object with copies of all lists; frozen items and the scenario are shared.
         twin = World(self._scenario, self.store)
         for name, value in vars(self).items():
-            setattr(twin, name, value.copy() if isinstance(value, list) else value)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+            setattr(twin, name, value.copy() if isinstance(value, (list, np.ndarray)) else value)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
         return twin
 
     def perturb(self, store: Store, shift: Sequence[float]) -> None:
         """Other hidden numbers behind the same visible day: walks, qualities, strengths within their words."""
         self.store = store
-        self._offers = _offers(store)
-        steps = [shift[place % len(shift)] for place in range(len(self.quotes))]
-        self._log_cost = [value + step - 0.5 for value, step in zip(self._log_cost, steps, strict=True)]
-        self._deviation = [value - step for value, step in zip(self._deviation, steps, strict=True)]
-        self.qualities = [round(1000 * (1 + 4 * step)) for step in steps]
+        self._base_cost, self._base_quality = _offers(store)
+        steps = np.resize(np.array(shift), len(self.quotes))
+        self._log_cost = self._log_cost + steps - 0.5
+        self._deviation = self._deviation - steps
+        self.qualities = np.rint(1000 * (1 + 4 * steps)).astype(np.int64).tolist()
         self.listed = [
             # The degree that words tell is kept: what the manager reads must not change.
             replace(item, strength=item.strength * (0.5 + shift[place % len(shift)])) if item.business else item
@@ -251,12 +211,17 @@ def news_effect(rules: NewsRules, terms: Sequence[float]) -> float:
     return min(rules.cap, max(-rules.cap, rules.base_scale * math.fsum(terms)))
 
 
-def _offers(store: Store) -> list[tuple[float, float]]:
-    """(base cost, base quality) by product·suppliers.
+def _offers(store: Store) -> tuple[Floats, Floats]:
+    """(base costs in currency units, base qualities in stars) by product·suppliers: what the walks of 6.7 move around."""
+    offers = [offer for product in store.products for offer in product.suppliers]
+    return np.array([offer.base_cost for offer in offers]), np.array([offer.base_quality for offer in offers])
 
-    Cost in currency units, quality in stars: what the walks of 6.7 move around.
-    """
-    return [(offer.base_cost, offer.base_quality) for product in store.products for offer in product.suppliers]
+
+def _side(rules: NewsRules, u: float) -> NewsSide:
+    """The side of an item by a uniform."""
+    if u < rules.need_share:
+        return "need"
+    return "both" if u < rules.need_share + rules.both_share else "supply"
 
 
 def _mode(rules: NewsRules, u: float) -> NewsMode:

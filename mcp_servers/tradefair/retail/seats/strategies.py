@@ -467,7 +467,8 @@ class CarefulReader(Keeper):
         names = (None, category, product)
         effects = (
             news_effect(
-                self._rules, [item.term for item in self._live if item.cue.side == side and item.cue.target in names]
+                self._rules,
+                [item.term for item in self._live if item.cue.side in (side, "both") and item.cue.target in names],
             )
             for side in ("need", "supply")
         )
