@@ -62,7 +62,7 @@ def swept(step: int, steps: int = 40) -> Draw:
 
 
 def item(mode: NewsMode, **hidden: int | str) -> NewsItem:
-    side: NewsSide = next((name for name in SIDES if name == hidden.get("side")), "need")
+    side = SIDES[[str(name) for name in SIDES].index(str(hidden.get("side", "need")))]
     numbers = {name: int(hidden[name]) for name in ("category", "product", "sign", "degree") if name in hidden}
     last = int(hidden.get("extra_days", 3))
     return NewsItem(first=0, last=last, slot=0, day_key=1, history=False, mode=mode, side=side, **numbers)

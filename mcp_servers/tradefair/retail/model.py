@@ -256,7 +256,8 @@ class NewsRules(_Part):
     """News (6.4, 11.4). `ratios` and `weights` are for neutral, macro, category and product items, in this order.
 
     `daily_count` includes items that are still listed from earlier days. `need_share` is the share of items that move
-    demand, `both_share` of those that move demand and supplier prices; the others move supplier prices. `cap` bounds the summed effect of all items on one product.
+    demand, `both_share` of those that move demand and supplier prices; the others move supplier prices. `cap` bounds
+    the summed effect of all items on one product.
     """
 
     enabled: bool = True
@@ -361,7 +362,7 @@ class RetailScenario(Scenario):
         if abs(sum(self.news.ratios) - 1) > 1e-9:
             yield f"news.ratios = {self.news.ratios}: must sum to 1"
         if self.news.need_share + self.news.both_share > 1:
-            yield f"news.need_share + news.both_share = {self.news.need_share + self.news.both_share}: must be at most 1"
+            yield f"news.both_share = {self.news.both_share}: with need_share {self.news.need_share} it is above 1"
         for name in ("extra_days", "strength"):
             low, high = getattr(self.news, name)
             if low > high:

@@ -148,10 +148,10 @@ def _synthetic(scenario: RetailScenario) -> Store:
         for place, count in enumerate(scenario.store.categories)
         for draft in _draft_category(chance, place, count)
     ]
-    # The mean volume is a calibrated number of the scenario, so the drawn volumes give the proportions only.
-    # Above 1, products with high sales (price · volume) carry more of the store, and the low ones sell on some days only.
+    # Above 1, products with high sales (price · volume) carry more of the store; the low ones sell on some days only.
     spread = scenario.store.sales_spread - 1
     drafts = [draft._replace(volume=draft.volume * (draft.volume * draft.price) ** spread) for draft in drafts]
+    # The mean volume is a calibrated number of the scenario, so the drawn volumes give the proportions only.
     scale = scenario.store.volume_per_product * len(drafts) / math.fsum(draft.volume for draft in drafts)
     return Store(
         key=scenario.store.key,

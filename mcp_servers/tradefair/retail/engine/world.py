@@ -212,7 +212,7 @@ def news_effect(rules: NewsRules, terms: Sequence[float]) -> float:
 
 
 def _offers(store: Store) -> tuple[Floats, Floats]:
-    """(base costs in currency units, base qualities in stars) by product·suppliers: what the walks of 6.7 move around."""
+    """(base costs in currency units, base qualities in stars) by product·suppliers: the centres of the walks of 6.7."""
     offers = [offer for product in store.products for offer in product.suppliers]
     return np.array([offer.base_cost for offer in offers]), np.array([offer.base_quality for offer in offers])
 

@@ -465,11 +465,9 @@ class CarefulReader(Keeper):
         """m from the words of the live news (6.4); None in `names` stands for news about the whole store."""
         category = self.catalogue.categories[self.catalogue.ids.index(product)]
         names = (None, category, product)
+        told = [item for item in self._live if item.cue.target in names]
         effects = (
-            news_effect(
-                self._rules,
-                [item.term for item in self._live if item.cue.side in (side, "both") and item.cue.target in names],
-            )
+            news_effect(self._rules, [item.term for item in told if item.cue.side in (side, "both")])
             for side in ("need", "supply")
         )
         return analysis.demand_multiplier(*effects)
