@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
 from math import fsum
 from typing import NamedTuple
 
@@ -18,8 +20,12 @@ from tradefair.retail.rules import LineAsked, Retail
 
 ORACLE_COVER = 6.0
 PRICE_WINDOW_DAYS = 30
-SEEDS = tuple(range(1, 17))
+SEEDS = tuple(range(1, 33))
 """The fixed seeds of the calibration."""
+_FIRST_SEEDS = 8
+"""Seeds of its first stage: enough for slopes."""
+CHECK_SEEDS = tuple(range(1001, 1017))
+"""Sixteen seeds that the search never plays: what it found is checked on them."""
 
 # Bounds of the search, its start, and the step by which a slope is measured (natural logarithm).
 KNOBS: dict[str, tuple[float, float, float]] = {
@@ -148,38 +154,59 @@ def oracle_day(market: Retail, selected: Sequence[int], key: analysis.PriceKey =
 
 
 def calibrate_store(
-    scenario: RetailScenario, targets: Mapping[str, Target] = PUBLISHED, seeds: Sequence[int] = SEEDS
+    scenario: RetailScenario,
+    targets: Mapping[str, Target] = PUBLISHED,
+    seeds: Sequence[int] = SEEDS,
+    *,
+    processes: int = 1,
 ) -> Iterator[Point]:
-    """Every store that the search tries, the best one last: damped Gauss-Newton over `KNOBS` in logarithms.
+    """Every store that the search tries, the accepted one last: damped Gauss-Newton over `KNOBS` in logarithms.
 
-    Slopes are measured once, one knob at a time, and mended by what each step brought (Broyden). All points play the
-    same seeds. Raises ScenarioError when no point within the bounds meets the targets.
+    Slopes are measured once, one knob at a time, on the first eight seeds, and mended by what each step brought
+    (Broyden); the last steps play all seeds. Raises ScenarioError when no point within the bounds meets the targets.
     """
-    at = [_knob(scenario, path) for path in KNOBS]
-    best = start = _tried(scenario, at, seeds)
+    with ProcessPoolExecutor(processes) as pool:
+
+        def tried(at: Sequence[float], count: int) -> Point:
+            candidate = with_knobs(scenario, dict(zip(KNOBS, at, strict=True)))
+            runs = pool.map(play_oracle, repeat(candidate), seeds[:count], chunksize=-(-count // processes))
+            return Point(dict(zip(KNOBS, at, strict=True)), past_of(candidate).store.digest, tuple(runs))
+
+        yield from _search(tried, [_knob(scenario, path) for path in KNOBS], targets, len(seeds))
+
+
+def _search(
+    tried: Callable[[Sequence[float], int], Point], at: Sequence[float], targets: Mapping[str, Target], seeds: int
+) -> Iterator[Point]:
+    """The points of `calibrate_store`; `tried` plays the oracle with knobs on so many seeds."""
+    first = min(seeds, _FIRST_SEEDS)
+    best = tried(at, first)
     yield best
+    scales = np.abs([step for _, _, step in KNOBS.values()])
     slopes = np.zeros((len(targets), len(KNOBS)))
     for place, (_, _, step) in enumerate(KNOBS.values()):
         moved = _moved(at, np.eye(len(KNOBS))[place] * step)
-        point = _tried(scenario, moved, seeds)
+        point = tried(moved, first)
         yield point
-        slopes[:, place] = np.subtract(point.distances(targets), start.distances(targets)) / _way(at, moved)[place]
-    scales = np.abs([step for _, _, step in KNOBS.values()])
+        slopes[:, place] = np.subtract(point.distances(targets), best.distances(targets)) / _way(at, moved)[place]
     for _ in range(_MAX_STEPS):
-        here = np.array(best.distances(targets))
+        here, at = np.array(best.distances(targets)), [*best.knobs.values()]
         if np.abs(here).max() <= _AIM:
+            if len(best.runs) == seeds:
+                return
+            # Near enough on few seeds: from here on all are played.
+            best = tried(at, seeds)
             yield best
-            return
-        at = [*best.knobs.values()]
+            continue
         moved = _moved(at, _step(slopes, here, scales))
-        point = _tried(scenario, moved, seeds)
+        point = tried(moved, len(best.runs))
         yield point
         there, way = np.array(point.distances(targets)), _way(at, moved)
         if way.any():
             slopes += np.outer(there - here - slopes @ way, way / scales**2) / ((way / scales) @ (way / scales))
-        if np.abs(there).max() < np.abs(here).max():
-            best = point
-    raise ScenarioError(f"{scenario.id}: no store within the bounds of the knobs meets {dict(targets)}")
+        # The last point is the accepted one, so a step that is no better is followed by another from the same place.
+        best = min((best, point), key=lambda found: max(map(abs, found.distances(targets))))
+    raise ScenarioError(f"no store within the bounds of the knobs meets {dict(targets)}")
 
 
 def _step(slopes: Floats, here: Floats, scales: Floats) -> Floats:
@@ -217,10 +244,3 @@ def with_knobs(scenario: RetailScenario, knobs: Mapping[str, float]) -> RetailSc
     return scenario.model_copy(
         update={part: getattr(scenario, part).model_copy(update=values) for part, values in parts.items()}
     )
-
-
-def _tried(scenario: RetailScenario, at: Sequence[float], seeds: Sequence[int]) -> Point:
-    knobs = dict(zip(KNOBS, at, strict=True))
-    candidate = with_knobs(scenario, knobs)
-    runs = tuple(play_oracle(candidate, seed) for seed in seeds)
-    return Point(knobs, past_of(candidate).store.digest, runs)
