@@ -60,16 +60,17 @@ PUBLISHED: dict[str, Target] = {
 
 
 class OracleRun(NamedTuple):
-    """One episode of the oracle."""
+    """One episode of the oracle; ratios are of units sold, and of units sold or expired."""
 
     seed: int
     net_worth_cents: int
     units_sold: int
-    cost_of_goods_cents: int
     days: int
     end_reason: str
     sold_products: float
     stockout_days: int
+    return_ratio: float
+    expired_ratio: float
 
 
 class Point(NamedTuple):
@@ -106,22 +107,25 @@ def play_oracle(scenario: RetailScenario, seed: int, key: analysis.PriceKey = "c
     categories = [product.category for product in market.store.products]
     selected = analysis.select_products(scores, categories, scenario.shelf_places)
     market.set_shelf([product_id(place) for place in selected])
-    sold = stockouts = 0
+    sold = stockouts = returned = 0
     while market.terminated is None:
         oracle_day(market, selected, key)
         closed = market.close_day()
         sold += sum(units > 0 for units in closed.book.units)
         stockouts += bool(closed.stock_outs)
+        returned += sum(closed.book.returned)
     books, days = market.books, market.day - 1
+    units = max(1, books.sold_units)
     return OracleRun(
         seed,
         market.net_worth_cents,
         books.sold_units,
-        books.cost_of_goods,
         days,
         market.terminated,
         sold / days,
         stockouts,
+        returned / units,
+        books.expired_units / (units + books.expired_units),
     )
 
 
@@ -186,6 +190,9 @@ def _search(
     slopes = np.zeros((len(targets), len(KNOBS)))
     for place, (_, _, step) in enumerate(KNOBS.values()):
         moved = _moved(at, np.eye(len(KNOBS))[place] * step)
+        # A knob that stands at its bound can only move back.
+        if moved == [*at]:
+            moved = _moved(at, np.eye(len(KNOBS))[place] * -step)
         point = tried(moved, first)
         yield point
         slopes[:, place] = np.subtract(point.distances(targets), best.distances(targets)) / _way(at, moved)[place]

@@ -15,6 +15,7 @@ from statistics import NormalDist, median
 from typing import Any, NamedTuple
 
 import pytest
+from benchmarks.dominicks import main as print_fit
 
 from tradefair.contract import Chance, ScenarioError
 from tradefair.retail.data.dominicks import (
@@ -591,6 +592,23 @@ def test_a_fitted_store_is_played_like_a_synthetic_one(load: Callable[..., Fitte
         market.check()
     assert sum(market.records.units.series(0, HISTORY_DAYS, HISTORY_DAYS + 9)) > 0
     assert market.records.price.at(0, 0) == fitted.store.products[0].weekly_price_cents[0]
+
+
+def test_the_command_prints_how_well_a_fitted_store_meets_the_published_oracle(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = clean_sample().write(tmp_path)
+    print_fit([*map(str, (folder, folder, folder / "ccount.csv")), "--categories", "cer", "cig", "--seeds", "1"])
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head == "oracle in retail/dominicks: 8 products, 1 seeds"
+    rows = [line.split() for line in lines]
+    assert [row[0] for row in rows] == ["net_worth", "units", "sold_products", "stockout_days"]
+    assert [row[3] for row in rows] == ["131,510.00", "267,998.00", "34.48", "122.00"]
+    for row in rows:
+        ours, published, distance = (float(row[place].strip("%").replace(",", "")) for place in (1, 3, 4))
+        assert distance == pytest.approx(100 * (ours / published - 1), abs=0.051)
+    # Eight products cannot be thirty-four.
+    assert "not met" in lines[2]
 
 
 def test_a_scenario_refuses_another_store_than_its_own(load: Callable[..., Fitted]) -> None:

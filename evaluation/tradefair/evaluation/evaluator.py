@@ -129,6 +129,10 @@ class Evaluator:
         """Tables with the figures of `population` on the same scenario and seed, or a note that it was not played."""
         return ()
 
+    def world(self) -> str:
+        """A sentence under every result, at most 240 characters: what to measure it by in this world; empty: none."""
+        return ""
+
     def relative(self, seat: SeatId, outcomes: Mapping[str, Any]) -> Mapping[str, Mapping[str, float | None]]:
         """Per label of `outcomes`, numbers of the seat relative to the other labels on the same scenario and seed."""
         return {}

@@ -80,6 +80,7 @@ def verdict_of(
         effort=total([read.effort(seat) for seat in read.seats or counted.seats]),
         reproduced=reproduced,
         versions={"rules": outcome.rules_version, "evaluator": outcome.evaluator_version},
+        world=_safely(evaluator.world, ""),
     )
     return worded(_judged(verdict, read, _whole(evaluation, check), evaluation.path))
 

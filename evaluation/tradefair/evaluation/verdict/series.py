@@ -90,6 +90,7 @@ def verdict_of_series(verdicts: Sequence[Verdict]) -> Verdict:
         reproduced=_reproduced(verdicts),
         next=_steps(verdicts, rows, informative, seeds),
         versions=_same([episode.versions for episode in verdicts], {}),
+        world=_same([episode.world for episode in verdicts], ""),
     )
     return verdict.saying(map(fitted, _sentences(verdict, len(verdicts))))
 
@@ -279,7 +280,7 @@ def _sentences(verdict: Verdict, episodes: int) -> list[str]:
         some = "" if verdict.unknown_stakes == len(verdict.seeds) else f" on {count(verdict.unknown_stakes, 'seed')}"
         unknown = f"; what there was to win is not known{some}"
     closing = f"{effort(verdict.seats, verdict)}{unknown}; {_checked(verdict.reproduced)}."
-    return [*said[: MAX_SENTENCES - 1], closing]
+    return [*said[: MAX_SENTENCES - 1], closing, *([verdict.world] if verdict.world else [])]
 
 
 def _uninformative(verdict: Verdict) -> str:

@@ -173,8 +173,9 @@ class Reproduced(_Record):
 
 
 class Verdict(_Record):
-    """How it went. `text` is `sentences` joined by spaces: two to four, of at most 240 characters each.
+    """How it went. `text` is `sentences` joined by spaces: two to four, of at most 240 characters each, and `world`.
 
+    `world` is what the market says of its world under every result; empty where it says nothing.
     `trouble` is the first of the trace or its seats, and is said before all else. `seats` are those under test; empty
     where the trace names none: then `figure` is the market's own and `effort` that of all seats. `informative` counts
     seeds on which the seat had something to win, null for one episode; `unknown_stakes` those of them of which that is
@@ -198,6 +199,7 @@ class Verdict(_Record):
     text: str = ""
     next: tuple[NextStep, ...] = ()
     versions: Mapping[str, str] = {}
+    world: str = ""
 
     def saying(self, sentences: Iterable[str]) -> Self:
         """This verdict with these sentences and their text."""

@@ -1,6 +1,7 @@
 """The sentences of a verdict, one function each: from the object's figures alone, in a fixed order.
 
-Trouble or score, costliest mistake, effort and check: two to four sentences of at most 240 characters.
+Trouble or score, costliest mistake, effort and check: two to four sentences of at most 240 characters; then what the
+market says of its world.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ def sentences_of(verdict: Verdict) -> tuple[str, ...]:
         said.append(several(seats, verdict))
     if seats and not all(seat.trouble and seat.trouble.kind in IDLE for seat in seats):
         said += mistake(seats)[: MAX_SENTENCES - 1 - len(said)]
-    said.append(f"{effort(seats, verdict)}; {check(verdict.reproduced)}.")
-    return tuple(fitted(sentence) for sentence in said)
+    said += [f"{effort(seats, verdict)}; {check(verdict.reproduced)}.", verdict.world]
+    return tuple(fitted(sentence) for sentence in said if sentence)
 
 
 def fitted(sentence: str) -> str:
