@@ -211,7 +211,7 @@ def _search(
         there, way = np.array(point.distances(targets)), _way(at, moved)
         if way.any():
             slopes += np.outer(there - here - slopes @ way, way / scales**2) / ((way / scales) @ (way / scales))
-        # The last point is the accepted one, so a step that is no better is followed by another from the same place.
+        # A step that is no better is followed by another one from the same place, with mended slopes.
         best = min((best, point), key=lambda found: max(map(abs, found.distances(targets))))
     raise ScenarioError(f"no store within the bounds of the knobs meets {dict(targets)}")
 

@@ -6,8 +6,9 @@ Into the evaluator's room (`ladder.json`, under every result) and between the ma
 from __future__ import annotations
 
 import argparse
-import shutil
 import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
 from pathlib import Path
 
 from benchmarks.seated import play_seated
@@ -44,7 +45,13 @@ def main() -> None:
 def measure(seeds: int) -> Ladder:
     """The ladder over the seeds 1 to `seeds`."""
     market, _, preset = PRESET.partition("/")
-    results = {policy: [_played(market, preset, policy, seed) for seed in range(1, seeds + 1)] for policy in RUNGS}
+    # The longest episodes first, so that both processes are busy until the end.
+    jobs = [(policy, seed) for policy in reversed(RUNGS) for seed in range(1, seeds + 1)]
+    with ProcessPoolExecutor(2) as pool:
+        played = pool.map(_played, repeat(market), repeat(preset), *zip(*jobs, strict=True))
+        results: dict[str, list[tuple[int, float]]] = {policy: [] for policy in RUNGS}
+        for (policy, _), result in zip(jobs, played, strict=True):
+            results[policy].append(result)
     return Ladder(
         rules_version=market_type(market).version,
         scenario_digest=scenario_key(load_scenario(market, preset).model_dump(mode="json")),
@@ -59,7 +66,6 @@ def _played(market: str, preset: str, policy: str, seed: int) -> tuple[int, floa
         path, _ = play_seated(market, preset, policy, seed, Path(folder))
         with open_trace(path) as trace:
             seat = evaluator_of(market).outcomes(trace).seats[SEAT]
-        shutil.rmtree(path.parent)
     return seat.survival_days, seat.net_worth_final
 
 

@@ -41,8 +41,10 @@ def test_the_past_of_the_reference_store_is_sane(scenario_of: Scenarios) -> None
     past = past_of(scenario_of("paper"))
     records = past.records
     daily = sorted(units for place in range(96) for units in records.units.series(place, 0, 92))
-    assert 10 <= median(daily) <= 18
-    assert 35 <= daily[int(0.9 * len(daily))] <= 65
+    # Unequal sales: half of the products sell a handful a day or nothing, and a few carry the store.
+    assert 3 <= median(daily) <= 8
+    assert 30 <= daily[int(0.9 * len(daily))] <= 50
+    assert 150 <= daily[int(0.99 * len(daily))] <= 350
     assert 1_500 <= sum(daily) / 93 <= 2_500
     offers = [[offer.base_cost for offer in product.suppliers] for product in past.store.products]
     assert 1.4 <= mean(max(costs) / min(costs) for costs in offers) <= 1.6
