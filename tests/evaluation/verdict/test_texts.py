@@ -40,7 +40,7 @@ def test_the_texts_of_a_market_are_those_that_somebody_has_read(market: str, tmp
 
 
 def kept(verdict: Verdict) -> None:
-    """Two to four sentences of 240 characters and the world's, no word of a program, no number that the object lacks."""
+    """Two to four sentences of 240 characters and the world's, no word of a program, no number of its own."""
     assert 2 <= len(verdict.sentences) - bool(verdict.world) <= 4
     assert verdict.sentences[-1] == verdict.world or not verdict.world
     assert max(map(len, verdict.sentences)) <= 240
