@@ -82,6 +82,11 @@ def test_a_midpoint_shade_falls_with_trades_and_rises_with_misses() -> None:
     assert (quotes[0], quotes[-1]) == (46, 49)
     missed: Past = (None, [48], [52], [50])
     assert _quotes("enhanced_adaptive_aggressive_bazaar", 50, [missed] * 9)[-1] == 46
+    # 4 + .08·40 before anything was seen.
+    assert _quotes("enhanced_adaptive_aggressive_bazaar", 90, []) == [83]
+    # Five trades and a miss count three: 4 + .08·1.5 - .6.
+    even: Past = (50, [], [50], [50])
+    assert _quotes("enhanced_adaptive_aggressive_bazaar", 50, [even] * 5 + [(None, [], [50], [])])[-2:] == [47, 46]
 
 
 def test_the_ask_curve_gives_two_points_more_before_a_first_trade() -> None:
@@ -100,9 +105,13 @@ def test_a_steady_ask_is_undercut_once_in_four_rounds() -> None:
 
 
 def test_after_a_jump_the_switcher_follows_the_price_and_else_its_side() -> None:
-    calm, jumped, fell = ((None, [20], [90], [price]) for price in (50, 60, 52))
-    # Calm: v - 1, the best of its side. A jump: (80 + 60)/2. A fall: e = .4·60 + .6·52, base 68, 4 below. Then up by 1.
-    assert _quotes("regime_switcher_bazaar", 80, [calm, jumped, fell, fell]) == [80, 79, 70, 64, 65]
+    calm, jumped, fell = ((None, [20], [90], [price]) for price in (50, 70, 40))
+    # Calm: v - 1, the best of its side. A jump: (80 + 70)/2. A fall: e = .4·70 + .6·40, 66 less 15. Then up by 1.
+    assert _quotes("regime_switcher_bazaar", 80, [calm, jumped, fell, fell]) == [80, 79, 75, 51, 52]
+    # A better rival holds it at v - 1, and from round 4 on it does not quote the same twice.
+    outbid: Past = (None, [90], [60], [75])
+    assert _quotes("regime_switcher_bazaar", 80, [outbid] * 5) == [80, 79, 79, 78, 79, 78]
+    assert _quotes("regime_switcher_bazaar", 52, [outbid] * 5) == [52, 51, 51, 51, 51, 51]
 
 
 def test_the_jammer_hides_the_probe_within_six_points() -> None:
