@@ -293,6 +293,24 @@ def test_light_and_dark_change_places_by_a_click(browser: Browser, auction: Repo
 
 
 @pytest.mark.slow
+def test_a_card_says_how_often_and_counts_no_cases_of_money(browser: Browser, store: Report, folder: Path) -> None:
+    hoard = play_seats(folder / "hoard.trace", "retail/smoke", {"manager": "hoarder"}, 5, compared=["manager"])
+    kinds: set[bool] = set()
+    for report in (store, build_report([hoard], check=False)):
+        raised = {row.finding.id: row.finding for row in report.data.episodes[0].raised}
+        with shown(browser, report, folder, "phone") as (page, _):
+            for card in page.locator("#findings li.finding").all():
+                finding = raised[card.get_attribute("data-finding") or ""]
+                said, many = card.locator(".head .num").first.inner_text(), f"{finding.count:,}"
+                kinds.add(finding.amount == finding.count)
+                whole = re.escape(f"{many} of {finding.of:,g}")
+                share = rf"{many} cases?, (below 1|\d+) %"
+                assert re.fullmatch(whole if finding.amount == finding.count else share, said)
+                hidden = finding.count - card.locator(".chips .case").count()
+                assert ("more" in card.locator(".chips").inner_text()) == (hidden > 0)
+    assert kinds == {True, False}
+
+
 def test_a_phone_has_the_list_of_calls_and_a_panel_from_below(browser: Browser, store: Report, folder: Path) -> None:
     with shown(browser, store, folder, "phone") as (page, _):
         assert page.locator("canvas.marks").is_hidden()

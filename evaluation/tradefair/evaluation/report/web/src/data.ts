@@ -56,7 +56,7 @@ export interface Case {
 }
 export interface Finding {
   id: string; seats: string[]; status: "raised" | "condition" | "clear" | "unchecked" | "merged"; says: string; counts: string;
-  threshold: string; count: number; of: number; share: number | null; cases: Case[]; parts: Record<string, number | null>; note: string | null;
+  threshold: string; count: number; of: number; amount: number; share: number | null; cases: Case[]; parts: Record<string, number | null>; note: string | null;
   cost: { kind: "direct" | "hindsight"; amount: number | null; unit: string } | null;
   price: { amount: number | null; unit: string } | null; base_rate: { raised: number; of: number } | null; rank: number | null;
 }

@@ -3,7 +3,7 @@
 import type { Case, Finding, Opened, Raised } from "./data";
 import { button, type Child, foreign, h } from "./dom";
 import { isMark } from "./filter";
-import { number, plural, words } from "./format";
+import { number, percent, plural, words } from "./format";
 import { dearest, type OpenEvent } from "./lead";
 import { modeName, seatsText, section, unfolded } from "./parts";
 import { term } from "./terms";
@@ -55,20 +55,25 @@ function reasons(opened: Opened, raised: Raised, cases: Case[], open: OpenEvent)
   ];
 }
 
+// How often of how many; where money or goods are counted and not the cases themselves, their share.
+function counted({ count, of, amount, share }: Finding): string {
+  if (of > 0 && amount === count) return `${number(count)} of ${number(of)}`;
+  return share === null ? number(count) : `${plural(count, "case")}, ${share > 0 && share < 0.005 ? "below 1 %" : percent(share)}`;
+}
+
 // A finding: its name, how often, what it cost; the reason of its costliest decision; a chip per decision.
 function card(opened: Opened, raised: Raised, open: OpenEvent, show: Show, named: boolean): HTMLElement {
   const { finding, events } = raised, cases = decisions(finding), [first] = cases;
-  const count = finding.of > 0 ? `${number(finding.count)} of ${number(finding.of)}` : number(finding.count);
   const more = finding.count - Math.min(cases.length, MAX_CHIPS);
   // A phone has no timeline: there the finding filters the list of calls.
   const where = NARROW.matches ? "shown alone in the list" : "shown on the timeline";
   const marked = events.some((seq) => isMark(opened, opened.rowOf.get(seq)));
   const rate = finding.base_rate ? `${number(finding.base_rate.raised)} of ${number(finding.base_rate.of)} competent seats do it too` : "";
   return h("li", { class: "finding", "data-finding": finding.id, "data-seat": finding.seats.join(" ") },
-    h("div", { class: "head" }, h("h3", {}, modeTerm(finding), named ? [" ", seatsText(finding.seats)] : null), h("span", { class: "num" }, count), h("span", { class: "num price" }, costText(finding))),
+    h("div", { class: "head" }, h("h3", {}, modeTerm(finding), named ? [" ", seatsText(finding.seats)] : null), h("span", { class: "num" }, counted(finding)), h("span", { class: "num price" }, costText(finding))),
     first ? h("p", { class: "because" }, foreign(first.because)) : h("p", { class: "because" }, foreign(finding.says)),
     h("p", { class: "chips" }, cases.slice(0, MAX_CHIPS).map((found) => [chip(opened, found, open), " "]),
-      marked ? button(more > 0 ? `${number(more)} more, ${where}` : where, () => show(raised), { class: "link" }) : null),
+      marked ? button(more > 0 ? `${number(more)} more, ${where}` : where, () => show(raised), { class: "link" }) : more > 0 ? h("span", { class: "quiet" }, `${number(more)} more`) : null),
     h("div", { class: "foot" }, unfolded("reasons", () => reasons(opened, raised, cases, open), { class: "reasons" }), rate ? h("span", { class: "quiet" }, rate) : null));
 }
 
