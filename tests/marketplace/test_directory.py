@@ -93,7 +93,9 @@ def test_new_ratings_change_the_base_order_from_the_next_round() -> None:
     assert found(table) == BY_RATING
     table.close()
     assert table.market.ratings[0] == Fraction(1)
-    assert found(table) == ["b0003", "b0001", "b0002"]
+    # Now as low as the other: the two stand by chance, and with other luck the other way round.
+    assert sorted(found(table)) == sorted(BY_RATING)
+    assert found(table) != BY_RATING
     assert table.ok(B1, "view_my_business")["rating"] == 1.0
 
 

@@ -221,6 +221,15 @@ class Wakes(Protocol):
 
 
 @runtime_checkable
+class Ranks(Protocol):
+    """A market with a free clock in which the order of the seats' ids would tell who suits whom."""
+
+    def turn_rank(self, seat: SeatId) -> int:
+        """When this seat is asked among scripted ones with a reason to act: smaller numbers first."""
+        ...
+
+
+@runtime_checkable
 class Resolves(Protocol):
     """A market with scenarios that may need an outside service; the host asks it before the manifest is fixed."""
 

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from tradefair.contract import HarnessFailure, InputRequest, Policy, SeatId, ToolAnswer, ToolCall, Turns
 from tradefair.contract.core import Core, Record
 from tradefair.contract.following import MAX_CALLS_PER_TURN, Follower, ForkedPast
-from tradefair.contract.market import Wakes
+from tradefair.contract.market import Ranks, Wakes
 from tradefair.host.services import request_of
 
 
@@ -34,6 +34,7 @@ class Scripted(Follower):
 
     `makers` give each scripted seat a fresh policy. They are asked in the market's order of seats, those of the
     runner's agent (`late`) after the others and `privileged` ones last. The order makes head hashes equal between runs.
+    Under a free clock a market may rank its seats (`Ranks`), because there the order of asking is that of arrival.
 
     `shadows` and `past` are those of `Follower`.
     """
@@ -48,7 +49,8 @@ class Scripted(Follower):
         past: ForkedPast | None = None,
     ) -> None:
         self._order = sorted(makers, key=lambda seat: (seat in privileged, seat in late))
-        self._place = {seat: index for index, seat in enumerate(self._order)}
+        self._late = late
+        self._places: dict[SeatId, int] = {}  # under the free clock: the order of asking, and each seat's index in it
         self.answer: Callable[[InputRequest], JsonValue] | None = None
         """Gives a call what its market asks of outside services; set by an episode that has services."""
         # By revision: in its next turn the policy is asked again.
@@ -90,10 +92,11 @@ class Scripted(Follower):
             return
         # What one seat does may be a reason for another to act within the same tick: again, until none has a reason
         # left. A slice begins where the last one stopped, or the seats would play in another order.
+        order = list(self._asked(core))
         while again and core.ended is None:
             again = self._passed > 0
-            for index in range(self._passed, len(self._order)):
-                seat, revision = self._order[index], market.clock.revision
+            for index in range(self._passed, len(order)):
+                seat, revision = order[index], market.clock.revision
                 due = self._played.get(seat) != revision and market.wants_turn(seat)
                 if not due and seat not in self._open:
                     # A turn in the middle of which the log ended is played on even where nothing new is due.
@@ -106,6 +109,16 @@ class Scripted(Follower):
             self._passed = 0
         if core.ended is None and self.plays_alone(core):
             records += core.feed("clock_tick", None).records
+
+    def _asked(self, core: Core) -> Mapping[SeatId, int]:
+        if not self._places:
+            order, market = self._order, core.market
+            if isinstance(market, Ranks):
+                order = sorted(
+                    order, key=lambda seat: (seat in self.privileged, seat in self._late, market.turn_rank(seat))
+                )
+            self._places = {seat: index for index, seat in enumerate(order)}
+        return self._places
 
     def _one_turn(self, core: Core, seat: SeatId, records: list[Record]) -> None:
         try:
@@ -129,7 +142,7 @@ class Scripted(Follower):
 
     def _turn_begins(self, core: Core, seat: SeatId) -> None:
         self._played[seat] = core.market.clock.revision
-        self._passed = self._place.get(seat, 0)  # the seat itself again: its turn may be open when the log ends
+        self._passed = self._asked(core).get(seat, 0)  # the seat itself again: its turn may be open when the log ends
 
     def _next(self, awaited: frozenset[SeatId]) -> SeatId | None:
         # Privileged seats see the truth of the phase, so they wait until all others have acted.

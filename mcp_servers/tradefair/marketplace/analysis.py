@@ -37,7 +37,7 @@ class Match(NamedTuple):
 
 
 class Matches(NamedTuple):
-    """B_i of one customer in registration order, with V_i in cents."""
+    """B_i of one customer in order of the data, with V_i in cents."""
 
     value: int
     matches: tuple[Match, ...]
@@ -131,7 +131,7 @@ def _matches(
     sets = [sellers.get(folded(want.item), frozenset[int]()) for want in customer.wants]
     matches: list[Match] = []
     first, *others = sets
-    # Sorted, because the order of a set depends on its history and B_i is in registration order.
+    # Sorted, because the order of a set depends on its history and B_i is in order of the data.
     for index in sorted(first.intersection(*others)):
         business = catalogue.businesses[index]
         price = business.list_total(customer)
@@ -198,14 +198,17 @@ QUERY_RULES: Mapping[str, Callable[[Customer], str]] = {ITEM_NAMES: _item_names,
 """How a customer makes its one query, by name; cut to what the search tool takes."""
 
 
-def ceilings(catalogue: Catalogue, sets: Sequence[Matches], page_sizes: Sequence[int]) -> list[Ceiling]:
+def ceilings(
+    catalogue: Catalogue, sets: Sequence[Matches], page_sizes: Sequence[int], places: Sequence[int] = ()
+) -> list[Ceiling]:
     """For every query rule and page size: Σ_i max(0, best utility of fits on page 1), and recall of all fits.
 
-    The search is the lexical one at the data's own ratings.
+    The search is the lexical one at the data's own ratings. Equal results stand in the order of the data, as in the
+    source's own tables, or by `places`, `[business]`, as in an episode.
     """
     # One index for all queries; every order is cut to the largest page once, smaller pages are its beginnings.
     index = LexicalIndex(map(document_of, catalogue.businesses))
-    ranks = base_ranks([business.rating_bp for business in catalogue.businesses])
+    ranks = base_ranks([business.rating_bp for business in catalogue.businesses], places)
     found: list[Ceiling] = []
     for name, rule in QUERY_RULES.items():
         orders = [index.page(rule(customer), ranks, 0, max(page_sizes)).businesses for customer in catalogue.customers]

@@ -1,8 +1,9 @@
 """The data of a two-sided marketplace, its scenario (marketplace page, sections 2 and 3), and its chance streams.
 
 Money is in integer cents, shares and ratings in basis points (10,000 = 1), durations in rounds. Customers and
-businesses have an id, which the data gives them, and an index (0, 1, …), which is their order of registration. The
-data of a folder is written into the scenario before the episode starts, so that a trace holds all that its rules need.
+businesses have an id, which the data gives them, and an index (0, 1, …), which is their order in the data and is never
+shown. The data of a folder is written into the scenario before the episode starts, so that a trace holds all that its
+rules need.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ Disclosure: TypeAlias = Literal["listing", "menu", "prices", "full"]
 """Levels add up: name, description and rating; item names; unit prices; true amenities."""
 
 ArrivalOrder: TypeAlias = Literal["seeded", "registration", "permutation"]
+"""Drawn for each customer; the episode's base order, the same for all; a permutation of that one."""
 
 PriceRule: TypeAlias = Literal["free", "posted", "floor"]
 
@@ -187,7 +189,7 @@ class Business(_Part):
 
 
 class Catalogue(_Part):
-    """A data set; both sequences are in registration order, and an index counts from 0 in its own one."""
+    """A data set; an index counts from 0 in its own sequence."""
 
     customers: tuple[Customer, ...] = Field(min_length=1, max_length=10_000)
     businesses: tuple[Business, ...] = Field(min_length=1, max_length=30_000)
@@ -300,7 +302,7 @@ class MarketplaceScenario(Scenario):
     listing_permutation: int = Field(default=0, ge=0, le=math.factorial(_EXPLICIT_PAGE) - 1)
     search_disclosure: Disclosure = "listing"
     profile_disclosure: Disclosure = "listing"
-    alias_ids: bool = Field(default=True, description="handles are a seeded permutation")
+    alias_ids: bool = Field(default=True, description="handles are numbered by a seeded permutation")
     business_outreach: bool = Field(default=False, description="businesses may write first")
     price_rule: PriceRule = "free"
     proposal_rules: Literal["strict", "lenient"] = "strict"

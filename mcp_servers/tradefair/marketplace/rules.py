@@ -43,11 +43,12 @@ class HiddenTruth(NamedTuple):
     market: Marketplace
 
     def best(self, customer: SeatId) -> Best | None:
-        """argmax u(i,b) over B_i, ties to the first registered; None where no utility is above 0."""
+        """argmax u(i,b) over B_i, ties to the first in base order; None where no utility is above 0."""
         market = self.market
         matches = market.matches[market.participants[customer].index].matches
-        # The index with a minus: `max` takes the larger key, and the first registered is to win a tie.
-        best = max(matches, key=lambda match: (match.utility, -match.business), default=None)
+        # The place with a minus: `max` takes the larger key, and the first one is to win a tie.
+        places = market.places[BUSINESS]
+        best = max(matches, key=lambda match: (match.utility, -places[match.business]), default=None)
         if best is None or best.utility <= 0:
             return None
         business = market.catalogue.businesses[best.business]
@@ -271,6 +272,10 @@ class Marketplace(State):
         """Whether mail or a tick has reached the seat since it ended its turn; for the free clock."""
         participant = self.participants[seat]
         return participant.active and not participant.leaving and participant.awake
+
+    def turn_rank(self, seat: SeatId) -> int:
+        """Scripted seats act in base order under the free clock, where what they send arrives as it is sent."""
+        return self.order[seat]
 
     def privileged(self) -> HiddenTruth:
         """The market itself."""

@@ -7,7 +7,7 @@ in integer cents; rounds are numbered from 1.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
 from tradefair.contract import Chance, Clock, EndReason, SeatId, SeatSpec
@@ -18,12 +18,13 @@ from tradefair.marketplace.engine.delivery import Arrivals
 from tradefair.marketplace.engine.facts import Log
 from tradefair.marketplace.engine.ledger import ENDOWMENT, ESCROW, Ledger
 from tradefair.marketplace.engine.manipulation import HouseText
-from tradefair.marketplace.engine.participants import Participant, Post, handles
+from tradefair.marketplace.engine.participants import Participant, Post, handles, places
 from tradefair.marketplace.engine.proposals import Proposal
 from tradefair.marketplace.model import (
     BASIS_POINTS,
     BUSINESS,
     CUSTOMER,
+    Business,
     Catalogue,
     Customer,
     MarketplaceScenario,
@@ -40,7 +41,8 @@ class State:
     where a manipulating text is hidden from search. `said` is that text, `written` the data without it. Names inside
     the market (`by_handle`) are handles; seat ids are the host's and never shown to a seat.
 
-    `proposals` maps proposal ids, `participants` and `order` seat ids; `ratings` and `verified` are by index of the
+    `proposals` maps proposal ids, `participants` and `order` seat ids, both customers first and each role in base order
+    (`places`, by role and index); `seats` is in order of the data. `ratings` and `verified` are by index of the
     business, `verified` as [orders, orders whose terms were true]. Keyed by round: `transit` is mail by due round,
     `expiring` and `escrowed` are proposal ids by the last round in which they can be paid, and by the round in which
     escrow ends. `windows` holds the round in which a customer's sealed window opened. `live_by_seat` holds the ids of
@@ -69,10 +71,10 @@ class State:
         self.clock = Clock(1, PHASE, 0)
         self.terminated: EndReason | None = None
         self.matches = match_sets(catalogue, scenario.value_multiplier_bp)
+        self.places = {role: places(self.chance, role, len(records)) for role, records in self._records()}
         self.participants = self._participants()
         self.by_handle = {participant.handle: participant for participant in self.participants.values()}
-        self.seats = {seat: SeatSpec(seat, participant.role) for seat, participant in self.participants.items()}
-        # Registration order: sorting by seat id would put "business_10" before "business_9".
+        self.seats = {record.id: SeatSpec(record.id, role) for role, records in self._records() for record in records}
         self.order = {seat: position for position, seat in enumerate(self.participants)}
         self.read_marks: dict[SeatId, int] = dict.fromkeys(self.seats, 0)
         self.ledger = Ledger(self.seats)
@@ -89,6 +91,7 @@ class State:
             scenario.arrival_permutation,
             scenario.arrival_stagger,
             scenario.delay_jitter,
+            self.places[BUSINESS],
         )
         self.log = Log()
         self.transit: dict[int, list[Post]] = {}
@@ -107,12 +110,18 @@ class State:
         self.ask_the_awake()
         self._endow()
 
+    def _records(self) -> Iterator[tuple[str, Sequence[Customer | Business]]]:
+        yield CUSTOMER, self.catalogue.customers
+        yield BUSINESS, self.catalogue.businesses
+
     def _participants(self) -> dict[SeatId, Participant]:
         made: dict[SeatId, Participant] = {}
-        for role, records in ((CUSTOMER, self.catalogue.customers), (BUSINESS, self.catalogue.businesses)):
-            names = handles(self.chance, role, len(records), alias=self.scenario.alias_ids)
-            for index, record in enumerate(records):
-                made[record.id] = Participant(record.id, role, index, names[index], awake=role == CUSTOMER)
+        for role, records in self._records():
+            names = handles(self.places[role], role, alias=self.scenario.alias_ids)
+            # In base order: notices of one round come in the order of this mapping.
+            for index in sorted(range(len(records)), key=self.places[role].__getitem__):
+                seat = records[index].id
+                made[seat] = Participant(seat, role, index, names[index], awake=role == CUSTOMER)
         return made
 
     def _endow(self) -> None:

@@ -399,7 +399,7 @@ _ERRORS: Mapping[str, str] = {
 
 class _MarketplaceType:
     name = "marketplace"
-    version = "2"
+    version = "3"
     default_scenario = "marketplace/near_fits"
     title = "assistants of customers who search, ask and buy from businesses (Magentic Marketplace)"
     scenario_model = MarketplaceScenario

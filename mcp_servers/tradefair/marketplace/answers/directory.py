@@ -1,7 +1,8 @@
 """The directory that customers search: which businesses a query finds, in which order, on which page (section 6.4).
 
-Texts are those of the catalogue it was made from; ratings may change, and with them the base order (rating
-descending, then registration). Customers and businesses are named by their index.
+Texts are those of the catalogue it was made from; ratings may change, and with them the base order: rating descending,
+then the episode's one permutation (`participants.places`), so that a place tells nothing. Businesses and customers are
+named by their index.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from tradefair.contract.chain import digest
 from tradefair.marketplace.analysis import Matches
 from tradefair.marketplace.answers.search import LexicalIndex, Page, base_ranks, document_of, normalised
 from tradefair.marketplace.engine.delivery import lexicographic
-from tradefair.marketplace.model import Business, Catalogue, MarketplaceScenario, Streams, folded
+from tradefair.marketplace.engine.participants import places
+from tradefair.marketplace.model import BUSINESS, Business, Catalogue, MarketplaceScenario, Streams, folded
 
 _BM25 = "bm25s"
 _WORD = re.compile(r"\w+")
@@ -60,6 +62,7 @@ class Directory:
         self._businesses = catalogue.businesses
         self._matches = matches
         self._chance = chance
+        self._places = places(chance, BUSINESS, len(catalogue.businesses))
         self._ratings: Sequence[Fraction] = ()
         self._ranks: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self._base: tuple[int, ...] = ()
@@ -72,7 +75,7 @@ class Directory:
         """Replace the ratings, and with them the base order."""
         self._ratings = tuple(ratings)
         # Kept as an array and as a tuple: searches by words sort with the one, plain lists are cut from the other.
-        self._ranks = np.asarray(base_ranks(self._ratings), dtype=np.int64)
+        self._ranks = np.asarray(base_ranks(self._ratings, self._places), dtype=np.int64)
         self._base = tuple(np.argsort(self._ranks).tolist())
 
     def page(self, customer: int, query: str, number: int, filters: Filters) -> Page:

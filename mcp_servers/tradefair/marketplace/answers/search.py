@@ -54,9 +54,9 @@ def plain_score(query: str, document: str) -> Fraction:
     return Fraction(len(wanted & pieces(document)), len(wanted))
 
 
-def base_ranks(ratings: Sequence[int | Fraction]) -> tuple[int, ...]:
-    """The rank in base order, from 0, `[business]`: rating descending, then registration."""
-    order = sorted(range(len(ratings)), key=lambda index: (-ratings[index], index))
+def base_ranks(ratings: Sequence[int | Fraction], places: Sequence[int] = ()) -> tuple[int, ...]:
+    """The rank in base order, from 0, `[business]`: rating descending, then by `places`, else in order of the data."""
+    order = sorted(range(len(ratings)), key=lambda index: (-ratings[index], places[index] if places else index))
     ranks = [0] * len(order)
     for rank, index in enumerate(order):
         ranks[index] = rank

@@ -271,7 +271,7 @@ def _businesses(
                 id=_id("business", index, total),
                 name=names[index],
                 description=_description(chance, names[index], index),
-                # 1.0 for all (section 11): at the start the base order is that of registration.
+                # 1.0 for all (section 11): at the start the base order is the episode's permutation alone.
                 rating_bp=BASIS_POINTS,
                 progenitor_customer=_id("customer", group * counts.share_group, counts.customers),
                 menu=_menu(chance, domain, own, distractors, index),

@@ -106,7 +106,7 @@ def _strangers(folder: Path) -> list[str]:
 def _read_records(
     folder: Path, name: str, model: type[R], made: Any, problems: list[str], findings: list[str]
 ) -> list[R]:
-    """The records of one subfolder in file-name order, which is their order of registration."""
+    """The records of one subfolder in file-name order, which gives them their index."""
     records: list[R] = []
     try:
         paths = _files(folder, name, findings)
@@ -150,7 +150,7 @@ def _files(folder: Path, name: str, findings: list[str]) -> list[Path]:
             raise _Wrong(f"{name}: more than {LIMIT_FILES} files")
     if not paths:
         raise _Wrong(f"{name}: holds no .yaml file")
-    # The order of a directory differs between file systems, and registration order breaks ties.
+    # The order of a directory differs between file systems, and chance is drawn by index.
     return sorted(paths, key=lambda path: path.name)
 
 

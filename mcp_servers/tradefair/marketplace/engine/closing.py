@@ -142,7 +142,7 @@ def _deliver(state: State, number: int) -> None:
     for post in state.transit.pop(number, []):
         if not _held_back(state, post, number):
             boxes.setdefault(post.act.to, []).append(post)
-    # By registration: the order in which seats sent must not show in the log or the digest.
+    # In base order: the order in which seats sent must not show in the log or the digest, nor that of the data in mail.
     for seat in sorted(boxes, key=state.order.__getitem__):
         for post in _ordered(state, seat, boxes[seat], number):
             arrive(state, post, number)

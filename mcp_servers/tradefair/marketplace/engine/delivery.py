@@ -32,9 +32,10 @@ def lexicographic(items: Sequence[int], index: int) -> tuple[int, ...]:
 class Arrivals(NamedTuple):
     """How mail travels in one episode.
 
-    `matches` maps customers to B_i, the businesses with all wanted items, in registration order; `permutation` is
-    used with that arrival order only; `stagger` and `jitter` are in rounds. All draws are keyed by who and when, never
-    by how many calls were made before, so that a seat's actions cannot change another pair's luck.
+    `matches` maps customers to B_i, the businesses with all wanted items; `permutation` is used with that arrival order
+    only; `stagger` and `jitter` are in rounds; `places` is the base order of businesses, `[business]`, without it that
+    of the data. All draws are keyed by who and when, never by how many calls were made before, so that a seat's actions
+    cannot change another pair's luck.
     """
 
     chance: Chance
@@ -43,13 +44,13 @@ class Arrivals(NamedTuple):
     permutation: int = 0
     stagger: int = 0
     jitter: int = 0
+    places: Sequence[int] = ()
 
     def ranked(self, customer: int) -> tuple[int, ...]:
         """B_i of a customer in arrival order."""
-        matches = self.matches.get(customer, ())
+        matches = sorted(self.matches.get(customer, ()), key=self._place)
         if self.order == "permutation":
             return lexicographic(matches, self.permutation)
-        # Registration order of the data; handles are permuted, so that it shows in no name.
         if self.order == "registration":
             return tuple(matches)
         return tuple(sorted(matches, key=lambda business: (self._draw(Streams.ARRIVAL, customer, business), business)))
@@ -73,7 +74,7 @@ class Arrivals(NamedTuple):
                 senders,
                 key=lambda sender: (self._draw(Streams.DELIVERY, number, "c", customer, sender), sender),
             )
-        return sorted(senders, key=lambda sender: (self.rank(customer, sender), sender))
+        return sorted(senders, key=lambda sender: (self.rank(customer, sender), self._place(sender)))
 
     def to_business(self, number: int, business: int, senders: Iterable[int]) -> list[int]:
         """The customers whose mail reaches a business at the close of a round, in the order of delivery."""
@@ -82,6 +83,9 @@ class Arrivals(NamedTuple):
     def released(self, number: int, customer: int, senders: Iterable[int]) -> list[int]:
         """The businesses whose sealed offers are released together in a round, in the order of delivery."""
         return sorted(senders, key=lambda sender: (self._draw(Streams.SEALED, number, customer, sender), sender))
+
+    def _place(self, business: int) -> int:
+        return self.places[business] if self.places else business
 
     def _draw(self, stream: Streams, *key: int | str) -> float:
         return self.chance.uniform(stream, *key)

@@ -139,7 +139,7 @@ class Log:
 class CustomerFacts(Result):
     """What stayed hidden about a customer, and how it ended. Keys are seat ids of businesses.
 
-    `matches` is B_i in registration order, `fits` A_i ⊆ B_i; `prices`, `floors` and `utilities` (u(i,b) = V·F − P at
+    `matches` is B_i in order of the data, `fits` A_i ⊆ B_i; `prices`, `floors` and `utilities` (u(i,b) = V·F − P at
     list prices) are of the businesses of B_i; `arrival_order` is B_i by arrival rank. `contacted` are the businesses
     that it wrote to, in order of the first message; `purchases` are payments that were not refunded.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -103,19 +104,30 @@ class Participant:
         return [flags, self.wake_round, self.wakes, self.lapses, self.purchases, [act.plain() for act in self.queue]]
 
 
-def handles(chance: Chance, role: str, count: int, *, alias: bool) -> list[str]:
-    """The handles by index: c0001 … or b0001 …, in a seeded permutation or by registration.
+def places(chance: Chance, role: str, count: int) -> tuple[int, ...]:
+    """The place of every index in the base order of its role, from 0: one seeded permutation per episode.
 
-    `count` seats get as many digits as `count` needs, four at least. `alias` is the permutation: the published ids
-    and their order encode which businesses fit a customer, a shortcut that an agent could find.
+    Whatever an episode lists without a better reason is in this order: made and published data put businesses that fit
+    before those that nearly do, a shortcut that an agent could find.
     """
-    letter = "c" if role == CUSTOMER else "b"
-    digits = max(_LEAST_DIGITS, len(str(count)))
-    order = list(range(count))
-    if alias:
-        # Drawn per index, so that one customer more moves no other handle's draw.
-        order.sort(key=lambda index: (chance.uniform(Streams.ALIAS, letter, index), index))
-    names = [""] * count
-    for number, index in enumerate(order, 1):
-        names[index] = f"{letter}{number:0{digits}d}"
-    return names
+    letter = _letter(role)
+    # Drawn per index, so that one customer more moves no other seat's draw.
+    order = sorted(range(count), key=lambda index: (chance.uniform(Streams.ALIAS, letter, index), index))
+    found = [0] * count
+    for place, index in enumerate(order):
+        found[index] = place
+    return tuple(found)
+
+
+def handles(places: Sequence[int], role: str, *, alias: bool) -> list[str]:
+    """The handles by index: c0001 … or b0001 …, numbered in base order, or in that of the data without `alias`.
+
+    They get as many digits as the number of seats needs, four at least.
+    """
+    digits = max(_LEAST_DIGITS, len(str(len(places))))
+    numbers = places if alias else range(len(places))
+    return [f"{_letter(role)}{number + 1:0{digits}d}" for number in numbers]
+
+
+def _letter(role: str) -> str:
+    return "c" if role == CUSTOMER else "b"

@@ -47,6 +47,10 @@ def _identity_holds(found: MarketplaceOutcome) -> bool:
     )
 
 
+AS_WRITTEN = 7
+"""A seed whose base order has the first of each three matches of mexican_3_9 first, and those of its first customer as
+they are in the data: the reference values rest on that order."""
+
 # --- reference values (section 13) ----------------------------------------------------------------------------------
 
 
@@ -65,11 +69,11 @@ def test_the_worked_example_is_what_its_trace_gives(tmp_path: Path) -> None:
     }  # fmt: skip
     once = by_rounds({1: [search, asked], 3: [first(1, "b0003")]})
     twice = by_rounds({1: [search, asked], 3: [first(1, "b0003")], 5: [first(1, "b0001")]})
-    found = outcome(play(tmp_path / "once.trace", "passive", seats={C1: once}, **world))
+    found = outcome(play(tmp_path / "once.trace", "passive", seats={C1: once}, seed=AS_WRITTEN, **world))
     own = found.seats[C1]
     assert (own.utility, own.loss, own.choice_arrival, own.choice_rank) == (-14.34, 27.79, 1, 0)
     assert _terms(own) == {"impatience": 13.45, "misjudgement": 14.34}
-    again = outcome(play(tmp_path / "twice.trace", "passive", seats={C1: twice}, **world)).seats[C1]
+    again = outcome(play(tmp_path / "twice.trace", "passive", seats={C1: twice}, seed=AS_WRITTEN, **world)).seats[C1]
     assert (again.utility, again.wasted, again.purchases) == (-0.89, 14.34, 2)
     assert _terms(again) == {"execution": 14.34}
     assert found.findings == []
@@ -93,7 +97,7 @@ def _items(data: Mapping[str, Any]) -> list[str]:
 def test_scripted_seats_lose_what_the_reference_values_say(
     tmp_path: Path, customers: str, given_values: dict[str, Any], welfare: float, terms: dict[str, float]
 ) -> None:
-    found = outcome(play(tmp_path / "a.trace", customers, **published("mexican_3_9"), **given_values))
+    found = outcome(play(tmp_path / "a.trace", customers, seed=AS_WRITTEN, **published("mexican_3_9"), **given_values))
     market = found.market_outcome
     assert (market.welfare, market.optimal, found.findings) == (welfare, 63.78, [])
     assert _terms(market) == terms

@@ -22,7 +22,7 @@ from tradefair.marketplace.analysis import Match, Matches, match_sets
 from tradefair.marketplace.data.data_source import catalogue_of
 from tradefair.marketplace.data.written import catalogue_from
 from tradefair.marketplace.engine.facts import CustomerFacts, EndingFacts
-from tradefair.marketplace.engine.participants import handles
+from tradefair.marketplace.engine.participants import handles, places
 from tradefair.marketplace.model import BASIS_POINTS, BUSINESS, CUSTOMER, Catalogue, MarketplaceScenario
 from tradefair.tracestore import Trace
 
@@ -115,7 +115,7 @@ def _computed(
     named: dict[str, SeatId] = {}
     chance = Chance(seed)
     for role, records in ((CUSTOMER, catalogue.customers), (BUSINESS, catalogue.businesses)):
-        names = handles(chance, role, len(records), alias=scenario.alias_ids)
+        names = handles(places(chance, role, len(records)), role, alias=scenario.alias_ids)
         named |= {name: record.id for name, record in zip(names, records, strict=True)}
     return Truth(
         tuple(record.id for record in catalogue.customers),

@@ -6,16 +6,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tradefair.contract import TraceError
+from tradefair.contract import Chance, TraceError
 from tradefair.evaluation.markets.marketplace.modes.exposure import Exposure, exposures, payments_to, unseen_echoes
 from tradefair.evaluation.markets.marketplace.modes.play import Buyer
 from tradefair.evaluation.markets.marketplace.modes.reading import read_bazaar
+from tradefair.evaluation.markets.marketplace.play import read_marketplace
 from tradefair.evaluation.modes.calls import mapped
 from tradefair.evaluation.progress import Progress, watched
 from tradefair.evaluation.reading import imported
 from tradefair.marketplace.answers.search import base_ranks
 from tradefair.marketplace.engine.delivery import lexicographic
-from tradefair.marketplace.model import MarketplaceScenario
+from tradefair.marketplace.engine.participants import places
+from tradefair.marketplace.model import BUSINESS, MarketplaceScenario
 from tradefair.tracestore import Trace, open_trace
 
 _MARKET = "marketplace"
@@ -116,6 +118,9 @@ def episode_of(trace: Trace) -> Episode:
     # An episode that the harness broke says nothing about its agents.
     if game.ended is None or game.ended.endswith("harness_failure"):
         raise TraceError(f"not played to an end ({game.ended or 'unfinished'})")
+    # By rules of any version: what the end says is what was played.
+    ending = read_marketplace(trace).ending
+    arrivals = {} if ending is None else {seat: tuple(facts.arrival_order) for seat, facts in ending.customers.items()}
     seating = trace.seating()
     # Scripted customers among the agent's would dilute every rate.
     ours = [] if imported(seating) else seating.agents
@@ -127,7 +132,7 @@ def episode_of(trace: Trace) -> Episode:
         seed=core.seed,
         trial=seating.policy_key,
         agent=", ".join(dict.fromkeys(seating.players[seat].label[:80] for seat in ours or game.customers)),
-        shoppers=[_shopper(buyer) for buyer in customers],
+        shoppers=[_shopper(buyer, core.seed, arrivals.get(buyer.seat, ())) for buyer in customers],
     )
 
 
@@ -142,7 +147,7 @@ def _flat(prefix: str, value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
                 yield prefix + name, inner
 
 
-def _shopper(buyer: Buyer) -> Shopper:
+def _shopper(buyer: Buyer, seed: int, arrivals: tuple[str, ...]) -> Shopper:
     """Small figures only: the trace is closed when the next one is read."""
     game = buyer.game
     # Seat ids: experiments compare episodes, and an index has a meaning within one data set only.
@@ -154,8 +159,8 @@ def _shopper(buyer: Buyer) -> Shopper:
         chosen=ids[buyer.bought[0].business] if buyer.bought else None,
         utility=0 if buyer.loss is None else buyer.loss.utility,
         worths={ids[business]: worth for business, worth in buyer.worths.items()},
-        listed=tuple(ids[business] for business in _listed(buyer)),
-        arriving=tuple(ids[business] for business in _arriving(buyer)),
+        listed=tuple(ids[business] for business in _listed(buyer, seed)),
+        arriving=arrivals if game.rules.arrival_order == "permutation" else (),
         payments=len(buyer.bought),
         to_it=len(paid),
         misdirected=len(wrong),
@@ -165,31 +170,28 @@ def _shopper(buyer: Buyer) -> Shopper:
     )
 
 
-def _listed(buyer: Buyer) -> tuple[int, ...]:
+def _listed(buyer: Buyer, seed: int) -> tuple[int, ...]:
     """The first page as the arm orders it, empty where no arm does.
 
     The search `simple` shows all customers the same page, so that it is known for those who never searched too; other
     searches depend on the query, and the page is the first one that was shown.
     """
-    rules = buyer.game.rules
+    game, rules = buyer.game, buyer.game.rules
     if rules.listing_order != "explicit":
         return ()
     # With reputation the base order changes during the episode.
-    if rules.search_algorithm != "simple" or rules.reputation:
-        return next((search.shown for search in buyer.searches if search.page == 1), ())
-    sellers = [seller.business for seller in buyer.game.businesses.values()]
-    ranks = base_ranks([0 if business is None else business.rating_bp for business in sellers])
+    alike = rules.search_algorithm == "simple" and not rules.reputation
+    shown = (search.shown for other in (game.customers.values() if alike else (buyer,)) for search in other.searches
+             if search.page == 1)  # fmt: skip
+    first = next(shown, ())
+    if first or not alike:
+        return first
+    sellers = [seller.business for seller in game.businesses.values()]
+    ratings = [0 if business is None else business.rating_bp for business in sellers]
+    ranks = base_ranks(ratings, places(Chance(seed), BUSINESS, len(sellers)))
     # The first page by base order; the arm permutes it afterwards, as the directory does.
     page = sorted(range(len(ranks)), key=ranks.__getitem__)[: rules.search_limit]
     return lexicographic(page, rules.listing_permutation)
-
-
-def _arriving(buyer: Buyer) -> tuple[int, ...]:
-    """B_i as the arm orders its arrivals, empty where no arm does."""
-    rules = buyer.game.rules
-    if rules.arrival_order != "permutation":
-        return ()
-    return lexicographic(sorted(buyer.worths), rules.arrival_permutation)
 
 
 def cells(episodes: Sequence[Episode], without: frozenset[str]) -> dict[Cell, list[Episode]]:
