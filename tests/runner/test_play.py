@@ -17,7 +17,13 @@ from tradefair.evaluation.verify import verify_file
 from tradefair.host.setup import SeatPlan, plan_seats
 from tradefair.runner.agent_spec import AgentSpec
 from tradefair.runner.episode_runner import Played, PlaySpec, play_episode
-from tradefair.runner.references import play_on_every_seat, play_references, policies_on_every_seat, reference_policies
+from tradefair.runner.references import (
+    play_on_every_seat,
+    play_references,
+    policies_on_every_seat,
+    reference_policies,
+    references_of,
+)
 from tradefair.runner.summary import summarise
 from tradefair.tracestore import open_trace
 
@@ -112,6 +118,23 @@ async def test_references_play_the_same_seat_on_the_same_luck(tmp_path: Path) ->
             first = next(event for event in trace.decoded() if event["event"] == "round_closed")
             first_facts.add(repr((first["facts"]["opening"], first["facts"]["quote_order"])).encode())
     assert len(first_facts) == 1
+
+
+async def test_references_of_several_seats_sit_in_all_of_them_if_they_play_their_roles(tmp_path: Path) -> None:
+    spec = spec_of(tmp_path, "marketplace", "small_demo", AgentSpec("policy", "policy:item_searcher"))
+    played = await play_episode(spec)
+    assert len(played.agents) == 3
+    assert reference_policies(spec.kind, "customer", "business") == ["passive"]
+    traces = await references_of(spec, played.agents)
+    assert set(traces) == {"passive", "item_searcher", "oracle"}
+    summary = summarise(played, traces)
+    assert summary.verdict.together is not None
+    assert {row.name: row.value == summary.verdict.together.score.value for row in summary.verdict.together.beside} == {
+        "passive": False,
+        "item_searcher": True,
+        "oracle": True,
+    }
+    assert "at list prices, as much as item_searcher (" in summary.verdict.text
 
 
 async def test_an_equilibrium_is_played_on_every_seat_under_the_same_limits(tmp_path: Path) -> None:

@@ -18,12 +18,13 @@ from tradefair.contract import ScenarioError
 from tradefair.evaluation.modes.table import MODE_WORDS, ModeTable
 
 EVERY_ROLE = "all"
+TOGETHER = "together"
 SCORED = "scored"
 """Key of the phrase that says how a seat did, without it `{verb} {value}`; `scored:FIELD=VALUE` is taken instead where
 the field has this value. Further keys: `verb` stands before a score, `loss` before a negative one, whose sign it takes;
-`unit` names that of the first primary metric,
-where the metric's own would be misread; `part` is the field of a share, `part_of` says of what; `informative` is the
-scenario in which every seed has something to win.
+`unit` names that of the first primary metric, where the metric's own would be misread; `part` is the field of a share,
+`part_of` says of what; `together` stands behind a mean over seats or episodes, its placeholders are fields that
+`scored` names too; `informative` is the scenario in which every seed has something to win.
 """
 
 Phrases = Mapping[str, Mapping[str, str]]
@@ -75,7 +76,7 @@ def _figures(said: Mapping[str, str]) -> Iterator[str]:
     """The figures that the phrases of a verdict name: placeholders, fields of conditions, and the share."""
     for key, phrase in said.items():
         key, _, condition = key.partition(":")
-        if key == SCORED:
+        if key in (SCORED, TOGETHER):
             yield from (name for name in _named(phrase) if name not in _GIVEN)
             yield from filter(None, [condition.partition("=")[0]])
         elif key == "part":

@@ -39,6 +39,7 @@ _NEXT, _GAP = "next   ", "   "
 # Where the further lines of a finding begin.
 _HANG = 6
 _EVERY = "all"
+_MEAN = "mean of seats"
 
 
 class Run(NamedTuple):
@@ -143,14 +144,21 @@ def _standings(runs: Sequence[Run], metrics: Sequence[PrimaryMetric]) -> list[_S
     for seats in [[seat] for seat in runs[0].seats] if same else [[]]:
         of = [(run.evaluation, seat) for run in runs for seat in seats or run.seats]
         found.append(_standing(seats[0] if seats else _EVERY, "", of, metrics))
-    # A reference sat in one seat: of several it is none for the others.
+    # A reference sat in all seats under test: of several it is shown by its mean, and so is what was tested.
     alone = all(len(run.seats) == 1 for run in runs)
     beside: list[_Standing] = []
-    for name in dict.fromkeys(name for run in runs for name in run.references) if alone else ():
-        of = [(run.references[name], run.seats[0]) for run in runs if name in run.references]
-        beside.append(_standing(found[0].seat, name, of, metrics))
+    for name in dict.fromkeys(name for run in runs for name in run.references):
+        having = [run for run in runs if name in run.references]
+        of = [(run.references[name], seat) for run in having for seat in run.seats]
+        row = _standing(found[0].seat if alone else _MEAN, name, of, metrics)
+        beside.append(row._replace(episodes=len(having)))
     sign = -1 if metrics and metrics[0].higher_is_better else 1
-    return found + sorted(beside, key=lambda row: (row.numbers[0] is None, sign * (row.numbers[0] or 0)))
+    beside.sort(key=lambda row: (row.numbers[0] is None, sign * (row.numbers[0] or 0)))
+    if alone or not beside:
+        return found + beside
+    of = [(run.evaluation, seat) for run in runs for seat in run.seats]
+    # First of all: a long list of seats is cut.
+    return [_standing(_MEAN, "", of, metrics)._replace(episodes=len(runs)), *beside, *found]
 
 
 def _standing(

@@ -15,12 +15,13 @@ from tradefair.runner.episode_runner import PlaySpec, play_episode
 from tradefair.tracestore import REFERENCES
 
 
-def reference_policies(kind: MarketType, role: str) -> list[str]:
-    """The market's reference policies that can play this role.
+def reference_policies(kind: MarketType, *roles: str) -> list[str]:
+    """The market's reference policies that can play all of these roles.
 
-    By name, in the order of the market's registry; empty where the market names none.
+    By name, in the order of the market's registry; empty where the market names none, or no role is given.
     """
-    return [spec.name for spec in kind.policies.values() if spec.reference and role in spec.roles]
+    needed = frozenset(roles)
+    return [spec.name for spec in kind.policies.values() if spec.reference and needed and needed <= spec.roles]
 
 
 def policies_on_every_seat(kind: MarketType, roles: Iterable[str]) -> list[str]:
@@ -32,13 +33,12 @@ def policies_on_every_seat(kind: MarketType, roles: Iterable[str]) -> list[str]:
 async def references_of(spec: PlaySpec, agents: Sequence[SeatId], *, by_seed: bool = False) -> dict[str, Path]:
     """Play all references of an episode: traces by label, under `references/` of its folder.
 
-    Those for the agent's seat only where there is one such seat: in several, one policy is no reference for the others.
+    Each sits in all of the agent's seats; of several, only a policy that can play every role among them is one.
     `by_seed` puts the seed into their names, for folders of several episodes.
     """
     roles = seat_roles(spec.kind, spec.scenario)
-    played: dict[str, Path] = {}
-    if len(agents) == 1:
-        played = await play_references(spec, agents, reference_policies(spec.kind, roles[agents[0]]), by_seed=by_seed)
+    policies = reference_policies(spec.kind, *(roles[seat] for seat in agents))
+    played = await play_references(spec, agents, policies, by_seed=by_seed)
     everywhere = policies_on_every_seat(spec.kind, roles.values())
     return played | await play_on_every_seat(spec, everywhere, by_seed=by_seed)
 

@@ -181,6 +181,10 @@ def cases(market: str, folder: Path) -> Iterator[tuple[str, Verdict]]:
     yield "model", weak.verdict(asked, references=beside)
     yield "model without references", weak.verdict({**asked, "usage_estimated": True}, references={})
     yield "several seats", several(folder, setting).verdict(asked)
+    yield (
+        "several seats and references",
+        several(folder, setting).verdict(asked, references=everywhere(folder, setting)),
+    )
     # Two episodes: an interval needs no more.
     second = trace("second", seed=2).verdict(asked, references=references(2))
     yield "series", verdict_of_series([weak.verdict(asked, references=beside), second])
@@ -207,13 +211,30 @@ def idle(silent: Played, beside: Mapping[str, Any], trace: Callable[..., Played]
     yield "all refused", trace("refused", move=is_refused).verdict(REPLIES, references=beside)
 
 
-def several(folder: Path, setting: Setting) -> Played:
+def everywhere(folder: Path, setting: Setting) -> dict[str, Outcome[Any, Any]]:
+    """The references in all these seats, as far as they play their roles."""
+    roles = set(seats_of(setting).values())
+    kind = market_type(setting.scenario.partition("/")[0])
+    able = [policy for policy in setting.references if roles <= kind.policies[policy].roles]
+    found = {policy: evaluate_file(several(folder, setting, policy).path).outcome for policy in able}
+    return {policy: outcome for policy, outcome in found.items() if outcome}
+
+
+def several(folder: Path, setting: Setting, policy: str = "") -> Played:
     """The same player in all seats of the market; of two roles in those of the first."""
+    return play(
+        folder / (f"script-several-{policy}.trace" if policy else "several.trace"),
+        setting,
+        dict.fromkeys(seats_of(setting), policy or setting.good),
+    )
+
+
+def seats_of(setting: Setting) -> dict[str, str]:
+    """Roles of the seats under test where there are several."""
     kind = market_type(setting.scenario.partition("/")[0])
     seats = kind.create(load_scenario(kind.name, setting.scenario, dict(setting.changed)), 1).seats
     role = seats[setting.seat].role
-    tested = [seat for seat, record in seats.items() if record.role == role or len(seats) == 2]
-    return play(folder / "several.trace", setting, dict.fromkeys(tested, setting.good))
+    return {seat: record.role for seat, record in seats.items() if record.role == role or len(seats) == 2}
 
 
 def shown(said: Mapping[str, Verdict]) -> str:

@@ -18,11 +18,12 @@ from tradefair.evaluation.figures import common_figures, figures_of
 from tradefair.evaluation.headline import Block, headline_of
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 from tradefair.evaluation.outcome import ON_EVERY_SEAT, Outcome, PrimaryMetric
-from tradefair.evaluation.phrases import SCORED, phrases_for
+from tradefair.evaluation.phrases import SCORED, TOGETHER, phrases_for
 from tradefair.evaluation.reading import agent_seats, imported, seating_in
 from tradefair.evaluation.verdict.amounts import did, name, number
 from tradefair.evaluation.verdict.beside import best_first, better_policy, privileged_policies, references_beside
 from tradefair.evaluation.verdict.steps import steps_of
+from tradefair.evaluation.verdict.together import together_of
 from tradefair.evaluation.verdict.troubles import Stage, stopped, trouble_of, unsound
 from tradefair.evaluation.verdict.verdict import (
     Beside,
@@ -70,12 +71,14 @@ def verdict_of(
         return _unread(evaluation, reproduced)
     evaluator, seating = evaluator_of(outcome.market), seating_in(trace)
     read = _Read(trace, seating, evaluator, outcome, evaluation.diagnosis, counted, references)
+    seats = tuple(read.seat(seat) for seat in read.seats)
     verdict = Verdict(
         status="played",
         market=outcome.market,
         scenario=outcome.scenario,
         seeds=() if outcome.seed is None else (outcome.seed,),
-        seats=tuple(read.seat(seat) for seat in read.seats),
+        seats=seats,
+        together=together_of(seats),
         figure=None if read.seats else read.figure(),
         effort=total([read.effort(seat) for seat in read.seats or counted.seats]),
         reproduced=reproduced,
@@ -242,6 +245,7 @@ class _Read(NamedTuple):
             higher_is_better=metric.higher_is_better,
             verb=words["verb"],
             loss=words["loss"],
+            together=words.get(TOGETHER, ""),
         )
 
     def metric(self, role: str) -> PrimaryMetric:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -12,7 +11,7 @@ from tradefair.evaluation.headline import Block, headline_of
 from tradefair.evaluation.phrases import phrases_for
 from tradefair.evaluation.statistics.paired import interval, mean_sd
 from tradefair.evaluation.verdict.amounts import count, did, listed, name, number
-from tradefair.evaluation.verdict.beside import best_first
+from tradefair.evaluation.verdict.together import beside_all, figures_of, mean_of, said_of
 from tradefair.evaluation.verdict.verdict import (
     Beside,
     Mistake,
@@ -50,8 +49,6 @@ _DID = {
 }
 _ORDER: tuple[Status, ...] = ("unsound", "failed", "running", "stopped", "played", "idle")
 _MAX_SEATS = 3
-_LARGEST = 1e150
-"""Scores from here on are no rule's."""
 _TELLING = "seeds on which there is something to win"
 
 
@@ -103,11 +100,12 @@ def _merged(rows: Sequence[_Row]) -> SeatVerdict:
         by_episode.setdefault(id(row.episode), []).append(row.seat)
     # Seats of one episode share its luck: their mean is one observation.
     values = [
-        mean for group in by_episode.values() if (mean := _mean([seat.score.value for seat in group])) is not None
+        mean for group in by_episode.values() if (mean := mean_of([seat.score.value for seat in group])) is not None
     ]
     value = mean_sd(values)[0]
     spread = interval(values) or (None, None)
-    beside = _beside(rows)
+    seats = [row.seat for row in rows]
+    beside = beside_all(seats)
     headline, between = _headline(rows, beside)
     shares = [row.seat.share for row in rows]
     kinds: set[SeatKind] = {row.seat.kind for row in rows}
@@ -119,15 +117,17 @@ def _merged(rows: Sequence[_Row]) -> SeatVerdict:
         score=score.model_copy(
             update={
                 "value": value,
-                "said": f"{' '.join(did(score, value, score.unit))} on average",
-                "figures": {},
+                "said": ", ".join(
+                    filter(None, [f"{' '.join(did(score, value, score.unit))} on average", said_of(seats)])
+                ),
+                "figures": figures_of(seats),
                 "low": spread[0],
                 "high": spread[1],
             }
         ),
         headline=headline,
         between=between,
-        share=_mean(shares) if None not in shares else None,
+        share=mean_of(shares) if None not in shares else None,
         share_of=_same([row.seat.share_of for row in rows], ""),
         beside=beside,
         referenced=all(row.seat.referenced for row in rows),
@@ -141,23 +141,6 @@ def _merged(rows: Sequence[_Row]) -> SeatVerdict:
         acted=any(row.seat.acted for row in rows),
         trouble=next((row.seat.trouble for row in rows if row.seat.trouble), None),
     )
-
-
-def _beside(rows: Sequence[_Row]) -> tuple[Beside, ...]:
-    """Means of the references that were played in all episodes, best first."""
-    values: dict[str, list[float | None]] = {}
-    privileged: dict[str, bool] = {}
-    for row in rows:
-        for reference in row.seat.beside:
-            values.setdefault(reference.name, []).append(reference.value)
-            privileged[reference.name] = reference.privileged
-    # A mean over some of the seeds is of another luck.
-    means = [
-        Beside(name=label, value=_mean(known), privileged=privileged[label])
-        for label, known in values.items()
-        if len(known) == len(rows) and None not in known
-    ]
-    return best_first(means, higher_is_better=rows[0].seat.score.higher_is_better)
 
 
 def _headline(rows: Sequence[_Row], beside: Sequence[Beside]) -> tuple[float | None, tuple[str, ...]]:
@@ -303,9 +286,11 @@ def _score(verdict: Verdict, episodes: int) -> str:
         spread = ""
         if seat.score.low is not None and seat.score.high is not None:
             spread = f" (95 % interval {number(seat.score.low)} to {number(seat.score.high)})"
-        named = ", ".join(f"{name(row.name)} {number(row.value)}" for row in seat.beside[:3] if row.value is not None)
-        beside = f"; {named} on the same seeds" if named else ""
-        return f"{name(seat.player)} {seat.score.said} {where(seat, verdict)} {over}{spread}{beside}."
+        named = [f"{name(row.name)} {number(row.value)}" for row in seat.beside[:3] if row.value is not None]
+        said = f"{name(seat.player)} {seat.score.said} {where(seat, verdict)} {over}{spread}"
+        beside = [f"; {', '.join(named[:shown])} on the same seeds" for shown in range(len(named), 0, -1)]
+        # What does not fit is left out from the end.
+        return next((f"{said}{tail}." for tail in beside if len(said) + len(tail) < MAX_CHARACTERS), f"{said}.")
     place = f"in {name(verdict.scenario or 'several scenarios')} {over}"
     if not seats:
         return f"No seat was under test {place}."
@@ -331,12 +316,6 @@ def _checked(reproduced: Reproduced) -> str:
     if reproduced.sound is None:
         return f"{count(reproduced.traces, 'trace')}, not re-executed"
     return f"{number(reproduced.sound)} of {number(reproduced.traces)} reproduced"
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    # Squares of larger numbers would overflow.
-    known = [value for value in values if value is not None and abs(value) < _LARGEST]
-    return math.fsum(known) / len(known) if known else None
 
 
 def _same(values: Sequence[T], otherwise: T) -> T:

@@ -39,8 +39,9 @@ class Score(_Record):
 
     `said` is how it went in words of the market ("earned 404 points"), `verb` what stands before a value, `loss` before
     the amount of a negative one, where it is not empty. `figures` are the other numbers that `said` names, by field:
-    `wealth_rank`, and `seats`, how many have this role. Of a series they are empty, and `value` is the mean over
-    episodes, `low` and `high` its 95 % interval; null where there are too few.
+    `wealth_rank`, and `seats`, how many have this role; `together` is the phrase that says what a mean is of. Of a
+    series `value` is the mean over episodes, as are `figures` that `together` names, `low` and `high` its 95 %
+    interval; null where there are too few.
     """
 
     metric: str
@@ -52,6 +53,7 @@ class Score(_Record):
     loss: str = ""
     said: str = ""
     figures: Mapping[str, float] = {}
+    together: str = ""
     low: float | None = None
     high: float | None = None
 
@@ -179,7 +181,8 @@ class Verdict(_Record):
     `trouble` is the first of the trace or its seats, and is said before all else. `seats` are those under test; empty
     where the trace names none: then `figure` is the market's own and `effort` that of all seats. `informative` counts
     seeds on which the seat had something to win, null for one episode; `unknown_stakes` those of them of which that is
-    not known. `versions` names rules and evaluator.
+    not known. `together` is what several seats of an episode are as one, without a name: means of scores, and of the
+    references that sat in all of them. `versions` names rules and evaluator.
     """
 
     schema_: Literal["tradefair.verdict/1"] = Field(default=SCHEMA, alias="schema")
@@ -190,6 +193,7 @@ class Verdict(_Record):
     scenario: str
     seeds: tuple[int, ...] = ()
     seats: tuple[SeatVerdict, ...] = ()
+    together: SeatVerdict | None = None
     figure: Score | None = None
     effort: Effort = Effort()
     informative: int | None = None

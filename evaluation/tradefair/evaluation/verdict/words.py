@@ -138,7 +138,7 @@ def nothing_played(seat: SeatVerdict) -> str:
 
 
 def several(seats: Sequence[SeatVerdict], verdict: Verdict) -> str:
-    """The scores of up to three seats, one behind another; of more, or of long names, their range."""
+    """The scores of up to three seats, one behind another; of more, or of long names, their range. Then their mean."""
     together = where(None, verdict).partition(" ")[2]
     parts: list[str] = []
     for before, seat in zip([None, *seats], seats, strict=False):
@@ -148,12 +148,25 @@ def several(seats: Sequence[SeatVerdict], verdict: Verdict) -> str:
         if before and not who and verb == did(before.score, before.score.value, "")[0]:
             verb, value = "", did(seat.score, seat.score.value, "")[1]
         parts.append(f"{who}{verb}{' ' * bool(verb)}{value} in seat {name(seat.seat)}")
-    sentence = f"{listed(parts)} of {together}."
-    return sentence if len(seats) <= _MAX_SEATS and len(sentence) <= MAX_CHARACTERS else _range(seats, verdict)
+    each = [f"{listed(parts)} of {together}"] if len(seats) <= _MAX_SEATS else []
+    bodies = [*each, _range(seats, verdict), _range(seats, verdict, worst=False)]
+    tails = [_mean(verdict.together, shown) for shown in range(_MAX_BESIDE, -1, -1)]
+    # What does not fit is left out from the end, as of one seat; a range is shorter than its seats.
+    said = (f"{body}{tail}." for tail in [*dict.fromkeys(tails), ""] for body in bodies)
+    return next((sentence for sentence in said if len(sentence) <= MAX_CHARACTERS), f"{bodies[-2]}.")
 
 
-def _range(seats: Sequence[SeatVerdict], verdict: Verdict) -> str:
-    """From the worst to the best score, of the seats that have the first one's metric."""
+def _mean(together: SeatVerdict | None, shown: int) -> str:
+    """Behind the scores of several seats: their mean, what it is of, and the means of the references in these seats."""
+    if together is None or together.score.value is None:
+        return ""
+    tail = [together.score.said, place(together, shown) if shown or not together.beside else ""]
+    known = ", ".join(filter(None, tail))
+    return f"; on average {number(together.score.value)}, {known}" if known else ""
+
+
+def _range(seats: Sequence[SeatVerdict], verdict: Verdict, *, worst: bool = True) -> str:
+    """From the worst to the best score of the seats that have the first one's metric; their median and the worst."""
     first = seats[0].score
     scores = {seat.seat: seat.score.value for seat in seats if seat.score.metric == first.metric}
     known = {seat: value for seat, value in scores.items() if value is not None}
@@ -161,12 +174,14 @@ def _range(seats: Sequence[SeatVerdict], verdict: Verdict) -> str:
     who = next(iter(players)) if len(players) == 1 else f"{len(players)} players"
     place = f"{len(scores)} seats of {where(None, verdict).partition(' ')[2]}"
     if not known:
-        return f"{who} played {place}; none has a score."
+        return f"{who} played {place}; none has a score"
     values = sorted(known.values())
+    said = f"{who} {first.verb} {number(values[0])} to {amount(values[-1], first.unit)} in {place}"
+    if not worst:
+        return said
     middle = (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2
-    worst = (min if first.higher_is_better else max)(known, key=known.__getitem__)
-    said = f"{first.verb} {number(values[0])} to {amount(values[-1], first.unit)}"
-    return f"{who} {said} in {place} (median {number(middle)}); worst {name(worst)}."
+    last = (min if first.higher_is_better else max)(known, key=known.__getitem__)
+    return f"{said} (median {number(middle)}); worst {name(last)}"
 
 
 def nobody(verdict: Verdict) -> str:
