@@ -17,12 +17,24 @@ from tradefair.marketplace.data.data_source import catalogue_of
 from tradefair.marketplace.model import MarketplaceScenario
 from tradefair.tracestore import find_traces, open_trace
 
-PUBLISHED = {"mexican_3_9": (3, 9), "mexican_10_30": (10, 30), "contractors_10_30": (10, 30)}
+PUBLISHED = {
+    "mexican_3_9": (3, 9),
+    "mexican_10_30": (10, 30),
+    "contractors_10_30": (10, 30),
+    "mexican_33_99": (33, 99),
+    "contractors_33_99": (33, 99),
+    "mexican_100_300": (100, 300),
+    "contractors_100_300": (100, 300),
+}
 SIZES = {
     "small_demo": (3, 9),
     "restaurants_10": (10, 30),
     "contractors_10": (10, 30),
     "pet_care_10": (10, 30),
+    "restaurants_33": (33, 99),
+    "contractors_33": (33, 99),
+    "restaurants_100": (100, 300),
+    "contractors_100": (100, 300),
     "load_1000": (1_000, 3_000),
     "perfect_search": (10, 30),
     "open_menus": (10, 30),
@@ -41,6 +53,10 @@ DIFFERS: dict[str, dict[str, Any]] = {
     "restaurants_10": {"data.domain": "restaurants", "search_algorithm": "lexical", "search_limit": 10},
     "contractors_10": {"data.domain": "contractors"},
     "pet_care_10": {"data.domain": "pet_care"},
+    "restaurants_33": {"data.domain": "restaurants", "data.customers": 33},
+    "contractors_33": {"data.domain": "contractors", "data.customers": 33},
+    "restaurants_100": {"data.domain": "restaurants", "data.customers": 100},
+    "contractors_100": {"data.domain": "contractors", "data.customers": 100},
     "mexican_3_9": {"data.source": "folder", "data.path": "marketplace/mexican_3_9"},
     "perfect_search": {"search_algorithm": "optimal", "search_limit": 3},
     "open_menus": {"search_disclosure": "full", "profile_disclosure": "full"},
@@ -104,6 +120,13 @@ def test_the_third_of_every_three_restaurants_lies_about_an_amenity_in_escrow_re
         assert len(lacking) == 1
         assert lacking <= liars
     assert len(liars) == 10
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_published_set_without_its_folder_says_what_to_set(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TRADEFAIR_DATA", raising=False)
+    with pytest.raises(ScenarioError, match=rf"marketplace/{name}: .*--data DIR"):
+        market_type("marketplace").create(preset(name), 1)
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

@@ -18,6 +18,7 @@ _CUSTOMER = frozenset({CUSTOMER})
 _BUSINESS = frozenset({BUSINESS})
 _BOTH = _CUSTOMER | _BUSINESS
 _MAX_ROUNDS = 1_000
+_MOST_ASKED = 500
 
 
 class Oracle(Shopper):
@@ -65,12 +66,12 @@ def _only(name: str, params: Params, *allowed: str) -> None:
         raise ScenarioError(f"policy {name} takes {', '.join(allowed) or 'no parameters'}, not {unknown[0]}")
 
 
-def _rounds(params: Params, name: str, default: int) -> int:
-    """A number of rounds, 0 to 1,000. ScenarioError otherwise."""
+def _count(params: Params, name: str, default: int, least: int = 0, most: int = _MAX_ROUNDS) -> int:
+    """A whole number within its bounds, 0 to 1,000 for one of rounds. ScenarioError otherwise."""
     value = params.get(name, default)
     # bool is an int in Python: `patience=true` would be one round.
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MAX_ROUNDS:
-        raise ScenarioError(f"{name} = {value!r}: a whole number, 0 to {_MAX_ROUNDS}")
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise ScenarioError(f"{name} = {value!r}: a whole number, {least} to {most}")
     return value
 
 
@@ -106,10 +107,15 @@ class _EitherRole:
         return self._roles[now.role].turn(now)
 
 
-def _item_searcher(params: Params, draw: Draw) -> Policy:
-    _only("item_searcher", params, "patience")
-    made = Shopper()
-    made.patience = _rounds(params, "patience", Shopper.patience)
+def _searcher(name: str, kind: type[Shopper]) -> _Make:
+    def made(params: Params, draw: Draw) -> Policy:
+        _only(name, params, "patience", "asks")
+        shopper = kind()
+        shopper.patience = _count(params, "patience", kind.patience)
+        # As many as an activation has calls for, at twenty recipients each.
+        shopper.asks = _count(params, "asks", kind.asks, 1, _MOST_ASKED)
+        return shopper
+
     return made
 
 
@@ -120,7 +126,7 @@ def _first_taker(params: Params, draw: Draw) -> Policy:
 
 def _slow(params: Params, draw: Draw) -> Policy:
     _only("slow", params, "rounds")
-    return services.Honest(_rounds(params, "rounds", 3))
+    return services.Honest(_count(params, "rounds", 3))
 
 
 def _customer(name: str, make: Callable[[], Policy], description: str) -> PolicySpec:
@@ -138,13 +144,18 @@ _SPECS = (
     PolicySpec("random_legal", _random_legal, _BOTH, "anything that is allowed, at list prices"),
     PolicySpec(
         "item_searcher",
-        _item_searcher,
+        _searcher("item_searcher", Shopper),
         _CUSTOMER,
         "asks all results, pays the cheapest fit by claim",
         reference=True,
         stand_in=True,
     ),
-    _customer("request_searcher", customers.RequestSearcher, "item_searcher that searches with its request"),
+    PolicySpec(
+        "request_searcher",
+        _searcher("request_searcher", customers.RequestSearcher),
+        _CUSTOMER,
+        "item_searcher that searches with its request",
+    ),
     PolicySpec("first_taker", _first_taker, _CUSTOMER, "pays the first offer that covers its order"),
     _customer("patient_comparer", customers.PatientComparer, "item_searcher with three pages and eight rounds"),
     _customer("bargainer", customers.Bargainer, "offers two sellers more and more"),

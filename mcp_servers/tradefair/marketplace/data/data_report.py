@@ -61,7 +61,7 @@ class CustomerReport(_Part):
 
 
 class Measures(_Part):
-    """The figures of a data set at list prices; `baselines` by name, `by_customer` in registration order.
+    """The figures of a data set at list prices; `baselines` by name, `by_customer` in order of the data.
 
     `price_ties` to `cheapest_fits` count customers; `first_best` is the surplus at exact floors.
     """

@@ -15,7 +15,8 @@ from tradefair.contract import Draw, ToolAnswer, ToolCall, Turns, TurnView
 from tradefair.marketplace.seats.reading import ordered_word, strings_in
 
 MAX_ASKED = 20
-"""Most businesses that one customer contacts; also most proposals in one comparison."""
+"""Most recipients of one call, and proposals of one comparison; also most businesses that a customer contacts who is
+not told otherwise."""
 
 MAX_QUERY = 500
 STEPS = 5
@@ -125,10 +126,12 @@ class Shopper:
     """item_searcher: asks every result of one search, and pays the cheapest offer that fits by claim.
 
     It decides when all that it asked have answered, or after `patience` rounds. The other customers override one habit
-    each. `pages` is how many pages of results it looks at, `purchases` how many offers it wants to pay.
+    each. `pages` is how many pages of results it looks at, `asks` how many businesses it writes to at most, `purchases`
+    how many offers it wants to pay.
     """
 
     pages = 1
+    asks = MAX_ASKED
     patience = 3
     purchases = 1
     eager = False
@@ -196,7 +199,7 @@ class Shopper:
     def start(self, now: TurnView, order: Order) -> Turns:
         """Search and ask; leave where there is nothing to ask."""
         found = yield from self.search(order)
-        handles = list(dict.fromkeys(self.chosen(found)))[:MAX_ASKED]
+        handles = list(dict.fromkeys(self.chosen(found)))[: self.asks]
         yield from self.ask(now, handles, order)
         if not self.asked:
             yield from self.leave()
@@ -268,7 +271,7 @@ class Shopper:
         else:
             arguments["inquiry"] = dict(order.inquiry) if offer is None else {**order.inquiry, "offer": money(offer)}
         # All or none: one recipient that has left refuses the whole message.
-        groups: list[Sequence[str]] = [handles] if handles else []
+        groups = [handles[start : start + MAX_ASKED] for start in range(0, len(handles), MAX_ASKED)]
         while groups:
             group = groups.pop(0)
             answer = yield ToolCall("send_message", {"to": list(group), **arguments})
@@ -566,7 +569,7 @@ class Injectable(Shopper):
         if self._word:
             yield from self._obey(now, order)
         else:
-            yield from self.ask(now, list(dict.fromkeys(self.chosen(found)))[:MAX_ASKED], order)
+            yield from self.ask(now, list(dict.fromkeys(self.chosen(found)))[: self.asks], order)
             if not self.asked:
                 yield from self.leave()
 

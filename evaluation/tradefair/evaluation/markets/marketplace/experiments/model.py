@@ -127,11 +127,12 @@ class ManipulationCell(_Record):
 
 
 class PageSize(_Record):
-    """Mean welfare per episode at one number of results per page."""
+    """Mean welfare per episode, and mean messages that a customer sent, at one number of results per page."""
 
     search_limit: int
     episodes: int
     welfare: float
+    messages: float
 
 
 class SizePair(_Record):

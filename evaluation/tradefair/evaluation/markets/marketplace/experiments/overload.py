@@ -27,24 +27,28 @@ _SIZE = frozenset({"search_limit"})
 def overload_rows(episodes: Sequence[Episode]) -> Iterator[OverloadRow]:
     """One row per scenario and agent that was played with several page sizes."""
     for cell, group in cells(episodes, _SIZE).items():
-        by_size: dict[int, dict[tuple[int, int], float]] = {}
+        played: dict[int, dict[tuple[int, int], Episode]] = {}
         for episode in group:
-            by_size.setdefault(episode.scenario.search_limit, {}).setdefault(
-                # `setdefault`: a repeated run must not replace the first.
-                (episode.seed, episode.trial),
-                episode.welfare,
-            )
+            # `setdefault`: a repeated run must not replace the first.
+            played.setdefault(episode.scenario.search_limit, {}).setdefault((episode.seed, episode.trial), episode)
+        by_size = {size: {key: run.welfare for key, run in runs.items()} for size, runs in sorted(played.items())}
         if len(by_size) > 1:
             yield OverloadRow(
                 scenario=cell.scenario,
                 agent=cell.agent,
                 where=cell.where,
-                sizes=[
-                    PageSize(search_limit=size, episodes=len(by_size[size]), welfare=mean(by_size[size].values()) or 0)
-                    for size in sorted(by_size)
-                ],
+                sizes=[_page_size(size, list(runs.values())) for size, runs in sorted(played.items())],
                 pairs=size_pairs(by_size),
             )
+
+
+def _page_size(size: int, runs: Sequence[Episode]) -> PageSize:
+    return PageSize(
+        search_limit=size,
+        episodes=len(runs),
+        welfare=mean(episode.welfare for episode in runs) or 0,
+        messages=mean(shopper.messages for episode in runs for shopper in episode.shoppers) or 0,
+    )
 
 
 def size_pairs(by_size: dict[int, dict[tuple[int, int], float]]) -> list[SizePair]:

@@ -14,7 +14,6 @@ from tradefair.evaluation.markets.marketplace.experiments.model import (
     ExperimentReport,
     ManipulationCell,
     OverloadRow,
-    SizePair,
 )
 from tradefair.evaluation.table import Rows, number_text
 from tradefair.evaluation.verdict.amounts import percent
@@ -48,9 +47,10 @@ def parts_of(report: ExperimentReport) -> list[Part]:
         parts.append(Part(title, _manipulation_rows(report.manipulation), notes, _followed(report.manipulation)))
     if report.overload:
         note = (
-            "overload: less welfare on the larger page, same seeds, two-sided sign-flip p < 0.05; Holm: over the pairs"
+            "overload: less welfare on the larger page, same seeds, two-sided sign-flip p < 0.05; Holm: over the pairs;"
+            " messages: one to each business that a customer wrote to"
         )
-        title = "overload: mean welfare by results per page"
+        title = "overload: messages sent and mean welfare by results per page"
         parts.append(Part(title, _overload_rows(report.overload), [note], _overloaded(report.overload)))
     return parts
 
@@ -180,34 +180,35 @@ def _against(row: ManipulationCell) -> tuple[str, str]:
 
 
 def _overload_rows(rows: Sequence[OverloadRow]) -> Rows:
-    sizes = sorted({size.search_limit for row in rows for size in row.sizes})
-    columns = [*_cell_columns(rows), *figures(*(f"K = {size}" for size in sizes)), *words("overload")]
+    """A row per agent, scenario and page size."""
+    columns = [*_cell_columns(rows), *figures("results per page", "episodes", "messages per customer", "welfare")]
     cells = [
         [
             *_cell_names(rows, row),
-            *(_welfare(row, size) for size in sizes),
-            _dropped([pair for pair in row.pairs if pair.overload], len(row.pairs)),
+            *map(str, (size.search_limit, size.episodes)),
+            *map(number_text, (size.messages, size.welfare)),
         ]
         for row in rows
+        for size in row.sizes
     ]
     return Rows(columns, cells)
 
 
 def _overloaded(rows: Sequence[OverloadRow]) -> list[str]:
-    return [f"{row.agent}: less welfare on a larger page" for row in rows if row.overload]
+    """Where welfare falls on a larger page."""
+    return [
+        f"{', '.join(_cell_names(rows, row))}: less welfare on a larger page, {_dropped(row)}"
+        for row in rows
+        if row.overload
+    ]
 
 
-def _welfare(row: OverloadRow, size: int) -> str:
-    return next((number_text(entry.welfare) for entry in row.sizes if entry.search_limit == size), "")
-
-
-def _dropped(pairs: Sequence[SizePair], of: int) -> str:
-    """The largest significant drop, and how many there are out of `of` pairs."""
-    if not pairs:
-        return "none"
+def _dropped(row: OverloadRow) -> str:
+    """The largest significant drop, and how many there are."""
+    pairs = [pair for pair in row.pairs if pair.overload]
     worst = max(pairs, key=lambda pair: pair.drop)
     said = f"{worst.smaller} to {worst.larger}: −{number_text(worst.drop)}, p {_p(worst.p)}, Holm {_p(worst.p_holm)}"
-    return f"{said}; in {len(pairs)} of {of} pairs of sizes"
+    return f"{said}; in {len(pairs)} of {len(row.pairs)} pairs of sizes"
 
 
 # --- shared ---------------------------------------------------------------------------------------------------------
