@@ -102,6 +102,7 @@ def test_an_unknown_parameter_of_a_policy_is_refused() -> None:
         ("first_taker", {"check_claims": 1}),
         ("item_searcher", {"patience": "3"}),
         ("item_searcher", {"rounds": 3}),
+        ("request_searcher", {"asks": 0}),
         ("honest", {"x": 1}),
     ):
         with pytest.raises(ScenarioError):
@@ -129,6 +130,13 @@ def test_at_most_twenty_businesses_are_asked() -> None:
     ended = play({"customers": 10}, "passive", seats={CUSTOMER: "patient_comparer"})
     assert len(ended.calls("search_businesses", CUSTOMER)) == 3
     assert len(sent(ended, CUSTOMER)[0]["to"]) == 20
+
+
+def test_a_searcher_that_is_told_to_asks_more_in_portions_of_twenty() -> None:
+    given = {"search_limit": 30}
+    ended = play({"customers": 10}, "passive", seats={CUSTOMER: "item_searcher(asks=25)"}, **given)
+    assert [len(asked["to"]) for asked in sent(ended, CUSTOMER)] == [20, 5]
+    assert len(sent(play({"customers": 10}, "passive", seats={CUSTOMER: "request_searcher"}, **given), CUSTOMER)) == 1
 
 
 def test_a_request_in_prose_is_sent_as_it_stands_and_judged_by_comparison() -> None:

@@ -83,7 +83,9 @@ def test_every_text_stands_on_every_surface_beside_its_control() -> None:
 
 @pytest.mark.slow
 def test_pages_of_five_sizes_are_a_consideration_set() -> None:
-    assert {each.search_limit for each in scenarios(meant("consideration_set"))} == {1, 3, 10, 30, 100}
+    meant_ones = scenarios(meant("consideration_set"))
+    assert {each.search_limit for each in meant_ones} == {1, 3, 10, 30, 100}
+    assert {each.data.customers for each in meant_ones} == {100}
 
 
 @pytest.mark.slow

@@ -263,6 +263,8 @@ def test_who_asks_the_last_on_the_page_does_worse_on_longer_pages_and_who_asks_a
     assert (narrow.overload, pair.drop > 0, pair.seeds, pair.p) == (True, True, 6, 2 / 2**6)
     assert not searcher.overload
     assert searcher.sizes[1].welfare >= searcher.sizes[0].welfare
+    assert [size.messages for size in searcher.sizes] == [1.0, 9.0]
+    assert [size.messages for size in narrow.sizes] == [1.0, 1.0]
 
 
 # --- odd traces -----------------------------------------------------------------------------------------------------
