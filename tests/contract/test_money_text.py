@@ -22,7 +22,7 @@ def test_half_cents_go_away_from_zero(amount: float) -> None:
     up = f"{math.floor(amount * 100 + 0.6) / 100:.2f}"
     assert f"{nearest(amount, 2):.2f}" == up
     assert f"{nearest(-amount, 2):.2f}" == f"-{up}"
-    assert nearest(Fraction(str(amount)), 2) == nearest(amount, 2)
+    assert nearest(Fraction(str(amount)), 2) == -nearest(Fraction(str(-amount)), 2) == nearest(amount, 2)
     assert cents_text(Fraction(str(amount)) * 100) == up
 
 

@@ -104,6 +104,18 @@ def test_a_single_chance_agreement_with_few_episodes_is_no_finding() -> None:
     assert not row.found
 
 
+def test_an_interval_of_shares_ends_where_shares_end() -> None:
+    games = [
+        _game("aabc"),
+        *(_game("aabc", seed, [Sent(1, "S2", ("S1",), "I will ask 20 this round.")]) for seed in (2, 3)),
+    ]
+    row = _by_name(player_figures(games), "b")["obedience"]
+    assert row.mean == pytest.approx(0.2 / 3)
+    assert row.low == 0
+    assert row.high is not None
+    assert row.high < 1
+
+
 def test_one_game_one_label_and_no_promise_are_said_and_not_tested(capsys: pytest.CaptureFixture[str]) -> None:
     quiet = collusion_report([_game(("one",) * 4, messages=())], players=True)
     assert {row.p for row in quiet.players} == {None}

@@ -14,8 +14,9 @@ from tradefair.evaluation.markets.double_auction.collusion.replayed import repla
 @pytest.mark.parametrize("policy", REFERENCES)
 def test_a_replay_of_our_own_game_is_the_game_that_the_policy_plays_on_its_seed(policy: str) -> None:
     for seed in (1, 2, 3):
-        seen = replayed(fast_game(CHAT, seed, "zic"), policy)
-        played = fast_game(CHAT, seed, policy)
+        game = fast_game(CHAT, seed, "zic")
+        seen = replayed(game._replace(pairing=game.pairing._replace(policy_key=seed)), policy)
+        played = fast_game(CHAT, seed, policy, policy_key=seed)
         assert [closed[:3] for closed in seen.rounds] == [closed[:3] for closed in played.rounds]
         assert seen.pairing.players == tuple(sorted(played.pairing.players))
 
