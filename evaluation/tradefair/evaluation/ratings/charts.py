@@ -22,7 +22,7 @@ from tradefair.evaluation.ratings.rating import (
 _MOST_NAMES = 60
 _MOST_IN_MATRIX = 40
 # 95 % of a normal distribution.
-BELIEF = 1.96
+_DEVIATIONS = 1.96
 _BELIEF_NOTE = "Lines span 95 % of the belief, 1.96 deviations to each side."
 
 R = TypeVar("R", FieldRow, DuelRow, SoloRow)
@@ -70,7 +70,7 @@ def _field(board: FieldBoard) -> list[Chart]:
     rows = board.rows
     score = heading_of(board.market, board.score)
     return [
-        _intervals("rating", "TrueSkill rating", _BELIEF_NOTE, "rating", rows, 2, _belief),
+        _intervals("rating", "TrueSkill rating", _BELIEF_NOTE, "rating", rows, 2, belief),
         _intervals(
             "score",
             f"Mean {score}",
@@ -97,16 +97,16 @@ def _duels(board: DuelBoard) -> list[Chart]:
             1,
             lambda row: (row.score, row.low, row.high),
         ),
-        _intervals("glicko", "Glicko-2 with margin: who beats whom", _BELIEF_NOTE, "rating", by_rating, 0, _belief),
+        _intervals("glicko", "Glicko-2 with margin: who beats whom", _BELIEF_NOTE, "rating", by_rating, 0, belief),
     ]
     # Empty where no pair met in a game with something to gain.
     matrix = _matrix(board)
     return [*drawn, matrix] if matrix.cells else drawn
 
 
-def _belief(row: FieldRow | DuelRow) -> tuple[float, float | None, float | None]:
+def belief(row: FieldRow | DuelRow) -> tuple[float, float | None, float | None]:
     """A rating with the ends of its 95 % belief."""
-    reach = BELIEF * row.deviation
+    reach = _DEVIATIONS * row.deviation
     return row.rating, row.rating - reach, row.rating + reach
 
 

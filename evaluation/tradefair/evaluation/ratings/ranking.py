@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tradefair.contract.money import nearest
 from tradefair.evaluation.figures import heading_of
-from tradefair.evaluation.ratings.charts import BELIEF
+from tradefair.evaluation.ratings.charts import belief
 from tradefair.evaluation.ratings.rating import Board, FieldBoard, Leaderboards, SoloBoard
 from tradefair.evaluation.verdict.amounts import count, cut, name, number
 from tradefair.evaluation.verdict.verdict import Verdict
@@ -83,11 +83,7 @@ def _leader(board: Board) -> str:
 def _ranked(board: Board) -> tuple[list[_Ranked], str]:
     """Rows in the board's order, by what orders them, with 95 % of the belief or of resampled blocks."""
     if isinstance(board, FieldBoard):
-        rows = [
-            _Ranked(row.label, row.rating, row.rating - reach, row.rating + reach, row.episodes)
-            for row in board.rows
-            for reach in [BELIEF * row.deviation]
-        ]
+        rows = [_Ranked(row.label, *belief(row), row.episodes) for row in board.rows]
         return rows, f"rating by {heading_of(board.market, board.score)}"
     if isinstance(board, SoloBoard):
         rows = [_Ranked(row.label, row.score, row.low, row.high, row.episodes) for row in board.rows]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from tradefair.evaluation.figures import figure_of, heading_of
+from tradefair.evaluation.ratings.charts import belief
 from tradefair.evaluation.ratings.rating import Board, DuelBoard, FieldBoard, SoloBoard
 from tradefair.evaluation.table import Table, number_text
 
@@ -40,11 +41,12 @@ def board_tables(board: Board) -> Iterator[Table]:
 def _ranking(board: FieldBoard) -> Table:
     """The table of a field: TrueSkill, episodes, mean score."""
     led = tuple(_title(board.market, name) for name in board.leading)
-    columns = ("label", "rating", "low", "high", "deviation", "episodes", "mean score", _INTERVAL, *led)
+    columns = ("label", "rating", "rating 95 %", "episodes", "mean score", _INTERVAL, *led)
     rows = [
         (
             _label(row.label, row.privileged),
-            *(f"{number:.2f}" for number in (row.rating, row.low, row.high, row.deviation)),
+            f"{row.rating:.2f}",
+            _interval(*belief(row)[1:], ".2f"),
             str(row.episodes),
             _short(row.score),
             _interval(row.score_low, row.score_high),
@@ -117,12 +119,12 @@ def _scores(board: DuelBoard) -> Table:
 def _ratings(board: DuelBoard) -> Table:
     """The table of duels by Glicko-2 and Bradley–Terry."""
     apart = board.components > 1
-    columns = ("label", "Glicko-2", "RD", "spread", "Bradley–Terry", _INTERVAL, *(("component",) if apart else ()))
+    columns = ("label", "Glicko-2", "Glicko-2 95 %", "Bradley–Terry", _INTERVAL, *(("component",) if apart else ()))
     rows: list[tuple[str, ...]] = []
     # By its own rating: the first table has the order of scores already.
     for row in sorted(board.rows, key=lambda known: (-known.rating, known.label)):
-        numbers = (row.rating, row.deviation, row.spread, row.strength)
-        cells = ["–" if number is None else f"{number:.0f}" for number in numbers]
+        cells = [f"{row.rating:.0f}", _interval(*belief(row)[1:], ".0f")]
+        cells.append("–" if row.strength is None else f"{row.strength:.0f}")
         cells.append(_interval(row.strength_low, row.strength_high, ".0f"))
         rows.append((row.label, *cells, *([number_text(row.component)] if apart else [])))
     return Table("Glicko-2 with margin, and Bradley–Terry", columns, rows)
