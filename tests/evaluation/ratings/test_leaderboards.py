@@ -86,7 +86,7 @@ def test_a_label_on_several_seats_enters_once_with_its_mean() -> None:
 
 def test_the_first_known_score_ranks_and_the_table_says_so() -> None:
     board = _field(_auctions())
-    assert "surplus_share (csa_clean is not known here)" in board.method[0]
+    assert "share of possible (CSα is not known here)" in board.method[0]
     assert not any("zero is what" in caution for caution in board.cautions)
     known = [game._replace(seats=tuple(seat._replace(numbers=(1.0, *seat.numbers[1:])) for seat in game.seats))
              for game in _auctions()]  # fmt: skip
@@ -95,15 +95,15 @@ def test_the_first_known_score_ranks_and_the_table_says_so() -> None:
     assert any("zero is what a truthful seat earns" in caution for caution in ranked.cautions)
     assert _field(known, score="payoff").score == "payoff"
     # Who chose the score is not told that another one was not there.
-    assert "ranks its labels by payoff;" in _field(known, score="payoff").method[0]
-    assert "ranks its labels by payoff;" in _field(_auctions(), score="payoff").method[0]
+    assert "ranks its labels by points earned;" in _field(known, score="payoff").method[0]
+    assert "ranks its labels by points earned;" in _field(_auctions(), score="payoff").method[0]
 
 
 def test_seats_without_the_score_are_counted() -> None:
     games = [auction("abc", (0.5, None, 0.25), seed) for seed in range(4)]
     board = _field(games)
     assert [row.label for row in board.rows] == ["a", "c"]
-    assert "surplus_share: not known of 4 of 12 seats" in board.cautions
+    assert "share of possible: not known of 4 of 12 seats" in board.cautions
 
 
 def test_a_score_that_no_market_here_has_is_refused_with_those_that_are_known() -> None:
@@ -265,7 +265,7 @@ def test_markets_without_ratings_and_unreadable_files_are_named() -> None:
 
 def test_games_in_which_nobody_has_the_score_are_left_out() -> None:
     board = _field([*_auctions(), auction("ab", (None, None), 77)])
-    assert _reasons(board.left_out) == {"surplus_share is not known": 1}
+    assert _reasons(board.left_out) == {"share of possible is not known": 1}
 
 
 def test_pictures_show_intervals_and_the_matrix_both_ways() -> None:

@@ -28,6 +28,7 @@ from tradefair.evaluation.charts import (
     XYChart,
     chart_csv,
     chart_tex,
+    table_tex,
 )
 from tradefair.evaluation.report.outputs import FigurePage, write
 from tradefair.evaluation.table import Table
@@ -137,6 +138,7 @@ def test_the_suffix_decides(tmp_path: Path) -> None:
     write(page(), tmp_path / "p.tex")
     tex = (tmp_path / "p.tex").read_bytes()
     assert tex_cells(tex)[1] == ["B1", "$-$404.5"]
+    assert tex_cells(table_tex(Table("t", ["surplus_share"], [["1"]])))[0] == ["surplus share"]
     assert "rules 3" in tex.decode()
     assert "% tradefair compare A B" in tex.decode()
     write(page(), tmp_path / "p.json")

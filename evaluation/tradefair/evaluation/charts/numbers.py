@@ -157,7 +157,8 @@ def _tex(title: str, head: Sequence[str], rows: Sequence[Sequence[Cell]], captio
         r"% \usepackage{booktabs}",
         rf"\begin{{tabular}}{{{''.join('r' if figure else 'l' for figure in right)}}}",
         r"\toprule",
-        _tex_row(head),
+        # A head with an underscore is the name of a field, and papers have words.
+        _tex_row([name.replace("_", " ") for name in head]),
         r"\midrule",
         *map(_tex_row, shown),
         r"\bottomrule",

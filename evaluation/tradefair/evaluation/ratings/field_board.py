@@ -10,6 +10,7 @@ import numpy as np
 
 from tradefair.contract import Chance
 from tradefair.evaluation.arithmetic import mean
+from tradefair.evaluation.figures import heading_of
 from tradefair.evaluation.outcome import RatingRules
 from tradefair.evaluation.ratings.duels import LEAST_BLOCKS, RESAMPLES
 from tradefair.evaluation.ratings.rating import BoardHead, FieldBoard, FieldRow, Reasons, too_few
@@ -41,7 +42,7 @@ def field_board(
             ranked.append(scored)
             counted.append(game)
         else:
-            left_out.add(f"{by} is not known", game.path)
+            left_out.add(f"{heading_of(head.market, by)} is not known", game.path)
     figures = figures_by_label(rules, counted)
     means = means_of(ranked, chance)
     # In one game is enough: hidden knowledge there moves the mean over all.
@@ -65,8 +66,8 @@ def field_board(
     return FieldBoard(
         **head._asdict(),
         games=len(counted),
-        method=_method(by, rules, chosen=score is not None),
-        cautions=_cautions(by, rules, rows, counted),
+        method=_method(head.market, by, rules, chosen=score is not None),
+        cautions=_cautions(head.market, by, rules, rows, counted),
         left_out=left_out.listed(),
         score=by,
         passes=PASSES,
@@ -155,18 +156,22 @@ def means_of(ranked: Sequence[Mapping[str, float]], chance: Chance) -> dict[str,
     return found
 
 
-def _cautions(by: str, rules: RatingRules, rows: Sequence[FieldRow], games: Sequence[GameResult]) -> list[str]:
+def _cautions(
+    market: str, by: str, rules: RatingRules, rows: Sequence[FieldRow], games: Sequence[GameResult]
+) -> list[str]:
     """What must be read with the numbers: too few episodes, and what holds for the fields that are shown."""
     few = [row.label for row in rows if row.episodes < LEAST_BLOCKS]
     found = [too_few(few, len(rows), f"{LEAST_BLOCKS} episodes")] if few else []
     shown = [by, *(name for name in rules.seat_figures if any(row.figures[name] is not None for row in rows))]
     names: dict[str, list[str]] = defaultdict(list)
     # Fields with the same caution share one line.
+    seats = sum(len(game.seats) for game in games)
     for name in dict.fromkeys(shown):
+        title = heading_of(market, name)
         if name in rules.cautions:
-            names[rules.cautions[name]].append(name)
+            names[rules.cautions[name]].append(title)
         if name in rules.scores and (unknown := _unknown(rules, games, name)):
-            names[f"not known of {unknown} of {sum(len(game.seats) for game in games)} seats"].append(name)
+            names[f"not known of {unknown} of {seats} seats"].append(title)
     return [*found, *(f"{', '.join(known)}: {caution}" for caution, known in names.items())]
 
 
@@ -176,14 +181,15 @@ def _unknown(rules: RatingRules, games: Sequence[GameResult], field: str) -> int
     return sum(seat.numbers[place] is None for game in games for seat in game.seats)
 
 
-def _method(by: str, rules: RatingRules, *, chosen: bool) -> list[str]:
+def _method(market: str, by: str, rules: RatingRules, *, chosen: bool) -> list[str]:
     """How the numbers were made, as sentences; a score that nobody has chosen took the place of an unknown one."""
     constants = Constants()
-    instead = f" ({rules.scores[0]} is not known here)" if by != rules.scores[0] and not chosen else ""
+    title, usual = (heading_of(market, name) for name in (by, rules.scores[0]))
+    instead = f" ({usual} is not known here)" if by != rules.scores[0] and not chosen else ""
     return [
-        f"TrueSkill: each episode ranks its labels by {by}{instead}; one on several seats enters once with the mean",
+        f"TrueSkill: each episode ranks its labels by {title}{instead}; one on several seats enters once with the mean",
         f"{PASSES} passes in shuffled orders from fresh ratings (mean {constants.mean:g}, deviation "
         f"{constants.deviation:.3g}, performance {constants.performance:.3g}); rating and deviation are medians over "
         "passes, low and high the 5 and 95 % points of the rating over passes",
-        f"score: mean {by} over episodes, 95 % interval of {RESAMPLES:,} resamples of whole games",
+        f"score: mean {title} over episodes, 95 % interval of {RESAMPLES:,} resamples of whole games",
     ]
