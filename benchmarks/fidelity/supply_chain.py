@@ -61,11 +61,12 @@ def rows(data: Path | None) -> Iterator[Row]:
     few, some, most = gated.bid_eff
     yield Row(
         f"gated: retailers with bid_eff below 0.1, to 0.5, above (of 20: {few:.1f}, {some:.1f}, {most:.1f})",
-        "some, some, most",
+        None,
         f"{'some' if few >= 1 else 'none'}, {'some' if some >= 1 else 'none'}, {'most' if most > 10 else 'few'}",
         None,
         None,
         _COMMAND,
+        differs="our default preset, in which procurement can fail; the source's own setting is paper",
     )
 
 
