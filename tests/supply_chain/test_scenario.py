@@ -22,7 +22,7 @@ def _wanted(scenario: SupplyChainScenario) -> list[list[int]]:
 
 def test_the_defaults_are_those_of_the_page(scenario: Make) -> None:
     gated = scenario("gated")
-    assert gated.initial_funds_cents == 67_500_00
+    assert gated.initial_funds_cents == 52_500_00
     assert scenario("paper").initial_funds_cents == 22_500_00
     assert (gated.demand, gated.nominal_supply, gated.smallest_set, gated.gate_inert) == (950, 1_000, 5, False)
     wanted = _wanted(gated)

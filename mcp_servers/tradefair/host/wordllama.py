@@ -10,12 +10,18 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradefair.contract import ScenarioError
 from tradefair.host.minilm import read_safetensors
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 _LIBRARY = "wordllama"
 _WEIGHTS, _TOKENIZER = "weights/l2_supercat_256.safetensors", "tokenizers/l2_supercat_tokenizer_config.json"
@@ -39,21 +45,13 @@ class WordLlama:
     def __init__(self) -> None:
         if not wordllama_installed():
             raise ScenarioError("embedder = wordllama: needs the extra words: pip install 'tradefair[words]'")
-        # Imported here: the extra may be missing.
-        from tokenizers import Tokenizer
-
         spec = importlib.util.find_spec(_LIBRARY)
         home = Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else Path()
-        weights, tokenizer = home / _WEIGHTS, home / _TOKENIZER
-        for file in (weights, tokenizer):
+        for file in (home / _WEIGHTS, home / _TOKENIZER):
             if not file.is_file():
                 raise ScenarioError(f"embedder = wordllama: {file} is missing; pip install 'wordllama>=0.4'")
-        self._tokens = Tokenizer.from_file(str(tokenizer))
-        self._tokens.no_truncation()
-        self._rows = read_safetensors(weights)[_TENSOR]
+        self.id, self._tokens, self._rows = _loaded(home)
         self.dimensions = self._rows.shape[1]
-        digest = hashlib.sha256(weights.read_bytes() + tokenizer.read_bytes()).hexdigest()
-        self.id = f"wordllama/{digest[:12]}"
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """One vector per text, each component rounded to six decimals; zeros for a text without a token.
@@ -68,3 +66,17 @@ class WordLlama:
         units = (self._rows[list(tokens)].astype(np.float64) * _UNIT).astype(np.int64).sum(axis=0)
         whole = max(1, len(tokens)) * _UNIT
         return [round(int(unit) / whole, _DECIMALS) for unit in units]
+
+
+# Once a process: a sweep opens an embedder for each episode.
+@cache
+def _loaded(home: Path) -> tuple[str, Tokenizer, NDArray[np.float32]]:
+    """The id, the tokenizer and the vectors `[token][dimension]` of an installed library."""
+    # Imported here: the extra may be missing.
+    from tokenizers import Tokenizer
+
+    weights, tokenizer = home / _WEIGHTS, home / _TOKENIZER
+    tokens = Tokenizer.from_file(str(tokenizer))
+    tokens.no_truncation()
+    digest = hashlib.sha256(weights.read_bytes() + tokenizer.read_bytes()).hexdigest()
+    return f"wordllama/{digest[:12]}", tokens, read_safetensors(weights)[_TENSOR]

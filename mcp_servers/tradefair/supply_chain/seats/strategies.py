@@ -210,8 +210,8 @@ class Skill(CostPlus):
     """One retailer of the reference population, by its skill from 0 to 1; calibrated on what the paper found.
 
     All begin with 18 % of their funds and commit 14 points more each round. One in five (skill above 0.8) is able: it
-    commits 1.4 times as much, bids 1 to 2 % above the reserve and marks up a quarter. The others ask for at most one
-    and a half equal shares of an item. The lowest fifth of them bids the reserve, the rest up to 1 % more; their
+    commits 1.4 times as much, bids 1 to 2 % above the reserve and marks up a quarter. The others ask for at most two
+    equal shares of an item. The lowest fifth of them bids the reserve, the rest up to 1 % more; their
     markups are luck of the round, up to 3 %.
     """
 
@@ -229,7 +229,7 @@ class Skill(CostPlus):
         wishes = spread(supply, _cents(_number(now, "funds")), commitment, self._premium)
         if not self._able:
             # Without a bound the crowd would buy all that there is before the able grow.
-            most = {offer.item: 3 * offer.quantity // (2 * seats) for offer in supply}
+            most = {offer.item: 2 * offer.quantity // seats for offer in supply}
             wishes = [wish._replace(quantity=min(wish.quantity, most[wish.item])) for wish in wishes]
         yield bids_call(wish for wish in wishes if wish.quantity)
 

@@ -41,7 +41,7 @@ class SupplyChainEvaluator(Evaluator):
     compared_columns = ("pi", "units_sold", "bid_eff", "mms")
     market_columns = ("wealth_gini", "revenue_gini", "unmet", "supply_sold", "mean_markup", "slogan_convergence")
     headline = Headline(
-        2, "gated", "pi", "cost_plus", "adaptive", 40, field=("cost_plus", "independent", "skill", "adaptive")
+        2, "gated", "pi", "cost_plus", "adaptive", 40, field=("cost_plus", "skill", "adaptive")
     )
     phrases = load_phrases(__package__)
     primary_metrics = (PrimaryMetric(name="pi", unit="currency units"),)
