@@ -152,7 +152,8 @@ PACKAGES = {
     "catalog": _allowed("contract cli", "typer rich"),
     "host": _allowed(
         "contract tracestore catalog cli",
-        "mcp aiosqlite anyio starlette uvicorn h11 httpx2 pydantic_monty typer rich psycopg numpy tokenizers opentelemetry",
+        "mcp aiosqlite anyio starlette uvicorn h11 httpx2 pydantic_monty typer rich psycopg numpy opentelemetry "
+        "tokenizers",
     ),
     # numpy: arrays in a market's state are tampered with like any other numbers.
     "testing": _allowed("contract tracestore catalog host cli", "mcp typer rich numpy"),
