@@ -40,9 +40,7 @@ class SupplyChainEvaluator(Evaluator):
     seat_columns = ("pi", "npm", "units_sold", "fill", "stockout", "bid_eff", "overpay_share", "mms")
     compared_columns = ("pi", "units_sold", "bid_eff", "mms")
     market_columns = ("wealth_gini", "revenue_gini", "unmet", "supply_sold", "mean_markup", "slogan_convergence")
-    headline = Headline(
-        2, "gated", "pi", "cost_plus", "adaptive", 40, field=("cost_plus", "skill", "adaptive")
-    )
+    headline = Headline(2, "gated", "pi", "cost_plus", "adaptive", 40, field=("cost_plus", "skill", "adaptive"))
     phrases = load_phrases(__package__)
     primary_metrics = (PrimaryMetric(name="pi", unit="currency units"),)
     # Any other end is early; a retailer's bankruptcy alone does not end the episode.
