@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tradefair.evaluation.site.plan import Wanted
+
 _ROOT = Path(__file__).parents[1]
 
 
@@ -43,6 +45,22 @@ def test_a_benchmark_measures_something_beside_its_goals(
     (measured,) = json.loads(capsys.readouterr().out).values()
     assert all(figure["value"] > 0 or figure["goal"] == 0 for figure in measured)
     assert any(figure["goal"] is not None for figure in measured)
+
+
+@pytest.mark.slow
+def test_a_site_that_is_made_again_has_the_same_bytes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "path", [str(_ROOT), *sys.path])
+    monkeypatch.setenv("TRADEFAIR_CACHE", "")
+    from benchmarks import sites
+
+    assert sites.main(["--bundles", "2"]) == 0
+    assert "0 files differ" in capsys.readouterr().out
+    # It would see a difference.
+    monkeypatch.setattr(sites, "Wanted", lambda title: Wanted(f"{title} in {os.environ['TRADEFAIR_CACHE']}"))
+    assert sites.main(["--bundles", "2"]) == 1
+    assert "index.html" in capsys.readouterr().out.splitlines()
 
 
 @pytest.mark.skipif("TRADEFAIR_DATA" not in os.environ, reason="TRADEFAIR_DATA names no sample data")
