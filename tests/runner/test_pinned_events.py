@@ -49,7 +49,7 @@ def _events(market: str, preset: str, policies: tuple[str, ...], **overrides: Js
             "collusion",
             _TALKERS,
             {"rounds": 3},
-            "f2361fc73c7ff6524ed06e5d568219f5f3131c668f95b0050893ed5663cb0b9c",
+            "dd016b3e727ff321aa2751e026615b598690e6b74fb3beda311e80ce8791a3a7",
         ),
         (
             "bargaining",

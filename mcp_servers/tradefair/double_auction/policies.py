@@ -25,6 +25,7 @@ from tradefair.contract import (
 )
 from tradefair.contract.errors import unknown
 from tradefair.contract.policy import parse_policy
+from tradefair.double_auction.engine.talk import recipients
 from tradefair.double_auction.model import ClosedRound, DoubleAuctionScenario, Role, role_of
 from tradefair.double_auction.rules import DoubleAuction
 from tradefair.double_auction.seats.controls import CONTROLS, Blind, Contrary, OracleSealed, OracleValues
@@ -100,6 +101,7 @@ class TradingPolicy:
         self._mirror: MirroredPolicy | None = None
         self._heard: int | None = None
         """Number of the last message that was read; null before the first talk."""
+        self._recipients: Sequence[str] | None = None
         self._role: Role = "buyer"
         self._view: TraderView | None = None
         self._shown = 0
@@ -144,8 +146,13 @@ class TradingPolicy:
         assert self._talker is not None
         # From the first talk on it listens before each quote.
         self._heard = self._heard or 0
+        if self._recipients is None and self._talker.looks_up_recipients:
+            rules = yield ToolCall("view_rules")
+            if rules.error is not None:
+                return
+            self._recipients = rules.data["rules"]["chat"]["recipients"]
         seen = view if self._mirror is None else self._mirror.mirrored(view)
-        said = self._talker.say(seen, Speaker(seat, view.price_max))
+        said = self._talker.say(seen, Speaker(seat, view.price_max, self._recipients or ()))
         answer = yield ToolCall("send_message", _arguments(said))
         # A refused message leaves the seat's act due; silence is always accepted.
         if answer.error is not None and said is not None:
@@ -286,7 +293,7 @@ class _Player:
         said = None
         if self._talker is not None:
             seen = self.view if self._mirror is None else self._mirror.mirrored(self.view)
-            said = self._talker.say(seen, Speaker(self.seat, self.view.price_max))
+            said = self._talker.say(seen, Speaker(self.seat, self.view.price_max, recipients(market.scenario)))
         try:
             market.say(self.seat, said.recipient if said else "", said.text if said else "")
         except IllegalAction:

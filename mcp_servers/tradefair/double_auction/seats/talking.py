@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 from tradefair.contract import SeatId
 from tradefair.double_auction.model import Role, role_of
@@ -32,6 +32,8 @@ class Speaker(NamedTuple):
 
     seat: SeatId
     price_max: int
+    recipients: Sequence[str] = ()
+    """Whom the rules let it address, as `view_rules` names them; for a talker that looks them up."""
 
     @property
     def role(self) -> Role:
@@ -57,8 +59,11 @@ class Speaker(NamedTuple):
 class Talker:
     """A trader that also talks: in each talk phase it may say something, before each quote it hears what it was sent.
 
-    The view is the mirrored one, as in `Trader.quote`; `say` and `hear` get the speaker to turn numbers round.
+    The view is the mirrored one, as in `Trader.quote`; `say` and `hear` get the speaker to turn numbers round. One that
+    `looks_up_recipients` reads the rules before its first message; others are silent where theirs is refused.
     """
+
+    looks_up_recipients: ClassVar[bool] = False
 
     def say(self, view: TraderView, speaker: Speaker) -> Said | None:
         """One message, or silence."""

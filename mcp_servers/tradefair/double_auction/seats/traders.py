@@ -88,6 +88,8 @@ class Shading:
 class RandomLegal(Talker):
     """Any price of the grid with equal chance, at a loss too; where there is talk, now and then a message."""
 
+    looks_up_recipients = True
+
     def __init__(self, draw: Draw) -> None:
         self._uniform = draw.uniform
 
@@ -101,8 +103,10 @@ class RandomLegal(Talker):
             return None
         others = ("all_sellers", "S1") if speaker.role == "buyer" else ("all_buyers", "B1")
         recipient = ("all_traders", *others)[math.floor(self._uniform("recipient", view.round) * 3)]
+        # Single seats stand there as a range from the first one, which is the one that it names.
+        allowed = any(name.partition("..")[0] == recipient for name in speaker.recipients)
         price = math.floor(self._uniform("named", view.round) * (view.price_max + 1))
-        return Said(recipient, f"Perhaps {price}?")
+        return Said(recipient, f"Perhaps {price}?") if allowed else None
 
 
 class Zic:
