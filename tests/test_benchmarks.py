@@ -58,7 +58,11 @@ def test_a_site_that_is_made_again_has_the_same_bytes(
     assert sites.main(["--bundles", "2"]) == 0
     assert "0 files differ" in capsys.readouterr().out
     # It would see a difference.
-    monkeypatch.setattr(sites, "Wanted", lambda title: Wanted(f"{title} in {os.environ['TRADEFAIR_CACHE']}"))
+
+    def elsewhere(title: str) -> Wanted:
+        return Wanted(f"{title} in {os.environ['TRADEFAIR_CACHE']}")
+
+    monkeypatch.setattr(sites, "Wanted", elsewhere)
     assert sites.main(["--bundles", "2"]) == 1
     assert "index.html" in capsys.readouterr().out.splitlines()
 
