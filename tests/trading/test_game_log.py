@@ -360,6 +360,24 @@ def test_deep_nesting_in_a_typed_field_is_a_finding(game_rows: Rows) -> None:
     assert [(found.line, found.field) for found in read_game(lines, NAME).findings] == [(place + 1, "message")]
 
 
+def test_a_finding_is_short_whatever_a_seat_is_called(game_rows: Rows) -> None:
+    game_rows[-1]["data"]["seat_surplus_share_map"]["B" * 10_000] = 0.5
+    (finding,) = read(game_rows).findings
+    assert finding.field.startswith("data.seat_surplus_share_map.BBB")
+    assert len(finding.field) + len(finding.message) < 300
+
+
+@pytest.mark.parametrize("name", ["seat_csa_map", "seat_surplus_share_map"])
+def test_a_name_that_stands_twice_in_the_totals_is_a_finding(game_rows: Rows, name: str) -> None:
+    lines = encoded(game_rows)
+    where = f'"{name}": '.encode()
+    for twice, field in ((b'{"B1": 1, "B1": 1}, "other": ', f"data.{name}.B1"), (b"{}, " + where, f"data.{name}")):
+        damaged = lines[-1].replace(where, where + twice)
+        (finding,) = read_game([*lines[:-1], damaged], NAME).findings
+        assert (finding.line, finding.field) == (len(lines), field)
+        assert "twice" in finding.message
+
+
 def test_an_empty_file_is_a_finding_on_line_one() -> None:
     assert [(found.line, found.field) for found in read_game([], NAME).findings] == [(1, "type")]
 

@@ -28,6 +28,8 @@ MAX_FINDINGS = 200
 _GROUPS = frozenset({"all_traders", "all_sellers", "all_buyers"})
 # Far below Python's own limit, which the recursion of `_odd_value` would meet.
 _MAX_JSON_DEPTH = 64
+_MAX_PATH = 120
+_TWICE = object()
 _LOG_LAWS: dict[str, Law] = {
     "uniform": "uniform",
     "semi_bimodal": "semi_bimodal",
@@ -228,13 +230,13 @@ class Snapshot(Row):
 
 
 class FinalData(_Record):
-    """The game's totals; everything else that the log computes is kept unread. `seat_csa_map` may be empty."""
+    """The game's totals; all else that the log computes is kept unread. `seat_csa_map` may be empty or missing."""
 
     aborted: bool
     final_payoff_map: dict[str, Points]
     seat_max_potential_surplus_map: dict[str, Points]
     seat_surplus_share_map: dict[str, float]
-    seat_csa_map: dict[str, Score]
+    seat_csa_map: Annotated[dict[str, Score], Field(default_factory=dict)]
     total_surplus: Points
     max_surplus: Points
     market_efficiency: float
@@ -364,6 +366,8 @@ def _odd_value(node: object, path: str = "", depth: int = 0) -> tuple[str, str] 
     # A lone surrogate is never printable: most texts are done without the loop over their characters.
     if isinstance(node, str) and not node.isprintable() and any("\ud800" <= char <= "\udfff" for char in node):
         return path, "the text holds half of a surrogate pair"
+    if node is _TWICE:
+        return path, "the name stands twice in one object"
     if depth >= _MAX_JSON_DEPTH:
         return path, f"nested deeper than {_MAX_JSON_DEPTH} levels"
     for key, child in _children(node):
@@ -391,6 +395,23 @@ def _why_not_json(raw: bytes) -> tuple[str, str]:
     return invalid or ("", "the line is not JSON")
 
 
+def _named_twice(raw: bytes) -> tuple[str, str] | None:
+    """The first name that an object of the line has twice: which value counts is not for us to say."""
+    try:
+        return _odd_value(json.loads(raw, object_pairs_hook=_marked))
+    # What this parser gives up on, the row's own check reads.
+    except (ValueError, RecursionError):
+        return None
+
+
+def _marked(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """The object, with the mark `_TWICE` for every name that it has twice."""
+    found: dict[str, object] = {}
+    for name, value in pairs:
+        found[name] = _TWICE if name in found else value
+    return found
+
+
 class _Reader:
     """Takes lines one by one; keeps the rows that are sound and a finding for each thing that is not."""
 
@@ -409,6 +430,9 @@ class _Reader:
         self._place = 0
 
     def _found(self, field_path: str, message: str) -> None:
+        # Names of seats are part of paths, and a log may hold any.
+        if len(field_path) > _MAX_PATH:
+            field_path = field_path[: _MAX_PATH - 1] + "…"
         # Bounded: a file of another kind would give a finding per line.
         if len(self._findings) < MAX_FINDINGS:
             self._findings.append(Finding(self._name, self._line, field_path, message))
@@ -431,7 +455,7 @@ class _Reader:
             self._found("", "the line is not a JSON object")
             return
         self._check_sequence(content.get("log_sequence"))
-        row = self._typed(content)
+        row = self._typed(content, raw)
         if row is not None:
             self._keep(row.at(line))
 
@@ -459,7 +483,7 @@ class _Reader:
         # From the number that was found: one gap is one finding, not one for each later line.
         self._sequence = sequence
 
-    def _typed(self, content: Mapping[str, JsonValue]) -> _AnyRow | None:
+    def _typed(self, content: Mapping[str, JsonValue], raw: bytes) -> _AnyRow | None:
         kind = content.get("type")
         model = _ROWS.get(kind) if isinstance(kind, str) else None
         if model is None:
@@ -467,6 +491,10 @@ class _Reader:
             return None
         self._init_seen |= model is Init
         self._final_seen |= model is Final
+        # Totals and seats only: other rows are many, and what they say is re-executed.
+        if model in (Init, Final) and (twice := _named_twice(raw)):
+            self._found(*twice)
+            return None
         try:
             return model.model_validate(content)
         except ValidationError as error:

@@ -48,6 +48,13 @@ def test_a_label_on_several_seats_of_a_game_counts_once_in_its_mean() -> None:
     assert ByLabel(seats[:1], ["a"]).means(WORDS, average("series")).lows == [None]
 
 
+def test_the_interval_of_a_share_stays_within_0_and_1() -> None:
+    seats = [seat("a", 0, 0), seat("a", 1, 1), seat("b", 0, 0.5)]
+    chart = ByLabel(seats, ["a", "b"]).means(WORDS, average("series"), share=True)
+    assert (chart.values, chart.lows, chart.highs) == ([0.5, 0.5], [0, None], [1, None])
+    assert "cut at 0 and 1" in chart.note
+
+
 def test_unknown_numbers_are_left_out() -> None:
     strip = ByLabel([seat("a", 0, score=2), seat("a", 1)], ["a"]).strip(WORDS, number("score"))
     assert strip.strips[0].values == [2]

@@ -14,7 +14,8 @@ from tradefair.evaluation.ratings.leaderboards import leaderboards
 from tradefair.evaluation.ratings.ranking import ranking_verdict
 from tradefair.evaluation.ratings.rating import DuelBoard, FieldBoard, LeftOut
 from tradefair.evaluation.ratings.results import GameResult, Results, Unread
-from tradefair.evaluation.ratings.tables import board_tables
+from tradefair.evaluation.ratings.show import show_leaderboards
+from tradefair.evaluation.ratings.tables import board_name, board_tables
 from tradefair.evaluation.report.boards import boards_of, figure_of_boards
 
 SHARES = (0.6, 0.4, 0.2, 0.1)
@@ -220,6 +221,10 @@ def test_labels_with_too_few_games_are_named_in_one_line() -> None:
     assert board.cautions[0] == "6 of 10 labels are exploratory, with fewer than 8 episodes: w, v, u, z, y and 1 more"
 
 
+def test_one_game_and_one_label_are_named_in_the_singular() -> None:
+    assert "1 game · 1 label · " in board_name(_field([auction("aa", (0.1, 0.2), 7)]))
+
+
 def test_a_ranking_says_who_leads_and_whether_first_place_is_open() -> None:
     open_ = ranking_verdict(leaderboards(Results(_auctions(), [Unread("x.trace", "not a trace")])))
     assert open_.sentences[0].startswith("a leads double_auction/bazaar (rating by share of possible ")
@@ -235,6 +240,14 @@ def test_a_ranking_says_who_leads_and_whether_first_place_is_open() -> None:
     close = [auction("ab" if seed % 2 else "ba", (0.3, 0.35), seed) for seed in range(12)]
     assert "first place is open" in ranking_verdict(leaderboards(Results(close, []))).sentences[0]
     assert ranking_verdict(leaderboards(Results([], []))).status == "failed"
+
+
+def test_a_long_label_leaves_room_for_the_figures(capsys: pytest.CaptureFixture[str]) -> None:
+    games = _auctions("abcd")
+    long = [game._replace(seats=tuple(seat._replace(label=seat.label * 120) for seat in game.seats)) for game in games]
+    show_leaderboards(leaderboards(Results(long, [])))
+    (row,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("a" * 29 + "…" + "a" * 20)]
+    assert row.split()[1:]
 
 
 def test_a_figure_of_several_leaderboards_names_each_in_its_charts() -> None:

@@ -82,8 +82,11 @@ class ByLabel:
             strips=strips,
         )
 
-    def means(self, words: Words, of: Values) -> IntervalChart:
-        """The mean over games with its 95 % interval; a label on several seats of a game counts once in it."""
+    def means(self, words: Words, of: Values, *, share: bool = False) -> IntervalChart:
+        """The mean over games with its 95 % interval; a label on several seats of a game counts once in it.
+
+        `share`: values are 0 to 1, and so are the ends of intervals.
+        """
         # Imported here: numpy is slow to load, and evaluators are loaded where nothing is drawn.
         from tradefair.evaluation.statistics.paired import interval
 
@@ -98,8 +101,12 @@ class ByLabel:
             if middle is not None:
                 names.append(label)
                 low, high = map(_short, bounds) if bounds else (None, None)
+                # Student's interval knows no bounds: of two games it would draw shares of −5 and 6.
+                if share and low is not None and high is not None:
+                    low, high = max(0.0, low), min(1.0, high)
                 spans.append((_short(middle), low, high))
-        note = "The dot is the mean over games, the line its 95 % interval (Student's t over games)."
+        bounded = ", cut at 0 and 1" * share
+        note = f"The dot is the mean over games, the line its 95 % interval (Student's t over games{bounded})."
         return IntervalChart(
             id=words.id,
             title=words.title,

@@ -13,6 +13,9 @@ from tradefair.evaluation.ratings.tables import board_name, board_tables
 # Rows of a table before "… and N more": of pairs under --all, and of labels without it.
 _MOST_PAIRS = 40
 _MOST_LABELS = 20
+# Characters of a label; a small terminal has 80, and a log may give a player any name.
+_MOST_NAME = 50
+_PAIR = " – "
 
 
 def show_leaderboards(shown: Leaderboards, *, whole: bool = False) -> None:
@@ -38,7 +41,8 @@ def _show(console: Console, board: Board, whole: bool) -> None:
     for table in tables if whole else tables[:1]:
         _say(console, f"\n{table.title}", "bold")
         columns = [*names(*table.columns[:1]), *figures(*table.columns[1:])]
-        show_table(console, columns, table.rows[:most], whole=whole, more="--all or --json")
+        rows = [(_short(name), *cells) for name, *cells in table.rows[:most]]
+        show_table(console, columns, rows, whole=whole, more="--all or --json")
         if len(table.rows) > most:
             _say(console, f"… and {len(table.rows) - most} more ({'--json has' if whole else '--all shows'} them)")
     console.print()
@@ -52,6 +56,15 @@ def _show(console: Console, board: Board, whole: bool) -> None:
         beside = ", ".join(table.title for table in tables[1:])
         _say(console, f"tradefair rate --all shows {beside}{', and ' if beside else ''}how it was made", "dim")
     console.print()
+
+
+def _short(name: str) -> str:
+    """A label, or two with a dash between them, each with its middle left out where it would leave figures no room."""
+    # The end stays: labels differ there, and it says who knew what is private.
+    return _PAIR.join(
+        label if len(label) <= _MOST_NAME else f"{label[: _MOST_NAME - 21]}…{label[-20:]}"
+        for label in name.split(_PAIR)
+    )
 
 
 def _show_left_out(console: Console, reasons: Iterable[LeftOut]) -> None:

@@ -8,13 +8,14 @@ from tradefair.evaluation.figures import figure_of, heading_of
 from tradefair.evaluation.ratings.charts import belief
 from tradefair.evaluation.ratings.rating import Board, DuelBoard, FieldBoard, SoloBoard
 from tradefair.evaluation.table import Table, number_text
+from tradefair.evaluation.verdict.amounts import count
 
 _INTERVAL = "95 %"
 
 
 def board_name(board: Board) -> str:
     """What a leaderboard is about, in a line: scenario, shape, numbers of games and labels, and the ranked score."""
-    parts = [board.scenario, board.shape, f"{board.games} games", f"{len(board.rows)} labels"]
+    parts = [board.scenario, board.shape, count(board.games, "game"), count(len(board.rows), "label")]
     if isinstance(board, FieldBoard | SoloBoard):
         parts.append(f"ranked by {_title(board.market, board.score)}")
     return " · ".join(part for part in parts if part)

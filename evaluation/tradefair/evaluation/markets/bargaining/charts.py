@@ -55,10 +55,11 @@ def board_charts(seats: Sequence[PlayedSeat], labels: Sequence[str]) -> list[Cha
                 Words("all_trade_offsets", "Offsets of all trades", f"One dot per trade. {_DEALT}", _GAIN),
                 rounds("trade_offsets"),
             ),
-            by.means(Words("trade_frequency", "Trade frequency", "", _TRADED), average("traded")),
+            by.means(Words("trade_frequency", "Trade frequency", "", _TRADED), average("traded"), share=True),
             by.means(
                 Words("games_with_a_trade", "Games with a trade", "", Axis(label="share of games with a trade")),
                 lambda seat: [float(any(seat.series["traded"]))],
+                share=True,
             ),
             by.by_round(Words("trade_frequency_by_round", "Trade frequency by round", lines, _TRADED), "traded"),
         ]

@@ -59,6 +59,7 @@ def board_charts(seats: Sequence[PlayedSeat], labels: Sequence[str], score: str)
                 by.means(
                     Words("trade_frequency", "Trade frequency", "", Axis(label="share of rounds with a trade")),
                     average("traded"),
+                    share=True,
                 ),
             ]
         ),

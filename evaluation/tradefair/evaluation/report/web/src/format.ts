@@ -33,7 +33,7 @@ export function aligned(values: unknown[]): string[] {
 }
 
 export function isNumeric(text: string): boolean {
-  return /^[+\-−~]?[\d,]+(\.\d+)?%?( of [\d,]+(\.\d+)?)?$|^–$/.test(text.trim());
+  return /^[+\-−~]?[\d,]+(\.\d+)?%?( (of|to) [+\-−]?[\d,]+(\.\d+)?)?$|^–$/.test(text.trim());
 }
 
 export function words(name: string): string {
