@@ -36,7 +36,7 @@ _BEGIN, _END = "<!-- ladder -->", "<!-- /ladder -->"
 def main() -> None:
     """Play and write."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.retail_ladder")
-    parser.add_argument("--seeds", type=int, default=8)
+    parser.add_argument("--seeds", type=int, default=16)
     found = measure(parser.parse_args().seeds)
     FILE.write_text(found.model_dump_json(indent=1) + "\n", encoding="utf-8")
     PAGE.write_text(with_ladder(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")

@@ -61,6 +61,8 @@ def test_amounts_are_exact_text_or_integers(scenario_of: Scenarios) -> None:
         ("news.extra_days", [5, 3]),
         ("news.strength", [0.5, 0.4]),
         ("news.cap", 0.95),
+        ("news.both_share", 0.5),
+        ("store.sales_spread", 5.5),
         ("clock", "free"),
         ("seats.buyer", "agent"),
         ("seats.manager", "no policy!"),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
@@ -66,6 +67,25 @@ def test_an_item_moves_what_it_names_and_nothing_else(scenario_of: Scenarios) ->
     for place in range(len(store.products)):
         assert (world.need_effect[place] != 0) == (("need", place) in named)
         assert (world.supply_effect[place] != 0) == (("supply", place) in named)
+
+
+def test_an_item_of_both_sides_moves_demand_and_quotes_alike(scenario_of: Scenarios) -> None:
+    scenario = scenario_of(
+        "smoke", {"news.ratios": [0.0, 0.0, 0.5, 0.5], "news.need_share": 0.0, "news.both_share": 1.0}
+    )
+    world = World(scenario, past_of(scenario).store)
+    world.open_day(Luck.of_episode(3), 1, 0, history=False)
+    assert {item.side for item in world.listed} == {"both"}
+    assert any(world.need_effect)
+    assert world.need_effect == world.supply_effect
+
+
+def test_the_shares_of_the_sides_are_those_of_the_scenario(scenario_of: Scenarios) -> None:
+    scenario = scenario_of("smoke", {"news.ratios": [0.0, 0.0, 0.0, 1.0], "news.daily_count": 20})
+    sides = Counter(item.side for items in _days(scenario, 1, 600) for item in items)
+    total = sum(sides.values())
+    assert sides["need"] / total == pytest.approx(scenario.news.need_share, abs=0.03)
+    assert sides["both"] / total == pytest.approx(scenario.news.both_share, abs=0.03)
 
 
 def test_effects_of_the_worked_example() -> None:
