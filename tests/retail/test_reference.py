@@ -39,11 +39,13 @@ def test_the_oracle_survives_and_meets_four_published_means(scenario_of: Scenari
 
 
 @pytest.mark.slow
-def test_the_published_oracles_price_groups_change_little(scenario_of: Scenarios) -> None:
-    runs = [play_oracle(scenario_of("paper"), seed, "unit_sum") for seed in SEEDS[:8]]
-    assert {run.days for run in runs} == {180}
-    assert mean(run.net_worth_cents / 100 for run in runs) == pytest.approx(PUBLISHED["net_worth"].value, rel=0.15)
-    assert mean(run.units_sold for run in runs) == pytest.approx(PUBLISHED["units"].value, rel=0.15)
+def test_price_groups_of_single_lucky_days_ruin_the_oracle_or_halve_its_worth(scenario_of: Scenarios) -> None:
+    # The source's own grouping. Its oracle may have negative funds for ten closes, ours for five as every manager.
+    patient = scenario_of("paper", {"insolvency_days": 10})
+    assert sum(play_oracle(scenario_of("paper"), seed, "unit_sum").days < 10 for seed in SEEDS[:8]) >= 5
+    whole = [run for seed in SEEDS[:8] if (run := play_oracle(patient, seed, "unit_sum")).days == 180]
+    assert len(whole) >= 6
+    assert 0.35 <= mean(run.net_worth_cents / 100 for run in whole) / PUBLISHED["net_worth"].value <= 0.65
 
 
 @pytest.mark.slow
