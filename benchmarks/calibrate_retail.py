@@ -47,6 +47,9 @@ What was tried before the search, on four seeds: stretching costs or qualities o
 none of the four figures by its tolerance. More inequality of volumes alone lets cheap goods carry the store and leaves
 too little profit per unit, so the exponent acts on sales (price · volume). The noise of daily demand moves stock-outs;
 the source's code divides the fitted residual by 5, its paper by nothing, and the search ends near the paper.
+
+The oracle of this record groups past prices by the cent. Under the source's own grouping, which rests on single lucky
+days, the same oracle does not come near these figures in this store: see the market's README.
 """
 
 
