@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -33,6 +34,16 @@ def test_help_shows_the_table_at_the_width_of_a_small_terminal(capsys: pytest.Ca
     table = " ".join(" ".join(lines).split())
     assert all(f" {code} {meaning}" in table for code, meaning in EXIT_CODES.items())
     assert sorted(EXIT_CODES) == [0, 1, 2, 3, 130]
+
+
+@pytest.mark.parametrize("arguments", ["--help", "lab"])
+def test_a_reader_that_has_gone_is_no_fault(arguments: str) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    program = [sys.executable, "-c", "from tradefair.cli import main; main()", arguments]
+    done = subprocess.run(program, stdout=writing, stderr=subprocess.PIPE, timeout=60, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 @pytest.mark.parametrize("name", READERS)

@@ -34,11 +34,18 @@ _FORMER = "FAIRGROUND_"
 
 def main() -> None:
     """Entry point of the console script."""
-    sys.exit(run(sys.argv[1:]))
+    try:
+        code = run(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Of help, which no command prints. Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Carry out one command line; the exit code. Prints to stdout and stderr, never raises."""
+    """Carry out one command line; the exit code. Raises BrokenPipeError alone, of help whose reader has gone."""
     if not arguments or arguments[0] in ("--help", "-h", "help"):
         print(_overview())
         return 0
