@@ -23,7 +23,7 @@ from benchmarks.retail_calibration import (
     with_knobs,
 )
 from tradefair.contract.scenario import build_scenario
-from tradefair.contract.user_files import parse_toml
+from tradefair.files.user_files import parse_toml
 from tradefair.retail.model import RetailScenario
 
 _PAGE = """# How the retail store was calibrated

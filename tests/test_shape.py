@@ -144,41 +144,42 @@ def _allowed(sisters: str, outside: str = "") -> Allowed:
     return Allowed(frozenset(sisters.split()), frozenset(outside.split()) | PLAIN)
 
 
-MARKET = _allowed("contract trading", "numpy")
+MARKET = _allowed("contract files trading", "numpy")
 PACKAGES = {
     "contract": _allowed(""),
-    "tracestore": _allowed("contract", "zstandard psycopg cryptography"),
+    "files": _allowed("contract"),
+    "tracestore": _allowed("contract files", "zstandard psycopg cryptography"),
     "trading": _allowed("contract", "numpy"),
-    "catalog": _allowed("contract cli", "typer rich"),
+    "catalog": _allowed("contract files cli", "typer rich"),
     "host": _allowed(
-        "contract tracestore catalog cli",
+        "contract files tracestore catalog cli",
         "mcp aiosqlite anyio starlette uvicorn h11 httpx2 pydantic_monty typer rich psycopg numpy opentelemetry "
         "tokenizers",
     ),
     # numpy: arrays in a market's state are tampered with like any other numbers.
-    "testing": _allowed("contract tracestore catalog host cli", "mcp typer rich numpy"),
+    "testing": _allowed("contract files tracestore catalog host cli", "mcp typer rich numpy"),
     "agents": _allowed("contract", "mcp langchain_core langgraph"),
     # typer: `draw-agent` shows what is compiled here.
     # tracestore: recordings and price tables are opened as all files of strangers are.
     "frameworks": _allowed(
-        "contract agents tracestore cli",
+        "contract files agents tracestore cli",
         "mcp langchain_core langgraph openai agents pydantic_ai langchain starlette uvicorn httpx2 typer",
     ),
     # `play` ends with a scored summary: the runner hands finished traces to evaluation, never the other way.
     # pandas, polars: imported where a user asks for their frames, and never installed by us.
-    "api": _allowed("contract tracestore catalog host runner agents frameworks evaluation", "pandas polars"),
+    "api": _allowed("contract files tracestore catalog host runner agents frameworks evaluation", "pandas polars"),
     "runner": _allowed(
-        "contract tracestore catalog host agents frameworks evaluation cli", "mcp typer rich ray yaml numpy"
+        "contract files tracestore catalog host agents frameworks evaluation cli", "mcp typer rich ray yaml numpy"
     ),
     "evaluation": _allowed(
-        "contract tracestore catalog trading cli",
+        "contract files tracestore catalog trading cli",
         # starlette, uvicorn, anyio: the viewer is a small web server of its own, and host is a layer that plays.
         "numpy typer rich duckdb scipy yaml zstandard opentelemetry trueskill glicko2 choix starlette uvicorn anyio",
     ),
     "cli": _allowed("contract", "typer rich"),
     **dict.fromkeys(MARKETS, MARKET),
     # yaml: the public data sets are YAML files.
-    "marketplace": _allowed("contract trading", "numpy yaml"),
+    "marketplace": _allowed("contract files trading", "numpy yaml"),
 }
 # What the table above does not say: (importing module, imported module) -> reason.
 DEVIATIONS: dict[tuple[str, str], str] = {}

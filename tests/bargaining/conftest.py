@@ -14,7 +14,7 @@ from tradefair.bargaining.rules import Bargaining
 from tradefair.contract import Draw, ErrorInfo
 from tradefair.contract.policy import parse_policy
 from tradefair.contract.scenario import build_scenario
-from tradefair.contract.user_files import parse_toml
+from tradefair.files.user_files import parse_toml
 
 FOLDER = Path(__file__).parents[2] / "mcp_servers" / "tradefair" / "bargaining" / "scenarios"
 

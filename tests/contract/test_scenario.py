@@ -11,7 +11,7 @@ import pytest
 from tradefair.catalog import load_scenario, market_names, market_type, scenario_ids
 from tradefair.contract.errors import ScenarioError
 from tradefair.contract.scenario import build_scenario, parse_override, with_overrides
-from tradefair.contract.user_files import parse_toml
+from tradefair.files.user_files import parse_toml
 from tradefair.teaching import MARKET
 
 _PIE: dict[str, Any] = {"id": "teaching/pie"}

@@ -30,8 +30,8 @@ from pathlib import Path
 import orjson
 from tests.source_code import REPO
 
-from tradefair.contract.user_files import read_regular
 from tradefair.evaluation.viewer.row import row_of
+from tradefair.files.user_files import read_regular
 from tradefair.tracestore import sqlite_file
 
 CPU_S = 10

@@ -13,7 +13,7 @@ from tradefair.contract import Chance, Draw, ErrorInfo, IllegalAction, ToolAnswe
 from tradefair.contract.core import Answer, Core
 from tradefair.contract.policy import parse_policy
 from tradefair.contract.scenario import build_scenario, with_overrides
-from tradefair.contract.user_files import parse_toml
+from tradefair.files.user_files import parse_toml
 from tradefair.retail import MARKET
 from tradefair.retail.engine.luck import Floats, Luck, normal
 from tradefair.retail.model import SEAT, RetailScenario, Streams, product_id, supplier_id

@@ -97,7 +97,7 @@ def test_the_record_of_a_search_goes_into_the_preset_and_its_page(scenario_of: S
 _THOUSAND = """
 import sys
 from importlib.resources import files
-from tradefair.contract.user_files import parse_toml
+from tradefair.files.user_files import parse_toml
 from tradefair.contract.scenario import build_scenario
 from benchmarks.retail_calibration import oracle_day
 from tradefair.retail.model import RetailScenario, product_id

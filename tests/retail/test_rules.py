@@ -314,7 +314,7 @@ def test_other_seeds_have_other_luck_and_the_same_store(open_store: Open) -> Non
 _PLAYED = """
 import sys
 from importlib.resources import files
-from tradefair.contract.user_files import parse_toml
+from tradefair.files.user_files import parse_toml
 from tradefair.contract.scenario import build_scenario
 from benchmarks.retail_calibration import oracle_day
 from tradefair.retail.model import RetailScenario

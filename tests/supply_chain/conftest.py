@@ -9,7 +9,7 @@ from tests.calling import Caller
 
 from tradefair.contract import ErrorInfo
 from tradefair.contract.scenario import build_scenario
-from tradefair.contract.user_files import parse_toml
+from tradefair.files.user_files import parse_toml
 from tradefair.supply_chain import MARKET
 from tradefair.supply_chain.model import SupplyChainScenario
 from tradefair.supply_chain.rules import SupplyChain

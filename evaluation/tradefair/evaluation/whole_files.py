@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tradefair.contract.errors import StorageUnavailable
-from tradefair.tracestore.files import drafted
+from tradefair.files.folders import drafted
 
 
 class WholeFile(NamedTuple):

@@ -24,7 +24,7 @@ from tradefair.catalog import bundled_plan
 from tradefair.contract import ScenarioError
 from tradefair.contract.players import Limits
 from tradefair.contract.scenario import checked_content
-from tradefair.contract.user_files import parse_toml, text_file
+from tradefair.files.user_files import parse_toml, text_file
 from tradefair.host.setup import MAX_SEED
 from tradefair.runner.agent_spec import NATIVE, OUTSIDE, AgentSpec
 

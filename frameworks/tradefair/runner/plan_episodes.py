@@ -21,7 +21,7 @@ from tradefair.contract import Chance, Scenario, ScenarioError, SeatId, salts
 from tradefair.contract.chain import canonical, digest
 from tradefair.contract.players import seat_roles
 from tradefair.contract.policy import parse_policy
-from tradefair.contract.user_files import parse_toml, text_file
+from tradefair.files.user_files import parse_toml, text_file
 from tradefair.host.setup import plan_seats
 from tradefair.runner.agent_spec import NATIVE, AgentSpec, ReadyAgent, ready
 from tradefair.runner.plan import MAX_EPISODES, Seating, SourcedPlan

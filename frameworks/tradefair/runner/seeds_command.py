@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from tradefair.cli.terminal import say, tell
 from tradefair.contract import ScenarioError
 from tradefair.contract.sealed_seeds import MAX_SEALED, SealedSeeds
-from tradefair.contract.user_files import read_regular
+from tradefair.files.user_files import read_regular
 
 seeds = typer.Typer(no_args_is_help=True, help="Seeds that nobody knows before the games, and a commitment to them.")
 

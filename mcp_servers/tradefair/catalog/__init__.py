@@ -22,7 +22,7 @@ from tradefair.contract import MarketType, Scenario, ScenarioError
 from tradefair.contract.errors import unknown
 from tradefair.contract.market import ReadsData
 from tradefair.contract.scenario import build_scenario, with_overrides
-from tradefair.contract.user_files import parse_toml, text_file
+from tradefair.files.user_files import parse_toml, text_file
 
 __all__ = [
     "bundled_plan",

@@ -17,6 +17,7 @@ from tradefair.contract import SeatId, TraceError
 from tradefair.contract.chain import next_hash
 from tradefair.contract.core import Record
 from tradefair.contract.errors import StorageUnavailable
+from tradefair.files.folders import drafted
 from tradefair.tracestore import (
     EVENT_COLUMNS,
     SCHEMA,
@@ -28,7 +29,6 @@ from tradefair.tracestore import (
     sound_head,
     sqlite_rows,
 )
-from tradefair.tracestore.files import drafted
 from tradefair.tracestore.locks import Lease
 
 _NOTE = "INSERT INTO agent_events (seat, body) VALUES (?, ?)"

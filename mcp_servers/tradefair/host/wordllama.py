@@ -49,7 +49,7 @@ class WordLlama:
         home = Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else Path()
         for file in (home / _WEIGHTS, home / _TOKENIZER):
             if not file.is_file():
-                raise ScenarioError(f"embedder = wordllama: {file} is missing; pip install 'wordllama>=0.4'")
+                raise ScenarioError(f"embedder = wordllama: {file} is missing; pip install 'tradefair[words]'")
         self.id, self._tokens, self._rows = _loaded(home)
         self.dimensions = self._rows.shape[1]
 

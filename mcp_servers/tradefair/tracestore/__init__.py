@@ -1,9 +1,9 @@
 """Traces in SQLite, JSONL or a PostgreSQL store, read behind one small class; the host writes them, importers whole."""
 
+from tradefair.files.folders import lines
 from tradefair.tracestore.beside import PROMPTS, SIDE_TABLES, row_digest, sealed, sqlite_rows
 from tradefair.tracestore.database import Database
 from tradefair.tracestore.fetching import fetch_trace, fetched, stored_traces, trace_copy
-from tradefair.tracestore.files import lines
 from tradefair.tracestore.manifest import Manifest
 from tradefair.tracestore.prompts import Exchange, Ledger, PromptCall, PromptRows
 from tradefair.tracestore.reader import (

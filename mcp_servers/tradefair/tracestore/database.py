@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
 from tradefair.contract import TraceError
-from tradefair.contract.user_files import MAX_FILE, MIB, check_regular, regular
+from tradefair.files.user_files import MAX_FILE, MIB, check_regular, regular
 from tradefair.tracestore.source import NotATrace
 
 MAGIC = b"SQLite format 3\x00"

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from tradefair.contract import TraceError
 from tradefair.contract.errors import StorageUnavailable
-from tradefair.tracestore.files import drafted
+from tradefair.files.folders import drafted
 from tradefair.tracestore.reader import find_traces, open_trace
 from tradefair.tracestore.store import StorePlace, StoreReader, is_store, stored_episodes
 

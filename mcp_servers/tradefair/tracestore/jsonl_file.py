@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, BinaryIO
 import orjson
 
 from tradefair.contract import TraceError
-from tradefair.contract.user_files import regular
-from tradefair.tracestore.files import lines
+from tradefair.files.folders import lines
+from tradefair.files.user_files import regular
 from tradefair.tracestore.manifest import Manifest
 from tradefair.tracestore.source import NotATrace, SideRow, StoredEvent
 

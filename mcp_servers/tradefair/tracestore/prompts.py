@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeGuard, cast
 import orjson
 
 from tradefair.contract import SeatId, TraceError
-from tradefair.contract.user_files import MIB
+from tradefair.files.user_files import MIB
 
 PART_LIMIT = 256 * 1024
 """Bytes of JSON beyond which a part or an answer is cut to `{"cut": its bytes, "content": its beginning}`."""

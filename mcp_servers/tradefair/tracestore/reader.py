@@ -18,9 +18,9 @@ from tradefair.contract import SeatId, TraceError
 from tradefair.contract.chain import digest as digest_of
 from tradefair.contract.event import OLD_SCHEMAS
 from tradefair.contract.players import MAX_SEATINGS, Seating
-from tradefair.contract.user_files import MIB, regular
+from tradefair.files.folders import entries_below
+from tradefair.files.user_files import MIB, regular
 from tradefair.tracestore import database, jsonl_file
-from tradefair.tracestore.files import entries_below
 from tradefair.tracestore.manifest import Manifest
 from tradefair.tracestore.prompts import PromptCall, read_prompts
 from tradefair.tracestore.source import NotATrace, SideRow, Source, StoredEvent

@@ -19,7 +19,7 @@ import orjson
 
 from tradefair.contract import SeatError, TraceError
 from tradefair.contract.errors import StorageUnavailable
-from tradefair.tracestore.files import drafted
+from tradefair.files.folders import drafted
 from tradefair.tracestore.jsonl_file import SIGNATURE
 from tradefair.tracestore.reader import Trace, open_trace
 

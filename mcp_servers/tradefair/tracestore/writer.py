@@ -19,8 +19,8 @@ from tradefair.contract.chain import canonical, first_hash, next_hash
 from tradefair.contract.core import Record
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.event import ManifestCore
+from tradefair.files.folders import drafted
 from tradefair.tracestore.beside import sealed, sqlite_rows
-from tradefair.tracestore.files import drafted
 from tradefair.tracestore.manifest import Manifest
 from tradefair.tracestore.schema import SCHEMA
 

@@ -15,9 +15,9 @@ from typing import Any, Literal, NamedTuple, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tradefair.contract import ScenarioError
-from tradefair.contract.user_files import MIB, read_regular
 from tradefair.evaluation.analyst.fence import digest_of, fence, line_of
 from tradefair.evaluation.analyst.transcript import Transcript, read_transcript, within
+from tradefair.files.user_files import MIB, read_regular
 from tradefair.tracestore import open_trace
 
 MAX_CHAT = 120_000

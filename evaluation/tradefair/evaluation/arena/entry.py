@@ -18,7 +18,7 @@ from tradefair.contract.chain import canonical, digest
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.players import Player
 from tradefair.evaluation.arena.terms import MAX_GAMES, Record
-from tradefair.tracestore.files import drafted
+from tradefair.files.folders import drafted
 
 SUFFIX = ".tfb"
 INDEX = "entry.json"

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from tradefair.contract import ScenarioError, SeatId
 from tradefair.contract.sealed_seeds import SealedSeeds
-from tradefair.contract.user_files import parse_toml, text_file
+from tradefair.files.user_files import parse_toml, text_file
 
 MAX_GAMES = 10_000
 """Games of one entry at most."""

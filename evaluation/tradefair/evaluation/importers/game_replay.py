@@ -12,8 +12,8 @@ from tradefair.catalog import market_type
 from tradefair.contract import TradefairError
 from tradefair.contract.core import Core, Done
 from tradefair.contract.scenario import build_scenario
-from tradefair.contract.user_files import MIB, read_regular
 from tradefair.evaluation.importers.report import GameReport, imported_seating
+from tradefair.files.user_files import MIB, read_regular
 from tradefair.tracestore import Written, write_trace
 from tradefair.trading.game_log import GameLog, Init, LoggedRound, Row, read_game
 

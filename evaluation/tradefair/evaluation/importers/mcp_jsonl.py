@@ -18,10 +18,10 @@ from tradefair.contract.chain import canonical, digest
 from tradefair.contract.core import INLINE_BYTES, Record
 from tradefair.contract.event import TRACE_SCHEMA, ManifestCore, SeatRecord
 from tradefair.contract.players import Seating
-from tradefair.contract.user_files import regular
 from tradefair.evaluation.importers import IMPORTED_MARKET
 from tradefair.evaluation.importers.mcp_jsonl_lines import CallLog, LoggedCall, read_calls
 from tradefair.evaluation.importers.report import GameReport, ImportReport, Tally, imported_seating
+from tradefair.files.user_files import regular
 from tradefair.tracestore import Written, lines, write_trace
 
 IMPORTER = "mcp-jsonl"

@@ -8,8 +8,8 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from tradefair.files.folders import Entry, entries_below, entry_within
 from tradefair.tracestore import MAX_TRACES, TRACE_SUFFIXES
-from tradefair.tracestore.files import Entry, entries_below, entry_within
 
 # 64 bits of the hash. The ids need no secrecy, they only must not collide within a folder.
 _ID_LENGTH = 16

@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tradefair.contract import ScenarioError
-from tradefair.contract.user_files import parse_toml, text_file
+from tradefair.files.user_files import parse_toml, text_file
 
 PRICES = "TRADEFAIR_PRICES"
 """Environment: a file of the form of `prices.toml` that goes before it, model by model."""

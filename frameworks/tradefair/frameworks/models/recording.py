@@ -24,7 +24,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from tradefair.contract import HarnessFailure, ScenarioError, TraceError
-from tradefair.contract.user_files import regular
+from tradefair.files.user_files import regular
 from tradefair.frameworks.models.canonical import (
     Canonical,
     Part,

@@ -17,7 +17,7 @@ from tradefair.contract import ScenarioError
 from tradefair.contract.errors import in_plain_words
 from tradefair.contract.money import to_minor
 from tradefair.contract.text import clean_line
-from tradefair.contract.user_files import Unreadable, bytes_within
+from tradefair.files.user_files import Unreadable, bytes_within
 from tradefair.marketplace.model import Business, Catalogue, Customer
 
 # Far above the published files, which have under 100 lines: what exceeds these limits is a mistake or an attack.

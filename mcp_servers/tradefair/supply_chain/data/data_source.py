@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict
 from tradefair.contract import ScenarioError
 from tradefair.contract.scenario import build_scenario, checked_content
 from tradefair.contract.text import clean_line
-from tradefair.contract.user_files import Unreadable, bytes_within, parse_toml, text_of
+from tradefair.files.user_files import Unreadable, bytes_within, parse_toml, text_of
 from tradefair.supply_chain.model import MAX_ITEMS, MAX_TRIBES, DataFiles, Item, SupplyChainScenario, Tribe
 
 # Bytes of a file: what a stranger sends must not fill the memory.

@@ -20,7 +20,6 @@ from tradefair.catalog import market_type
 from tradefair.cli.terminal import print_json, tell
 from tradefair.contract import ScenarioError, TraceError
 from tradefair.contract.errors import StorageUnavailable
-from tradefair.contract.user_files import read_regular
 from tradefair.evaluation.markets.double_auction.surplus_alpha import (
     CAUTION,
     ReferenceFile,
@@ -42,6 +41,7 @@ from tradefair.evaluation.markets.double_auction.surplus_reference import (
     table_of,
 )
 from tradefair.evaluation.progress import show_progress, watched
+from tradefair.files.user_files import read_regular
 
 _MARKET = "double_auction"
 # Episodes that a process plays between two steps of the progress line.

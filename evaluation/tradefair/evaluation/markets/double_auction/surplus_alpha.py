@@ -18,8 +18,8 @@ from typing import Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tradefair.catalog import market_type
-from tradefair.contract.user_files import read_regular
 from tradefair.evaluation.arithmetic import rounded
+from tradefair.files.user_files import read_regular
 from tradefair.trading.values import LAWS
 
 Side = Literal["buyer", "seller"]

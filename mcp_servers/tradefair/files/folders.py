@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from tradefair.contract.user_files import MAX_LINE, kind_of
+from tradefair.files.user_files import MAX_LINE, kind_of
 
 
 class Entry(NamedTuple):
