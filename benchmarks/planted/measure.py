@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
@@ -15,20 +15,24 @@ from typing import Any, NamedTuple
 from benchmarks.planted.flaw import Flaw
 from benchmarks.planted.play import PRESETS, Episode, Setting, cites, play
 from tradefair.contract import TradefairError
-from tradefair.evaluation.modes.diagnosis import Finding
+from tradefair.evaluation.modes.diagnosis import Finding, Price
 from tradefair.runner import price as pricing
 
 HARM = 0.02
 """A flaw is harmful where it costs more than this share of what its twin earned."""
 # Bases that lie below the competent references (findings.md, 4): their twins' findings are no false ones.
 _PLAIN = frozenset({("retail", "reorder_point"), ("supply_chain", "floor_bidder")})
+_UNPRICED = Price(amount=None, unit="", repair="none")
 _PROCESSES = 2
 # A count that at least doubles is news; a price within this factor is right.
 _TWICE = 2.0
 
 
 class Run(NamedTuple):
-    """One flaw on one seed. `named` is the first finding that names the flaw, `extra` what else the twin lacks."""
+    """One flaw on one seed. `named` is the first finding that names the flaw, `extra` what else the twin lacks.
+
+    `by_base`: the flaw's own base played the repaired turns; None without a price or where no policy played.
+    """
 
     market: str
     flaw: str
@@ -44,6 +48,7 @@ class Run(NamedTuple):
     extra: tuple[str, ...]
     price: float | None
     why_no_price: str | None
+    by_base: bool | None = None
 
     @property
     def near(self) -> bool | None:
@@ -112,7 +117,7 @@ def run_of(flaw: Flaw, seed: int, twin: Episode, bent: Episode, priced: bool = F
     new = [finding for finding in bent.found if finding.count >= _TWICE * before.get(finding.id, 0)]
     naming = [finding for finding in new if finding.id in flaw.accepted]
     harmful = cost > HARM * abs(twin.metric)
-    price, reason = _price(bent.path, naming[0]) if priced and harmful and naming else (None, None)
+    price = _price(bent.path, naming[0]) if priced and harmful and naming else _UNPRICED
     return Run(
         flaw.market,
         flaw.name,
@@ -126,20 +131,17 @@ def run_of(flaw: Flaw, seed: int, twin: Episode, bent: Episode, priced: bool = F
         bool(naming) and cites(bent, naming[0]),
         bent.found[0].id if bent.found else None,
         tuple(finding.id for finding in new if finding.id not in flaw.accepted),
-        price,
-        reason,
+        price.amount,
+        price.reason,
+        None if price.amount is None or price.against is None else price.against == flaw.base,
     )
 
 
-def _price(path: Path, finding: Finding) -> tuple[float | None, str | None]:
-    replayed: Callable[[Path, Finding], object] | None = getattr(pricing, "price", None)
-    if replayed is None:
-        return None, "pricing is not installed"
+def _price(path: Path, finding: Finding) -> Price:
     try:
-        price = replayed(path, finding)
+        return pricing.price(path, finding)
     except TradefairError as fault:
-        return None, str(fault)
-    return getattr(price, "amount", None), getattr(price, "reason", None)
+        return Price(amount=None, unit="", repair="none", reason=str(fault))
 
 
 class Row(NamedTuple):

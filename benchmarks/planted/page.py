@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.planted.measure import Goal, Part, Row
+from benchmarks.planted.measure import Goal, Part, Row, Run, share
 
 _HOW = """# How far findings can be trusted
 
@@ -32,8 +32,26 @@ def page(rows: Sequence[Row], found: Sequence[Goal], part: Part, seeds: int) -> 
     measured = f"{len(rows)} flaws on {seeds} seeds: {len(part.runs)} runs, {priced} of them priced, and"
     measured += f" {len(part.twins)} twins of competent policies."
     lines = [_HOW, "## Goals", "", f"{measured} CPU: {_minutes(part.cpu)} minutes.", "", *_goal_lines(found)]
+    lines += _players(part.runs)
     lines += ["", "## Flaws", *_flaw_lines(rows)]
     return "\n".join(lines) + "\n"
+
+
+def _players(runs: Sequence[Run]) -> list[str]:
+    """Who played the repaired turns, and how near the prices are where it was not the flaw's own base."""
+    played = [run for run in runs if run.by_base is not None]
+    if not played:
+        return []
+    markets = dict.fromkeys(run.market for run in played)
+    by_base = {market: [run.by_base for run in played if run.market == market] for market in markets}
+    counts = ", ".join(f"{market} {sum(map(bool, own))} of {len(own)}" for market, own in by_base.items())
+    lines = [
+        "",
+        "The repaired turns are played by the competent reference nearest to the flawed seat. Where that is the base",
+        f"itself ({counts}), a price tests only whether the right turn is cited.",
+    ]
+    near = share(run.near for run in played if not run.by_base)
+    return lines if near is None else [*lines, f"Of the other prices {near:.2f} lie within x2 of the true cost."]
 
 
 def _minutes(cpu: float) -> int:
