@@ -60,7 +60,7 @@ PIECES = (
         "Bids for ten times what it can pay",
         "A retailer bids for ten times the units that its money buys, and leaves it at the refusal. It stands idle "
         "while rivals sell. The refused calls are cited beside what the same money could have earned.",
-        "supply_chain over_funds 1",
+        "supply_chain over_funds 2",
     ),
     Piece(
         "claims",
