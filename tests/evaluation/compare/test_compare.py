@@ -122,10 +122,10 @@ def test_fewer_than_eight_pairs_are_exploratory_and_nothing_is_verdict_on(play_s
 
 
 def test_the_supermarket_is_compared_and_its_regret_taken_from_the_references_beside(play_seeds: PlaySeeds) -> None:
-    shop: dict[str, Any] = {"scenario": "retail/smoke", "seat": "manager", "overrides": {"horizon_days": 5}}
+    shop: dict[str, Any] = {"scenario": "retail/smoke", "seat": "manager", "overrides": {"horizon_days": 4}}
     a, b = play_seeds("a", "reorder_point", range(8), **shop), play_seeds("b", "careful_reader", range(8), **shop)
-    play_seeds("a/references", "oracle", range(2), **shop)
-    play_seeds("a/references", "passive", range(2), **shop)
+    play_seeds("a/references", "oracle", range(4), **shop)
+    play_seeds("a/references", "passive", range(4), **shop)
     found = compare_folders(a, b)
     assert len(found.pairs) == 8
     assert [row.name for row in found.metrics if row.primary] == ["gain", "return_ratio"]
@@ -137,7 +137,8 @@ def test_the_supermarket_is_compared_and_its_regret_taken_from_the_references_be
     assert returned.undefined > 0
     assert any("defined on" in note for note in found.notes)
     (regret,) = found.regret
-    assert (regret.metric, regret.n, regret.missing) == ("gain", 2, 6)
+    # In four days the oracle gains nothing over who does nothing on two of the four seeds: no regret can be told there.
+    assert (regret.metric, regret.n, regret.undefined, regret.missing) == ("gain", 2, 2, 4)
     assert regret.a is not None
     assert regret.b is not None
     assert [row.k for row in found.reliability] == [1, 2, 4, 8]
@@ -166,7 +167,7 @@ def test_price_closeness_is_relative_to_the_runs_of_both_sides(play_seeds: PlayS
 def test_two_managers_on_sixteen_seeds_of_the_smoke_store(play_seeds: PlaySeeds) -> None:
     shop: dict[str, Any] = {"scenario": "retail/smoke", "seat": "manager", "overrides": {}}
     found = compare_folders(play_seeds("a", "reorder_point", **shop), play_seeds("b", "careful_reader", **shop))
-    assert found.verdict.text.startswith("B (policy:careful_reader) gained 1,565 currency units more than A (policy:")
+    assert found.verdict.text.startswith("B (policy:careful_reader) gained 1,607 currency units more than A (policy:")
     assert [row.p_method for row in found.metrics if row.primary] == ["exact", "exact"]
     assert all(row.wins == 16 for row in found.metrics if row.primary)
 

@@ -72,7 +72,7 @@ def test_a_users_own_prices_go_first_and_leave_the_others(tmp_path: Path, monkey
     ("text", "said"),
     [
         ("version = 2\nlists = []", "version"),
-        ("x", "not a table of prices"),
+        ("x", "not valid TOML"),
         (_OWN.replace("2.5", "-1"), "output"),
         (_OWN.replace("2.5", "nan"), "output"),
         (_OWN.replace("input = 1,", ""), "input"),
