@@ -196,7 +196,7 @@ def test_the_page_lists_every_flaw_with_what_it_should_be_called() -> None:
     assert "| anchored | judgement | linear_concession | always |" in text
     assert "deadlock, persistent_no_trade, promise_break" in text
     assert "CPU: 1 minutes" in text
-    assert "base\nitself" not in text
+    assert "repaired turns" not in text
 
 
 def test_the_page_says_how_many_prices_the_base_itself_played() -> None:
@@ -205,5 +205,5 @@ def test_the_page_says_how_many_prices_the_base_itself_played() -> None:
     runs = [own._replace(by_base=True), other._replace(by_base=False), other, _run(3, 40, "deadlock")]
     rows = list(rows_of([flaw], runs))
     text = page(rows, goals(rows, runs, []), Part(runs, [], 61.0), 3)
-    assert "itself (bargaining 1 of 2), a price tests only" in text
-    assert "Of the other prices 0.00 lie within x2" in text
+    assert "cited:\nbargaining 1 of 2.\nOf the other" in text
+    assert "prices 0.00 lie within x2" in text

@@ -31,7 +31,8 @@ _TWICE = 2.0
 class Run(NamedTuple):
     """One flaw on one seed. `named` is the first finding that names the flaw, `extra` what else the twin lacks.
 
-    `by_base`: the flaw's own base played the repaired turns; None without a price or where no policy played.
+    `against` played the repaired turns; None without a price or where no policy played. `by_base`: it is the flaw's own
+    base, or earns the same in the twin's place.
     """
 
     market: str
@@ -48,6 +49,7 @@ class Run(NamedTuple):
     extra: tuple[str, ...]
     price: float | None
     why_no_price: str | None
+    against: str | None = None
     by_base: bool | None = None
 
     @property
@@ -105,6 +107,14 @@ def _task(task: tuple[Setting, tuple[str, ...], int, bool]) -> Part:
     with TemporaryDirectory() as folder:
         twin = play(setting, None, seed, Path(folder))
         runs = [run_of(flaw, seed, twin, play(setting, flaw, seed, Path(folder)), priced) for flaw in group]
+        players = {run.against for run in runs if run.against}
+        # Two names may play alike: retail's `sealed_ears` does what `careful_reader` does where no source lies.
+        alike = {
+            name: name == setting.base
+            or play(setting._replace(base=name), None, seed, Path(folder)).metric == twin.metric
+            for name in players
+        }
+        runs = [run._replace(by_base=alike[run.against]) if run.against else run for run in runs]
     plain = (setting.market, setting.base) in _PLAIN
     seen = [] if plain else [Twin(setting.market, setting.base, tuple(finding.id for finding in twin.found))]
     return Part(runs, seen, time.process_time() - begun)
@@ -133,7 +143,7 @@ def run_of(flaw: Flaw, seed: int, twin: Episode, bent: Episode, priced: bool = F
         tuple(finding.id for finding in new if finding.id not in flaw.accepted),
         price.amount,
         price.reason,
-        None if price.amount is None or price.against is None else price.against == flaw.base,
+        None if price.amount is None else price.against,
     )
 
 

@@ -47,8 +47,9 @@ def _players(runs: Sequence[Run]) -> list[str]:
     counts = ", ".join(f"{market} {sum(map(bool, own))} of {len(own)}" for market, own in by_base.items())
     lines = [
         "",
-        "The repaired turns are played by the competent reference nearest to the flawed seat. Where that is the base",
-        f"itself ({counts}), a price tests only whether the right turn is cited.",
+        "The repaired turns are played by the competent reference nearest to the flawed seat. Where that is the flaw's",
+        "own base, or plays as it does, a price tests only whether the right turn is cited:",
+        f"{counts}.",
     ]
     near = share(run.near for run in played if not run.by_base)
     return lines if near is None else [*lines, f"Of the other prices {near:.2f} lie within x2 of the true cost."]
