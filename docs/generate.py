@@ -339,7 +339,8 @@ def steady(text: str) -> str:
     for seal in re.findall(r"(?:seal |[0-9a-f]{16}  )([0-9a-f]{16})", text):
         text = text.replace(seal, "x" * 16)
     text = re.sub(r"\b[\d.]+ s\b", "… s", text)
-    text = re.sub(r"… s;\s", "… s;\n", text)  # "0.04 s" leaves room for a word on its line, "0.041 s" does not
+    # "0.04 s" leaves room for a word on its line, "0.041 s" does not: the rest of the paragraph gets a line of its own.
+    text = re.sub(r"(?<=… s;)\s(.+?)(?=\n\n|$)", lambda found: "\n" + " ".join(found[1].split()), text, flags=re.DOTALL)
     return "\n".join(line.rstrip() for line in text.rstrip().splitlines())
 
 
