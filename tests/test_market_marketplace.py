@@ -39,7 +39,7 @@ def test_the_tools_are_those_of_the_snapshot() -> None:
     assert schema_snapshot(MARKET, SNAPSHOT) == []
 
 
-NEEDS_DATA = ("3_9", "10_30")
+NEEDS_DATA = ("3_9", "10_30", "33_99", "100_300")
 
 
 @pytest.mark.slow

@@ -133,7 +133,7 @@ def test_at_most_twenty_businesses_are_asked() -> None:
 
 
 def test_a_searcher_that_is_told_to_asks_more_in_portions_of_twenty() -> None:
-    given = {"search_limit": 30}
+    given: dict[str, Any] = {"search_limit": 30}
     ended = play({"customers": 10}, "passive", seats={CUSTOMER: "item_searcher(asks=25)"}, **given)
     assert [len(asked["to"]) for asked in sent(ended, CUSTOMER)] == [20, 5]
     assert len(sent(play({"customers": 10}, "passive", seats={CUSTOMER: "request_searcher"}, **given), CUSTOMER)) == 1

@@ -120,7 +120,7 @@ def bm25(texts: tuple[str, ...]) -> Callable[[str], Sequence[float]]:
     bm25s: Any = pytest.importorskip("bm25s", reason="the extra `search` is not installed")
     library = bm25s.BM25(method="lucene", k1=1.5, b=0.75)
     library.index([re.findall(r"\w+", text.lower()) for text in texts], show_progress=False)
-    return lambda query: np.round(library.get_scores(re.findall(r"\w+", query.lower())), 6).tolist()
+    return lambda query: [round(float(score), 6) for score in library.get_scores(re.findall(r"\w+", query.lower()))]
 
 
 @each_set

@@ -99,7 +99,7 @@ def test_hostile_labels_are_text_and_a_wide_matrix_fits_a_narrow_page(browser: B
     write(figure_of_boards(made), page_file)
     with watched(browser, width=420) as seen:
         page = seen.show(page_file.as_uri())
-        page.locator("figure[data-chart=head_to_head_0] svg.plot").wait_for()
+        page.locator("figure[data-chart=head_to_head] svg.plot").wait_for()
         assert page.evaluate("window.__pwned") is None
         assert page.locator("main img").count() == 0
         assert page.evaluate("document.documentElement.scrollWidth") <= 420

@@ -84,8 +84,9 @@ def test_each_control_raises_its_mode(
     play_retail: PlayRetail, name: str, manager: str | Callable[[], Policy], preset: str, seed: int
 ) -> None:
     found = diagnosis_of(play_retail(manager, seed, f"retail/{preset}", DAYS[preset]))
-    # Trouble that nobody looked into may be told by what the neglect led to.
-    assert found.finding(mode_id(name)).status in (("raised", "merged") if name == "resolved" else ("raised",))
+    # Trouble that nobody looked into, and prices that nobody looked up, may be told by what the neglect led to.
+    neglect = name in ("resolved", "stale_quotes")
+    assert found.finding(mode_id(name)).status in (("raised", "merged") if neglect else ("raised",))
 
 
 @pytest.mark.slow
@@ -95,7 +96,20 @@ def test_empty_shelves_are_told_by_the_orders_that_lost_the_sales(play_retail: P
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("preset", ["retail/middle", "retail/paper", "retail/easy"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_careful_reader_raises_only_what_slow_goods_cost_it_in_paper(play_retail: PlayRetail, seed: int) -> None:
+    """Sales there are so unequal that most goods sell on some days only: a little expires, and some demand is missed."""
+    found = diagnosis_of(play_retail("careful_reader", seed, "retail/paper", {"horizon_days": 60}))
+    raised = {finding.id: finding for finding in found.raised}
+    assert raised.keys() <= {"retail.overbuying", "retail.lost_sales"}
+    bought = raised["retail.overbuying"]
+    assert bought.cost is not None
+    assert bought.cost.amount is not None
+    assert bought.cost.amount < 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("preset", ["retail/middle", "retail/easy"])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_careful_reader_raises_nothing(play_retail: PlayRetail, preset: str, seed: int) -> None:
     found = diagnosis_of(play_retail("careful_reader", seed, preset, {"horizon_days": 60}))
