@@ -98,7 +98,7 @@ def test_empty_shelves_are_told_by_the_orders_that_lost_the_sales(play_retail: P
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_careful_reader_raises_only_what_slow_goods_cost_it_in_paper(play_retail: PlayRetail, seed: int) -> None:
-    """Sales there are so unequal that most goods sell on some days only: a little expires, and some demand is missed."""
+    """Sales there are so unequal that most goods sell on some days only: a little expires, some demand is missed."""
     found = diagnosis_of(play_retail("careful_reader", seed, "retail/paper", {"horizon_days": 60}))
     raised = {finding.id: finding for finding in found.raised}
     assert raised.keys() <= {"retail.overbuying", "retail.lost_sales"}
