@@ -50,7 +50,7 @@ format: .venv/.checked  ## let ruff format and mend what it can
 bench: .venv/.tested  ## print the benchmarks as a table
 	$(BIN)/python -m benchmarks
 
-fidelity: .venv/.tested  ## measure every published figure beside ours: docs/explanation/fidelity.md (ten CPU minutes)
+fidelity: .venv/.tested  ## measure every published figure beside ours: docs/explanation/fidelity.md (two CPU minutes)
 	$(BIN)/python -m benchmarks.fidelity --write docs/explanation/fidelity.md
 	$(BIN)/python -m benchmarks.fidelity.supply_chain
 

@@ -72,11 +72,13 @@ def run_example(name: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
 
+@pytest.mark.slow  # starts processes
 def test_an_agent_of_ones_own_plays_a_seat(tmp_path: Path) -> None:
     done = run_example("own_agent.py", tmp_path)
     assert (done.returncode, done.stdout) == (0, "764 True\n"), done.stderr
 
 
+@pytest.mark.slow  # starts processes
 def test_a_policy_of_ones_own_plays_a_seat(tmp_path: Path) -> None:
     done = run_example("own_policy.py", tmp_path)
     assert done.returncode == 0, done.stderr
@@ -84,6 +86,7 @@ def test_a_policy_of_ones_own_plays_a_seat(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1] == "verify: reproduced"
 
 
+@pytest.mark.slow  # starts processes
 def test_a_seat_is_played_by_hand(tmp_path: Path) -> None:
     done = run_example("by_hand.py", tmp_path)
     assert done.returncode == 0, done.stderr

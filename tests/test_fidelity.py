@@ -38,7 +38,7 @@ def test_a_row_that_differs_in_silence_is_refused(row: Row) -> None:
 
 def test_the_page_has_a_table_per_command_and_breaks_at_no_bar() -> None:
     text = page({"retail": [_INTERVAL, _TOLERANCE, _EXACT._replace(what="a | b", command="make demo")]})
-    assert text.count("95 % interval | |") == 2
+    assert text.count("95 % interval | how near |") == 2
     assert "## RetailBench: `retail`" in text
     assert "| a \\| b | 595 | 595 | – | equal |" in text
     assert "| profit | 10.00 | 11.00 | 9.00 to 13.00 | in the interval |" in text

@@ -26,7 +26,7 @@ SOURCES: Mapping[str, str] = {
 _HOW = """# Published figures, and ours
 
 After this page you know how near each market comes to the work that it was made after, and where it does not.
-It is written by `make fidelity`, in about ten CPU minutes.
+It is written by `make fidelity`, in about two CPU minutes.
 
 A row is met where ours lies within the tolerance that was agreed before, where the published figure lies in our 95 %
 interval, or where both are equal to the last digit shown. Everything else says what differs. Rows that need the public
@@ -75,7 +75,7 @@ def lines_of(tables: Mapping[str, Iterable[Row]]) -> Iterator[str]:
                 "",
                 f"`{command}`",
                 "",
-                "| figure | published | ours | 95 % interval | |",
+                "| figure | published | ours | 95 % interval | how near |",
                 "|---|---|---|---|---|",
             )
             for row in group:

@@ -88,9 +88,12 @@ def test_every_command_reads_every_hostile_file_within_its_limits(
     check_group(group, bases, honest, runner, tmp_path, whole=True)
 
 
-# Bombs of prompts take long to be made and opened; what limits them has tests of its own in tests/tracestore.
+# Bombs and long logs take long to be made and opened; what limits them has tests of its own in tests/tracestore.
+_LONG = {"prompts", "sizes", "logs"}
+
+
 @pytest.mark.parametrize(
-    "group", [pytest.param(group, marks=[pytest.mark.slow] * (group == "prompts")) for group in EXPECTED]
+    "group", [pytest.param(group, marks=[pytest.mark.slow] * (group in _LONG)) for group in EXPECTED]
 )
 def test_every_case_is_found_within_its_limits(
     group: str, bases: Bases, honest: Check, runner: Runner, tmp_path: Path

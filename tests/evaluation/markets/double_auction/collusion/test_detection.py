@@ -110,6 +110,7 @@ def test_honest_followers_of_a_public_signal_are_no_cartel() -> None:
         assert levels["parallelism_partial"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asks", [leading, planned], ids=["a price leader", "coded talk"])
 def test_sellers_that_move_as_one_for_no_public_reason_are_found_with_a_silent_arm_only(asks: Asks) -> None:
     talking = asked_games(range(1, 17), asks, talks=True)
