@@ -6,16 +6,17 @@ SEED ?= 7
 # What a file's tests share, such as played episodes, is made by one worker; in the order of names, the longest come early.
 BY_FILE := --dist loadfile --no-loadscope-reorder
 BIN := .venv/bin
+ROOTS := mcp_servers agent_graphs frameworks evaluation
 
 # Real sample data, where it lies beside this checkout; tests that need it skip without it.
 ifneq ($(wildcard ../shared/data),)
 export TRADEFAIR_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: help demo test test-slow test-extras interop check format bench fidelity talk docs picture gallery snapshots clean
+.PHONY: help demo test test-slow test-extras interop interop-quick check check-systems format bench fidelity talk docs picture gallery snapshots resolutions wheel bundle clean
 
 help:  ## show this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 \2/p' Makefile | awk '{ printf "  make %-11s ", $$2; $$1 = $$2 = ""; sub(/^ +/, ""); print }'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 \2/p' Makefile | awk '{ printf "  make %-13s ", $$2; $$1 = $$2 = ""; sub(/^ +/, ""); print }'
 
 demo: .venv/.installed  ## play a BAZAAR episode with a LangGraph agent in one seat, score it, verify its trace (no key)
 	@$(BIN)/tradefair demo --seed $(SEED)
@@ -29,8 +30,11 @@ test-slow: .venv/.tested  ## run the slow tests, and those in a browser
 test-extras: .venv-extras/.installed  ## run the tests of optional frameworks and of Ray, in a .venv-extras of their own
 	.venv-extras/bin/pytest -n $(WORKERS) -m extra
 
-interop: .venv/.tested  ## run the tests with foreign clients (Node and the npm registry; they skip without)
-	$(BIN)/pytest -m interop
+interop: .venv/.tested  ## let every foreign client play, of PyPI and npm, and write docs/reference/interop.md (20 minutes)
+	INTEROP_PAGE=docs/reference/interop.md $(BIN)/pytest -m interop
+
+interop-quick: .venv/.tested  ## run the quick tests with foreign clients (they skip where Node or a registry is missing)
+	$(BIN)/pytest -m "interop and not slow"
 
 check: .venv/.checked  ## ruff, pyright strict, import rules, generated pages
 	$(BIN)/ruff check
@@ -42,6 +46,11 @@ check: .venv/.checked  ## ruff, pyright strict, import rules, generated pages
 	$(BIN)/python -m benchmarks.references --check
 	$(BIN)/python -m benchmarks.fidelity.supply_chain --check
 	$(BIN)/pytest -q tests/test_shape.py tests/test_docs.py -m "not slow and not interop"
+
+# Beside each other: each needs one core and two minutes.
+check-systems: .venv/.checked  ## pyright strict over the packages as macOS and Windows would run them
+	@$(BIN)/pyright --pythonplatform Darwin $(ROOTS) & darwin=$$!; \
+	$(BIN)/pyright --pythonplatform Windows $(ROOTS); windows=$$?; wait $$darwin && exit $$windows
 
 format: .venv/.checked  ## let ruff format and mend what it can
 	$(BIN)/ruff check --fix
@@ -71,6 +80,16 @@ gallery: .venv/.tested  ## make six reports of things that went wrong: build/gal
 
 snapshots: .venv/.tested  ## write anew what commands print on terminals of three widths and in a pipe
 	$(BIN)/python -m tests.cli.screens
+
+resolutions: .venv/.tested  ## the same with the lowest versions that pyproject.toml allows, and with the newest
+	$(BIN)/python -m release.wheel --resolution lowest-direct
+	$(BIN)/python -m release.wheel --resolution highest
+
+wheel: .venv/.tested  ## build sdist and wheel into dist, and run the wheel alone in a clean environment
+	$(BIN)/python -m release.wheel
+
+bundle: .venv/.tested  ## build dist/tradefair-VERSION.mcpb for desktop clients with the official tool (Node, npm registry)
+	$(BIN)/python -m release.pack
 
 clean:  ## remove everything that these targets made, runs excepted
 	rm -rf .venv .venv-extras .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist build

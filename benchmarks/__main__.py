@@ -1,6 +1,7 @@
-"""`python -m benchmarks [name …] [--json] [--tiny]`: run the benchmarks and print one table.
+"""`python -m benchmarks [name …] [--json] [--tiny]`: the table of speed, or every figure of the named benchmarks.
 
-`python -m benchmarks soak [--minutes 20]` is one by itself: it lasts as long as it is told to.
+`--write PAGE` puts the table into a page. `python -m benchmarks soak [--minutes 20]` is one by itself: it lasts as long
+as it is told to.
 
 Not a test: figures depend on the machine, and a shared one is noisy.
 """
@@ -12,10 +13,12 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks import table
 from benchmarks.figures import Figure
 
 _NAMES = (
@@ -41,7 +44,9 @@ _NAMES = (
     "ratings",
     "supply_chain",
     "hosting",
+    "episodes",
     "stall",
+    "growth",
     "marketplace",
     "marketplace_load",
 )
@@ -54,17 +59,31 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(import_module("benchmarks.soak").main(given_words[1:]))
     about = "What tradefair costs, in CPU time, beside its goals."
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=about)
-    parser.add_argument("name", nargs="*", default=_NAMES, help=f"which to run: {', '.join(_NAMES)}; default: all")
+    parser.add_argument("name", nargs="*", help=f"all figures of these: {', '.join(_NAMES)}; default: the table")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--tiny", action="store_true", help="do everything once, quickly; the figures mean nothing")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table between the marks of this page")
     given = parser.parse_args(given_words)
     if unknown := [name for name in given.name if name not in _NAMES]:
         parser.error(f"there is no benchmark {unknown[0]}; there are {', '.join(_NAMES)}")
+    if not given.name:
+        _whole_table(tiny=given.tiny, as_json=given.json, page=given.write)
+        return
     measured = {name: _measure(name, tiny=given.tiny) for name in given.name}
     if given.json:
         print(json.dumps({name: [_plain(figure) for figure in figures] for name, figures in measured.items()}))
     else:
         Console().print(_table(measured))
+
+
+def _whole_table(*, tiny: bool, as_json: bool, page: Path | None) -> None:
+    result = table.measured(tiny=tiny)
+    if page is not None:
+        table.write(page, result)
+    if as_json:
+        print(json.dumps(table.plain(result)))
+    else:
+        Console().print(table.shown(result))
 
 
 def _measure(name: str, *, tiny: bool) -> list[Figure]:
@@ -77,17 +96,13 @@ def _plain(figure: Figure) -> dict[str, object]:
 
 
 def _table(measured: Mapping[str, Sequence[Figure]]) -> Table:
-    table = Table("benchmark", "figure", "goal", "met?", "how", title="tradefair, CPU time")
+    shown = Table("benchmark", "figure", "goal", "met?", "how", title="tradefair, CPU time")
     for figures in measured.values():
         for figure in figures:
-            goal = "" if figure.goal is None else f"{figure.bound} {figure.goal:,g}"
+            goal = "" if figure.goal is None else f"{figure.bound} {table.number(figure.goal)}"
             met = {None: "", True: "[green]yes[/]", False: "[red]no[/]"}[figure.met]
-            table.add_row(figure.name, f"{_rounded(figure.value)} {figure.unit}", goal, met, figure.how)
-    return table
-
-
-def _rounded(value: float) -> str:
-    return f"{value:,.0f}" if value >= 1_000 else f"{value:.3g}"
+            shown.add_row(figure.name, f"{table.number(figure.value)} {figure.unit}", goal, met, figure.how)
+    return shown
 
 
 if __name__ == "__main__":

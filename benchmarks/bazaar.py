@@ -9,10 +9,12 @@ from tempfile import TemporaryDirectory
 from typing import cast
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract import SeatId
+from tradefair.contract import MarketType, SeatId
+from tradefair.contract.players import Seating
 from tradefair.double_auction.model import DoubleAuctionScenario
 from tradefair.host.episode import Episode
-from tradefair.host.setup import SeatPlan, new_episode, plan_seats
+from tradefair.host.setup import SeatPlan, new_episode, new_episode_id, plan_seats, seating_of
+from tradefair.runner.whole import play_whole
 
 FIELD = "zip"
 """The policy of every scripted seat: the scenario's own."""
@@ -24,13 +26,18 @@ def bazaar(rounds: int) -> DoubleAuctionScenario:
     return cast(DoubleAuctionScenario, load_scenario("double_auction", "bazaar", {"rounds": rounds}))
 
 
+def seated(rounds: int) -> tuple[MarketType, DoubleAuctionScenario, Seating]:
+    """Market, scenario and players of an episode of scripted seats."""
+    scenario = bazaar(rounds)
+    return _KIND, scenario, seating_of(_KIND, scenario, plan_seats(_KIND, scenario, agents=[], others=FIELD))
+
+
 async def play_scripted(folder: Path, seed: int, rounds: int) -> Path:
     """A whole episode of scripted seats with its full trace; the trace's path."""
-    scenario = bazaar(rounds)
-    plan = plan_seats(_KIND, scenario, agents=[], others=FIELD)
-    episode = await new_episode(_KIND, scenario, seed, plan, folder)
-    await episode.close()
-    return episode.path
+    kind, scenario, seating = seated(rounds)
+    path = folder / f"{new_episode_id()}.trace"
+    play_whole(path, kind, scenario, seed, seating, path.stem)
+    return path
 
 
 @asynccontextmanager

@@ -94,7 +94,7 @@ SELECT printf('e%07d', i // {episode}) AS episode, 'synthetic' AS market, i % {e
        CASE WHEN g < 960 THEN '' ELSE 'unknown_id' END AS error_code,
        printf('["P%03d"]', p) AS object_ids, 0 AS refs, printf('{{"product_id":"P%03d"}}', p) AS arguments,
        printf('%032x', h * {objects} + p) AS arguments_digest, printf('%064x', h * {objects} + p) AS result_digest,
-       300 AS result_size, 0 AS at_ms, 400 AS latency_us, 'memory' AS transport
+       300 AS result_size, 0 AS at_ms, 400 AS latency_us, 'memory' AS transport, '' AS made_by
 FROM (SELECT i, hash(i) % 1000 AS h, hash(i + 77777777) % 1000 AS g, hash(i * 3 + 1) % {objects} AS p
       FROM range({first}, {last}) AS numbers (i))
 """

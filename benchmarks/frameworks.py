@@ -1,17 +1,20 @@
 """What a framework costs: the same 500 tool calls in each, a scripted model that takes no time, CPU time per turn.
 
 Every model is a fake of the framework's own kind, in this process; every tool goes through one bridge to a client that
-answers at once. What is not installed is left out and named; `make test-extras` installs all of it.
+answers at once. What is not installed is left out and named; `make test-extras` installs all of it. Beside them a bare
+loop over `mcp.Client` and a server that does nothing: what no agent over MCP can do without.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import pairwise
 from statistics import median
 from typing import Any
 
@@ -20,29 +23,39 @@ from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 from langchain_core.outputs import ChatGeneration, ChatResult
-from mcp.types import CallToolResult, TextContent, Tool
+from mcp import Client
+from mcp.server.lowlevel import Server
+from mcp.types import CallToolResult, ListToolsResult, TextContent, Tool
 from openai import AsyncOpenAI
+from pydantic import Field
 
 from benchmarks.figures import Figure, Stopwatch, ratio_of_medians
 from tradefair.agents.bridge import Bridge
+from tradefair.agents.plan_and_act import PlanAndAct
+from tradefair.agents.player import GraphPlayer
 from tradefair.agents.react import React
+from tradefair.agents.reflection import Reflection
 from tradefair.agents.rounds import RoundLimits
 from tradefair.agents.toolbox import as_tools
 from tradefair.contract import Brief, TurnView
 from tradefair.frameworks.chat_client import ChatClient
+from tradefair.frameworks.models.direct_chat import DirectChat
 from tradefair.frameworks.openai_loop import CompletionsTalk
 from tradefair.frameworks.talk import TalkPlayer, shown_tools
 
 _SYSTEM, _QUESTION = "You look at things.", "Look until you are told to stop."
 _SCHEMA: dict[str, Any] = {"type": "object", "properties": {"at": {"type": "integer"}}, "required": ["at"]}
+_PLAN = '{"steps":[{"intent":"look","check":"the turn is over"}]}'
+# Turns at either end of a round.
+_SPAN = 50
 _BRIEF = Brief("looker", "look", "one round")
 Run = Callable[[int], Awaitable[None]]
 """One run of a framework with so many turns."""
 
 
 def measure(*, tiny: bool) -> list[Figure]:
-    """CPU milliseconds per turn of each framework, and ours over langchain's, the two measured in turns."""
-    turns, repeats = (5, 1) if tiny else (500, 5)
+    """CPU milliseconds per turn of each framework; ours over `create_agent` and over a bare loop, measured in turns."""
+    turns, repeats = (20, 1) if tiny else (300, 5)
     runs = {name: make() for name, (module, make) in _FRAMEWORKS.items() if find_spec(module) is not None}
     missing = [name for name in _FRAMEWORKS if name not in runs]
     costs: dict[str, list[float]] = {name: [] for name in runs}
@@ -51,11 +64,13 @@ def measure(*, tiny: bool) -> list[Figure]:
     for number in range(repeats):
         for name, run in runs.items():
             # The others once: they are there to compare with, and some take a minute.
-            if number == 0 or name in _COMPARED:
+            if number == 0 or name in _REPEATED:
                 watch = Stopwatch()
                 asyncio.run(_run(run, turns))
                 costs[name].append(watch.seconds() / turns * 1000)
-    return _figures(costs, turns, missing)
+    long = turns if tiny else 500
+    growth = median(asyncio.run(_growth(long)) for _ in range(repeats))
+    return [*_figures(costs, turns, missing), _growth_figure(growth, long)]
 
 
 def _figures(costs: Mapping[str, Sequence[float]], turns: int, missing: Sequence[str]) -> list[Figure]:
@@ -63,14 +78,20 @@ def _figures(costs: Mapping[str, Sequence[float]], turns: int, missing: Sequence
         Figure(name, median(cost), "CPU ms per turn", how=f"{turns} calls in one run, median of {len(cost)}")
         for name, cost in costs.items()
     ]
-    ours, theirs = (costs.get(name) for name in _COMPARED)
-    if ours and theirs:
-        ratio = ratio_of_medians(ours, theirs)
-        figures.append(Figure("react over create_agent", ratio, "x", 1.0, how=figures[0].how))
+    for ours, theirs, goal in _RATIOS:
+        if theirs in costs:
+            ratio = ratio_of_medians(costs[ours], costs[theirs])
+            figures.append(Figure(f"{ours} over {theirs}", ratio, "x", goal, how=figures[0].how))
     if missing:
         left_out = f"{figures[0].how}; not installed: {', '.join(missing)} (make test-extras)"
         figures[0] = figures[0]._replace(how=left_out)
     return figures
+
+
+def _growth_figure(growth: float, turns: int) -> Figure:
+    # The window holds twenty times the messages, and langgraph's state and the model look at each of them.
+    how = f"medians of {_SPAN} turns, over mcp.Client, a chat model of ours"
+    return Figure(f"react: the last turns of {turns} in one round over the first", growth, "x", 1.2, how=how)
 
 
 async def _run(run: Run, turns: int) -> None:
@@ -98,10 +119,24 @@ class _Market:
         )
 
 
+_LOOK = Tool(name="look", description="Look at a place.", input_schema=_SCHEMA)
+
+
 def _bridge(turns: int) -> tuple[_Market, Bridge]:
     market = _Market(turns)
-    tool = Tool(name="look", description="Look at a place.", input_schema=_SCHEMA)
-    return market, Bridge(market, {"look": tool})  # pyright: ignore[reportArgumentType]  # the one method that is used
+    return market, Bridge(market, {"look": _LOOK})  # pyright: ignore[reportArgumentType]  # the one method that is used
+
+
+def _served(market: _Market) -> Server[Any]:
+    """The same behind an MCP server."""
+
+    async def tools(context: Any, params: Any) -> ListToolsResult:
+        return ListToolsResult(tools=[_LOOK])
+
+    async def look(context: Any, params: Any) -> CallToolResult:
+        return await market.call_tool(params.name, params.arguments)
+
+    return Server[Any]("looks", on_list_tools=tools, on_call_tool=look)
 
 
 async def _next_turn() -> TurnView:
@@ -132,6 +167,7 @@ class _Scripted(BaseChatModel):
 
     turns: int
     asked: int = 0
+    begun: list[float] = Field(default_factory=list[float])
 
     @property
     def _llm_type(self) -> str:
@@ -150,16 +186,54 @@ class _Scripted(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
+        if messages[0].id == "system.planner":
+            return ChatResult(generations=[ChatGeneration(message=AIMessage(_PLAN))])
+        self.begun.append(time.process_time())
         self.asked += 1
         call = ToolCall(name="look", args={"at": self.asked}, id=f"call-{self.asked}", type="tool_call")
         message = AIMessage("done") if self.asked > self.turns else AIMessage("", tool_calls=[call])
         return ChatResult(generations=[ChatGeneration(message=message)])
 
 
-async def _react(turns: int) -> None:
+class _OurScripted(_Scripted, DirectChat):
+    """The same as our own chat models are."""
+
+
+async def _graph(player: type[GraphPlayer], turns: int) -> None:
     market, bridge = _bridge(turns)
-    player = React(bridge, _Scripted(turns=turns), _BRIEF, RoundLimits(turns + 1), _next_turn)
-    await player.play_round(_view())
+    await player(bridge, _Scripted(turns=turns), _BRIEF, RoundLimits(turns + 1), _next_turn).play_round(_view())
+    assert market.looks == turns
+
+
+async def _growth(turns: int) -> float:
+    """How many times the cost of a turn at the beginning of a round that of one at its end is."""
+    model = _OurScripted(turns=turns)
+    await _over_mcp(model, turns)
+    spent = [after - before for before, after in pairwise(model.begun)]
+    span = min(_SPAN, turns // 4)
+    return median(spent[-span:]) / median(spent[span // 5 : span + span // 5])
+
+
+async def _over_mcp(model: BaseChatModel, turns: int) -> None:
+    market = _Market(turns)
+    async with Client(_served(market)) as client:
+        player = React(await Bridge.open(client), model, _BRIEF, RoundLimits(turns + 1), _next_turn)
+        await player.play_round(_view())
+    assert market.looks == turns
+
+
+async def _react_over_mcp(turns: int) -> None:
+    await _over_mcp(_OurScripted(turns=turns), turns)
+
+
+async def _bare_loop(turns: int) -> None:
+    market = _Market(turns)
+    async with Client(_served(market)) as client:
+        await client.list_tools()
+        over = False
+        while not over:
+            result = await client.call_tool("look", {"at": market.looks + 1})
+            over = (result.meta or {})["tradefair/turn"]["turn_over"]
     assert market.looks == turns
 
 
@@ -255,12 +329,22 @@ def _openai_agents() -> Run:
 
 
 _FRAMEWORKS: Mapping[str, tuple[str, Callable[[], Run]]] = {
-    "react": ("langgraph", lambda: _react),
+    "react": ("langgraph", lambda: partial(_graph, React)),
+    "reflection": ("langgraph", lambda: partial(_graph, Reflection)),
+    "plan_and_act": ("langgraph", lambda: partial(_graph, PlanAndAct)),
     "openai_loop": ("openai", lambda: _openai_loop),
     "create_agent": ("langchain", _create_agent),
     "pydantic_ai": ("pydantic_ai", _pydantic_ai),
     "openai_agents": ("agents", _openai_agents),
+    "react over mcp.Client": ("mcp", lambda: _react_over_mcp),
+    "a bare loop": ("mcp", lambda: _bare_loop),
 }
 """Name -> the module that it needs, and what makes its run."""
 
-_COMPARED = ("react", "create_agent")
+_RATIOS = (
+    ("react", "create_agent", 0.6),
+    ("reflection", "create_agent", 0.6),
+    ("plan_and_act", "create_agent", 0.6),
+    ("react over mcp.Client", "a bare loop", 3.0),
+)
+_REPEATED = {name for ours, theirs, _ in _RATIOS for name in (ours, theirs)}

@@ -1,4 +1,4 @@
-"""A long episode of the supermarket through the react graph: does a day still cost what it cost, and how much is kept?
+"""A long episode of the supermarket through the react graph: does a turn still cost what it cost, and how much is kept?
 
 The same policy plays natively beside it, so that the market's own share (its history grows) can be taken off.
 """
@@ -15,9 +15,9 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from benchmarks.figures import Figure
+from benchmarks.figures import Figure, pace
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract import Draw, Policy, Scenario, Turns, TurnView
+from tradefair.contract import Draw, Policy, Scenario, ToolAnswer, Turns, TurnView
 from tradefair.contract.players import Limits, seat_policy
 from tradefair.host.setup import new_episode, plan_seats
 
@@ -29,10 +29,17 @@ _MIB = 1024
 
 
 class _Run(NamedTuple):
-    """CPU seconds of each day, and the peak memory of the process in MiB."""
+    """CPU seconds, turns (replies of the model) and `pace` of each day; the peak memory of the process in MiB."""
 
     days: list[float]
+    turns: list[int]
+    paces: list[float]
     peak: float
+
+    @property
+    def steady(self) -> list[float]:
+        """The days as multiples of the pace at their beginning."""
+        return [day / paced for day, paced in zip(self.days, self.paces, strict=True)]
 
 
 def measure(*, tiny: bool) -> list[Figure]:
@@ -40,16 +47,23 @@ def measure(*, tiny: bool) -> list[Figure]:
     days, preset = (6, "smoke") if tiny else (180, "paper")
     native, react = _in_child("native", preset, days), _in_child("react", preset, days)
     span = min(_SPAN, (days - 2) // 2)
-    ours = [whole - market for whole, market in zip(react.days, native.days, strict=True)]
-    how = f"last {span} days over days 2–{1 + span}, medians"
+    turn = _turns(react.days, native.days, react.turns)
+    steady = _turns(react.steady, native.steady, react.turns)
+    early, late = sum(react.turns[1 : 1 + span]), sum(react.turns[-span:])
+    how = f"the last {late} turns ({span} days) over turns of days 2–{1 + span} ({early}), medians of days"
     return [
-        Figure(f"react, {days} days of retail/{preset}", _growth(ours, span), "x", 1.2, how=f"{how}, market taken off"),
-        Figure("the same, market and all", _growth(react.days, span), "x", how=how),
-        Figure("the market alone, natively", _growth(native.days, span), "x", how=how),
+        Figure(f"react: a turn over {days} days of retail/{preset}", _growth(steady, span), "x", 1.05, how=how),
+        Figure("the market alone, natively: a day", _growth(native.steady, span), "x", how=how),
+        Figure("react, one turn", median(turn) * 1000, "CPU ms", how=f"{sum(react.turns):,} turns, market taken off"),
         Figure("react, one day", median(react.days) * 1000, "CPU ms", how=f"median of {days} days"),
         Figure("the market alone, one day", median(native.days) * 1000, "CPU ms", how="the same policy, natively"),
         Figure("react: peak memory", react.peak - native.peak, "MiB", 200, how="beyond that of the native run"),
     ]
+
+
+def _turns(whole: list[float], market: list[float], turns: list[int]) -> list[float]:
+    """The cost of one turn of each day, the market's own share taken off."""
+    return [(day - alone) / count for day, alone, count in zip(whole, market, turns, strict=True)]
 
 
 def _growth(days: list[float], span: int) -> float:
@@ -57,16 +71,31 @@ def _growth(days: list[float], span: int) -> float:
 
 
 class _Clocked:
-    """A policy that notes the CPU time at which each of its turns begins."""
+    """A policy that notes of each of its days when it begins and ends in CPU time, and how often it is asked."""
 
     def __init__(self, policy: Policy) -> None:
         self.begun: list[float] = []
+        self.ended: list[float] = []
+        self.turns: list[int] = []
+        self.paces: list[float] = []
         self._policy = policy
 
     def turn(self, now: TurnView) -> Turns:
         """One day."""
+        if self.begun:
+            self.ended.append(time.process_time())
+        self.paces.append(pace())
         self.begun.append(time.process_time())
-        return self._policy.turn(now)
+        self.turns.append(0)
+        calls = self._policy.turn(now)
+        answer: ToolAnswer | None = None
+        while True:
+            self.turns[-1] += 1
+            try:
+                call = next(calls) if answer is None else calls.send(answer)
+            except StopIteration:
+                return
+            answer = yield call
 
 
 def play(way: str, preset: str, days: int) -> None:
@@ -76,9 +105,9 @@ def play(way: str, preset: str, days: int) -> None:
     policy = _Clocked(seat_policy(kind, _POLICY, "manager", Draw.of(_SEED, "manager")))
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run((_native if way == "native" else _through_react)(Path(folder), scenario, policy))
-    ends = [*policy.begun[1:], time.process_time()]
-    spent = [end - begin for begin, end in zip(policy.begun, ends, strict=True)]
-    print(json.dumps({"days": spent, "peak": _peak()}))
+    policy.ended.append(time.process_time())
+    spent = [end - begin for begin, end in zip(policy.begun, policy.ended, strict=True)]
+    print(json.dumps({"days": spent, "turns": policy.turns, "paces": policy.paces, "peak": _peak()}))
 
 
 async def _native(folder: Path, scenario: Scenario, policy: _Clocked) -> None:
@@ -104,7 +133,7 @@ async def _through_react(folder: Path, scenario: Scenario, policy: _Clocked) -> 
 
     kind = market_type("retail")
     episode = await new_episode(kind, scenario, _SEED, plan_seats(kind, scenario), folder)
-    async with Client(build_server(episode, "manager")) as client:
+    async with Client(build_server(episode, "manager", slim=True)) as client:
         seat = SeatConnection(client, "manager", note=partial(episode.note, "manager"))
         model = parse_model(f"policy:{_POLICY}").with_policy(policy)
         report = await react().play(seat, model, kind.brief(scenario, "manager"), Limits(1000))
@@ -121,4 +150,4 @@ def _peak() -> float:
 def _in_child(way: str, preset: str, days: int) -> _Run:
     command = [sys.executable, "-c", _CHILD.format(way=way, preset=preset, days=days)]
     told = json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
-    return _Run(told["days"], told["peak"])
+    return _Run(**told)

@@ -1,4 +1,4 @@
-"""The marketplace: searching the directory, mail and payments among many stored messages, and waiting.
+"""The marketplace: making a large one, searching it, mail and payments among many stored messages, and waiting.
 
 What calls cost over HTTP is in `benchmarks.marketplace_load`.
 """
@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import resource
 import sqlite3
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +19,8 @@ from fractions import Fraction
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+import orjson
 
 from benchmarks.figures import Figure, Stopwatch
 from tradefair.catalog import load_scenario
@@ -37,14 +42,72 @@ _TEXT = "Good day. Could you serve all of this, and at which price?"
 
 
 def measure(*, tiny: bool) -> list[Figure]:
-    """Searches by size of the directory, then calls by number of stored messages, then waiting."""
-    sizes = (30, 300) if tiny else (300, 3_000, 30_000)
+    """Making large markets, searches by size of the directory, calls by number of stored messages, then waiting."""
+    sizes = (30, 300) if tiny else (300, 3_000)
     stored = (100, 1_000) if tiny else _STORED
-    figures = [figure for size in sizes for figure in _searches(size, 20 if tiny else 200)]
+    figures = _making(10 if tiny else 10_000, 10 if tiny else 2_500)
+    figures += [figure for size in sizes for figure in _searches(size, 20 if tiny else 200)]
     figures += _whole_calls(sizes[1], 5 if tiny else 40)
     figures += asyncio.run(_mail(stored, 20 if tiny else 200))
     figures += asyncio.run(_waiting(100 if tiny else 10_000))
     return figures
+
+
+# --- a large market -------------------------------------------------------------------------------------------------
+
+
+def _making(customers: int, seated: int) -> list[Figure]:
+    """CPU and peak memory of a process that makes a market and searches it once; then of one that makes an episode."""
+    whole, episode = _child("whole", customers), _child("episode", seated)
+    large, seats = f"{3 * customers:,} businesses", f"{4 * seated:,} seats"
+    shares = ", ".join(f"{name} {seconds:.2f}" for name, seconds in whole["cpu_s"].items())
+    how = f"a process of its own, imports included ({shares} s); {4 * customers:,} seats are no episode, rules alone"
+    return [
+        Figure(f"create {large} and search once", sum(whole["cpu_s"].values()), "CPU s", 6, how=how),
+        Figure(f"create {large} and search once: memory", whole["peak_mib"], "MiB", 300, how="the process's peak"),
+        Figure(
+            f"a search among {3 * customers:,}", whole["search_s"] * 1e3, "CPU ms", how="mean of 50 distinct queries"
+        ),
+        Figure(
+            f"create an episode of {seats}", sum(episode["cpu_s"].values()), "CPU s", how="with its trace, one search"
+        ),
+        Figure(f"create an episode of {seats}: memory", episode["peak_mib"], "MiB", how="the process's peak"),
+    ]
+
+
+def _child(kind: str, customers: int) -> dict[str, Any]:
+    code = "from benchmarks.marketplace import make; make()"
+    command = [sys.executable, "-c", code, kind, str(customers)]
+    return orjson.loads(
+        subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=Path(__file__).parents[1]).stdout
+    )
+
+
+def make() -> None:
+    """Make what the command line says, search it, and print what that took as JSON."""
+    kind, customers = sys.argv[1], int(sys.argv[2])
+    # As every command of ours has it.
+    gc.set_threshold(100_000, 50, 100)
+    laps, before = {"imports": time.process_time()}, time.process_time()
+    with tempfile.TemporaryDirectory() as folder:
+        market = (
+            MARKET.create(_scenario(customers), _SEED) if kind == "whole" else asyncio.run(_begun(folder, customers))
+        )
+    laps["market"] = time.process_time() - before
+    before = time.process_time()
+    market.directory.page(0, "Midnight Spiced Mushroom", 1, Filters())
+    laps["first search"] = time.process_time() - before
+    mean = _each(lambda query: market.directory.page(0, query, 1, Filters()), list(_queries(market.catalogue, 50)))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    sys.stdout.buffer.write(orjson.dumps({"cpu_s": laps, "search_s": mean, "peak_mib": peak}))
+
+
+async def _begun(folder: str, customers: int) -> Marketplace:
+    episode = await _episode(folder, customers)
+    market = episode.core.market
+    assert isinstance(market, Marketplace)
+    await episode.close()
+    return market
 
 
 # --- search ---------------------------------------------------------------------------------------------------------
@@ -74,7 +137,7 @@ def _searches(businesses: int, count: int) -> list[Figure]:
     directory.page(0, queries[0], 1, Filters())
     making = watch.seconds()
     indexed = _each(lambda query: directory.page(0, query, 1, Filters()), queries)
-    plain = _each(lambda query: _by_definition(query, catalogue.businesses), queries[:5])
+    plain = _each(lambda query: _by_definition(query, catalogue.businesses), queries[:3])
     goal = _LIMIT_MS if businesses == 3_000 else None
     how = f"mean of {count} distinct queries, page of 10"
     return [
@@ -113,7 +176,7 @@ def _whole_calls(businesses: int, count: int) -> list[Figure]:
     for number, query in enumerate(queries):
         _search(core, seats[number % len(seats)], query)
     call = watch.seconds() / count
-    plain = _each(lambda query: _by_definition(query, catalogue.businesses), queries[:5])
+    plain = _each(lambda query: _by_definition(query, catalogue.businesses), queries[:2])
     return [
         Figure(f"search_businesses among {businesses:,}", call * 1e3, "CPU ms", how=f"whole call, mean of {count}"),
         Figure("definition over whole call", plain / call, "x", 20, "at least", f"{businesses:,} businesses"),

@@ -1,10 +1,10 @@
-"""A free-running marketplace over streamable HTTP: 100 customers and 300 businesses, each a client with its own token.
+"""A free-running marketplace over streamable HTTP: 20 customers and 60 businesses, each a client with its own token.
 
 Scripted policies decide, in client processes of their own; all they know comes over MCP. What is wrong is no figure: an
 HTTP 5xx, a message that was lost, doubled or out of its order, a trace that does not verify are errors.
 
-Then the server's CPU for one search, message, inbox and payment beside a no-op tool that answers the same on a bare
-`MCPServer` in a process of its own, called in turns within the same run.
+Then, in a market of 3,000 businesses, the server's CPU for one search, message, inbox and payment beside a no-op tool
+that answers the same on a bare `MCPServer` in a process of its own, called in turns within the same run.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from tradefair.host.control_bodies import Create, Invitation
 from tradefair.host.wire import CALL_KEY_META, TURN_META
 from tradefair.tracestore import open_trace
 
-_OPTIONS = ("--rate", "0", "--linger", "20", "--log-level", "warning")
+_OPTIONS = ("--rate", "0", "--max-seats", "10000", "--linger", "60", "--log-level", "warning")
 _PLAYER = "from benchmarks.marketplace_load import play; play()"
 _BARE = "from benchmarks.marketplace_load import serve_bare; serve_bare()"
 _TICK_S = 5.0
 _PATIENCE_S = 600
 _OPENING = 16
-_GOAL = 2.0
+_GOAL, _GOAL_OF_SEARCH = 2.0, 1.5
 _OPEN = 15
 """Proposals of a pair that are open at once; at most 20 may be."""
 _POLICIES: Mapping[str, str] = {"customer": "item_searcher", "business": "honest"}
@@ -53,13 +53,13 @@ _POLICIES: Mapping[str, str] = {"customer": "item_searcher", "business": "honest
 
 def measure(*, tiny: bool) -> list[Figure]:
     """One marketplace with all its seats played from outside, then calls beside no-op calls."""
-    customers, processes = (3, 2) if tiny else (100, 4)
+    customers, processes = (3, 2) if tiny else (20, 2)
     with tempfile.TemporaryDirectory() as place:
         host = HostProcess(Path(place) / "host", _OPTIONS)
         try:
             host.start()
             figures = _load(host, customers, processes)
-            figures += asyncio.run(_beside(host, *((2, 2) if tiny else (12, 60))))
+            figures += asyncio.run(_beside(host, *((10, 2, 2) if tiny else (1_000, 9, 40))))
             code = host.stop()
         finally:
             host.close()
@@ -330,11 +330,11 @@ async def _client(
 # --- beside a no-op tool ----------------------------------------------------------------------------------------------
 
 
-async def _beside(host: HostProcess, turns: int, times: int) -> list[Figure]:
+async def _beside(host: HostProcess, customers: int, turns: int, times: int) -> list[Figure]:
     """CPU of the server per call over that of the bare server, in turns; what the bare one answers is a real answer."""
     never: dict[str, Any] = {"timing.free_tick_s": 3_600, "rounds_max": 1_000, "limits": []}
     with host.control() as control:
-        made = control.create(_wanted(100, **never, proposal_ttl=1_000))
+        made = control.create(_wanted(customers, **never, proposal_ttl=1_000))
     tokens = {one.seat: one.token for one in made.invitations if one.seat is not None}
     statuses = Counter[str]()
 
@@ -361,7 +361,7 @@ async def _beside(host: HostProcess, turns: int, times: int) -> list[Figure]:
                         ("send_message", _GOAL),
                         ("receive_messages", _GOAL),
                         ("pay_proposal", _GOAL),
-                        ("search_businesses", None),
+                        ("search_businesses", _GOAL_OF_SEARCH),
                     )
                 ]
         finally:
@@ -373,8 +373,12 @@ async def _beside(host: HostProcess, turns: int, times: int) -> list[Figure]:
 
 
 class _Pair(NamedTuple):
-    """A customer and a business who have met; the arguments of their calls, and what these answered once."""
+    """A customer and a business who have met; the arguments of their calls, and what these answered once.
 
+    `businesses` is how many there are in their market.
+    """
+
+    businesses: int
     customer: Client
     business: Client
     arguments: Mapping[str, dict[str, Any]]
@@ -400,7 +404,7 @@ async def _met(customer: Client, business: Client) -> _Pair:
     sold = await _asked(business, "send_proposal", offer)
     arguments["pay_proposal"] = {"proposal": sold["proposal"]}
     answers = {tool: await _asked(customer, tool, given) for tool, given in arguments.items()}
-    return _Pair(customer, business, arguments, answers, offer)
+    return _Pair(answers["search_businesses"]["total"], customer, business, arguments, answers, offer)
 
 
 async def _ratio(
@@ -422,7 +426,10 @@ async def _ratio(
             for arguments in given:
                 await _asked(client, tool, arguments)
             costs.append((_cpu_s(server) - before) / times)
-    how = f"server processes, no-op tool = 1; medians of {turns} turns of {times} calls"
+    how = (
+        f"server processes, no-op tool that answers the same = 1; {pair.businesses:,} businesses; medians of {turns} "
+        f"turns of {times} calls"
+    )
     ratio = ratio_of_medians(ours[1:], theirs[1:])
     return Figure(f"{tool} over HTTP", ratio, "x", goal, how=how)
 

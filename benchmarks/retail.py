@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import sys
 import tempfile
@@ -12,10 +11,13 @@ from statistics import median
 from benchmarks.figures import Figure, Stopwatch
 from benchmarks.retail_calibration import play_oracle
 from tradefair.catalog import load_scenario, market_type
+from tradefair.contract import HarnessFailure
 from tradefair.evaluation.evaluate import evaluate_file
-from tradefair.host.setup import new_episode, plan_seats
+from tradefair.evaluation.verify import verify_file
+from tradefair.host.setup import plan_seats, seating_of
 from tradefair.retail.model import SEAT, RetailScenario
 from tradefair.retail.rules import Retail
+from tradefair.runner.whole import play_whole
 
 _CHILD = "from benchmarks.retail import grow; grow({days})"
 _MIB = 1024
@@ -30,7 +32,12 @@ def measure(*, tiny: bool) -> list[Figure]:
     made = watch.seconds()
     times = 1 if tiny else 3
     rules = median(_by_rules(paper) for _ in range(times))
-    tools, trace, evaluated = map(median, zip(*(_over_tools(paper) for _ in range(times)), strict=True))
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder, f"{number}.trace") for number in range(times)]
+        tools = median(_over_tools(paper, path) for path in paths)
+        trace = paths[0].stat().st_size / 1e6
+        evaluated = median(_evaluated(path) for path in paths)
+        verified = median(_verified(path) for path in paths)
     early, late = _memory(110 if tiny else 1000)
     return [
         Figure("retail/paper: store and history", made, "CPU s", 2, how="first market of a process"),
@@ -38,19 +45,20 @@ def measure(*, tiny: bool) -> list[Figure]:
             "retail/paper: oracle, rules alone",
             days / rules,
             "days/CPU s",
-            150,
+            400,
             "at least",
             f"{days} days, median of {times}",
         ),
         Figure(
-            "retail/paper: oracle, tools and log",
+            "retail/paper: oracle, tools and trace",
             days / tools,
             "days/CPU s",
-            50,
+            140,
             "at least",
             f"{days} days, median of {times}",
         ),
         Figure("retail/paper: trace", trace, "MB", how=f"{days} oracle days"),
+        Figure("retail/paper: events verified", verified, "per CPU s", 12_000, "at least", "--no-seats"),
         Figure("retail/paper: evaluate", evaluated, "CPU s", 2, how="outcome, four stages, sixteen detectors"),
         Figure("retail: peak memory", late, "MiB", 300, how=f"{110 if tiny else 1000} oracle days, own process"),
         Figure("retail: memory after day 100", late - early, "MiB", 64, how="growth of the peak"),
@@ -64,25 +72,31 @@ def _by_rules(scenario: RetailScenario) -> float:
     return watch.seconds()
 
 
-def _over_tools(scenario: RetailScenario) -> tuple[float, float, float]:
-    """CPU seconds of an oracle episode through tools and log, MB of its trace, CPU seconds to evaluate it."""
+def _over_tools(scenario: RetailScenario, path: Path) -> float:
+    """CPU seconds of an oracle episode through tools, its trace written to `path`, as `tradefair play` does it."""
     kind = market_type("retail")
-    plan = plan_seats(kind, scenario).with_policy(SEAT, "oracle")
+    seating = seating_of(kind, scenario, plan_seats(kind, scenario).with_policy(SEAT, "oracle"))
+    watch = Stopwatch()
+    play_whole(path, kind, scenario, 1, seating, path.stem)
+    return watch.seconds()
 
-    async def played(folder: Path) -> Path:
-        episode = await new_episode(kind, scenario, 1, plan, folder)
-        await episode.wait_ended()
-        await episode.close()
-        return episode.path
 
-    with tempfile.TemporaryDirectory() as folder:
-        watch = Stopwatch()
-        path = asyncio.run(played(Path(folder)))
-        spent = watch.seconds()
-        watch = Stopwatch()
-        evaluation = evaluate_file(path)
-        assert evaluation.outcome is not None
-        return spent, path.stat().st_size / 1e6, watch.seconds()
+def _evaluated(path: Path) -> float:
+    """CPU seconds to evaluate a trace."""
+    watch = Stopwatch()
+    evaluation = evaluate_file(path)
+    assert evaluation.outcome is not None
+    return watch.seconds()
+
+
+def _verified(path: Path) -> float:
+    """Events that verify checks per CPU second, without playing the policy again."""
+    watch = Stopwatch()
+    check = verify_file(path, seats=False)
+    seconds = watch.seconds()
+    if check.verdict != "reproduced":
+        raise HarnessFailure(f"{path.name}: {check.sentence}")
+    return check.events / seconds
 
 
 def grow(days: int) -> None:

@@ -111,7 +111,7 @@ def play_oracle(scenario: RetailScenario, seed: int, key: analysis.PriceKey = "c
     while market.terminated is None:
         oracle_day(market, selected, key)
         closed = market.close_day()
-        sold += sum(units > 0 for units in closed.book.units)
+        sold += len(closed.book.units) - closed.book.units.count(0)
         stockouts += bool(closed.stock_outs)
         returned += sum(closed.book.returned)
     books, days = market.books, market.day - 1
@@ -132,12 +132,13 @@ def play_oracle(scenario: RetailScenario, seed: int, key: analysis.PriceKey = "c
 def oracle_day(market: Retail, selected: Sequence[int], key: analysis.PriceKey = "cent") -> None:
     """The oracle's actions of one day (8), then end_today."""
     truth, stock, count = market.privileged(), market.stock, market.suppliers
-    for place in selected:
+    windows = analysis.price_windows(market.records, selected, PRICE_WINDOW_DAYS)
+    for place, days in zip(selected, windows, strict=True):
         pairs = slice(place * count, (place + 1) * count)
         quotes = market.world.quotes[pairs]
         supplier = analysis.true_best_supplier(truth.qualities[pairs], quotes)
         decision = analysis.decide(
-            analysis.price_days(market.records, place, PRICE_WINDOW_DAYS),
+            days,
             analysis.RestockPlan(
                 stock.on_hand[place],
                 stock.waiting_units[place],

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
 from itertools import repeat
 from pathlib import Path
@@ -14,15 +15,7 @@ from pathlib import Path
 from benchmarks.seated import play_seated
 from tradefair.catalog import load_scenario, market_type
 from tradefair.evaluation.evaluator import evaluator_of
-from tradefair.evaluation.markets.retail.ladder import (
-    PRESET,
-    PUBLISHED,
-    RUNGS,
-    SYNTHETIC,
-    Ladder,
-    ladder_rows,
-    rungs_of,
-)
+from tradefair.evaluation.markets.retail.ladder import PRESET, PUBLISHED, RUNGS, Ladder, Rung, ladder_rows
 from tradefair.evaluation.modes.base_rates import scenario_key
 from tradefair.retail.model import SEAT
 from tradefair.tracestore import open_trace
@@ -30,6 +23,10 @@ from tradefair.tracestore import open_trace
 _ROOT = Path(__file__).parents[1]
 FILE = _ROOT / "evaluation/tradefair/evaluation/markets/retail/ladder.json"
 PAGE = _ROOT / "docs/explanation/markets/retail.md"
+_SYNTHETIC = (
+    "The store is synthetic: its oracle is calibrated to the source's in four figures, so the agents' range shows "
+    "the order of magnitude only."
+)
 _BEGIN, _END = "<!-- ladder -->", "<!-- /ladder -->"
 
 
@@ -69,6 +66,24 @@ def _played(market: str, preset: str, policy: str, seed: int) -> tuple[int, floa
     return seat.survival_days, seat.net_worth_final
 
 
+def rungs_of(results: Mapping[str, list[tuple[int, float]]]) -> list[Rung]:
+    """Rungs from (days survived, net worth) of every seed by policy."""
+    rungs: list[Rung] = []
+    for policy in RUNGS:
+        days, worths = zip(*results[policy], strict=True)
+        mean = sum(worths) / len(worths)
+        rungs.append(
+            Rung(
+                policy=policy,
+                days=round(sum(days) / len(days), 1),
+                net_worth=round(mean, 2),
+                lowest=min(worths),
+                highest=max(worths),
+            )
+        )
+    return rungs
+
+
 def with_ladder(page: str, found: Ladder) -> str:
     """The market's page with the table between its markers."""
     head, _, rest = page.partition(_BEGIN)
@@ -79,7 +94,7 @@ def with_ladder(page: str, found: Ladder) -> str:
     note = (
         f"`{PRESET}`, {found.seeds} seeds, rules version {found.rules_version}; amounts in currency units. "
         f"Published LLM agents survived {PUBLISHED.days[0]} to {PUBLISHED.days[1]} days and ended between "
-        f"{worth[0]:,} and {worth[1]:,}. {SYNTHETIC}"
+        f"{worth[0]:,} and {worth[1]:,}. {_SYNTHETIC}"
     )
     return f"{head}{_BEGIN}\n" + "\n".join(lines) + f"\n\n{note}\n{_END}{tail}"
 

@@ -10,7 +10,7 @@ from statistics import median
 from mcp import Client
 
 from benchmarks.bazaar import FIELD, open_seats
-from benchmarks.figures import Figure
+from benchmarks.figures import Figure, pace
 from tradefair.contract import Draw, TurnView
 from tradefair.contract.players import Limits, seat_policy
 from tradefair.frameworks.base import SeatConnection
@@ -19,46 +19,52 @@ from tradefair.frameworks.models import parse_model
 from tradefair.host.binding import build_server
 
 _SEAT = "B1"
-_SPAN = 20
+_SPAN = 50
 
 
 def measure(*, tiny: bool) -> list[Figure]:
     """The agent's seat in a BAZAAR episode, a policy for a model; graph, server, market and log together."""
-    rounds = 8 if tiny else 180
-    costs = asyncio.run(_costs(rounds))
+    rounds = 8 if tiny else 500
+    costs, paces = asyncio.run(_costs(rounds))
     span = min(_SPAN, (rounds - 2) // 2)
-    ratio = median(costs[-span:]) / median(costs[2 : 2 + span])
+    steady = [cost / paced for cost, paced in zip(costs, paces, strict=True)]
+    ratio = median(steady[-span:]) / median(steady[2 : 2 + span])
     how = f"last {span} rounds over rounds 3–{2 + span}, medians"
     return [
-        Figure(f"react graph, {rounds} rounds", ratio, "x", 1.1, how=how),
+        Figure(f"react graph, {rounds} rounds", ratio, "x", 1.05, how=how),
         Figure("react graph, one round", median(costs) * 1000, "CPU ms", how=f"median of {rounds} rounds"),
     ]
 
 
 class _Meter:
-    """A turn gate (`frameworks.base.TurnGate`) that notes the CPU time at which each turn begins."""
+    """A turn gate (`frameworks.base.TurnGate`) that notes when each turn begins and ends in CPU time, and the pace."""
 
     def __init__(self) -> None:
         self.begun: list[float] = []
+        self.ended: list[float] = []
+        self.paces: list[float] = []
 
     async def enter(self, view: TurnView) -> None:
         """A turn begins."""
+        if self.begun:
+            self.ended.append(time.process_time())
+        self.paces.append(pace())
         self.begun.append(time.process_time())
 
     async def leave(self) -> None:
         """A turn is over."""
 
 
-async def _costs(rounds: int) -> list[float]:
-    """CPU seconds of each round, from the seat's turn to its next one; the last ends with the episode."""
+async def _costs(rounds: int) -> tuple[list[float], list[float]]:
+    """CPU seconds of each round, from the seat's turn to its next one, and the pace; the last ends with the episode."""
     meter = _Meter()
     async with open_seats(rounds, _SEAT) as episode:
         core = episode.core
         policy = seat_policy(core.market_type, FIELD, core.market.seats[_SEAT].role, Draw.of(core.manifest.seed, _SEAT))
-        async with Client(build_server(episode, _SEAT)) as client:
+        async with Client(build_server(episode, _SEAT, slim=True)) as client:
             seat = SeatConnection(client, _SEAT, gate=meter, note=partial(episode.note, _SEAT))
             model = parse_model(f"policy:{FIELD}").with_policy(policy)
             report = await react().play(seat, model, core.market_type.brief(core.scenario, _SEAT), Limits())
-        ends = [*meter.begun[1:], time.process_time()]
+        meter.ended.append(time.process_time())
     assert report.rounds == rounds == len(meter.begun)
-    return [end - begin for begin, end in zip(meter.begun, ends, strict=True)]
+    return [end - begin for begin, end in zip(meter.begun, meter.ended, strict=True)], meter.paces

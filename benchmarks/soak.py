@@ -70,7 +70,7 @@ class _Soak:
         with self.host.control() as control:
             status = await asyncio.to_thread(control.status, state="running", limit=1)
             missing = _EPISODES - status.running
-            self.memory_mib.append(status.resident_mib)
+            self.memory_mib.append(status.resident_mib or 0.0)
             if missing <= 0:
                 return
             wanted = Create(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
+import orjson
 from pydantic import JsonValue
 
 from tradefair.contract import Draw, IllegalAction, Policy, ScenarioError, SeatId, ToolAnswer, ToolCall, TurnView
@@ -72,9 +73,7 @@ def _answer(market: SupplyChain, seat: SeatId, call: ToolCall) -> ToolAnswer:
         result = tool.function(market, seat, **given.__dict__, **extra)
     except IllegalAction as refusal:
         return ToolAnswer(None, refusal.info, False)
-    answer = ToolAnswer(None, None, seat not in market.awaited())
-    answer.__dict__["data"] = result.model_dump(mode="json")  # what the cached property would read from bytes
-    return answer
+    return ToolAnswer(orjson.dumps(result.model_dump(mode="json")), None, seat not in market.awaited())
 
 
 def _view(market: SupplyChain, seat: SeatId) -> TurnView:

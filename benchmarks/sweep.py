@@ -1,4 +1,4 @@
-"""Sweeps of ten thousand games of a few milliseconds: games per second of each executor, and what two kills cost.
+"""Sweeps of ten thousand games of a millisecond: what a game costs over Core alone, and what two kills cost.
 
 `python -m benchmarks.sweep FOLDER` plays all of `bargaining/ten_thousand` there with worker processes, kills the
 command twice with SIGKILL (once alone, once with its workers), goes on, and counts: each game exactly once.
@@ -6,6 +6,7 @@ command twice with SIGKILL (once alone, once with its workers), goes on, and cou
 
 from __future__ import annotations
 
+import asyncio
 import os
 import resource
 import signal
@@ -13,16 +14,21 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 
-from benchmarks.figures import Figure
+from benchmarks.figures import Figure, Stopwatch, ratio_of_medians
+from tradefair.contract.core import Core
 from tradefair.evaluation.verify import verify_file
+from tradefair.host.setup import scripted_seats
 from tradefair.runner.plan import load_plan
-from tradefair.runner.plan_episodes import workload_of
+from tradefair.runner.plan_episodes import EpisodeSpec, workload_of
 from tradefair.runner.sweep import EXECUTORS, Executor, SweepSpec, sweep
+from tradefair.runner.sweep_play import SweepResult, Table, play_one
 from tradefair.runner.sweep_table import TABLE, SweepTable
 from tradefair.tracestore import find_traces
 
@@ -32,9 +38,52 @@ _WORKERS = 2
 
 
 def measure(*, tiny: bool) -> list[Figure]:
-    """The first games of the plan with each executor that is installed."""
+    """The first games of the plan, one by one beside Core alone, and with each executor that is installed."""
     seeds = 1 if tiny else 60
-    return [figure for executor in EXECUTORS if _is_there(executor) for figure in _executor(executor, seeds)]
+    by_executor = [figure for executor in EXECUTORS if _is_there(executor) for figure in _executor(executor, seeds)]
+    return [*_a_game(1 if tiny else 20), *by_executor]
+
+
+def _a_game(seeds: int) -> list[Figure]:
+    """A game of a sweep over the same game in Core's memory: what seating it, and keeping it, costs."""
+    work = workload_of(load_plan(_PLAN, seeds=seeds))
+    table, episodes = Table.of(work), list(work.episodes())
+    alone: list[float] = []
+    whole: list[float] = []
+    with TemporaryDirectory() as folder:
+        # In turns of some games: a slow minute slows both.
+        for first in range(0, len(episodes), _GAMES_A_SEED):
+            block = episodes[first : first + _GAMES_A_SEED]
+            alone.append(_in_memory(table, block))
+            watch = Stopwatch()
+            results = asyncio.run(_played(table, block, Path(folder)))
+            whole.append(watch.seconds() / len(block))
+            assert all(result.end_reason for result in results)
+        sizes = [trace.stat().st_size for trace in find_traces(folder)]
+    how = f"median of {len(whole)} blocks of {_GAMES_A_SEED} games of {_PLAN}, no workers"
+    return [
+        Figure("a game of a sweep over Core alone", ratio_of_medians(whole, alone), "×", 1.8, how=how),
+        Figure("a game of a sweep", median(whole) * 1000, "CPU ms", how=how),
+        Figure("trace of a game", median(sizes) / 1000, "kB", 8, how=f"median of {len(sizes)}"),
+    ]
+
+
+def _in_memory(table: Table, episodes: Sequence[EpisodeSpec]) -> float:
+    """Seconds of a game that Core plays for itself."""
+    seatings = [table.players(episode).seating for episode in episodes]
+    watch = Stopwatch()
+    for episode, seating in zip(episodes, seatings, strict=True):
+        kind, scenario = table.setting(episode)
+        core = Core.create(kind, scenario, episode.seed)
+        scripted = scripted_seats(kind, scenario, seating, episode.seed)
+        core.start(seating)
+        while core.ended is None:
+            scripted.run(core)
+    return watch.seconds() / len(episodes)
+
+
+async def _played(table: Table, episodes: Sequence[EpisodeSpec], folder: Path) -> list[SweepResult]:
+    return [await play_one(table, episode, folder) for episode in episodes]
 
 
 def _is_there(executor: Executor) -> bool:
@@ -121,7 +170,7 @@ def _counted(folder: Path) -> tuple[int, int, int]:
 
 
 def _children(pid: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split()]
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -19,6 +20,7 @@ import orjson
 
 from tradefair.agents.drawing import to_mermaid
 from tradefair.catalog import market_names, market_type
+from tradefair.catalog.listing import LISTING, listing_of, listing_toml
 from tradefair.cli import EXIT_CODES
 from tradefair.contract import MarketType, Need, Tool, ToolTable
 from tradefair.contract.arguments import allowed_text
@@ -33,11 +35,14 @@ from tradefair.evaluation.modes.published import published_paths, published_toml
 from tradefair.evaluation.modes.table import Mode
 from tradefair.frameworks import find
 from tradefair.frameworks.langgraph import GRAPHS
+from tradefair.host.client_config import Client, Server, clients, shell_line, snippet, token_advice
+from tradefair.host.client_files import rendered
 
 Definition: TypeAlias = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
+FORMATS = {"json": "JSON", "jsonc": "JSON with comments", "toml": "TOML", "yaml": "YAML"}
 DEMO = ("demo", "--out", "runs/demo")
 NOTE = "<!-- Written by `make docs`; edit docs/generate.py or the tool itself. -->"
 
@@ -74,6 +79,10 @@ def pages() -> dict[Path, str]:
             page, r"<!-- begin code (\S+) ([^>]+) -->", lambda found: excerpt(found[1], found[2].split())
         )
     made |= {path: published_toml(market) for market, path in published_paths().items()}
+    made |= {
+        ROOT / "mcp_servers" / "tradefair" / name / LISTING: listing_toml(listing_of(market_type(name)))
+        for name in market_names()
+    }
     found = DOCS / "reference" / "failure-modes.md"
     made[found] = filled(
         found,
@@ -81,6 +90,8 @@ def pages() -> dict[Path, str]:
         lambda match: diagnostics_table(match[1]) if match[1] else reading_table(),
     )
     made[ROOT / "llms.txt"] = llms_text()
+    seated = how_to / "seat-a-client.md"
+    made[seated] = filled(seated, "<!-- begin clients -->", lambda _: "\n".join(client_sections()))
     graphs = how_to / "graphs.md"
     made[graphs] = filled(graphs, r"<!-- begin graph (\S+) -->", lambda found: fenced("mermaid", drawn(found[1])))
     return made
@@ -105,6 +116,35 @@ def llms_text() -> str:
 def drawn(name: str) -> str:
     """A compiled graph as mermaid text."""
     return to_mermaid(find(GRAPHS, name, "graph").build_graph()).rstrip()
+
+
+# --- clients ----------------------------------------------------------------------------------------------------------
+
+
+def client_sections() -> Iterator[str]:
+    """A section per client: its file, what a hosted seat looks like in it, where its token comes from."""
+    for name, client in clients().items():
+        yield f"### {client.title}"
+        form = f"{FORMATS[client.format]}, under `{client.key}`"
+        yield f"`--client {name}` · {places(client)} · {form} · [documentation]({client.page})"
+        server = Server("tradefair", ["/path/to/tradefair"], "https://market.example/mcp")
+        # A place that is the same for everybody.
+        server = server if client.remote else replace(server, token_file=Path("/home/you/.tradefair/token"))
+        yield from ("", fenced(client.format, rendered(snippet(client, server), client.format).rstrip()), "")
+        advice = token_advice(client, server)
+        yield f"{advice[0].upper()}{advice[1:]}."
+        if line := shell_line(client, server):
+            yield f"Or: `{line}`."
+        if client.unconfirmed:
+            yield f"Not in the documentation: {client.unconfirmed}."
+        yield ""
+
+
+def places(client: Client) -> str:
+    """The files of a client, per system where they differ."""
+    systems = {"Linux": client.linux, "macOS": client.macos, "Windows": client.windows}
+    own = [f"on {system} `{path}`" for system, path in systems.items() if path]
+    return ", ".join([*([f"`{client.file}`"] if client.file else []), *own])
 
 
 # --- tools ------------------------------------------------------------------------------------------------------------
@@ -154,11 +194,12 @@ def tool_sections(table: ToolTable) -> Iterator[str]:
         yield from ("", f"## `{tool.name}`: {tool.title}", "", f"*{facts(tool)}*", "", *tool.description.splitlines())
         given = tool.input_schema.get("properties", {})
         if given:
-            yield from ("", "| argument | allowed | default |", "|---|---|---|")
+            yield from ("", "| argument | what it is | allowed | default |", "|---|---|---|---|")
             required = tool.input_schema.get("required", ())
             for name, schema in given.items():
-                default = "required" if name in required else f"`{shown(schema.get('default'))}`"
-                yield f"| `{name}` | {allowed_text(schema, tool.input_schema)} | {default} |"
+                default = f"`{shown(schema['default'])}`" if "default" in schema else "left out"
+                default = "required" if name in required else default
+                yield f"| `{name}` | {schema['description']} | {allowed_text(schema, tool.input_schema)} | {default} |"
         yield from ("", "Answers " + ", ".join(f"`{name}`" for name in tool.result_schema.get("properties", {})) + ".")
 
 

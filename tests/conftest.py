@@ -1,12 +1,40 @@
-"""How thorough property tests are: the slow group tries more examples than the fast one; detectors fail loudly."""
+"""How thorough property tests are, what Windows leaves out; detectors fail loudly."""
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("fast", max_examples=40, deadline=None)
 settings.load_profile("fast")
 # A typo in a detector is to fail a test instead of reading "cannot be computed"; tests of damaged traces take it away.
 os.environ["TRADEFAIR_STRICT"] = "1"
+
+_WINDOWS = os.sep == "\\"
+# Files that need terminals, locks or limits of POSIX, and tests that make a FIFO or a link, or kill by a signal.
+_POSIX_FILE = re.compile(
+    r"^(?:import|from) (?:pty|fcntl|resource|termios|tests\.outside|tests\.corpus)\b", re.MULTILINE
+)
+_POSIX = re.compile(
+    r"\b(?:mkfifo|symlink_to|chmod|st_mode|fork|killpg|SIGKILL|SIGTERM|SIGINT|send_signal)\b|/(?:dev|bin|proc)/"
+)
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Whether a file of tests cannot be imported on this system."""
+    if not _WINDOWS or collection_path.suffix != ".py":
+        return None
+    return _POSIX_FILE.search(collection_path.read_text(encoding="utf-8")) is not None or None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip on Windows what it has not."""
+    for item in items if _WINDOWS else ():
+        function = getattr(item, "function", None)
+        if function is not None and _POSIX.search(inspect.getsource(function)):
+            item.add_marker(pytest.mark.skip(reason="needs files or signals of POSIX"))

@@ -19,6 +19,7 @@ QUICK = ["startup", "api", "walk", "verifying", "rounds"]
 SLOW = (
     "calls",
     "calls_at_scale",
+    "frameworks",
     "retail",
     "long_episode",
     "prompts",
@@ -30,6 +31,7 @@ SLOW = (
     "pricing",
     "marketplace",
     "marketplace_load",
+    "episodes",
 )
 LONG = [pytest.param(name, marks=pytest.mark.slow) for name in SLOW]
 

@@ -33,7 +33,7 @@ NOT_OURS = {"opentelemetry-distro", "opentelemetry-exporter-otlp"}
 """Packages of others that our texts tell people to install."""
 
 _INSTALLS = re.compile(
-    r"""(^(?:\$ )?|`(?:\$ )?)?(?:pip install|uvx(?: --from)?|uv (?:tool install|add)|pipx (?:install|run))"""
+    r"""(^(?:\$ )?|`(?:\$ )?)?(pip install|uvx(?: --from)?|uv (?:tool install|add)|pipx (?:install|run))"""
     r""" +([^\n`|#;]+)""",
     re.MULTILINE,
 )
@@ -53,10 +53,10 @@ def _texts() -> Iterator[tuple[str, str]]:
 def _strangers(text: str, ours: str, extras: Iterable[str]) -> list[str]:
     """What a text tells people to install that is neither ours, with one of our extras, nor on the short list."""
     found: list[str] = []
-    for code, stated in _INSTALLS.findall(text):
+    for code, command, stated in _INSTALLS.findall(text):
         words = [word for word in stated.split() if not word.startswith(("-", "$", "{", "<", "…"))]
-        # In code every word is a package; in running text the sentence goes on after the first.
-        for word in words if code and "uvx" not in stated else words[:1]:
+        # In code every word that is installed is a package; what is run has one, and in running text so has a sentence.
+        for word in words if code and not command.startswith(("uvx", "pipx run")) else words[:1]:
             if "/" in word or word.rstrip(".,)").endswith((".whl", "WHEEL")):
                 continue
             named = _NAMED.match(word)
@@ -81,8 +81,8 @@ def test_the_first_name_stays_only_where_it_is_data_or_history() -> None:
 
 def test_no_text_tells_anybody_to_install_a_package_that_is_not_ours() -> None:
     ours, extras = _project()
-    # What CI, the Makefile and this test install for themselves is pinned by the constraints.
-    skipped = {"Makefile", ".ci/run", "tests/test_name.py", "CHANGELOG.md"}
+    # What CI, the Makefile, the Dockerfile and this test install for themselves is pinned by the constraints.
+    skipped = {"Makefile", "Dockerfile", ".ci/run", "tests/test_name.py", "CHANGELOG.md"}
     found = {name: _strangers(text, ours, extras) for name, text in _texts() if name not in skipped}
     assert {name: words for name, words in found.items() if words} == {}
 
@@ -94,6 +94,7 @@ def test_no_text_tells_anybody_to_install_a_package_that_is_not_ours() -> None:
         "pip install tradefair[rays]",
         "uvx fairground play",
         "`pip install opentelemetry-distro trade-fair`",
+        "`pipx run fairground demo`",
     ],
 )
 def test_a_planted_stranger_is_found(planted: str) -> None:
@@ -102,6 +103,7 @@ def test_a_planted_stranger_is_found(planted: str) -> None:
 
 def test_what_is_ours_is_no_stranger() -> None:
     assert _strangers("pip install 'tradefair[ray]' or pip install tradefair", *_project()) == []
+    assert _strangers("`uvx tradefair play` or `uvx --from 'tradefair[ray]' tradefair sweep`", *_project()) == []
 
 
 def test_the_salts_give_the_luck_that_they_always_gave() -> None:

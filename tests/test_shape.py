@@ -76,7 +76,7 @@ def _rooms(needed: str, further: str = "") -> Rooms:
 
 
 SERVER_ROOMS = _rooms(
-    "__init__.py model.py rules.py views.py tools.py policies.py scenarios README.md",
+    "__init__.py model.py rules.py views.py tools.py policies.py listing.toml scenarios README.md",
     "state.py engine answers analysis.py seats data plans py.typed",
 )
 EVALUATION_ROOMS = _rooms("__init__.py evaluator.py outcomes.py charts.py insight.py modes")
@@ -153,8 +153,9 @@ PACKAGES = {
     "catalog": _allowed("contract files cli", "typer rich"),
     "host": _allowed(
         "contract files tracestore catalog cli",
-        "mcp aiosqlite anyio starlette uvicorn h11 httpx2 pydantic_monty typer rich psycopg numpy opentelemetry "
-        "tokenizers",
+        # yaml, tomlkit: files of clients, into which `config --write` merges a server. jwt: an issuer's access tokens.
+        "mcp anyio starlette uvicorn h11 httpx2 jwt pydantic_monty typer rich psycopg numpy opentelemetry "
+        "tokenizers tomlkit yaml",
     ),
     # numpy: arrays in a market's state are tampered with like any other numbers.
     "testing": _allowed("contract files tracestore catalog host cli", "mcp typer rich numpy"),

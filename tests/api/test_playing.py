@@ -174,6 +174,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"agent": "policy:zpi"}, "there is no policy 'zpi'; did you mean zip"),
     ({"agent": "reactt"}, "there is no framework 'reactt'; did you mean react"),
     ({"agent": "external"}, "tradefair play --agent external"),
+    ({"agent": "person"}, "tradefair play --agent person"),
     ({"agent": "policy:zip", "model": "policy:gd"}, "leave model= out"),
     ({"agent": truthful, "model": "policy:gd"}, "own:truthful asks its model itself"),
     ({"agent": 3}, "agent= is a int: give text, such as"),

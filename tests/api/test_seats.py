@@ -72,7 +72,8 @@ async def test_a_hostile_value_is_refused_and_the_seat_plays_on(tmp_path: Path, 
         async for _ in seat:
             with pytest.raises(tf.Refused) as refused:
                 await seat.call("submit_quote", price=value)
-            assert refused.value.code == "invalid_arguments"
+            # No schema says what is no Unicode, nor how large the whole may be.
+            assert refused.value.code == ("bad_value" if isinstance(value, str) else "invalid_arguments")
             await seat.call("submit_quote", price=1)
     assert seat.trace.verify().verdict == "reproduced"
     assert seat.trace.outcome.seats["B1"].lapses == {}

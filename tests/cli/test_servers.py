@@ -20,6 +20,10 @@ from tradefair.evaluation.verify import verify_file
 
 BOUND_S = 60
 PLAYED = ("teaching", "--scenario", "pie", "--seed", "7")
+CALL = (
+    b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"claim","arguments":{"slices":4},"_meta":'
+    b'{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}'
+)
 
 
 class Terminal:
@@ -71,10 +75,13 @@ def at(tmp_path: Path) -> Iterator[list[Terminal]]:
 def test_ctrl_c_ends_serve_on_a_terminal_which_first_says_where_it_belongs(at: list[Terminal], tmp_path: Path) -> None:
     terminal = Terminal("serve", *PLAYED, "--seat", "P1", "--out", "out", cwd=tmp_path)
     at.append(terminal)
-    terminal.wait_for("trace /")
+    terminal.wait_for("trace in /")
     first = terminal.shown.splitlines()[0]
     assert "speaks MCP on standard input" in first
     assert "tradefair config teaching --scenario teaching/pie --seat P1" in first
+    # A request of the stateless era, which needs no handshake: the first call begins the episode.
+    terminal.press(CALL + b"\n")
+    terminal.wait_for('"sealed"')
     time.sleep(0.3)  # the reader of standard input has to be blocked: that is what hung
     pressed = time.monotonic()
     terminal.press(b"\x03")

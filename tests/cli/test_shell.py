@@ -67,6 +67,13 @@ def test_help_and_version_load_neither_parser_nor_packages(arguments: list[str])
     assert _fresh(code).splitlines()[-1] == "set()"
 
 
+def test_a_process_that_ends_looks_through_no_objects() -> None:
+    # Handlers run after `main` has ended, before Python collects: what is frozen is not looked at.
+    code = "import atexit, gc, sys; from tradefair.cli import main; sys.argv[1:] = ['--version']\n"
+    code += "atexit.register(lambda: print(gc.get_freeze_count() > 1_000)); main()"
+    assert _fresh(code).splitlines()[-1] == "True"
+
+
 @pytest.mark.parametrize(("arguments", "group"), [(["--help"], ""), (["lab"], "lab "), (["lab", "--help"], "lab ")])
 def test_help_lists_every_command_within_79_columns_and_55_lines(
     arguments: list[str], group: str, capsys: pytest.CaptureFixture[str]

@@ -97,7 +97,7 @@ def test_signers_are_a_file_of_public_keys_and_every_trace_needs_one_of_them(
 ) -> None:
     keys = [make_key(name) for name in ("ann", "bob", "cid")]
     other, rsa = make_key("eve"), make_key("rsa", "-t", "rsa", "-b", "2048", "-N", "")
-    lines = [Path(f"{key}.pub").read_text() for key in (*keys, rsa)]
+    lines = [Path(f"{key}.pub").read_text(encoding="utf-8") for key in (*keys, rsa)]
     signers = tmp_path / "board_signers"
     # As in authorized_keys: comments, empty lines, options before a key, keys of other types.
     signers.write_text(f'# the board\n\n{lines[0]}no-pty,command="echo a" {lines[1]}  {lines[2]}{lines[3]}# {other}\n')
@@ -114,7 +114,7 @@ def test_signers_are_a_file_of_public_keys_and_every_trace_needs_one_of_them(
     assert (content["sound"], content["verdicts"][0]["verdict"]) == (0, "reproduced")
     assert content["verdicts"][0]["signed_by"] == shown_by_ssh(other)
     assert "not signed by any of the 3 keys" in content["verdicts"][0]["findings"][0]["message"]
-    signers.write_text(f"# {Path(f'{other}.pub').read_text()}")
+    signers.write_text(f"# {Path(f'{other}.pub').read_text(encoding='utf-8')}")
     assert quietly("verify", trace, "--signers", signers) == 2
 
 
@@ -230,4 +230,4 @@ def test_what_is_signed_is_the_seal_under_a_name_of_ours(trace: Path, make_key: 
     seal = verify_file(trace).seal
     assert seal is not None
     public.verify(base64.b64decode(held["signature"]), b"tradefair.seal/1\n" + seal.encode())
-    assert held["key"] == " ".join(Path(f"{key}.pub").read_text().split()[:2])
+    assert held["key"] == " ".join(Path(f"{key}.pub").read_text(encoding="utf-8").split()[:2])

@@ -17,8 +17,9 @@ from tests.evaluation.mutations import parts_of, write_parts
 from tests.outside import on_terminal
 
 from tradefair.cli import run
+from tradefair.cli.console import Console
 from tradefair.cli.tables import figures, names, show_table
-from tradefair.cli.terminal import Console, fault_text, print_json, say, tell
+from tradefair.cli.terminal import fault_text, print_json, say, tell
 from tradefair.contract import TraceError
 from tradefair.contract.text import clean, clean_json, clean_line
 
@@ -199,7 +200,7 @@ def test_a_hostile_trace_leaves_no_raw_control_character_on_a_terminal(hostile: 
 
 
 def test_without_the_cleaning_the_same_commands_let_control_characters_through(hostile: Path) -> None:
-    switched_off = "import tradefair.cli.tables as tables, tradefair.cli.terminal as place\n"
-    switched_off += "place.clean = tables.clean = place.clean_json = str\n"
+    switched_off = "from tradefair.cli import console, tables, terminal\n"
+    switched_off += "terminal.clean = console.clean = tables.clean = terminal.clean_json = str\n"
     for command in ("evaluate\tevil0.trace\t--all", "evaluate\tevil0.trace\t--json"):
         assert RAW.search(_seen([command], hostile, switched_off + _PROGRAM)), command

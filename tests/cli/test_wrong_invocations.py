@@ -14,7 +14,7 @@ PLAY = ("play", "double_auction", "--scenario", "smoke")
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (("play",), 2, "name a market: bargaining, double_auction, "),
+        (("play", "--scenario", "pact"), 2, "name a market: bargaining, double_auction, "),
         (("play", "nope"), 2, "there are bargaining, double_auction, "),
         (("play", "--resume", "nope.trace"), 2, "--resume nope.trace: there is no such file"),
         (("play", "--resume", "."), 2, "a folder: name the trace in it"),
@@ -27,6 +27,12 @@ PLAY = ("play", "double_auction", "--scenario", "smoke")
         ((*PLAY, "--max-tokens", "0"), 2, "it should be at least 1"),
         ((*PLAY, "--agent", "policy", "--max-tokens", "9"), 2, "--agent policy asks none: leave --max-tokens out"),
         ((*PLAY, "--agent", "external", "--max-calls-per-round", "9"), 2, "asks none: leave --max-calls-per-round out"),
+        ((*PLAY, "--agent", "person", "--max-tokens", "9"), 2, "--agent person asks none: leave --max-tokens out"),
+        (
+            (*PLAY, "--agent", "policy", "--no-open"),
+            2,
+            "a browser is for --agent person: leave --open or --no-open out",
+        ),
         ((*PLAY, "--agent", "policy", "--model-timeout", "9"), 2, "--model-timeout concerns calls of a model"),
         ((*PLAY, "--agent", "policy", "--window", "full_round"), 2, "--window is an option of our graphs"),
         ((*PLAY, "--agent", "dance"), 2, "did you mean "),
@@ -41,6 +47,7 @@ PLAY = ("play", "double_auction", "--scenario", "smoke")
         (("site", ".", "-o", "e.html"), 2, "a site is a folder"),
         (("site", ".", "-o", "../pages"), 1, ": no trace here"),
         (("serve",), 2, "name a market: "),
+        (("host", "teaching", "--continue"), 2, "name it with --out"),
         (("serve", "--resume", "nope.trace"), 2, "--resume nope.trace: there is no such file"),
         (("host", "double_auction", "--out", "/dev/null/x"), 3, "the folder cannot be made"),
         (("host", "teaching", "--store", "mysql://db/m"), 2, "--store takes the URL of a PostgreSQL database"),

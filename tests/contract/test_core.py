@@ -477,7 +477,7 @@ def test_the_manifest_fixes_scenario_seats_tools_and_seed() -> None:
     scenario = load_scenario("teaching", "pie", {"rounds": 2})
     core = Core.create(MARKET, scenario, 3)
     manifest = core.manifest
-    assert (manifest.market, manifest.rules_version, manifest.seed) == ("teaching", "2", 3)
+    assert (manifest.market, manifest.rules_version, manifest.seed) == ("teaching", "3", 3)
     assert manifest.scenario == scenario.model_dump(mode="json")
     assert [(seat.id, seat.role) for seat in manifest.seats] == [("P1", "eater"), ("P2", "eater")]
     restored = Core.restore(MARKET, manifest)
@@ -491,7 +491,7 @@ def test_the_manifest_fixes_scenario_seats_tools_and_seed() -> None:
         ({"trace_schema": "tradefair.trace/9"}, "this version reads tradefair.trace/2"),
         ({"trace_schema": "tradefair.trace/1"}, "does not say in its chain who played"),
         ({"market": "bargaining"}, "written by bargaining"),
-        ({"rules_version": "0"}, "written by teaching 0; installed is teaching 2"),
+        ({"rules_version": "0"}, "written by teaching 0; installed is teaching 3"),
         ({"tool_schema_digest": "00"}, "tools of teaching have changed"),
     ],
 )

@@ -25,7 +25,7 @@ def test_view_rules_says_what_the_seat_is_there_for(play: Any) -> None:
     rules = play(rounds=2).data("P2", "view_rules")
     assert rules["role"].startswith("You are P2")
     assert (rules["market"], rules["version"], rules["scenario"], rules["seat"]) == (
-        "teaching", "2", "teaching/pie", "P2",
+        "teaching", "3", "teaching/pie", "P2",
     )  # fmt: skip
     assert rules["rules"] == {"rounds": 2, "slices": 10, "phases": ["claim"]}
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from tradefair.catalog import load_scenario
 from tradefair.contract.core import Core
 from tradefair.contract.errors import EpisodeOver, ScenarioError, SeatError
-from tradefair.contract.players import MAX_SEATINGS, AgentRecord, Player, Seating
+from tradefair.contract.players import MAX_SEATINGS, AgentRecord, Player, Seating, seats_of
 from tradefair.contract.replay import Divergence, replay
 from tradefair.teaching import MARKET
 
@@ -124,3 +124,22 @@ def test_seats_change_hands_a_thousand_times_at_most() -> None:
         played.seat(change)
     with pytest.raises(ScenarioError, match="1,000 times"):
         played.seat(change)
+
+
+def test_a_market_is_made_once_to_list_its_seats(monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario = load_scenario("teaching", "pie")
+    made: list[int] = []
+    create: Any = type(MARKET).create
+
+    def counted(self: Any, scenario: Any, seed: int) -> Any:
+        made.append(seed)
+        return create(self, scenario, seed)
+
+    monkeypatch.setattr(type(MARKET), "create", counted)
+    assert seats_of(MARKET, scenario) is seats_of(MARKET, scenario)
+    assert list(seats_of(MARKET, scenario)) == list(create(MARKET, scenario, 5).seats)
+    assert len(made) == 1
+    # Another scenario is asked for itself, also one that lies where a forgotten one lay.
+    for _ in range(3):
+        seats_of(MARKET, scenario.model_copy())
+    assert len(made) == 4

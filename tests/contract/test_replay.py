@@ -143,6 +143,46 @@ def test_a_call_that_is_spelt_otherwise_is_named(play: Any) -> None:
     _altered(play, orjson.dumps([event]), "not an event")
 
 
+# Equal to most readers of JSON, or to one that takes the first of two equal keys, or the last.
+_WRITTEN_OTHERWISE: list[tuple[bytes, bytes]] = [
+    (b'{"seq":', b' {"seq":'),
+    (b'{"seq":', b'{"seq" :'),
+    (b',"round":', b', "round":'),
+    (b'"arguments":{', b'"arguments":{ '),
+    (b',"read_through":', b' ,"read_through":'),
+    (b'"round":1,', b'"round":1.0,'),
+    (b'"slices":4', b'"slices":4e0'),
+    (b'"slices"', b'"\\u0073lices"'),
+    (b'"claim"', b'"\\u0063laim"'),
+    (b'"phase":', b'"phase":"none","phase":'),
+    (b'"slices":4', b'"slices":1,"slices":4'),
+    (b'"status":"ok"', b'"status":"ok","status":"denied"'),
+    (b'"status":"ok"', b'"status":"ok","tool":"fly"'),
+    (b'"status":"ok"', b'"status":"ok","event":"stolen"'),
+    (b'"read_through":null,"refs":null', b'"refs":null,"read_through":null'),
+    (b'"result_size"', b'"size":1,"result_size"'),
+    (b',"result":', b"}"),
+]
+
+
+@pytest.mark.parametrize(("plain", "otherwise"), _WRITTEN_OTHERWISE)
+def test_an_event_that_is_written_otherwise_is_named(play: Any, plain: bytes, otherwise: bytes) -> None:
+    game = _game(play)
+    changed = [number for number, body in enumerate(game.bodies) if plain in body]
+    assert changed
+    for number in changed:
+        bodies = list(game.bodies)
+        bodies[number] = bodies[number].replace(plain, otherwise, 1)
+        assert _seq(game, bodies) == number + 1
+
+
+def test_what_stands_behind_an_event_is_named(play: Any) -> None:
+    game = _game(play)
+    for number, body in enumerate(game.bodies):
+        for forged in (body + b" ", body + b"x", body[:-1], body[:-1] + b" }", body[:-1] + b',"tool":"fly"}'):
+            assert _seq(game, [*game.bodies[:number], forged, *game.bodies[number + 1 :]]) == number + 1
+
+
 def test_bytes_that_are_no_json_are_named(play: Any) -> None:
     game = play()
     game.round()
@@ -242,7 +282,7 @@ def test_nothing_comes_after_the_end(play: Any) -> None:
 def test_foreign_manifests_are_refused_before_anything_runs(play: Any) -> None:
     game = play()
     manifest = game.manifest.model_copy(update={"rules_version": "1"})
-    with pytest.raises(TraceError, match="installed is teaching 2"):
+    with pytest.raises(TraceError, match="installed is teaching 3"):
         list(replay(MARKET, manifest, game.bodies))
 
 

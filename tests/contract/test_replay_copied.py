@@ -167,7 +167,7 @@ def test_calls_that_cannot_be_encoded_and_calls_of_no_tool_are_refused_again(pla
     game.call("P1", "view_my_value")
     game.call("P1", "view_my_value", {"much": "x" * 5_000})
     assert [event["error"] and event["error"]["code"] for event in game.events[1:]] == [
-        "invalid_arguments", "invalid_arguments", "invalid_arguments", "tool_unavailable", "tool_unavailable", None,
+        "invalid_arguments", "bad_value", "invalid_arguments", "tool_unavailable", "tool_unavailable", None,
         "call_limit",
     ]  # fmt: skip
     assert _copied(game) == {"refusals": 2}

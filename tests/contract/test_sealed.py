@@ -110,7 +110,9 @@ def view_my_cost(market: Cournot, seat: SeatId) -> Own:
 
 
 @tool("action", title="Produce")
-def produce(market: Cournot, seat: SeatId, *, quantity: Annotated[int, Field(ge=0, le=20)]) -> Heard:
+def produce(
+    market: Cournot, seat: SeatId, *, quantity: Annotated[int, Field(ge=0, le=20, description="units to produce")]
+) -> Heard:
     """Produce 0 to 20 units for the open round; sealed and final."""
     market.require_open(seat, "produce", hint="call advise")
     market.seal(seat, quantity)

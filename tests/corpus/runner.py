@@ -149,7 +149,7 @@ _OWN: Mapping[str, Callable[[str], int]] = {"row": _row, "request": _request}
 
 def _learn(modules: Path) -> None:
     """Import what a child had to import, so that the next one need not: most commands import when they are asked."""
-    for name in modules.read_text().splitlines() if modules.exists() else ():
+    for name in modules.read_text(encoding="utf-8").splitlines() if modules.exists() else ():
         # Some names in `sys.modules` are no modules that could be imported, such as `__mp_main__`.
         with suppress(Exception):
             import_module(name)

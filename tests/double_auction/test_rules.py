@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from tradefair.contract import Closure, EpisodeOver, HarnessFailure, IllegalAction
 from tradefair.double_auction import MARKET
@@ -31,6 +32,24 @@ def games(draw: st.DrawFn) -> dict[str, Any]:
 
 def _book(market: DoubleAuction, quotes: list[int | None]) -> dict[str, int]:
     return {seat: price for seat, price in zip(market.seats, quotes, strict=True) if price is not None}
+
+
+@given(games())
+@settings(max_examples=20, deadline=None)
+def test_what_a_closure_says_is_whole_and_stays_as_it_was(
+    open_market: Open, close: Close, game: dict[str, Any]
+) -> None:
+    market = open_market("bazaar", game["seed"], **game["shape"])
+    models: list[BaseModel] = []
+    said: list[str] = []
+    for quotes in game["rounds"]:
+        closure: Any = close(market, _book(market, quotes))
+        models += [closure.public, closure.facts]
+        said += [closure.public.model_dump_json(), closure.facts.model_dump_json()]
+    # Built without validation: what validation makes of the same JSON must have the same fields in the same order.
+    read = [type(model).model_validate_json(text) for model, text in zip(models, said, strict=True)]
+    assert read == models
+    assert [model.model_dump_json() for model in read] == said
 
 
 @given(games())

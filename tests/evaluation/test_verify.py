@@ -313,7 +313,7 @@ def test_rules_that_are_not_installed_make_a_trace_foreign(play: Play, editor: E
     ((core,),) = forged.rows("SELECT value FROM meta WHERE key = 'core'")
     for old, new in (
         ('"market":"teaching"', '"market":"bazaar_of_yore"'),
-        ('"rules_version":"2"', '"rules_version":"0"'),
+        ('"rules_version":"3"', '"rules_version":"0"'),
     ):
         forged.rewrite(forged.bodies(), core.replace(old.encode(), new.encode()))
         assert verify_file(path).verdict == "foreign"
@@ -356,9 +356,9 @@ async def test_a_live_trace_is_checked_from_the_last_sound_event_on(
     for name in ("events", "blobs"):
         plain = getattr(Trace, name)
 
-        def noted(self: Trace, after: int = 0, plain: Any = plain) -> Any:
+        def noted(self: Trace, after: int = 0, plain: Any = plain, **options: Any) -> Any:
             read.append(after)
-            return plain(self, after)
+            return plain(self, after, **options)
 
         monkeypatch.setattr(Trace, name, noted)
     found: Check | None = None

@@ -141,9 +141,8 @@ class _Stdio:
         self._process: _Process | None = None
 
     def start(self, fault: str) -> bool:
-        """Whether it came up; from its trace where there is one."""
-        traces = _traces(self._folder)
-        given = ("--resume", traces[0]) if traces else (*_GAME, "--seed", str(self._seed), "--out", self._folder)
+        """Whether it came up; from its trace where there is one, as a desktop client starts it."""
+        given = (*_GAME, "--seat", _SEAT, "--seed", str(self._seed), "--out", self._folder, "--continue")
         self._process = _Process(self._shim, fault, "serve", *given)
         up = self._request("initialize", _HELLO) is not None
         self._process.write(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}')

@@ -64,7 +64,7 @@ def test_every_registered_graph_is_there(name: str) -> None:
 
 def test_an_unknown_framework_or_graph_names_what_there_is() -> None:
     with pytest.raises(
-        ScenarioError, match=r"external, langchain_agent, langgraph, openai_agents, openai_loop, .*react"
+        ScenarioError, match=r"external, langchain_agent, langgraph, openai_agents, openai_loop, person, .* all"
     ):
         load_framework("nobody")
     with pytest.raises(ScenarioError, match="react"):

@@ -18,7 +18,9 @@ from tests.host.postgres import Server, running_server
 from tradefair.catalog import load_scenario
 from tradefair.contract import MarketType, Policy, Scenario
 from tradefair.contract.core import Record
+from tradefair.contract.errors import StorageUnavailable
 from tradefair.evaluation.verify import verify_file
+from tradefair.host import log as host_log
 from tradefair.host.episode import Episode
 from tradefair.host.log import Row
 from tradefair.host.sandbox import Sandbox
@@ -54,6 +56,39 @@ def server() -> Iterator[Server]:
     """A PostgreSQL server of the module's own; its tests skip where `missing` says why."""
     with running_server() as running:
         yield running
+
+
+def commit_by(way: str, patch: Callable[[str, object], None]) -> None:
+    """Small batches are committed on the event loop however slow the disk is, or all in a thread."""
+    if way == "thread":
+        patch("tradefair.host.log.SMALL_ROWS", 0)
+    else:
+        patch("tradefair.host.pace.SLOW_S", float("inf"))
+
+
+@pytest.fixture(params=["loop", "thread"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Both ways of committing."""
+    commit_by(request.param, monkeypatch.setattr)
+    return request.param
+
+
+def break_log(log: Any) -> Callable[[], None]:
+    """From here on no commit of this log is made, on the loop or in a thread; returns what mends it."""
+
+    async def fail(*_: object) -> None:
+        raise StorageUnavailable("the cable is out")
+
+    def fail_now(*_: object) -> bool:
+        if host_log.SMALL_ROWS:
+            raise StorageUnavailable("the cable is out")
+        return False
+
+    def mend() -> None:
+        del log.append, log.append_now
+
+    log.append, log.append_now = fail, fail_now
+    return mend
 
 
 @dataclass

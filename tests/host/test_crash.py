@@ -39,9 +39,10 @@ def _commands() -> list[Command]:
 class Client:
     """Talks to the owner of the episode, starts it again when it is dead, and keeps what was acknowledged."""
 
-    def __init__(self, path: Path, within: Callable[..., Any]) -> None:
+    def __init__(self, path: Path, within: Callable[..., Any], way: str = "loop") -> None:
         self.acknowledged: dict[str, Any] = {}
         self.starts = 0
+        self._way = way
         self._path = path
         self._within = within
         self._process: asyncio.subprocess.Process | None = None
@@ -59,6 +60,7 @@ class Client:
             str(self._path),
             str(_ROUNDS),
             str(_SEED),
+            self._way,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
         )
@@ -122,16 +124,19 @@ def _keys(path: Path) -> list[str]:
         return [key for (key,) in db.execute("SELECT call_key FROM events WHERE call_key IS NOT NULL ORDER BY seq")]
 
 
+@pytest.mark.parametrize("way", ["loop", "thread"])
 @pytest.mark.parametrize(
     "turns", [pytest.param(0, id="at once"), pytest.param(3, id="a little later", marks=pytest.mark.slow)]
 )
-async def test_no_acknowledged_call_is_lost_and_none_is_applied_twice(table: Any, tmp_path: Path, turns: int) -> None:
+async def test_no_acknowledged_call_is_lost_and_none_is_applied_twice(
+    table: Any, tmp_path: Path, turns: int, way: str
+) -> None:
     """Killed with calls in flight; the client sends them again under their keys, and in the end nothing shows."""
     path, whole = tmp_path / "killed.trace", tmp_path / "whole.trace"
     await _uninterrupted(whole, table.within)
     commands = _commands()
     kills = (1, 6, 7, 10, 15, 24, len(commands) - 2)
-    async with Client(path, table.within) as client:
+    async with Client(path, table.within, way) as client:
         await client.start()
         for number, command in enumerate(commands):
             if number in kills:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import orjson
 import pytest
 
 from tradefair.catalog import load_scenario
@@ -59,16 +60,16 @@ async def test_an_unknown_seat_is_no_seat(table: Any) -> None:
         await episode.call("P3", "view_turn", {})
 
 
-async def test_seats_that_act_at_once_share_commits_and_are_all_acknowledged(table: Any) -> None:
+async def test_seats_that_act_at_once_share_commits_and_are_all_acknowledged(table: Any, way: str) -> None:
     episode = await table.create(table.pie(rounds=100, slices=20))
     commits: list[int] = []
-    append = episode._log.append
+    on_commit = episode._writer._on_commit
 
-    async def counted(rows: Any) -> Any:
+    def counted(rows: Any) -> None:
         commits.append(len(rows))
-        return await append(rows)
+        on_commit(rows)
 
-    episode._log.append = counted
+    episode._writer._on_commit = counted
     for _ in range(20):
         answers = await table.within(
             asyncio.gather(*(episode.call(seat, "claim", {"slices": 5}) for seat in ("P1", "P2")))
@@ -89,14 +90,18 @@ async def test_the_last_of_two_seats_learns_nothing_from_its_receipt(table: Any)
     assert (await episode.await_turn("P1")).round == 2
 
 
-async def test_after_the_end_every_call_says_so_and_the_manifest_is_sealed(table: Any) -> None:
+async def test_after_the_end_looks_are_answered_all_else_is_refused_and_the_manifest_is_sealed(table: Any) -> None:
     episode = await table.create(table.pie(rounds=1))
     for seat in ("P1", "P2"):
         await episode.call(seat, "claim", {"slices": 5})
     assert await table.within(episode.wait_ended()) == "terminated:rounds_completed"
-    for tool in ("claim", "view_history", "execute_code"):
+    for tool in ("claim", "execute_code", "add_note", "no_such_tool"):
         answer = await episode.call("P1", tool, {})
         assert (answer.error.code, answer.error.retryable) == ("episode_over", False)
+    history = await episode.call("P1", "view_history", {})
+    assert (history.status, history.call, history.turn.over) == ("ok", None, True)
+    assert [row["claims"] for row in orjson.loads(history.body)["rounds"]] == [{"P1": 5, "P2": 5}]
+    assert (await episode.call("P1", "view_history", {"x": 1})).error.code == "invalid_arguments"
     about = episode.manifest.about
     assert about["end_reason"] == "terminated:rounds_completed"
     assert about["head_seq"] == len(table.events(episode))
@@ -201,16 +206,16 @@ async def test_notes_about_an_agent_lie_beside_the_chain(table: Any) -> None:
         assert list(trace.agent_events()) == [{"seat": "P1", "kind": "plan", "text": "half"}]
 
 
-async def test_eight_seats_that_act_at_once_need_one_commit(table: Any) -> None:
+async def test_eight_seats_that_act_at_once_need_one_commit(table: Any, way: str) -> None:
     episode = await table.create(load_scenario("double_auction", "bazaar", {"rounds": 3}), market=DOUBLE_AUCTION)
     sizes: list[int] = []
-    append = episode._log.append
+    on_commit = episode._writer._on_commit
 
-    async def counted(rows: Any) -> Any:
+    def counted(rows: Any) -> None:
         sizes.append(len(rows))
-        return await append(rows)
+        on_commit(rows)
 
-    episode._log.append = counted
+    episode._writer._on_commit = counted
     for _ in range(3):
         quotes = (episode.call(seat, "submit_quote", {"price": 50}) for seat in episode.core.market.seats)
         assert {answer.status for answer in await table.within(asyncio.gather(*quotes))} == {"ok"}

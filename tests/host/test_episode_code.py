@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.host.conftest import break_log
 
 from tradefair.contract import InputRequest, Limit, Result, SeatId, ToolTable, tool
-from tradefair.contract.errors import StorageUnavailable
 from tradefair.evaluation.verify import verify
 from tradefair.host.sandbox import Sandbox
 from tradefair.teaching import MARKET
@@ -241,14 +241,9 @@ async def test_a_program_whose_market_is_rebuilt_is_lost_and_can_be_sent_again(
     table: Any, sandbox: Any, appraiser: Any
 ) -> None:
     episode, program = await _left_open(table, sandbox, appraiser)
-    log, append = episode._log, episode._log.append
-
-    async def fail(*_: Any) -> Any:
-        log.append = append
-        raise StorageUnavailable("the cable is out")
-
-    log.append = fail
+    mend = break_log(episode._log)
     assert (await episode.call("P2", "add_note", {"text": "x"})).error.code == "storage_unavailable"
+    mend()
     appraiser.let.set()
     assert (await table.within(program)).error.code == "storage_unavailable"
     again = await table.within(episode.call("P1", "execute_code", {"code": "view_my_value()\nslow()"}, call_key="k"))

@@ -107,7 +107,7 @@ async def test_a_scripted_seat_whose_tool_fails_ends_the_episode_as_the_harness_
     episode = await table.create(market=FRAGILE, scripted={"P2": lambda: Breaker(call, from_round=2)})
     await episode.call("P1", "claim", {"slices": 4})
     assert await table.within(episode.wait_ended()) == "truncated:harness_failure"
-    over = await episode.call("P1", "view_my_value", {})
+    over = await episode.call("P1", "claim", {"slices": 4})
     assert over.error.code == "episode_over"
     await episode.close()
     events = table.events(episode)

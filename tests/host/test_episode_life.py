@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.host.conftest import break_log
 
 from tradefair.catalog import load_scenario
 from tradefair.contract import Closure
@@ -170,10 +171,10 @@ async def test_a_rebuild_that_ends_while_the_episode_is_closed_leaves_no_deadlin
 ) -> None:
     timers = Timers(monkeypatch)
     episode = await table.create(table.pie(**{"timing.decision_deadline_s": NEVER_S}))
-    append, episode._log.append = episode._log.append, fail
+    mend = break_log(episode._log)
     lost = await table.within(episode.call("P1", "claim", {"slices": 4}))
     assert lost.error.code == "storage_unavailable"
-    episode._log.append = append
+    mend()
     await table.within(episode.close())
     assert timers.running() == []
 

@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.host.conftest import break_log
 from tests.host.disks import SmallDisk, small_disk
 
 from tradefair.contract.errors import StorageUnavailable
+
+pytestmark = pytest.mark.usefixtures("way")
 
 
 @pytest.fixture
@@ -82,15 +85,11 @@ async def test_while_the_log_cannot_be_read_either_calls_are_refused_and_then_go
     """Append and read both fail once: the second call tries the rebuild again."""
     episode = await table.create()
     log = episode._log
-    append, bodies = log.append, log.bodies
-
-    async def fail(*_: Any) -> Any:
-        raise StorageUnavailable("the cable is out")
-
-    log.append, log.bodies = fail, fail
+    bodies, mend = log.bodies, break_log(log)
+    log.bodies = log.append
     for _ in range(3):
         assert (await table.within(episode.call("P1", "claim", {"slices": 4}))).error.code == "storage_unavailable"
-    log.append = append
+    mend()
     assert (await table.within(episode.call("P1", "claim", {"slices": 4}))).error.code == "storage_unavailable"
     log.bodies = bodies
     assert (await table.within(episode.call("P1", "claim", {"slices": 4}))).status == "ok"
@@ -125,20 +124,18 @@ async def test_an_end_that_cannot_be_sealed_is_acknowledged_and_sealed_later(
 async def test_a_deadline_whose_end_was_lost_comes_again(table: Any, unreadable: int) -> None:
     episode = await table.create(table.pie(rounds=1, **{"timing.decision_deadline_s": 0.1}))
     log = episode._log
-    append, bodies, misses = log.append, log.bodies, unreadable
-
-    async def lose(*_: Any) -> Any:
-        log.append = append
-        raise StorageUnavailable("the cable is out")
+    bodies, misses, mend = log.bodies, unreadable, break_log(log)
 
     async def miss() -> Any:
         nonlocal misses
+        if misses == unreadable:
+            mend()
         misses -= 1
         if misses < 0:
             return await bodies()
         raise StorageUnavailable("the cable is out")
 
-    log.append, log.bodies = lose, miss
+    log.bodies = miss
     assert await table.within(episode.wait_ended()) == "terminated:rounds_completed"
     await episode.close()
     lapsed = [event for event in table.events(episode) if event["event"] == "seat_lapsed"]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import threading
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -17,10 +19,15 @@ from tradefair.contract.chain import canonical, digest, next_hash
 from tradefair.contract.core import Record
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.host.log import Row, Side, SqliteLog
+from tradefair.host.pace import Pace
 from tradefair.host.writer import Writer
 from tradefair.tracestore import Manifest, open_trace, sealed
 
 MANIFEST = Manifest(canonical({"core": 1}), {"episode": "e"})
+
+
+IN_THREAD = "in a thread"
+ON_LOOP = "on the loop"
 
 
 @pytest.fixture
@@ -154,6 +161,186 @@ async def test_a_folder_that_does_not_exist_is_a_storage_failure(tmp_path: Path)
         await SqliteLog.create(tmp_path / "missing" / "log.trace", MANIFEST, ())
 
 
+# --- where a commit is made -------------------------------------------------------------------------------------------
+
+
+def _watched(log: Any) -> list[tuple[str, str]]:
+    """Statements of a log as they come, and where each is carried out."""
+    loop, seen = threading.get_ident(), list[tuple[str, str]]()
+
+    def note(statement: str) -> None:
+        # A statement that has a trigger is named once more for that.
+        if not seen or seen[-1][0] != statement:
+            seen.append((statement, ON_LOOP if threading.get_ident() == loop else IN_THREAD))
+
+    log._db.set_trace_callback(note)
+    return seen
+
+
+async def _committed(log: Any, first: int, count: int) -> None:
+    """So many commits of one event each, made as the writer makes them."""
+    for seq in range(first, first + count):
+        if not log.append_now(rows_from(seq, 1)):
+            await log.append(rows_from(seq, 1))
+
+
+async def test_small_commits_are_made_on_the_loop_behind_a_first_one_that_is_not(log: Any) -> None:
+    seen = _watched(log)
+    await _committed(log, 1, 3)
+    assert [where for statement, where in seen if "INSERT" in statement] == [IN_THREAD, ON_LOOP, ON_LOOP]
+    assert log.head.seq == len(await log.bodies()) == 3
+    assert not log.append_now(rows_from(4, 65))
+    assert not log.append_now([Row(Record(4, b"x" * 65_537))])
+    assert log.append_now(rows_from(4, 64))
+    assert log.head.seq == 67
+
+
+async def test_a_batch_that_fails_on_the_loop_leaves_the_log_as_it_was(log: Any) -> None:
+    await _committed(log, 1, 2)
+    with pytest.raises(StorageUnavailable, match="UNIQUE"):
+        log.append_now([*rows_from(3, 1), *rows_from(2, 1)])
+    assert (log.head.seq, len(await log.bodies())) == (2, 2)
+    assert log.append_now(rows_from(3, 1))
+
+
+async def test_no_checkpoint_is_made_on_the_loop_nor_the_commit_that_begins_the_file_again(
+    log: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tradefair.host.log._CHECKPOINT_BYTES", 100_000)
+    assert log._db.execute("PRAGMA wal_autocheckpoint").fetchone() == (0,)
+    seen = _watched(log)
+    await _committed(log, 1, 60)
+    checkpoints = [index for index, (statement, _) in enumerate(seen) if "wal_checkpoint" in statement]
+    assert len(checkpoints) > 3
+    for index in checkpoints:
+        assert [where for _, where in seen[index : index + 2]] == [IN_THREAD, IN_THREAD]
+        assert seen[index + 1][0].startswith("INSERT")
+    assert sum(where == IN_THREAD for _, where in seen) == 2 * len(checkpoints)
+    # The log is begun again behind each: a third of it is larger than all that it holds now.
+    assert Path(f"{tmp_path}/log.trace-wal").stat().st_size < 60 * 3 * 4_096 / 3
+
+
+async def test_a_log_that_survives_the_loss_of_power_commits_in_its_thread(tmp_path: Path) -> None:
+    made = await SqliteLog.create(tmp_path / "full.trace", MANIFEST, (), synchronous="FULL")
+    await made.close()
+    log: Any = await SqliteLog.open(tmp_path / "full.trace", synchronous="FULL")
+    assert log._db.execute("PRAGMA synchronous").fetchone() == (2,)
+    seen = _watched(log)
+    await _committed(log, 1, 5)
+    assert {where for statement, where in seen if statement.startswith("INSERT")} == {IN_THREAD}
+    await log.close()
+
+
+async def test_nothing_is_committed_on_the_loop_while_a_thread_uses_the_connection(log: Any) -> None:
+    await _committed(log, 1, 1)
+    begun, let = threading.Event(), threading.Event()
+
+    def work() -> None:
+        begun.set()
+        let.wait(5)
+
+    working = asyncio.create_task(log._in_thread(work))
+    await asyncio.to_thread(begun.wait, 5)
+    # It would land in that thread's transaction, and be taken back with it.
+    assert not log.append_now(rows_from(2, 1))
+    let.set()
+    await working
+    assert log.append_now(rows_from(2, 1))
+
+
+async def test_without_its_lock_file_a_log_commits_nothing_on_the_loop(log: Any, tmp_path: Path) -> None:
+    await _committed(log, 1, 1)
+    (tmp_path / "log.trace.lock").unlink()
+    assert not log.append_now(rows_from(2, 1))
+    await _committed(log, 2, 1)
+    assert log.append_now(rows_from(3, 1))
+
+
+async def test_a_slow_disk_is_left_to_the_thread_for_a_minute(log: Any) -> None:
+    await _committed(log, 1, 1)
+    took, now = 0.004, 0.0
+
+    def clock() -> float:
+        nonlocal now
+        now += took
+        return now
+
+    log._pace = Pace(clock)
+    seen = _watched(log)
+    await _committed(log, 2, 10)
+    assert (log.slow, {where for _, where in seen}) == (False, {ON_LOOP})
+    took = 0.006
+    await _committed(log, 12, 2)
+    assert not log.slow
+    await _committed(log, 14, 1)
+    assert (log.slow, seen[-1][1]) == (True, ON_LOOP)
+    took = 0.0
+    await _committed(log, 15, 3)
+    assert {where for _, where in seen[-3:]} == {IN_THREAD}
+    now += 59
+    assert log.slow
+    now += 1
+    await _committed(log, 18, 1)
+    assert (log.slow, seen[-1][1]) == (False, ON_LOOP)
+    assert log.head.seq == len(await log.bodies()) == 18
+
+
+def test_commits_that_lost_their_processor_make_no_disk_slow() -> None:
+    now = 0.0
+
+    def take(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    pace = Pace(lambda: now)
+    for seconds in (0.5, 0.5, 0.001) * 20:
+        pace.timed(take, seconds)
+    assert not pace.slow
+    for seconds in (0.006, 0.006, 0.006):
+        pace.timed(take, seconds)
+    assert pace.slow
+
+
+async def test_the_loop_does_not_wait_for_a_lock_and_the_thread_does(log: Any, tmp_path: Path) -> None:
+    await _committed(log, 1, 1)
+    with closing(sqlite3.connect(tmp_path / "log.trace", isolation_level=None)) as stranger:
+        stranger.execute("BEGIN IMMEDIATE")
+        assert log._db.execute("PRAGMA busy_timeout").fetchone() == (0,)
+        assert not log.append_now(rows_from(2, 1))
+        waiting = asyncio.create_task(log.append(rows_from(2, 1)))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        # Nothing else uses the connection meanwhile, and a caller that goes away changes nothing of that.
+        noting = asyncio.create_task(log.note("P1", {"kind": "plan"}))
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert not log.append_now(rows_from(2, 1))
+        assert not noting.done()
+        stranger.execute("ROLLBACK")
+    await asyncio.wait_for(noting, 5)
+    assert len(await log.bodies()) == log.head.seq == 2
+
+
+async def test_a_late_note_is_sealed_although_its_caller_has_gone_away(log: Any, tmp_path: Path) -> None:
+    await log.append(rows_from(1, 1))
+    await log.seal(log.manifest.about)
+    with closing(sqlite3.connect(tmp_path / "log.trace", isolation_level=None)) as stranger:
+        stranger.execute("BEGIN IMMEDIATE")
+        noting = asyncio.create_task(log.note("P1", {"kind": "plan"}))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        noting.cancel()
+        stranger.execute("ROLLBACK")
+    await log.close()
+    with open_trace(tmp_path / "log.trace") as trace:
+        assert trace.manifest.about["beside"]["agent_events"][0] == len(list(trace.agent_events())) == 1
+
+
+# --- the writer in front of it ----------------------------------------------------------------------------------------
+
+
 class _Desk:
     """A writer over a log, and what it reported."""
 
@@ -171,17 +358,17 @@ class _Desk:
         self.failures += 1
 
 
-async def test_the_writer_commits_what_is_queued_together(log: SqliteLog) -> None:
+async def test_the_writer_commits_what_is_queued_together(log: SqliteLog, way: str) -> None:
     desk = _Desk(log)
     assert desk.writer.submit(rows_from(1, 1), urgent=False) is None
-    futures = [desk.writer.submit(rows_from(seq, 1), urgent=True) for seq in (2, 3)]
-    await asyncio.wait_for(asyncio.gather(*(future for future in futures if future)), 5)
+    commits = [desk.writer.submit(rows_from(seq, 1), urgent=True) for seq in (2, 3)]
+    await asyncio.wait_for(asyncio.gather(*(commit.wait() for commit in commits if commit)), 5)
     assert desk.committed == [[1, 2, 3]]
     assert desk.writer.settled
     await desk.writer.close()
 
 
-async def test_the_writer_commits_reads_after_a_while_when_nothing_urgent_comes(log: SqliteLog) -> None:
+async def test_the_writer_commits_reads_after_a_while_when_nothing_urgent_comes(log: SqliteLog, way: str) -> None:
     desk = _Desk(log)
     desk.writer.submit(rows_from(1, 1), urgent=False)
     assert not desk.writer.settled
@@ -190,29 +377,67 @@ async def test_the_writer_commits_reads_after_a_while_when_nothing_urgent_comes(
     await desk.writer.close()
 
 
-async def test_closing_the_writer_commits_the_rest(log: SqliteLog) -> None:
+async def test_closing_the_writer_commits_the_rest(log: SqliteLog, way: str) -> None:
     desk = _Desk(log)
     desk.writer.submit(rows_from(1, 2), urgent=False)
     await desk.writer.close()
     assert desk.committed == [[1, 2]]
 
 
-async def test_a_failed_commit_fails_everything_that_was_queued_on_top_of_it(log: SqliteLog) -> None:
+async def test_a_failed_commit_fails_everything_that_was_queued_on_top_of_it(log: SqliteLog, way: str) -> None:
     desk = _Desk(log)
     await log.append(rows_from(1, 1))
     bad = desk.writer.submit(rows_from(1, 1), urgent=True)
     assert bad is not None
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
+    if way == "thread":
+        # Until the first is under way: the second is queued on top of it.
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
     later = desk.writer.submit(rows_from(2, 1), urgent=True)
     assert later is not None
-    for future in (bad, later):
+    for commit in (bad, later):
         with pytest.raises(StorageUnavailable):
-            await asyncio.wait_for(future, 5)
+            await asyncio.wait_for(commit.wait(), 5)
     await desk.writer.drain()
     assert (desk.failures, desk.committed, log.head.seq) == (1, [], 1)
     good = desk.writer.submit(rows_from(2, 1), urgent=True)
     assert good is not None
-    await asyncio.wait_for(good, 5)
+    await asyncio.wait_for(good.wait(), 5)
     assert log.head.seq == 2
     await desk.writer.close()
+
+
+@pytest.mark.parametrize("fault", [MemoryError(), OverflowError("an int")])
+async def test_whatever_stops_a_commit_those_who_wait_are_told(
+    log: Any, way: str, monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    def stop(*_: object) -> None:
+        raise fault
+
+    desk = _Desk(log)
+    with monkeypatch.context() as broken:
+        broken.setattr(log, "_insert", stop)
+        commit = desk.writer.submit(rows_from(1, 1), urgent=True)
+        assert commit is not None
+        with pytest.raises(StorageUnavailable, match=r"MemoryError|an int"):
+            await asyncio.wait_for(commit.wait(), 5)
+    assert desk.failures == 1
+    desk.writer.submit(rows_from(1, 1), urgent=True)
+    await asyncio.wait_for(desk.writer.close(), 5)
+    assert desk.committed == [[1]]
+
+
+async def test_the_writer_closes_although_its_task_was_cancelled(log: SqliteLog, tmp_path: Path) -> None:
+    desk = _Desk(log)
+    with closing(sqlite3.connect(tmp_path / "log.trace", isolation_level=None)) as stranger:
+        stranger.execute("BEGIN IMMEDIATE")
+        desk.writer.submit(rows_from(1, 1), urgent=True)
+        # Long enough for the task to begin; the lock keeps it from ending.
+        await asyncio.sleep(0.02)
+        (task,) = (task for task in asyncio.all_tasks() if task.get_name() == "tradefair-writer")
+        task.cancel()
+        await asyncio.wait_for(desk.writer.close(), 5)
+        stranger.execute("ROLLBACK")
+    assert desk.failures == 1
+    # What its thread has written is known all the same.
+    assert len(await log.bodies()) == log.head.seq == 1

@@ -15,7 +15,8 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import MarketType, Scenario
 from tradefair.contract.core import Core
 from tradefair.contract.replay import Replayed
-from tradefair.host.episode import CallResult, Episode
+from tradefair.host.episode import Episode
+from tradefair.host.looking import CallResult
 from tradefair.host.scripted import Scripted
 from tradefair.host.setup import SeatPlan, plan_seats, scripted_seats, seat_roles
 

@@ -1,4 +1,4 @@
-"""The MCP Inspector, installed once into a cache outside the repository: a stranger's client in another language.
+"""The MCP Inspector: a stranger's client in another language.
 
 Inspector 2 needs Node 22.19, which npm can bring along; on older Nodes npm gives 0.15, which knows neither protocol
 eras nor HTTP headers nor the strict check. Both are tried; what cannot be had is skipped with the reason.
@@ -7,97 +7,41 @@ eras nor HTTP headers nor the strict check. Both are tried; what cannot be had i
 from __future__ import annotations
 
 import os
-import re
-import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager
-from functools import cache
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 import pytest
+from tests.interop.environments import (
+    RUN_S,
+    Unavailable,
+    environment,
+    node_at_least,
+    node_packages,
+    npm_version,
+    system_node,
+)
+from tests.interop.hosting import TRADEFAIR, Hosted, Reach, hosted
+from tests.interop.page import Cell, write_page
 
+PAGE = "INTEROP_PAGE"  # where `make interop` wants the page of what was tried
 CURRENT = "@modelcontextprotocol/inspector@2"
 OLD = "@modelcontextprotocol/inspector@0.15"
-NODE_NEEDED = (22, 19)
-INSTALL_S = 300
-RUN_S = 60
-TRADEFAIR = Path(sys.executable).parent / "tradefair"
 
 
-class Unavailable(Exception):
-    """Why an inspector cannot be had here."""
-
-
-def cache_folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tradefair-interop"
-
-
-def installed(name: str, *packages: str) -> Path:
-    """The folder with these npm packages. Raises Unavailable."""
-    folder = cache_folder() / name
-    reason = "" if folder.is_dir() else install(folder, *packages)
-    if reason:
-        raise Unavailable(reason)
-    return folder
-
-
-@cache
-def install(folder: Path, *packages: str) -> str:
-    """Put npm packages into `folder`, wholly or not at all; why that failed. Tried once: a dead registry is slow."""
-    npm = shutil.which("npm")
-    if npm is None:
-        return "npm is not installed"
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as parent:
-        draft = Path(parent) / "packages"
-        command = [npm, "install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", str(draft), *packages]
-        try:
-            done = subprocess.run(command, capture_output=True, timeout=INSTALL_S, check=False)
-        except subprocess.TimeoutExpired:
-            return "the npm registry does not answer"
-        if done.returncode:
-            told = (done.stderr.decode().strip() or "no reason given").splitlines()
-            return f"npm cannot install {' '.join(packages)}: {'; '.join(told[:3])[:300]}"
-        os.rename(draft, folder)
-    return ""
-
-
-def system_node() -> str:
-    node = shutil.which("node")
-    if node is None:
-        raise Unavailable("Node is not installed")
-    return node
-
-
-def version_of(node: str) -> tuple[int, ...]:
-    told = subprocess.run([node, "--version"], capture_output=True, timeout=RUN_S, check=True).stdout.decode()
-    return tuple(map(int, re.findall(r"\d+", told)))
-
-
-@cache
 def current_command() -> tuple[str, ...]:
     """How to start inspector 2. Raises Unavailable."""
-    node = system_node()
-    if version_of(node) < NODE_NEEDED:
-        folder = installed("current", "node@22", CURRENT)
-        node = str(folder / "node_modules/.bin/node")
-        if not os.access(node, os.X_OK):
-            raise Unavailable("npm did not bring Node 22 (its install scripts may be switched off)")
-    else:
-        folder = installed("current-alone", CURRENT)
-    return (node, str(folder / "node_modules/.bin/mcp-inspector"), "--cli")
+    folder = environment("inspector", node_packages, (CURRENT,))
+    return (node_at_least(22, 19), str(folder / "node_modules/.bin/mcp-inspector"), "--cli")
 
 
-@cache
 def old_command() -> tuple[str, ...]:
     """How to start inspector 0.15. Raises Unavailable."""
-    node = system_node()
-    return (node, str(installed("old", OLD) / "node_modules/.bin/mcp-inspector"), "--cli")
+    folder = environment("inspector-old", node_packages, (OLD,))
+    return (system_node(), str(folder / "node_modules/.bin/mcp-inspector"), "--cli")
 
 
 class Said(NamedTuple):
@@ -119,15 +63,6 @@ class Said(NamedTuple):
         return self.result["structuredContent"]
 
 
-class Reach(NamedTuple):
-    """How to reach a seat: a command with its environment, or a URL with a token."""
-
-    command: tuple[str, ...] = ()
-    environment: Mapping[str, str] = {}
-    url: str = ""
-    token: str = ""
-
-
 class Inspector:
     """One version of the command line in one protocol era; every call is a process of its own."""
 
@@ -135,6 +70,12 @@ class Inspector:
         self.era = era
         self._command = command
         self._home = home
+
+    @property
+    def label(self) -> str:
+        """Its version and the protocol era."""
+        version = npm_version(Path(self._command[1]).parents[2], "@modelcontextprotocol/inspector")
+        return f"MCP Inspector {version}" + ("" if self.era == "old" else f", {self.era} era")
 
     def run(self, reach: Reach, method: str, *more: str) -> Said:
         """One MCP request."""
@@ -210,42 +151,42 @@ def stdio_seat(tmp_path: Path) -> StdioSeat:
     return StdioSeat(tmp_path / "stdio")
 
 
-class HostedGame(NamedTuple):
-    """A host with seats B1 and S1 of a smoke episode."""
-
-    url: str
-    trace: Path
-    tokens: Mapping[str, str]
-
-    def reach(self, seat: str) -> Reach:
-        return Reach(url=self.url, token=self.tokens[seat])
-
-
-@contextmanager
-def host_game(folder: Path) -> Generator[HostedGame]:
-    """A host process; gone at the end."""
-    game = ("double_auction", "--scenario", "smoke", "--seats", "B1,S1", "--others", "truthful", "--seed", "7")
-    command = [TRADEFAIR, "host", *game, "--json", "--out", folder]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        try:
-            assert process.stdout is not None
-            ready = orjson.loads(process.stdout.readline())
-            (episode,) = ready["episodes"]
-            tokens = {seat["seat"]: seat["token"] for seat in episode["seats"]}
-            yield HostedGame(ready["url"], Path(episode["trace"]), tokens)
-        finally:
-            process.terminate()
-            process.wait(RUN_S)
+GAME = ("double_auction", "--scenario", "smoke", "--seats", "B1,S1", "--others", "truthful", "--seed", "7")
 
 
 @pytest.fixture
-def hosted_game(tmp_path: Path) -> Iterator[HostedGame]:
-    with host_game(tmp_path / "host") as game:
-        yield game
+def hosted_game(tmp_path: Path) -> Iterator[Hosted]:
+    """A host with seats B1 and S1 of a smoke episode."""
+    with hosted(tmp_path / "host", *GAME) as host:
+        yield host
 
 
 @pytest.fixture
 def foreign_token(tmp_path: Path) -> Iterator[str]:
     """A good token of B1, of another host."""
-    with host_game(tmp_path / "elsewhere") as game:
-        yield game.tokens["B1"]
+    with hosted(tmp_path / "elsewhere", *GAME) as host:
+        yield host.tokens["B1"]
+
+
+class _Page:
+    """Gathers what the tests recorded, and writes the page at the end of the run."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._cells: list[Cell] = []
+        self._further: dict[str, None] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        for name, value in report.user_properties if report.when == "call" else ():
+            if isinstance(value, Cell):
+                self._cells.append(value)
+            elif name == "further":
+                self._further[f"{value}{'' if report.passed else ': fails'}"] = None
+
+    def pytest_sessionfinish(self) -> None:
+        write_page(self._path, self._cells, list(self._further), ".".join(map(str, sys.version_info[:2])))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if os.environ.get(PAGE):
+        config.pluginmanager.register(_Page(Path(os.environ[PAGE])))

@@ -26,7 +26,8 @@ def test_it_finds_no_fault_with_the_schemas(strict_inspector: Any, stdio_seat: A
     assert findings == [("execute_code", "properties.value")]
 
 
-def test_it_plays_a_round_over_stdio(inspector: Any, stdio_seat: Any) -> None:
+def test_it_plays_a_round_over_stdio(inspector: Any, stdio_seat: Any, record_property: Any) -> None:
+    record_property("further", f"{inspector.label}: a round over stdio, a process per call")
     listed = inspector.run(stdio_seat.reach(), "tools/list").result["tools"]
     assert {tool["name"] for tool in listed} > {"submit_quote", "await_turn", "view_my_value", "view_history"}
     value = inspector.call(stdio_seat.reach(), "view_my_value").data
@@ -41,7 +42,8 @@ def test_it_plays_a_round_over_stdio(inspector: Any, stdio_seat: Any) -> None:
     assert verify_file(stdio_seat.trace).verdict == "reproduced"
 
 
-def test_it_plays_a_round_over_http_with_a_token(inspector: Any, hosted_game: Any) -> None:
+def test_it_plays_a_round_over_http_with_a_token(inspector: Any, hosted_game: Any, record_property: Any) -> None:
+    record_property("further", f"{inspector.label}: a round over HTTP with a token")
     buyer, seller = hosted_game.reach("B1"), hosted_game.reach("S1")
     listed = inspector.run(buyer, "tools/list").result["tools"]
     assert {tool["name"] for tool in listed} > {"submit_quote", "await_turn", "view_my_value", "view_history"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from itertools import permutations
 from typing import Any
@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 from tests.marketplace.table import B1, C1, LINES, Table, catalogue
 
+from tradefair.catalog import load_scenario
 from tradefair.contract import ScenarioError
-from tradefair.marketplace import tools
+from tradefair.contract.core import Core
+from tradefair.marketplace import MARKET, tools
 from tradefair.marketplace.answers import directory
 from tradefair.marketplace.answers.directory import Directory, Filters
-from tradefair.marketplace.answers.search import document_of, plain_score
+from tradefair.marketplace.answers.search import LexicalIndex, document_of, plain_score
 from tradefair.marketplace.model import Catalogue
 
 BY_RATING = ["b0003", "b0001", "b0002"]
@@ -31,6 +33,36 @@ def test_lexical_search_ranks_by_wording_and_then_by_rating() -> None:
     assert found(table, "dino dino") == ["b0002", "b0003"]
     documents = [document_of(business) for business in catalogue().businesses]
     assert plain_score("dino dino", documents[1]) > plain_score("dino dino", documents[2])
+
+
+def test_the_index_is_made_as_the_episode_begins_and_not_by_the_first_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario = load_scenario("marketplace", "restaurants_10", {"data.customers": 1})
+    core = Core.create(MARKET, scenario, 77)
+    core.start()
+
+    def refused(documents: object) -> None:
+        raise AssertionError("a search makes an index")
+
+    monkeypatch.setattr(directory, "LexicalIndex", refused)
+    answer = core.call("customer_0001", "search_businesses", {"query": "tacos"}).answer
+    assert answer is not None
+    assert answer.status == "ok"
+
+
+def test_episodes_over_the_same_texts_share_an_index_and_the_last_two_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    make = directory.LexicalIndex
+
+    def counted(documents: Iterable[str]) -> LexicalIndex:
+        index = make(documents)
+        made.append(len(index))
+        return index
+
+    monkeypatch.setattr(directory, "LexicalIndex", counted)
+    for customers in (1, 2, 1, 3, 1, 2):
+        scenario = load_scenario("marketplace", "restaurants_10", {"data.customers": customers})
+        Core.create(MARKET, scenario, 91).start()
+    assert made == [3, 6, 9, 6]
 
 
 def test_simple_search_takes_no_notice_of_the_query() -> None:

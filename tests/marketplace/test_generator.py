@@ -40,6 +40,17 @@ def test_three_businesses_serve_an_order_two_of_them_fit_and_nobody_else_has_all
 
 
 @each_domain
+@pytest.mark.parametrize(("customers", "share_group"), [(1, 1), (100, 3)])
+def test_generated_records_are_what_a_users_file_would_be_held_to(
+    domain: Domain, customers: int, share_group: int
+) -> None:
+    catalogue = made(domain, customers, share_group=share_group)
+    checked = Catalogue.model_validate_json(catalogue.model_dump_json())
+    assert checked == catalogue
+    assert checked.model_dump_json() == catalogue.model_dump_json()
+
+
+@each_domain
 @pytest.mark.parametrize("customers", [10, 100])
 def test_orders_menus_floors_and_amenities_have_the_published_shape(domain: Domain, customers: int) -> None:
     catalogue = made(domain, customers)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -206,7 +207,7 @@ def test_nothing_that_is_anothers_secret_stands_in_any_answer() -> None:
             update={
                 "id": f"zz-{each.id}",
                 "request": f"qq-{each.id}",
-                "wants": tuple(want.model_copy(update={"mean_cents": 77_777 + place}) for want in each.wants),
+                "wants": tuple(replace(want, mean_cents=77_777 + place) for want in each.wants),
             }
         )
         for place, each in enumerate(one.customers)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tradefair.marketplace.answers import search
 from tradefair.marketplace.answers.search import LexicalIndex, base_ranks, document_of, normalised, pieces, plain_score
 from tradefair.marketplace.model import Business, MenuItem
 
@@ -54,11 +55,25 @@ def test_the_index_has_the_scores_and_the_order_of_the_plain_definition(
         assert walked == order
 
 
-def test_frequent_and_rare_pieces_count_alike() -> None:
+@pytest.mark.parametrize("block", [1, 7, 256])
+def test_frequent_and_rare_pieces_count_alike_however_many_documents_are_sorted_at_once(
+    monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    monkeypatch.setattr(search, "_BLOCK", block)
     documents = [f"house of tacos number {place:04d}" for place in range(200)]
     index, ranks = LexicalIndex(documents), base_ranks([0] * 200)
     for query in ("tacos 0123", "house", "zzzz", "0007 number"):
+        assert index.overlaps(query).tolist() == [len(pieces(query) & pieces(document)) for document in documents]
         assert list(index.page(query, ranks, 0, 200).businesses) == plain_order(query, documents, [0] * 200)
+
+
+def test_a_directory_may_have_more_letters_than_fit_into_a_number_of_64_bits() -> None:
+    letters = "".join(filter(str.isalnum, map(chr, range(0x3400, 0x8000))))
+    assert len(letters) > 2**14
+    documents = [letters, letters[:3], letters[-7:], "taco"]
+    index = LexicalIndex(documents)
+    for query in (letters[-9:], letters[:4], "烤肉", "taco"):
+        assert index.overlaps(query).tolist() == [len(pieces(query) & pieces(document)) for document in documents]
 
 
 def test_new_ratings_change_ties_only() -> None:

@@ -315,9 +315,11 @@ def test_an_amount_that_is_no_price_is_refused(price: object) -> None:
     table = Table()
     table.ask()
     line = {"item": "Taco", "quantity": 1, "unit_price": price}
-    assert table.code(B1, "send_proposal", to="c0001", lines=[line]) == "invalid_arguments"
+    # No schema says how many decimals a number has.
+    code = "bad_value" if price == 3.251 else "invalid_arguments"
+    assert table.code(B1, "send_proposal", to="c0001", lines=[line]) == code
     if price not in (None, 1_000_000.01):  # no total at all, and one that some order can have
-        assert table.code(B1, "check_proposal", to="c0001", lines=LINES, total=price) == "invalid_arguments"
+        assert table.code(B1, "check_proposal", to="c0001", lines=LINES, total=price) == code
 
 
 @pytest.mark.parametrize("text", ["a\x00b", "a\x1bb", "\ud800", "a\rb"])
@@ -336,7 +338,7 @@ def test_controls_and_half_characters_are_refused_everywhere(text: str) -> None:
         (B1, "withdraw_proposal", {"proposal": name, "reason": text}),
     ]
     for seat, tool, arguments in calls:
-        assert table.code(seat, tool, **arguments) == "invalid_arguments", tool
+        assert table.code(seat, tool, **arguments) == "bad_value", tool
 
 
 @pytest.mark.parametrize("handle", ["casa", "b1", "b0001 ", "B0001", "b0001'; --", "", "b00011111", "c٠٠٠١"])

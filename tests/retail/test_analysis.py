@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import pytest
@@ -8,16 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tradefair.retail import analysis
-from tradefair.retail.analysis import PriceDay, RestockPlan
+from tradefair.retail.analysis import PriceDays, RestockPlan
 from tradefair.retail.rules import Retail
 
 
-def _days(price: int, *units: int, sold_out: bool = False) -> list[PriceDay]:
-    return [PriceDay(price, count, sold_out, True) for count in units]
+def _days(*runs: tuple[int, Sequence[int]], sold_out: int = 0) -> PriceDays:
+    """Days in stock, in runs of (price, units of each day); the last `sold_out` of them sold out."""
+    prices = [price for price, units in runs for _ in units]
+    days = len(prices)
+    flags = [place >= days - sold_out for place in range(days)]
+    return PriceDays(prices, [count for _, units in runs for count in units], flags, [True] * days)
 
 
 def test_the_optimum_is_the_price_with_the_highest_mean_daily_profit() -> None:
-    days = [*_days(120, 30, 31, 29, 30, 30), *_days(105, 44, 40, 42), *_days(95, 0, 0)]
+    days = _days((120, [30, 31, 29, 30, 30]), (105, [44, 40, 42]), (95, [0, 0]))
     groups = analysis.price_groups(days)
     assert [(group.price, group.days, group.mean_units) for group in groups] == [(105, 3, 42), (120, 5, 30)]
     assert analysis.price_optimum(groups, 5_600) == (105, 42)
@@ -26,17 +30,29 @@ def test_the_optimum_is_the_price_with_the_highest_mean_daily_profit() -> None:
 
 
 def test_ties_go_to_the_lower_price_and_no_sales_to_the_default_demand() -> None:
-    assert analysis.price_optimum(analysis.price_groups([*_days(300, 10), *_days(200, 20)]), 10_000) == (200, 20)
-    assert analysis.price_optimum(analysis.price_groups(_days(300, 0, 0)), 10_000) == (None, 10.0)
+    assert analysis.price_optimum(analysis.price_groups(_days((300, [10]), (200, [20]))), 10_000) == (200, 20)
+    assert analysis.price_optimum(analysis.price_groups(_days((300, [0, 0]))), 10_000) == (None, 10.0)
 
 
 def test_sold_out_days_are_included_and_counted() -> None:
-    (group,) = analysis.price_groups([*_days(120, 30), *_days(120, 10, sold_out=True)])
+    (group,) = analysis.price_groups(_days((120, [30, 10]), sold_out=1))
     assert (group.mean_units, group.sold_out_days) == (20, 1)
 
 
+@given(st.lists(st.tuples(st.sampled_from([110, 120]), st.integers(0, 2), st.booleans()), max_size=6))
+def test_groups_are_the_days_with_sales_by_price(rows: list[tuple[int, int, bool]]) -> None:
+    prices, units_of_days, flags = ([row[column] for row in rows] for column in range(3))
+    days = PriceDays(prices, units_of_days, flags, [True] * len(rows))
+    sold = {price: [row[1:] for row in rows if row[0] == price and row[1]] for price in (110, 120)}
+    assert analysis.price_groups(days) == [
+        (price, len(found), sum(units for units, _ in found), sum(sold_out for _, sold_out in found))
+        for price, found in sold.items()
+        if found
+    ]
+
+
 def test_the_published_price_key_splits_equal_prices() -> None:
-    days = _days(110, 3, 7, 10, 11, 23)
+    days = _days((110, [3, 7, 10, 11, 23]))
     assert len(analysis.price_groups(days)) == 1
     groups = analysis.price_groups(days, "unit_sum")
     assert len(groups) > 1
@@ -45,9 +61,8 @@ def test_the_published_price_key_splits_equal_prices() -> None:
 
 
 def test_the_slope_of_log_units_needs_three_prices() -> None:
-    days = [*_days(100, 100), *_days(200, 50)]
-    assert analysis.semi_log_slope(days) is None
-    assert analysis.semi_log_slope([*days, *_days(300, 25)]) == pytest.approx(-0.693147, abs=1e-6)
+    assert analysis.semi_log_slope(_days((100, [100]), (200, [50]))) is None
+    assert analysis.semi_log_slope(_days((100, [100]), (200, [50]), (300, [25]))) == pytest.approx(-0.693147, abs=1e-6)
 
 
 def test_shrunk_returns_are_those_of_the_fixture() -> None:
@@ -128,12 +143,15 @@ def test_scores_and_evidence_are_those_of_the_records(open_store: Callable[..., 
     evidence = analysis.supplier_evidence(records, place, market.world.quotes, 180)
     assert [row.sold for row in evidence] == sold
     assert [row.returned for row in evidence] == back
-    assert len(analysis.price_days(records, place, 30)) == 28
+    assert len(analysis.price_days(records, place, 30).price) == 28
+    for window in (3, 30):
+        windows = analysis.price_windows(records, [place, 2], window)
+        assert windows == [analysis.price_days(records, product, window) for product in (place, 2)]
 
 
 @given(st.lists(st.tuples(st.integers(1, 500), st.integers(0, 60)), max_size=30), st.integers(100, 60_000))
 def test_no_group_earns_more_than_the_optimum(rows: list[tuple[int, int]], cost: int) -> None:
-    groups = analysis.price_groups([PriceDay(price, units, False, True) for price, units in rows])
+    groups = analysis.price_groups(_days(*((price, [units]) for price, units in rows)))
     price, demand = analysis.price_optimum(groups, cost)
     if price is None:
         assert not groups

@@ -109,7 +109,7 @@ class Sample:
 
 
 def write_csv(path: Path, columns: list[str], rows: Iterable[Row]) -> None:
-    with path.open("w", newline="") as file:
+    with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, columns, extrasaction="ignore", restval="")
         writer.writeheader()
         writer.writerows(rows)

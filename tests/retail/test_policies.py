@@ -522,6 +522,7 @@ def test_reorder_point_keeps_start_prices_and_orders_up_to_two_weeks(
 def _means(market: Retail) -> Mapping[int, float]:
     found: dict[int, float] = {}
     for place in range(len(market.prices)):
-        offered = [day.units for day in analysis.price_days(market.records, place, 30) if day.in_stock]
+        days = analysis.price_days(market.records, place, 30)
+        offered = [units for units, in_stock in zip(days.units, days.in_stock, strict=True) if in_stock]
         found[place] = sum(offered) / len(offered) if offered else 0.0
     return found

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradefair.retail.engine.day_records import Column, DayColumns, Records, ReviewLog, ReviewRow
+from tradefair.retail.engine.day_records import Column, DayColumns, Records, ReviewedLot, ReviewLog, ReviewRow
 
 _ROWS = st.lists(st.lists(st.integers(0, 1000), min_size=4, max_size=4), min_size=1, max_size=12)
 
@@ -57,7 +57,7 @@ def test_a_copy_of_the_records_is_independent() -> None:
     records.close_day(_day([1, 2, 3, 4]))
     twin = records.copy()
     twin.close_day(_day([5, 6, 7, 8]))
-    twin.reviews.add(0, ReviewRow(1, 0, 1, 1, 5, False, False))
+    twin.reviews.add(0, ReviewedLot(1, 0, 1, False, False), [5])
     assert (records.days, twin.days) == (1, 2)
     assert records.sold(0, 0, 0) == twin.sold(0, 0, 0) == 1
     assert twin.sold(0, 0, 1) == 6
@@ -69,27 +69,27 @@ def test_a_row_of_the_wrong_width_is_refused() -> None:
         Column("i", 3).add([1, 2])
 
 
-_REVIEWS = st.lists(
-    st.builds(
-        ReviewRow,
-        day=st.integers(0, 4000),
-        supplier=st.integers(0, 8),
-        lot=st.integers(1, 2**20 - 1),
-        number=st.integers(1, 2**26 - 1),
-        stars=st.integers(1, 5),
-        low_quality=st.booleans(),
-        dear=st.booleans(),
-    ),
-    max_size=20,
+_LOTS = st.builds(
+    ReviewedLot,
+    day=st.integers(0, 4000),
+    supplier=st.integers(0, 8),
+    lot=st.integers(1, 2**20 - 1),
+    low_quality=st.booleans(),
+    dear=st.booleans(),
 )
+_STARS = st.lists(st.integers(1, 5), max_size=9)
 
 
-@given(_REVIEWS, st.integers(0, 4000), st.integers(0, 4000))
-def test_reviews_come_back_as_they_were_newest_first(reviews: list[ReviewRow], first: int, last: int) -> None:
+@given(st.lists(st.tuples(_LOTS, _STARS), max_size=9), st.integers(0, 4000), st.integers(0, 4000))
+def test_reviews_come_back_as_they_were_newest_first(
+    reviewed: list[tuple[ReviewedLot, list[int]]], first: int, last: int
+) -> None:
     log = ReviewLog(1)
-    reviews = sorted(reviews, key=lambda review: review.day)
-    for review in reviews:
-        log.add(0, review)
-    wanted = [review for review in reversed(reviews) if first <= review.day <= last]
+    reviewed.sort(key=lambda lot_and_stars: lot_and_stars[0].day)
+    rows: list[ReviewRow] = []
+    for lot, stars in reviewed:
+        log.add(0, lot, stars)
+        rows += [ReviewRow(*lot[:3], number, count, *lot[3:]) for number, count in enumerate(stars, 1)]
+    wanted = [row for row in reversed(rows) if first <= row.day <= last]
     assert list(log.newest_first(0, first, last)) == wanted
     assert log.count(0, first, last) == len(wanted)

@@ -102,13 +102,11 @@ ORDERS: dict[str, Any] = {
     "no lines": {"supplier_id": "supplier_1", "lines": []},
     "97 lines": {"supplier_id": "supplier_1", "lines": [_line(product_id(place)) for place in range(97)]},
     "a list of suppliers": {"supplier_id": ["supplier_1"], "lines": [_line()]},
-    "a product twice": {"supplier_id": "supplier_1", "lines": [_line(), _line()]},
     "quantity zero": {"supplier_id": "supplier_1", "lines": [_line(quantity=0)]},
     "quantity negative": {"supplier_id": "supplier_1", "lines": [_line(quantity=-5)]},
     "quantity too large": {"supplier_id": "supplier_1", "lines": [_line(quantity=1_000_001)]},
     "quantity huge": {"supplier_id": "supplier_1", "lines": [_line(quantity=10**30)]},
     "quantity not whole": {"supplier_id": "supplier_1", "lines": [_line(quantity=1.5)]},
-    "quantity a float": {"supplier_id": "supplier_1", "lines": [_line(quantity=2.0)]},
     "quantity true": {"supplier_id": "supplier_1", "lines": [_line(quantity=True)]},
     "quantity text": {"supplier_id": "supplier_1", "lines": [_line(quantity="12")]},
     "quantity NaN": {"supplier_id": "supplier_1", "lines": [_line(quantity=float("nan"))]},
@@ -118,23 +116,7 @@ ORDERS: dict[str, Any] = {
     "lines as pairs": {"supplier_id": "supplier_1", "lines": [["P001", 3]]},
     "no supplier": {"lines": [_line()]},
 }
-BAD_PRICES = [
-    0,
-    0.0,
-    -1,
-    0.009,
-    1.999,
-    1e-9,
-    float("nan"),
-    float("inf"),
-    10**30,
-    1e300,
-    1_000_001,
-    True,
-    "12",
-    None,
-    [1],
-]
+BAD_PRICES = [0, 0.0, -1, 0.009, 1e-9, float("nan"), float("inf"), 10**30, 1e300, 1_000_001, True, "12", None, [1]]
 
 
 @pytest.mark.parametrize("case", ORDERS)
@@ -150,22 +132,18 @@ def test_prices_that_are_none_are_invalid(open_core: OpenCore, price: Any) -> No
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [
-        ("set_shelf_products", {"product_ids": ["P001", "P001"]}),
         ("set_shelf_products", {"product_ids": "P001"}),
         ("set_shelf_products", {}),
         ("end_today", {"day": 0}),
-        ("end_today", {"day": 1.0}),
+        ("end_today", {"day": 1.5}),
         ("end_today", {"day": True}),
         ("view_product_prices", {"product_ids": []}),
-        ("view_product_prices", {"product_ids": ["P001", "P001"]}),
         ("view_product_prices", {"product_ids": [""]}),
         ("view_product_reviews", {"product_ids": [product_id(place) for place in range(11)]}),
-        ("view_supplier_price_history", {"product_id": "P001", "start_date": "1991-02-30", "end_date": "1991-09-01"}),
         ("view_supplier_price_history", {"product_id": "P001", "start_date": "yesterday", "end_date": "1991-09-01"}),
         ("view_supplier_price_history", {"product_id": "P001", "start_date": 19910901, "end_date": "1991-09-01"}),
         ("estimate_price_response", {"product_ids": ["P001"], "window_days": 6}),
         ("estimate_price_response", {"product_ids": ["P001"], "window_days": 91}),
-        ("estimate_price_response", {"product_ids": ["P001"], "unit_cost": 0.12345}),
         ("rank_suppliers_by_evidence", {"product_ids": [product_id(place) for place in range(21)]}),
         ("estimate_stock_cover", {"product_ids": ["P001"], "window_days": "14"}),
         ("view_inventory", {"include_orders": 1}),
@@ -176,10 +154,25 @@ def test_malformed_arguments_are_invalid(open_core: OpenCore, tool: str, argumen
     _refused(open_core("smoke"), tool, arguments)
 
 
-def _refused(core: Core, tool: str, arguments: Any) -> None:
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("place_order", {"supplier_id": "supplier_1", "lines": [_line(), _line()]}),
+        ("modify_product_price", {"product_id": "P001", "new_price": 1.999}),
+        ("set_shelf_products", {"product_ids": ["P001", "P001"]}),
+        ("view_product_prices", {"product_ids": ["P001", "P001"]}),
+        ("view_supplier_price_history", {"product_id": "P001", "start_date": "1991-02-30", "end_date": "1991-09-01"}),
+        ("estimate_price_response", {"product_ids": ["P001"], "unit_cost": 0.12345}),
+    ],
+)
+def test_what_no_schema_says_is_refused_by_the_rules(open_core: OpenCore, tool: str, arguments: Any) -> None:
+    _refused(open_core("smoke"), tool, arguments, "rejected", "bad_value")
+
+
+def _refused(core: Core, tool: str, arguments: Any, status: str = "invalid", code: str = "invalid_arguments") -> None:
     before = core.market.digest()
     answer = _call(core, tool, arguments)
-    assert (answer.status, answer.error and answer.error.code) == ("invalid", "invalid_arguments")
+    assert (answer.status, answer.error and answer.error.code) == (status, code)
     assert core.market.digest() == before
 
 

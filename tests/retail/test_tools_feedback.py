@@ -243,7 +243,7 @@ def test_a_given_unit_cost_is_for_one_product(open_store: Open, ask: Ask, refusa
     market = open_store("smoke")
     found = ask(market, "estimate_price_response", product_ids=["P001"], unit_cost=0.1234)["products"][0]
     assert (found["unit_cost"], found["unit_cost_basis"]) == (0.1234, "given")
-    assert refusal(market, "estimate_price_response", product_ids=IDS[:2], unit_cost=0.5).code == "invalid_arguments"
+    assert refusal(market, "estimate_price_response", product_ids=IDS[:2], unit_cost=0.5).code == "bad_value"
 
 
 def test_suppliers_are_ranked_by_shrunk_returns_and_by_margin(open_store: Open, ask: Ask) -> None:

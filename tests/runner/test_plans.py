@@ -61,7 +61,7 @@ def agents(*policies: str) -> str:
         ("bargaining/pact", "nowhere/pact", "there is no market 'nowhere'"),
         ("policy:truthful", "policy:nobody", "[[agent]] policy:nobody: there is no policy 'nobody'"),
         ('label = "slow"', 'label = "policy:truthful"', "agent.label: policy:truthful is there twice"),
-        ('label = "slow"', 'framework = "external"', "external agents come by themselves"),
+        ('label = "slow"', 'framework = "external"', "players from outside come by themselves"),
         ('label = "slow"', 'framework = "nothing"', "nothing"),
         ("seeds = 2", "seeds = 2\n[grid]\nrounds = []", "grid.rounds"),
         ("seeds = 2", "seeds = 2\n[grid]\nrounds = [5, 1000]", "rounds = 1000"),

@@ -10,7 +10,6 @@ import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 
 import orjson
@@ -24,7 +23,7 @@ from tradefair.evaluation.verify import verify_file
 from tradefair.host.setup import plan_seats
 from tradefair.runner.agent_spec import AgentSpec
 from tradefair.runner.episode_runner import play_episode
-from tradefair.tracestore import EVENT_COLUMNS, SIDE_TABLES, jsonl_lines, open_trace, sealed, sqlite_rows
+from tradefair.tracestore import EVENT_COLUMNS, SIDE_TABLES, jsonl_lines, open_trace, sealed
 from tradefair.tracestore.schema import SCHEMA_1
 
 CHANGED = "what lies beside the chain has changed since the seal: "
@@ -45,10 +44,10 @@ PROMPTS_LEFT = f"prompt_parts ({PARTS}), prompt_calls ({ASKED})"
 
 def reseal(path: Path, **changes: object) -> None:
     """A fresh seal over what the file now holds; `changes` replace parts of `about` that it would cover."""
+    with open_trace(path) as trace:
+        covered = {**sealed(trace.manifest.about, trace.side_rows), **changes}
+    covered["seal"] = seal(covered)
     with closing(sqlite3.connect(path)) as database, database:
-        about = orjson.loads(database.execute("SELECT value FROM meta WHERE key = 'about'").fetchone()[0])
-        covered = {**sealed(about, partial(sqlite_rows, database)), **changes}
-        covered["seal"] = seal(covered)
         database.execute("UPDATE meta SET value = ? WHERE key = 'about'", (orjson.dumps(covered),))
 
 

@@ -15,7 +15,7 @@ from tradefair.contract import SeatId
 from tradefair.evaluation.compare.chosen_seeds import chosen_in
 from tradefair.evaluation.reading import agent_seats
 from tradefair.evaluation.verify import verify_file
-from tradefair.runner import play_command
+from tradefair.runner import playing
 from tradefair.runner.summary import summarise
 from tradefair.tracestore import open_trace
 
@@ -181,7 +181,7 @@ def test_a_series_that_is_interrupted_says_how_the_rest_is_played(
             signal.raise_signal(signal.SIGINT)
         return summarise(*given, **options)
 
-    monkeypatch.setattr(play_command, "summarise", interrupted)
+    monkeypatch.setattr(playing, "summarise", interrupted)
     assert run([*SMOKE, "--seeds", "3", "--out", str(tmp_path)]) == 130
     told = capsys.readouterr().err
     assert f"2 of 3 episodes are finished; the rest: the same command with --seed 7 --seeds 1 --out {tmp_path}" in told

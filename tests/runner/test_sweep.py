@@ -277,7 +277,7 @@ def _when(process: subprocess.Popen[str], happened: Callable[[], bool]) -> None:
 
 
 def _children(pid: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split()]
 
 
 def test_a_figure_shows_which_episodes_are_done_and_the_verdict_on_them(

@@ -202,7 +202,11 @@ def view_history(market: Box, seat: SeatId) -> History:
 
 @tool("action", title="Whisper")
 def whisper(
-    market: Box, seat: SeatId, *, to: Annotated[SeatId, Addressee()], text: Annotated[str, Field(max_length=20)]
+    market: Box,
+    seat: SeatId,
+    *,
+    to: Annotated[SeatId, Addressee(), Field(max_length=20, description="who reads it")],
+    text: Annotated[str, Field(max_length=20, description="what it says")],
 ) -> Done:
     """Whisper to one seat."""
     market.whisper(seat, to, text)
@@ -210,7 +214,7 @@ def whisper(
 
 
 @tool("action", title="Bid")
-def bid(market: Box, seat: SeatId, *, amount: Annotated[int, Field(ge=0, le=2_000)]) -> Done:
+def bid(market: Box, seat: SeatId, *, amount: Annotated[int, Field(ge=0, le=2_000, description="your bid")]) -> Done:
     """Bid for the box; sealed."""
     market.bid(seat, amount)
     return Done(round=market.clock.round)

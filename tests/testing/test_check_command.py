@@ -6,14 +6,17 @@ import json
 import re
 import subprocess
 import sys
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 from tests.testing.foreign import Box, BoxType
 
+from tradefair.catalog import market_listing
+from tradefair.catalog.listing import LISTING
 from tradefair.cli import run
 from tradefair.contract import Closure
-from tradefair.testing import CHECKS, check_command
+from tradefair.testing import CHECKS, check_command, declarations
 
 QUICK = ["--only", "conservation", "--only", "keeps_the_protocol"]
 
@@ -108,6 +111,21 @@ def test_a_snapshot_is_recorded_and_compared(tmp_path: Path, capsys: pytest.Capt
     path.write_text(path.read_text().replace("slices", "pieces"))
     assert run(["check", "teaching", "--snapshot", str(path), *QUICK]) == 1
     assert "--write-snapshot teaching.json" in capsys.readouterr().out
+
+
+def test_a_listing_is_written_as_the_package_has_it(tmp_path: Path) -> None:
+    path = tmp_path / LISTING
+    assert run(["check", "teaching", "--write-listing", str(path)]) == 0
+    assert path.read_bytes() == files("tradefair.teaching").joinpath(LISTING).read_bytes()
+
+
+def test_a_listing_that_says_something_else_is_found(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stale = market_listing("teaching")._replace(title="three seats divide a pie")
+    monkeypatch.setattr(declarations, "market_listing", {"teaching": stale}.__getitem__)
+    assert run(["check", "teaching", "--only", "listing_is_current"]) == 1
+    assert "tradefair check teaching --write-listing listing.toml" in capsys.readouterr().out
 
 
 def test_progress_is_on_stderr(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

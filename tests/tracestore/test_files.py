@@ -14,8 +14,9 @@ from tradefair.contract import TraceError
 from tradefair.contract.chain import digest
 from tradefair.contract.event import TRACE_SCHEMA, ManifestCore
 from tradefair.evaluation.viewer.folder import Folder
+from tradefair.files.folders import lines
 from tradefair.files.user_files import read_regular, regular
-from tradefair.tracestore import Manifest, NotATrace, find_traces, jsonl_lines, lines, open_trace, reader
+from tradefair.tracestore import Manifest, NotATrace, find_traces, jsonl_lines, open_trace, reader
 
 _EMPTY_EVENT = b'{"hash":"' + b"0" * 64 + b'","event":{}}'
 

@@ -13,19 +13,18 @@ A graph says what `go on` and `end` are and may put nodes of its own in place of
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeAlias, TypedDict, cast
+from typing import Any, TypedDict, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.graph import END
-from langgraph.runtime import Runtime
 
 from tradefair.agents.approval import ask_person
 from tradefair.agents.asking import Asked, ChatRunnable, ask
 from tradefair.agents.bridge import Bridge
 from tradefair.agents.memory import Act
+from tradefair.agents.round_graph import Node, RoundGraph
 from tradefair.agents.rounds import NUDGE, NextTurn, Note, RoundLimits, goes_on
 from tradefair.agents.tool_node import Executed, run_calls
 from tradefair.agents.window import Window
@@ -38,12 +37,12 @@ _MAX_THOUGHTS = 3
 class ActState(TypedDict):
     """One round: its messages and counters. `view` is the open phase's turn, at the end the next round's.
 
+    What a node returns as `messages` and `acts` is added to them, everything else takes the old value's place.
     `declined` holds, per call of the last message, the reason why a person declined it; empty when no person was asked.
     """
 
-    # Reducers: what a node returns under these names is added to the state, not put in its place.
-    messages: Annotated[list[AnyMessage], operator.add]
-    acts: Annotated[list[Act], operator.add]
+    messages: list[AnyMessage]
+    acts: list[Act]
     view: TurnView
     replies: int
     calls: int
@@ -70,10 +69,6 @@ class ActContext:
     limits: RoundLimits
     window: Window
     note: Note | None
-
-
-Node: TypeAlias = Callable[[Any, Runtime[Any]], Awaitable[dict[str, Any]]]
-"""A node of a graph. Any: each graph has a state and a context of its own."""
 
 
 def act_state(messages: list[AnyMessage], view: TurnView) -> ActState:
@@ -173,29 +168,21 @@ async def open_phase(state: ActState, context: ActContext) -> dict[str, Any]:
     return {"view": view, "turn_over": False, "messages": [message]}
 
 
-async def _agent(state: ActState, runtime: Runtime[ActContext]) -> dict[str, Any]:
-    return await act(state, runtime.context)
+async def _tools(state: ActState, context: ActContext) -> dict[str, Any]:
+    return (await use_tools(state, context))[1]
 
 
-async def _tools(state: ActState, runtime: Runtime[ActContext]) -> dict[str, Any]:
-    return (await use_tools(state, runtime.context))[1]
-
-
-async def _next_phase(state: ActState, runtime: Runtime[ActContext]) -> dict[str, Any]:
-    return await open_phase(state, runtime.context)
-
-
-async def _nudge(state: ActState) -> dict[str, Any]:
+async def _nudge(state: ActState, context: ActContext) -> dict[str, Any]:
     """Ask the model to call a tool; it is told that another reply without a call ends its round."""
     message = HumanMessage(NUDGE, id=f"r{state['view'].round}.nudge{state['nudges']}")
     return {"messages": [message], "nudges": state["nudges"] + 1}
 
 
-async def _approve(state: ActState, runtime: Runtime[ActContext]) -> dict[str, Any]:
+async def _approve(state: ActState, context: ActContext) -> dict[str, Any]:
     # A node of its own: after an interrupt langgraph runs the node again from its beginning, and this one only asks.
     message = cast("AIMessage", state["messages"][-1])
-    budget = runtime.context.limits.calls - state["calls"]
-    return {"declined": ask_person(runtime.context.bridge, message, budget)}
+    budget = context.limits.calls - state["calls"]
+    return {"declined": ask_person(context.bridge, message, budget)}
 
 
 def _to_agent(state: ActState) -> str:
@@ -210,48 +197,42 @@ class ActLoop:
     `go_on` names the node that follows while the turn lasts, one of `targets`.
     """
 
-    act: Node = _agent
+    act: Node = act
     tools: Node = _tools
-    next_phase: Node = _next_phase
+    next_phase: Node = open_phase
     actor: str = "agent"
     go_on: Callable[[Any], str] = _to_agent
     targets: tuple[str, ...] = ("agent",)
     end: str = END
 
 
-def add_act_loop(graph: Any, loop: ActLoop, *, approve: bool) -> None:
-    """Add the loop's nodes and edges to a StateGraph (Any: langgraph's builder is typed with unknowns).
+def add_act_loop(graph: RoundGraph, loop: ActLoop, *, approve: bool) -> None:
+    """Add the loop's nodes to a graph.
 
     With `approve` a node stands between actor and tools; the graph then needs a checkpointer, to wait in it.
     """
     before = "approve" if approve else "tools"
 
-    # Coroutines, because langgraph runs plain functions on a thread; Any, because they see the state of every graph.
-    async def after_actor(state: Any) -> str:
+    # Any: they see the state of every graph.
+    def after_actor(state: Any) -> str:
         if state["stop"]:
             return loop.end
         # 0 thoughts: the reply has calls. 1: the model may think once more, unasked. 2: it is nudged; 3 has set `stop`.
         return {0: before, 1: loop.actor}.get(state["thoughts"], "nudge")
 
-    async def after_tools(state: Any) -> str:
+    def after_tools(state: Any) -> str:
         # First: a turn that is over may have used up the limit as well, and the round is then not given up.
         if state["turn_over"]:
             return "next_phase"
         return loop.end if state["stop"] else loop.go_on(state)
 
-    async def after_phase(state: Any) -> str:
+    def after_phase(state: Any) -> str:
         # `turn_over` still set means that no further phase of this round was opened.
         return loop.end if state["turn_over"] or state["stop"] else loop.go_on(state)
 
-    graph.add_node(loop.actor, loop.act)
-    graph.add_node("tools", loop.tools)
-    graph.add_node("nudge", _nudge)
-    graph.add_node("next_phase", loop.next_phase)
+    graph.add(loop.actor, loop.act, after_actor, [loop.actor, before, "nudge", loop.end])
+    graph.add("tools", loop.tools, after_tools, [*loop.targets, "next_phase", loop.end])
+    graph.add("nudge", _nudge, loop.actor)
+    graph.add("next_phase", loop.next_phase, after_phase, [*loop.targets, loop.end])
     if approve:
-        graph.add_node("approve", _approve)
-        graph.add_edge("approve", "tools")
-    # Every target is named, or langgraph would draw edges to all nodes.
-    graph.add_conditional_edges(loop.actor, after_actor, [loop.actor, before, "nudge", loop.end])
-    graph.add_edge("nudge", loop.actor)
-    graph.add_conditional_edges("tools", after_tools, [*loop.targets, "next_phase", loop.end])
-    graph.add_conditional_edges("next_phase", after_phase, [*loop.targets, loop.end])
+        graph.add("approve", _approve, "tools")

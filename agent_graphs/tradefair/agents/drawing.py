@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,12 @@ _ENDS = {"__start__": "start", "__end__": "end"}
 def to_mermaid(graph: Any) -> str:
     """A compiled graph as mermaid text; dotted lines are taken under a condition. Any: langgraph types it so."""
     # `strip`: the docs hold this text, and the space around it is no part of the graph.
-    return str(graph.get_graph().draw_mermaid()).strip() + "\n"
+    return str(_drawable(graph).draw_mermaid()).strip() + "\n"
 
 
 def to_dot(graph: Any) -> str:
     """The same as DOT, the language of graphviz."""
-    drawn = graph.get_graph()
+    drawn = _drawable(graph)
     lines = ["digraph agent {", '  node [shape=box, style=rounded, fontname="sans-serif"];']
     for name in drawn.nodes:
         shape = " shape=oval" if name in _ENDS else ""
@@ -34,6 +35,15 @@ def to_dot(graph: Any) -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
+def _drawable(graph: Any) -> Any:
+    """langgraph's drawing of a compiled graph, with plain lines where a node has one way on only."""
+    drawn = graph.get_graph()
+    # langgraph takes every way that a node chooses for a condition.
+    ways = Counter(edge.source for edge in drawn.edges)
+    drawn.edges = [edge._replace(conditional=ways[edge.source] > 1) for edge in drawn.edges]
+    return drawn
+
+
 def write_png(graph: Any, path: Path) -> None:
     """Draw a compiled graph into a PNG file with the `dot` of this machine. Raises HarnessFailure without one."""
     program = shutil.which("dot")
@@ -41,8 +51,7 @@ def write_png(graph: Any, path: Path) -> None:
     if program is None:
         raise HarnessFailure("a PNG needs graphviz's dot on this machine; without it, print the mermaid text instead")
     command = [program, "-Tpng", "-o", str(path)]
-    done = subprocess.run(
-        command, input=to_dot(graph), capture_output=True, text=True, timeout=_PATIENCE_S, check=False
-    )
+    done = subprocess.run(command, input=to_dot(graph).encode(), capture_output=True, timeout=_PATIENCE_S, check=False)
     if done.returncode:
-        raise HarnessFailure(f"dot could not write {path.name}: {done.stderr.strip()[:300]}")
+        said = done.stderr.decode(errors="replace").strip()[:300]
+        raise HarnessFailure(f"dot could not write {path.name}: {said}")

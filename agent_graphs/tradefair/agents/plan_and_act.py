@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
-from langgraph.graph import END, START, StateGraph
-from langgraph.runtime import Runtime
+from langgraph.graph import END
 
 from tradefair.agents.acting import (
     ActContext,
@@ -39,6 +38,7 @@ from tradefair.agents.memory import act_line
 from tradefair.agents.plan import Plan, Progress
 from tradefair.agents.player import GraphPlayer
 from tradefair.agents.requests import AnswerProblem, read_answer, show_request
+from tradefair.agents.round_graph import RoundGraph
 from tradefair.agents.rounds import opening
 from tradefair.agents.tool_node import Executed
 from tradefair.agents.toolbox import WITHHELD
@@ -83,9 +83,9 @@ class PlanContext(ActContext):
     replan_every: int
 
 
-async def _planner(state: PlanState, runtime: Runtime[PlanContext]) -> dict[str, Any]:
+async def _planner(state: PlanState, context: PlanContext) -> dict[str, Any]:
     # The first time in a round there is no reason yet.
-    context, reason = runtime.context, state["replan"] or "round"
+    reason = state["replan"] or "round"
     asked, answer = await _ask_for_plan(state, context, reason)
     version = state["plans"] + 1
     # None when the planner's answer could not be read; the executor then acts without a plan.
@@ -127,16 +127,16 @@ def _situation(state: PlanState, reason: str) -> str:
     return "\n\n".join(filter(None, parts))
 
 
-async def _executor(state: PlanState, runtime: Runtime[PlanContext]) -> dict[str, Any]:
+async def _executor(state: PlanState, context: PlanContext) -> dict[str, Any]:
     # Without a plan the executor sees the messages alone.
     if state["progress"] is None:
-        return await act(state, runtime.context)
+        return await act(state, context)
     # Last and not kept: the plan as it stands belongs behind everything that was done.
-    return await act(state, runtime.context, HumanMessage(str(state["progress"]), id=f"r{state['view'].round}.plan"))
+    return await act(state, context, HumanMessage(str(state["progress"]), id=f"r{state['view'].round}.plan"))
 
 
-async def _tools(state: PlanState, runtime: Runtime[PlanContext]) -> dict[str, Any]:
-    context, progress = runtime.context, state["progress"]
+async def _tools(state: PlanState, context: PlanContext) -> dict[str, Any]:
+    progress = state["progress"]
     done, update = await use_tools(state, context)
     may_plan = state["plans"] < MAX_PLANS
     if progress is None:
@@ -184,8 +184,8 @@ def _follow(progress: Progress, done: Executed, bridge: Bridge) -> _Followed:
     return _Followed(progress, calls)
 
 
-async def _next_phase(state: PlanState, runtime: Runtime[PlanContext]) -> dict[str, Any]:
-    update = await open_phase(state, runtime.context)
+async def _next_phase(state: PlanState, context: PlanContext) -> dict[str, Any]:
+    update = await open_phase(state, context)
     # "messages" only where the same round goes on: another round begins with a plan of its own.
     goes_on = "messages" in update and state["plans"] < MAX_PLANS
     return {**update, "replan": "phase" if goes_on else None}
@@ -195,7 +195,7 @@ def _noted(kind: str, view: TurnView, fields: dict[str, Any]) -> dict[str, Any]:
     return {"kind": kind, "round": view.round, "phase": view.phase, **fields}
 
 
-async def _after_planner(state: PlanState) -> str:
+def _after_planner(state: PlanState) -> str:
     return END if state["stop"] else "executor"
 
 
@@ -208,13 +208,10 @@ _LOOP = ActLoop(_executor, _tools, _next_phase, actor="executor", go_on=_go_on, 
 
 def build_graph(checkpointer: Any = None) -> Any:
     """The compiled graph; state `PlanState`, context `PlanContext`; approval as in the react graph."""
-    # Any: langgraph's builder is typed with unknowns.
-    graph: Any = StateGraph(PlanState, context_schema=PlanContext)
-    graph.add_node("planner", _planner)
-    graph.add_edge(START, "planner")
-    graph.add_conditional_edges("planner", _after_planner, ["executor", END])
+    graph = RoundGraph(PlanState, PlanContext, start="planner")
+    graph.add("planner", _planner, _after_planner, ["executor", END])
     add_act_loop(graph, _LOOP, approve=checkpointer is not None)
-    return graph.compile(checkpointer=checkpointer)
+    return graph.compile(checkpointer)
 
 
 class PlanAndAct(GraphPlayer):

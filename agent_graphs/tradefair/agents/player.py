@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any, ClassVar, cast
 
 from langchain_core.language_models import BaseChatModel
@@ -51,7 +52,8 @@ class GraphPlayer:
         approve = self.options.approve
         self._approvals = None if approve is None else Approvals(approve, note)
         # A graph waits for a person only with a checkpointer; without one langgraph keeps nothing.
-        self._graph = self.build_graph(self._approvals and self._approvals.checkpointer)
+        asked = self._approvals
+        self._graph = _for_all_seats(type(self)) if asked is None else self.build_graph(asked.checkpointer)
         self._budget = RoundBudget(limits)
         # langgraph counts steps; the limit is derived, so that the round's own limits always come first.
         self._recursion_limit = limits.recursion_limit
@@ -96,6 +98,12 @@ class GraphPlayer:
         if self._approvals is None:
             return cast("ActState", await self._graph.ainvoke(start, config, context=context))
         return cast("ActState", await self._approvals.run(self._graph, start, config, context))
+
+
+@cache
+def _for_all_seats(player: type[GraphPlayer]) -> Any:
+    """The graph of a class of players, compiled once: what differs between seats is in state and context."""
+    return player.build_graph()
 
 
 def _round_end(end: ActState) -> RoundEnd:

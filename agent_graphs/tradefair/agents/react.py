@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from langgraph.graph import START, StateGraph
-
 from tradefair.agents.acting import ActContext, ActLoop, ActState, add_act_loop
 from tradefair.agents.player import GraphPlayer
+from tradefair.agents.round_graph import RoundGraph
 
 
 def build_graph(checkpointer: Any = None) -> Any:
     """The compiled graph; state `ActState`, context `ActContext`. With a checkpointer a person is asked first."""
-    # Any: langgraph's builder is typed with unknowns.
-    graph: Any = StateGraph(ActState, context_schema=ActContext)
-    graph.add_edge(START, "agent")
+    graph = RoundGraph(ActState, ActContext, start="agent")
     add_act_loop(graph, ActLoop(), approve=checkpointer is not None)
-    return graph.compile(checkpointer=checkpointer)
+    return graph.compile(checkpointer)
 
 
 class React(GraphPlayer):

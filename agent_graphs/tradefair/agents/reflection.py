@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
-from langgraph.graph import START, StateGraph
-from langgraph.runtime import Runtime
+from langgraph.graph import END
 
 from tradefair.agents.acting import ActContext, ActLoop, ActState, act_state, add_act_loop, spent
 from tradefair.agents.asking import Asked, ChatRunnable, ask
@@ -20,6 +19,7 @@ from tradefair.agents.lessons import Lesson, Lessons, TrialReflection, read_less
 from tradefair.agents.memory import Memory, round_record
 from tradefair.agents.player import GraphPlayer
 from tradefair.agents.requests import show_request
+from tradefair.agents.round_graph import RoundGraph
 from tradefair.agents.rounds import opening, show_view
 from tradefair.contract import TurnView
 
@@ -41,9 +41,9 @@ class ReflectionContext(ActContext):
     reflector_system: SystemMessage
 
 
-async def _recall(state: ReflectionState, runtime: Runtime[ReflectionContext]) -> dict[str, Any]:
+async def _recall(state: ReflectionState, context: ReflectionContext) -> dict[str, Any]:
     # The round's first turn: `view` moves on with the phases.
-    context, view = runtime.context, state["opened"]
+    view = state["opened"]
     carried = await context.memory.open_round(view.round)
     # Trials first, then lessons, then the record: from the oldest to the newest.
     parts = (context.trials, context.lessons.show(), carried)
@@ -51,8 +51,8 @@ async def _recall(state: ReflectionState, runtime: Runtime[ReflectionContext]) -
     return {"messages": [HumanMessage(text, id=f"r{view.round}.open")]}
 
 
-async def _reflect(state: ReflectionState, runtime: Runtime[ReflectionContext]) -> dict[str, Any]:
-    context, view = runtime.context, state["view"]
+async def _reflect(state: ReflectionState, context: ReflectionContext) -> dict[str, Any]:
+    view = state["view"]
     # After the last round no request would show a lesson; without tokens none can be written.
     if view.over or state["stop"] == "token_limit":
         return {}
@@ -74,15 +74,11 @@ async def _reflect(state: ReflectionState, runtime: Runtime[ReflectionContext]) 
 
 def build_graph(checkpointer: Any = None) -> Any:
     """The compiled graph; state `ReflectionState`, context `ReflectionContext`; approval as in the react graph."""
-    # Any: langgraph's builder is typed with unknowns.
-    graph: Any = StateGraph(ReflectionState, context_schema=ReflectionContext)
-    graph.add_node("recall", _recall)
-    graph.add_node("reflect", _reflect)
-    graph.add_edge(START, "recall")
-    graph.add_edge("recall", "agent")
+    graph = RoundGraph(ReflectionState, ReflectionContext, start="recall")
+    graph.add("recall", _recall, "agent")
+    graph.add("reflect", _reflect, END)
     add_act_loop(graph, ActLoop(end="reflect"), approve=checkpointer is not None)
-    graph.set_finish_point("reflect")
-    return graph.compile(checkpointer=checkpointer)
+    return graph.compile(checkpointer)
 
 
 class Reflection(GraphPlayer):

@@ -9,21 +9,11 @@ from typing import Annotated
 
 import typer
 
+from tradefair import tracestore
 from tradefair.cli.terminal import print_json, say
 from tradefair.contract.errors import ScenarioError, TraceError, unknown
-from tradefair.evaluation import terminal
 from tradefair.evaluation.importers import IMPORTERS, run_importer
 from tradefair.evaluation.places import Places
-from tradefair.evaluation.verify import TraceFinding, verify_file
-from tradefair.tracestore import (
-    check_signable,
-    find_traces,
-    is_store,
-    sign_trace,
-    signers_of,
-    signing_key,
-    stored_traces,
-)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
 
@@ -44,8 +34,11 @@ def verify(
 
     Exit code 0 when every trace is reproduced (--chain: intact), and with --signers signed by a listed key, else 1.
     """
+    from tradefair.evaluation import terminal
+    from tradefair.evaluation.verify import TraceFinding, verify_file
+
     # Read first: a wrong file of keys is known before hours of re-execution.
-    listed = None if signers is None else signers_of(signers)
+    listed = None if signers is None else tracestore.signers_of(signers)
     # All are checked before anything is printed: the table is one, and its columns need every row.
     verdicts = [verify_file(place, chain_only=chain, seats=not no_seats) for path in paths for place in traces_of(path)]
     unlisted = [listed is not None and verdict.signed_by not in listed.fingerprints for verdict in verdicts]
@@ -71,15 +64,18 @@ def sign(
 
     An earlier signature is replaced. Nothing is signed unless every trace is sealed.
     """
-    private, files = signing_key(key), [file for path in paths for file in find_traces(path)]
-    seals = [check_signable(file) for file in files]
+    private = tracestore.signing_key(key)
+    files = [file for path in paths for file in tracestore.find_traces(path)]
+    seals = [tracestore.check_signable(file) for file in files]
     rows = [
-        {"path": str(file), "seal": seal, "signed_by": sign_trace(file, private)}
+        {"path": str(file), "seal": seal, "signed_by": tracestore.sign_trace(file, private)}
         for file, seal in zip(files, seals, strict=True)
     ]
     if as_json:
         print_json({"signed": rows})
     else:
+        from tradefair.evaluation import terminal
+
         terminal.show_signed(rows)
 
 
@@ -99,6 +95,8 @@ def import_logs(
     if as_json:
         print_json(report.to_json())
     else:
+        from tradefair.evaluation import terminal
+
         terminal.show_import(report)
         say(f"traces in {out}")
     finish(report.sound)
@@ -107,9 +105,9 @@ def import_logs(
 def traces_of(place: str) -> Sequence[str | Path]:
     """Trace files of a path, or the addresses of the traces in a store."""
     # Before paths: an address would be looked for as a file.
-    if is_store(place):
-        return [stored.url for stored in stored_traces(place)]
-    return find_traces(place)
+    if tracestore.is_store(place):
+        return [stored.url for stored in tracestore.stored_traces(place)]
+    return tracestore.find_traces(place)
 
 
 def _logs(paths: Iterable[Path]) -> list[Path]:

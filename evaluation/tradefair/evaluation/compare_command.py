@@ -7,12 +7,8 @@ from typing import Annotated
 
 import typer
 
-from tradefair.cli.terminal import Console, json_bytes, print_bytes, say
-from tradefair.evaluation.compare.comparing import Options, compare_folders, parse_success
-from tradefair.evaluation.compare.show import show
-from tradefair.evaluation.report.comparison_figure import figure_of
+from tradefair.cli.terminal import json_bytes, print_bytes, say
 from tradefair.evaluation.report.outputs import Output, write
-from tradefair.evaluation.terminal import show_verdict
 
 
 def compare(
@@ -48,6 +44,13 @@ def compare(
     Exit code 1 when a trace is damaged, a pair is missing (an episode of the other side or of the sweep's plan) or none
     is left.
     """
+    # Imported here: evaluators, statistics and charts take long to import.
+    from tradefair.cli.console import Console
+    from tradefair.evaluation.compare.comparing import Options, compare_folders, parse_success
+    from tradefair.evaluation.compare.show import show
+    from tradefair.evaluation.report.comparison_figure import figure_of
+    from tradefair.evaluation.terminal import show_verdict
+
     # Read before the traces: a mistyped condition should not cost the minutes that a large folder takes to read.
     wanted = parse_success(success) if success else None
     options = Options(seat, noise_floor, reference, passive, wanted, across_scenarios)

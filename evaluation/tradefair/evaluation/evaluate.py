@@ -13,7 +13,7 @@ from tradefair.evaluation.evaluator import Evaluator, evaluator_of
 from tradefair.evaluation.modes.detectors import GENERAL
 from tradefair.evaluation.modes.diagnosis import Diagnosis
 from tradefair.evaluation.modes.insight import Insight
-from tradefair.evaluation.outcome import Outcome
+from tradefair.evaluation.outcome import Outcome, writable
 from tradefair.evaluation.population import Populations
 from tradefair.evaluation.reading import Unusable, seating_in
 from tradefair.evaluation.table import Table
@@ -56,7 +56,7 @@ def evaluate(trace: Trace) -> Outcome[Any, Any]:
     market = trace.manifest.core.market
     evaluator = evaluator_of(market)
     try:
-        return evaluator.outcomes(trace)
+        return writable(evaluator.outcomes(trace))
     # Damage is the caller's to report; everything below is about content that can be read.
     except TraceError:
         raise
@@ -117,10 +117,14 @@ def tables_of(
 ) -> Sequence[Table]:
     """Tables of the market's evaluator for people; `brief`: only those that compare with a reference population."""
     evaluator = evaluator_of(outcome.market)
-    compared = evaluator.tables_beside(outcome, population)
-    if brief:
-        return compared if population is not None else ()
-    return [*compared, *evaluator.tables(outcome)]
+    try:
+        compared = evaluator.tables_beside(outcome, population)
+        if brief:
+            return compared if population is not None else ()
+        return [*compared, *evaluator.tables(outcome)]
+    # Where facts break the formulas the outcome has no figures of the market, and a finding that says so.
+    except Exception:
+        return ()
 
 
 def evaluate_file(path: str | Path, populations: Populations | None = None) -> Evaluation:
@@ -141,6 +145,8 @@ def evaluate_file(path: str | Path, populations: Populations | None = None) -> E
 
 
 def _evaluated(path: str, trace: Trace) -> Evaluation:
+    # Outcomes, chain and diagnosis read the same events.
+    trace.hold()
     outcome = evaluate(trace)
     # Asked after the outcome: figures are given even where the chain does not hold, with a finding.
     chain = verify(trace, chain_only=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+import orjson
+from pydantic import BaseModel, ConfigDict, Field
 
 from tradefair.contract import SeatId
-from tradefair.evaluation.reading import TraceReading, Unusable, seed_of
+from tradefair.evaluation.reading import PersonMoves, TraceReading, Unusable, seed_of
 
 ON_EVERY_SEAT = "all:"
 """Begins the label of a reference in which one policy played every seat: `all:linear_equilibrium`."""
@@ -21,13 +22,29 @@ class _Record(BaseModel):
 
 
 class SeatOutcome(_Record):
-    """One seat's result; markets add theirs."""
+    """One seat's result; markets add theirs.
+
+    `refused_by` names the MCP clients that sent its refused calls, "" for one without a name: some check arguments
+    themselves and send fewer. `person_moves`: how many of its moves somebody has clicked.
+    """
 
     role: str
     label: str | None
     calls: int
     refused: int
     lapses: dict[str, int]
+    # Left out where no call was refused, or no MCP client is known.
+    refused_by: list[str] = Field(default=[], exclude_if=lambda names: not names)
+    # Left out where there are none, as nearly everywhere.
+    person_moves: PersonMoves | None = Field(default=None, exclude_if=lambda moves: moves is None)
+
+
+def refused_note(whose: str, clients: Iterable[str]) -> str:
+    """Which MCP clients sent refused calls, as a sentence without its point; empty where none is known."""
+    names = ", ".join(name or "a client without a name" for name in sorted(set(clients)))
+    if not names:
+        return ""
+    return f"refused calls {whose} were sent by {names}: not comparable with clients that check arguments themselves"
 
 
 class MarketOutcome(_Record):
@@ -75,6 +92,18 @@ class Outcome(_Record, Generic[S, M]):
             # A copy: a reading may be shared and go on to collect findings (`once_per_trace`).
             findings=list(reading.findings),
         )
+
+
+AnyOutcome = TypeVar("AnyOutcome", bound=Outcome[Any, Any])
+
+
+def writable(outcome: AnyOutcome) -> AnyOutcome:
+    """The outcome. Raises orjson.JSONEncodeError where one of its numbers has more than 64 bits.
+
+    Neither JSON nor tables hold such a number. Those of a trace have 64 at most, but not the sums of a forged one.
+    """
+    orjson.dumps(outcome.model_dump(mode="json"))
+    return outcome
 
 
 class PrimaryMetric(_Record):
@@ -136,4 +165,6 @@ def common_seat(reading: TraceReading, seat: SeatId) -> dict[str, Any]:
         "refused": conduct.refused,
         # Sorted, so that the order in which seats lapsed does not show in the JSON.
         "lapses": dict(sorted(conduct.lapses.items())),
+        "refused_by": reading.refused_by.get(seat, []),
+        "person_moves": reading.person_moves.get(seat),
     }

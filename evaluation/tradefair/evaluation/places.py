@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tradefair.tracestore import is_store
+from tradefair import tracestore
 
 
 def trace_place(text: str) -> str:
@@ -16,7 +16,7 @@ def trace_place(text: str) -> str:
     Raises typer.BadParameter, which the command line shows with its usage.
     """
     # A store's address is not tried here: whether it answers is known when it is opened.
-    if not is_store(text) and not Path(text).exists():
+    if not tracestore.is_store(text) and not Path(text).exists():
         raise typer.BadParameter(f"{text!r} does not exist")
     return text
 

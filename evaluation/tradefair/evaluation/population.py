@@ -15,7 +15,7 @@ from tradefair.contract import TraceError
 from tradefair.contract.chain import canonical, digest
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
 from tradefair.evaluation.modes.base_rates import scenario_key
-from tradefair.evaluation.outcome import Outcome
+from tradefair.evaluation.outcome import Outcome, writable
 from tradefair.tracestore import REFERENCES, Trace, find_traces, open_trace
 
 
@@ -89,7 +89,7 @@ def _plays(trace: Trace, policy: str) -> bool:
 def _played(trace: Trace, known: Evaluator) -> Outcome[Any, Any] | None:
     """The outcome of a population's trace; None where its facts break the evaluator."""
     try:
-        return known.outcomes(trace)
+        return writable(known.outcomes(trace))
     except Exception:
         # Facts that no rules have made can break any formula; who evaluates that trace is told so.
         return None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from typing import Any, NamedTuple, TypeVar
@@ -13,17 +14,31 @@ import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tradefair.contract import SeatId, TraceError
+from tradefair.contract.arguments import event_as_meant
 from tradefair.contract.event import ManifestCore
-from tradefair.contract.players import Seating
+from tradefair.contract.players import MAX_LABEL, PERSON, Seating
+from tradefair.contract.text import clean_line
 from tradefair.evaluation.importers import IMPORTED_MARKET
 from tradefair.tracestore import Trace
 
 MAX_FINDINGS = 100
 NOBODY = Seating(players={})
 """Who plays where a trace does not say it."""
+# Of the names that clients gave themselves: characters of one, and clients of a seat.
+_MAX_CLIENT, _MAX_CLIENTS = 60, 5
+_AND_PERSON = " + person"
 
 M = TypeVar("M", bound=BaseModel)
 R = TypeVar("R")
+
+
+class PersonMoves(BaseModel):
+    """How many of a seat's accepted actions somebody has clicked, `of` all of them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    clicked: int
+    of: int
 
 
 class Unusable(BaseModel):
@@ -62,6 +77,10 @@ class TraceReading:
     end_reason: str | None = None
     conduct: dict[SeatId, Conduct] = field(default_factory=dict[SeatId, Conduct])
     findings: list[Unusable] = field(default_factory=list[Unusable])
+    person_moves: Mapping[SeatId, PersonMoves] = field(default_factory=dict[SeatId, PersonMoves])
+    # Events of refused calls, and the MCP clients that sent those of a seat; "" for one that gave no name.
+    refused_at: set[int] = field(default_factory=set[int])
+    refused_by: Mapping[SeatId, list[str]] = field(default_factory=dict[SeatId, list[str]])
 
     def found(self, seq: int | None, message: str) -> None:
         """Keep what could not be used; the first hundred are enough to see what is wrong, and bound the memory."""
@@ -104,21 +123,36 @@ def read_trace(trace: Trace, watch: Callable[[TraceReading], Watcher] | None = N
         manifest = trace.manifest
         reading.core = manifest.core
         reading.seating = seating_in(trace)
+        reading.person_moves = person_moves(trace)
         # Every seat of the manifest has a record, so that a silent seat counts 0 calls rather than nothing.
         reading.conduct = {seat.id: Conduct() for seat in reading.core.seats}
         watcher = watch(reading) if watch is not None else None
-        for stored in trace.events():
-            event = orjson.loads(stored.body)
+        for seq, event in events_of(trace):
+            if isinstance(event, orjson.JSONDecodeError):
+                raise event
             # The reading first: a watcher may ask it for roles and labels.
-            _take(reading, stored.seq, event)
+            _take(reading, seq, event)
             if watcher is not None:
-                watcher(stored.seq, event)
+                watcher(seq, event)
     except TraceError as error:
         reading.found(None, str(error))
     # An event that does not fit ends the reading: sums over a gap would look complete.
     except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
         reading.found(None, f"the trace cannot be read further: {error!r}"[:300])
+    reading.refused_by = _senders(trace, reading.refused_at)
     return reading
+
+
+def _senders(trace: Trace, calls: Collection[int]) -> dict[SeatId, list[str]]:
+    """The clients that sent these calls, by seat; none where no MCP client did. Never raises."""
+    found: dict[SeatId, set[str]] = {}
+    # Side columns lie outside the chain: where they are damaged, or left out as in JSONL, no client is known.
+    with suppress(TraceError):
+        for row in trace.side() if calls else ():
+            if row.seq in calls and isinstance(row.seat, str) and row.transport is not None:
+                name = clean_line(row.client)[:_MAX_CLIENT] if isinstance(row.client, str) else ""
+                found.setdefault(row.seat, set()).add(name)
+    return {seat: sorted(names)[:_MAX_CLIENTS] for seat, names in found.items()}
 
 
 def once_per_trace(read: Callable[[Trace], R]) -> Callable[[Trace], R]:
@@ -135,6 +169,29 @@ def once_per_trace(read: Callable[[Trace], R]) -> Callable[[Trace], R]:
     return once
 
 
+def events_of(trace: Trace) -> Iterator[tuple[int, Any]]:
+    """(number, event as it is meant) of all events; in place of one that is no JSON the JSONDecodeError.
+
+    Of a trace that is held in memory (`Trace.hold`) decoded once for all readers: none of them changes an event. Raises
+    TraceError.
+    """
+    return iter(_decoded(trace)) if trace.held else _decode(trace)
+
+
+@once_per_trace
+def _decoded(trace: Trace) -> list[tuple[int, Any]]:
+    return list(_decode(trace))
+
+
+def _decode(trace: Trace) -> Iterator[tuple[int, Any]]:
+    for stored in trace.events():
+        try:
+            event = event_as_meant(stored.body)
+        except orjson.JSONDecodeError as fault:
+            event = fault
+        yield stored.seq, event
+
+
 def _take(reading: TraceReading, seq: int, event: dict[str, Any]) -> None:
     """Take one event in; events that say nothing of outcomes are passed over.
 
@@ -145,7 +202,9 @@ def _take(reading: TraceReading, seq: int, event: dict[str, Any]) -> None:
             conduct = reading.conduct[event["seat"]]
             conduct.calls += 1
             # Whatever was not carried out counts, faults of ours too: this is a number about calls, no verdict.
-            conduct.refused += event["status"] != "ok"
+            if event["status"] != "ok":
+                conduct.refused += 1
+                reading.refused_at.add(seq)
         case "seat_lapsed":
             reading.conduct[event["seat"]].lapses[str(event["reason"])] += 1
         case "round_closed":
@@ -157,10 +216,44 @@ def _take(reading: TraceReading, seq: int, event: dict[str, Any]) -> None:
             pass
 
 
-def seating_in(trace: Trace) -> Seating:
-    """Who plays at the end of a trace; nobody where it does not say it."""
+@once_per_trace
+def person_moves(trace: Trace) -> Mapping[SeatId, PersonMoves]:
+    """Seats of which somebody has clicked an accepted action, as far as the trace can be read. Never raises."""
+    moves: Counter[SeatId] = Counter()
+    clicked: Counter[SeatId] = Counter()
     try:
-        return trace.seating()
+        by_person = {row.seq for row in trace.side() if row.by == PERSON}
+        # Nearly always: then the events need not be read.
+        for stored in trace.events() if by_person else ():
+            event = orjson.loads(stored.body)
+            if event["event"] == "tool_called" and event["kind"] == "action" and event["status"] == "ok":
+                moves[event["seat"]] += 1
+                clicked[event["seat"]] += stored.seq in by_person
+    except (TraceError, orjson.JSONDecodeError, KeyError, TypeError):
+        pass  # whoever reads the events says what is wrong with them
+    return {seat: PersonMoves(clicked=count, of=moves[seat]) for seat, count in clicked.items() if count}
+
+
+@once_per_trace
+def shown_seating(trace: Trace) -> Seating:
+    """Who plays at the end of a trace. Raises TraceError where it does not say it.
+
+    An agent whose seat a person has moved, too, is called `… + person`: no table may take their play for its own.
+    """
+    seating = trace.seating()
+    players = dict(seating.players)
+    for seat in person_moves(trace):
+        player = players.get(seat)
+        if player is not None and not (player.agent and player.agent.framework == PERSON):
+            label = f"{player.label[: MAX_LABEL - len(_AND_PERSON)]}{_AND_PERSON}"
+            players[seat] = player.model_copy(update={"label": label})
+    return seating.model_copy(update={"players": players})
+
+
+def seating_in(trace: Trace) -> Seating:
+    """As `shown_seating`; nobody where the trace does not say who plays."""
+    try:
+        return shown_seating(trace)
     except TraceError:
         return NOBODY
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 from tradefair.contract.event import OLD_SCHEMAS
-from tradefair.tracestore import PROMPTS, SIDE_TABLES, BadSignature, Trace, row_digest, signer_of
+from tradefair.tracestore import PROMPTS, SIDE_TABLES, BadSignature, RowDigest, Trace, row_digest, signer_of
 
 # Of a count that a file claims: what SQLite could number, and far below what would stop `islice`.
 _MOST_ROWS = 2**53
@@ -23,8 +23,17 @@ class Sealing(NamedTuple):
     signed_by: str | None = None
 
 
-def check_sealing(trace: Trace) -> Sealing:
-    """Compare seal, side tables and signature with what `about` says. TraceError where they cannot be read."""
+def counted_calls(trace: Trace) -> RowDigest | None:
+    """What counts the rows of `calls` while events are read, each with its `side`; None where no seal covers them."""
+    claims = _claims(trace.manifest.about.get("beside")) if trace.manifest.sealed and trace.schema > 1 else None
+    return RowDigest(claims["calls"][0]) if claims else None
+
+
+def check_sealing(trace: Trace, calls: RowDigest | None = None) -> Sealing:
+    """Compare seal, side tables and signature with what `about` says. TraceError where they cannot be read.
+
+    `calls`: `counted_calls` of this trace, where somebody has read every event with it.
+    """
     manifest = trace.manifest
     if manifest.sealed and not manifest.seal_holds:
         return Sealing("the manifest's seal does not fit what its `about` says")
@@ -32,10 +41,10 @@ def check_sealing(trace: Trace) -> Sealing:
         signed_by = signer_of(trace)
     except BadSignature as error:
         return Sealing(str(error))
-    return _beside(trace)._replace(signed_by=signed_by) if manifest.sealed else Sealing(None)
+    return _beside(trace, calls)._replace(signed_by=signed_by) if manifest.sealed else Sealing(None)
 
 
-def _beside(trace: Trace) -> Sealing:
+def _beside(trace: Trace, calls: RowDigest | None) -> Sealing:
     manifest = trace.manifest
     # Old traces say nothing of these tables, and their verdict says that little of them is proven.
     if manifest.core.trace_schema in OLD_SCHEMAS:
@@ -47,7 +56,9 @@ def _beside(trace: Trace) -> Sealing:
     if claims is None:
         return Sealing("the seal does not say what lies beside the chain")
     tables = {name: trace.side_rows(name) for name in claims}
-    counted = {name: row_digest(rows or (), claims[name][0]) for name, rows in tables.items()}
+    # A side row stands next to its event: whoever has read the events need not read them again.
+    known = {} if calls is None or not calls.count else {"calls": (calls.count, calls.hexdigest())}
+    counted = {name: known.get(name) or row_digest(rows or (), claims[name][0]) for name, rows in tables.items()}
     absent = {name for name, rows in tables.items() if rows is None}
     # Both or neither: calls name their parts by number, and no export leaves one table.
     if not any(counted[name][0] for name in PROMPTS):

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.text import Text
 
+from tradefair.cli.console import Console
 from tradefair.cli.tables import Cell, figures, lines_of, names, show_pairs, show_table, show_text, words
-from tradefair.cli.terminal import Console
 from tradefair.contract import SeatId
 from tradefair.contract.text import clean_line
 from tradefair.evaluation.arithmetic import mean
@@ -20,18 +20,22 @@ from tradefair.evaluation.evaluate import Evaluation, relative_numbers, tables_o
 from tradefair.evaluation.evaluator import evaluator_of, fields_for
 from tradefair.evaluation.figures import Group, figure_of, heading_of
 from tradefair.evaluation.findings_text import findings_text
-from tradefair.evaluation.importers.report import ImportReport, merged
 from tradefair.evaluation.modes.account import UNEXPLAINED
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Figure
-from tradefair.evaluation.outcome import Outcome, PrimaryMetric, SeatOutcome
+from tradefair.evaluation.outcome import Outcome, PrimaryMetric, SeatOutcome, refused_note
 from tradefair.evaluation.table import number_text
 from tradefair.evaluation.verdict.amounts import number
 from tradefair.evaluation.verdict.verdict import NextStep, Verdict
 from tradefair.evaluation.verdict.words import INSTEAD
 from tradefair.evaluation.verify import OUTCOMES_OF_VERIFY, SOUND, Check
 
+if TYPE_CHECKING:
+    from tradefair.evaluation.importers.report import ImportReport
+
 # Findings of an import; a log with a systematic flaw has one per line. `--json` has all.
 _MAX_FINDINGS = 20
+# Seats in one line.
+_MAX_NAMED = 4
 # Rows of the table below a verdict: text, table and next steps stay within twenty lines.
 _MAX_STANDINGS = 8
 _MORE = "--all or --json"
@@ -343,6 +347,8 @@ def show_import(report: ImportReport) -> None:
 
     A tally with anything unmatched is red: the log says something else than re-execution.
     """
+    from tradefair.evaluation.importers.report import merged
+
     console = Console()
     imported = [game for game in report.games if game.trace is not None]
     rounds = sum(game.rounds for game in imported)
@@ -395,7 +401,7 @@ def _seats_by_columns(outcome: Outcome[Any, Any]) -> dict[tuple[str, ...], list[
 def _show_seats(console: Console, market: str, results: Mapping[SeatId, SeatOutcome], columns: Sequence[str]) -> None:
     """One table of seats with the same columns, in the order of the manifest.
 
-    `refused` and `lapses` are columns only where a seat has any.
+    `refused` and `lapses` are columns only where a seat has any. Below stands which clients sent the refused calls.
     """
     conduct = any(result.refused or result.lapses for result in results.values())
     rows: list[list[Cell]] = []
@@ -406,6 +412,13 @@ def _show_seats(console: Console, market: str, results: Mapping[SeatId, SeatOutc
         rows.append([seat, result.label or "", *cells])
     titles = _heads(market, (*columns, *(("refused", "lapses") if conduct else ())))
     show_table(console, [*names("seat", "played by"), *figures(*titles)], rows, whole=True)
+    senders: dict[tuple[str, ...], list[SeatId]] = {}
+    for seat, result in results.items():
+        senders.setdefault(tuple(result.refused_by), []).append(seat)
+    for clients, seats in senders.items():
+        more = f" and {len(seats) - _MAX_NAMED} more" if len(seats) > _MAX_NAMED else ""
+        if note := refused_note(f"of {', '.join(seats[:_MAX_NAMED])}{more}", clients):
+            show_text(console, note, style="dim")
 
 
 def _show_tables(console: Console, outcome: Outcome[Any, Any], population: Outcome[Any, Any] | None) -> None:

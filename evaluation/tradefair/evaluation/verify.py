@@ -8,7 +8,7 @@ proves that the rules really gave what the trace says they gave.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -22,11 +22,11 @@ from tradefair.contract.core import Core
 from tradefair.contract.errors import Divergence
 from tradefair.contract.event import OLD_SCHEMAS, TRACE_SCHEMA, ManifestCore, parts_named
 from tradefair.contract.following import Strayed
-from tradefair.contract.replay import Replayed
+from tradefair.contract.replay import Replayed, Step
 from tradefair.evaluation.importers import IMPORTED_MARKET
-from tradefair.evaluation.sealing import check_sealing
+from tradefair.evaluation.sealing import check_sealing, counted_calls
 from tradefair.evaluation.seat_checks import SeatCheck, SeatChecks, call_of, seats_text
-from tradefair.tracestore import CutShort, NotATrace, StoredEvent, StorePlace, Trace, is_store, open_trace
+from tradefair.tracestore import CutShort, NotATrace, RowDigest, StoredEvent, StorePlace, Trace, is_store, open_trace
 
 Conclusion: TypeAlias = Literal["reproduced", "intact", "diverged", "damaged", "truncated", "foreign", "not_a_trace"]
 # The texts are printed below the table of `tradefair verify`, once per verdict.
@@ -49,7 +49,6 @@ OLD_TRACE = "trace schema 1 does not say in its chain who played; the chain hold
 
 # Characters of a differing field: a whole order book would bury the verdict.
 _MAX_SHOWN = 2_000
-_CLOSURES = frozenset({"phase_closed", "round_closed", "episode_ended"})
 # Core writes seq and event first; an event that is written otherwise is caught by re-execution.
 _CLOSURE = re.compile(rb'\{"seq":\d+,"event":"(?:phase_closed|round_closed|episode_ended)"')
 # Searched in bytes: without re-execution only events with a result that is stored apart need decoding.
@@ -169,7 +168,7 @@ class Checker:
 
     def _begin(self) -> None:
         # `events` and `head` always say how far everything was good, also after a flaw.
-        self.events = 0
+        self.events: int = 0
         self.head = b""
         self.sealed = False
         self.seal: str | None = None
@@ -184,6 +183,8 @@ class Checker:
         self._blobs: dict[str, _Blob] = {}
         self._used: set[str] = set()
         self._last_closure: tuple[int, bytes] | None = None
+        # Of a trace that was sealed when its first event was read: its side rows are counted with the events.
+        self._calls: RowDigest | None = None
 
     def advance(self, trace: Trace | None = None) -> Check:
         """Check from the last sound event on. `trace` is the same trace opened again, where it has grown since.
@@ -236,6 +237,7 @@ class Checker:
         if self.events == 0:
             # Before the rows are read: scans and look-ups of a damaged file could contradict each other.
             self.trace.check_structure()
+            self._calls = counted_calls(self.trace)
         # Blobs first: every event that names a result is checked against them as it passes.
         self._read_blobs()
         # Without rules there is nothing to follow: the chain is checked all the same.
@@ -243,8 +245,7 @@ class Checker:
             self._players = self._players_of(core) if self._seats else None
             self._follower, self._foreign = self._follow(core)
         try:
-            for stored in self._chained():
-                self._check_event(stored)
+            self._check_events()
         except (_Flaw, TraceError) as error:
             self._flaw = error if isinstance(error, _Flaw) else _Flaw("damaged", _message(error, self.trace.path))
             self._flaw.seq = self.events + 1 if self._flaw.seq is None else self._flaw.seq
@@ -264,6 +265,8 @@ class Checker:
             known = self._blobs.get(name)
             # Who finds two results under one name may be shown either.
             self._blobs[name] = _Blob(len(body), digest(body) == name and (known is None or known.holds))
+            if name in self._used and not self._blobs[name].holds:
+                raise _Flaw("damaged", f"the stored result {name[:16]}… has changed since it was checked")
 
     def _players_of(self, core: ManifestCore) -> SeatChecks | None:
         """The policies that are played again; None where the trace does not say in order who played."""
@@ -276,15 +279,6 @@ class Checker:
     def _follow(self, core: ManifestCore) -> tuple[Replayed | None, _Flaw | None]:
         # By the trace of the moment: a live one is opened again.
         return _opened(core, self.trace.manifest.core_bytes, lambda name: self.trace.blob(name), self._players)
-
-    def _check_event(self, stored: StoredEvent) -> None:
-        """One event whose hash is right: re-execution, the blobs that it names."""
-        # With re-execution the decoded event says itself whether it closes: its bytes may be formatted in another way.
-        event = self._step(self._follower, stored) if self._follower else None
-        if event["event"] in _CLOSURES if event else _CLOSURE.match(stored.body):
-            self._last_closure = (stored.seq, stored.hash)
-        if stored.seq == 1 or _REF_MARK in stored.body:
-            self._check_blob(stored, event or _plain(stored))
 
     def _manifest(self) -> ManifestCore:
         """The manifest's core, whose hash begins the chain. Raises _Flaw where the seal does not fit."""
@@ -302,24 +296,35 @@ class Checker:
         self.seal = manifest.about.get("seal")
         return core
 
-    def _chained(self) -> Iterator[StoredEvent]:
-        """Events that have the right number and hash, one after another; `events` and `head` follow."""
-        # A hash covers its predecessor, so that the first event that does not follow is where something was changed.
-        for stored in self.trace.events(self.events):
-            due = self.events + 1
-            if stored.seq != due:
-                raise _Flaw("damaged", f"event {due} is missing: event {stored.seq} stands in its place", due)
-            follows = next_hash(self.head, stored.body)
-            if follows != stored.hash:
-                raise _Flaw("damaged", f"event {due}: its bytes, its order or its predecessor have changed", due)
-            # Counted only after the consumer is done with the event: `events` is how many were found good.
-            yield stored
-            self.events, self.head = due, follows
+    def _check_events(self) -> None:
+        """Number and hash of one event after another, re-execution, the results that it names.
 
-    def _step(self, follower: Replayed, stored: StoredEvent) -> Mapping[str, Any]:
-        """Re-execute one event and return what the rules gave. Raises _Flaw where they give other bytes."""
+        `events` and `head` say how far all of it was good.
+        """
+        follower, calls = self._follower, self._calls
+        for stored in self.trace.events(self.events, side=calls is not None):
+            seq, body, head, side = stored
+            due = self.events + 1
+            if seq != due:
+                raise _Flaw("damaged", f"event {due} is missing: event {seq} stands in its place", due)
+            # A hash covers its predecessor: the first event that does not follow is where something was changed.
+            if next_hash(self.head, body) != head:
+                raise _Flaw("damaged", f"event {due}: its bytes, its order or its predecessor have changed", due)
+            if calls is not None and side is not None:
+                calls.add(side)
+            # With re-execution the rules say what it is: its bytes may be formatted in another way. A result that an
+            # earlier event was first to hold has been checked there.
+            step = self._step(follower, stored) if follower else None
+            if step.closes if step else _CLOSURE.match(body):
+                self._last_closure = (seq, head)
+            if seq == 1 or (_REF_MARK in body and (step is None or step.holds)):
+                self._check_blob(stored)
+            self.events, self.head = seq, head
+
+    def _step(self, follower: Replayed, stored: StoredEvent) -> Step:
+        """Re-execute one event. Raises _Flaw where the rules give other bytes."""
         try:
-            event = follower.step(stored.body).event
+            return follower.step(stored.body)
         except Divergence as error:
             raise _Flaw("diverged", str(error), error.seq, *_differing(error)) from None
         except Strayed as error:
@@ -329,13 +334,13 @@ class Checker:
         except Exception as fault:
             # The rules meet arguments here that no door has checked: whatever they raise is a property of the trace.
             raise _Flaw("diverged", f"event {stored.seq}: re-execution fails: {fault!r}"[:500], stored.seq) from None
-        return event
 
-    def _check_blob(self, stored: StoredEvent, event: Mapping[str, Any]) -> None:
+    def _check_blob(self, stored: StoredEvent) -> None:
         """A result outside the event exists, hashes to its name and has the size that the event states.
 
         So do the parts of the catalogue, whose digests the first event holds.
         """
+        event = _plain(stored)
         for part in parts_named(event):
             self._used.add(part)
             known = self._blobs.get(part)
@@ -421,7 +426,7 @@ class Checker:
 
     def _check_sealing(self) -> None:
         """Times, costs and model records against the seal, and its signature."""
-        sealing = check_sealing(self.trace)
+        sealing = check_sealing(self.trace, self._calls)
         self.findings += [TraceFinding(None, finding) for finding in sealing.findings]
         self.signed_by = sealing.signed_by
         if sealing.damage:

@@ -18,7 +18,7 @@ from tradefair.api.seats import OwnFunction, OwnPolicy, Seat, Stage
 from tradefair.api.traces import Trace, Traces, load
 from tradefair.catalog import market_type
 from tradefair.contract import HarnessFailure, MarketType, Policy, Scenario, ScenarioError, SeatId
-from tradefair.contract.players import Limits, seat_roles
+from tradefair.contract.players import PERSON, Limits, seat_roles
 from tradefair.host.episode import Episode
 from tradefair.host.setup import default_folder, left_alone, new_seed, plan_seats
 from tradefair.runner import fork as forking
@@ -303,8 +303,8 @@ def _agent(
 def _named(agent: str | None, model: str | None, limits: Limits) -> AgentSpec:
     """The agent of a text. Raises ScenarioError for one that comes from outside."""
     # Nothing would open a door here, and the episode would wait for its client without end.
-    if agent == OUTSIDE:
-        raise ScenarioError("a client from outside needs a server: tradefair play --agent external")
+    if agent in (OUTSIDE, PERSON):
+        raise ScenarioError(f"a player from outside needs a server: tradefair play --agent {agent}")
     if agent is None:
         return AgentSpec(NATIVE if model is None else "react", model, limits=limits)
     # `policy:zip` names both at once: the framework and, as its model, the policy.

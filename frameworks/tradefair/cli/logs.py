@@ -25,8 +25,10 @@ LEVEL = "TRADEFAIR_LOG_LEVEL"
 OURS = "tradefair"
 """The logger above all of ours: the only one that a level is set on."""
 
-# They log requests, headers and rows of the log with their values, from INFO down.
-_LIBRARIES = ("aiosqlite", "asyncio", "httpcore2", "httpx2", "mcp", "openai", "uvicorn")
+# They log requests and headers with their values, from INFO down.
+_LIBRARIES = ("asyncio", "httpcore2", "httpx2", "mcp", "openai", "uvicorn")
+# Libraries quote headers that a stranger sent, and a line of 60 kB hides all others.
+_MAX_MESSAGE = 2_000
 _OF_EVERY_RECORD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
@@ -42,7 +44,7 @@ class JsonLines(logging.Formatter):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": clean_line(record.getMessage()),
+            "message": clean_line(record.getMessage()[:_MAX_MESSAGE]),
             **_extra(record),
         }
         if record.exc_info and record.exc_info[1]:
@@ -60,7 +62,7 @@ class PlainLines(logging.Formatter):
         """One line, and the traceback of an exception."""
         told = "".join(f" {name}={value}" for name, value in _extra(record).items())
         # One line: a message that quotes a name of a client must not be able to begin the next one.
-        line = clean_line(f"{record.levelname} {record.name}: {record.getMessage()}{told}")
+        line = clean_line(f"{record.levelname} {record.name}: {record.getMessage()[:_MAX_MESSAGE]}{told}")
         shown = record.exc_info and record.exc_info[1]
         return f"{line}\n{fault_text(shown)}" if shown else line
 

@@ -19,7 +19,8 @@ PLAIN: dict[str, Any] = {
     "add_completion": False,
     "pretty_exceptions_enable": False,
     "rich_markup_mode": None,
-    "context_settings": {"help_option_names": ["-h", "--help"]},
+    # Without a value for `help` the parser would import pydantic to convert the lack of one.
+    "context_settings": {"help_option_names": ["-h", "--help"], "default_map": {"help": False}},
 }
 """How every command line of ours is parsed: the keywords of `typer.Typer`."""
 

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import errno
+import ipaddress
 import socket
 
 from tradefair.contract import ScenarioError
 
 _BACKLOG = 2_048  # connections that wait to be accepted: a thousand clients may come at once
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only this machine can reach the address."""
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return address == "localhost"
 
 
 def listen(address: str, port: int, *, option: str = "--port") -> socket.socket:

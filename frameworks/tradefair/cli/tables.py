@@ -15,7 +15,7 @@ from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 
-from tradefair.cli.terminal import Console
+from tradefair.cli.console import Console
 from tradefair.contract.text import clean
 
 Cell: TypeAlias = str | Text

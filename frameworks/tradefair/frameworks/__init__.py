@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-from tradefair.contract import ScenarioError
-from tradefair.contract.errors import unknown
+from tradefair.contract.errors import ScenarioError, needs_extra, unknown
 
 __all__ = ["EXTRAS", "FRAMEWORKS", "GROUP", "Extra", "find", "load_framework"]
 
@@ -25,6 +23,7 @@ FRAMEWORKS: Mapping[str, str] = {
     "langchain_agent": "tradefair.frameworks.langchain_agent:LangChainAgent",
     "policy": "tradefair.frameworks.policy:PolicyAgent",
     "external": "tradefair.frameworks.external:ExternalAgent",
+    "person": "tradefair.frameworks.external:ExternalAgent",
 }
 """Name -> "module:attribute" of a callable that makes a `SeatAgent`. `react` is langgraph with its react graph."""
 
@@ -70,9 +69,16 @@ def load_framework(name: str) -> Any:
     extra = EXTRAS.get(name)
     # `find_spec` looks without importing, so that a missing package is a clear message and not an ImportError.
     if extra is not None and find_spec(extra.module) is None:
-        raise ScenarioError(f"--agent {name} needs an extra: pip install 'tradefair[{extra.name}]'")
+        raise ScenarioError(needs_extra(f"--agent {name}", extra.name))
     # Only names that are installed: a name may come from a trace, and a trace may come from a stranger.
     # Installed distributions are scanned only for names that are not ours.
-    others = {} if name in FRAMEWORKS else {point.name: point.value for point in entry_points(group=GROUP)}
+    others = {} if name in FRAMEWORKS else _of_others()
     # Ours come last and win: another package cannot take the place of a framework that results are compared by.
     return find({**others, **FRAMEWORKS}, name, "framework")
+
+
+def _of_others() -> dict[str, str]:
+    """Frameworks that other packages announce: name -> "module:attribute"."""
+    from importlib.metadata import entry_points
+
+    return {point.name: point.value for point in entry_points(group=GROUP)}

@@ -55,8 +55,6 @@ class SeatConnection:
     # Part of every call key. A prefix that was used before would return the earlier call's stored answer.
     key_prefix: str = "call"
     call_timeout_s: float = 60.0
-    # Seconds that one `await_turn` may wait on the server; the clock asks again when nothing happened.
-    wait_s: int = 20
 
 
 @dataclass

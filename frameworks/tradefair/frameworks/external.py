@@ -1,4 +1,7 @@
-"""The `external` framework: another program's client plays the seat; we only learn that the episode has ended."""
+"""`external` and `person`: a client from outside plays the seat, or a person at the board in a browser.
+
+Either comes over HTTP; we only learn that the episode has ended.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,8 @@ class ExternalAgent:
     The stranger's client talks to the market directly; nothing of what it does passes through this process.
     """
 
-    name = "external"
-
-    def __init__(self, ended: Callable[[], Awaitable[str | None]]) -> None:
+    def __init__(self, ended: Callable[[], Awaitable[str | None]], name: str = "external") -> None:
+        self.name = name
         # A function and not the connection: asking over the seat would put calls into its trace that its agent never
         # made.
         self._ended = ended

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tradefair.agents.bridge import Bridge
 from tradefair.contract import HarnessFailure, TurnView
+from tradefair.contract.bounds import MAX_WAIT_S
 from tradefair.frameworks.base import SeatConnection
 
 
@@ -81,13 +82,11 @@ class SeatClock:
             await self._seat.gate.leave()
 
     async def _wait(self) -> TurnView:
-        # The server answers after `wait_s` at the latest; a round in which others take long is waited for in several
-        # calls.
+        # A round in which others take long is waited for in several calls.
         while True:
-            wait_s = self._seat.wait_s
             # Beyond the server's own wait there is the usual time-out for the answer to travel.
             outcome = await self._bridge.call(
-                "await_turn", {"timeout_s": wait_s}, timeout_s=wait_s + self._seat.call_timeout_s
+                "await_turn", {"timeout_s": MAX_WAIT_S}, timeout_s=MAX_WAIT_S + self._seat.call_timeout_s
             )
             # Waiting cannot be refused by the rules, so a refusal here is a fault of the connection or of the harness.
             if outcome.is_error:

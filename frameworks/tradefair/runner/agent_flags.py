@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tradefair.cli.options import PlayerFlags
-from tradefair.contract import MarketType, Scenario, ScenarioError
-from tradefair.contract.players import Limits
+from tradefair.contract.errors import ScenarioError
 from tradefair.frameworks import FRAMEWORKS
 from tradefair.frameworks.models.faults import FAULTS
-from tradefair.runner.agent_spec import NATIVE, OUTSIDE, AgentSpec, with_policy
-from tradefair.runner.play_setup import calls_per_round, with_stand_in
+
+if TYPE_CHECKING:
+    from tradefair.contract import MarketType, Scenario
+    from tradefair.contract.players import Limits
+    from tradefair.runner.agent_spec import AgentSpec
 
 # `langgraph` takes a graph of the caller's, which no command line can name.
 _AGENTS = ", ".join(name for name in FRAMEWORKS if name != "langgraph")
@@ -69,11 +71,17 @@ class AgentFlags(PlayerFlags):
 
         Raises ScenarioError for limits that nothing would keep.
         """
+        from tradefair.runner.agent_spec import AgentSpec
+        from tradefair.runner.play_setup import with_stand_in
+
         # The stand-in must be able to play every role that the agent is given.
         return self._checked(with_stand_in(kind, AgentSpec(**self._given, limits=self._limits(scenario)), roles))
 
     def over(self, recorded: AgentSpec | None) -> AgentSpec:
         """The recorded agent, changed by what was given; another one where a framework was. Raises ScenarioError."""
+        from tradefair.contract.players import Limits
+        from tradefair.runner.agent_spec import AgentSpec
+
         if recorded is None:
             return self._checked(AgentSpec(**self._given, limits=self._limits(None)))
         before = recorded.limits
@@ -84,6 +92,8 @@ class AgentFlags(PlayerFlags):
     @property
     def _given(self) -> dict[str, Any]:
         """What was given of the fields that an `AgentSpec` has too; files as text."""
+        from tradefair.runner.agent_spec import AgentSpec, with_policy
+
         # Fields without an option of that name (`limits`, `trials`) give None and drop out.
         player = with_policy(self)
         named = {field.name: getattr(player, field.name, None) for field in fields(AgentSpec)}
@@ -93,11 +103,16 @@ class AgentFlags(PlayerFlags):
 
     def _limits(self, scenario: Scenario | None) -> Limits:
         """The limits that were given, else those of the scenario; calls and tokens per round."""
+        from tradefair.contract.players import Limits
+        from tradefair.runner.play_setup import calls_per_round
+
         return Limits(self.max_calls_per_round or calls_per_round(scenario), self.max_tokens)
 
     def _checked(self, spec: AgentSpec) -> AgentSpec:
         """`spec`, where it can keep the limits that were given. Raises ScenarioError."""
-        if spec.framework in (NATIVE, OUTSIDE):
+        from tradefair.runner.agent_spec import NATIVE
+
+        if spec.outside or spec.framework == NATIVE:
             given = {"--max-calls-per-round": self.max_calls_per_round, "--max-tokens": self.max_tokens}
             refuse(given, f"limits are for agents that ask a model, and --agent {spec.framework} asks none")
         return spec

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from tradefair.cli.options import PlayerFlags
 from tradefair.contract import Draw, HarnessFailure, MarketType, ScenarioError, SeatId, TraceError
 from tradefair.contract.chain import canonical, digest
-from tradefair.contract.players import AgentRecord, Limits, seat_policy
+from tradefair.contract.players import PERSON, AgentRecord, Limits, seat_policy
 from tradefair.contract.policy import parse_policy
 from tradefair.frameworks import FRAMEWORKS, load_framework
 from tradefair.frameworks.base import SeatAgent
@@ -85,6 +85,11 @@ class AgentSpec:
         framework = f"{self.framework}{trials}{'+approve' if self.approve else ''}"
         # A policy that plays natively is called by its policy alone: its framework says nothing more.
         return (model or framework) if self.framework == NATIVE or model is None else f"{framework}/{model}"
+
+    @property
+    def outside(self) -> bool:
+        """Whether the seat is served over HTTP, to a client from outside or to a person's browser."""
+        return self.framework in (OUTSIDE, PERSON)
 
     @property
     def policy(self) -> str | None:
@@ -207,9 +212,9 @@ def ready(
     # An unknown framework is named first: all other options depend on it.
     factory = load_framework(spec.framework)
     _check_graph_options(spec)
-    if spec.framework in (NATIVE, OUTSIDE):
+    if spec.outside or spec.framework == NATIVE:
         _check_no_model_calls(spec)
-    if spec.framework == OUTSIDE:
+    if spec.outside:
         # The host serves a client from outside: no agent of ours is made for its seat.
         return ReadyAgent(spec, _not_ours)
     endpoint = _checked_endpoint(spec)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
+import threading
 from collections.abc import Sequence
+from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 import orjson
@@ -40,6 +42,7 @@ class TerminalApproval:
         if not (sys.stdin.isatty() and watched()):
             raise ScenarioError("--approve asks on a terminal, and this is none: leave it out, or play from a shell")
         self._all = False
+        self._lines = _Lines()
         self._lock = asyncio.Lock()
 
     def __call__(self, seat: SeatId) -> Approve:
@@ -63,7 +66,7 @@ class TerminalApproval:
         say(f"{seat} wants {call.tool} {clean(arguments)}")
         while True:
             say(_QUESTION, end="")
-            word, reason = _split(await _line())
+            word, reason = _split(await self._lines.next())
             if word in _NO:
                 return reason or False
             # A yes with words behind it (`yes but cheaper`) is no clear yes: the question is put again.
@@ -80,24 +83,30 @@ def _split(line: str) -> tuple[str, str]:
     return word.lower(), clean_line(reason)[:_REASON_LIMIT]
 
 
-async def _line() -> str:
-    """The next line of stdin, without a thread that an interrupt would have to wait for."""
-    loop = asyncio.get_running_loop()
-    ready: asyncio.Future[None] = loop.create_future()
+class _Lines:
+    """Lines of stdin, one at a time, read in a thread: a loop on Windows cannot wait for a terminal."""
 
-    def arrived() -> None:
-        # The reader may be called again before it is removed, and a future takes one result only.
-        if not ready.done():
-            ready.set_result(None)
+    def __init__(self) -> None:
+        self._coming: Future[bytes] | None = None
 
-    # Removed below on cancellation too: it would go on firing in a loop that still runs.
-    loop.add_reader(sys.stdin.fileno(), arrived)
-    try:
-        await ready
-    finally:
-        loop.remove_reader(sys.stdin.fileno())
-    # A terminal hands over whole lines, so this read does not wait.
-    line = sys.stdin.readline()
-    if not line:
-        raise HarnessFailure("no answer will come: the terminal's input has ended")
-    return line
+    async def next(self) -> str:
+        """The next line. Raises HarnessFailure at the end of the input."""
+        if self._coming is None:
+            self._coming = Future()
+            # A daemon: neither an interrupt nor the end of the process waits for a line that nobody types.
+            threading.Thread(target=_read_line, args=(self._coming,), daemon=True).start()
+        # Shielded: where a question was given up, the line that is still being read answers the next one.
+        line = await asyncio.shield(asyncio.wrap_future(self._coming))
+        self._coming = None
+        if not line:
+            raise HarnessFailure("no answer will come: the terminal's input has ended")
+        return line.decode(errors="replace")
+
+
+def _read_line(into: Future[bytes]) -> None:
+    # A reader of its own: Python cannot end while a thread waits in the one of sys.stdin.
+    with open(sys.stdin.fileno(), "rb", buffering=0, closefd=False) as terminal:
+        try:
+            into.set_result(terminal.readline())
+        except OSError:
+            into.set_result(b"")  # the terminal was closed

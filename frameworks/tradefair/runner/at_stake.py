@@ -7,11 +7,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tradefair.contract import ScenarioError, SeatId
+from tradefair.contract.bounds import MAX_SEED
 from tradefair.contract.players import seat_roles
 from tradefair.evaluation.compare.chosen_seeds import ChosenSeeds
 from tradefair.evaluation.evaluate import evaluate
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
-from tradefair.host.setup import MAX_SEED
 from tradefair.runner.agent_spec import NATIVE, AgentSpec, ready
 from tradefair.runner.episode_runner import PlaySpec, play_episode
 from tradefair.tracestore import open_trace

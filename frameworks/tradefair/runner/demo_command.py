@@ -10,8 +10,6 @@ import typer
 
 from tradefair.cli import FINDINGS, run
 from tradefair.cli.terminal import tell
-from tradefair.evaluation.verify import verify_file
-from tradefair.tracestore import find_traces
 
 _EPISODE = ("double_auction", "--scenario", "double_auction/bazaar")
 
@@ -25,6 +23,10 @@ def demo(
     A LangGraph agent plays seat B1 of a BAZAAR market over MCP; a scripted policy stands in for its model. The market's
     references play the same seat on the same luck. Then all traces are read from their files and checked.
     """
+    # Imported here, and again by what is run below: --help does without.
+    from tradefair.evaluation.verify import verify_file
+    from tradefair.tracestore import find_traces
+
     folder = out or Path("runs") / f"demo-{datetime.now():%Y%m%d-%H%M%S}"
     code = run(["play", *_EPISODE, "--seed", str(seed), "--out", str(folder)])
     checks = [verify_file(path) for path in find_traces(folder)]

@@ -17,10 +17,20 @@ from tradefair.frameworks.base import SeatReport
 from tradefair.frameworks.models.recording import write_recording
 from tradefair.host.episode import Episode
 from tradefair.host.sandbox import Sandbox
-from tradefair.host.setup import SeatPlan, new_episode, reopen_episode, seating_of
+from tradefair.host.setup import (
+    SeatPlan,
+    check_seed,
+    is_closed,
+    log_remarks,
+    new_episode,
+    new_episode_id,
+    reopen_episode,
+    seating_of,
+)
 from tradefair.runner.agent_spec import NATIVE, AgentSpec, AskPerson, ReadyAgent, ready
 from tradefair.runner.order import SeatOrder
 from tradefair.runner.seating import Heard, play_seat
+from tradefair.runner.whole import play_whole_aside
 from tradefair.tracestore import WRITTEN_BY, open_trace
 
 _MAX_FAILURE = 2_000
@@ -74,11 +84,25 @@ async def play_episode(spec: PlaySpec, *, opened: Opened | None = None) -> Playe
     """
     # Everything is worked out in the order in which its modules stand, from here down to the episode: a reader who
     # follows one call seldom has to come back (benchmarks/walk.py counts how often).
+    kind, seating = spec.kind, seating_for(spec)
+    if is_closed(kind, spec.scenario, seating):
+        # A policy that fails is played once more below: a live episode keeps its events up to the failure.
+        with suppress(HarnessFailure):
+            return await _play_whole(spec, seating)
     with Sandbox() as sandbox:
-        episode = await new_episode(
-            spec.kind, spec.scenario, spec.seed, seating_for(spec), spec.folder, sandbox=sandbox
-        )
+        episode = await new_episode(kind, spec.scenario, spec.seed, seating, spec.folder, sandbox=sandbox)
         return await _play(episode, spec.agent, spec.plan.agents, opened)
+
+
+async def _play_whole(spec: PlaySpec, seating: Seating) -> Played:
+    """Play an episode that nothing from outside can join: it is no live one, and nothing is opened around it."""
+    check_seed(spec.seed)
+    log_remarks(spec.kind, spec.scenario)
+    name = new_episode_id()
+    path = spec.folder / f"{name}.trace"
+    manifest = await play_whole_aside(path, spec.kind, spec.scenario, spec.seed, seating, name)
+    _keep_recording(path, spec.agent)
+    return Played(path, spec.plan.agents, {}, str(manifest.about["end_reason"]))
 
 
 def seating_for(spec: PlaySpec) -> Seating:
@@ -186,9 +210,14 @@ async def _play(episode: Episode, agent: ReadyAgent, agents: Sequence[SeatId], o
     # An episode that failed is closed too: another command goes on with its trace.
     finally:
         await episode.close()
-        if agent.spec.record is not None:
-            with open_trace(episode.path) as trace:
-                write_recording(trace, Path(agent.spec.record))
+        _keep_recording(episode.path, agent)
+
+
+def _keep_recording(path: Path, agent: ReadyAgent) -> None:
+    """Write what the agent's model answered into the file of its recording, where it has one."""
+    if agent.spec.record is not None:
+        with open_trace(path) as trace:
+            write_recording(trace, Path(agent.spec.record))
 
 
 async def play_seats(

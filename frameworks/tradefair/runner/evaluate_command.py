@@ -1,37 +1,17 @@
-"""The command `evaluate`. It stands with the runner because `--price` plays; what it prints is made in `evaluation`."""
+"""The command `evaluate`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import orjson
 import typer
 
-from tradefair.cli.terminal import print_json, say, tell
-from tradefair.contract import TraceError
-from tradefair.evaluation import terminal
-from tradefair.evaluation.audit_commands import AsJson, finish, traces_of
-from tradefair.evaluation.evaluate import Evaluation, evaluate_file
-from tradefair.evaluation.outcome import Outcome
+from tradefair.evaluation.audit_commands import AsJson
 from tradefair.evaluation.places import Places
-from tradefair.evaluation.population import Populations
-from tradefair.evaluation.progress import show_progress
 from tradefair.evaluation.report.outputs import ending
-from tradefair.evaluation.terminal import Run
-from tradefair.evaluation.verdict.beside import references_beside
-from tradefair.evaluation.verdict.of_trace import verdict_of, verdict_of_file
-from tradefair.evaluation.verdict.series import verdict_of_series
-from tradefair.evaluation.verdict.verdict import Verdict
-from tradefair.evaluation.whole_files import write_whole
-from tradefair.tracestore import REFERENCES, is_store, open_trace
 
-# Paths named in a line on stderr; `--json` has all.
-_MAX_NAMED = 5
 _MAX_PRICED = 20
-# Verdicts on a screen; a folder of many scenarios or players has more.
-_MAX_GROUPS = 6
 
 
 def evaluate(
@@ -62,100 +42,9 @@ def evaluate(
     """
     if against is not None and price is None:
         raise typer.BadParameter("--against says who plays for --price: name both", param_hint="--against")
-    populations = Populations([references] if references else [])
-    evaluations: list[Evaluation] = []
-    unpriced: list[str] = []
-    places = [place for path in paths for place in traces_of(path)]
-    for place in places:
-        evaluation = evaluate_file(place, populations)
-        if price is not None and evaluation.outcome is not None:
-            evaluation, reason = _priced(place, evaluation, price, against)
-            unpriced += [f"{evaluation.path}: cannot be replayed: {reason}"] if reason else []
-        evaluations.append(evaluation)
-    judged = list(_judged(places, evaluations))
-    verdicts = [verdict for verdict, _ in judged]
-    traces = [evaluation.to_json() for evaluation in evaluations]
-    content = {"verdict": verdict_of_series(verdicts).to_json(), "traces": traces}
-    # -o and --json can be given together; the text is for those who ask for neither.
-    if output is not None:
-        written = write_whole(output, [orjson.dumps(content, option=orjson.OPT_INDENT_2), b"\n"])
-        say(f"wrote {output} ({len(evaluations)} traces, {written})")
-    if as_json:
-        print_json(content)
-    elif output is None:
-        _print(judged, whole)
-    # Printed after the results: the reason would be gone from the screen above long tables.
-    for line in unpriced:
-        say(line)
-    complaint = _complaint(evaluations, verdicts)
-    if complaint:
-        say(f"exit code 1: {complaint}")
-    finish(not complaint)
+    # Imported here: evaluators, verdicts and charts take long to import.
+    from tradefair.runner.evaluations import print_evaluation
 
-
-def _judged(places: Sequence[str | Path], evaluations: Sequence[Evaluation]) -> Iterator[tuple[Verdict, Run]]:
-    """The verdict on each trace, and what its table is made of; references stand in the table of their episode."""
-    folders = {Path(place).parent for place in places}
-    for place, evaluation in zip(places, evaluations, strict=True):
-        if Path(place).parent.name == REFERENCES and Path(place).parent.parent in folders:
-            continue
-        references: Mapping[str, Outcome[Any, Any]] = {} if is_store(str(place)) else references_beside(place)
-        try:
-            with open_trace(place) as trace:
-                verdict = verdict_of(trace, evaluation=evaluation, references=references)
-        except TraceError:
-            verdict = verdict_of_file(place)
-        beside = {name: Evaluation(name, outcome) for name, outcome in references.items()}
-        # Where no seat was under test the table has all.
-        seats = [seat.seat for seat in verdict.seats] or list(evaluation.outcome.seats if evaluation.outcome else ())
-        yield verdict, Run(evaluation, seats, beside)
-
-
-def _print(judged: Sequence[tuple[Verdict, Run]], whole: bool) -> None:
-    """A verdict with its table per scenario and player; `whole`: then every figure of every trace."""
-    groups: dict[object, list[tuple[Verdict, Run]]] = {}
-    for verdict, run in judged:
-        # Where no seat was under test there is nothing to take means of.
-        key = (verdict.scenario, *(seat.player for seat in verdict.seats)) if verdict.seats else len(groups)
-        groups.setdefault(key, []).append((verdict, run))
-    shown = list(groups.values())[: None if whole else _MAX_GROUPS]
-    for number, group in enumerate(shown):
-        if number:
-            tell()
-        verdict = verdict_of_series([verdict for verdict, _ in group])
-        terminal.show_verdict(verdict, [run for _, run in group], whole=whole)
-        if not whole:
-            terminal.show_next(verdict.next)
-    if len(groups) > len(shown):
-        tell(f"\n… {len(groups) - len(shown)} more scenarios and players: --all or --json")
-    if whole:
-        tell()
-        terminal.show_evaluations([run.evaluation for _, run in judged])
-
-
-def _priced(place: str | Path, evaluation: Evaluation, most: int, against: str | None) -> tuple[Evaluation, str]:
-    """The evaluation with prices; or as it was, and why the trace cannot be replayed."""
-    # Imported here: who does not price must not wait for what plays.
-    from tradefair.runner.price import with_prices
-    from tradefair.runner.replays import Replays
-
-    try:
-        return with_prices(Replays(place), evaluation, most, against, show_progress), ""
-    except TraceError as error:
-        return evaluation, str(error)
-
-
-def _complaint(evaluations: Sequence[Evaluation], verdicts: Sequence[Verdict]) -> str:
-    """Why the exit code is 1; "" when it is 0. A failure mode that was found is a result, not a complaint."""
-    idle = sum(verdict.status == "idle" for verdict in verdicts)
-    said = f"in {idle} of {len(verdicts)} the agent never acted" if idle else ""
-    unread = [evaluation.path for evaluation in evaluations if evaluation.outcome is None]
-    unusable = [item.path for item in evaluations if item.outcome is not None and item.outcome.findings]
-    # Both lead to exit code 1, and scripts need to know which of the two it was.
-    parts = (("cannot be evaluated", unread), ("unusable in part, see --all", unusable))
-    listed = [f"{len(paths)} of {len(evaluations)} {what}: {_some(paths)}" for what, paths in parts if paths]
-    return "; ".join(filter(None, [*listed, said]))
-
-
-def _some(paths: Sequence[str]) -> str:
-    return ", ".join(paths[:_MAX_NAMED]) + (" …" if len(paths) > _MAX_NAMED else "")
+    print_evaluation(
+        paths, as_json=as_json, output=output, references=references, whole=whole, price=price, against=against
+    )

@@ -264,7 +264,7 @@ class _Forking:
         # The trace names no agent: as after a client from outside, no agent of ours can go on with it.
         except TraceError:
             again = AgentSpec(OUTSIDE)
-        if again is not None and again.framework == OUTSIDE:
+        if again is not None and again.outside:
             # Said once: the reason is the same in every future.
             if number == 0 or self._first_time(remarks):
                 remarks.append("the original was played from outside and cannot be continued: no control arm for that")

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tradefair.cli.options import PlayerFlags, grouped
 from tradefair.cli.terminal import print_json, say
-from tradefair.contract import TraceError
-from tradefair.contract.players import Limits
+from tradefair.contract.errors import TraceError
 from tradefair.evaluation.report.outputs import Output, write
-from tradefair.host.episode import Episode
-from tradefair.host.progress import Progress
-from tradefair.host.setup import default_folder
-from tradefair.runner.agent_spec import AgentSpec, agent_of
-from tradefair.runner.episode_runner import recorded_agent
-from tradefair.runner.fork import ForkSpec, fork_episode
-from tradefair.runner.seating import Heard
+
+if TYPE_CHECKING:
+    from tradefair.contract.players import Limits
+    from tradefair.host.episode import Episode
+    from tradefair.runner.agent_spec import AgentSpec
+    from tradefair.runner.seating import Heard
 
 
 @dataclass(frozen=True)
@@ -61,8 +58,11 @@ def fork(
     Every arm is a trace of its own that verifies; run twice, a fork of policies has the same bytes. Exit code 1 when
     the original does not re-execute or an arm does not verify, 3 when a provider failed.
     """
-    # Imported here: the evaluators are needed only after everything has been played.
-    from tradefair.runner.fork_report import report_fork, show_fork
+    # Imported here: what plays takes long to import.
+    import asyncio
+
+    from tradefair.host.setup import default_folder
+    from tradefair.runner.fork import ForkSpec, fork_episode
 
     spec = ForkSpec(
         path=trace,
@@ -74,7 +74,11 @@ def fork(
         futures=seeds,
         isolate=isolate,
     )
-    report = report_fork(asyncio.run(fork_episode(spec, opened=partial(_shown, quiet=quiet))))
+    played = asyncio.run(fork_episode(spec, opened=partial(_shown, quiet=quiet)))
+    # The evaluators are needed only after everything has been played.
+    from tradefair.runner.fork_report import report_fork, show_fork
+
+    report = report_fork(played)
     if as_json:
         print_json(report.model_dump(mode="json"))
     else:
@@ -89,6 +93,8 @@ def fork(
 @asynccontextmanager
 async def _shown(episode: Episode, agent: AgentSpec, *, quiet: bool) -> AsyncGenerator[Heard]:
     """Progress of an arm, called by its folder."""
+    from tradefair.host.progress import Progress
+
     async with Progress(episode, episode.path.parent.name, quiet=quiet) as progress:
         yield progress.heard
 
@@ -96,10 +102,17 @@ async def _shown(episode: Episode, agent: AgentSpec, *, quiet: bool) -> AsyncGen
 def _agent(trace: Path, player: PlayerFlags) -> AgentSpec | None:
     """Who goes on, within the limits of the agent that played before; None when none was named."""
     # An empty framework with a model is a choice, so either of the two names a player.
-    return agent_of(player, limits=_limits(trace)) if player.framework or player.model else None
+    if not (player.framework or player.model):
+        return None
+    from tradefair.runner.agent_spec import agent_of
+
+    return agent_of(player, limits=_limits(trace))
 
 
 def _limits(path: Path) -> Limits:
+    from tradefair.contract.players import Limits
+    from tradefair.runner.episode_runner import recorded_agent
+
     # A trace with an unreadable agent is refused later, with a better reason, if that agent has to go on.
     try:
         return recorded_agent(path).limits

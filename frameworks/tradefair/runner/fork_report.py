@@ -10,8 +10,8 @@ from typing import Any
 import orjson
 from pydantic import BaseModel, ConfigDict
 
+from tradefair.cli.console import Console
 from tradefair.cli.tables import figures, names, show_table, show_text
-from tradefair.cli.terminal import Console
 from tradefair.contract import SeatId, TraceError
 from tradefair.contract.money import nearest
 from tradefair.evaluation.compare.comparison import MIN_PAIRS, Divergence, Metric, Pair, Run

@@ -5,10 +5,8 @@ In the runner because it knows markets (for `--policy`), which the gateway itsel
 
 from __future__ import annotations
 
-import asyncio
 import json
 import secrets
-import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -16,24 +14,18 @@ import typer
 
 from tradefair.catalog import default_scenario, load_scenario, market_type
 from tradefair.cli.terminal import say, tell, watched
-from tradefair.contract import Draw, MarketType, Scenario, ScenarioError, SeatId
-from tradefair.contract.errors import unknown
-from tradefair.contract.players import seat_policy, seat_roles
-from tradefair.contract.policy import parse_policy
-from tradefair.contract.scenario import parse_override
-from tradefair.frameworks.models import Faults, ModelEndpoint
+from tradefair.contract.errors import ScenarioError, unknown
 from tradefair.frameworks.models.faults import FAULTS
-from tradefair.runner.agent_spec import read_endpoint, read_faults
 
 if TYPE_CHECKING:
+    from tradefair.contract import MarketType, Scenario, SeatId
+    from tradefair.frameworks.models import Faults, ModelEndpoint
     from tradefair.frameworks.models.gateway import ModelCall
 
 _FAULTS = (
     "Faults to inject, by the number of the request, such as 429=2@3,500@5..6,drop@8,endless@20.. Kinds: "
     f"{', '.join(FAULTS)} (docs/how-to/models.md)."
 )
-# Both: a service manager stops with SIGTERM what a person stops with Ctrl-C.
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def gateway(
@@ -59,6 +51,12 @@ def gateway(
     In front of a policy (--market), a real endpoint (--upstream) or a recording (--replay). A policy plays one seat of
     one episode: start the gateway anew for another one. Base URL and key are printed once, on stderr.
     """
+    # Imported here, as what serves is below: --help does without.
+    import asyncio
+
+    from tradefair.contract.scenario import parse_override
+    from tradefair.runner.agent_spec import read_endpoint, read_faults
+
     if not (market or upstream or replay):
         raise ScenarioError("name what answers: --market (a policy), --upstream openai:<model> or --replay FILE")
     # With --upstream, --replay answers what the upstream would be asked; with a policy it would have no meaning.
@@ -119,11 +117,13 @@ async def _serve(
     place: tuple[str, int],
     shown: _Shown,
 ) -> None:
+    import asyncio
+
     from tradefair.frameworks.models.gateway_app import GatewayApp, serve_app
     from tradefair.frameworks.models.serving import open_gateway
+    from tradefair.host.signals import on_signals
 
     stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
     # A fresh key for each run; it is printed once and stored nowhere.
     key = secrets.token_urlsafe(24)
     # A line per call is for a person who watches; in a log file it would be noise.
@@ -131,9 +131,8 @@ async def _serve(
     async with open_gateway(
         endpoint, record=record, replay=replay, faults=faults, seat=seat, on_call=on_call
     ) as behind:
-        for number in _SIGNALS:
-            # A signal ends the wait and not the process, so that gateway and recording are closed in order.
-            loop.add_signal_handler(number, stopped.set)
+        # A signal ends the wait and not the process, so that gateway and recording are closed in order.
+        on_signals(stopped.set)
         async with serve_app(GatewayApp(behind, key), host=place[0], port=place[1]) as url:
             # Printed when the port is open and not before: a script connects as soon as it reads the line.
             shown.announce(behind.model, url, key)
@@ -147,6 +146,8 @@ def _show(call: ModelCall) -> None:
 
 
 def _upstream(spelling: str, base_url: str) -> ModelEndpoint:
+    from tradefair.runner.agent_spec import read_endpoint
+
     endpoint = read_endpoint(spelling, base_url)
     if endpoint.kind != "openai":
         raise ScenarioError(f"--upstream {spelling!r}: an upstream is openai:<model>")
@@ -156,6 +157,11 @@ def _upstream(spelling: str, base_url: str) -> ModelEndpoint:
 def _policy_endpoint(
     kind: MarketType, scenario: Scenario, policy: str, seat: str, seed: int
 ) -> tuple[ModelEndpoint, SeatId]:
+    from tradefair.contract import Draw
+    from tradefair.contract.players import seat_policy, seat_roles
+    from tradefair.contract.policy import parse_policy
+    from tradefair.runner.agent_spec import read_endpoint
+
     roles = seat_roles(kind, scenario)
     if seat and seat not in roles:
         raise ScenarioError(unknown("seat", seat, roles))

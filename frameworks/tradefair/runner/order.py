@@ -19,8 +19,7 @@ class SeatOrder:
     def __init__(self, episode: Episode, seats: Sequence[SeatId]) -> None:
         self._episode = episode
         self._seats = list(seats)
-        # Woken by every turn that ends, and each waiter looks for itself whether its turn has come.
-        self._changed = asyncio.Condition()
+        self._waiting: dict[SeatId, asyncio.Future[None]] = {}
 
     def turn_of(self, seat: SeatId) -> SeatTurn:
         """The gate that this seat passes before each of its turns."""
@@ -30,14 +29,22 @@ class SeatOrder:
         """Wait until the market awaits no earlier seat."""
         # A seat that has lapsed or acted is no longer awaited, so nothing can wait for it forever.
         earlier = self._seats[: self._seats.index(seat)]
-        async with self._changed:
-            # Asked of Core each time: a seat may stop being awaited by a lapse as well as by its own call.
-            await self._changed.wait_for(lambda: not any(self._episode.core.awaits(before) for before in earlier))
+        # Asked of Core each time: a seat may stop being awaited by a lapse as well as by its own call.
+        while any(self._episode.core.awaits(before) for before in earlier):
+            self._waiting[seat] = asyncio.get_running_loop().create_future()
+            try:
+                await self._waiting[seat]
+            finally:
+                del self._waiting[seat]
 
     async def leave(self) -> None:
-        """Wake the agents that wait for their turn."""
-        async with self._changed:
-            self._changed.notify_all()
+        """Wake the agents that may act now: up to the first that the market awaits, not all, who are hundreds."""
+        for seat in self._seats:
+            waiter = self._waiting.get(seat)
+            if waiter is not None and not waiter.done():
+                waiter.set_result(None)
+            if self._episode.core.awaits(seat):
+                return
 
 
 class SeatTurn:

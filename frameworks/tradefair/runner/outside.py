@@ -1,36 +1,61 @@
-"""Serves the agent's seats of a live episode over HTTP on this machine, for clients from outside with bearer tokens."""
+"""Serves the agent's seats of a live episode over HTTP on this machine, with bearer tokens.
+
+For clients from outside, or for a person, who plays on the board in a browser.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+import os
+import sys
+import threading
+import time
+from collections.abc import AsyncGenerator, Collection, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
 
 from tradefair.cli.terminal import say
 from tradefair.contract import SeatId
 from tradefair.host.episode import Episode
 
+if TYPE_CHECKING:
+    from tradefair.host.quotas import Gate
+
+# A page asks for the state once a second; it has drawn the end when it has been quiet for that long.
+_QUIET_S = 1.5
+_LAST_LOOK_S = 5.0
+
 
 @asynccontextmanager
-async def open_door(episode: Episode, seats: Sequence[SeatId]) -> AsyncGenerator[None]:
+async def open_door(
+    episode: Episode, seats: Sequence[SeatId], *, person: bool = False, browser: bool = True
+) -> AsyncGenerator[None]:
     """Serve `seats` while the body runs; URL and tokens are shown once, on stderr.
 
-    Raises KeyboardInterrupt when the server ends first, by SIGINT or SIGTERM, which it takes for itself.
+    With `person` they are the addresses of a page per seat, opened in a browser where there is a screen and `browser`
+    says so. Raises KeyboardInterrupt when the server ends first, by SIGINT or SIGTERM, which it takes for itself.
     """
-    from tradefair.host.app import HttpServer
+    from tradefair.host.app import MCP_PATH, HttpServer
     from tradefair.host.hosting import Host
 
     host = Host()
     host.add(episode)
-    server = HttpServer(host)
+    server = HttpServer(host, pages=person)
     # One token per seat, so that a client of one seat cannot act in another.
     tokens = {seat: host.invite(episode.id, seat)[0] for seat in seats}
+    # In the fragment: a browser sends it to nobody.
+    pages = {seat: f"{server.url.removesuffix(MCP_PATH)}/#token={token}" for seat, token in tokens.items()}
 
     def shown() -> None:
         # Printed when the server listens and not before: a client may connect, or a person press Ctrl-C, at once.
         for seat, token in tokens.items():
-            say(f"{seat}: {server.url} with the header  Authorization: Bearer {token}")
-        say(f"waiting for a client to play; trace {episode.path}")
+            header = f"{server.url} with the header  Authorization: Bearer {token}"
+            say(f"{seat}: {pages[seat] if person else header}")
+        waiting = "play in the browser" if person else "waiting for a client to play"
+        say(f"{waiting}; trace {episode.path}")
+        if person and browser and _has_screen():
+            # A browser in a terminal answers when it is closed: it must not hold the episode, nor its end.
+            threading.Thread(target=_open_pages, args=(list(pages.values()),), daemon=True).start()
 
     # The task that plays, which the end of the server has to wake.
     player = asyncio.current_task()
@@ -44,6 +69,8 @@ async def open_door(episode: Episode, seats: Sequence[SeatId]) -> AsyncGenerator
     serving.add_done_callback(stopped)
     try:
         yield
+        if person:
+            await _last_look([host.gate(episode.id, seat) for seat in seats])
     except asyncio.CancelledError:
         # Not cancelled by the end of the server: the reason is known elsewhere.
         if not serving.done():
@@ -54,3 +81,28 @@ async def open_door(episode: Episode, seats: Sequence[SeatId]) -> AsyncGenerator
         server.stop()
         # `wait` does not raise: an error of the server must not hide the one that ended the body.
         await asyncio.wait([serving])
+
+
+async def _last_look(gates: Collection[Gate]) -> None:
+    """Wait until the pages have drawn the end of the episode, a few seconds at most: there may be none."""
+    ended = time.monotonic()
+    while time.monotonic() < ended + _LAST_LOOK_S:
+        await asyncio.sleep(0.1)
+        looked = [gate.last_at or 0.0 for gate in gates]
+        if all(ended < at < time.monotonic() - _QUIET_S for at in looked):
+            return
+
+
+def _has_screen() -> bool:
+    """Whether a browser would be seen; a variable BROWSER says that somebody has chosen one."""
+    named = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
+    return sys.platform in ("darwin", "win32") or any(os.environ.get(name) for name in named)
+
+
+def _open_pages(addresses: Sequence[str]) -> None:
+    import webbrowser
+
+    # Whatever a machine's browser does, the addresses are on the terminal.
+    with suppress(Exception):
+        for address in addresses:
+            webbrowser.open(address)

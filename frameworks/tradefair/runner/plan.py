@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from math import comb, prod
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
@@ -22,11 +23,11 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from tradefair.catalog import bundled_plan
 from tradefair.contract import ScenarioError
+from tradefair.contract.bounds import MAX_SEED
 from tradefair.contract.players import Limits
 from tradefair.contract.scenario import checked_content
 from tradefair.files.user_files import parse_toml, text_file
-from tradefair.host.setup import MAX_SEED
-from tradefair.runner.agent_spec import NATIVE, OUTSIDE, AgentSpec
+from tradefair.runner.agent_spec import NATIVE, AgentSpec
 
 MAX_EPISODES = 1_000_000
 """More than this in one plan is refused: a slip of a digit, or a plan that is better cut into parts."""
@@ -168,6 +169,16 @@ class Plan(_Strict):
         return [single for entry in self.agent for single in entry.singles]
 
     @property
+    def count(self) -> int:
+        """Number of episodes: seeds times scenarios, points of the grid and seatings of a block."""
+        entry, agents = self.plan, len(self.entries)
+        meetings = comb(agents, 2) * (2 if self.seating.seat_swap else 1) + agents * self.seating.self_play
+        # A field and a deal seat all agents at once.
+        seatings = {"fixed": agents, "round_robin": meetings}.get(self.seating.kind, 1)
+        points = prod(len(values) for values in self.grid.values())
+        return len(entry.all_seeds) * len(entry.scenarios) * points * seatings
+
+    @property
     def labels(self) -> list[str]:
         """How the agents are called, in the plan's order."""
         return [entry.called for entry in self.entries]
@@ -224,8 +235,8 @@ def _problems(plan: Plan) -> Iterator[str]:
             yield f"{key}: {doubled} is there twice; each has to be another one"
     if any(entry.model is not None and entry.models is not None for entry in plan.agent):
         yield "agent.models: an agent has one model, or several; leave model or models out"
-    if any(entry.spec.framework == OUTSIDE for entry in plan.entries):
-        yield "agent.framework: external agents come by themselves; seat them with tradefair play or host"
+    if any(entry.spec.outside for entry in plan.entries):
+        yield "agent.framework: players from outside come by themselves; seat them with tradefair play or host"
     yield from _seating_problems(plan)
 
 

@@ -104,6 +104,8 @@ class Workload:
     """By the place of the seed modulo the number of rows (ten with a law cycle, else one): the scenarios of a block."""
     agents: Mapping[str, AgentSpec]
     seating: Seating
+    count: int
+    """Number of episodes."""
 
     @property
     def flat(self) -> list[Variant]:
@@ -127,17 +129,6 @@ class Workload:
     def scripted(self) -> bool:
         """Whether every agent is a policy that plays natively."""
         return all(agent.framework == NATIVE for agent in self.agents.values())
-
-    @cached_property
-    def count(self) -> int:
-        """Number of episodes.
-
-        Counted without walking through them: seatings of one cycle of seeds, times the cycles.
-        """
-        # Seed 0 stands for all: the number of seatings of a block does not depend on the seed.
-        cycle = [sum(len(list(self.seatings(variant, 0))) for variant in row) for row in self.variants]
-        whole, rest = divmod(len(self.seeds), len(cycle))
-        return whole * sum(cycle) + sum(cycle[:rest])
 
     def episodes(self) -> Iterator[EpisodeSpec]:
         """Every episode, in the order of play.
@@ -313,7 +304,7 @@ def workload_of(sourced: SourcedPlan) -> Workload:
         ]
         for row in range(rows)
     ]
-    work = Workload(plan.plan.name, plan.plan.all_seeds, variants, plan.agents, plan.seating)
+    work = Workload(plan.plan.name, plan.plan.all_seeds, variants, plan.agents, plan.seating, plan.count)
     # Checking one row of variants is enough: the laws of the cycle change values and no seat.
     for variant in variants[0]:
         _check(variant, work)

@@ -1,85 +1,31 @@
-"""`tradefair play`."""
+"""The command `play`."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import typer
 
-from tradefair.catalog import market_names, market_type, use_data
-from tradefair.cli.options import EpisodeFlags, grouped
-from tradefair.cli.terminal import say
-from tradefair.contract import HarnessFailure, MarketType, Scenario, ScenarioError
-from tradefair.contract.players import seat_roles
-from tradefair.contract.scenario import parse_override
-from tradefair.evaluation.compare.chosen_seeds import write_chosen
-from tradefair.frameworks.models.recording import NotRecorded
-from tradefair.host.episode import Episode
-from tradefair.host.progress import Progress
-from tradefair.host.setup import default_folder, new_seed, plan_seats, plan_turn
-from tradefair.runner.agent_flags import AgentFlags, refuse
-from tradefair.runner.agent_spec import OUTSIDE, AgentSpec, ready
-from tradefair.runner.approval import TerminalApproval
-from tradefair.runner.at_stake import seeds_at_stake
-from tradefair.runner.episode_runner import PlaySpec, play_episode, ready_again, recorded_agent, resume_episode
-from tradefair.runner.outside import open_door
-from tradefair.runner.play_setup import chosen_scenario
-from tradefair.runner.references import references_of
-from tradefair.runner.seating import Heard
-from tradefair.runner.series import Seated, play_series
-from tradefair.runner.summary import Shown, Summary, show, summarise
-from tradefair.runner.trials import play_trials
-
-# Names of options where they differ from the field's.
-_NAMES = {"--market": "MARKET", "--overrides": "--set"}
-# Ignored with --resume and not refused: an episode keeps its policy key, and what is resumed gets no references.
-_OF_RESUMED = ("policy_key", "references")
-
-
-@dataclass(frozen=True)
-class _Played(EpisodeFlags):
-    seat: Annotated[list[str] | None, typer.Option(help="Seat of the agent; may be repeated.")] = None
-    seed: Annotated[int | None, typer.Option(help="Fixes all chance; default: a fresh one, printed.")] = None
-    policy_key: Annotated[int, typer.Option(min=0, help="Other draws of scripted policies, same market luck.")] = 0
-    agent_key: Annotated[
-        int | None, typer.Option(min=0, help="Other draws of the agent's policy alone; default: --policy-key.")
-    ] = None
-
-
-@dataclass(frozen=True)
-class _Often:
-    """How often it is played, and what is played with it."""
-
-    seeds: Annotated[
-        int | None, typer.Option(min=1, max=10_000, help="Play this many episodes, on seeds from --seed on.")
-    ] = None
-    seeds_at_stake: Annotated[
-        int | None,
-        typer.Option(min=1, max=10_000, help="With --seat: this many seeds on which the seat has something to win."),
-    ] = None
-    trials: Annotated[
-        int | None, typer.Option(min=1, max=1_000, help="Play it so often; reflection carries over what it wrote.")
-    ] = None
-    references: Annotated[
-        bool | None, typer.Option("--references/--no-references", help="Also play the market's references in its seat.")
-    ] = None
+from tradefair.catalog import use_data
+from tradefair.cli.options import grouped
+from tradefair.runner.agent_flags import AgentFlags
+from tradefair.runner.play_flags import Often, Played
 
 
 @grouped
 def play(
-    episode: _Played,
+    episode: Played,
     agent: AgentFlags,
-    often: _Often,
+    often: Often,
     resume: Annotated[Path | None, typer.Option(help="Go on with this trace where a run stopped.")] = None,
     price: Annotated[
         bool, typer.Option("--price/--no-price", help="Also replay what the first finding of one episode cost.")
     ] = False,
+    browser: Annotated[
+        bool | None,
+        typer.Option("--open/--no-open", help="Open the page of --agent person in a browser; default: yes."),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on standard error.")] = False,
     whole: Annotated[bool, typer.Option("--all", help="Print every figure, not the verdict alone.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = False,
@@ -91,126 +37,10 @@ def play(
     """
     # Before anything is loaded: it says where data are found.
     use_data(episode.data)
-    if resume is not None:
-        # vars(often)|An option of a new episode with --resume would be ignored in silence, so it is refused.
-        new = {f"--{name}": value for name, value in (vars(episode) | vars(often)).items() if name not in _OF_RESUMED}
-        refuse({_NAMES.get(name, name): value for name, value in new.items()}, "--resume goes on with a trace as it is")
-        return show(asyncio.run(_resume(resume, agent, price, quiet)), json=as_json, whole=whole)
-    kind, setting = _setting(episode)
-    seed, others = new_seed() if episode.seed is None else episode.seed, episode.others or None
-    seated: Seated | None = None
-    if often.seeds and not episode.seat:
-        # Over many seeds each seat in its turn, where seats differ; one episode is played where the scenario says.
-        seated = partial(plan_turn, kind, setting, others=others)
-    plan = seated(seed) if seated else plan_seats(kind, setting, agents=episode.seat or None, others=others)
-    # All roles that the agent will meet: one that cannot play some of them is refused before the first episode.
-    roles = seat_roles(kind, setting, None if seated and setting.by_turns else plan.agents)
-    played_by = agent.spec(kind, setting, set(roles.values()))
-    ask = TerminalApproval() if agent.approve else None
-    spec = PlaySpec(
-        market=episode.market,
-        scenario=setting,
-        seed=seed,
-        plan=plan,
-        agent=ready(kind, played_by, roles, ask=ask),
-        folder=episode.out or default_folder(episode.market),
-        policy_key=episode.policy_key,
-        agent_key=episode.agent_key,
-    )
-    return show(
-        asyncio.run(_episodes(spec, _Stage(price, quiet, ask is not None), often, seated)), json=as_json, whole=whole
-    )
+    # Imported here: what plays takes long to import.
+    from tradefair.runner.playing import Manner, go_on, play_new
+    from tradefair.runner.summary import show
 
-
-class _Stage(NamedTuple):
-    """What goes on around the episodes of this command."""
-
-    price: bool
-    """Whether the first finding of a single episode is replayed."""
-    quiet: bool
-    asks: bool
-    """Whether a person is asked on the terminal."""
-    series: bool = False
-    """Whether the episodes are a series, which says by itself how it is gone on with."""
-
-    async def play(self, spec: PlaySpec, references: bool, title: str = "") -> Summary:
-        """One episode and its references; a title where it is one of several."""
-        played = await play_episode(spec, opened=partial(self.around, title=title))
-        # Several episodes share one folder of references: their names need the seed.
-        beside = await references_of(spec, played.agents, by_seed=bool(title)) if references else {}
-        return summarise(played, beside, price=self.price and not title)
-
-    @asynccontextmanager
-    async def around(self, episode: Episode, agent: AgentSpec, *, title: str = "") -> AsyncGenerator[Heard]:
-        """Progress and, for an outside agent, a door; what stops the run says how to resume it."""
-        # A trace names no files, so these are to be named again.
-        files = {"--record": agent.record, "--replay": agent.replay}
-        again = [word for name, file in files.items() if file for word in (name, file)]
-        go_on = f"go on with: tradefair play {' '.join(['--resume', str(episode.path), *again])}"
-        async with AsyncExitStack() as stack:
-            if agent.framework == OUTSIDE:
-                seats = [seat for seat in episode.core.market.seats if seat not in episode.scripted]
-                # Inside the stack, so that the server stops before the episode is closed.
-                await stack.enter_async_context(open_door(episode, seats))
-            # Questions and a moving line do not share a terminal.
-            awaited, quiet = "a client" if agent.framework == OUTSIDE else "the model", self.quiet or self.asks
-            shown = Progress(episode, title, awaited=awaited, quiet=quiet)
-            progress = await stack.enter_async_context(shown)
-            try:
-                yield progress.heard
-            except NotRecorded:
-                raise  # the same request would be missing again
-            except HarnessFailure as failure:
-                raise HarnessFailure(f"{failure} ({go_on})") from failure
-            except asyncio.CancelledError:
-                if not self.series:
-                    say(f"stopped; {go_on}")
-                raise
-
-
-async def _episodes(spec: PlaySpec, stage: _Stage, often: _Often, seated: Seated | None) -> Shown:
-    """One episode, by default with references; or several, by default without."""
-    asked = [count for count in (often.seeds, often.seeds_at_stake, often.trials) if count is not None]
-    if not asked:
-        # None means the default, which is yes for one episode and no for several.
-        return await stage.play(spec, often.references is not False)
-    (count, *others) = asked
-    if others:
-        raise ScenarioError("--trials repeats one seed, --seeds and --seeds-at-stake take several: leave one out")
-
-    async def one(single: PlaySpec, number: int) -> Summary:
-        return await stage.play(single, often.references is True, f"seed {single.seed}, {number + 1} of {count}")
-
-    if often.trials:
-        return await play_trials(spec, count, one)
-    stage = stage._replace(series=True)
-    counted, seeds = "--seeds", range(spec.seed, spec.seed + count)
-    if often.seeds_at_stake:
-        chosen = await seeds_at_stake(spec, count)
-        # Before the first episode: a series that is stopped says what it meant to play.
-        write_chosen(spec.folder, chosen)
-        counted, seeds = "--seeds-at-stake", chosen.seeds
-    return await play_series(spec, seeds, one, seated, counted=counted)
-
-
-async def _resume(path: Path, agent: AgentFlags, price: bool, quiet: bool) -> Summary:
-    """Go on with a trace, with its own agent or the one that was named; scored and checked."""
-    if not path.is_file():
-        what = "a folder: name the trace in it" if path.is_dir() else "there is no such file"
-        raise ScenarioError(f"--resume {path}: {what}")
-    # A named framework is another agent, so what the trace recorded of the old one does not matter.
-    replay = None if agent.replay is None else str(agent.replay)
-    spec = agent.over(None if agent.framework else recorded_agent(path, replay=replay))
-    ask = TerminalApproval() if spec.approve else None
-    stage = _Stage(price, quiet, ask is not None)
-    played = await resume_episode(path, ready_again(path, spec, ask=ask), opened=stage.around)
-    return summarise(played, None, price=price)
-
-
-def _setting(episode: EpisodeFlags) -> tuple[MarketType, Scenario]:
-    """The market and the scenario that the options mean. Raises ScenarioError."""
-    market, overrides = episode.market, dict(map(parse_override, episode.overrides or ()))
-    if not market:
-        raise ScenarioError(f"name a market: {', '.join(market_names())} (or go on with a trace: --resume TRACE)")
-    kind = market_type(market)
-    return kind, chosen_scenario(kind, episode.scenario, overrides)
+    manner = Manner(price, quiet, browser)
+    shown = play_new(episode, agent, often, manner) if resume is None else go_on(resume, episode, agent, often, manner)
+    return show(shown, json=as_json, whole=whole)

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from tradefair.catalog import default_scenario, load_scenario
 from tradefair.contract import MarketType, Scenario, ScenarioError
 from tradefair.contract.scenario import build_scenario, with_overrides
-from tradefair.runner.agent_spec import OUTSIDE, AgentSpec
+from tradefair.runner.agent_spec import AgentSpec
 
 # Said in the help of --max-calls-per-round too.
 _DEFAULT_CALLS = 60
@@ -49,7 +49,7 @@ def with_stand_in(kind: MarketType, spec: AgentSpec, roles: Collection[str]) -> 
 
     Unchanged where no policy stands in for these roles: `ready` then says that a model is missing.
     """
-    if spec.model is not None or spec.replay is not None or spec.framework == OUTSIDE:
+    if spec.model is not None or spec.replay is not None or spec.outside:
         return spec
     # One policy for all of the agent's seats, so it must be able to play each of their roles.
     named = [policy.name for policy in kind.policies.values() if policy.stand_in and policy.roles.issuperset(roles)]

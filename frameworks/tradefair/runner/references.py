@@ -10,6 +10,7 @@ from pathlib import Path
 from tradefair.contract import MarketType, SeatId
 from tradefair.contract.players import AGENT, seat_roles
 from tradefair.evaluation.outcome import ON_EVERY_SEAT
+from tradefair.files.folders import move_onto
 from tradefair.runner.agent_spec import NATIVE, AgentSpec, ready
 from tradefair.runner.episode_runner import PlaySpec, play_episode
 from tradefair.tracestore import REFERENCES
@@ -74,7 +75,7 @@ async def _play(spec: PlaySpec, seats: Sequence[SeatId], policy: str, name: str,
     folder, compared = spec.folder / REFERENCES, spec.plan.agents or seats
     played = await play_episode(replace(spec, plan=plan, agent=agent, folder=folder, compared=compared))
     # Named by policy when it is finished: readers find a reference by the name of its file.
-    return played.path.rename(played.path.with_name(f"{name}-{spec.seed}.trace" if by_seed else f"{name}.trace"))
+    return move_onto(played.path, played.path.with_name(f"{name}-{spec.seed}.trace" if by_seed else f"{name}.trace"))
 
 
 if __name__ == "__main__":  # the recipe of the reference tables, `python -m tradefair.runner.references`

@@ -12,11 +12,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import orjson
 from pydantic import JsonValue
 
 from tradefair.catalog import market_type
 from tradefair.contract import MarketType, Policy, SeatError, SeatId, TraceError, TradefairError
+from tradefair.contract.arguments import event_as_meant
 from tradefair.contract.core import Core
 from tradefair.contract.errors import unknown
 from tradefair.contract.following import FORKED_FROM
@@ -67,7 +67,7 @@ class Replays:
         with open_trace(path) as trace:
             sound_head(trace)
             self.manifest = trace.manifest
-            self.events = [orjson.loads(stored.body) for stored in trace.events()]
+            self.events = [event_as_meant(stored.body) for stored in trace.events()]
             self._original = evaluate(trace)
             seatings, seating = trace.seatings(), trace.seating()
         core = self.manifest.core

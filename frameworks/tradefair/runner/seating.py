@@ -16,7 +16,7 @@ from tradefair.frameworks.external import ExternalAgent
 from tradefair.frameworks.models.endpoint import ModelEndpoint
 from tradefair.frameworks.models.prompts import Prompts
 from tradefair.host.episode import Episode
-from tradefair.runner.agent_spec import OUTSIDE, ReadyAgent
+from tradefair.runner.agent_spec import ReadyAgent
 from tradefair.runner.costs import with_costs
 
 if TYPE_CHECKING:
@@ -41,8 +41,9 @@ async def play_seat(
 
     brief = episode.core.market_type.brief(episode.core.scenario, seat)
     # Before the connection: a client from outside has its own, through the host.
-    if agent.spec.framework == OUTSIDE:
-        return await ExternalAgent(episode.wait_ended).play(None, None, brief, agent.spec.limits)
+    if agent.spec.outside:
+        waiting = ExternalAgent(episode.wait_ended, agent.spec.framework)
+        return await waiting.play(None, None, brief, agent.spec.limits)
     prompts = Prompts() if agent.spec.prompts else None
 
     async def noted(body: dict[str, Any]) -> None:
@@ -52,7 +53,8 @@ async def play_seat(
 
     # Wrapped once for agent and gateway alike: notes of both pass here exactly once.
     note = with_costs(noted, agent.spec.model)
-    async with Client(build_server(episode, seat)) as client:
+    # Slim: our own server makes its answers of the types that the client would check them against, at every call.
+    async with Client(build_server(episode, seat, slim=True)) as client:
         connection = SeatConnection(
             client,
             seat,

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from pydantic import ValidationError
 
 from tradefair.cli.terminal import say, tell
-from tradefair.contract import ScenarioError
-from tradefair.contract.sealed_seeds import MAX_SEALED, SealedSeeds
+from tradefair.contract.bounds import MAX_SEALED
+from tradefair.contract.errors import ScenarioError
+from tradefair.files.folders import new_private
 from tradefair.files.user_files import read_regular
+
+if TYPE_CHECKING:
+    from tradefair.contract.sealed_seeds import SealedSeeds
 
 seeds = typer.Typer(no_args_is_help=True, help="Seeds that nobody knows before the games, and a commitment to them.")
 
@@ -31,6 +33,10 @@ def new(
 
     Keep the file to yourself until the games are over; then publish it, and anybody can check it.
     """
+    from pydantic import ValidationError
+
+    from tradefair.contract.sealed_seeds import SealedSeeds
+
     try:
         sealed = SealedSeeds(secret=secrets.token_hex(32), label=label, count=count)
     except ValidationError:
@@ -38,13 +44,13 @@ def new(
             "at most 80 characters, without | and control characters", param_hint="--label"
         ) from None
     try:
-        stream = os.fdopen(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w")
+        stream = new_private(output)
     except FileExistsError:
         raise ScenarioError(f"{output} exists: a secret is never overwritten; name another file") from None
     except OSError as fault:
         raise ScenarioError(f"{output} cannot be written: {fault.strerror}") from None
     with stream:
-        stream.write(sealed.model_dump_json(indent=1) + "\n")
+        stream.write(sealed.model_dump_json(indent=1).encode() + b"\n")
     say(f"{count} seeds sealed in {output}; publish the commitment, keep the file")
     tell(sealed.commitment)
 
@@ -69,6 +75,10 @@ def check(
 
 
 def _read(file: Path) -> SealedSeeds:
+    from pydantic import ValidationError
+
+    from tradefair.contract.sealed_seeds import SealedSeeds
+
     # Published files come from strangers: a size first, then the shape.
     try:
         return SealedSeeds.model_validate_json(read_regular(file, _MAX_FILE))

@@ -8,8 +8,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from tradefair.cli.console import Console
 from tradefair.cli.tables import show_text
-from tradefair.cli.terminal import Console, print_json
+from tradefair.cli.terminal import print_json
 from tradefair.contract import SeatId, TraceError
 from tradefair.evaluation.evaluate import Evaluation, evaluate_file, relative_numbers
 from tradefair.evaluation.outcome import ON_EVERY_SEAT, Outcome
@@ -20,8 +21,6 @@ from tradefair.evaluation.verdict.of_trace import verdict_of
 from tradefair.evaluation.verdict.verdict import Verdict
 from tradefair.evaluation.verify import Check, verify_file
 from tradefair.runner.episode_runner import Played
-from tradefair.runner.price import with_first_price
-from tradefair.runner.replays import Replays
 from tradefair.tracestore import open_trace
 
 
@@ -143,6 +142,10 @@ def summarise(played: Played, references: Mapping[str, Path] | None, *, price: b
     # Its scripted seats have just been played by the very policies that would be played again.
     check = verify_file(played.path, seats=False)
     if price and check.sound:
+        # Imported here: whoever does not ask for a price must not wait for what replays.
+        from tradefair.runner.price import with_first_price
+        from tradefair.runner.replays import Replays
+
         # What cannot be replayed (a service answered, an agent from outside) keeps the cost that its trace tells.
         with suppress(TraceError):
             evaluation = with_first_price(Replays(played.path), evaluation, show_progress)

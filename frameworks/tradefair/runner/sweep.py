@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
+from typing import Any, NamedTuple, TypeAlias, cast, get_args
 
 from tradefair.contract import TradefairError
 from tradefair.host.stores import logs_at
@@ -16,16 +16,15 @@ from tradefair.runner.plan_episodes import EpisodeSpec, Workload
 from tradefair.runner.sweep_budget import Account
 from tradefair.runner.sweep_executors import Work, play_here, play_in_processes
 from tradefair.runner.sweep_feed import Feed, Fetch, Watch
-from tradefair.runner.sweep_play import RETRIES, SweepResult, pauses_of, plain_table
+from tradefair.runner.sweep_flags import RETRIES, Executor
+from tradefair.runner.sweep_play import SweepResult, pauses_of, plain_table
 from tradefair.runner.sweep_table import Counts, SweepTable
 from tradefair.tracestore import StorePlace, fetch_trace
 
-Executor: TypeAlias = Literal["local", "process", "ray"]
 Run: TypeAlias = Callable[[Coroutine[Any, Any, None]], None]
 """Runs a coroutine to its end, as `asyncio.run` does."""
 EXECUTORS: tuple[Executor, ...] = get_args(Executor)
 
-MAX_PROCESSES = 256
 _WORTH_A_PROCESS = 20
 """Episodes per worker below which starting one costs more than it brings."""
 _LEASED_AHEAD = 16

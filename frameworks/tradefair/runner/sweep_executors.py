@@ -6,6 +6,7 @@ Every executor plays with the same function, `run_shard`, and takes its episodes
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
@@ -180,6 +181,13 @@ class _Shard:
             self._work.feed.settle(SweepResult(episode.digest, "failed", problem=problem))
 
 
+def _apart() -> dict[str, Any]:
+    """Options of a subprocess that Ctrl-C does not reach: it is for this process, and workers finish what they play."""
+    if sys.platform == "win32":
+        return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+    return {"start_new_session": True}
+
+
 class _Process:
     """A worker process: episodes go in by its stdin, results come out of its stdout."""
 
@@ -196,13 +204,12 @@ class _Process:
             "tradefair.runner.sweep_worker",
             str(work.folder),
             str(work.concurrency),
+            # The lease stays held while the worker lives, even if this command is killed.
+            str(work.lease.path),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            # The lease stays held while the worker lives, even if this command is killed.
-            pass_fds=(work.lease.fd,),
             limit=_LINE_LIMIT,
-            # Ctrl-C is for this process; workers finish what they play.
-            start_new_session=True,
+            **_apart(),
         )
         worker = cls(process)
         await worker._write(work.table)

@@ -6,12 +6,12 @@ alive as long as its command or one of its workers is, and a command that finds 
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 from pathlib import Path
 
 from tradefair.contract.errors import StorageUnavailable
+from tradefair.tracestore.locks import close_and_remove, is_named, take
 
 _PREFIX, _SUFFIX = "sweep.", ".lease"
 
@@ -30,8 +30,8 @@ class Lease:
         self.path = _path(folder, self.name)
         try:
             self.fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-            # Shared, because the command's workers hold the same lease.
-            fcntl.flock(self.fd, fcntl.LOCK_SH)
+            # Shared, because the command's workers hold the same lease. New under its name, so the lock is free.
+            take(self.fd, shared=True)
         except OSError as error:
             raise StorageUnavailable(f"{self.path}: {error.strerror}") from None
 
@@ -40,8 +40,7 @@ class Lease:
 
         Workers that still hold the file keep it alive for themselves; no new command sees it.
         """
-        self.path.unlink(missing_ok=True)
-        os.close(self.fd)
+        close_and_remove(self.fd, self.path)
 
 
 def join_lease(path: Path) -> int:
@@ -54,11 +53,12 @@ def join_lease(path: Path) -> int:
         ) from None
     try:
         # A command that finds this lease dead holds it exclusively for a moment, and then removes it.
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        if take(fd, shared=True) and is_named(fd, path):
+            return fd
     except OSError:
-        os.close(fd)
-        raise StorageUnavailable(f"{path}: the sweep has ended") from None
-    return fd
+        pass
+    os.close(fd)
+    raise StorageUnavailable(f"{path}: the sweep has ended")
 
 
 def lease_names(folder: Path) -> list[str]:
@@ -79,16 +79,19 @@ def is_alive(folder: Path, name: str) -> bool:
     except OSError:
         # A file that cannot be opened may be held: taking its episodes could play them twice.
         return True
-    try:
-        # An exclusive lock is to be had only where no process holds the shared one.
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    else:
-        path.unlink(missing_ok=True)
+    # An exclusive lock is to be had only where no process holds the shared one.
+    if _to_be_had(fd):
+        close_and_remove(fd, path)
         return False
-    finally:
-        os.close(fd)
+    os.close(fd)
+    return True
+
+
+def _to_be_had(fd: int) -> bool:
+    try:
+        return take(fd)
+    except OSError:
+        return False
 
 
 def _path(folder: Path, name: str) -> Path:

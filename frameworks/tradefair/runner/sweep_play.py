@@ -1,9 +1,7 @@
 """One episode of a sweep: played, or found finished, or gone on with.
 
-Where all seats are scripted no client waits for a commit: the episode is played through Core at once and its trace
-written whole, so that a stopped run leaves a finished trace or none (docs/decisions/0022). With agents, where an
-outside service answers, and in a shared store, it is a live episode with a log of its own: a stopped one goes on where
-it was.
+Where no outside seat can join it is played and its trace written whole (`whole.py`). With agents, where an outside
+service answers, and in a shared store, it is a live episode with a log of its own: a stopped one goes on where it was.
 """
 
 from __future__ import annotations
@@ -13,39 +11,27 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from tradefair.catalog import market_type
 from tradefair.contract import HarnessFailure, MarketType, Scenario, SeatId, TraceError, TradefairError
-from tradefair.contract.core import Core, Record
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.players import Seating
 from tradefair.contract.scenario import build_scenario
 from tradefair.frameworks.models.access import ProviderUnavailable
 from tradefair.host.episode import Episode
 from tradefair.host.sandbox import Sandbox
-from tradefair.host.setup import (
-    SOFTWARE,
-    asks_outside,
-    make_folder,
-    new_episode,
-    plan_seats,
-    remarks_of,
-    reopen_episode,
-    scripted_seats,
-    seating_of,
-)
+from tradefair.host.setup import is_closed, make_folder, new_episode, plan_seats, reopen_episode, seating_of
 from tradefair.host.stores import logs_at
 from tradefair.runner.agent_spec import NATIVE, AgentSpec, ReadyAgent
 from tradefair.runner.episode_runner import play_seats
 from tradefair.runner.plan_episodes import EpisodeSpec, Variant, Workload, ready_in
-from tradefair.tracestore import Written, open_trace, write_trace
+from tradefair.runner.whole import play_whole
+from tradefair.tracestore import Manifest, open_trace
 
-RETRIES = 4
-"""How often an episode goes on by itself after its provider failed, unless the command says otherwise."""
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 5.0, 120.0
 
 _DONE = "done"
@@ -131,6 +117,8 @@ class Table:
         # Through the record, as on resume: an agent that cannot be recorded cannot be sent to a worker.
         self._agents = {label: AgentSpec.of_plain(record) for label, record in agents.items()}
         self._ready: dict[tuple[int, str], ReadyAgent] = {}
+        # No seat depends on the seed. Bounded: games of a field seldom have the same players twice.
+        self._seated = lru_cache(maxsize=256)(self._seating)
 
     @classmethod
     def of(cls, work: Workload) -> Table:
@@ -149,22 +137,24 @@ class Table:
 
     def players(self, episode: EpisodeSpec) -> Players:
         """Who sits where in an episode; an agent that is a policy plays natively in its seat."""
-        kind, scenario = self.setting(episode)
-        plan = plan_seats(kind, scenario, agents=list(episode.players))
+        return self._seated(episode.variant, tuple(episode.players.items()))
+
+    def _seating(self, number: int, seated: tuple[tuple[SeatId, str], ...]) -> Players:
+        variant, players = self._variants[number], dict(seated)
+        kind, scenario = market_type(variant.market), variant.scenario
+        plan = plan_seats(kind, scenario, agents=list(players))
         # Where all seats are agents', none is asked after the others.
-        whole = not set(plan.seats) - set(episode.players)
+        whole = not set(plan.seats) - set(players)
         outside: dict[SeatId, ReadyAgent] = {}
-        for seat, label in episode.players.items():
+        for seat, label in players.items():
             agent = self._agents[label]
             if agent.framework == NATIVE:
                 plan = plan.with_policy(seat, str(agent.model))
             else:
-                outside[seat] = self._made(episode.variant, label)
-        agents = {seat: self._agents[label].recorded() for seat, label in episode.players.items()}
+                outside[seat] = self._made(number, label)
+        agents = {seat: self._agents[label].recorded() for seat, label in players.items()}
         plan = plan._replace(late=frozenset()) if whole else plan
-        seating = seating_of(
-            kind, scenario, plan, labels=episode.players, agents=agents, compared=list(episode.players)
-        )
+        seating = seating_of(kind, scenario, plan, labels=players, agents=agents, compared=list(players))
         return Players(seating, outside)
 
     def _made(self, variant: int, label: str) -> ReadyAgent:
@@ -204,13 +194,13 @@ async def play_one(table: Table, episode: EpisodeSpec, folder: Path) -> SweepRes
         # A killed command may have finished it without telling the table.
         found = _finished(table, path, episode.id)
         if found is None:
-            players = table.players(episode)
-            live = table.shared or bool(players.outside) or asks_outside(*table.setting(episode))
+            players, setting = table.players(episode), table.setting(episode)
+            live = table.shared or not is_closed(*setting, players.seating)
             if live:
                 await _play_live(table, episode, players, path)
+                found = _finished(table, path, episode.id)
             else:
-                _play_scripted(table, episode, players, path)
-            found = _finished(table, path, episode.id)
+                found = _end_of(play_whole(path, *setting, episode.seed, players.seating, episode.id))
         if found is None:
             raise HarnessFailure(f"{path.name} has not been finished")
         if found[0] == _HARNESS:
@@ -269,44 +259,11 @@ def _finished(table: Table, path: Path, episode: str) -> tuple[str, str] | None:
         return None
     if not manifest.seal_holds:
         raise TraceError(f"{path}: its seal is broken; run tradefair verify, or remove it to have it played again")
-    return str(about.get("end_reason")), str(about.get("head_hash"))
+    return _end_of(manifest)
 
 
-def _play_scripted(table: Table, episode: EpisodeSpec, players: Players, path: Path) -> None:
-    """Through Core at once. Raises HarnessFailure when a policy or the rules fail.
-
-    The events, their order and their hashes are those of the live episode; only the notes of a live run are missing.
-    """
-    kind, scenario = table.setting(episode)
-    scripted = scripted_seats(kind, scenario, players.seating, episode.seed)
-    core = Core.create(kind, scenario, episode.seed)
-    created = _now()
-    written = _stamped(core.start(players.seating).records)
-    while core.ended is None:
-        records = scripted.run(core)
-        # Without this a market that awaits no seat would loop here without end.
-        if not records:
-            raise HarnessFailure(f"{scenario.id} awaits no seat and does not end")
-        written += _stamped(records)
-    remarks = remarks_of(kind, scenario)
-    about = {
-        "episode": episode.id,
-        "created": created,
-        "software": SOFTWARE,
-        # Left out where there are none, as in a live episode: both write the same manifest.
-        **({"remarks": remarks} if remarks else {}),
-        "finished": _now(),
-        "end_reason": core.ended,
-        "outcome_digest": core.outcome_digest,
-        "awaits": 0,
-    }
-    write_trace(path, core.manifest, about, written)
-
-
-def _stamped(records: list[Record]) -> list[Written]:
-    """The records with the time of day; scripted play has no call keys."""
-    at_ms = int(time.time() * 1000)
-    return [Written(record, None, at_ms) for record in records]
+def _end_of(manifest: Manifest) -> tuple[str, str]:
+    return str(manifest.about.get("end_reason")), str(manifest.about.get("head_hash"))
 
 
 async def _play_live(table: Table, episode: EpisodeSpec, players: Players, path: Path) -> None:
@@ -352,7 +309,3 @@ async def _opened(table: Table, episode: EpisodeSpec, players: Players, folder: 
 def _thinking(players: Players) -> dict[SeatId, str]:
     """The policies with which outside agents think, by seat; they are replayed in an episode that is resumed."""
     return {seat: agent.spec.policy for seat, agent in players.outside.items() if agent.spec.policy is not None}
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

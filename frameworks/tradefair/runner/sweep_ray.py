@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tradefair.contract import HarnessFailure, ScenarioError
+from tradefair.contract.errors import needs_extra
 from tradefair.runner.plan_episodes import EpisodeSpec
 from tradefair.runner.sweep_executors import Work, play_with
 from tradefair.runner.sweep_lease import join_lease
@@ -71,7 +72,7 @@ def _ray() -> Any:
     try:
         return import_module("ray")
     except ImportError:
-        raise ScenarioError("the executor ray needs Ray: pip install 'tradefair[ray]'") from None
+        raise ScenarioError(needs_extra("--executor ray", "ray")) from None
 
 
 class _Shard:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from tradefair.cli.terminal import Console, watched
+from tradefair.cli.console import Console
+from tradefair.cli.terminal import watched
 from tradefair.contract.money import dollars_text
 from tradefair.runner.sweep import Sweep
 from tradefair.runner.sweep_feed import Progress, Watch

@@ -19,12 +19,13 @@ import orjson
 from tradefair.cli.logs import log_to_stderr
 from tradefair.cli.terminal import fault_text, say
 from tradefair.runner.plan_episodes import EpisodeSpec
+from tradefair.runner.sweep_lease import join_lease
 from tradefair.runner.sweep_play import SweepResult, Table
 from tradefair.runner.sweep_shard import run_shard
 
 
 def main() -> None:
-    """`python -m tradefair.runner.sweep_worker FOLDER CONCURRENCY`.
+    """`python -m tradefair.runner.sweep_worker FOLDER CONCURRENCY LEASE`.
 
     The first line on stdin is the table, each further one an episode; each line on stdout is a result.
     """
@@ -33,6 +34,8 @@ def main() -> None:
     os.dup2(2, 1)
     log_to_stderr()
     try:
+        # By its name and not as an open file: Windows hands none on. Given back by the end of this process.
+        join_lease(Path(sys.argv[3]))
         asyncio.run(_work(Path(sys.argv[1]), int(sys.argv[2]), sys.stdin.buffer, out))
     except Exception as fault:
         say(fault_text(fault))

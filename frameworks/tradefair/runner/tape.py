@@ -12,8 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-import orjson
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
 from tradefair.contract import (
     ErrorInfo,
@@ -26,6 +25,7 @@ from tradefair.contract import (
     Turns,
     TurnView,
 )
+from tradefair.contract.arguments import accepted_arguments
 from tradefair.contract.core import Core, Record
 from tradefair.contract.following import MAX_CALLS_PER_TURN
 from tradefair.contract.players import Seating
@@ -222,13 +222,13 @@ def _looking(core: Core, scripted: Scripted, seat: SeatId) -> Look:
         if not tool.read_only:
             return None
         extra = {"inputs": scripted.inputs(core, seat, call)} if tool.needs else {}
+        given = accepted_arguments(dict(call.arguments), tool)
+        if given is None:
+            return ToolAnswer(None, _NOT_HERE._replace(code="invalid_arguments"), False)
         try:
-            given = tool.parameters.model_validate_json(orjson.dumps(dict(call.arguments)), strict=True)
             result = tool.function(core.market if tool.subject == "market" else core, seat, **given.__dict__, **extra)
         except IllegalAction as refusal:
             return ToolAnswer(None, refusal.info, False)
-        except ValidationError:
-            return ToolAnswer(None, _NOT_HERE._replace(code="invalid_arguments"), False)
         return ToolAnswer(result.__pydantic_serializer__.to_json(result), None, False)
 
     return look
@@ -247,7 +247,7 @@ class _Held:
     def manifest(self) -> Manifest:
         return self._manifest
 
-    def events(self, after: int) -> Iterator[StoredEvent]:
+    def events(self, after: int, *, side: bool = False) -> Iterator[StoredEvent]:
         return (StoredEvent(record.seq, record.body, b"") for record in self._records[after:])
 
     def blob(self, digest: str) -> bytes | None:

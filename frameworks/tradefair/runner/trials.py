@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tradefair.cli.terminal import Console
+from tradefair.cli.console import Console
 from tradefair.contract import HarnessFailure, ScenarioError, SeatId
 from tradefair.contract.players import seat_roles
 from tradefair.evaluation.verdict.series import verdict_of_series

@@ -2,8 +2,9 @@
 
 Markets plug in through the entry-point group `tradefair.markets` (`name = "package:MARKET"`), evaluators through
 `tradefair.evaluators`; the package of another author is found like our own. A market's scenarios are the `*.toml` files
-in the folder `scenarios` of its package, its plans those in the folder `plans`. Nothing is imported until its name is
-asked for, so that a broken package of another author breaks its own market only.
+in the folder `scenarios` of its package, its plans those in the folder `plans`, and `listing.toml` has what lists show.
+These are read without importing the package: a list costs no market, and a broken package of another author breaks its
+own market only.
 """
 
 from __future__ import annotations
@@ -11,18 +12,21 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
-from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import JsonValue
+from tradefair.contract.errors import ScenarioError, unknown
+from tradefair.contract.text import clean_line
 
-from tradefair.contract import MarketType, Scenario, ScenarioError
-from tradefair.contract.errors import unknown
-from tradefair.contract.market import ReadsData
-from tradefair.contract.scenario import build_scenario, with_overrides
-from tradefair.files.user_files import parse_toml, text_file
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+    from importlib.resources.abc import Traversable
+
+    from pydantic import JsonValue
+
+    from tradefair.catalog.listing import Listing
+    from tradefair.contract import MarketType, Scenario
 
 __all__ = [
     "bundled_plan",
@@ -30,10 +34,12 @@ __all__ = [
     "default_scenario",
     "evaluator",
     "load_scenario",
+    "market_listing",
     "market_names",
     "market_type",
     "plan_ids",
     "scenario_ids",
+    "scenario_table",
     "use_data",
 ]
 
@@ -46,6 +52,9 @@ DATA = "TRADEFAIR_DATA"
 @cache
 def _found(group: str) -> Mapping[str, EntryPoint]:
     """Name -> entry point of a group, sorted by name."""
+    # Imported here: `--help` asks for no market.
+    from importlib.metadata import entry_points
+
     # Once per process: the metadata of every installed package is read for it.
     return {entry.name: entry for entry in sorted(entry_points(group=group), key=lambda entry: entry.name)}
 
@@ -58,11 +67,26 @@ def market_names() -> list[str]:
 @cache
 def market_type(name: str) -> MarketType:
     """The market of this name. ScenarioError for an unknown name, with what may have been meant."""
-    entry = _found(MARKETS).get(name)
-    if entry is None:
-        raise ScenarioError(unknown("market", name, market_names()))
-    found: MarketType = entry.load()
+    found: MarketType = _entry(name).load()
     return found
+
+
+def market_listing(name: str) -> Listing:
+    """What lists say of a market: from `listing.toml` in its package, or from the market where it has none.
+
+    ScenarioError for an unknown name, for a file in another form, and for a package that cannot be imported.
+    """
+    from tradefair.catalog.listing import LISTING, listing_of, parsed_listing
+
+    file = _folder(name).joinpath(LISTING)
+    if file.is_file():
+        source = f"{LISTING} of {name}"
+        return parsed_listing(_text_in(file, source), source=source)
+    try:
+        return listing_of(market_type(name))
+    # Anything at all: it is the code of another author.
+    except Exception as fault:
+        raise ScenarioError(f"the market {name} cannot be imported: {clean_line(repr(fault)[:200])}") from fault
 
 
 def evaluator(name: str) -> Any:
@@ -89,12 +113,12 @@ def bundled_plan(name: str) -> str:
     if market not in market_names() or name not in plan_ids(market):
         known = [found for installed in market_names() for found in plan_ids(installed)]
         raise ScenarioError(unknown("plan", name, known))
-    return files(_package(market)).joinpath("plans", f"{plan}.toml").read_text(encoding="utf-8")
+    return _text_in(_folder(market).joinpath("plans", f"{plan}.toml"), name)
 
 
 def _bundled(market: str, what: str) -> list[str]:
     """The ids `market/name` of the TOML files in a folder of the market's package, sorted; none without the folder."""
-    folder = files(_package(market)).joinpath(what)
+    folder = _folder(market).joinpath(what)
     # A market may bring no plans.
     if not folder.is_dir():
         return []
@@ -122,12 +146,27 @@ def load_scenario(market: str, name: str, overrides: Mapping[str, JsonValue] | N
 
     The scenario is valid by its model, which does not mean that it can be played: `MarketType.create` decides that.
     """
+    from tradefair.contract.market import ReadsData
+    from tradefair.contract.scenario import build_scenario, with_overrides
+    from tradefair.files.user_files import parse_toml
+
     kind = market_type(market)
     text, source = _text(market, name)
     # Before the check, so that a wrong override is reported like a wrong line of the file.
     content = with_overrides(parse_toml(text, source=source), overrides or {})
     scenario = build_scenario(kind.scenario_model, content, source=source)
     return kind.with_data(scenario, os.environ.get(DATA, "")) if isinstance(kind, ReadsData) else scenario
+
+
+def scenario_table(market: str, name: str) -> dict[str, Any]:
+    """A scenario as its file has it, unchecked: what lists show of it needs no market. Names as `load_scenario` takes.
+
+    ScenarioError where there is none, or no TOML in it.
+    """
+    from tradefair.files.user_files import parse_toml
+
+    text, source = _text(market, name)
+    return parse_toml(text, source=source)
 
 
 def use_data(folder: Path | None) -> None:
@@ -153,15 +192,48 @@ def data_folder(folder: Path) -> Path:
 def _text(market: str, name: str) -> tuple[str, str]:
     """The TOML text of a scenario, and the name by which complaints call it: its id, or the path as it was given."""
     if name.endswith(".toml"):
+        from tradefair.files.user_files import text_file
+
         return text_file(Path(name)), name
     wanted = name if "/" in name else f"{market}/{name}"
     if wanted not in scenario_ids(market):
         raise ScenarioError(unknown("scenario", wanted, scenario_ids(market)))
-    file = files(_package(market)).joinpath("scenarios", wanted.partition("/")[2] + ".toml")
-    return file.read_text(encoding="utf-8"), wanted
+    file = _folder(market).joinpath("scenarios", wanted.partition("/")[2] + ".toml")
+    return _text_in(file, wanted), wanted
 
 
-def _package(market: str) -> str:
-    # For its error: an unknown name must not be a KeyError.
-    market_type(market)
-    return _found(MARKETS)[market].module
+def _text_in(file: Traversable, source: str) -> str:
+    """The text of a file in a market's package, of at most 1 MiB. ScenarioError begins with `source`."""
+    from tradefair.files.user_files import MIB, text_of
+
+    # Asked first: opening a FIFO would wait until somebody writes into it.
+    if not file.is_file():
+        raise ScenarioError(f"{source}: not a file")
+    with file.open("rb") as opened:
+        raw = opened.read(MIB + 1)
+    if len(raw) > MIB:
+        raise ScenarioError(f"{source}: more than {MIB:,} bytes")
+    return text_of(raw, source=source)
+
+
+def _entry(market: str) -> EntryPoint:
+    entry = _found(MARKETS).get(market)
+    if entry is None:
+        raise ScenarioError(unknown("market", market, market_names()))
+    return entry
+
+
+def _folder(market: str) -> Traversable:
+    """The folder of a market's package, found without importing it. ScenarioError where there is none."""
+    module = _entry(market).module
+    # `importlib.resources.files` would import the package, and with it rules, policies and numpy.
+    try:
+        spec = find_spec(module)
+    # Its parent is not there, or cannot be imported.
+    except (ImportError, ValueError):
+        spec = None
+    reader = getattr(spec and spec.loader, "get_resource_reader", None)
+    if reader is None:
+        raise ScenarioError(f"the market {market} is announced, but its package {module} is not there")
+    folder: Traversable = reader(module).files()
+    return folder

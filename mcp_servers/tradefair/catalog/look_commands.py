@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
 import typer
 from typer.core import TyperGroup
 
-from tradefair.catalog import data_folder, load_scenario, market_names, market_type, scenario_ids
+from tradefair.catalog import (
+    data_folder,
+    load_scenario,
+    market_listing,
+    market_names,
+    market_type,
+    scenario_ids,
+    scenario_table,
+)
 from tradefair.cli.options import PLAIN
-from tradefair.cli.tables import Column, names, show_table, words
-from tradefair.cli.terminal import Console, print_json, say
-from tradefair.contract import Scenario, ScenarioError
-from tradefair.contract.arguments import allowed_text
-from tradefair.contract.core import full_table
-from tradefair.contract.kernel_tools import KERNEL_TOOLS
-from tradefair.contract.market import ChecksData
-from tradefair.contract.scenario import parse_override
+from tradefair.cli.terminal import print_json, say
+from tradefair.contract.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from tradefair.catalog.listing import Listing
+    from tradefair.cli.tables import Column
 
 _AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
 _Market = Annotated[str, typer.Argument(metavar="MARKET", help="A market's name, as `tradefair markets` shows it.")]
@@ -34,25 +40,37 @@ _SENTENCES = frozenset({"presets", "title", "what", "arguments", "description", 
 def markets(as_json: _AsJson = False) -> None:
     """The installed markets: our own and those that other packages bring."""
     rows: list[dict[str, Any]] = []
-    for name in market_names():
-        kind = market_type(name)
-        counts = {"scenarios": len(scenario_ids(name)), "tools": len(kind.tools), "policies": len(kind.policies)}
-        rows.append({"name": name, "version": kind.version, "title": kind.title, **counts})
+    for name, listed, presets in _listings():
+        counts = {"scenarios": len(presets), "tools": listed.tools, "policies": len(listed.policies)}
+        rows.append({"name": name, "version": listed.version, "title": listed.title, **counts})
     _show(rows, as_json)
 
 
 def list_markets(as_json: _AsJson = False) -> None:
     """Every installed market with its presets, and how many scripted policies and tools it has."""
     rows: list[dict[str, Any]] = []
-    for name in market_names():
-        kind = market_type(name)
-        presets = [preset.partition("/")[2] for preset in scenario_ids(name)]
-        rows.append({"market": name, "policies": len(kind.policies), "tools": len(kind.tools), "presets": presets})
+    for name, listed, scenario_names in _listings():
+        presets = [preset.partition("/")[2] for preset in scenario_names]
+        rows.append({"market": name, "policies": len(listed.policies), "tools": listed.tools, "presets": presets})
     _show(rows, as_json)
+
+
+def _listings() -> Iterator[tuple[str, Listing, list[str]]]:
+    """Every market with its scenarios; of one that cannot be listed, what is wrong goes to stderr."""
+    for name in market_names():
+        try:
+            yield name, market_listing(name), scenario_ids(name)
+        # A broken package of another author breaks its own market only.
+        except ScenarioError as error:
+            say(str(error))
 
 
 def tools(market: _Market, as_json: _AsJson = False) -> None:
     """The tools of a market, the kernel's included; with --json their full schemas."""
+    from tradefair.contract.arguments import allowed_text
+    from tradefair.contract.core import full_table
+    from tradefair.contract.kernel_tools import KERNEL_TOOLS
+
     kind = market_type(market)
     table = full_table(kind)
     if as_json:
@@ -71,8 +89,8 @@ def tools(market: _Market, as_json: _AsJson = False) -> None:
 def policies(market: _Market, as_json: _AsJson = False) -> None:
     """The scripted seats of a market, as they are spelt after `policy:`."""
     rows = [
-        {"name": spec.name, "roles": sorted(spec.roles), "privileged": spec.privileged, "description": spec.description}
-        for spec in market_type(market).policies.values()
+        {"name": name, "roles": policy.roles, "privileged": policy.privileged, "description": policy.description}
+        for name, policy in market_listing(market).policies.items()
     ]
     _show(rows, as_json)
 
@@ -116,6 +134,8 @@ def show_scenario(
     as_json: _AsJson = False,
 ) -> None:
     """The full content of a scenario, defaults and overrides included."""
+    from tradefair.contract.scenario import parse_override
+
     found = load_scenario(_market_of(scenario), scenario, dict(map(parse_override, overrides or ())))
     content = found.model_dump(mode="json")
     if as_json:
@@ -148,6 +168,8 @@ def check_scenarios(
 
 
 def _check_data(market: str, folder: Path, as_json: bool) -> None:
+    from tradefair.contract.market import ChecksData
+
     kind = market_type(market)
     if not isinstance(kind, ChecksData):
         raise ScenarioError(f"{market} reads no data of its own: leave --data out")
@@ -176,12 +198,14 @@ def _problem(market: str, name: str) -> str | None:
 
 
 def _list(names: Iterable[str], as_json: bool) -> None:
-    """One row per scenario: id, version, description. Each is loaded for that; ScenarioError for a broken one."""
+    """One row per scenario: id, version, description, as its file says; `scenarios check` says whether it is sound."""
     rows: list[dict[str, Any]] = []
     for name in names:
         for found in scenario_ids(name):
-            scenario: Scenario = load_scenario(name, found)
-            rows.append({"id": found, "version": scenario.version, "description": scenario.description})
+            content = scenario_table(name, found)
+            # The defaults of `Scenario`, which is not loaded for a list.
+            row = {"id": found, "version": content.get("version", 1), "description": content.get("description", "")}
+            rows.append(row)
     _show(rows, as_json)
 
 
@@ -200,6 +224,10 @@ def _show(rows: Sequence[dict[str, Any]], as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
+    # rich takes longer than all else that a list needs, and JSON needs none of it.
+    from tradefair.cli.console import Console
+    from tradefair.cli.tables import show_table
+
     columns = [column for key in rows[0] for column in _column(key)] if rows else []
     # Sentences stand last: they are what gives way on a narrow terminal.
     order = sorted(range(len(columns)), key=lambda index: columns[index].kind == "text")
@@ -210,6 +238,8 @@ def _show(rows: Sequence[dict[str, Any]], as_json: bool) -> None:
 
 def _column(key: str) -> list[Column]:
     """How the cells of a key are laid out: running text is wrapped, names and figures are not."""
+    from tradefair.cli.tables import names, words
+
     return words(key) if key in _SENTENCES else names(key)
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import orjson
 from pydantic import BaseModel, ValidationError
@@ -13,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 from tradefair.contract.chain import digest
 from tradefair.contract.errors import ErrorInfo, fits
 from tradefair.contract.text import clean
+from tradefair.contract.tool import Tool, published
 
 INLINE_BYTES = 2_048
 """Larger results go into a blob that is stored once per episode, and larger arguments of refused calls are cut."""
@@ -32,6 +34,12 @@ _MAX_NAME = 100
 # Cutting UTF-8 at a byte may take up to three bytes of a character away.
 _LEAST_CUT = INLINE_BYTES - 3
 _HEX = frozenset("0123456789abcdef")
+# The largest number of which each smaller integer is a double, too.
+_MAX_WHOLE = 2**53
+# What the validator puts before the words of our own checks.
+_OWN_WORDS = "Value error, "
+_PLAIN_NUMBER = re.compile(r"[+-]?[0-9]{1,12}(\.[0-9]{1,6})?")
+_NUMBER_AS_TEXT = re.compile(r'([A-Za-z_]\w{0,63}): "(-?[0-9][0-9.e-]{0,19})" is text; send \2', re.ASCII)
 # Complaints in one message, characters of a parameter's path and of the validator's own words in each.
 _MAX_COMPLAINTS, _MAX_PATH, _MAX_WORDS = 8, 80, 200
 
@@ -47,12 +55,31 @@ class Remains(NamedTuple):
     message: str | None
 
 
-class BadArguments(Exception):
+class BadArguments(ValueError):
     """Arguments that cannot even be encoded; `reason` goes into the trace as `{unencodable: reason}`."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
+
+    def error(self, tool: str) -> ErrorInfo:
+        """What the caller of `tool` reads."""
+        # A schema tells neither the size of the whole nor what is no Unicode.
+        code = "invalid_arguments" if self.reason in (_NO_OBJECT, _NOT_PLAIN) else "bad_value"
+        return ErrorInfo(code, self.reason, f"call {tool} again with plain JSON values", True)
+
+
+class WrongArguments(ValueError):
+    """Arguments that a tool does not take, and what its caller reads."""
+
+    def __init__(self, error: ErrorInfo) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+    @property
+    def status(self) -> Literal["invalid", "rejected"]:
+        """The outcome of the call: rejected where the published schema allows what was sent."""
+        return "invalid" if self.error.code == "invalid_arguments" else "rejected"
 
 
 _NO_OBJECT = "arguments must be an object"
@@ -155,39 +182,166 @@ def is_plain_data(value: object, depth: int = 0) -> bool:
     return False
 
 
+def read_arguments(encoded: bytes, parameters: type[BaseModel], tool: str) -> Any:
+    """The validated model of encoded arguments. Raises WrongArguments.
+
+    Strict, but for what a schema cannot tell apart: 60.0 is an integer, and null stands for a value left out.
+    """
+    validator = parameters.__pydantic_validator__
+    try:
+        return validator.validate_json(encoded, strict=True)
+    except ValidationError as refused:
+        wrong, schema = refused, _schema(parameters)
+    # A second time only where the first has failed: nearly all calls are in the strict form.
+    meant = orjson.dumps(_as_declared(orjson.loads(encoded), schema, schema.get("$defs", {})))
+    if meant != encoded:
+        try:
+            return validator.validate_json(meant, strict=True)
+        except ValidationError as refused:
+            wrong = refused
+    error, errors = explain(wrong, parameters, tool), wrong.errors(include_url=False, include_context=False)
+    allowed = all(_beyond_schema(item["type"], item["input"]) for item in errors)
+    raise WrongArguments(error._replace(code="bad_value") if allowed else error) from None
+
+
+def accepted_arguments(arguments: object, tool: Tool) -> Any:
+    """The validated model of a call's arguments, or None where Core refuses them."""
+    try:
+        return read_arguments(encode_arguments(arguments), tool.parameters, tool.name)
+    except (BadArguments, WrongArguments):
+        return None
+
+
+def _as_declared(value: object, schema: Mapping[str, Any], defined: Mapping[str, Any]) -> object:
+    """A value in the strict form of what it is by its schema: whole doubles as integers, no null for what is optional.
+
+    Doubles above 2**53 stay as they are: which integer is meant is lost.
+    """
+    schema = _opened(schema, defined)
+    for option in schema.get("anyOf", ()):
+        value = _as_declared(value, option, defined)
+    match value:
+        case float() if schema.get("type") == "integer" and value.is_integer() and abs(value) <= _MAX_WHOLE:
+            return int(value)
+        case list():
+            rows: list[object] = value  # pyright: ignore[reportUnknownVariableType]
+            return [_as_declared(row, schema.get("items", {}), defined) for row in rows]
+        case dict():
+            fields: dict[str, object] = value  # pyright: ignore[reportUnknownVariableType]
+            known, required = schema.get("properties", {}), schema.get("required", ())
+            # True and None as well as a schema: neither says what a field is.
+            more: Any = schema.get("additionalProperties")
+            default: Mapping[str, Any] = more if isinstance(more, dict) else {}  # pyright: ignore[reportUnknownVariableType]
+            return {
+                name: _as_declared(field, known.get(name, default), defined)
+                for name, field in fields.items()
+                if field is not None or name not in known or name in required
+            }
+        case _:
+            return value
+
+
+def event_as_meant(body: bytes) -> Any:
+    """A stored event, for readers of traces: 60.0 in its arguments is 60, and what null left out is not there.
+
+    The trace keeps what was sent; whoever reads what a seat did must not see two ways of writing as two acts. Raises
+    orjson.JSONDecodeError.
+    """
+    event = orjson.loads(body)
+    if isinstance(event, dict) and "arguments" in event:
+        event["arguments"] = _meant(event["arguments"], 0)  # pyright: ignore[reportUnknownArgumentType]
+    return event  # pyright: ignore[reportUnknownVariableType]
+
+
+def _meant(value: object, depth: int) -> object:
+    match value:
+        case float() if value.is_integer() and abs(value) <= _MAX_WHOLE:
+            return int(value)
+        # Traces of strangers may be nested without end; no call of ours is.
+        case list() if depth < _MAX_DEPTH:
+            rows: list[object] = value  # pyright: ignore[reportUnknownVariableType]
+            return [_meant(row, depth + 1) for row in rows]
+        case dict() if depth < _MAX_DEPTH:
+            fields: dict[str, object] = value  # pyright: ignore[reportUnknownVariableType]
+            return {name: _meant(field, depth + 1) for name, field in fields.items() if field is not None}
+        case _:
+            return value
+
+
+def _opened(schema: Mapping[str, Any], defined: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a schema refers to, or itself."""
+    return defined.get(str(schema.get("$ref", "")).rpartition("/")[2], schema)
+
+
 def explain(error: ValidationError, parameters: type[BaseModel], tool: str) -> ErrorInfo:
-    """`invalid_arguments` naming every wrong parameter and what it may be; never echoes what was sent.
+    """`invalid_arguments` naming every wrong parameter and what it may be; of what was sent only numbers are repeated.
 
     At most eight complaints: hostile arguments may have thousands. `tool` is the name that the hint shows.
     """
     whole = _schema(parameters)
-    properties = whole.get("properties", {})
     complaints: list[str] = []
-    for item in error.errors(include_url=False, include_input=False, include_context=False)[:_MAX_COMPLAINTS]:
+    for item in error.errors(include_url=False, include_context=False)[:_MAX_COMPLAINTS]:
         # Cut: the path to an unknown parameter is the client's own text.
-        name = ".".join(str(part) for part in item["loc"][:3])[:_MAX_PATH] or "arguments"
-        schema = properties.get(str(item["loc"][0])) if item["loc"] else None
+        name = ".".join(str(part) for part in item["loc"][:6])[:_MAX_PATH] or "arguments"
+        schema = _at(whole, item["loc"])
+        allowed = allowed_text(schema, whole) if schema else ""
+        number = _number(item["input"], item["type"])
         if item["type"] == "extra_forbidden":
             complaints.append(f"{name}: no such parameter")
         elif item["type"] == "missing":
-            complaints.append(f"{name}: required, {allowed_text(schema or {}, whole)}")
+            complaints.append(f"{name}: required, {allowed or 'value'}")
         else:
-            complaints.append(
-                f"{name}: {_lower(item['msg'])}" + (f" ({allowed_text(schema, whole)})" if schema else "")
-            )
+            words = f'"{number}" is text; send {number}' if number else _lower(item["msg"].removeprefix(_OWN_WORDS))
+            complaints.append(f"{name}: {words}" + (f" ({allowed})" if allowed else ""))
     return wrong_arguments("; ".join(complaints), parameters, tool)
 
 
 def wrong_arguments(message: str, parameters: type[BaseModel], tool: str) -> ErrorInfo:
-    """`invalid_arguments` with a hint that names the tool's parameters."""
+    """`invalid_arguments` with a hint that names the tool's parameters, and shows a number that was sent as text."""
     takes = ", ".join(_schema(parameters).get("properties", {})) or "no parameters"
-    return ErrorInfo("invalid_arguments", message, f"{tool} takes {takes}; call it again", True)
+    # Out of the message, because of large arguments replay knows nothing else.
+    number = _NUMBER_AS_TEXT.search(message)
+    how = f' with {{"{number[1]}": {number[2]}}}: numbers have no quotes' if number else ""
+    return ErrorInfo("invalid_arguments", message, f"{tool} takes {takes}; call it again{how}", True)
+
+
+def _at(whole: Mapping[str, Any], path: Sequence[str | int]) -> Mapping[str, Any]:
+    """The schema of the parameter at a validator's path, or of what holds it; nothing where none is known."""
+    found: Mapping[str, Any] = {}
+    schema, defined = whole, whole.get("$defs", {})
+    for part in path:
+        schema = _opened(schema, defined)
+        inner = schema.get("items") if isinstance(part, int) else schema.get("properties", {}).get(part)
+        if inner is None:
+            break
+        found = schema = inner
+    return found
+
+
+def _beyond_schema(kind: str, given: object) -> bool:
+    """Whether a schema lets pass what the validator refuses with an error of this kind."""
+    # Python's `$` stands before a last newline too, and so a Python client's check lets it pass.
+    newline = kind == "string_pattern_mismatch" and isinstance(given, str) and given.endswith("\n")
+    return newline or kind in ("value_error", "assertion_error")
+
+
+def _number(given: object, kind: str) -> str | None:
+    """The JSON number that a text means where one is wanted: of digits, so that a refusal can repeat it."""
+    text = given.strip() if isinstance(given, str) and kind in ("int_type", "float_type") else ""
+    if _PLAIN_NUMBER.fullmatch(text) is None:
+        return None
+    value = float(text)
+    if value.is_integer():
+        return str(int(value))
+    return str(value) if kind == "float_type" else None
 
 
 def may_explain(message: str, parameters: type[BaseModel]) -> bool:
     """Whether `explain` could have written a message of this length: the validator's words differ between versions."""
     whole = _schema(parameters)
-    longest = max((len(allowed_text(schema, whole)) for schema in whole.get("properties", {}).values()), default=0)
+    models = (whole, *whole.get("$defs", {}).values())
+    schemas = (schema for model in models for schema in model.get("properties", {}).values())
+    longest = max((len(allowed_text(schema, whole)) for schema in schemas), default=0)
     # "path: words (allowed); "
     return 0 < len(message) <= _MAX_COMPLAINTS * (_MAX_PATH + _MAX_WORDS + longest + len(":  (); "))
 
@@ -195,11 +349,11 @@ def may_explain(message: str, parameters: type[BaseModel]) -> bool:
 @cache
 def _schema(parameters: type[BaseModel]) -> Mapping[str, Any]:
     # Made once: a model's schema costs a hundred times the refusal that quotes it.
-    return parameters.model_json_schema()
+    return published(parameters)
 
 
 def allowed_text(schema: Mapping[str, Any], whole: Mapping[str, Any] | None = None) -> str:
-    """A parameter's JSON schema in words: "integer 0..10000", "list of up to 20 strings", "or null".
+    """A parameter's JSON schema in words: "integer 0..10000", "list of up to 20 strings".
 
     `whole` is the schema of all arguments; its `$defs` define what lists and nested objects are made of.
     """

@@ -15,8 +15,8 @@ from tradefair.contract import salts
 
 KeyPart = int | str
 
-# 64-bit words, of which 52 bits make a uniform: with the odd numerator below, 53 bits are exact in a double.
-_TOP_52_BITS = 12
+# 64-bit words, of which 52 bits make a uniform: with a last bit of 1, so that none is 0, 53 bits are exact in a double.
+_TOP_53_BITS = 11
 _UNIT = 2.0**-53
 
 
@@ -32,7 +32,7 @@ def _encode(part: KeyPart) -> bytes:
 
 def _to_unit(word: int) -> float:
     """(2k + 1) * 2^-53 with k the top 52 bits: exact, never 0 or 1."""
-    return (2 * (word >> _TOP_52_BITS) + 1) * _UNIT
+    return (word >> _TOP_53_BITS | 1) * _UNIT
 
 
 def encode_key(*key: KeyPart) -> bytes:
@@ -62,7 +62,7 @@ class Branch:
         for key in keys:
             state = fork()
             state.update(key)
-            values.append((2 * (take(state.digest()[:8], "big") >> _TOP_52_BITS) + 1) * _UNIT)
+            values.append((take(state.digest()[:8], "big") >> _TOP_53_BITS | 1) * _UNIT)
         return values
 
 
@@ -102,15 +102,19 @@ class Chance:
     def uniforms(self, stream: str, *key: KeyPart, n: int) -> list[float]:
         """`n` uniforms of `stream` under `key`; a longer list starts with the shorter one."""
         words = struct.unpack_from(f">{n}Q", self.words(stream, *key, n=n))
-        return [(2 * (word >> _TOP_52_BITS) + 1) * _UNIT for word in words]
+        return [(word >> _TOP_53_BITS | 1) * _UNIT for word in words]
 
     def words(self, stream: str, *key: KeyPart, n: int) -> bytes:
         """At least `n` big-endian 64-bit words: what `uniforms` makes its numbers of, for vectorised callers."""
         # Another tag than `uniform`: the same key gives unrelated numbers in both forms.
         state = self._stream(stream, b"many")
-        state.update(b"".join(map(_encode, key)))
-        fork, blocks = state.copy, bytearray()
+        start = b"".join(map(_encode, key))
         # A digest of 64 bytes gives eight words; the block number makes as many digests as are needed.
+        if n <= 8:
+            state.update(start + b"#0")
+            return state.digest()
+        state.update(start)
+        fork, blocks = state.copy, bytearray()
         for counter in _counters((n + 7) // 8):
             piece = fork()
             piece.update(counter)

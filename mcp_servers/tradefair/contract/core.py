@@ -18,19 +18,21 @@ import hashlib
 import re
 from collections import deque
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Any
 
 import orjson
-from pydantic import BaseModel, JsonValue, ValidationError
+from pydantic import BaseModel, JsonValue
 
 from tradefair.contract.arguments import (
     INLINE_BYTES,
     BadArguments,
     Remains,
+    WrongArguments,
     cut_arguments,
     encode_arguments,
-    explain,
     kept_arguments,
+    read_arguments,
     storable_arguments,
     storable_name,
     wrong_arguments,
@@ -68,13 +70,12 @@ from tradefair.contract.records import Draft, Encoded, Status
 from tradefair.contract.records import Record as Record
 from tradefair.contract.records import Ticket as Ticket
 from tradefair.contract.records import TurnMark as TurnMark
+from tradefair.contract.results import Results, json_of, plain_of
 from tradefair.contract.scenario import Scenario, build_scenario
 from tradefair.contract.seats import SeatId
-from tradefair.contract.tool import Result, Tool
+from tradefair.contract.tool import Result, Tool, built
 
 MAX_RESULT_BYTES = 262_144
-# Results that are shared between seats; a market with more public answers per phase encodes some of them twice.
-_MAX_MEMO = 64
 # Tables show it, and the rules' own ends are called otherwise.
 _TRUNCATED = re.compile(r"truncated:[a-z0-9_]{1,60}")
 
@@ -106,11 +107,21 @@ class Core:
         # Counted apart from the notes: the number of a removed note does not come back.
         self._note_numbers = dict.fromkeys(self.market.seats, 0)
         self._table = full_table(market_type)
-        self._visible = {
-            seat: {name: tool for name, tool in self._table.items() if tool.visible(scenario, spec.role)}
-            for seat, spec in self.market.seats.items()
+        visible = {
+            role: {name: tool for name, tool in self._table.items() if tool.visible(scenario, role)}
+            for role in {spec.role for spec in self.market.seats.values()}
+        }
+        self._visible = {seat: visible[spec.role] for seat, spec in self.market.seats.items()}
+        # Tools whose results the log holds, not only their digests. A repeated call key is answered from the log, and
+        # a recorded tool is never re-run: both have no other source.
+        full = manifest.record == "full"
+        self._kept = {
+            name
+            for name, tool in self._table.items()
+            if not tool.read_only or tool.recorded or (full and tool.record == "full")
         }
         self._limits = LimitBook(scenario.limits)
+        self._limited = bool(self._limits)
         self._calls = CallBook(self.market.seats, self.market.clock.round)
         self.programs: Mapping[SeatId, Program] = self._calls.programs
         """Programs that run, at most one of each seat; `begin` opens one, `finish` and `lose` close it."""
@@ -122,8 +133,7 @@ class Core:
         self._blobs: set[str] = set()
         # (digest, bytes) of the catalogue's parts that no event has carried yet
         self._parts: deque[tuple[str, bytes]] = deque()
-        # id(result) -> (result, its bytes); holding the result keeps its id from being given to another object
-        self._memo: dict[int, tuple[BaseModel, Encoded]] = {}
+        self._results = Results()
         # accepted actions since the last closure, for the outcome digest
         self._actions: list[tuple[SeatId, str, BaseModel]] = []
         self._outcome = hashlib.blake2b(digest_size=32)
@@ -176,8 +186,8 @@ class Core:
         """The answer of `view_turn` and `await_turn`; `still_open` says that a wait has ended without either event."""
         market = self.market
         clock = market.clock
-        # model_construct: validation would only repeat what is typed here, once per look and per wait.
-        return TurnView.model_construct(
+        return built(
+            TurnView,
             seat=seat,
             role=market.seats[seat].role,
             round=clock.round,
@@ -187,8 +197,8 @@ class Core:
             over=self.ended is not None,
             end_reason=self.ended,
             still_open=still_open,
-            limits=self._limits.states(seat, clock[:2]) if self._limits else [],
-            market=market.turn_view(seat).model_dump(mode="json"),
+            limits=self._limits.states(seat, clock[:2]) if self._limited else [],
+            market=plain_of(market.turn_view(seat)),
         )
 
     def awaits(self, seat: SeatId) -> bool:
@@ -230,7 +240,7 @@ class Core:
         self._parts.extend((digest(part), part) for part in (written() if written is not None else ()))
         facts = {"facts": {"catalogue": [name for name, _ in self._parts]}} if self._parts else {}
         self.seating = seating
-        fields = {"seating": orjson.Fragment(_dump(seating)), **facts}
+        fields = {"seating": orjson.Fragment(json_of(seating)), **facts}
         records = [self._event("episode_started", None, self.market.clock, fields)]
         # A market may open with a phase in which no seat is awaited.
         self._settle(records)
@@ -250,7 +260,7 @@ class Core:
             raise ScenarioError(f"seats have changed hands {MAX_SEATINGS:,} times, and no trace holds more")
         self._seated += 1
         self.seating = self.seating.later(seating)
-        fields = {"seating": orjson.Fragment(_dump(seating))}
+        fields = {"seating": orjson.Fragment(json_of(seating))}
         return Done([self._event("seated", None, self.market.clock, fields)])
 
     def call(
@@ -303,7 +313,7 @@ class Core:
             return self._refuse(draft, "rejected", error, turn)
         self._limits.add(ticket.seat, (ticket.tool.kind, "accepted"), draft.clock[:2])
         # Those that reached the rules: the sandbox refuses some by itself.
-        encoded = self._encode(ticket.tool, result.model_copy(update={"inner_calls": program.children}))
+        encoded = self._results.encoded(ticket.tool, result.model_copy(update={"inner_calls": program.children}))
         record = self._tool_called(draft, "ok", None, encoded, None, None)
         return Done([record], Answer(draft.call, ticket.tool, "ok", encoded.body, None, turn, draft.seq))
 
@@ -408,9 +418,9 @@ class Core:
             raise TraceError(f"a program of {seat} would not have been admitted")
 
     def ticket(self, seat: SeatId, name: str, arguments: object) -> Ticket:
-        """The ticket of the open program that an event names, for `finish`. Raises ValueError for wrong arguments."""
+        """The ticket of the open program that an event names, for `finish`. Raises BadArguments, WrongArguments."""
         tool, encoded = self.tools(seat)[name], encode_arguments(arguments)
-        validated = tool.parameters.__pydantic_validator__.validate_json(encoded, strict=True)
+        validated = read_arguments(encoded, tool.parameters, name)
         return Ticket(seat, tool, self.programs[seat].calls[0], encoded, validated)
 
     # --- one call ---------------------------------------------------------------------------------------------------
@@ -440,9 +450,8 @@ class Core:
             encoded: Any = kept_arguments(arguments) if remains else encode_arguments(arguments)
         except BadArguments as bad:
             draft = self._draft(seat, name, tool, call, parent, {"unencodable": bad.reason})
-            error = ErrorInfo("invalid_arguments", bad.reason, f"call {name} again with plain JSON values", True)
-            return self._refuse(draft, "invalid", error, self.turn_mark(seat))
-        if self._limits and tool.counted:
+            return self._refuse(draft, "invalid", bad.error(name), self.turn_mark(seat))
+        if self._limited and tool.counted:
             limit = self._limits.exceeded(seat, _sorts(tool, parent is not None), self.market.clock[:2])
             if limit is not None:
                 return self._over_limit(self._draft(seat, name, tool, call, parent, encoded), limit)
@@ -456,10 +465,10 @@ class Core:
             )
         try:
             # From the encoded bytes, not from the objects: live calls and replay validate the very same input.
-            validated = tool.parameters.__pydantic_validator__.validate_json(encoded, strict=True)
-        except ValidationError as wrong:
+            validated = read_arguments(encoded, tool.parameters, name)
+        except WrongArguments as wrong:
             draft = self._draft(seat, name, tool, call, parent, encoded)
-            return self._refuse(draft, "invalid", explain(wrong, tool.parameters, name), self.turn_mark(seat))
+            return self._refuse(draft, wrong.status, wrong.error, self.turn_mark(seat))
         return Ticket(seat, tool, call, encoded, validated)
 
     def _carry_out(self, ticket: Ticket, parent: str | None, inputs: Mapping[str, JsonValue]) -> Done:
@@ -495,7 +504,7 @@ class Core:
                 self._settle(records)
                 if tool.finish is not None:
                     result = tool.finish(market, seat, result)
-            body = self._encode(tool, result)
+            body = self._results.encoded(tool, result)
             # A read may be refused for its size; an action has happened, so too large an answer is a fault of ours.
             if len(body.body) > MAX_RESULT_BYTES and not tool.read_only:
                 raise HarnessFailure(f"{tool.name} answers {len(body.body)} bytes after it has acted")
@@ -504,7 +513,8 @@ class Core:
             return self._fail(draft, fault, records[:place])
         if len(body.body) > MAX_RESULT_BYTES:
             return self._refuse(draft, "rejected", _too_large(tool), turn, records)
-        self._count(seat, tool, "ok", parent is not None, draft.clock)
+        if self._limited:
+            self._count(seat, tool, "ok", parent is not None, draft.clock)
         if tool.shown is not None:
             self._shown[seat] = max(self._shown.get(seat, 0), tool.shown(result) or 0)
         refs = None if tool.refs is None else list(tool.refs(result))
@@ -577,7 +587,7 @@ class Core:
 
     def _count(self, seat: SeatId, tool: Tool, status: str, inner: bool, clock: Clock) -> None:
         """Count a call against the limits. Calls made by code count as `inner` only, or they would count twice."""
-        if self._limits and tool.counted:
+        if self._limited and tool.counted:
             sorts = ("inner",) if inner else (tool.kind,)
             if status == "ok":
                 sorts = (*sorts, "accepted")
@@ -618,9 +628,9 @@ class Core:
         clock = self.market.clock
         closure = self.market.advance()
         # Results are shared within a phase; what a market answers after a closure is another object.
-        self._memo.clear()
-        public = orjson.Fragment(_dump(closure.public))
-        facts = b"null" if closure.facts is None else _dump(closure.facts)
+        self._results.forget()
+        public = orjson.Fragment(json_of(closure.public))
+        facts = b"null" if closure.facts is None else json_of(closure.facts)
         state = ""
         if closure.kind == "phase":
             records.append(self._event("phase_closed", None, clock, {"public": public}, closes=True))
@@ -640,7 +650,7 @@ class Core:
 
     def _end(self, reason: EndReason, records: list[Record]) -> None:
         # The truth at the end enters the outcome digest too, whatever ended the episode.
-        facts, state = _dump(self.market.ending_facts()), self.market.digest().hex()
+        facts, state = json_of(self.market.ending_facts()), self.market.digest().hex()
         fields = {"reason": reason, "facts": orjson.Fragment(facts), "state_digest": state}
         records.append(self._event("episode_ended", None, self.market.clock, fields, closes=True))
         self._note_outcome(facts, state)
@@ -651,7 +661,7 @@ class Core:
         # What an action means, however a client writes it: every parameter, defaults included, in one order.
         actions = [(seat, name, arguments.__dict__) for seat, name, arguments in self._actions]
         # Stable and by seat only: a seat's own actions stay in their order, the order among seats disappears.
-        actions.sort(key=lambda action: action[0])
+        actions.sort(key=itemgetter(0))
         self._actions = []
         self._outcome.update(
             orjson.dumps(actions, default=_plain, option=orjson.OPT_SORT_KEYS) + facts + state.encode()
@@ -706,7 +716,7 @@ class Core:
         inline: object = None
         ref: str | None = None
         blob: tuple[str, bytes] | None = None
-        if result is not None and tool is not None and self._keeps_result(tool):
+        if result is not None and tool is not None and tool.name in self._kept:
             if len(result.body) <= INLINE_BYTES:
                 inline = orjson.Fragment(result.body)
             else:
@@ -740,31 +750,6 @@ class Core:
         )
         return self._carrying(Record(draft.seq, body, blob))
 
-    def _keeps_result(self, tool: Tool) -> bool:
-        """Whether the log holds the body, not only its digest.
-
-        A repeated call key is answered from the log, and a recorded tool is never re-run: both have no other source.
-        """
-        if not tool.read_only or tool.recorded:
-            return True
-        return self.manifest.record == "full" and tool.record == "full"
-
-    def _encode(self, tool: Tool, result: BaseModel) -> Encoded:
-        """A result's bytes and digest; a result object that several seats share is encoded once per phase."""
-        # An action's result belongs to one call; keeping it would only fill the memo.
-        if tool.kind == "action":
-            body = _dump(result)
-            return Encoded(body, digest(body))
-        known = self._memo.get(id(result))
-        if known is not None and known[0] is result:
-            return known[1]
-        body = _dump(result)
-        encoded = Encoded(body, digest(body))
-        if len(self._memo) >= _MAX_MEMO:
-            self._memo.clear()
-        self._memo[id(result)] = (result, encoded)
-        return encoded
-
 
 def may_deny(error: ErrorInfo, tool: Tool | None) -> bool:
     """Whether a host can deny a call of this tool (None: there is no such tool) with this error."""
@@ -784,10 +769,6 @@ def _sorts(tool: Tool, inner: bool) -> tuple[str, ...]:
 
 def _plain(value: object) -> object:
     return value.__dict__ if isinstance(value, BaseModel) else str(value)
-
-
-def _dump(model: BaseModel) -> bytes:
-    return model.__pydantic_serializer__.to_json(model)
 
 
 def _too_large(tool: Tool) -> ErrorInfo:

@@ -24,6 +24,7 @@ from tradefair.contract.text import clean_line
 
 SHARED_CODES: dict[str, str] = {
     "invalid_arguments": "an argument has the wrong type, is missing, unknown, too large or out of its constant bounds",
+    "bad_value": "the tool's schema allows it, its rules do not: repeated, unseen signs, too many decimals, too large",
     "wrong_phase": "the action does not belong to the open phase",
     "already_acted": "the seat has already acted in this phase",
     "stale_round": "the call was meant for a round that is no longer open",
@@ -73,6 +74,14 @@ def in_plain_words(message: str) -> str:
     return message
 
 
+def needs_extra(what: str, extra: str, others: str = "") -> str:
+    """`WHAT needs an extra: pip install 'tradefair[{extra}]'`; `others` are packages of third parties on the same line.
+
+    Every extra of ours is asked for in these words, so that the line can be copied wherever it is missing.
+    """
+    return f"{what} needs an extra: pip install 'tradefair[{extra}]'{others and ' ' + others}"
+
+
 MAX_UNKNOWN = 160
 """Characters of a message about a wrong name."""
 
@@ -116,7 +125,8 @@ def _first(names: Sequence[str], room: int) -> str:
     if len(listed) <= room:
         return listed
     more = f" … {len(names)} in all"
-    return listed[: max(room - len(more), 0)].rpartition(",")[0] + more
+    # Where no name fits the sign stands alone.
+    return (listed[: max(room - len(more), 0)].rpartition(",")[0] + more).lstrip()
 
 
 def _near(name: str, known: Sequence[str]) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Annotated, Protocol
 
 from pydantic import Field, JsonValue
 
+from tradefair.contract.bounds import MAX_WAIT_S
 from tradefair.contract.errors import HarnessFailure, IllegalAction
 from tradefair.contract.market import Market, MarketType
 from tradefair.contract.policy import TurnView
@@ -100,8 +101,16 @@ def view_turn(episode: Asked, seat: SeatId) -> TurnView:
 
 
 @tool("read", title="Wait for your turn", subject="kernel")
-def await_turn(episode: Asked, seat: SeatId, *, timeout_s: Annotated[float, Field(ge=0, le=45)] = 20) -> TurnView:
-    """Wait until a decision of yours is awaited or the episode is over, at most timeout_s seconds (45).
+def await_turn(
+    episode: Asked,
+    seat: SeatId,
+    *,
+    timeout_s: Annotated[
+        float | None,
+        Field(ge=0, le=MAX_WAIT_S, description="seconds to wait at most; left out: a few, which the host decides"),
+    ] = None,
+) -> TurnView:
+    """Wait until a decision of yours is awaited or the episode is over, a few seconds or timeout_s (at most 45).
 
     still_open = true means that neither has happened yet: call it again.
     """
@@ -109,7 +118,9 @@ def await_turn(episode: Asked, seat: SeatId, *, timeout_s: Annotated[float, Fiel
 
 
 @tool("note", title="Add a note", subject="kernel")
-def add_note(episode: Asked, seat: SeatId, *, text: Annotated[str, Field(min_length=1, max_length=2_000)]) -> Note:
+def add_note(
+    episode: Asked, seat: SeatId, *, text: Annotated[str, Field(min_length=1, max_length=2_000, description="the note")]
+) -> Note:
     """Keep a note to yourself until the end of the episode (at most 2,000 characters each, 100 notes)."""
     notes = episode.notes[seat]
     # Bounded, because notes are state of the episode: kept per seat and rebuilt on resume.
@@ -128,7 +139,9 @@ def view_notes(episode: Asked, seat: SeatId) -> Notes:
 
 
 @tool("note", title="Remove a note", subject="kernel", destructive=True)
-def remove_note(episode: Asked, seat: SeatId, *, number: Annotated[int, Field(ge=1, le=1_000_000)]) -> Note:
+def remove_note(
+    episode: Asked, seat: SeatId, *, number: Annotated[int, Field(ge=1, le=1_000_000, description="number of the note")]
+) -> Note:
     """Remove one of your notes by its number; answers the removed note."""
     note = episode.notes[seat].pop(number, None)
     if note is None:
@@ -138,7 +151,10 @@ def remove_note(episode: Asked, seat: SeatId, *, number: Annotated[int, Field(ge
 
 @tool("analysis", title="Run code", subject="kernel", recorded=True)
 def execute_code(
-    episode: Asked, seat: SeatId, *, code: Annotated[str, Field(min_length=1, max_length=MAX_CODE_CHARS)]
+    episode: Asked,
+    seat: SeatId,
+    *,
+    code: Annotated[str, Field(min_length=1, max_length=MAX_CODE_CHARS, description="the program")],
 ) -> CodeResult:
     """Run a short Python program over your own read and analysis tools, which are plain functions in it.
 

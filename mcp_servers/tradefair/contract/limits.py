@@ -44,6 +44,7 @@ class LimitBook:
 
     def __init__(self, limits: tuple[Limit, ...]) -> None:
         self._limits = limits
+        self._counts = [frozenset(limit.counts) for limit in limits]
         # (index of the limit, seat) -> (window in which it was counted, calls); a later window overwrites it
         self._used: dict[tuple[int, SeatId], tuple[object, int]] = {}
 
@@ -54,8 +55,8 @@ class LimitBook:
         """The first limit that one more call of `sorts` would break; `window` is (round, phase)."""
         for index, limit in enumerate(self._limits):
             # Whether a call will be rejected is not known yet, so a limit on rejections watches every call.
-            watched = "rejected" in limit.counts or any(sort in limit.counts for sort in sorts)
-            if watched and self._count(index, seat, window) >= limit.max:
+            counts = self._counts[index]
+            if ("rejected" in counts or not counts.isdisjoint(sorts)) and self._count(index, seat, window) >= limit.max:
                 return limit
         return None
 
@@ -64,7 +65,7 @@ class LimitBook:
         for index, limit in enumerate(self._limits):
             # At most once per limit, though a call has two sorts: a limit on reads and accepted calls counts an
             # accepted read once.
-            if any(sort in limit.counts for sort in sorts):
+            if not self._counts[index].isdisjoint(sorts):
                 key = self._window(limit, window)
                 self._used[index, seat] = (key, self._count(index, seat, window) + 1)
 

@@ -21,6 +21,11 @@ def to_minor(amount: float | str, *, decimals: int = 2) -> int:
     # bool is a subclass of int: True would be one unit of money.
     if isinstance(amount, bool):
         raise ValueError("an amount is a number, not true or false")
+    # Most amounts need no text: a double prints as the decimal of at most 15 digits that it is the nearest one to.
+    if isinstance(amount, float) and abs(scaled := amount * 10**decimals) < 1e15:
+        minor = round(scaled)
+        if minor / 10**decimals == amount:
+            return minor
     # repr is the shortest text that gives the same double: 0.1 is read as 0.1, not as its binary expansion.
     text = amount if isinstance(amount, str) else repr(amount)
     try:

@@ -6,6 +6,7 @@ outside player is called stays the word of whoever ran the episode.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, cast
@@ -16,11 +17,14 @@ from tradefair.contract.errors import ScenarioError, SeatError, unknown
 from tradefair.contract.market import MarketType
 from tradefair.contract.policy import Draw, Policy, PolicySpec, parse_policy
 from tradefair.contract.scenario import Scenario
-from tradefair.contract.seats import SeatId
+from tradefair.contract.seats import SeatId, SeatSpec
 from tradefair.contract.text import clean, clean_line, is_bare_url
 
 AGENT = "agent"
 """The label of a seat that is played from outside and that nobody has named; in scenarios, what plays it."""
+
+PERSON = "person"
+"""`by` of a call that somebody has clicked; label and framework of a seat that was seated so."""
 
 MAX_LABEL = 200
 """Characters of a label."""
@@ -31,6 +35,10 @@ MAX_SEATINGS = 1_000
 _Key = Annotated[int, Field(ge=0, lt=2**63)]
 # Cleaned when it is written, and when it is read: a trace that says otherwise does not re-execute.
 _Text = Annotated[str, AfterValidator(clean), Field(max_length=MAX_LABEL)]
+
+
+# By market and identity of the scenario, which has no hash: it holds dicts.
+_seats: dict[tuple[MarketType, int], Mapping[SeatId, SeatSpec]] = {}
 
 
 @dataclass(frozen=True)
@@ -201,9 +209,20 @@ def shown_label(text: str) -> str:
     return clean_line(text)[:MAX_LABEL]
 
 
+def seats_of(kind: MarketType, scenario: Scenario) -> Mapping[SeatId, SeatSpec]:
+    """The seats of a scenario's market, in its order. Raises ScenarioError when it cannot be played."""
+    key = kind, id(scenario)
+    if key not in _seats:
+        # The seats do not depend on the seed, so any will do; but only a market says what they are, and one of
+        # thousands takes seconds to make. Many ask, so the answer is kept for as long as the scenario lives.
+        _seats[key] = dict(kind.create(scenario, 0).seats)
+        weakref.finalize(scenario, _seats.pop, key, None)
+    return _seats[key]
+
+
 def seat_roles(kind: MarketType, scenario: Scenario, seats: Iterable[SeatId] | None = None) -> dict[SeatId, str]:
     """The role of each seat, or of `seats` only, in the market's order; no seat's role depends on the seed."""
-    known = kind.create(scenario, 0).seats
+    known = seats_of(kind, scenario)
     return {seat: known[seat].role for seat in (known if seats is None else seats)}
 
 

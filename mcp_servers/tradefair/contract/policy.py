@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Collection, Generator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import orjson
@@ -45,18 +44,21 @@ class ToolCall(NamedTuple):
     arguments: Mapping[str, JsonValue] = {}
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class ToolAnswer:
     """What came back: the result's JSON bytes or the refusal, and whether the seat's turn is over."""
 
     body: bytes | None
     error: ErrorInfo | None
     turn_over: bool
+    _data: Any = field(default=None, init=False, repr=False, compare=False)
 
-    @cached_property
+    @property
     def data(self) -> Any:
         """The result as plain data; {} for a refusal."""
-        return {} if self.body is None else orjson.loads(self.body)
+        if self._data is None:
+            self._data = {} if self.body is None else orjson.loads(self.body)
+        return self._data
 
 
 Turns: TypeAlias = Generator[ToolCall, ToolAnswer, None]

@@ -6,6 +6,9 @@ again; what it did must then be the next stored events, down to the last byte.
 Core writes every event anew; no stored byte is taken over. What came from outside the rules (inputs, what programs
 gave, what a host refused, faults) is handed to Core, which takes only what could have been; `Replayed.copied`
 counts it.
+
+Bytes are compared before anything is decoded: of a consequence nothing is, of an accepted call only its command. How
+these were read cannot make a forged event pass, since the bytes that Core writes for them decide.
 """
 
 from __future__ import annotations
@@ -26,13 +29,28 @@ from tradefair.contract.market import LapseReason, MarketType
 from tradefair.contract.players import Seating
 from tradefair.contract.tool import Tool
 
+# What follows the command of an accepted call, as Core writes it.
+_ACCEPTED = b',"read_through":null,"refs":null,"status":"ok"'
+# `seq` to `arguments`, and `status`.
+_COMMAND_FIELDS = 12
+
 
 class Step(NamedTuple):
-    """One stored event that re-execution has reproduced. `command` is true when it was not a consequence."""
+    """One stored event that re-execution has reproduced. `command` is true when it was not a consequence.
+
+    `closes` marks the end of a phase, a round or the episode, `holds` the first event that holds a large result.
+    """
 
     seq: int
-    event: Mapping[str, Any]
+    body: bytes
     command: bool
+    closes: bool = False
+    holds: bool = False
+
+    @property
+    def event(self) -> Mapping[str, Any]:
+        """The event as plain data, decoded at each look."""
+        return orjson.loads(self.body)
 
 
 def no_blobs(digest: str) -> bytes | None:
@@ -67,20 +85,20 @@ class Replayed:
 
     def step(self, body: bytes) -> Step:
         """Reproduce the next stored event. Raises Divergence; TraceError for what is no event; Strayed."""
-        event = _parse(body, self._place())
         # With events due this one must be the next of them; otherwise it is a new command.
-        command = not self._due
-        if command:
-            # It belongs to the call behind it; compared once that call has been run.
-            if event["event"] == "input" and event.get("for") is not None:
-                self._inputs.append((event, body))
-                return Step(event["seq"], event, True)
-            # What is due is caused by its command: a policy must see each command once, and no consequence.
-            if self.players is not None:
-                self.players.follow(self.core, event)
-            self._due.extend(self._run(event, body))
-        step = self._compare(event, body, command)
-        if command and self.players is not None:
+        if self._due:
+            return self._compare(body, False)
+        event = _call_of(body) or _parse(body, self._place())
+        # It belongs to the call behind it; compared once that call has been run.
+        if event["event"] == "input" and event.get("for") is not None:
+            self._inputs.append((event, body))
+            return Step(event["seq"], body, True)
+        # What is due is caused by its command: a policy must see each command once, and no consequence.
+        if self.players is not None:
+            self.players.follow(self.core, event)
+        self._due.extend(self._run(event, body))
+        step = self._compare(body, True)
+        if self.players is not None:
             self.players.followed(self.core, event, self.answer)
         return step
 
@@ -92,8 +110,8 @@ class Replayed:
             raise Divergence(self._inputs[0][0]["seq"], "the log ends with an input whose call is missing")
 
     def _place(self) -> int:
-        """Where the next stored event belongs; Core itself is ahead by what is due and behind by waiting inputs."""
-        return self._due[0].seq if self._due else self.core.seq + len(self._inputs) + 1
+        """Where the next command belongs; Core itself is behind by waiting inputs."""
+        return self.core.seq + len(self._inputs) + 1
 
     def _run(self, event: Mapping[str, Any], body: bytes) -> list[Record]:
         place = self._place()
@@ -130,12 +148,12 @@ class Replayed:
         if (self.core.seq == 0) != (event["event"] == "episode_started"):
             raise TraceError("an episode starts once, with its first event")
         match event["event"]:
+            case "tool_called":
+                return self._called(event, body)
             case "episode_started":
                 return self.core.start(Seating.model_validate(event["seating"]))
             case "seated":
                 return self.core.seat(Seating.model_validate(event["seating"]))
-            case "tool_called":
-                return self._called(event, body)
             case "seat_lapsed":
                 # Core takes any reason; a forged one would be reproduced and pass for sound.
                 if event["reason"] not in get_args(LapseReason):
@@ -157,7 +175,7 @@ class Replayed:
         if parent is not None:
             self.core.show_program(seat, parent)
         if tool is not None and tool.recorded and status in ("ok", "rejected"):
-            return self._program(event, tool)
+            return self._program(_parse(body, self._place()), tool)
         arguments = event["arguments"]
         inputs = self._given(tool) if self._inputs else None
         if status in ("invalid", "denied"):
@@ -212,14 +230,16 @@ class Replayed:
         result: Any = tool.result.model_validate_json(stored, strict=True)
         return core.finish(core.ticket(seat, tool.name, event["arguments"]), result, None)
 
-    def _compare(self, event: Mapping[str, Any], body: bytes, command: bool) -> Step:
-        record = self._due.popleft()
-        # Before the bytes: after a deleted event each later one would differ in everything.
-        if event["seq"] != record.seq:
-            raise Divergence(record.seq, f"the log holds event {event['seq']} in this place", in_log=body)
-        if record.body != body:
-            raise Divergence(record.seq, _difference(event, record.body), in_log=body, re_executed=record.body)
-        return Step(record.seq, event, command)
+    def _compare(self, body: bytes, command: bool) -> Step:
+        """The stored event that is due. Raises Divergence, for which alone the event is decoded."""
+        seq, written, blob, closes = self._due.popleft()
+        if written == body:
+            return Step(seq, body, command, closes, blob is not None)
+        event = _parse(body, seq)
+        # Before the fields: after a deleted event each later one would differ in everything.
+        if event["seq"] != seq:
+            raise Divergence(seq, f"the log holds event {event['seq']} in this place", in_log=body)
+        raise Divergence(seq, _difference(event, written), in_log=body, re_executed=written)
 
 
 def replay(
@@ -268,6 +288,22 @@ def _fault(error: Exception) -> str:
         return repr(error)[:200]
     first = error.errors(include_url=False, include_input=False)[0]
     return f"{'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}"
+
+
+def _call_of(body: bytes) -> Mapping[str, Any] | None:
+    """What an accepted call says of its command, without its result; None for what is to be decoded whole.
+
+    A JSON object has no beginning that is one too: what is cut off within the arguments cannot be read.
+    """
+    end = body.find(_ACCEPTED)
+    if end < 0:
+        return None
+    try:
+        event: Any = orjson.loads(body[:end] + b',"status":"ok"}')
+    except orjson.JSONDecodeError:
+        return None
+    # Another order of fields is read whole too: its message then says what differs.
+    return event if len(event) == _COMMAND_FIELDS and event.get("event") == "tool_called" and "seq" in event else None
 
 
 def _parse(body: bytes, seq: int) -> Mapping[str, Any]:

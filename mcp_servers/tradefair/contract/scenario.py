@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
+from tradefair.contract.bounds import MAX_WAIT_S
 from tradefair.contract.errors import ScenarioError, in_plain_words, unknown
 from tradefair.contract.limits import Limit
 
@@ -19,6 +20,8 @@ class Timing(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     decision_deadline_s: float | None = Field(default=None, gt=0, le=86_400, description="a silent seat lapses after")
+    # Popular frameworks give a call up after 5 s by default; a client that can wait longer asks for it.
+    wait_s: float = Field(default=4, ge=0, le=MAX_WAIT_S, description="how long an await_turn without a time waits")
 
     @property
     def tick_s(self) -> float | None:

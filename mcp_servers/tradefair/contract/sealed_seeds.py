@@ -10,9 +10,9 @@ import hashlib
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from tradefair.contract.bounds import MAX_SEALED
+
 _PURPOSE = "tradefair-seed/1"
-MAX_SEALED = 1_000_000
-"""Seeds of one secret and label at most, as many as a plan may have episodes."""
 
 
 def commitment_of(secret: bytes) -> str:

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, ItemsView, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
@@ -36,6 +36,24 @@ class Result(BaseModel):
     """Base of what tools answer: frozen, closed, compact."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+_Model = TypeVar("_Model", bound=BaseModel)
+_set = object.__setattr__
+
+
+def built(model: type[_Model], **fields: Any) -> _Model:
+    """The model of `fields`: all of them, typed already. As `model_construct`, in a third of its time.
+
+    For what is made at every turn or call. A name that is missing here is missing in the model, too.
+    """
+    # A frozen model refuses plain assignment; pydantic documents these four attributes as what an instance consists of.
+    made = model.__new__(model)
+    _set(made, "__dict__", fields)
+    _set(made, "__pydantic_fields_set__", set(fields))
+    _set(made, "__pydantic_extra__", None)
+    _set(made, "__pydantic_private__", None)
+    return made
 
 
 class _Parameters(BaseModel):
@@ -57,9 +75,11 @@ class Tool:
 
     `subject` says whether its function gets the market or the kernel's episode. `evidence` are the categories that a
     look gives, `scope` the objects that it is about. `roles` and `when(scenario)` decide which seats are offered it.
+    `destructive` acts replace or forfeit something that the seat had (an offer, a price, money), or end its round.
     `recorded` results are stored by the host and never re-run. `shown(result)` is the highest inbox row that an answer
     has shown, `refs(result)` are the ids in it. `needs` names an outside service, which answers the function's
     `inputs`. `finish` completes an action's result after the closures that it caused. `observer`: for observers too.
+    `main`: the look with which a seat begins; clients that draw the board draw it there.
     """
 
     name: str
@@ -79,6 +99,8 @@ class Tool:
     # Never counted against a limit, or a seat at its limit could not end its turn.
     ends_turn: bool = False
     observer: bool = False
+    # Not in the declaration: it moves no rule, only where a client shows the board.
+    main: bool = False
     # digest: the trace keeps digest and size of an answer instead of its body.
     record: Literal["full", "digest"] = "full"
     recorded: bool = False
@@ -94,7 +116,7 @@ class Tool:
         """Kernel tools (but execute_code) and tools that end the turn count against no limit."""
         return not self.ends_turn and (self.subject == "market" or self.recorded)
 
-    @property
+    @cached_property
     def read_only(self) -> bool:
         """Whether a call leaves the market and the notes as they are."""
         return self.kind in ("read", "analysis")
@@ -105,8 +127,8 @@ class Tool:
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
-        """JSON schema of the arguments."""
-        return _tidy(self.parameters.model_json_schema())
+        """JSON schema of the arguments, as clients read it."""
+        return published(self.parameters)
 
     @cached_property
     def result_schema(self) -> dict[str, Any]:
@@ -167,6 +189,10 @@ class ToolTable(Mapping[str, Tool]):
 
     def __len__(self) -> int:
         return len(self._tools)
+
+    def items(self) -> ItemsView[str, Tool]:
+        """Names and tools; the table of a market is walked through for each episode."""
+        return self._tools.items()
 
     def looks(self, scenario: Scenario, role: str) -> list[Tool]:
         """The read and analysis tools that a seat of `role` is offered under `scenario`, in order."""
@@ -229,33 +255,66 @@ def _parameters(function: Callable[..., BaseModel], hints: dict[str, Any]) -> ty
     return create_model(f"{function.__name__}_parameters", __base__=_Parameters, **fields)
 
 
-def _tidy(schema: Any) -> Any:
-    """Drop the titles that pydantic derives from names; they say nothing."""
-    if isinstance(schema, dict):
-        items: dict[str, Any] = schema  # pyright: ignore[reportUnknownVariableType]
-        return {
-            key: {name: _tidy(prop) for name, prop in value.items()} if key in ("properties", "$defs") else _tidy(value)
-            for key, value in items.items()
-            if not (key == "title" and isinstance(value, str))
-        }
+def published(parameters: type[BaseModel]) -> dict[str, Any]:
+    """JSON schema of a model of arguments, as clients read it: whatever fits it can be sent.
+
+    What may be left out has a plain type, though null is taken for it: of `anyOf [.., null]` some adapters make a
+    text that is required.
+    """
+    return _tidy(parameters.model_json_schema(), plain=True)
+
+
+def _tidy(schema: Any, *, plain: bool = False) -> Any:
+    """Without the titles that pydantic derives from names; `plain`: without null where a value may be left out."""
     if isinstance(schema, list):
-        return [_tidy(item) for item in schema]  # pyright: ignore[reportUnknownVariableType]
-    return schema
+        return [_tidy(item, plain=plain) for item in schema]  # pyright: ignore[reportUnknownVariableType]
+    if not isinstance(schema, dict):
+        return schema
+    items: dict[str, Any] = schema  # pyright: ignore[reportUnknownVariableType]
+    tidied: dict[str, Any] = {}
+    for key, value in items.items():
+        if key in ("properties", "$defs"):
+            tidied[key] = {name: _tidy(prop, plain=plain) for name, prop in value.items()}
+        elif key != "title" or not isinstance(value, str):
+            tidied[key] = _tidy(value, plain=plain)
+    if plain and "properties" in tidied:
+        required = tidied.get("required", ())
+        named: dict[str, Any] = tidied["properties"]
+        tidied["properties"] = {name: prop if name in required else _not_null(prop) for name, prop in named.items()}
+    return tidied
+
+
+def _not_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a value that may be left out, without null as a type, choice or default."""
+    rest = {key: value for key, value in schema.items() if key != "anyOf" and (key, value) != ("default", None)}
+    if "enum" in rest:
+        rest["enum"] = [choice for choice in rest["enum"] if choice is not None]
+    options = [option for option in schema.get("anyOf", ()) if option.get("type") != "null"]
+    if len(options) == 1:
+        # What is said of the parameter goes before what is said of its type.
+        return {**options[0], **rest}
+    return {**rest, "anyOf": options} if options else rest
 
 
 def _shallow(schema: dict[str, Any], defs: dict[str, Any]) -> dict[str, Any]:
     """The outer type of one property; nothing where it can be anything."""
     if "anyOf" in schema:
-        kinds = {_shallow(option, defs).get("type") for option in schema["anyOf"]}
+        options = [_shallow(option, defs) for option in schema["anyOf"]]
         # One branch may be anything, so the whole may.
-        if None in kinds:
+        if not all("type" in option for option in options):
             return {}
         # Branches, not a list of types: several readers of schemas know no such list.
-        branches = [{"type": kind} for kind in sorted(map(str, kinds))]
+        kinds = {option["type"]: {key: option[key] for key in ("type", "items") if key in option} for option in options}
+        branches = [kinds[kind] for kind in sorted(kinds)]
         return branches[0] if len(branches) == 1 else {"anyOf": branches}
     if "$ref" in schema:
         return _shallow(defs[schema["$ref"].rpartition("/")[2]], defs)
-    return {key: schema[key] for key in ("type", "description", "x-untrusted") if key in schema}
+    shown = {key: schema[key] for key in ("type", "description", "x-untrusted") if key in schema}
+    # Readers of schemas refuse a list of unknown items.
+    if shown.get("type") == "array":
+        inner = _shallow(schema.get("items", {}), defs)
+        shown["items"] = {key: inner[key] for key in ("type", "items", "anyOf") if key in inner}
+    return shown
 
 
 def _untrusted(

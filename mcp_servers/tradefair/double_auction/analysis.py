@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from tradefair.double_auction.model import Role
 
@@ -205,62 +205,57 @@ def expected_payoff(value: int, price: int, rivals: SealedRivals) -> float:
     return value - (price + opposite[rank]) / 2
 
 
-class Fill(NamedTuple):
-    """Prices `first`..`last` that trade with the opposite quote `met`: rivals and quote order fixed, buyer terms."""
+Fill: TypeAlias = tuple[int, int]
+"""(first, met): prices from `first` up to the next higher fill, or P, trade with the opposite quote `met`.
 
-    first: int
-    last: int
-    met: int
-
-    def doubled_payoff(self, value: int, price: int) -> int:
-        """Twice the payoff, the coin replaced by its mean: whole, so that sums are exact."""
-        return 2 * value - price - self.met
-
-
-class _Ranked(NamedTuple):
-    """A quote of the own side: better ones come first, equal ones by the quote order (6.3)."""
-
-    price: int
-    place: int
-    seat: str
+Rivals and quote order fixed, buyer terms. The lower first + met, the better the fill: twice the payoff of its best
+price, which is its first, is twice the value less that sum (whole, the coin at its mean). A plain pair: a market of 400
+seats has millions of them.
+"""
 
 
 class SideOfRound:
-    """What the seats of one role faced in a round; made once for all of them. Prices are in buyer terms."""
+    """What the seats of one role faced in a round; sorted once for all of them. Prices are in buyer terms."""
 
     def __init__(
         self, own: Mapping[str, int], opposite: Iterable[int], quote_order: Sequence[str], price_max: int
     ) -> None:
         # Reversed, so that of a seat named twice the first position counts, as with `index`.
         self._places = {seat: place for place, seat in reversed(list(enumerate(quote_order)))}
-        ranked = (_Ranked(own[seat], place, seat) for place, seat in enumerate(quote_order) if seat in own)
-        self._ranked = sorted(ranked, key=lambda ranked: (-ranked.price, ranked.place))
+        # Better quotes come first, equal ones by the quote order (6.3).
+        ranked = sorted((-own[seat], place, seat) for place, seat in enumerate(quote_order) if seat in own)
+        # Behind the last quote any price has its rank.
+        self._quotes = [*((-price, place) for price, place, _ in ranked), (0, len(quote_order))]
+        self._ranks: dict[str, list[int]] = {}
+        for rank, (_, _, seat) in enumerate(ranked):
+            self._ranks.setdefault(seat, []).append(rank)
         self._opposite = sorted(opposite)
         self._price_max = price_max
+        # By seat and value: a regret looks at every round, and so do failure modes.
+        self.seen: dict[tuple[str, int], Hindsight] = {}
 
     def fills(self, seat: str) -> list[Fill]:
-        """Every price of 0..P at which `seat` would have traded, highest first.
-
-        KeyError for a seat that the quote order does not name.
+        """Every fill of `seat` within 0..P, highest first. KeyError for a seat that the quote order does not name.
 
         The k-th rank is taken from the price that beats the k-th rival up to the one that beats the rival before it.
         """
-        place = self._places[seat]
-        rivals = (rival for rival in self._ranked if rival.seat != seat)
+        place, last, rivals = self._places[seat], self._price_max, self._quotes
+        # More than one only in a forged order.
+        for rank in reversed(self._ranks.get(seat, ())):
+            rivals = rivals[:rank] + rivals[rank + 1 :]
         found: list[Fill] = []
-        last = self._price_max
-        for met in self._opposite:
-            rival = next(rivals, None)
+        for (price, other), met in zip(rivals, self._opposite, strict=False):
             # One point above a rival that the quote order puts first; an equal price beats the others.
-            beats = 0 if rival is None else rival.price + (rival.place < place)
-            first = max(beats, met, 0)
-            if first <= last:
-                found.append(Fill(first, last, met))
-            # Below what beats this rival the price falls to the next rank.
-            last = min(last, beats - 1)
+            beats = price + (other < place)
             # No lower price reaches this quote, and the later ones ask for more.
-            if met > last:
+            if beats <= met or beats <= 0:
+                first = max(met, 0)
+                if first <= last:
+                    found.append((first, met))
                 break
+            if beats <= last:
+                found.append((beats, met))
+                last = beats - 1
         return found
 
 
@@ -321,25 +316,36 @@ class Hindsight(NamedTuple):
 
 def hindsight(seat: str, role: Role, value: int, played: PlayedRound, price_max: int) -> Hindsight:
     """What `seat` made of a round and what it could have made. KeyError: the seat has no place in the quote order."""
-    own_value = flip(value, price_max, role)
-    fills = played.faced(role, price_max).fills(seat)
-    quote = played.quote(seat, role)
-    earned = 0 if quote is None else _doubled_at(flip(quote, price_max, role), own_value, fills)
-    # Within a fill the payoff falls with the price, so its first price is its best.
-    filling = max((fill.doubled_payoff(own_value, fill.first) for fill in fills), default=None)
-    within = [fill.doubled_payoff(own_value, fill.first) for fill in fills if fill.first <= own_value]
-    return Hindsight(
+    side = played.faced(role, price_max)
+    if (seat, value) not in side.seen:
+        _look_back(seat, role, value, played, price_max)
+    return side.seen[seat, value]
+
+
+def _look_back(seat: str, role: Role, value: int, played: PlayedRound, price_max: int) -> tuple[list[Fill], int, int]:
+    """The seat's fills, twice its payoff and twice the best; leaves its `Hindsight` with the round."""
+    side, own_value, quote = played.faced(role, price_max), flip(value, price_max, role), played.quote(seat, role)
+    fills = side.fills(seat)
+    # A quote outside the grid contradicts its scenario; it never traded.
+    at = flip(quote, price_max, role) if quote is not None and 0 <= quote <= price_max else -1
+    earned = next((2 * own_value - at - met for first, met in fills if first <= at), 0)
+    filling = _best(own_value, fills)
+    # Not trading earns 0, so the best is never a loss.
+    best = max(0, filling or 0)
+    within = _best(own_value, [fill for fill in fills if fill[0] <= own_value])
+    side.seen[seat, value] = Hindsight(
         actual=earned / 2,
-        # Not trading earns 0, so the best is never a loss.
-        best=max(0, filling or 0) / 2,
+        best=best / 2,
         best_filling=None if filling is None else filling / 2,
-        best_within=max(within) / 2 if within else None,
+        best_within=None if within is None else within / 2,
     )
+    return fills, earned, best
 
 
-def _doubled_at(price: int, value: int, fills: Iterable[Fill]) -> int:
-    """Twice the payoff of a price."""
-    return next((fill.doubled_payoff(value, price) for fill in fills if fill.first <= price <= fill.last), 0)
+def _best(value: int, fills: Iterable[Fill]) -> int | None:
+    """Twice the most that a price of these fills pays."""
+    least = min([first + met for first, met in fills], default=None)
+    return None if least is None else 2 * value - least
 
 
 class Regret(NamedTuple):
@@ -359,29 +365,26 @@ def regret(seat: str, role: Role, value: int, rounds: Sequence[PlayedRound], pri
     fills, not one per price. All sums are of whole half points. KeyError, IndexError: facts that contradict each other.
     """
     own_value = flip(value, price_max, role)
-    # Differences at the borders of the fills; their running sums below are the payoff at each price.
-    # One entry more than there are prices, for the ends of fills that reach P.
-    starts, slopes = [0] * (price_max + 2), [0] * (price_max + 2)
+    # Differences at the borders of the fills; their running sums are, at each price, in how many rounds it fills and
+    # what it then meets. One entry more than there are prices, for the end of fills that reach P.
+    filled, met_there = [0] * (price_max + 2), [0] * (price_max + 2)
     earned = peaks = 0
     for played in rounds:
-        fills = played.faced(role, price_max).fills(seat)
-        peak = 0
-        for fill in fills:
-            worth = 2 * own_value - fill.met
-            starts[fill.first] += worth
-            starts[fill.last + 1] -= worth
-            slopes[fill.first] += 1
-            slopes[fill.last + 1] -= 1
-            peak = max(peak, worth - fill.first)
+        fills, of_round, best_of_round = _look_back(seat, role, value, played, price_max)
+        end = price_max + 1
+        for first, met in fills:
+            met_there[first] += met
+            met_there[end] -= met
+            end = first
+        filled[end] += 1
+        earned, peaks = earned + of_round, peaks + best_of_round
         quote = played.quote(seat, role)
-        if quote is not None:
-            # Such facts contradict their scenario; counted as 0 the quote would pass for one that did not trade.
-            if not 0 <= quote <= price_max:
-                raise IndexError(f"the quote {quote} lies outside 0..{price_max}")
-            earned += _doubled_at(flip(quote, price_max, role), own_value, fills)
-        peaks += peak
-    falls = enumerate(zip(accumulate(starts), accumulate(slopes), strict=True))
-    totals = [start - price * slope for price, (start, slope) in falls][: price_max + 1]
+        # Such facts contradict their scenario; counted as 0 the quote would pass for one that did not trade.
+        if quote is not None and not 0 <= quote <= price_max:
+            raise IndexError(f"the quote {quote} lies outside 0..{price_max}")
+    columns = zip(range(price_max + 1), accumulate(filled), accumulate(met_there), strict=False)
+    totals = [(2 * own_value - price) * count - met for price, count, met in columns]
+    most = max(totals)
     # Of equal totals the highest price in buyer terms, the least shaded.
-    best = max(range(price_max + 1), key=lambda price: (totals[price], price))
-    return Regret((totals[best] - earned) / 2, (peaks - earned) / 2, flip(best, price_max, role), earned / 2)
+    best = price_max - totals[::-1].index(most)
+    return Regret((most - earned) / 2, (peaks - earned) / 2, flip(best, price_max, role), earned / 2)

@@ -290,17 +290,24 @@ class ClosedRound:
     def row(self) -> HistoryRow:
         """What all seats see of the round."""
         # The rules filled both mappings in seat order: the order of arrival must not show here.
-        quotes = [PublicQuote(trader=seat, role="buyer", price=price) for seat, price in self.bids.items()]
-        quotes += [PublicQuote(trader=seat, role="seller", price=price) for seat, price in self.asks.items()]
-        return HistoryRow(
-            round=self.round,
-            quotes=quotes,
-            trades=[
-                PublicTrade(buyer=item.buyer, seller=item.seller, bid=item.bid, ask=item.ask, price=item.price)
-                for item in self.matches
-            ],
-            forfeited=list(self.forfeited),
-            totals=self.totals,
+        quotes = [
+            {"trader": seat, "role": role, "price": price}
+            for role, book in (("buyer", self.bids), ("seller", self.asks))
+            for seat, price in book.items()
+        ]
+        trades = [
+            {"buyer": match.buyer, "seller": match.seller, "bid": match.bid, "ask": match.ask, "price": match.price}
+            for match in self.matches
+        ]
+        # Whole: pydantic makes the inner models in half the time that a call of each takes.
+        return HistoryRow.model_validate(
+            {
+                "round": self.round,
+                "quotes": quotes,
+                "trades": trades,
+                "forfeited": list(self.forfeited),
+                "totals": self.totals,
+            }
         )
 
     @cached_property

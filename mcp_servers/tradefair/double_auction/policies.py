@@ -6,9 +6,11 @@ hold the quotes equal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
+import orjson
 from pydantic import JsonValue
 
 from tradefair.contract import (
@@ -121,15 +123,15 @@ class TradingPolicy:
         view = self._view
         assert view is not None
         if self._shown < now.round - 1:
-            new: list[Mapping[str, Any]] = []
+            new: list[tuple[int, Revealed]] = []
             # With a first round the rows are full, even with more than 40 seats.
             arguments: dict[str, Any] = {"first_round": self._shown + 1}
             while True:
                 answer = yield ToolCall("view_history", dict(arguments))
-                if answer.error is not None:
+                if answer.body is None:
                     return
-                new += answer.data["rounds"]
-                arguments["cursor"] = answer.data["next_cursor"]
+                rounds, arguments["cursor"] = _page(answer.body)
+                new += rounds
                 if arguments["cursor"] is None:
                     break
             self._take_in(view, new, now.seat)
@@ -182,11 +184,21 @@ class TradingPolicy:
         self._view = TraderView(own["value"], own["price_max"], own["rounds_left"])
         self._shown = own["round"] - 1
 
-    def _take_in(self, view: TraderView, newest_first: Iterable[Mapping[str, Any]], seat: SeatId) -> None:
+    def _take_in(self, view: TraderView, newest_first: Sequence[tuple[int, Revealed]], seat: SeatId) -> None:
         # The view grows by rounds, oldest first; the tool answers newest first.
-        for row in reversed(list(newest_first)):
-            Revealed.of_row(row).show(view, seat, self._role)
-            self._shown = row["round"]
+        for number, revealed in reversed(newest_first):
+            revealed.show(view, seat, self._role)
+            self._shown = number
+
+
+@lru_cache(maxsize=16)
+def _page(body: bytes) -> tuple[list[tuple[int, Revealed]], str | None]:
+    """An answer of view_history, newest round first with its number, and its cursor.
+
+    All seats are answered the same bytes: read once, for all of them.
+    """
+    page = orjson.loads(body)
+    return [(row["round"], Revealed.of_row(row)) for row in page["rounds"]], page["next_cursor"]
 
 
 def _arguments(said: Said | None) -> Mapping[str, Any]:

@@ -14,6 +14,7 @@ from pydantic import JsonValue
 
 from tradefair.contract import Chance, Clock, Closure, EpisodeOver, HarnessFailure, IllegalAction, SealedRounds, SeatId
 from tradefair.contract.chain import canonical
+from tradefair.contract.tool import built
 from tradefair.double_auction import views
 from tradefair.double_auction.engine import talk
 from tradefair.double_auction.model import (
@@ -115,7 +116,8 @@ class DoubleAuction(SealedRounds[Act]):
         through_value.
         """
         through = self.place(seat, price, round_guard)
-        return QuoteReceipt(round=self.clock.round, price=price, warning="through_value" if through else None)
+        warning = "through_value" if through else None
+        return built(QuoteReceipt, round=self.clock.round, price=price, warning=warning)
 
     def place(self, seat: SeatId, price: int, round_guard: int | None = None) -> bool:
         """`quote` without a receipt: whether the quote goes through the own value."""
@@ -284,17 +286,18 @@ class DoubleAuction(SealedRounds[Act]):
         # By quote and not by trade: the risk was taken even where nothing was traded.
         through = [seat for seat, bid in closed.bids.items() if bid > values[seat]]
         through += [seat for seat, ask in closed.asks.items() if ask < values[seat]]
-        return RoundFacts(
+        return built(
+            RoundFacts,
             round=closed.round,
             speaking_order=None if closed.speaking_order is None else list(closed.speaking_order),
             quote_order=list(closed.quote_order),
             quotes={**closed.bids, **closed.asks},
             forfeited=list(closed.forfeited),
             through_value=through,
-            matches=[MatchFacts(**match._asdict()) for match in closed.matches],
+            matches=[built(MatchFacts, **match._asdict()) for match in closed.matches],
             payoff=gains,
-            # The round is paid already: `_settled` has moved the ledger.
-            cumulative_payoff=state.payoff,
+            # The round is paid already: `_settled` has moved the ledger, which goes on moving.
+            cumulative_payoff=state.payoff.copy(),
             surplus=sum(gains.values()),
             max_surplus=state.private.benchmarks.max_surplus,
             residual_spread=closed.residual_spread,

@@ -32,13 +32,17 @@ from tradefair.trading.talk import plain_text
 
 # Constant bounds hold for every scenario: the largest price_max, number of rounds and roster that the model allows.
 # What a scenario narrows further is refused by views and rules.
-_Price = Annotated[int, Field(ge=0, le=10_000)]
+_Price = Annotated[int, Field(ge=0, le=10_000, description="whole points")]
 _Round = Annotated[int, Field(ge=1, le=1000)]
-_Window = Annotated[int, Field(ge=1, le=200)]
-_Limit = Annotated[int, Field(ge=1, le=100)]
+_FirstRound = Annotated[_Round, Field(description="the oldest round to show")]
+_OpenRound = Annotated[_Round, Field(description="the round that you mean; refused in any other")]
+_Window = Annotated[int, Field(ge=1, le=200, description="closed rounds to look back")]
+_Limit = Annotated[int, Field(ge=1, le=100, description="rows at most")]
 _Trader = Annotated[str, Field(min_length=1, max_length=64)]
-_RoundCursor = Annotated[str, Field(pattern=r"^round-[1-9][0-9]{0,2}$|^round-1000$")]
-_TraderCursor = Annotated[str, Field(pattern=r"^[BS][1-9][0-9]{0,2}$")]
+_RoundCursor = Annotated[
+    str, Field(pattern=r"^round-([1-9][0-9]{0,2}|1000)$", description="next_cursor of the last answer")
+]
+_TraderCursor = Annotated[str, Field(pattern=r"^[BS][1-9][0-9]{0,2}$", description="next_cursor of the last answer")]
 
 
 def _distinct(prices: list[int]) -> list[int]:
@@ -47,8 +51,8 @@ def _distinct(prices: list[int]) -> list[int]:
     return prices
 
 
-_Text = Annotated[str, Field(max_length=2_000), AfterValidator(plain_text)]
-_MessageNumber = Annotated[int, Field(ge=0, le=1_000_000)]
+_Text = Annotated[str, Field(max_length=2_000, description="your message"), AfterValidator(plain_text)]
+_MessageNumber = Annotated[int, Field(ge=0, le=1_000_000, description="number of the last message that you know")]
 
 
 def _talks(scenario: DoubleAuctionScenario) -> bool:
@@ -61,10 +65,12 @@ def _last_number(answer: Messages) -> int | None:
     return answer.messages[-1].number if answer.messages else None
 
 
-_Prices = Annotated[list[_Price], Field(min_length=1, max_length=25), AfterValidator(_distinct)]
+_Prices = Annotated[
+    list[_Price], Field(min_length=1, max_length=25, description="distinct prices to try"), AfterValidator(_distinct)
+]
 
 
-@tool("read", title="Own value and result", evidence=("private_value",))
+@tool("read", title="Own value and result", evidence=("private_value",), main=True)
 def view_my_value(market: DoubleAuction, seat: SeatId) -> MyValue:
     """Your private value (buyer) or cost (seller) in points, your payoff so far and the rounds you traded or forfeited.
 
@@ -78,9 +84,9 @@ def view_history(
     market: DoubleAuction,
     seat: SeatId,
     *,
-    first_round: _Round | None = None,
-    last_round: _Round | None = None,
-    trader: _Trader | None = None,
+    first_round: _FirstRound | None = None,
+    last_round: Annotated[_Round, Field(description="the newest round to show")] | None = None,
+    trader: Annotated[_Trader, Field(description="seat id of one trader")] | None = None,
     limit: _Limit | None = None,
     cursor: _RoundCursor | None = None,
 ) -> History:
@@ -129,7 +135,7 @@ def summarize_traders(
     market: DoubleAuction,
     seat: SeatId,
     *,
-    role: Literal["buyer", "seller", "any"] = "any",
+    role: Annotated[Literal["buyer", "seller", "any"], Field(description="side of the market")] = "any",
     window_rounds: _Window = 10,
     limit: _Limit | None = None,
     cursor: _TraderCursor | None = None,
@@ -146,7 +152,7 @@ def read_messages(
     market: DoubleAuction,
     seat: SeatId,
     *,
-    first_round: _Round | None = None,
+    first_round: _FirstRound | None = None,
     limit: _Limit | None = None,
     after: _MessageNumber | None = None,
 ) -> Messages:
@@ -158,13 +164,13 @@ def read_messages(
     return views.messages(market.state, seat, market.read_marks.get(seat, 0), first_round, limit, after)
 
 
-@tool("action", title="Submit a quote")
+@tool("action", title="Submit a quote", destructive=True)
 def submit_quote(
     market: DoubleAuction,
     seat: SeatId,
     *,
     price: _Price,
-    round: _Round | None = None,  # noqa: A002  # the agents' name for it
+    round: _OpenRound | None = None,  # noqa: A002  # the agents' name for it
 ) -> QuoteReceipt:
     """Seal your bid (buyer) or ask (seller) in points for the open round; final, one per round, no undo.
 
@@ -178,9 +184,9 @@ def send_message(
     market: DoubleAuction,
     seat: SeatId,
     *,
-    recipient: _Trader,
+    recipient: Annotated[_Trader, Field(description="who reads it")],
     message: _Text,
-    round: _Round | None = None,  # noqa: A002  # the agents' name for it
+    round: _OpenRound | None = None,  # noqa: A002  # the agents' name for it
 ) -> MessageReceipt:
     """Send your one message of the round; an empty one is silence, whatever the recipient. Final, and binds nobody.
 
@@ -218,7 +224,7 @@ _ERRORS: Mapping[str, str] = {
 
 class _DoubleAuctionType(SealedType):
     name = "double_auction"
-    version = "2"
+    version = "3"
     title = "a repeated sealed call double auction with private values (BAZAAR)"
     scenario_model = DoubleAuctionScenario
     tools = ToolTable(

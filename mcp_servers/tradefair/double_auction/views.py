@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple, TypeVar
 
 from tradefair.contract import Brief, IllegalAction, Result, SeatId
+from tradefair.contract.tool import built
 from tradefair.double_auction import analysis
 from tradefair.double_auction.engine import talk
 from tradefair.double_auction.model import (
@@ -209,8 +210,9 @@ def turn_part(state: State, seat: SeatId) -> TurnPart:
     if state.rounds:
         closed = state.rounds[-1]
         price = closed.fills.get(seat)
-        last = OwnRound(round=closed.round, traded=price is not None, price=price, forfeited=seat in closed.forfeited)
-    return TurnPart(rounds_left=_rounds_left(state), last_round=last)
+        forfeited = seat in closed.forfeited
+        last = built(OwnRound, round=closed.round, traded=price is not None, price=price, forfeited=forfeited)
+    return built(TurnPart, rounds_left=_rounds_left(state), last_round=last)
 
 
 def _rounds_left(state: State) -> int:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from tradefair.files.user_files import MAX_LINE, kind_of
+
+# A reader on Windows keeps a file from being replaced while it looks; seconds.
+_PATIENCE_S, _PAUSE_S = 1.0, 0.02
 
 
 class Entry(NamedTuple):
@@ -79,15 +83,61 @@ def drafted(path: Path) -> Generator[Path]:
 
     An existing file is replaced; the folder must be there. Raises OSError where the draft cannot be named.
     """
-    # In the same folder, since a rename is atomic within one file system only; the process id keeps two writers apart.
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+    draft = _draft_of(path)
     # Left by a process of the same number that was killed.
     draft.unlink(missing_ok=True)
     try:
         yield draft
-        draft.replace(path)
+        move_onto(draft, path)
     finally:
         # What SQLite keeps beside a database goes too.
         for left in ("", "-wal", "-shm"):
             with suppress(OSError):
                 draft.with_name(draft.name + left).unlink(missing_ok=True)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file that appears with all of its content or not at all, also when the power fails.
+
+    An existing file is replaced; the folder must be there. Raises OSError.
+    """
+    draft = _draft_of(path)
+    try:
+        with draft.open("wb") as file:
+            file.write(content)
+            file.flush()
+            # Before it has its name: a name may reach the disk before the content does.
+            os.fsync(file.fileno())
+        move_onto(draft, path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def _draft_of(path: Path) -> Path:
+    # In the same folder, since a rename is atomic within one file system only; the process id keeps two writers apart.
+    return path.with_name(f".{path.name}.{os.getpid()}.draft")
+
+
+def move_onto(path: Path, target: Path) -> Path:
+    """Rename a file or folder, in the place of a file that is there; the target.
+
+    Windows refuses it while a reader has either open: tried again for a second. Raises OSError.
+    """
+    until = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            return path.replace(target)
+        except PermissionError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(_PAUSE_S)
+
+
+def new_private(path: Path) -> BinaryIO:
+    """A new file for writing bytes, which only its owner may read (on Windows: whoever may read its folder).
+
+    Raises OSError, FileExistsError for a name that is taken.
+    """
+    # By an opener, so that Python adds the system's own flags: Windows would write text otherwise.
+    return open(path, "xb", opener=lambda name, flags: os.open(name, flags, 0o600))

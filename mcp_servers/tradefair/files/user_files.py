@@ -21,6 +21,8 @@ MAX_FILE = 4 << 30
 MAX_LINE = 16 * MIB
 """Bytes of the longest line that is read, without its line break."""
 
+# O_NONBLOCK: without it, opening a FIFO waits until somebody writes into it. O_BINARY: without it, Windows reads text.
+_FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISFIFO, "a FIFO"),
@@ -36,8 +38,7 @@ def regular(path: Path, most: int = MAX_FILE) -> BinaryIO:
 
     Raises OSError for what is no regular file or larger than `most` bytes; `strerror` is the sentence. Never waits.
     """
-    # O_NONBLOCK: without it, opening a FIFO waits until somebody writes into it.
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    fd = os.open(path, _FLAGS)
     try:
         check_regular(os.fstat(fd), path, most)
         return os.fdopen(fd, "rb")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
@@ -21,20 +22,26 @@ from mcp.server.lowlevel import Server
 
 from tradefair.contract import SeatId, Tool
 from tradefair.contract.errors import INTERNAL_ERROR
+from tradefair.contract.kernel_tools import AWAIT_TURN
+from tradefair.contract.players import PERSON
 from tradefair.contract.text import clean
-from tradefair.host import briefing, mirror, observing, telemetry, wire
+from tradefair.host import board, briefing, mirror, observing, telemetry, wire
 from tradefair.host.feed import Feed, open_feed
 from tradefair.host.log import Side
 from tradefair.host.quotas import Gate, Refusal
 from tradefair.host.seat_auth import OBSERVER
+from tradefair.host.waiting import Patience
 
 if TYPE_CHECKING:
-    from tradefair.host.episode import CallResult, Episode
+    from tradefair.host.looking import CallResult
+    from tradefair.host.unbegun import Playable
 
 Context: TypeAlias = ServerRequestContext[Feed, Any]
 P = ParamSpec("P")
 R = TypeVar("R")
 
+# Looked up once: it reads the installed package's files, and a game of eight has eight servers.
+_VERSION = version("tradefair")
 _MAX_SIDE_CHARS = 100  # of each text that a client says about itself
 _FAULTS = ("internal_error", "storage_unavailable")
 # What a seat is offered does not change within an episode. Private: another seat's client must not reuse the list.
@@ -44,32 +51,37 @@ _log = logging.getLogger("tradefair.host")
 
 
 def build_server(
-    episode: Episode, seat: SeatId, *, transport: str = "memory", gate: Gate | None = None
+    episode: Playable, seat: SeatId, *, transport: str = "memory", gate: Gate | None = None, slim: bool = False
 ) -> Server[Feed]:
     """The MCP server of a seat. Raises SeatError for an unknown seat.
 
     `transport` (memory, stdio, http) is stored next to each event. What the `gate` refuses does not reach the episode.
+    `slim`: tools are listed without output schemas.
     """
-    desk = _Desk(episode, seat, episode.core.tools(seat), transport, gate)
-    return _server(episode, seat, desk, briefing.instructions(episode.core, seat))
+    desk = _Desk(episode, seat, episode.core.tools(seat), transport, gate, slim=slim)
+    server = _server(episode, seat, desk, briefing.instructions(episode.core, seat))
+    server.extensions.update(board.EXTENSIONS)
+    return server
 
 
-def build_observer_server(episode: Episode, *, transport: str = "memory", gate: Gate | None = None) -> Server[Feed]:
-    """The MCP server of an observer, who has no seat.
+def build_observer_server(
+    episode: Playable, *, transport: str = "memory", gate: Gate | None = None, slim: bool = False
+) -> Server[Feed]:
+    """The MCP server of an observer, who has no seat; `slim` as for a seat.
 
     The market's public reads as tools and resources, and no prompt.
     """
     core = episode.core
     tools = observing.public_reads(core.market_type, core.scenario)
-    desk = _ObserverDesk(episode, OBSERVER, tools, transport, gate)
+    desk = _ObserverDesk(episode, OBSERVER, tools, transport, gate, slim=slim)
     return _server(episode, OBSERVER, desk, observing.observer_instructions(core))
 
 
-def _server(episode: Episode, seat: SeatId, desk: _Desk, instructions: str) -> Server[Feed]:
+def _server(episode: Playable, seat: SeatId, desk: _Desk, instructions: str) -> Server[Feed]:
     market = episode.core.market_type
     server = Server[Feed](
         f"tradefair-{market.name}",
-        version=version("tradefair"),
+        version=_VERSION,
         title=market.title,
         instructions=instructions,
         cache_hints={
@@ -124,15 +136,26 @@ class _Desk:
     """
 
     def __init__(
-        self, episode: Episode, seat: SeatId, tools: Mapping[str, Tool], transport: str, gate: Gate | None
+        self,
+        episode: Playable,
+        seat: SeatId,
+        tools: Mapping[str, Tool],
+        transport: str,
+        gate: Gate | None,
+        *,
+        slim: bool,
     ) -> None:
         self._episode = episode
         self._seat = seat
         self._tools = tools
         self._transport = transport
         self._gate = gate or Gate()
+        self._patience = Patience()
         # Built once per server: what a seat is offered does not change within an episode.
-        self._listed = [_listed_tool(tool) for tool in self._tools.values()]
+        listed = partial(_listed_tool, slim=slim)
+        self._listed = [listed(tool) for tool in self._tools.values()]
+        mains = frozenset(tool.name for tool in self._tools.values() if tool.main)
+        self._shown = board.shown(self._listed, map(listed, board.app_tools()), mains)
         # Whether this seat, its programs and notes can come across other seats' words.
         self._reads_words = any(tool.read_only and tool.untrusted_paths for tool in self._tools.values())
         self._mirrored = mirror.mirrored(self._tools)
@@ -154,7 +177,7 @@ class _Desk:
     async def list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         """The seat's tools, on one page."""
         _only_page(params)
-        return types.ListToolsResult(tools=self._listed)
+        return types.ListToolsResult(tools=self._shown if self._draws(ctx) else self._listed)
 
     async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> dict[str, Any]:
         # No `_guarded` here: a call's failure is a result with the four fields, not a protocol error.
@@ -163,26 +186,58 @@ class _Desk:
         # A key that is no text becomes an empty one, which the episode refuses and records.
         key = given if isinstance(given, str) or given is None else ""
         try:
+            if board.app_tool(params.name) is not None and self._draws(ctx):
+                return await self._on_board(ctx, params.name, params.arguments or {}, key)
             result = await self._passed(ctx, params.name, params.arguments or {}, key)
             return _on_the_wire(result, self._reads_words)
         except Exception:
             _log.exception("a call of %s failed", params.name[:_MAX_SIDE_CHARS])
             return wire.error_result(INTERNAL_ERROR)
 
-    async def _passed(self, ctx: Context, tool: str, arguments: object, key: str | None = None) -> CallResult | Refusal:
+    def _draws(self, ctx: Context) -> bool:
+        """Whether this client is told of the board: a seat's client that has declared MCP Apps."""
+        return board.client_supports_apps(ctx)
+
+    async def _on_board(self, ctx: Context, name: str, arguments: object, key: str | None) -> dict[str, Any]:
+        """A call of the page: the state of its seat, or what somebody has clicked."""
+        call = board.clicked(arguments) if name == board.board_call.name else None
+        if isinstance(call, board.Clicked):
+            passed = self._passed(ctx, call.tool, call.arguments, call.key or key, by=PERSON)
+            return _on_the_wire(await passed, self._reads_words)
+        # A page asks once a second: like waiting, this costs nothing of a budget, and it is no event.
+        refusal = self._gate.enter(AWAIT_TURN)
+        if refusal is not None:
+            return _on_the_wire(refusal, self._reads_words)
+        try:
+            if call is not None:
+                return wire.error_result(call)
+            state = board.board_state.function(await self._episode.settled(), self._seat)
+            return wire.app_result(state, self._episode.core.turn_mark(self._seat))
+        finally:
+            self._gate.leave()
+
+    async def _passed(
+        self, ctx: Context, tool: str, arguments: object, key: str | None = None, *, by: str | None = None
+    ) -> CallResult | Refusal:
         """The result of a call, or why the gate did not let it in."""
         # The gate depends on the wall clock, so what it refuses must not reach the trace (docs/decisions/0030).
         refusal = self._gate.enter(tool)
         if refusal is not None:
             return refusal
         try:
-            return await self._call(ctx, tool, arguments, key)
+            return await self._call(ctx, tool, arguments, key, by)
         finally:
             self._gate.leave()
 
-    async def _call(self, ctx: Context, tool: str, arguments: object, key: str | None = None) -> CallResult:
-        side = _side(ctx, self._transport)
-        result = await self._episode.call(self._seat, tool, arguments, call_key=key, side=side)
+    async def _call(
+        self, ctx: Context, tool: str, arguments: object, key: str | None = None, by: str | None = None
+    ) -> CallResult:
+        side = _side(ctx, self._transport, by)
+        self._patience.begin(ctx.session)
+        try:
+            result = await self._episode.call(self._seat, tool, arguments, call_key=key, side=side)
+        finally:
+            self._patience.end(ctx.session)
         # After the answer is there: the span says what became of the call.
         telemetry.enrich(self._episode, self._seat, self._transport, result)
         return result
@@ -200,7 +255,7 @@ class _Desk:
             for tool in self._mirrored.values()
             if (uri := mirror.plain_uri(tool))
         ]
-        return types.ListResourcesResult(resources=resources)
+        return types.ListResourcesResult(resources=[*resources, board.resource()] if self._draws(ctx) else resources)
 
     @_guarded
     async def list_templates(
@@ -220,6 +275,8 @@ class _Desk:
     @_guarded
     async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         """Make the call that the URI stands for. A refusal is a protocol error with the four fields as its data."""
+        if params.uri == board.BOARD_URI and self._draws(ctx):
+            return board.contents()
         reading = mirror.parse_uri(params.uri, self._mirrored)
         if reading is None:
             raise _not_offered(params.uri)
@@ -326,7 +383,12 @@ class _Desk:
 class _ObserverDesk(_Desk):
     """The request handlers of an observer: public reads of what is committed, and nothing that belongs to a seat."""
 
-    async def _call(self, ctx: Context, tool: str, arguments: object, key: str | None = None) -> CallResult:
+    def _draws(self, ctx: Context) -> bool:
+        return False
+
+    async def _call(
+        self, ctx: Context, tool: str, arguments: object, key: str | None = None, by: str | None = None
+    ) -> CallResult:
         return observing.observe(await self._episode.settled(), tool, arguments)
 
     async def list_prompts(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
@@ -349,7 +411,7 @@ def _on_the_wire(result: CallResult | Refusal, reads_words: bool) -> dict[str, A
     return wire.tool_result(result, reads_words=reads_words)
 
 
-def _listed_tool(tool: Tool) -> types.Tool:
+def _listed_tool(tool: Tool, *, slim: bool) -> types.Tool:
     annotations = types.ToolAnnotations(
         title=tool.title,
         read_only_hint=tool.read_only,
@@ -367,7 +429,8 @@ def _listed_tool(tool: Tool) -> types.Tool:
         title=tool.title,
         description=tool.description,
         input_schema=tool.input_schema,
-        output_schema=tool.output_schema,
+        # A third of a list, and few clients show it to their model.
+        output_schema=None if slim else tool.output_schema,
         annotations=annotations,
         _meta=meta,
     )
@@ -384,13 +447,13 @@ def _not_offered(uri: str) -> MCPError:
     return MCPError(types.INVALID_PARAMS, "this seat is offered no such resource", {"uri": uri[:200]})
 
 
-def _side(ctx: Context, transport: str) -> Side:
+def _side(ctx: Context, transport: str, by: str | None) -> Side:
     """Where a call came from; stored next to its event, outside the chain."""
     # In process there may be no handshake, and so no client's name.
     params = ctx.session.client_params
     client = None if params is None else f"{params.client_info.name} {params.client_info.version}"
     request = None if ctx.request_id is None else str(ctx.request_id)
-    return Side(transport, _noted(client), _noted(request), _noted((ctx.meta or {}).get("traceparent")))
+    return Side(transport, _noted(client), _noted(request), _noted((ctx.meta or {}).get("traceparent")), by)
 
 
 def _noted(text: object) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
@@ -10,6 +9,7 @@ from tradefair.contract import SeatId, Tool
 from tradefair.contract.chain import canonical, digest
 from tradefair.contract.errors import MAX_CALL_KEY
 from tradefair.contract.kernel_tools import EXECUTE_CODE
+from tradefair.host.waiting import Pending
 
 Key: TypeAlias = tuple[str, str]
 """A call's key and the digest of its request."""
@@ -18,13 +18,13 @@ Key: TypeAlias = tuple[str, str]
 class _Used(NamedTuple):
     """A call key that a seat has used.
 
-    `request` is the digest of its tool and arguments; `seq` its event, 0 before there is one; `pending` is done once
-    that event is committed, and None when it was committed by an earlier process.
+    `request` is the digest of its tool and arguments; `seq` its event, 0 before there is one; `pending` is settled
+    once that event is committed, and None when it was committed by an earlier process.
     """
 
     request: str
     seq: int
-    pending: asyncio.Future[None] | None
+    pending: Pending | None
 
 
 class CallKeys:
@@ -49,26 +49,25 @@ class CallKeys:
         """
         used = self._used[seat, key]
         if used.pending is not None:
-            await asyncio.shield(used.pending)
+            await used.pending.wait()
         return used.seq
 
-    def take(self, seat: SeatId, key: str, request: str) -> asyncio.Future[None]:
-        """Take a free key, before the call is carried out: a repeat that arrives meanwhile waits for this future."""
-        taken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    def take(self, seat: SeatId, key: str, request: str) -> Pending:
+        """Take a free key, before the call is carried out: a repeat that arrives meanwhile waits for its end."""
+        taken = Pending()
         self._used[seat, key] = _Used(request, 0, taken)
         return taken
 
-    def keep(self, seat: SeatId, key: str, request: str, seq: int, committed: asyncio.Future[None]) -> None:
-        """The call has become an event; its answer is in the log once `committed` is done."""
+    def keep(self, seat: SeatId, key: str, request: str, seq: int, committed: Pending) -> None:
+        """The call has become an event; its answer is in the log once `committed` is settled."""
         self._used[seat, key] = _Used(request, seq, committed)
 
-    def release(self, seat: SeatId, key: str, taken: asyncio.Future[None]) -> None:
+    def release(self, seat: SeatId, key: str, taken: Pending) -> None:
         """The call is over: a key of which no event came is free again, and calls that wait for it go on."""
         used = self._used.get((seat, key))
         if used is not None and used.pending is taken:
             del self._used[seat, key]
-        if not taken.done():
-            taken.set_result(None)
+        taken.settle()
 
 
 def takes_key(tool: Tool) -> bool:

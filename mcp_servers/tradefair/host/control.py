@@ -31,13 +31,15 @@ from starlette.routing import Route
 
 from tradefair.contract import EpisodeOver, ErrorInfo, HarnessFailure, ScenarioError, SeatError, TradefairError
 from tradefair.contract.arguments import explain
+from tradefair.contract.bounds import MAX_SEED
 from tradefair.contract.errors import INTERNAL_ERROR, StorageUnavailable
 from tradefair.host import control_bodies as bodies
+from tradefair.host.collecting import without_passes
 from tradefair.host.hosting import Host, LowSpace, TooManyEpisodes
 from tradefair.host.listening import known, security_settings
 from tradefair.host.orders import Checked, Order, checked
 from tradefair.host.seat_auth import OBSERVER_SCOPE, Grant, TooManyTokens, token_digest
-from tradefair.host.setup import MAX_SEED, new_episode_id, new_seed
+from tradefair.host.setup import new_episode_id, new_seed
 from tradefair.host.status import EpisodeState, episode_status, host_status
 from tradefair.host.status_page import page
 from tradefair.tracestore import trace_copy
@@ -156,7 +158,8 @@ class ControlApp:
             # Checked for the whole order: the last episodes of a batch must not fail after the first have begun.
             raise ScenarioError(f"the last of {asked.count} seeds would be over 2^63 - 1")
         common = asked.model_dump(include={"market", "scenario", "overrides", "seats", "others", "ttl_s", "labels"})
-        wanted = await anyio.to_thread.run_sync(checked, Order(**common, seed=first))
+        with without_passes():
+            wanted = await anyio.to_thread.run_sync(checked, Order(**common, seed=first))
         self._check_seats(wanted)
         # Checked once for all of them: only the seeds differ.
         orders = [wanted._replace(order=Order(**common, seed=first + index)) for index in range(asked.count)]
@@ -269,7 +272,15 @@ class ControlApp:
         if (asked.seat is None) is not asked.observer:
             raise _invalid("name a seat, or say observer: true, and not both")
         name = _name(request)
-        granted = self._host.invite_observer(name) if asked.seat is None else self._host.invite(name, asked.seat)
+        granted: tuple[str, Grant]
+        if asked.seat is None:
+            if asked.subject is not None:
+                raise _invalid("a subject takes a seat: name it")
+            granted = self._host.invite_observer(name)
+        elif asked.subject is None:
+            granted = self._host.invite(name, asked.seat)
+        else:
+            granted = "", self._host.invite_subject(name, asked.seat, asked.subject)
         return _answer(bodies.Invitations(url=self._url, invitations=[_invitation(*granted)]), 201)
 
     async def _revoke(self, request: Request) -> Response:
@@ -293,7 +304,9 @@ def _line(host: Host, name: str) -> bodies.EpisodeSummary:
 
 def _invitation(token: str, grant: Grant) -> bodies.Invitation:
     seat = None if grant.scope == OBSERVER_SCOPE else grant.seat
-    return bodies.Invitation(episode=grant.episode, scope=grant.scope, seat=seat, grant=grant.id, token=token)
+    return bodies.Invitation(
+        episode=grant.episode, scope=grant.scope, seat=seat, grant=grant.id, token=token, subject=grant.subject
+    )
 
 
 def _password(encoded: str) -> str:

@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from tradefair.contract import SeatId
+from tradefair.contract.bounds import MAX_SEED
 from tradefair.host.orders import MAX_TTL_S, Labels
 from tradefair.host.seat_auth import GrantScope
-from tradefair.host.setup import MAX_SEED
 from tradefair.host.status import EpisodeSummary
 
 # Bounds of a stranger's text; a market checks the names themselves.
@@ -45,10 +45,11 @@ class Create(_Body):
 
 
 class Invite(_Body):
-    """One more token: of a seat, or of an observer."""
+    """One more token: of a seat, or of an observer; with `subject` the seat is opened by an issuer's tokens instead."""
 
     seat: _Seat | None = None
     observer: bool = False
+    subject: Annotated[str, Field(min_length=1, max_length=200)] | None = None
 
 
 class Label(_Body):
@@ -71,13 +72,14 @@ class Lapse(_Body):
 
 
 class Invitation(_Body):
-    """A token, shown this once."""
+    """A token, shown this once; empty where those of an issuer's `subject` open the seat."""
 
     episode: str
     scope: GrantScope
     seat: SeatId | None
     grant: str
     token: str
+    subject: str | None = None
 
 
 class Invitations(_Body):

@@ -49,9 +49,9 @@ class ControlClient:
         """Begin an episode that waits for it."""
         return self._ask("POST", f"{_path(episode)}/start", bodies.Started)
 
-    def invite(self, episode: str, seat: str | None) -> bodies.Invitations:
-        """A token of a seat, or of an observer (None)."""
-        wanted = bodies.Invite(seat=seat, observer=seat is None)
+    def invite(self, episode: str, seat: str | None, subject: str | None = None) -> bodies.Invitations:
+        """A token of a seat, or of an observer (None); with `subject` the seat is opened by an issuer's tokens."""
+        wanted = bodies.Invite(seat=seat, observer=seat is None, subject=subject)
         return self._ask("POST", f"{_path(episode)}/invite", bodies.Invitations, wanted)
 
     def revoke(self, grant: str) -> bodies.Revoked:

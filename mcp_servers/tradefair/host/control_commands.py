@@ -6,26 +6,27 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import typer
-from pydantic import BaseModel, ValidationError
 
 from tradefair.cli.options import PLAIN, SharedOptions, grouped
 from tradefair.cli.terminal import tell
-from tradefair.contract import ScenarioError
-from tradefair.contract.errors import StorageUnavailable
-from tradefair.contract.scenario import parse_override
+from tradefair.contract.errors import ScenarioError, StorageUnavailable
 from tradefair.contract.text import clean_json
-from tradefair.host import control_bodies as bodies
+from tradefair.files.folders import new_private
 from tradefair.host.client_config import CONTROL_TOKEN_VARIABLE, read_token
-from tradefair.host.control_client import ControlClient
-from tradefair.host.orders import parse_labels
-from tradefair.host.status import EpisodeState, EpisodeStatus, EpisodeSummary, HostStatus
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from tradefair.host import control_bodies as bodies
+    from tradefair.host.control_client import ControlClient
+    from tradefair.host.status import EpisodeState, EpisodeStatus, EpisodeSummary, HostStatus
 
 URL_VARIABLE = "TRADEFAIR_CONTROL_URL"
 
-M = TypeVar("M", bound=BaseModel)
+M = TypeVar("M", bound="BaseModel")
 
 control = typer.Typer(
     cls=SharedOptions,
@@ -49,6 +50,9 @@ class _Plane:
 
     def ask(self) -> ControlClient:
         """A client of it. Raises ScenarioError where no plane is named, SeatError without its token."""
+        # Imported here: it brings an HTTP client and the host's models.
+        from tradefair.host.control_client import ControlClient
+
         # The option goes before the variable, as everywhere.
         place = self.url or os.environ.get(URL_VARIABLE, "")
         if not place:
@@ -84,6 +88,12 @@ def create(
     start: Annotated[bool, typer.Option(help="Begin at once, or wait for `control start`.")] = True,
 ) -> None:
     """Make episodes; the tokens of their seats are shown once."""
+    from pydantic import ValidationError
+
+    from tradefair.contract.scenario import parse_override
+    from tradefair.host import control_bodies as bodies
+    from tradefair.host.orders import parse_labels
+
     try:
         wanted = bodies.Create(
             # The same model as on the host's side: what it would refuse is refused here, without a request.
@@ -121,11 +131,14 @@ def invite(
     context: _Context,
     episode: _Episode,
     seat: Annotated[str | None, typer.Option(help="The seat; without it, an observer.")] = None,
+    subject: Annotated[
+        str | None, typer.Option(help="Whom an issuer's tokens name: takes the seat with them (host --auth oauth).")
+    ] = None,
 ) -> None:
     """A further token, shown once: of a seat, or of an observer, who sees what is public."""
     plane: _Plane = context.obj
     with plane.ask() as client:
-        plane.show(client.invite(episode, seat), _invitations)
+        plane.show(client.invite(episode, seat, subject), _invitations)
 
 
 @control.command()
@@ -146,6 +159,9 @@ def label(
     labels: Annotated[list[str], typer.Argument(help="Seats and what their players are called: B1=openai:gpt-5/react")],
 ) -> None:
     """Say who plays outside seats, from now on: your word, kept in the trace."""
+    from tradefair.host import control_bodies as bodies
+    from tradefair.host.orders import parse_labels
+
     plane: _Plane = context.obj
     with plane.ask() as client:
         answer = client.label(episode, bodies.Label(labels=parse_labels(labels)))
@@ -162,6 +178,8 @@ def lapse(
     ] = "disconnected",
 ) -> None:
     """Take the default action for a seat, if it is awaited."""
+    from tradefair.host import control_bodies as bodies
+
     plane: _Plane = context.obj
     with plane.ask() as client:
         answer = client.lapse(episode, bodies.Lapse(seat=seat, reason=reason))
@@ -203,8 +221,7 @@ def export(context: _Context, episode: _Episode, out: Annotated[Path, typer.Opti
         content = client.export(episode)
     # A new file that only its owner can read: the trace holds every seat's private values and the seed.
     try:
-        # O_EXCL and 0600: a trace holds all seats' secrets, and must not go into a file that others can read.
-        with open(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
+        with new_private(out) as stream:
             stream.write(content)
     except OSError as error:
         raise StorageUnavailable(f"{out}: cannot be written: {error.strerror}") from None
@@ -218,21 +235,25 @@ def _created(answer: bodies.Created) -> list[str]:
 def _invitations(answer: bodies.Invitations) -> list[str]:
     if not answer.invitations:
         return []
-    rows = [f"  {new.episode} {new.seat or 'observer'}: {new.token} (grant {new.grant})" for new in answer.invitations]
+    rows = [
+        f"  {new.episode} {new.seat or 'observer'}: {new.token or f'for {new.subject}'} (grant {new.grant})"
+        for new in answer.invitations
+    ]
     return [f"tokens at {answer.url}, not shown again:", *rows]
 
 
 def _line(episode: EpisodeSummary) -> str:
     clock = "" if episode.round is None else f", round {episode.round} {episode.phase}"
     end = f", {episode.end_reason}" if episode.end_reason else ""
-    return f"{episode.episode}: {episode.state}, {episode.scenario}, seed {episode.seed}{clock}{end}"
+    slow = ", on a slow disk" if episode.slow_disk else ""
+    return f"{episode.episode}: {episode.state}, {episode.scenario}, seed {episode.seed}{clock}{end}{slow}"
 
 
 def _host(answer: HostStatus) -> list[str]:
     state = "ready" if answer.ready else f"not ready: {'; '.join(answer.reasons)}"
     figures = (
         f"{answer.running} running, {answer.pending} pending, {answer.ended} ended, {answer.closed} closed; "
-        f"{answer.open_doors} doors, {answer.resident_mib:,.0f} MiB, up {answer.uptime_s:,.0f} s"
+        f"{answer.open_doors} doors, memory {answer.memory}, up {answer.uptime_s:,.0f} s"
     )
     more = answer.total - len(answer.episodes)
     return [f"{state}; {figures}", *map(_line, answer.episodes), *([f"… and {more} more"] if more > 0 else [])]
@@ -244,4 +265,7 @@ def _episode(answer: EpisodeStatus) -> list[str]:
         seen = "" if seat.idle_s is None else f", last call {seat.idle_s:,.0f} s ago"
         awaited = ", awaited" if seat.awaited else ""
         lines.append(f"  {seat.seat} ({seat.role}, {seat.player}): {seat.calls} calls{seen}{awaited}")
-    return lines + [f"  token {token.grant}: {token.seat or 'observer'}" for token in answer.tokens]
+    return lines + [
+        f"  token {token.grant}: {token.seat or 'observer'}{f', for {token.subject}' if token.subject else ''}"
+        for token in answer.tokens
+    ]

@@ -20,13 +20,13 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from tradefair.host.quotas import Gate, Quotas
+from tradefair.host.sessions import Sessions, leaving
 
 # Streams of a client stay open, so the bound is on what is open and not on what comes in a second.
 MAX_OPEN_REQUESTS = 64
 _REQUESTS_PER_CALL = 4  # a client also connects, lists, reads and listens
 
 _log = logging.getLogger("tradefair.host")
-_MAX_SESSIONS = 16
 
 
 class Door:
@@ -47,9 +47,11 @@ class Door:
         # Requests and not calls: the seat's own gate counts the calls behind them.
         rate = None if quotas.calls_per_s is None else _REQUESTS_PER_CALL * quotas.calls_per_s
         self._gate = Gate(Quotas(rate, _REQUESTS_PER_CALL * quotas.burst, open_calls=MAX_OPEN_REQUESTS))
+        # Bounded by `_sessions`: the SDK would turn a client away for as long as sessions are kept that others left.
         self._manager = StreamableHTTPSessionManager(
-            server, security_settings=security, max_request_body_size=body_limit, max_sessions=_MAX_SESSIONS
+            server, security_settings=security, max_request_body_size=body_limit, max_sessions=None
         )
+        self._sessions = Sessions()
 
     @property
     def full(self) -> bool:
@@ -83,6 +85,13 @@ class Door:
             text = "too many requests with this token: try again later"
             await Response(text, status_code=429, headers={"Retry-After": str(wait)})(scope, receive, send)
             return
+        session = self._sessions.begin(scope)
+        if session.opens and self._sessions.overfull:
+            self._sessions.end(session)
+            self._gate.leave()
+            text = "all sessions of this token have calls under way: try again later"
+            await Response(text, status_code=503, headers={"Retry-After": "1"})(scope, receive, send)
+            return
         request = anyio.CancelScope()
         answered = finished = False
 
@@ -98,6 +107,8 @@ class Door:
             nonlocal answered, finished
             # Before it is sent: a send that fails halfway has begun as well.
             answered = True
+            if message["type"] == "http.response.start":
+                self._sessions.answer(session, message["status"], list(message.get("headers", ())))
             await send(message)
             finished = message["type"] == "http.response.body" and not message.get("more_body")
 
@@ -108,6 +119,9 @@ class Door:
             # The scope is what `close` cancels.
             with request:
                 await self._manager.asgi_app(scope, arriving, noting)
+                # After the answer: what turns out to be no first request of a client costs no other its session.
+                while (surplus := self._sessions.take_surplus()) is not None:
+                    await self._manager.asgi_app(*leaving(scope, surplus))
         except ClientDisconnect:
             _log.debug("a client hung up in the middle of its request")
             return
@@ -119,6 +133,7 @@ class Door:
         finally:
             self._under_way.discard(request)
             self._reading.discard(request)
+            self._sessions.end(session)
             self._gate.leave()
         # The request was cut off before its answer began, so an answer that says why can still be given.
         if not answered and self._closing.is_set():

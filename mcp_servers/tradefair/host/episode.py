@@ -16,7 +16,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, ParamSpec
+from typing import Any, ParamSpec
 
 import orjson
 from pydantic import JsonValue
@@ -35,47 +35,33 @@ from tradefair.contract import (
     Tool,
     TurnView,
 )
+from tradefair.contract.arguments import accepted_arguments
+from tradefair.contract.bounds import MAX_WAIT_S
 from tradefair.contract.chain import canonical
-from tradefair.contract.core import Core, Done, Record, TurnMark
+from tradefair.contract.core import Core, Done, Record
 from tradefair.contract.errors import BAD_KEY, BUSY, INTERNAL_ERROR, KEY_REUSED, NO_CODE, NO_STORAGE, StorageUnavailable
 from tradefair.contract.kernel_tools import AWAIT_TURN, EXECUTE_CODE
 from tradefair.contract.players import Seating
 from tradefair.host.call_keys import CallKeys, Key, bad_key, request_digest, takes_key
 from tradefair.host.log import FILES, EventLog, LogStore, Row, Side
+from tradefair.host.looking import CallResult, look
 from tradefair.host.moves import SLICE_S, Moves
 from tradefair.host.programs import run_program
 from tradefair.host.rebuilding import rebuilt
 from tradefair.host.sandbox import InnerAnswer, Sandbox
 from tradefair.host.scripted import Scripted, ScriptedFailure
 from tradefair.host.services import Services, ServiceUnavailable, request_of
+from tradefair.host.waiting import Pending, Waiting
 from tradefair.host.writer import Writer
 from tradefair.tracestore import Exchange, Manifest
 
 P = ParamSpec("P")
 
-MAX_WAIT_S = 45.0  # below the 60 s after which common MCP clients give a request up
-# Seconds until a seal is tried again that could not be written.
-_SEAL_AGAIN_S = 1.0
+_SEAL_AGAIN_S = 1.0  # until a seal is tried again that could not be written
 
 logger = logging.getLogger("tradefair.host")
 
 _NO_SIDE = Side()
-
-
-class CallResult(NamedTuple):
-    """What a call answers.
-
-    `call` is the call's id in the trace; None when no event came of it. `status` is ok, refused, denied or failed;
-    `body` is the result as JSON bytes where it is ok, else `error` says why not. `turn` is the seat's clock after the
-    call.
-    """
-
-    call: str | None
-    tool: Tool | None
-    status: str
-    body: bytes | None
-    error: ErrorInfo | None
-    turn: TurnMark
 
 
 class Episode:
@@ -96,6 +82,7 @@ class Episode:
         self.path = path
         self.core = core
         self.scripted = scripted
+        self.wait_s = core.scenario.timing.wait_s  # a host may set another
         self._log = log
         self._services = services
         # Scripted seats play without an await, so they need services that answer at once.
@@ -103,8 +90,7 @@ class Episode:
         self._sandbox = sandbox
         self._keys = CallKeys()
         self._coding: dict[SeatId, asyncio.Task[CallResult]] = {}  # the last program of each seat, while it runs
-        # Replaced at each closure: whoever holds the old one wakes up, whoever comes later waits for the next.
-        self._pulse = asyncio.Event()
+        self._waiting = Waiting()
         self._over = asyncio.Event()
         self._listeners: list[Callable[[], None]] = []
         self._stale = False  # the memory is ahead of the log, or half changed: `_ready` rebuilds it
@@ -114,8 +100,6 @@ class Episode:
         self._doom: EndReason | None = None  # how the episode ends as soon as its market is rebuilt
         self._deadline: asyncio.TimerHandle | None = None
         self._ticking: asyncio.TimerHandle | None = None
-        self._told: dict[SeatId, int] = {}  # the last news mark that an await_turn of the seat has told of (free clock)
-        self._awaits_counted = 0
         self._moved = 0  # the last round in which a seat outside has acted
         self._sealing: asyncio.Task[None] | None = None
         self._seal_again: asyncio.TimerHandle | None = None
@@ -267,6 +251,11 @@ class Episode:
         """The manifest as it is stored: `core` is in the chain, `about` next to it."""
         return self._log.manifest
 
+    @property
+    def slow_disk(self) -> bool:
+        """Whether its log is too slow at present for commits on the event loop (`EventLog.slow`)."""
+        return self._log.slow
+
     def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call `listener` after each commit that closed a phase; returns a function that stops it."""
         self._listeners.append(listener)
@@ -289,7 +278,7 @@ class Episode:
     # --- calls ------------------------------------------------------------------------------------------------------
 
     async def call(
-        self, seat: SeatId, tool: str, arguments: object, *, call_key: str | None = None, side: Side | None = None
+        self, seat: SeatId, tool: str, arguments: object, *, call_key: str | None = None, side: Side = _NO_SIDE
     ) -> CallResult:
         """Carry out one tool call of a seat.
 
@@ -299,22 +288,35 @@ class Episode:
         and nothing else.
         """
         declared = self.core.tools(seat).get(tool)
-        place = side or _NO_SIDE
         try:
             await self._ready()
             # A wait is no event: how often an agent polls must not change the trace.
             if tool == AWAIT_TURN:
                 return await self._await_tool(seat, arguments)
             if call_key is not None and declared is not None and takes_key(declared):
-                return await self._call_once(seat, tool, arguments, call_key, place)
-            return await self._call(seat, tool, arguments, None, place)
+                return await self._call_once(seat, tool, arguments, call_key, side)
+            return await self._call(seat, tool, arguments, None, side)
         except EpisodeOver as over:
-            return CallResult(None, declared, "denied", None, over.info, self.core.turn_mark(seat))
+            return await self._after_the_end(seat, declared, arguments, over)
         except StorageUnavailable:
             return CallResult(None, declared, "failed", None, NO_STORAGE, self.core.turn_mark(seat))
         except Exception:
             logger.exception("%s of %s failed outside the tool", tool[:100], seat)
-            return await self._fault(seat, tool, arguments, place)
+            return await self._fault(seat, tool, arguments, side)
+
+    async def _after_the_end(self, seat: SeatId, tool: Tool | None, arguments: object, over: EpisodeOver) -> CallResult:
+        """A look at the final state, which leaves no event; whatever else is refused."""
+        turn = self.core.turn_mark(seat)
+        if tool is None or not tool.read_only or tool.recorded:
+            return CallResult(None, tool, "denied", None, over.info, turn)
+        try:
+            inputs = await self._inputs(seat, tool.name, arguments)
+            if isinstance(inputs, ErrorInfo):
+                return CallResult(None, tool, "denied", None, inputs, turn)
+            return look(self.core, seat, tool, arguments, turn, inputs)
+        except Exception:
+            logger.exception("%s of %s failed after the end", tool.name, seat)
+            return CallResult(None, tool, "failed", None, INTERNAL_ERROR, turn)
 
     async def _fault(self, seat: SeatId, tool: str, arguments: object, side: Side) -> CallResult:
         """Answer `internal_error` after a fault that Core did not contain.
@@ -329,28 +331,23 @@ class Episode:
         except (EpisodeOver, StorageUnavailable):
             return CallResult(None, declared, "failed", None, INTERNAL_ERROR, self.core.turn_mark(seat))
 
-    async def await_turn(self, seat: SeatId, timeout_s: float = 20) -> TurnView:
-        """Wait until the seat is awaited or the episode is over, at most `timeout_s` seconds (0 to 45).
+    async def await_turn(self, seat: SeatId, timeout_s: float | None = None) -> TurnView:
+        """Wait until the seat is awaited or the episode is over, at most `timeout_s` (0 to 45; None: `wait_s`) seconds.
 
         When the time is up first, the view says `still_open`: that is an answer, not an error. Under a free clock the
         wait ends when there is news that no earlier wait has reported, so that none is missed.
         """
-        loop = asyncio.get_running_loop()
-        until = loop.time() + min(max(timeout_s, 0.0), MAX_WAIT_S)
-        self._awaits_counted += 1
+        wait_s = min(self.wait_s if timeout_s is None else timeout_s, MAX_WAIT_S)
+        until = asyncio.get_running_loop().time() + wait_s
+        self._waiting.counted += 1
         # What a waiter is told must be durable: an agent that acts on it could not be taken back.
         await self.settled()
-        while self._moves.under_way or not self._turn_has_come(seat):
+        while self._moves.under_way or not self._waiting.has_come(self.core, seat):
             if self._moves.under_way:
                 await self.settled()
-                continue
-            pulse = self._pulse
-            try:
-                async with asyncio.timeout_at(until):
-                    await pulse.wait()
-            except TimeoutError:
+            elif not await self._waiting.change(until):
                 return self.core.turn_view(seat, still_open=True)
-        self._told[seat] = self.core.market.news_mark(seat)
+        self._waiting.tell(self.core, seat)
         return self.core.turn_view(seat)
 
     async def settled(self) -> Core:
@@ -422,28 +419,24 @@ class Episode:
         if answer.fault is not None:
             logger.error("%s of %s failed", answer.call, seat, exc_info=answer.fault)
         latency = (time.perf_counter_ns() - started) // 1000
-        rows = [_row(record, seat, side, latency) for record in done.records]
-        if key is not None:
-            index = next(i for i, row in enumerate(rows) if row.record.seq == answer.seq)
-            rows[index] = rows[index]._replace(call_key=key[0], request_digest=key[1])
+        rows = [_row(record, seat, side, latency, key if record.seq == answer.seq else None) for record in done.records]
         # Reads need no commit of their own before they are answered; they travel with the next urgent batch.
         acts = answer.tool is not None and not answer.tool.read_only
         if answer.tool is not None and answer.tool.kind == "action" and answer.status == "ok":
             self._moved = answer.turn.round
         # A program that has a key is promised to be there once only, so its answer waits for its commit too.
-        future = self._writer.submit(rows, urgent=acts or len(rows) > 1 or key is not None)
+        commit = self._writer.submit(rows, urgent=acts or len(rows) > 1 or key is not None)
         if answer.status == "failed" and acts:
             # The rules raised in mid-action: the refusal is recorded, and the half-changed market is thrown away.
             self._lost()
             return result
-        if future is None:
+        if commit is None:
             return result
         if (answer.status == "ok" and acts) or len(rows) > 1:
             self._moves.play()
         if key is not None:
-            self._keys.keep(seat, *key, answer.seq, future)
-        # Many calls may wait for one commit: a caller that is cancelled must not cancel it for the others.
-        await asyncio.shield(future)
+            self._keys.keep(seat, *key, answer.seq, commit)
+        await commit.wait()
         with suppress(StorageUnavailable):  # the call itself is durable; what was lost after it is played again
             await self._moves.committed()
         await self._finish()
@@ -451,14 +444,14 @@ class Episode:
 
     async def _commit(self, records: Sequence[Record]) -> None:
         """Commit events that no call of a seat caused, and what the scripted seats do in consequence."""
-        future = self._enqueue(records, urgent=True) if records else None
+        commit = self._enqueue(records, urgent=True) if records else None
         self._moves.play()
-        if future is not None:
-            await asyncio.shield(future)
+        if commit is not None:
+            await commit.wait()
         await self._moves.committed()
         await self._finish()
 
-    def _enqueue(self, records: Sequence[Record], *, urgent: bool) -> asyncio.Future[None] | None:
+    def _enqueue(self, records: Sequence[Record], *, urgent: bool) -> Pending | None:
         return self._writer.submit([_row(record) for record in records], urgent=urgent)
 
     def _scripted_slice(self, slice_s: float) -> list[Record]:
@@ -485,8 +478,7 @@ class Episode:
     def _committed(self, rows: Sequence[Row]) -> None:
         # Under a free clock news reaches a seat without a closure.
         if self.core.scenario.clock == "free" or any(row.record.closes for row in rows):
-            self._pulse.set()
-            self._pulse = asyncio.Event()
+            self._waiting.wake()
             self._arm_deadline()
             if self.core.ended is not None:
                 self._begin_sealing()
@@ -528,9 +520,8 @@ class Episode:
 
     async def _await_tool(self, seat: SeatId, arguments: object) -> CallResult:
         tool = self.core.tools(seat)[AWAIT_TURN]
-        try:
-            given = tool.parameters.model_validate_json(orjson.dumps(arguments), strict=True)
-        except (ValueError, TypeError):
+        given = accepted_arguments(arguments, tool)
+        if given is None:
             # Unlike a wait, invalid arguments are an event: Core explains and records the refusal.
             return await self._call(seat, AWAIT_TURN, arguments, None, _NO_SIDE)
         view = await self.await_turn(seat, given.__dict__["timeout_s"])
@@ -573,12 +564,7 @@ class Episode:
         tool = self.core.tools(seat).get(event["tool"])
         return CallResult(event["call"], tool, event["status"], body, error, self.core.turn_mark(seat))
 
-    # --- waiting ----------------------------------------------------------------------------------------------------
-
-    def _turn_has_come(self, seat: SeatId) -> bool:
-        if self.core.ended is not None or self.core.awaits(seat):
-            return True
-        return self.core.scenario.clock == "free" and self.core.market.news_mark(seat) > self._told.get(seat, 0)
+    # --- timers -----------------------------------------------------------------------------------------------------
 
     def _arm_tick(self) -> None:
         """Start the timer of the next tick. Only a free clock has ticks, and only where an outside seat plays."""
@@ -664,7 +650,7 @@ class Episode:
                 "head_seq": head.seq,
                 "head_hash": head.hash.hex(),
                 "outcome_digest": self.core.outcome_digest,
-                "awaits": self._awaits_counted,
+                "awaits": self._waiting.counted,
             }
             try:
                 await self._log.seal(about)
@@ -796,5 +782,12 @@ def _made(kind: MarketType, scenario: Scenario, seed: int, seating: Seating | No
     return core, canonical(core.manifest.model_dump(mode="json")), first
 
 
-def _row(record: Record, seat: SeatId | None = None, side: Side = _NO_SIDE, latency: int | None = None) -> Row:
-    return Row(record, seat, None, None, int(time.time() * 1000), latency, side)
+def _row(
+    record: Record,
+    seat: SeatId | None = None,
+    side: Side = _NO_SIDE,
+    latency: int | None = None,
+    key: Key | None = None,
+) -> Row:
+    call_key, request = key or (None, None)
+    return Row(record, seat, call_key, request, int(time.time() * 1000), latency, side)

@@ -8,7 +8,7 @@ something has reached the seat.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from tradefair.contract.core import Core
 if TYPE_CHECKING:
     from mcp.server.session import ServerSession
 
-    from tradefair.host.episode import Episode
+    from tradefair.host.unbegun import Playable
 
 _MAX_STREAMS = 16  # per seat; a client opens one
 _MAX_FOLLOWERS = 32  # connections per seat; those that asked longest ago make room
@@ -51,19 +51,23 @@ class Feed:
         self._changing = tuple(changing)
         self._listeners: dict[object, Callable[[ServerEvent], None]] = {}
         self._followers: dict[str, _Follower] = {}
+        self._news: dict[str, None] = {}  # what followers have not been told yet, in order
         self._changed = anyio.Event()
         self.listen = ListenHandler(self, max_subscriptions=_MAX_STREAMS)
 
-    def announce(self) -> None:
-        """Tell all listeners that the changing resources have changed. Never blocks.
+    def announce(self, uris: Sequence[str] | None = None) -> None:
+        """Tell all listeners that these resources have changed (None: all that a closure can change). Never blocks.
 
         Followers are told by `run`, in the feed's own task.
         """
+        changed = self._changing if uris is None else uris
         # Copies: a listener may end its stream while it is told.
         for listener in list(self._listeners.values()):
-            for uri in self._changing:
+            for uri in changed:
                 listener(ResourceUpdated(uri))
-        self._changed.set()
+        if self._followers:
+            self._news.update(dict.fromkeys(changed))
+            self._changed.set()
 
     def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
         """Register a listen stream; the SDK's `SubscriptionBus`."""
@@ -110,18 +114,19 @@ class Feed:
             # Replaced before anything is sent: a change that comes meanwhile must be announced once more.
             # Several announcements while something is sent become one: followers read the state anyway.
             self._changed = anyio.Event()
+            news, self._news = self._news, {}
             for key, follower in list(self._followers.items()):
-                if not await self._tell(follower):
+                if not await self._tell(follower, news):
                     self._followers.pop(key, None)
 
-    async def _tell(self, follower: _Follower) -> bool:
+    async def _tell(self, follower: _Follower, news: Iterable[str]) -> bool:
         """Whether the follower took all it asked for in time.
 
         False after any failure; its connection is then forgotten.
         """
         try:
             with anyio.fail_after(_SEND_TIMEOUT_S):
-                for uri in self._changing:
+                for uri in news:
                     if uri in follower.uris:
                         await follower.session.send_resource_updated(uri)
         # Whatever the SDK raises, the connection takes no news; the seat can still ask.
@@ -132,7 +137,7 @@ class Feed:
 
 
 @asynccontextmanager
-async def open_feed(episode: Episode, seat: SeatId, changing: Sequence[str]) -> AsyncGenerator[Feed]:
+async def open_feed(episode: Playable, seat: SeatId, changing: Sequence[str]) -> AsyncGenerator[Feed]:
     """A running feed of an episode; the lifespan of a seat's server, or of an observer's."""
     feed = Feed(changing)
     known = _news(episode.core, seat)

@@ -1,19 +1,23 @@
-"""Where and how `tradefair host` hosts, as its options say."""
+"""Where and how `tradefair serve` and `tradefair host` serve seats, as their options say."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tradefair.contract import SeatError
+from tradefair.contract.bounds import MAX_WAIT_S
+from tradefair.contract.errors import ScenarioError, SeatError
+from tradefair.host.bounds import EPISODE_BYTES, KEEP_FREE, MAX_BYTES, MAX_SEATS, PER_ADDRESS
 from tradefair.host.client_config import CONTROL_TOKEN_VARIABLE, read_token
-from tradefair.host.places import PER_ADDRESS, Bounds
-from tradefair.host.quotas import EPISODE_BYTES, MAX_BYTES, MAX_SEATS, Quotas
-from tradefair.host.space import KEEP_FREE
+
+if TYPE_CHECKING:
+    from tradefair.host.oauth import Issuer
+    from tradefair.host.places import Bounds
+    from tradefair.host.quotas import Quotas
 
 # A token of random letters and digits of this length cannot be guessed; a word can.
 _MIN_CONTROL_TOKEN_CHARS = 20
@@ -21,7 +25,28 @@ _MIB = 1_048_576
 
 
 @dataclass(frozen=True)
-class HostFlags:
+class SeatFlags:
+    """What the clients of seats get."""
+
+    wait: Annotated[
+        float | None,
+        typer.Option(min=0, max=MAX_WAIT_S, help="Seconds of an await_turn that names none; default: the scenario's."),
+    ] = None
+    slim: Annotated[bool, typer.Option("--slim-tools", help="List tools without their output schemas.")] = False
+
+
+@dataclass(frozen=True)
+class ServeFlags(SeatFlags):
+    """A seat on standard input and output."""
+
+    resume: Annotated[Path | None, typer.Option(help="Go on with this trace instead of a new episode.")] = None
+    go_on: Annotated[
+        bool, typer.Option("--continue", help="Go on with the newest unfinished episode of this game in --out.")
+    ] = False
+
+
+@dataclass(frozen=True)
+class HostFlags(SeatFlags):
     """Addresses, tokens and quotas of a host.
 
     `control` is None without a control plane. `ttl`, `rate`, `budget`, `byte_budget` and `episode_bytes` of 0 set no
@@ -44,10 +69,25 @@ class HostFlags:
         list[str] | None, typer.Option("--proxy", help="IP address of a proxy in front: any number of connections.")
     ] = None
     body_limit: Annotated[int, typer.Option(min=1_024, help="Largest request body in bytes.")] = _MIB
+    auth: Annotated[
+        Literal["token", "oauth"],
+        typer.Option(help="What opens a seat: tokens of this host, or also access tokens of an OAuth issuer."),
+    ] = "token"
+    issuer: Annotated[str, typer.Option(metavar="URL", help="With --auth oauth: whose access tokens are taken.")] = ""
+    resource: Annotated[
+        str, typer.Option(metavar="URL", help="With --auth oauth: the audience that tokens name; default: this URL.")
+    ] = ""
+    subjects: Annotated[
+        list[str] | None,
+        typer.Option("--invite", metavar="SEAT=SUBJECT", help="With --auth oauth: who takes a seat, by its tokens."),
+    ] = None
     store: Annotated[
         str | None,
         typer.Option(envvar="TRADEFAIR_STORE", help="postgresql://HOST/DB for the traces; --out holds the registry."),
     ] = None
+    goes_on: Annotated[
+        bool, typer.Option("--continue", help="Go on with the host that --out had, if any: for what restarts a host.")
+    ] = False
     until_over: Annotated[bool, typer.Option("--until-over", help="Exit when no episode is left.")] = False
     linger: Annotated[float, typer.Option(min=0, help="Seconds that an ended episode can still be read.")] = 60
     observers: Annotated[int, typer.Option(min=0, max=16, help="Observers to invite to each episode.")] = 0
@@ -84,11 +124,33 @@ class HostFlags:
     @property
     def quotas(self) -> Quotas:
         """How much a seat may call and store."""
+        from tradefair.host.quotas import Quotas
+
         return Quotas(self.rate or None, self.burst, self.budget or None, bytes=self.byte_budget or None)
+
+    @property
+    def oauth(self) -> Issuer | None:
+        """The issuer whose tokens are taken, None without. Raises ScenarioError for flags that do not fit together."""
+        if self.auth == "token":
+            if self.issuer or self.resource or self.subjects:
+                raise ScenarioError("--issuer, --resource and --invite belong to --auth oauth: add it")
+            return None
+        if not self.issuer:
+            raise ScenarioError("--auth oauth needs --issuer URL: whose access tokens are taken")
+        if self.remote and not self.resource:
+            raise ScenarioError("name the URL by which clients reach this host: --resource https://HOST/mcp")
+        if self.subjects and self.episodes > 1:
+            raise ScenarioError("a subject has one seat at a time: --invite goes with one episode")
+        # Loaded where it is asked for: JWTs need a library that nothing else here does.
+        from tradefair.host.oauth import Issuer
+
+        return Issuer(self.issuer, self.resource)
 
     @property
     def bounds(self) -> Bounds:
         """What the connections of seats may take."""
+        from tradefair.host.places import Bounds
+
         return Bounds(per_address=self.per_address, proxies=tuple(self.proxies or ()))
 
     @property

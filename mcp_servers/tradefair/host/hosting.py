@@ -6,8 +6,6 @@ There is no HTTP in here: `app` serves the seats of a host, `control` its operat
 from __future__ import annotations
 
 import asyncio
-import ctypes
-import gc
 import logging
 import sys
 import time
@@ -22,19 +20,23 @@ import anyio
 import anyio.abc
 
 from tradefair.contract import EndReason, HarnessFailure, SeatError, SeatId, TradefairError
+from tradefair.contract.bounds import MAX_WAIT_S
 from tradefair.contract.errors import StorageUnavailable, unknown
 from tradefair.contract.players import AGENT
+from tradefair.host.bounds import EPISODE_BYTES, MAX_SEATS
+from tradefair.host.collecting import collect, without_passes
 from tradefair.host.doors import Doors
 from tradefair.host.log import FILES, LogStore
 from tradefair.host.observing import public_reads
 from tradefair.host.orders import Checked, Order, begin, check_labelled
-from tradefair.host.quotas import EPISODE_BYTES, MAX_SEATS, Gate, Quotas
+from tradefair.host.quotas import Gate, Quotas
 from tradefair.host.registry import HostFile, save_host_file
 from tradefair.host.seat_auth import OBSERVER, OBSERVER_SCOPE, Grant, SeatTokens
 from tradefair.host.space import Space
 
 if TYPE_CHECKING:
     from tradefair.host.episode import Episode
+    from tradefair.host.oauth import Issuer
     from tradefair.host.sandbox import Sandbox
 
 BODY_LIMIT = 1_048_576  # bytes of one request; a call's arguments may take a sixteenth of it
@@ -77,6 +79,8 @@ class Host:
     the time to live of each episode in seconds, from its creation; an order may name a shorter one. `body_limit` is in
     bytes, and so are `episode_bytes`, what the log of one episode may take (None: any), and `keep_free`, below which
     the disk of the traces counts as nearly full. `max_seats` bounds the episodes that the control plane orders.
+    `wait_s` is how long an `await_turn` waits that names no time (None: as the scenario says); `slim` tool lists have
+    no output schemas. `issuer`: whose access tokens open seats besides the host's own tokens.
     """
 
     def __init__(
@@ -94,6 +98,9 @@ class Host:
         quotas: Quotas | None = None,
         sandbox: Sandbox | None = None,
         logs: LogStore = FILES,
+        wait_s: float | None = None,
+        slim: bool = False,
+        issuer: Issuer | None = None,
     ) -> None:
         self.episodes: dict[str, Episode] = {}
         # Orders that are checked and not begun: no log, no clock.
@@ -103,6 +110,8 @@ class Host:
         self.folder = folder
         self.logs = logs
         self.body_limit = body_limit
+        self.slim = slim
+        self.issuer = issuer
         self.max_episodes = max_episodes
         self.max_seats = max_seats
         self.quotas = quotas or Quotas()
@@ -119,6 +128,7 @@ class Host:
         self._ttl_s = ttl_s
         self._episode_bytes = episode_bytes
         self._sandbox = sandbox
+        self._wait_s = wait_s
         self._empty = anyio.Event()
         # By (episode, seat): kept for the episode's life, however its connections come and go.
         self._gates: dict[tuple[str, str], Gate] = {}
@@ -136,6 +146,8 @@ class Host:
     def add(self, episode: Episode, *, used: Mapping[SeatId, int] | None = None, save: bool = True) -> None:
         """Take an episode in. `used` is the number of calls that each of its seats has made in an earlier process."""
         self.episodes[episode.id] = episode
+        if self._wait_s is not None:
+            episode.wait_s = self._wait_s
         # Before the first call: a budget of the episode counts what an earlier process let through.
         calls = used or {}
         for seat in {*calls, *(seat for seat in episode.stored if seat is not None)}:
@@ -169,7 +181,8 @@ class Host:
         # Until the log is there the order stays pending; a second start must not make a second log.
         self._starting.add(episode)
         try:
-            begun = await begin(wanted, self.folder, episode, self._sandbox, self.logs)
+            with without_passes():
+                begun = await begin(wanted, self.folder, episode, self._sandbox, self.logs)
         finally:
             self._starting.discard(episode)
         if self.pending.pop(episode, None) is None:  # it was cancelled while its log was being made
@@ -278,15 +291,31 @@ class Host:
 
     def invite(self, episode: str, seat: SeatId) -> tuple[str, Grant]:
         """A token for a seat, to be shown once. Raises SeatError for an unknown episode or seat, TooManyTokens."""
+        self._check_seat(episode, seat)
+        invitation = self.tokens.issue(episode, seat)
+        self._save()
+        return invitation
+
+    def invite_subject(self, episode: str, seat: SeatId, subject: str) -> Grant:
+        """Let whom the issuer's access tokens name `subject` take a seat with them.
+
+        Raises SeatError without an issuer, for an unknown episode or seat and for a subject that has a seat,
+        TooManyTokens.
+        """
+        if self.issuer is None:
+            raise SeatError("this host takes no issuer's tokens: start it with --auth oauth --issuer URL")
+        self._check_seat(episode, seat)
+        grant = self.tokens.seat_subject(episode, seat, self.issuer.url, subject)
+        self._save()
+        return grant
+
+    def _check_seat(self, episode: str, seat: SeatId) -> None:
         if episode in self.pending:
             seats = self.pending[episode].plan.seats
             if seat not in seats:
                 raise SeatError(unknown("seat", seat, seats))
         else:
             self.episode(episode).core.tools(seat)
-        invitation = self.tokens.issue(episode, seat)
-        self._save()
-        return invitation
 
     def invite_observer(self, episode: str) -> tuple[str, Grant]:
         """A token for the public reads of an episode.
@@ -355,7 +384,7 @@ class Host:
         # The gate refuses every further call of this seat, so the host acts for it until the end.
         while episode.core.ended is None:
             try:
-                if (await episode.await_turn(seat, 45)).awaited:
+                if (await episode.await_turn(seat, MAX_WAIT_S)).awaited:
                     await episode.lapse(seat, "call_limit")
             except StorageUnavailable:
                 await anyio.sleep(_AGAIN_S)
@@ -456,7 +485,7 @@ class Host:
         Servers and sessions refer to each other, so only the collector frees them.
         """
         self._tidying = None
-        gc.collect()
+        collect()
         give_memory_back()
 
     # --- the registry -----------------------------------------------------------------------------------------------
@@ -497,9 +526,13 @@ class Host:
 
 def give_memory_back() -> None:
     """Ask glibc to return freed memory that its arenas keep, one per thread. Does nothing on other systems."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
-    if trim is not None:
-        trim(0)
+    if sys.platform == "linux":
+        import ctypes
+
+        # Not there with another libc, such as that of Alpine.
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:
+            trim(0)
 
 
 def created_at(episode: Episode) -> datetime:

@@ -1,29 +1,25 @@
-"""From a command line to a running server: the episodes that `serve` and `host` start or go on with."""
+"""From the command `host` to a running server: the episodes that it starts, or goes on with."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import resource
-import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from tradefair.catalog import default_scenario, load_scenario, market_names, market_type
 from tradefair.cli.options import EpisodeFlags
 from tradefair.cli.ports import listen
-from tradefair.cli.terminal import say, tell
+from tradefair.cli.terminal import tell
 from tradefair.contract import MarketType, Scenario, ScenarioError, SeatId, TraceError
 from tradefair.contract.errors import StorageUnavailable
-from tradefair.contract.scenario import parse_override
+from tradefair.contract.players import seats_of
 from tradefair.contract.text import clean_json
-from tradefair.host.app import HttpServer, run_stdio
+from tradefair.host.app import HttpServer
 from tradefair.host.control import ControlApp, new_control_token
 from tradefair.host.episode import Episode
 from tradefair.host.host_flags import HostFlags
@@ -31,27 +27,19 @@ from tradefair.host.hosting import Host
 from tradefair.host.listening import Listener
 from tradefair.host.log import FILES, LogStore
 from tradefair.host.orders import check_labelled, checked, parse_labels
-from tradefair.host.pipes import leave_on_signals, typed_into
-from tradefair.host.places import Bounds
+from tradefair.host.places import Bounds, allow_many_files
 from tradefair.host.registry import HOST_FILE, HostFile, check_fresh, load_host_file, sole_host
 from tradefair.host.sandbox import Sandbox
-from tradefair.host.seat_auth import OBSERVER_SCOPE, SEAT_SCOPE, GrantScope, SeatTokens, token_digest
-from tradefair.host.setup import (
-    SeatPlan,
-    default_folder,
-    left_alone,
-    make_folder,
-    new_episode,
-    new_seed,
-    plan_seats,
-    reopen_episode,
-)
+from tradefair.host.seat_auth import OBSERVER_SCOPE, SEAT_SCOPE, GrantScope, SeatTokens, subject_digest, token_digest
+from tradefair.host.serve import choose, folder_of, notice
+from tradefair.host.setup import SeatPlan, make_folder, new_episode, new_seed, plan_seats, reopen_episode
 from tradefair.host.stores import logs_at
-from tradefair.tracestore import StorePlace, find_traces, open_trace
+from tradefair.tracestore import StorePlace, open_trace
+
+if TYPE_CHECKING:
+    from tradefair.host.oauth import Issuer
 
 _SHOWN_BEFORE = "(token as shown or given before)"
-# File descriptors; enough for 1,000 seats, their connections and their traces.
-_MANY_FILES = 65_536
 _CONTROL_PLACES = 256  # connections of the control plane: an operator, and what must not take the files of seats
 
 
@@ -62,61 +50,11 @@ class Shown(NamedTuple):
     token: str
 
 
-def choose(options: EpisodeFlags) -> tuple[MarketType, Scenario]:
-    """The market and its scenario (the first one by default). Raises ScenarioError."""
-    if not options.market:
-        raise ScenarioError(f"name a market: {', '.join(market_names())}")
-    kind = market_type(options.market)
-    name = options.scenario or default_scenario(options.market)
-    return kind, load_scenario(options.market, name, dict(map(parse_override, options.overrides or ())))
-
-
-def seat_alone(kind: MarketType, scenario: Scenario, seat: str, others: str) -> SeatPlan:
-    """One seat played from outside, by default the scenario's first agent seat; policies on all others.
-
-    Where other agents would sit, the stand-ins of their roles do.
-    """
-    if not seat:
-        agents = plan_seats(kind, scenario, others=others or None).agents
-        if not agents:
-            raise ScenarioError(f"{scenario.id} has no seat for an agent: name one with --seat")
-        seat = agents[0]
-    return left_alone(kind, scenario, plan_seats(kind, scenario, agents=[seat], others=others or None), seat)
-
-
-async def run_serve(options: EpisodeFlags, seat: str, resume: Path | None) -> None:
-    """Serve one seat on standard input and output until the client goes."""
-    with Sandbox() as sandbox:
-        if resume is None:
-            kind, scenario = choose(options)
-            plan = seat_alone(kind, scenario, seat, options.others)
-            episode = await _new(kind, scenario, options, plan, _folder(options), sandbox)
-        else:
-            episode = await reopen_episode(_one_trace(resume), sandbox=sandbox)
-
-        async def close() -> None:
-            await episode.close()
-            if episode.core.ended is None:
-                _say(f"not over; to go on: tradefair serve --resume {episode.path}")
-
-        try:
-            served = seat or _outside_seats(episode)[0]
-            if typed_into():
-                scenario = episode.core.scenario.id
-                put = f"tradefair config {episode.core.manifest.market} --scenario {scenario} --seat {served}"
-                _say(f"this speaks MCP on standard input; put it into a client: {put}")
-            _say(_line(episode))
-            leave_on_signals(close)
-            await run_stdio(episode, served)
-        finally:
-            await close()
-
-
 async def run_host(options: EpisodeFlags, hosting: HostFlags, resume: Path | None) -> None:
     """Host episodes over HTTP until SIGTERM, or until they are over. Raises ScenarioError for a taken address."""
     # A token that could be guessed is refused before a folder is made.
     token = None if hosting.control is None else hosting.control_token
-    _allow_many_files()
+    allow_many_files()
     # Asked before episodes are made: the same command with another port must not find them and refuse the folder.
     for address, port, option in (
         (hosting.address, hosting.port, "--port"),
@@ -124,12 +62,16 @@ async def run_host(options: EpisodeFlags, hosting: HostFlags, resume: Path | Non
     ):
         if port:
             listen(address, port, option=option).close()
+    issuer = hosting.oauth
+    if issuer is not None:
+        # A mistyped issuer is told now, not to the first client.
+        await issuer.fetch_keys()
     with Sandbox() as sandbox, ExitStack() as held:
-        folder = resume or _folder(options)
-        if resume is None:
-            host, tokens = await _fresh_host(options, hosting, folder, sandbox, held)
+        folder = resume or folder_of(options)
+        if resume is None and not (hosting.goes_on and (folder / HOST_FILE).exists()):
+            host, tokens = await _fresh_host(options, hosting, folder, sandbox, held, issuer)
         else:
-            host, tokens = await _reopened_host(hosting, folder, sandbox, held), []
+            host, tokens = await _reopened_host(hosting, folder, sandbox, held, issuer), []
         try:
             await _serve_host(host, hosting, folder, tokens, token)
         finally:
@@ -207,7 +149,14 @@ async def _logs(store: str | None) -> LogStore:
     return logs
 
 
-def _host(hosting: HostFlags, folder: Path, sandbox: Sandbox, logs: LogStore, tokens: SeatTokens | None = None) -> Host:
+def _host(
+    hosting: HostFlags,
+    folder: Path,
+    sandbox: Sandbox,
+    logs: LogStore,
+    issuer: Issuer | None,
+    tokens: SeatTokens | None = None,
+) -> Host:
     return Host(
         folder,
         tokens=tokens,
@@ -221,26 +170,33 @@ def _host(hosting: HostFlags, folder: Path, sandbox: Sandbox, logs: LogStore, to
         quotas=hosting.quotas,
         sandbox=sandbox,
         logs=logs,
+        wait_s=hosting.wait,
+        slim=hosting.slim,
+        issuer=issuer,
     )
 
 
 async def _fresh_host(
-    options: EpisodeFlags, hosting: HostFlags, folder: Path, sandbox: Sandbox, held: ExitStack
+    options: EpisodeFlags, hosting: HostFlags, folder: Path, sandbox: Sandbox, held: ExitStack, issuer: Issuer | None
 ) -> tuple[Host, list[Shown]]:
     if not options.market and hosting.control is not None:
         # The store before the folder: a store that cannot be reached leaves no empty folder behind.
         logs = await _logs(hosting.store)
         _take_fresh(folder, held)
-        return _host(hosting, folder, sandbox, logs), []
+        return _host(hosting, folder, sandbox, logs, issuer), []
     kind, scenario = choose(options)
     plan = plan_seats(kind, scenario, agents=_named(kind, scenario, hosting.seats), others=options.others or None)
     if not plan.agents:
         raise ScenarioError(f"{scenario.id} has no seat for an agent: name some with --seats")
     labels = parse_labels(hosting.labels or ())
     check_labelled(labels, plan.agents)
+    subjects = parse_labels(hosting.subjects or (), "SEAT=SUBJECT")
+    check_labelled(subjects, plan.agents, "invitations")
+    if issuer is not None and not subjects and hosting.control is None:
+        raise ScenarioError("nobody could take a seat: name who with --invite SEAT=SUBJECT, or add --control-port")
     logs = await _logs(hosting.store)
     _take_fresh(folder, held)
-    host = _host(hosting, folder, sandbox, logs)
+    host = _host(hosting, folder, sandbox, logs, issuer)
     host.check_room(hosting.episodes)
     for index in range(hosting.episodes):
         # Consecutive seeds, so that one number names them all.
@@ -249,7 +205,12 @@ async def _fresh_host(
         host.add(made, save=False)
     # One write for all tokens.
     with host.saved_once():
-        invited = [host.invite(name, seat) for name in host.episodes for seat in plan.agents]
+        # With an issuer only the operator says who sits where: a token would be a second way in.
+        seats = plan.agents if issuer is None else ()
+        invited = [host.invite(name, seat) for name in host.episodes for seat in seats]
+        for name in host.episodes:
+            for seat, subject in subjects.items():
+                host.invite_subject(name, seat, subject)
         invited += [host.invite_observer(name) for name in host.episodes for _ in range(hosting.observers)]
     return host, [Shown(grant.id, token) for token, grant in invited]
 
@@ -261,7 +222,9 @@ def _take_fresh(folder: Path, held: ExitStack) -> None:
     check_fresh(folder)
 
 
-async def _reopened_host(hosting: HostFlags, folder: Path, sandbox: Sandbox, held: ExitStack) -> Host:
+async def _reopened_host(
+    hosting: HostFlags, folder: Path, sandbox: Sandbox, held: ExitStack, issuer: Issuer | None
+) -> Host:
     """The host of a folder as it was; episodes that ended meanwhile are left out, and their tokens expire.
 
     A kill may have come between the start of an ordered episode and its entry: its trace says that it has begun. The
@@ -270,8 +233,14 @@ async def _reopened_host(hosting: HostFlags, folder: Path, sandbox: Sandbox, hel
     if (folder / HOST_FILE).exists():
         held.enter_context(sole_host(folder))
     file = load_host_file(folder)
+    if issuer is None and any(grant.subject for grant in file.tokens):
+        raise ScenarioError(f"{folder}: its seats are those of an issuer's subjects: add --auth oauth --issuer URL")
+    if issuer is not None:
+        for grant in file.tokens:
+            if grant.subject and grant.digest != subject_digest(issuer.url, grant.subject):
+                notice(f"{grant.subject} was invited to {grant.seat} as a subject of another issuer: invite it again")
     logs = await _logs(_store_of(folder, file, hosting))
-    host = _host(hosting, folder, sandbox, logs, file.tokens)
+    host = _host(hosting, folder, sandbox, logs, issuer, file.tokens)
     host.control = file.control
     host.ttl_s_of.update(file.ttl_s)
     # An order with a trace has begun; its entry in the registry came too late.
@@ -315,15 +284,6 @@ def _calls_so_far(place: str | Path) -> Counter[SeatId]:
         )
 
 
-def _allow_many_files() -> None:
-    """A thousand seats are a thousand connections, and every trace is several files."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    # Not beyond what the system allows this user.
-    wanted = _MANY_FILES if hard == resource.RLIM_INFINITY else min(hard, _MANY_FILES)
-    if soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-
-
 async def _new(
     kind: MarketType,
     scenario: Scenario,
@@ -340,46 +300,11 @@ async def _new(
 
 def _named(kind: MarketType, scenario: Scenario, text: str) -> list[SeatId] | None:
     if text == "all":
-        return list(kind.create(scenario, 0).seats)
+        return list(seats_of(kind, scenario))
     return [seat.strip() for seat in text.split(",")] if text else None
 
 
-def _folder(options: EpisodeFlags) -> Path:
-    """The trace's folder; desktop clients start servers in folders where nothing can or should be written."""
-    if options.out is not None:
-        return options.out
-    here = Path.cwd()
-    writable = here != Path(here.anchor) and os.access(here, os.W_OK)
-    return (here if writable else Path(tempfile.gettempdir()) / "tradefair") / default_folder(options.market or "host")
-
-
-def _one_trace(path: Path) -> Path:
-    if not path.exists():
-        raise ScenarioError(f"--resume {path}: there is no such file")
-    found = find_traces(path)
-    if len(found) != 1:
-        raise ScenarioError(f"--resume {path}: name one of its {len(found)} traces")
-    return found[0]
-
-
-def _outside_seats(episode: Episode) -> list[SeatId]:
-    found = episode.seating.agents
-    if not found:
-        raise TraceError(f"{episode.path}: every seat is scripted; there is none to serve")
-    return found
-
-
 # --- what is shown ------------------------------------------------------------------------------------------------
-
-
-def _say(line: str) -> None:
-    """Standard output belongs to the protocol."""
-    say(f"tradefair: {line}")
-
-
-def _line(episode: Episode) -> str:
-    core = episode.core
-    return f"{core.scenario.id}, seed {core.manifest.seed}, episode {episode.id}; trace {episode.path.absolute()}"
 
 
 def _say_farewell(hosted: Mapping[str, Episode], host: Host, folder: Path) -> None:
@@ -388,9 +313,9 @@ def _say_farewell(hosted: Mapping[str, Episode], host: Host, folder: Path) -> No
     ends.update(past.reason or "not over" for name, past in host.past.items() if name not in hosted)
     ends.update("not started" for _ in host.pending)
     counts = ", ".join(f"{count} {end}" for end, count in sorted(ends.items())) or "none"
-    _say(f"no longer serving; episodes: {counts}; traces in {_traces_in(host) or folder.absolute()}")
+    notice(f"no longer serving; episodes: {counts}; traces in {_traces_in(host) or folder.absolute()}")
     if ends["not over"] or ends["not started"]:
-        _say(f"to go on: tradefair host --resume {folder}")
+        notice(f"to go on: tradefair host --resume {folder}")
 
 
 def _traces_in(host: Host) -> str | None:
@@ -404,7 +329,10 @@ def _report(host: Host, url: str, folder: Path, tokens: Sequence[Shown]) -> dict
 
     def told(episode: Episode, scope: GrantScope) -> list[dict[str, str | None]]:
         grants = [grant for grant in host.tokens.of(episode.id) if grant.scope == scope]
-        return [{"seat": grant.seat, "grant": grant.id, "token": shown.get(grant.id)} for grant in grants]
+        return [
+            {"seat": grant.seat, "grant": grant.id, "token": shown.get(grant.id), "subject": grant.subject}
+            for grant in grants
+        ]
 
     episodes = [
         {
@@ -428,10 +356,16 @@ def _readable(report: Mapping[str, Any]) -> str:
     for episode in report["episodes"]:
         lines.append("{episode}: {scenario}, seed {seed}, trace {trace}".format_map(episode))
         invited = [*episode["seats"], *episode["observers"]]
-        lines += [f"  {invitation['seat']}: {invitation['token'] or _SHOWN_BEFORE}" for invitation in invited]
-    if report["episodes"]:
+        lines += [f"  {invitation['seat']}: {_opened_by(invitation)}" for invitation in invited]
+    if any(seat["token"] for episode in report["episodes"] for seat in (*episode["seats"], *episode["observers"])):
         lines.append("Clients send the header  Authorization: Bearer <token>. Tokens are not shown again.")
     if control := report.get("control"):
         lines.append(f"control plane and status page: {control['url']}")
         lines.append(f"  its token: {control['token'] or _SHOWN_BEFORE}")
     return "\n".join(lines)
+
+
+def _opened_by(invitation: Mapping[str, str | None]) -> str:
+    """What opens a seat: its token, or the tokens of somebody."""
+    subject = invitation["subject"]
+    return f"for {subject}, with tokens of the issuer" if subject else invitation["token"] or _SHOWN_BEFORE

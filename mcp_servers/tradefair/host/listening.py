@@ -20,8 +20,8 @@ from starlette.applications import Starlette
 from starlette.types import Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from tradefair.cli.ports import listen
-from tradefair.host.places import Bounds, Places, is_loopback
+from tradefair.cli.ports import is_loopback, listen
+from tradefair.host.places import Bounds, Places
 
 _GRACE_S = 5  # how long open requests may take to end when the server stops
 _BACKLOG = 2_048  # connections that wait to be accepted: a thousand clients may come at once

@@ -1,16 +1,17 @@
-"""The event log: append atomic batches, keep the chain, hold the manifest. SQLite on aiosqlite by default."""
+"""The event log: append atomic batches, keep the chain, hold the manifest. SQLite by default."""
 
 from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
-import aiosqlite
 import orjson
 
 from tradefair.contract import SeatId, TraceError
@@ -18,6 +19,7 @@ from tradefair.contract.chain import next_hash
 from tradefair.contract.core import Record
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.files.folders import drafted
+from tradefair.host.pace import Pace
 from tradefair.tracestore import (
     EVENT_COLUMNS,
     SCHEMA,
@@ -30,6 +32,7 @@ from tradefair.tracestore import (
     sqlite_rows,
 )
 from tradefair.tracestore.locks import Lease
+from tradefair.tracestore.writer import enlarge
 
 _NOTE = "INSERT INTO agent_events (seat, body) VALUES (?, ?)"
 _PROMPT = """INSERT INTO prompt_calls (seat, call, same, parts, tools, params, answer)
@@ -40,6 +43,14 @@ _SLOT = "(" + ", ".join("?" * _COLUMNS) + ")"
 _MAX_ROWS = 32_000 // _COLUMNS
 # Hashing so many takes about a millisecond; below that a thread would cost more than it spares.
 _MANY_ROWS = 500
+# What is written on the event loop: half a millisecond at most, where a thread costs at least 0.04 and its switches.
+SMALL_ROWS, _SMALL_BYTES = 64, 64 * 1024
+# Bytes of the write-ahead log that are worth a checkpoint: the thousand pages of SQLite's own rule, and what a commit
+# adds to it, whatever its size: pages of the table, of an index and of a root.
+_CHECKPOINT_BYTES, _TOUCHED_BYTES = 1_000 * 4_096, 3 * 4_096
+_PATIENCE_S, _PAUSE_S = 5.0, 0.01  # for a lock that a stranger holds
+# Of all logs. More than one: a file that a stranger has locked must not keep the others waiting.
+_THREADS = ThreadPoolExecutor(4, "tradefair-log")
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -115,8 +126,17 @@ class EventLog(Protocol):
         """The last committed event."""
         ...
 
+    @property
+    def slow(self) -> bool:
+        """Whether the disk is too slow at present for commits on the event loop."""
+        ...
+
     async def append(self, rows: Sequence[Row]) -> Head:
         """Commit a batch, all or nothing. Raises StorageUnavailable; then nothing was written."""
+        ...
+
+    def append_now(self, rows: Sequence[Row]) -> bool:
+        """Commit a small batch before this returns; False where it must be left to `append`. Raises as that does."""
         ...
 
     async def call_keys(self) -> dict[tuple[SeatId, str], tuple[int, str]]:
@@ -198,17 +218,28 @@ class SqliteLog:
     """The log of one episode in one `.trace` file, an SQLite database in WAL mode.
 
     With `synchronous = NORMAL` a commit survives the death of the process, not the loss of power; `FULL` survives both.
+    Small commits under `NORMAL` are made on the event loop, where nothing waits for the disk: they only hand pages to
+    the system. Whatever syncs is done in a thread: checkpoints, the first commit behind one, all of `FULL`.
     """
 
-    def __init__(self, path: Path, lease: Lease, db: aiosqlite.Connection, manifest: Manifest, head: Head) -> None:
+    def __init__(
+        self, path: Path, lease: Lease, db: sqlite3.Connection, manifest: Manifest, head: Head, *, waits: bool
+    ) -> None:
+        """`waits`: each commit waits for the disk (`FULL`)."""
         self._path = path
         self._lease = lease
         self._db = db
         self._manifest = manifest
         self._head = head
+        self._waits = waits
+        self._pace = Pace()
+        # Bytes of the write-ahead log since the last checkpoint. At first as if one were due: the first commit of all
+        # makes that file and syncs its header.
+        self._unfolded = _CHECKPOINT_BYTES
         self._noted = False
         # Made at the first prompt: most logs keep none.
         self._ledger: Ledger | None = None
+        # Held while a thread uses the connection.
         self._alone = asyncio.Lock()
 
     @classmethod
@@ -221,18 +252,16 @@ class SqliteLog:
             # After the test a race is left; the lease decides it.
             raise TraceError(f"{path}: exists already")
         lease = Lease(path)
-        db: aiosqlite.Connection | None = None
         try:
             head = await asyncio.to_thread(_begin, path, manifest, first)
-            db = await _connect(path, synchronous)
+            db = await asyncio.to_thread(_connect, path, synchronous)
         except (OSError, sqlite3.Error) as error:
-            await _give_up(db, lease)
+            lease.release()
             raise StorageUnavailable(f"{path}: {error}") from None
-        # Ctrl-C among them: a connection that nobody closes outlives the event loop.
         except BaseException:
-            await _give_up(db, lease)
+            lease.release()
             raise
-        return cls(path, lease, db, manifest, head)
+        return cls(path, lease, db, manifest, head, waits=synchronous == "FULL")
 
     @classmethod
     async def open(cls, path: Path, *, synchronous: str = "NORMAL") -> SqliteLog:
@@ -240,7 +269,6 @@ class SqliteLog:
         # Opened for reading first: what is no trace gets no lock file next to it.
         with open_trace(path):
             lease = Lease(path)
-        db: aiosqlite.Connection | None = None
         try:
             # Read again under the lease: the writer that held it before may just have committed.
             with open_trace(path) as trace:
@@ -249,14 +277,14 @@ class SqliteLog:
                 # Before anything is looked up by an index, and before anything is appended to the pages.
                 trace.check_structure()
                 manifest, head = trace.manifest, Head(*sound_head(trace))
-            db = await _connect(path, synchronous)
+            db = await asyncio.to_thread(_connect, path, synchronous)
         except sqlite3.Error as error:
-            await _give_up(db, lease)
+            lease.release()
             raise TraceError(f"{path}: cannot be opened for writing: {error}") from None
         except BaseException:
-            await _give_up(db, lease)
+            lease.release()
             raise
-        return cls(path, lease, db, manifest, head)
+        return cls(path, lease, db, manifest, head, waits=synchronous == "FULL")
 
     @property
     def manifest(self) -> Manifest:
@@ -268,23 +296,45 @@ class SqliteLog:
         """The last committed event."""
         return self._head
 
-    async def append(self, rows: Sequence[Row]) -> Head:
-        """Commit a batch, all or nothing; the new head.
+    @property
+    def slow(self) -> bool:
+        """Whether the last commits on the event loop were slow, so that for a minute all are made in a thread."""
+        return self._pace.slow
 
-        One statement is one transaction and one hop to SQLite's thread: three statements cost three hops (decision
-        0007).
-        """
+    async def append(self, rows: Sequence[Row]) -> Head:
+        """Commit a batch in a thread, all or nothing; the new head."""
         if not self._lease.held:
             await self._regain()
         stored, head = await off_loop(rows, stored_rows, rows, self._head)
         try:
-            async with self._alone:
-                await self._insert([value for row in stored for value in row], len(rows))
-        except (sqlite3.Error, ValueError) as error:  # aiosqlite raises ValueError on a closed connection
+            await self._written(sum(row.size for row in rows), partial(self._extend, stored, head))
+        except sqlite3.Error as error:
             raise StorageUnavailable(f"{self._path.name}: {error}") from None
-        # After the commit: a failed batch must leave the head where it was.
-        self._head = head
         return head
+
+    def append_now(self, rows: Sequence[Row]) -> bool:
+        """Commit a small batch on the event loop; False where it is large, or may have to wait."""
+        size = sum(row.size for row in rows)
+        if (
+            len(rows) > SMALL_ROWS
+            or size > _SMALL_BYTES
+            or self._waits
+            or self._unfolded >= _CHECKPOINT_BYTES
+            or self._alone.locked()
+            or self._pace.slow
+            or not self._lease.held
+        ):
+            return False
+        stored, head = stored_rows(rows, self._head)
+        try:
+            self._pace.timed(self._extend, stored, head)
+        except sqlite3.Error as error:
+            # A stranger's lock: in a thread there is time to wait for it.
+            if _locked(error):
+                return False
+            raise StorageUnavailable(f"{self._path.name}: {error}") from None
+        self._unfolded += _TOUCHED_BYTES + size
+        return True
 
     async def call_keys(self) -> dict[tuple[SeatId, str], tuple[int, str]]:
         """Every committed call key."""
@@ -319,33 +369,31 @@ class SqliteLog:
         """
         noted = (seat, orjson.dumps(body))
         try:
-            # Shielded: a player that is cancelled between two statements must not leave a transaction open.
-            if not (prompts and await asyncio.shield(self._note_with(noted, prompts))):
-                await self._db.execute(_NOTE, noted)
+            await self._written(len(noted[1]), partial(self._insert_note, noted, prompts))
         except sqlite3.Error as error:
             raise StorageUnavailable(f"{self._path.name}: {error}") from None
+
+    def _insert_note(self, noted: tuple[SeatId, bytes], prompts: Sequence[Exchange]) -> None:
+        if not (prompts and self._insert_prompts(noted, prompts)):
+            self._db.execute(_NOTE, noted)
+        # Here and not by the caller, who may have been cancelled.
         self._noted = True
 
-    async def _note_with(self, noted: tuple[SeatId, bytes], prompts: Sequence[Exchange]) -> bool:
+    def _insert_prompts(self, noted: tuple[SeatId, bytes], prompts: Sequence[Exchange]) -> bool:
         """Write the note and what the model was sent, both or neither; whether they are written."""
-        # Held over the whole transaction: a batch of events within one that is rolled back would be lost.
-        async with self._alone:
-            try:
-                if self._ledger is None:
-                    known = await self._db.execute_fetchall("SELECT n, digest FROM prompt_parts")
-                    self._ledger = Ledger((number, digest) for number, digest in known)
-                rows = self._ledger.rows(noted[0], prompts)
-                await self._db.execute("BEGIN")
-                await self._db.execute(_NOTE, noted)
-                await self._db.executemany("INSERT INTO prompt_parts VALUES (?, ?, ?)", rows.parts)
-                await self._db.executemany(_PROMPT, rows.calls)
-                await self._db.execute("COMMIT")
-            # Whatever it is, a full disk or a damaged table: it must not stop play.
-            except (sqlite3.Error, TypeError, ValueError, OverflowError):
-                if self._db.in_transaction:
-                    await self._db.execute("ROLLBACK")
-                return False
+        try:
+            if self._ledger is None:
+                self._ledger = Ledger(self._db.execute("SELECT n, digest FROM prompt_parts"))
+            rows = self._ledger.rows(noted[0], prompts)
+            with _transaction(self._db):
+                self._db.execute(_NOTE, noted)
+                self._db.executemany("INSERT INTO prompt_parts VALUES (?, ?, ?)", rows.parts)
+                self._db.executemany(_PROMPT, rows.calls)
+        # Whatever it is, a full disk or a damaged table: it must not stop play.
+        except (sqlite3.Error, TypeError, ValueError, OverflowError):
+            return False
         self._ledger.wrote(noted[0], rows)
+        self._unfolded += sum(len(part[-1]) for part in rows.parts)
         return True
 
     async def seal(self, about: Mapping[str, Any]) -> None:
@@ -354,30 +402,36 @@ class SqliteLog:
         self._noted = False
         try:
             covered = await asyncio.to_thread(_covered, self._path, about)
-            async with self._alone:
-                # A signature that fitted an earlier seal would make the trace a damaged one.
-                await self._db.execute("DELETE FROM meta WHERE key = 'signature'")
-                await self._db.execute("INSERT OR REPLACE INTO meta VALUES ('about', ?)", (orjson.dumps(covered),))
+            written = orjson.dumps(covered)
+            await self._written(len(written), partial(self._replace_about, written))
         except (sqlite3.Error, TraceError) as error:
             raise StorageUnavailable(f"{self._path.name}: {error}") from None
         self._manifest = self._manifest._replace(about=covered)
+
+    def _replace_about(self, about: bytes) -> None:
+        # A signature that fitted an earlier seal would make the trace a damaged one.
+        self._db.execute("DELETE FROM meta WHERE key = 'signature'")
+        self._db.execute("INSERT OR REPLACE INTO meta VALUES ('about', ?)", (about,))
 
     async def close(self) -> None:
         """Leave one plain file behind, without a WAL, and give the lease back; idempotent.
 
         An agent's report comes after the end of its episode: what was noted since the seal is sealed now.
         """
+        # A thread may still write for a caller that has gone away.
+        async with self._alone:
+            noted = self._noted
         try:
             # Only where a seal is there already: an episode that is not over gets its own later.
-            if self._noted and self._manifest.sealed:
+            if noted and self._manifest.sealed:
                 await self.seal(self._manifest.about)
         except StorageUnavailable:
             pass  # the trace stays readable; `verify` says that there are notes after the seal
         try:
-            await self._db.execute("PRAGMA journal_mode = DELETE")
-        except (sqlite3.Error, ValueError):
+            await self._in_thread(lambda: self._db.execute("PRAGMA journal_mode = DELETE").fetchall())
+        except sqlite3.Error:
             pass  # a reader holds the WAL, which is then a valid part of the trace; or the log is closed already
-        await self._db.close()
+        await asyncio.to_thread(self._db.close)
         self._lease.release()
 
     async def _regain(self) -> None:
@@ -387,7 +441,7 @@ class SqliteLog:
         """
         try:
             self._lease.take()
-            head = await _stored_head(self._db, self._manifest)
+            head = await self._in_thread(partial(_stored_head, self._db, self._manifest))
         except (TraceError, sqlite3.Error) as error:
             raise StorageUnavailable(f"{self._path.name}: the lease is lost: {error}") from None
         # Memory and log disagree now; the caller rebuilds, and then goes on from this head.
@@ -395,24 +449,49 @@ class SqliteLog:
             self._head = head
             raise StorageUnavailable(f"{self._path.name}: another process wrote to it")
 
-    async def _insert(self, values: list[object], count: int) -> None:
-        # SQLite allows 32,766 parameters in a statement; more rows take several, in one transaction.
-        if count <= _MAX_ROWS:
-            await self._db.execute("INSERT INTO events VALUES " + ", ".join([_SLOT] * count), values)
+    def _extend(self, stored: Sequence[tuple[object, ...]], head: Head) -> None:
+        self._insert(stored)
+        # After the commit: a failed batch must leave the head where it was. And where it is made, in a thread, too: the
+        # caller may have been cancelled.
+        self._head = head
+
+    def _insert(self, stored: Sequence[tuple[object, ...]]) -> None:
+        """One statement is one transaction: its events, their keys and the trigger of a closure have one fate."""
+        if len(stored) <= _MAX_ROWS:
+            self._insert_rows(stored)
             return
-        await self._db.execute("BEGIN")
+        with _transaction(self._db):
+            for start in range(0, len(stored), _MAX_ROWS):
+                self._insert_rows(stored[start : start + _MAX_ROWS])
+
+    def _insert_rows(self, stored: Sequence[tuple[object, ...]]) -> None:
+        values = [value for row in stored for value in row]
+        self._db.execute("INSERT INTO events VALUES " + ", ".join([_SLOT] * len(stored)), values)
+
+    async def _written(self, size: int, write: Callable[[], None]) -> None:
+        """Write so many bytes in a thread, behind a checkpoint where one is due."""
+        await self._in_thread(partial(_patiently, partial(self._write, write)))
+        self._unfolded += _TOUCHED_BYTES + size
+
+    def _write(self, write: Callable[[], None]) -> None:
+        if self._unfolded >= _CHECKPOINT_BYTES:
+            # Before the batch: the first write behind a checkpoint begins the file again and syncs its header.
+            with suppress(sqlite3.Error):
+                self._db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            self._unfolded = 0
+        write()
+
+    async def _in_thread(self, work: Callable[[], _T]) -> _T:
+        """What `work` returns, done in a thread while no other work uses the connection."""
+        await self._alone.acquire()
         try:
-            step = _MAX_ROWS * _COLUMNS
-            for start in range(0, len(values), step):
-                part = values[start : start + step]
-                await self._db.execute(
-                    "INSERT INTO events VALUES " + ", ".join([_SLOT] * (len(part) // _COLUMNS)), part
-                )
-        # Nothing of the batch may stay: its callers are told that nothing was written.
-        except sqlite3.Error:
-            await self._db.execute("ROLLBACK")
+            done = asyncio.get_running_loop().run_in_executor(_THREADS, work)
+        except BaseException:
+            self._alone.release()
             raise
-        await self._db.execute("COMMIT")
+        # By its end and not by the caller's: who is cancelled leaves a thread at work.
+        done.add_done_callback(lambda _: self._alone.release())
+        return await asyncio.shield(done)
 
     async def _value(self, sql: str, key: object) -> bytes:
         rows = await self._rows(sql, (key,))
@@ -422,7 +501,7 @@ class SqliteLog:
 
     async def _rows(self, sql: str, values: tuple[object, ...] = ()) -> list[Any]:
         try:
-            return list(await self._db.execute_fetchall(sql, values))
+            return await self._in_thread(partial(_patiently, lambda: self._db.execute(sql, values).fetchall()))
         except sqlite3.Error as error:
             raise TraceError(f"{self._path.name}: cannot be read: {error}") from None
 
@@ -521,24 +600,54 @@ def _begin(path: Path, manifest: Manifest, first: Sequence[Row]) -> Head:
     return head
 
 
-async def _stored_head(db: aiosqlite.Connection, manifest: Manifest) -> Head:
-    rows = list(await db.execute_fetchall("SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1"))
-    return Head(rows[0][0], _bytes(rows[0][1])) if rows else Head(0, manifest.first_hash)
+def _stored_head(db: sqlite3.Connection, manifest: Manifest) -> Head:
+    row = db.execute("SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1").fetchone()
+    return Head(row[0], _bytes(row[1])) if row else Head(0, manifest.first_hash)
 
 
-async def _give_up(db: aiosqlite.Connection | None, lease: Lease) -> None:
-    if db is not None:
-        await db.close()
-    lease.release()
+def _patiently(work: Callable[[], _T]) -> _T:
+    """What `work` returns, tried again while a stranger has locked the file. Blocks: for threads."""
+    until = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            return work()
+        except sqlite3.OperationalError as error:
+            if not _locked(error) or time.monotonic() > until:
+                raise
+        time.sleep(_PAUSE_S)
 
 
-async def _connect(path: Path, synchronous: str) -> aiosqlite.Connection:
-    # Autocommit (`isolation_level=None`): the module's own transactions would need a commit, which is one more hop.
-    db = await aiosqlite.connect(path, isolation_level=None)
+def _locked(error: sqlite3.Error) -> bool:
+    # The last byte is the kind; what is misused has none.
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+
+
+@contextmanager
+def _transaction(db: sqlite3.Connection) -> Generator[None]:
+    """All that the body writes, or nothing where it fails."""
+    db.execute("BEGIN")
     try:
-        await db.execute("PRAGMA journal_mode = WAL")
-        await db.execute(f"PRAGMA synchronous = {'FULL' if synchronous == 'FULL' else 'NORMAL'}")
+        yield
+        db.execute("COMMIT")
     except BaseException:
-        await db.close()
+        # A full disk has rolled it back already.
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
+def _connect(path: Path, synchronous: str) -> sqlite3.Connection:
+    # Autocommit (`isolation_level=None`): a statement is a transaction, without the module's own BEGIN and COMMIT.
+    db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    try:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute(f"PRAGMA synchronous = {'FULL' if synchronous == 'FULL' else 'NORMAL'}")
+        # A checkpoint syncs: `_write` makes it, in a thread.
+        db.execute("PRAGMA wal_autocheckpoint = 0")
+        # The event loop waits for no lock; threads do, in `_patiently`.
+        db.execute("PRAGMA busy_timeout = 0")
+        enlarge(db)
+    except BaseException:
+        db.close()
         raise
     return db

@@ -254,6 +254,12 @@ class PostgresLog:
         """The last committed event."""
         return self._head
 
+    slow = False
+
+    def append_now(self, rows: Sequence[Row]) -> bool:
+        """False: a commit on another machine is always waited for."""
+        return False
+
     async def append(self, rows: Sequence[Row]) -> Head:
         """Commit a batch in one statement; the new head.
 

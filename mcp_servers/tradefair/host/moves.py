@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from tradefair.contract.core import Record
+from tradefair.host.waiting import Pending
 
 SLICE_S = 0.010
 """Seconds of work between two turns of the event loop. The last seat of a slice may take longer: turns stay whole."""
@@ -23,13 +24,13 @@ class Moves:
     def __init__(
         self,
         played: Callable[[float], Sequence[Record]],
-        keep: Callable[[Sequence[Record]], asyncio.Future[None] | None],
+        keep: Callable[[Sequence[Record]], Pending | None],
         alone: Callable[[], bool],
     ) -> None:
         self._played = played
         self._keep = keep
         self._alone = alone
-        self._last: asyncio.Future[None] | None = None
+        self._last: Pending | None = None
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -53,7 +54,7 @@ class Moves:
         """Wait until the moves are over and committed. Raises StorageUnavailable when they were lost."""
         await self.over()
         if self._last is not None:
-            await asyncio.shield(self._last)
+            await self._last.wait()
 
     async def _go_on(self) -> None:
         try:

@@ -10,11 +10,12 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
 from tradefair.catalog import default_scenario, load_scenario, market_type
 from tradefair.contract import MarketType, Scenario, ScenarioError, SeatId
-from tradefair.contract.players import MAX_LABEL, shown_label
+from tradefair.contract.bounds import MAX_SEED
+from tradefair.contract.players import MAX_LABEL, seats_of, shown_label
 from tradefair.host.episode import Episode
 from tradefair.host.log import FILES, LogStore
 from tradefair.host.sandbox import Sandbox
-from tradefair.host.setup import MAX_SEED, SeatPlan, new_episode, plan_seats
+from tradefair.host.setup import SeatPlan, new_episode, plan_seats
 
 MAX_TTL_S = 31_536_000.0  # a year
 _SeatName = Annotated[str, Field(min_length=1, max_length=64)]
@@ -61,8 +62,7 @@ def checked(order: Order) -> Checked:
     """
     kind = market_type(order.market)
     scenario = load_scenario(order.market, order.scenario or default_scenario(order.market), order.overrides)
-    # Seats do not depend on the seed, so any seed will do to list them.
-    seats = list(kind.create(scenario, 0).seats) if order.seats == "all" else order.seats
+    seats = list(seats_of(kind, scenario)) if order.seats == "all" else order.seats
     plan = plan_seats(kind, scenario, agents=seats, others=order.others)
     # A hosted episode that no client can play would only wait for its time to live.
     if not plan.agents:
@@ -71,23 +71,23 @@ def checked(order: Order) -> Checked:
     return Checked(order, kind, scenario, plan)
 
 
-def parse_labels(given: Iterable[str]) -> dict[SeatId, str]:
-    """Labels by seat from texts such as `B1=openai:gpt-5/react`. Raises ScenarioError for another form."""
+def parse_labels(given: Iterable[str], form: str = "SEAT=LABEL") -> dict[SeatId, str]:
+    """Texts by seat, such as `B1=openai:gpt-5/react`. Raises ScenarioError for another form than `form`."""
     found: dict[SeatId, str] = {}
     for text in given:
         seat, _, label = (part.strip() for part in text.partition("="))
         if not seat or not label or len(label) > MAX_LABEL:
-            raise ScenarioError(f"{text[:80]!r} is no label: write SEAT=LABEL, at most {MAX_LABEL} characters")
+            raise ScenarioError(f"{text[:80]!r}: write {form}, at most {MAX_LABEL} characters")
         found[seat] = label
     return found
 
 
-def check_labelled(labels: Iterable[SeatId], outside: Collection[SeatId]) -> None:
+def check_labelled(labels: Iterable[SeatId], outside: Collection[SeatId], what: str = "labels") -> None:
     """Raises ScenarioError where a label is not of a seat that is played from outside: policies name themselves."""
     wrong = [seat for seat in labels if seat not in outside]
     if wrong:
         seats = ", ".join(list(outside)[:20])
-        raise ScenarioError(f"labels are for seats that are played from outside ({seats}), not for {wrong[0][:40]!r}")
+        raise ScenarioError(f"{what} are for seats that are played from outside ({seats}), not for {wrong[0][:40]!r}")
 
 
 async def begin(

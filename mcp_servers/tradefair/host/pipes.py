@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -22,8 +21,8 @@ from mcp.shared.message import SessionMessage
 from mcp.types import JSONRPCRequest
 from pydantic import ValidationError
 
-SIGNALS = (signal.SIGTERM, signal.SIGINT)
-"""What process supervisors and a terminal send to a server; every other signal keeps its default."""
+from tradefair.host.signals import on_signals
+
 _INTERRUPTED = 130
 
 
@@ -44,9 +43,7 @@ def leave_on_signals(close: Callable[[], Awaitable[None]]) -> None:
             os._exit(_INTERRUPTED)
         leaving.append(asyncio.create_task(leave()))
 
-    for number in SIGNALS:
-        # Handlers of the loop: an exception would not get past the thread that reads standard input.
-        asyncio.get_running_loop().add_signal_handler(number, react)
+    on_signals(react)
 
 
 def typed_into() -> bool:

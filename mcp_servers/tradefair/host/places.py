@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import resource
 import sys
 from collections import Counter, OrderedDict
 from collections.abc import Iterable
-from typing import NamedTuple
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from tradefair.cli.ports import is_loopback
+from tradefair.host.bounds import PER_ADDRESS
 
 MAX_PLACES = 16_384
-PER_ADDRESS = 256
 HEAD_S = 5.0
 PATIENCE_S = 60.0
 _MIN_PLACES = 16
+# Files; enough for 1,000 seats, their connections and their traces.
+_MANY_FILES = 65_536
 
 
 class Bounds(NamedTuple):
@@ -92,14 +96,6 @@ class Places:
         return None if network in self._proxies else network
 
 
-def is_loopback(address: str) -> bool:
-    """Whether only this machine can reach the address."""
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return address == "localhost"
-
-
 def _network(address: str) -> str:
     """What counts as one address: of IPv6 the first 64 bits, because whoever has one address there has all of those.
 
@@ -111,6 +107,38 @@ def _network(address: str) -> str:
     return str(found.ipv4_mapped or ipaddress.IPv6Address(int(found) >> 64 << 64))
 
 
+def allow_many_files() -> None:
+    """Raise this process's limit of open files as far as the system allows, 65,536 at most.
+
+    A thousand seats are a thousand connections, and every trace is several files.
+    """
+    resource = _limits()
+    if resource is None:
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # Not beyond what the system allows this user.
+    wanted = _MANY_FILES if hard == resource.RLIM_INFINITY else min(hard, _MANY_FILES)
+    while soft != resource.RLIM_INFINITY and soft < wanted:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        except (OSError, ValueError):
+            # macOS names no hard limit and refuses what is above its kernel's.
+            wanted //= 2
+        else:
+            return
+
+
 def _half_of_the_files() -> int:
+    resource = _limits()
+    if resource is None:
+        return sys.maxsize
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return sys.maxsize if files == resource.RLIM_INFINITY else files // 2
+
+
+def _limits() -> Any:
+    """The module `resource`; None on Windows, which has no such limits."""
+    try:
+        return import_module("resource")
+    except ImportError:
+        return None

@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
+from tradefair.cli.console import Console
 from tradefair.cli.tables import show_text
-from tradefair.cli.terminal import Console, watched
+from tradefair.cli.terminal import watched
 from tradefair.contract.money import dollars_text
 from tradefair.host.episode import Episode
 

@@ -12,11 +12,9 @@ from typing import NamedTuple
 
 from tradefair.contract import ErrorInfo
 from tradefair.contract.kernel_tools import AWAIT_TURN, EXECUTE_CODE, add_note
+from tradefair.host.bounds import MAX_BYTES
 
 MAX_OPEN_CALLS = 32
-MAX_BYTES = 256 * 2**20
-EPISODE_BYTES = 2 * 2**30
-MAX_SEATS = 500
 _SPACIOUS = (EXECUTE_CODE, add_note.name)  # what may store much and can wait while the disk is nearly full
 _SOON_S = 30.0  # seconds; somebody has to make room
 _DOWN_S = 5.0  # seconds; a guess at how long a restart takes

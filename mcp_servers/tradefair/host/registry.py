@@ -6,7 +6,6 @@ its owner may read it. One process at a time is the host of a folder.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import secrets
@@ -20,9 +19,11 @@ from pydantic import ValidationError
 
 from tradefair.contract import TraceError
 from tradefair.contract.errors import StorageUnavailable
+from tradefair.files.folders import move_onto, new_private
 from tradefair.host.orders import MAX_TTL_S, Order
-from tradefair.host.seat_auth import OBSERVER_SCOPE, SEAT_SCOPE, Grant, SeatTokens
+from tradefair.host.seat_auth import OBSERVER_SCOPE, SEAT_SCOPE, Grant, SeatTokens, check_subject
 from tradefair.tracestore import is_whole_store
+from tradefair.tracestore.locks import take
 
 HOST_FILE = "host.json"
 _LOCK = ".host.lock"
@@ -60,9 +61,11 @@ def sole_host(folder: Path) -> Generator[None]:
         raise StorageUnavailable(f"{folder / _LOCK}: {error.strerror}") from None
     try:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise TraceError(f"{folder}: another host is running here; name another folder") from None
+            alone = take(lock)
+        except OSError as error:
+            raise StorageUnavailable(f"{folder / _LOCK}: {error.strerror}") from None
+        if not alone:
+            raise TraceError(f"{folder}: another host is running here; name another folder")
         yield
     # Closing gives the lock back; the file stays, so that all hosts of the folder lock the same one.
     finally:
@@ -99,12 +102,12 @@ def save_host_file(folder: Path, file: HostFile) -> None:
     # A draft under a name of its own: two writers cannot mix their bytes.
     draft = folder / f".{HOST_FILE}.{secrets.token_hex(4)}"
     try:
-        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
+        with new_private(draft) as stream:
             stream.write(orjson.dumps(content, option=orjson.OPT_INDENT_2))
             stream.flush()
             # Before the rename: after a power cut the new name must not hold an empty file.
             os.fsync(stream.fileno())
-        os.replace(draft, folder / HOST_FILE)
+        move_onto(draft, folder / HOST_FILE)
     except OSError:
         draft.unlink(missing_ok=True)  # on a full disk a half-written draft would keep it full
         raise
@@ -151,14 +154,16 @@ def load_host_file(folder: Path) -> HostFile:
 
 
 def _grant_record(grant: Grant) -> dict[str, Any]:
-    return {"id": grant.id, "episode": grant.episode, "seat": grant.seat, "digest": grant.digest, "scope": grant.scope}
+    kept = {"id": grant.id, "episode": grant.episode, "seat": grant.seat, "digest": grant.digest, "scope": grant.scope}
+    return kept if grant.subject is None else {**kept, "subject": grant.subject}
 
 
 def _grant(item: Mapping[str, Any]) -> Grant:
     fields = [*(str(item[name]) for name in ("id", "episode", "seat")), _digest(item["digest"])]
     # What is not an observer's is a seat's: older files have no scope.
     scope = OBSERVER_SCOPE if item.get("scope", SEAT_SCOPE) == OBSERVER_SCOPE else SEAT_SCOPE
-    return Grant(*fields, scope=scope)
+    subject = item.get("subject")
+    return Grant(*fields, scope=scope, subject=None if subject is None else check_subject(subject))
 
 
 def _digest(given: object) -> str:

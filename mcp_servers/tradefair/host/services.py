@@ -9,10 +9,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol, TypeAlias, runtime_checkable
 
-import orjson
 from pydantic import JsonValue
 
 from tradefair.contract import InputRequest, SeatId
+from tradefair.contract.arguments import accepted_arguments
 from tradefair.contract.core import Core
 from tradefair.contract.errors import no_service
 
@@ -79,8 +79,5 @@ def request_of(core: Core, seat: SeatId, name: str, arguments: object) -> InputR
     tool = core.tools(seat).get(name)
     if tool is None or tool.needs is None:
         return None
-    try:
-        given = tool.parameters.model_validate_json(orjson.dumps(arguments), strict=True)
-    except (ValueError, TypeError):
-        return None
-    return core.market_type.request(core.market, seat, name, given)
+    given = accepted_arguments(arguments, tool)
+    return None if given is None else core.market_type.request(core.market, seat, name, given)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import platform
 import secrets
 import sys
@@ -14,7 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tradefair.catalog import market_type
-from tradefair.contract import MarketType, Policy, Scenario, ScenarioError, SeatId, SeatSpec, TraceError
+from tradefair.contract import MarketType, Policy, Scenario, ScenarioError, SeatId, TraceError
+from tradefair.contract.bounds import MAX_SEED
 from tradefair.contract.errors import StorageUnavailable, unknown
 from tradefair.contract.following import ForkedPast
 from tradefair.contract.market import Remarks, Resolves
@@ -39,7 +41,6 @@ from tradefair.tracestore import WRITTEN_BY, open_trace
 
 logger = logging.getLogger("tradefair.host")
 
-MAX_SEED = 2**63 - 1
 SOFTWARE: Mapping[str, str] = {"python": platform.python_version(), "platform": sys.platform}
 """What a trace says of the machine, outside its chain."""
 
@@ -131,10 +132,9 @@ def left_alone(kind: MarketType, scenario: Scenario, plan: SeatPlan, seat: SeatI
     For runs to which no other agent will come. Raises ScenarioError where a role has no stand-in.
     """
     others = [other for other in plan.agents if other != seat]
-    # The market is made only where a role has to be known.
-    known: Mapping[SeatId, SeatSpec] = kind.create(scenario, 0).seats if others else {}
+    roles = seat_roles(kind, scenario)
     for other in others:
-        named = [spec.name for spec in kind.policies.values() if spec.stand_in and known[other].role in spec.roles]
+        named = [spec.name for spec in kind.policies.values() if spec.stand_in and roles[other] in spec.roles]
         if not named:
             raise ScenarioError(f"nothing plays {other}: name a policy with --others")
         plan = plan.with_policy(other, named[0])
@@ -157,7 +157,8 @@ def scripted_seats(
     A plan draws under `policy_key`, a seating under its own keys; where players have changed, `past` says which are in
     force when. `shadows` are the policies by which outside agents decide, kept so that they can be replayed on resume.
     """
-    roles, given = seat_roles(kind, scenario), seated or {}
+    roles = seat_roles(kind, scenario)
+    given = seated or {}
     if isinstance(players, SeatPlan):
         players = seating_of(kind, scenario, players, policy_key=policy_key)
     draws = players if past is None else past
@@ -197,9 +198,7 @@ async def new_episode(
     `seed` is 0 to 2**63 - 1. In a plan the agents' seats are those under test, and `labels` name what plays them.
     Raises ScenarioError, StorageUnavailable.
     """
-    # SQLite and JSON readers keep integers of 64 bits with a sign.
-    if not 0 <= seed <= MAX_SEED:
-        raise ScenarioError(f"the seed is {seed}; allowed is 0 to 2^63 - 1")
+    check_seed(seed)
     make_folder(folder)
     scenario, services = await resolved(kind, scenario)
     name = episode_id or new_episode_id()
@@ -208,10 +207,7 @@ async def new_episode(
         plan = players
         players = await asyncio.to_thread(seating_of, kind, scenario, plan, labels=labels, compared=plan.agents)
     scripted = await asyncio.to_thread(scripted_seats, kind, scenario, players, seed)
-    # Remarks go into the manifest as well, so that a report can repeat them.
-    remarks = remarks_of(kind, scenario)
-    for topic, remark in remarks.items():
-        log_remark(scenario.id, topic, remark)
+    remarks = log_remarks(kind, scenario)
     return await Episode.create(
         folder / f"{name}.trace",
         kind,
@@ -233,9 +229,18 @@ def log_remark(scenario: str, topic: str, remark: str) -> None:
     logger.warning("%s: %s %s", scenario, topic, remark)
 
 
+def log_remarks(kind: MarketType, scenario: Scenario) -> dict[str, str]:
+    """Log what should be known about a scenario, and return it: it goes into the manifest, where reports repeat it."""
+    remarks = remarks_of(kind, scenario)
+    for topic, remark in remarks.items():
+        log_remark(scenario.id, topic, remark)
+    return remarks
+
+
 def remarks_of(kind: MarketType, scenario: Scenario) -> dict[str, str]:
     """What the market says should be known about a scenario: topic -> sentence."""
-    return dict(kind.remarks(scenario)) if isinstance(kind, Remarks) else {}
+    remarks = _remarks(kind)
+    return {} if remarks is None else dict(remarks.remarks(scenario))
 
 
 def asks_outside(kind: MarketType, scenario: Scenario) -> bool:
@@ -243,7 +248,24 @@ def asks_outside(kind: MarketType, scenario: Scenario) -> bool:
 
     Such episodes need network or a model's files; others run on the machine alone.
     """
-    return isinstance(kind, Resolves) and bool(kind.needs(scenario))
+    resolves = _resolves(kind)
+    return resolves is not None and bool(resolves.needs(scenario))
+
+
+# Once per market and not per game: to look for a protocol's methods takes as long as a call of a tool.
+@lru_cache(maxsize=64)
+def _remarks(kind: MarketType) -> Remarks | None:
+    return kind if isinstance(kind, Remarks) else None
+
+
+@lru_cache(maxsize=64)
+def _resolves(kind: MarketType) -> Resolves | None:
+    return kind if isinstance(kind, Resolves) else None
+
+
+def is_closed(kind: MarketType, scenario: Scenario, seating: Seating) -> bool:
+    """Whether nothing from outside has a part in an episode: no seat, and no service that the market asks."""
+    return not seating.agents and not asks_outside(kind, scenario)
 
 
 async def reopen_episode(
@@ -293,6 +315,12 @@ async def resolved(kind: MarketType, scenario: Scenario) -> tuple[Scenario, Serv
     return kind.resolve(scenario, answers), services
 
 
+def check_seed(seed: int) -> None:
+    """Check that traces can hold the seed. Raises ScenarioError."""
+    if not 0 <= seed <= MAX_SEED:
+        raise ScenarioError(f"the seed is {seed}; allowed is 0 to 2^63 - 1")
+
+
 def new_seed() -> int:
     """A fresh seed. It is printed, so that the run can be repeated; below 2**31, so that it can be typed."""
     # Not from the clock: runs that start at the same moment must differ.
@@ -313,6 +341,13 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StorageUnavailable(f"{folder}: the folder cannot be made: {error.strerror}") from None
+
+
+def check_folder(folder: Path) -> None:
+    """Check that the folder can be made, or written to where it is there. Raises StorageUnavailable; makes nothing."""
+    there = next((above for above in (folder, *folder.absolute().parents) if above.exists()), folder)
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        raise StorageUnavailable(f"{folder}: nothing can be written there")
 
 
 def default_folder(market: str) -> Path:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-KEEP_FREE = 512 * 2**20
 _FRESH_FOR_S = 1.0  # every call asks, and a network file system may take milliseconds to say
 
 
@@ -30,9 +29,9 @@ class Space:
         if self._folder is not None and now - self._asked_at >= _FRESH_FOR_S:
             self._asked_at = now
             try:
-                found = os.statvfs(self._folder)
+                free = shutil.disk_usage(self._folder).free
             except OSError:
                 self._low = False  # not a matter of room; `readiness` says what is wrong
             else:
-                self._low = found.f_bavail * found.f_frsize < self._keep_free
+                self._low = free < self._keep_free
         return self._low

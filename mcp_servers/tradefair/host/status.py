@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from tradefair.contract import SeatError, SeatId
+from tradefair.contract.players import seats_of
 from tradefair.host.hosting import Host, created_at
 from tradefair.host.seat_auth import OBSERVER_SCOPE, GrantScope
 
@@ -31,6 +33,8 @@ class TokenStatus(_Report):
     grant: str
     scope: GrantScope
     seat: SeatId | None
+    # Of an issuer's tokens: whom they name.
+    subject: str | None = None
 
 
 class SeatStatus(_Report):
@@ -50,7 +54,10 @@ class SeatStatus(_Report):
 
 
 class EpisodeSummary(_Report):
-    """An episode in a line. An `ended` one can still be read by its seats; of a `closed` one only the trace is left."""
+    """An episode in a line. An `ended` one can still be read by its seats; of a `closed` one only the trace is left.
+
+    `slow_disk`: its last small commits took over 5 ms each, so for a minute they are made off the event loop.
+    """
 
     episode: str
     state: EpisodeState
@@ -63,6 +70,7 @@ class EpisodeSummary(_Report):
     events: int
     end_reason: str | None
     trace: str | None
+    slow_disk: bool = False
 
 
 class EpisodeStatus(EpisodeSummary):
@@ -84,9 +92,14 @@ class HostStatus(_Report):
     ended: int
     closed: int
     open_doors: int
-    resident_mib: float
+    resident_mib: float | None
     total: int
     episodes: list[EpisodeSummary]
+
+    @property
+    def memory(self) -> str:
+        """Memory of the host's process in words."""
+        return "unknown" if self.resident_mib is None else f"{self.resident_mib:,.0f} MiB"
 
 
 async def readiness(host: Host) -> list[str]:
@@ -148,7 +161,12 @@ async def host_status(host: Host, *, state: EpisodeState | None = None, limit: i
 def episode_status(host: Host, name: str) -> EpisodeStatus:
     """One episode with its seats and tokens. Raises SeatError for an unknown one."""
     tokens = [
-        TokenStatus(grant=grant.id, scope=grant.scope, seat=None if grant.scope == OBSERVER_SCOPE else grant.seat)
+        TokenStatus(
+            grant=grant.id,
+            scope=grant.scope,
+            seat=None if grant.scope == OBSERVER_SCOPE else grant.seat,
+            subject=grant.subject,
+        )
         for grant in host.tokens.of(name)
     ]
     if name in host.pending:
@@ -177,6 +195,7 @@ def _summary(host: Host, episode: Episode) -> EpisodeSummary:
         events=core.seq,
         end_reason=core.ended,
         trace=host.logs.shown(episode.path),
+        slow_disk=episode.slow_disk,
     )
 
 
@@ -238,14 +257,18 @@ def _ordered_seats(host: Host, name: str) -> list[SeatStatus]:
     idle = {"awaited": False, "calls": 0, "refused_by_host": 0, "open_calls": 0, "idle_s": None}
     return [
         SeatStatus.model_validate({"seat": seat, "role": spec.role, "player": players[seat], **idle})
-        for seat, spec in kind.create(scenario, 0).seats.items()
+        for seat, spec in seats_of(kind, scenario).items()
     ]
 
 
-def _resident_mib() -> float:
-    """Memory of this process now; 0 where the system does not say (no /proc)."""
+def _resident_mib() -> float | None:
+    """Memory of this process now; None where the system does not say (macOS and Windows have no /proc)."""
+    # By name, because Windows has no such function.
+    sysconf: Callable[[str], int] | None = getattr(os, "sysconf", None)
+    if sysconf is None:
+        return None
     try:
         with open("/proc/self/statm", encoding="ascii") as statm:
-            return round(int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20, 1)
+            return round(int(statm.read().split()[1]) * sysconf("SC_PAGE_SIZE") / 2**20, 1)
     except OSError:
-        return 0.0
+        return None

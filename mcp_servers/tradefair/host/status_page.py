@@ -42,7 +42,7 @@ def page(status: HostStatus, url: str) -> str:
         ("Closed", f"{status.closed:,}"),
         ("Room for", f"{max(0, status.max_episodes - status.running - status.pending - status.ended):,}"),
         ("Clients' doors", f"{status.open_doors:,}"),
-        ("Memory", f"{status.resident_mib:,.0f} MiB"),
+        ("Memory", status.memory),
         ("Up", _span(status.uptime_s)),
     )
     shown = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in figures)

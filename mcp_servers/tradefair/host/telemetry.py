@@ -14,13 +14,14 @@ from opentelemetry.trace import get_current_span
 from tradefair.contract import SeatId
 
 if TYPE_CHECKING:
-    from tradefair.host.episode import CallResult, Episode
+    from tradefair.host.looking import CallResult
+    from tradefair.host.unbegun import Playable
 
 # OpenTelemetry's names of transports; memory has none.
 _NETWORK = {"stdio": "pipe", "http": "tcp"}
 
 
-def enrich(episode: Episode, seat: SeatId, transport: str, result: CallResult) -> None:
+def enrich(episode: Playable, seat: SeatId, transport: str, result: CallResult) -> None:
     """Put episode, seat, clock and outcome of a call on the open span, if it is recorded.
 
     Costs one look-up where no collector is set up.

@@ -15,7 +15,10 @@ from tradefair.contract import ErrorInfo
 from tradefair.contract.errors import INTERNAL_ERROR
 
 if TYPE_CHECKING:
-    from tradefair.host.episode import CallResult
+    from pydantic import BaseModel
+
+    from tradefair.contract.core import TurnMark
+    from tradefair.host.looking import CallResult
 
 CALL_KEY_META = "tradefair/call-key"
 RETRY_META = "tradefair/retry-after-s"
@@ -52,6 +55,11 @@ def tool_result(result: CallResult, *, reads_words: bool = False) -> dict[str, A
         if pointers:
             text = _fenced(text, pointers, _YOU_WROTE if notes else _OTHERS_WROTE)
     return _result(text, data, is_error=False, meta=meta)
+
+
+def app_result(state: BaseModel, turn: TurnMark) -> dict[str, Any]:
+    """The result of a tool that only a page calls. Its text is short: no model reads it."""
+    return _result("for the board", state.model_dump(mode="json"), is_error=False, meta={TURN_META: turn._asdict()})
 
 
 def error_result(

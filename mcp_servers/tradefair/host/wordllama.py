@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradefair.contract import ScenarioError
+from tradefair.contract.errors import needs_extra
 from tradefair.host.minilm import read_safetensors
 
 if TYPE_CHECKING:
@@ -44,12 +45,12 @@ class WordLlama:
 
     def __init__(self) -> None:
         if not wordllama_installed():
-            raise ScenarioError("embedder = wordllama: needs the extra words: pip install 'tradefair[words]'")
+            raise ScenarioError(needs_extra("embedder = wordllama", "words"))
         spec = importlib.util.find_spec(_LIBRARY)
         home = Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else Path()
         for file in (home / _WEIGHTS, home / _TOKENIZER):
             if not file.is_file():
-                raise ScenarioError(f"embedder = wordllama: {file} is missing; pip install 'tradefair[words]'")
+                raise ScenarioError(needs_extra(f"embedder = wordllama: {file} is missing; it", "words"))
         self.id, self._tokens, self._rows = _loaded(home)
         self.dimensions = self._rows.shape[1]
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from tradefair.contract import SeatId
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.host.log import EventLog, Row
+from tradefair.host.waiting import Pending
+
+logger = logging.getLogger("tradefair.host")
 
 _READ_DELAY_S = 0.05  # how long a read may stay unwritten when no action follows it (kernel §4)
 
@@ -29,16 +34,13 @@ class Writer:
         self.stored: Counter[SeatId | None] = Counter()
         """Bytes that were submitted and not lost, by the seat that they are charged to."""
         self._queue: list[Row] = []
-        self._callers: list[asyncio.Future[None]] = []
-        self._wake = asyncio.Event()
-        self._idle = asyncio.Event()
-        self._idle.set()
-        self._timer: asyncio.TimerHandle | None = None
-        self._closing = False
-        self._task = asyncio.create_task(self._run(), name="tradefair-writer")
+        self._next = Pending()  # the next commit
+        self._timer: asyncio.Handle | None = None  # of that commit, once it is wanted
+        self._urgent = False
+        self._task: asyncio.Task[None] | None = None  # a commit that is made in a thread, or on another machine
 
-    def submit(self, rows: Sequence[Row], *, urgent: bool) -> asyncio.Future[None] | None:
-        """Queue a batch. An urgent one is committed at once, and its future is done when it is.
+    def submit(self, rows: Sequence[Row], *, urgent: bool) -> Pending | None:
+        """Queue a batch. An urgent one is committed at once, and its commit is what is returned.
 
         Others wait up to 50 ms.
         """
@@ -46,77 +48,87 @@ class Writer:
         # Charged now and not with the commit: reads are answered before that, and many would pass.
         for row in rows:
             self.stored[row.charged] += row.size
-        self._idle.clear()
         if urgent:
-            return self._promise()
+            return self._hurry()
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(_READ_DELAY_S, self._wake.set)
+            self._timer = asyncio.get_running_loop().call_later(_READ_DELAY_S, self._commit)
         return None
 
-    def _promise(self) -> asyncio.Future[None]:
-        """A future that is done when all that is queued now is committed, and that commit begun."""
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._callers.append(future)
-        self._wake.set()
-        return future
+    def _hurry(self) -> Pending:
+        """Commit all that is queued now. In the next turn of the loop: who is ready by then joins this commit."""
+        if not self._urgent:
+            self._urgent = True
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = asyncio.get_running_loop().call_soon(self._commit)
+        return self._next
 
     @property
     def settled(self) -> bool:
         """Whether everything submitted is committed."""
-        return self._idle.is_set()
+        return not self._queue and self._task is None
 
     async def drain(self) -> None:
         """Wait until everything submitted so far is committed or has failed.
 
         Does not raise: whether it failed is told to those who wait for the single batches.
         """
-        if not self._idle.is_set():
+        if not self.settled:
             # Not until the queue is empty: under load it never is.
-            await asyncio.wait([self._promise()])
+            with suppress(StorageUnavailable):
+                await self._hurry().wait()
 
     async def close(self) -> None:
         """Commit the rest and stop.
 
         After this nothing may be submitted.
         """
-        self._closing = True
-        self._wake.set()
-        await self._task
+        while not self.settled:
+            await self.drain()
 
-    async def _run(self) -> None:
-        while not (self._closing and not self._queue and not self._callers):
-            await self._wake.wait()
-            self._wake.clear()
-            # One turn of the loop: callers that are ready now join this commit instead of paying for one of their own.
-            await asyncio.sleep(0)
-            if self._queue or self._callers:
-                await self._commit()
-            if not self._queue:
-                self._idle.set()
-
-    async def _commit(self) -> None:
-        # Taken before the await: what is submitted during this commit belongs to the next.
-        rows, self._queue = self._queue, []
-        callers, self._callers = self._callers, []
+    def _commit(self) -> None:
+        """Commit all that is queued. Where the log cannot do that here, in a task; its end commits the rest."""
+        if self._task is not None:
+            return
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
+        self._timer, self._urgent = None, False
+        rows, self._queue = self._queue, []
+        commit, self._next = self._next, Pending()
         try:
-            if rows:
-                await self._log.append(rows)
-        except StorageUnavailable as error:
-            callers += self._callers
-            for row in (*rows, *self._queue):
-                self.stored[row.charged] -= row.size
-            self._queue, self._callers = [], []
-            self._on_failure()
-            for caller in callers:
-                if not caller.done():
-                    caller.set_exception(StorageUnavailable(str(error)))
-                    caller.exception()  # read once, as asyncio warns of exceptions in futures that no task awaits
-            return
+            if not rows or self._log.append_now(rows):
+                self._committed(rows, commit)
+            else:
+                self._task = asyncio.create_task(self._append(rows, commit), name="tradefair-writer")
+        # Whatever it is: who waits must be answered.
+        except Exception as error:
+            self._failed(rows, commit, error)
+
+    async def _append(self, rows: Sequence[Row], commit: Pending) -> None:
+        try:
+            await self._log.append(rows)
+            self._committed(rows, commit)
+        # Also where all tasks of a loop are cancelled at its end: `close` waits for this one.
+        except BaseException as error:
+            self._failed(rows, commit, error)
+        self._task = None
+        if self._queue or self._urgent:
+            self._commit()
+
+    def _committed(self, rows: Sequence[Row], commit: Pending) -> None:
         if rows:
             self._on_commit(rows)
-        for caller in callers:
-            if not caller.done():
-                caller.set_result(None)
+        commit.settle()
+
+    def _failed(self, rows: Sequence[Row], commit: Pending, error: BaseException) -> None:
+        if not isinstance(error, StorageUnavailable | asyncio.CancelledError):
+            logger.error("a commit failed", exc_info=error)
+        said = str(error) or repr(error)
+        for row in (*rows, *self._queue):
+            self.stored[row.charged] -= row.size
+        # What was queued meanwhile too: it was computed on top of what is lost.
+        self._queue = []
+        self._on_failure()
+        commit.settle(said)
+        self._next.settle(said)
+        self._next = Pending()

@@ -8,6 +8,7 @@ their index in the data; sequences of `Matches` are `[customer]`.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
@@ -25,7 +26,7 @@ REQUEST_TEXT = "request_text"
 class Match(NamedTuple):
     """A business that has all items a customer wants: list price P of the order in cents, and whether it fits (F).
 
-    `utility` is V·F − P, `floor_gain` V·F − floor, both in cents; `exact_floor` is the floor before it is rounded.
+    `utility` is V·F − P, `floor_gain` V·F − floor, both in cents; `floor_bp` is the floor's share of P.
     """
 
     business: int
@@ -33,7 +34,12 @@ class Match(NamedTuple):
     fits: bool
     utility: int
     floor_gain: int
-    exact_floor: Fraction
+    floor_bp: int
+
+    @property
+    def exact_floor(self) -> Fraction:
+        """The floor in cents before it is rounded."""
+        return Fraction(self.price * self.floor_bp, BASIS_POINTS)
 
 
 class Matches(NamedTuple):
@@ -114,25 +120,24 @@ def match_sets(catalogue: Catalogue, multiplier_bp: int) -> tuple[Matches, ...]:
     return tuple(_matches(catalogue, customer, sellers, multiplier_bp) for customer in catalogue.customers)
 
 
-def _sellers(catalogue: Catalogue) -> Mapping[str, frozenset[int]]:
-    """Folded item -> the businesses that have it on the menu."""
+def _sellers(catalogue: Catalogue) -> Mapping[str, Sequence[int]]:
+    """Folded item -> the businesses that have it on the menu, ascending."""
     # Otherwise every customer would be compared with every business: 3 million pairs in `load_1000`.
-    found: dict[str, set[int]] = {}
+    found: defaultdict[str, list[int]] = defaultdict(list)
     for index, business in enumerate(catalogue.businesses):
         for item in business.prices:
-            found.setdefault(item, set()).add(index)
-    return {item: frozenset(sellers) for item, sellers in found.items()}
+            found[item].append(index)
+    return found
 
 
 def _matches(
-    catalogue: Catalogue, customer: Customer, sellers: Mapping[str, frozenset[int]], multiplier_bp: int
+    catalogue: Catalogue, customer: Customer, sellers: Mapping[str, Sequence[int]], multiplier_bp: int
 ) -> Matches:
     value = value_of(customer, multiplier_bp)
-    sets = [sellers.get(folded(want.item), frozenset[int]()) for want in customer.wants]
+    first, *others = (sellers.get(folded(want.item), ()) for want in customer.wants)
     matches: list[Match] = []
-    first, *others = sets
     # Sorted, because the order of a set depends on its history and B_i is in order of the data.
-    for index in sorted(first.intersection(*others)):
+    for index in sorted(set(first).intersection(*others)):
         business = catalogue.businesses[index]
         price = business.list_total(customer)
         # The intersection has every item: this only satisfies the type.
@@ -141,9 +146,8 @@ def _matches(
         fits = business.has_amenities_of(customer)
         # All or nothing: without every amenity the purchase is worth nothing and its price is lost.
         gross = value if fits else 0
-        exact = Fraction(price * business.floor_bp, BASIS_POINTS)
         floor = floor_of(price, business.floor_bp)
-        matches.append(Match(index, price, fits, gross - price, gross - floor, exact))
+        matches.append(Match(index, price, fits, gross - price, gross - floor, business.floor_bp))
     return Matches(value, tuple(matches))
 
 

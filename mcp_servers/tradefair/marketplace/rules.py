@@ -63,7 +63,12 @@ class Marketplace(State):
     """
 
     def catalogue_parts(self) -> list[bytes]:
-        """The data of this market as the trace keeps it, without texts of manipulation."""
+        """The data of this market as the trace keeps it, without texts of manipulation.
+
+        Asked for when an episode begins or is rebuilt, which hosts do in a thread: the index of the directory is made
+        with it, so that no first search stops other episodes for a second.
+        """
+        self.directory.prepare()
         return parts_of(self.written)
 
     # --- who is asked ---------------------------------------------------------------------------------------------

@@ -80,7 +80,10 @@ class State:
         self.ledger = Ledger(self.seats)
         self.proposals: dict[str, Proposal] = {}
         # Fractions: the base order of the directory is exact, however many orders have been verified.
-        self.ratings = [Fraction(business.rating_bp, BASIS_POINTS) for business in catalogue.businesses]
+        # One object per rating: businesses begin with few of them.
+        first = [business.rating_bp for business in catalogue.businesses]
+        ratings = {points: Fraction(points, BASIS_POINTS) for points in set(first)}
+        self.ratings = [ratings[points] for points in first]
         self.directory = Directory(scenario, self.indexed, self.matches, self.chance, self.ratings)
         self.sent = self.arrived = self.void = 0
         self.rounds_closed = 0

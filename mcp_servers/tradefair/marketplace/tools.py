@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
 from tradefair.contract import Brief, Chance, InputRequest, ScenarioError, SeatId, ToolTable, tool
+from tradefair.contract.errors import needs_extra
 from tradefair.contract.market import DataCheck
 from tradefair.contract.money import currency, to_minor
 from tradefair.contract.policy import check_occupants
@@ -62,24 +63,27 @@ def _exact(amount: float) -> float:
     return amount
 
 
-_Text = Annotated[str, AfterValidator(plain_text)]
 _Name = Annotated[str, Field(min_length=1, max_length=120), AfterValidator(plain_text)]
 # An item may carry a text of section 6.9 as its name, and has to be orderable all the same.
-_Item = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(plain_text)]
-_Query = Annotated[str, Field(max_length=500), AfterValidator(plain_text)]
-_Reason = Annotated[str, Field(max_length=500), AfterValidator(plain_text)]
-_Note = Annotated[str, Field(max_length=1_000), AfterValidator(plain_text)]
+_Item = Annotated[str, Field(min_length=1, max_length=500, description="name of an item"), AfterValidator(plain_text)]
+_Query = Annotated[str, Field(max_length=500, description="words to look for"), AfterValidator(plain_text)]
+_Reason = Annotated[str, Field(max_length=500, description="why, in words"), AfterValidator(plain_text)]
+_Note = Annotated[str, Field(max_length=1_000, description="words to the customer"), AfterValidator(plain_text)]
 # As many digits as `participants.handles` gives: four at least, five for the largest markets.
 _Handle = Annotated[str, Field(pattern=r"^[bc][0-9]{4,6}$", max_length=7)]
-_BusinessHandle = Annotated[str, Field(pattern=r"^b[0-9]{4,6}$", max_length=7)]
-_CustomerHandle = Annotated[str, Field(pattern=r"^c[0-9]{4,6}$", max_length=7)]
-_ProposalId = Annotated[str, Field(pattern=r"^p-b[0-9]{4,6}-c[0-9]{4,6}-[1-9][0-9]{0,6}$", max_length=30)]
-_Quantity = Annotated[int, Field(ge=1, le=1_000)]
+_Counterpart = Annotated[_Handle, Field(description="id of one counterpart")]
+_BusinessHandle = Annotated[str, Field(pattern=r"^b[0-9]{4,6}$", max_length=7, description="id of a business")]
+_CustomerHandle = Annotated[str, Field(pattern=r"^c[0-9]{4,6}$", max_length=7, description="id of a customer")]
+_ProposalId = Annotated[
+    str, Field(pattern=r"^p-b[0-9]{4,6}-c[0-9]{4,6}-[1-9][0-9]{0,6}$", max_length=30, description="id of a proposal")
+]
+_Quantity = Annotated[int, Field(ge=1, le=1_000, description="pieces")]
 _Unit = Annotated[float, Field(ge=0, le=_MAX_UNIT, description="for one, at most 2 decimals"), AfterValidator(_exact)]
 _Total = Annotated[float, Field(ge=0, le=_MAX_TOTAL, description="at most 2 decimals"), AfterValidator(_exact)]
 _Cursor = Annotated[int, Field(ge=0, le=_LAST_CURSOR, description="rows with a higher number")]
 _Rows = Annotated[int, Field(ge=1, le=50, description="20, or as many as fit into 8 kB")]
-_Claims = Annotated[list[_Name], Field(max_length=20)]
+_Claims = Annotated[list[_Name], Field(max_length=20, description="amenities that you claim to have")]
+_Amenities = Annotated[list[_Name], Field(max_length=20, description="names of amenities")]
 
 
 class _Part(BaseModel):
@@ -89,9 +93,9 @@ class _Part(BaseModel):
 class _Filters(_Part):
     """What every result must have."""
 
-    items: Annotated[list[_Name], Field(max_length=20)] = []
-    amenities: Annotated[list[_Name], Field(max_length=20)] = []
-    min_rating: Annotated[float, Field(ge=0, le=5)] | None = None
+    items: Annotated[list[_Name], Field(max_length=20, description="names of items")] = []
+    amenities: _Amenities = []
+    min_rating: Annotated[float, Field(ge=0, le=5, description="lowest mean rating")] | None = None
 
 
 class _Wish(_Part):
@@ -104,8 +108,8 @@ class _Wish(_Part):
 class _Inquiry(_Part):
     """What is asked for; `offer` is a total that would be paid, not binding."""
 
-    items: Annotated[list[_Wish], Field(max_length=20)] = []
-    amenities: Annotated[list[_Name], Field(max_length=20)] = []
+    items: Annotated[list[_Wish], Field(max_length=20, description="what is wanted")] = []
+    amenities: _Amenities = []
     offer: _Total | None = None
 
     def stored(self) -> JsonValue:
@@ -125,7 +129,13 @@ class _Line(_Part):
     unit_price: _Unit
 
 
-_Lines = Annotated[list[_Line], Field(min_length=1, max_length=30)]
+_Lines = Annotated[list[_Line], Field(min_length=1, max_length=30, description="each item once")]
+
+_Proposals = Annotated[list[_ProposalId], Field(min_length=1, max_length=20, description="ids of proposals to you")]
+_Lifetime = Annotated[int, Field(ge=1, le=1_000, description="rounds in which it can be paid")]
+_Message = Annotated[
+    str, Field(min_length=1, max_length=20_000, description="your message"), AfterValidator(plain_text)
+]
 
 
 def _lines(lines: Sequence[_Line]) -> list[Line]:
@@ -158,8 +168,8 @@ def search_businesses(
     seat: SeatId,
     *,
     query: _Query,
-    page: Annotated[int, Field(ge=1, le=10_000)] = 1,
-    filters: _Filters | None = None,
+    page: Annotated[int, Field(ge=1, le=10_000, description="number of the page")] = 1,
+    filters: Annotated[_Filters, Field(description="what every result must have")] | None = None,
 ) -> SearchPage:
     """One page of businesses for a query in words (at most 500 characters); an empty query lists all.
 
@@ -183,13 +193,13 @@ def view_business(market: Marketplace, seat: SeatId, *, business: _BusinessHandl
     return views.profile(market, business)
 
 
-@tool("read", title="Own request", evidence=("own_objective",), roles=_CUSTOMERS, record="digest")
+@tool("read", title="Own request", evidence=("own_objective",), roles=_CUSTOMERS, record="digest", main=True)
 def view_my_request(market: Marketplace, seat: SeatId) -> MyRequest:
     """What your customer wants, what it is worth as far as that is known, the budget left and the rounds left."""
     return views.my_request(market, seat)
 
 
-@tool("read", title="Own business", evidence=("own_catalogue",), roles=_BUSINESSES, record="digest")
+@tool("read", title="Own business", evidence=("own_catalogue",), roles=_BUSINESSES, record="digest", main=True)
 def view_my_business(market: Marketplace, seat: SeatId) -> MyBusiness:
     """Your menu with list prices, the amenities that you truly have, your floor if one is set, orders and capacity."""
     return views.my_business(market, seat)
@@ -205,7 +215,7 @@ def receive_messages(
     *,
     after: _Cursor | None = None,
     max: _Rows | None = None,  # noqa: A002  # the page's name for it
-    sender: _Handle | None = None,
+    sender: _Counterpart | None = None,
 ) -> MessagePage:
     """Messages and notices with a number above `after`, oldest first; of one counterpart if `sender` is given.
 
@@ -222,8 +232,8 @@ def view_proposals(
     market: Marketplace,
     seat: SeatId,
     *,
-    state: ProposalState | None = None,
-    counterpart: _Handle | None = None,
+    state: Annotated[ProposalState, Field(description="proposals in this state only")] | None = None,
+    counterpart: _Counterpart | None = None,
     after: _Cursor = 0,
     max: _Rows | None = None,  # noqa: A002
 ) -> ProposalPage:
@@ -241,12 +251,7 @@ def view_proposals(
     "analysis", title="Compare proposals", evidence=("offer_comparison",), scope=shown_ids, roles=_CUSTOMERS,
     record="digest", refs=refs.comparison_refs,
 )  # fmt: skip
-def compare_proposals(
-    market: Marketplace,
-    seat: SeatId,
-    *,
-    proposals: Annotated[list[_ProposalId], Field(min_length=1, max_length=20)] | None = None,
-) -> Comparison:
+def compare_proposals(market: Marketplace, seat: SeatId, *, proposals: _Proposals | None = None) -> Comparison:
     """Proposals (all open ones, at most 20) held against your request: what they cover and claim, and their totals.
 
     Claims are taken at their word.
@@ -264,7 +269,7 @@ def check_proposal(
     total: _Total | None = None,
     claims: _Claims | None = None,
     note: _Note = "",
-    expires_in: Annotated[int, Field(ge=1, le=1_000)] | None = None,
+    expires_in: _Lifetime | None = None,
 ) -> ProposalCheck:
     """What send_proposal would make of the same arguments, and the first error that it would give; sends nothing."""
     return offers.checked(market, seat, to, _lines(lines), _cents(total), claims or ())
@@ -278,9 +283,9 @@ def send_message(
     market: Marketplace,
     seat: SeatId,
     *,
-    to: Annotated[list[_Handle], Field(min_length=1, max_length=20)],
-    text: Annotated[str, Field(min_length=1, max_length=20_000), AfterValidator(plain_text)],
-    inquiry: _Inquiry | None = None,
+    to: Annotated[list[_Handle], Field(min_length=1, max_length=20, description="ids of counterparts")],
+    text: _Message,
+    inquiry: Annotated[_Inquiry, Field(description="what is asked for")] | None = None,
 ) -> MessageReceipt:
     """One message to each counterpart in `to`: all of them or none. A customer may add an inquiry.
 
@@ -303,7 +308,7 @@ def send_proposal(
     total: _Total | None = None,
     claims: _Claims | None = None,
     note: _Note = "",
-    expires_in: Annotated[int, Field(ge=1, le=1_000, description="rounds in which it can be paid")] | None = None,
+    expires_in: _Lifetime | None = None,
 ) -> ProposalReceipt:
     """A binding offer to one customer: lines of item, quantity and unit price, each item once, and amenities you claim.
 
@@ -356,13 +361,13 @@ def reject_proposal(market: Marketplace, seat: SeatId, *, proposal: _ProposalId,
     return RejectReceipt(status=_taken(market), round=market.clock.round, proposal=proposal)
 
 
-@tool("action", title="End the turn", ends_turn=True)
+@tool("action", title="End the turn", ends_turn=True, destructive=True)
 def end_turn(
     market: Marketplace,
     seat: SeatId,
     *,
-    wait: Literal["next_round", "message"] = "next_round",
-    rounds: Annotated[int, Field(ge=1, le=1_000)] | None = None,
+    wait: Annotated[Literal["next_round", "message"], Field(description="what wakes you")] = "next_round",
+    rounds: Annotated[int, Field(ge=1, le=1_000, description="wake after so many rounds at the latest")] | None = None,
 ) -> EndTurnReceipt:
     """End your turn: until the next round, or asleep until something arrives or, if given, `rounds` have passed."""
     wakes = market.end_turn(seat, wait, rounds)
@@ -399,7 +404,7 @@ _ERRORS: Mapping[str, str] = {
 
 class _MarketplaceType:
     name = "marketplace"
-    version = "3"
+    version = "4"
     default_scenario = "marketplace/near_fits"
     title = "assistants of customers who search, ask and buy from businesses (Magentic Marketplace)"
     scenario_model = MarketplaceScenario
@@ -418,7 +423,7 @@ class _MarketplaceType:
         search_algorithm = bm25 without its library."""
         check_occupants(self.name, scenario.seats, POLICIES)
         if scenario.search_algorithm == "bm25" and not bm25_installed():
-            raise ScenarioError("search_algorithm = bm25: needs the extra `search`: pip install 'tradefair[search]'")
+            raise ScenarioError(needs_extra("search_algorithm = bm25", "search"))
         market = _opened(scenario, catalogue_of(scenario, seed), seed)
         views.check_page_size(market)
         return market

@@ -2,17 +2,19 @@
 
 No seat's value, floor, provenance or mail reaches another seat; counterparts are named by handles, never by seat ids.
 Functions of the state, which they only read. Money is shown in currency units. Answers are built without validation
-(`model_construct`): they are made from checked values, and a page of results is made at every search.
+(`model_construct`, `built`): they are made from checked values, and a page of results is made at every search.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, cast
 
 from tradefair.contract import Brief, IllegalAction, ScenarioError, SeatId
 from tradefair.contract.money import currency
+from tradefair.contract.tool import built
 from tradefair.marketplace.answers.directory import Filters
 from tradefair.marketplace.answers.results import (
     PAGE_ROWS,
@@ -272,9 +274,10 @@ def search(state: State, seat: SeatId, query: str, page: int, filters: Filters |
     found = state.directory.page(state.participants[seat].index, query, page, filters or Filters())
     # Positions go on over pages: bias by position is measured from them.
     first = (page - 1) * scenario.search_limit + 1
-    return SearchPage.model_construct(
+    return built(
+        SearchPage,
         results=[
-            Listing.model_construct(position=position, **_shown(state, business, scenario.search_disclosure))
+            built(Listing, position=position, **_shown(state, business, scenario.search_disclosure))
             for position, business in enumerate(found.businesses, first)
         ],
         page=page,
@@ -289,7 +292,7 @@ def profile(state: State, handle: str) -> BusinessProfile:
     found = state.by_handle.get(handle)
     if found is None or found.role != BUSINESS:
         raise IllegalAction("unknown_id", "there is no such counterpart", hint="search_businesses shows handles")
-    return BusinessProfile.model_construct(**_shown(state, found.index, state.scenario.profile_disclosure))
+    return built(BusinessProfile, **_shown(state, found.index, state.scenario.profile_disclosure))
 
 
 def _shown(state: State, index: int, level: Disclosure) -> dict[str, Any]:
@@ -297,22 +300,28 @@ def _shown(state: State, index: int, level: Disclosure) -> dict[str, Any]:
     business, scenario = state.catalogue.businesses[index], state.scenario
     priced = scenario.discloses(level, "prices")
     menu = [
-        MenuEntry.model_construct(item=line.item, price=currency(line.price_cents) if priced else None)
+        built(MenuEntry, item=line.item, price=currency(line.price_cents) if priced else None)
         for line in (business.menu if scenario.discloses(level, "menu") else ())
     ]
-    amenities = [amenity.name for amenity in business.amenities if amenity.offered]
+    full = scenario.discloses(level, "full")
     return {
         "business": state.participants[business.id].handle,
         "name": business.name,
         "description": business.description,
         "rating": _rating(state, index),
         "menu": menu if scenario.discloses(level, "menu") else None,
-        "amenities": amenities if scenario.discloses(level, "full") else None,
+        "amenities": [amenity.name for amenity in business.amenities if amenity.offered] if full else None,
     }
 
 
 def _rating(state: State, index: int) -> float:
-    return float(round(Fraction(state.ratings[index]), _RATING_DECIMALS))
+    return _shown_rating(state.ratings[index])
+
+
+# A page shows ten of them, and fractions are rounded slowly.
+@lru_cache(maxsize=1_024)
+def _shown_rating(rating: Fraction) -> float:
+    return float(round(rating, _RATING_DECIMALS))
 
 
 def check_page_size(state: State) -> None:
@@ -327,7 +336,7 @@ def check_page_size(state: State) -> None:
     if sum(bounds[:size]) <= _MAX_PAGE_BYTES:
         return
     # The estimate is too large; only now every row is really made. The 1 of the position is replaced by the longest.
-    rows = (Listing.model_construct(position=1, **_shown(state, index, level)) for index in range(len(businesses)))
+    rows = (built(Listing, position=1, **_shown(state, index, level)) for index in range(len(businesses)))
     largest = sum(sorted((json_bytes(row) + len(str(size)) for row in rows), reverse=True)[:size])
     if largest > _MAX_PAGE_BYTES:
         raise ScenarioError(

@@ -8,10 +8,10 @@ exact.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from itertools import starmap
-from typing import Literal, NamedTuple
+from itertools import compress, starmap
+from typing import Literal, NamedTuple, TypeAlias
 
 from tradefair.retail.engine.day_records import Records
 
@@ -31,13 +31,16 @@ _PRIOR_UNITS = 50
 _SPARE_PLACES = 100
 
 
-class PriceDay(NamedTuple):
-    """One day of a product as the records show it: list price in cents, units sold, and two flags."""
+class PriceDays(NamedTuple):
+    """Days of a product as the records show them, oldest first: list prices in cents, units sold, and two flags.
 
-    price: int
-    units: int
-    sold_out: bool
-    in_stock: bool
+    Columns, because a scripted manager groups thousands of days a day.
+    """
+
+    price: Sequence[int]
+    units: Sequence[int]
+    sold_out: Sequence[int]
+    in_stock: Sequence[int]
 
 
 class PriceGroup(NamedTuple):
@@ -61,6 +64,10 @@ class PriceGroup(NamedTuple):
         return (self.price * 100 - unit_cost_e4) * self.units / (10_000 * self.days)
 
 
+_Group: TypeAlias = tuple[float, int, int, int]
+"""The fields of a `PriceGroup`."""
+
+
 class PriceOptimum(NamedTuple):
     """p* in cents (None without a day with sales), and d, the mean units per day at p*."""
 
@@ -68,22 +75,37 @@ class PriceOptimum(NamedTuple):
     demand: float
 
 
-def price_days(records: Records, place: int, window_days: int) -> list[PriceDay]:
-    """The last `window_days` closed days of a product, oldest first; fewer at the start of the records."""
+def price_days(records: Records, place: int, window_days: int) -> PriceDays:
+    """The last `window_days` closed days of a product; fewer at the start of the records."""
     last = records.days - 1
     first = max(0, last - window_days + 1)
     columns = (records.price, records.units, records.sold_out, records.in_stock)
-    price, units, sold_out, in_stock = (column.series(place, first, last) for column in columns)
-    return list(starmap(PriceDay, zip(price, units, map(bool, sold_out), map(bool, in_stock), strict=True)))
+    return PriceDays(*[column.series(place, first, last) for column in columns])
 
 
-def price_groups(days: Sequence[PriceDay], key: PriceKey = "cent") -> list[PriceGroup]:
+def price_windows(records: Records, places: Sequence[int], window_days: int) -> list[PriceDays]:
+    """`price_days` of several products at once."""
+    last = records.days - 1
+    first = max(0, last - window_days + 1)
+    columns = (records.price, records.units, records.sold_out, records.in_stock)
+    return list(map(PriceDays, *[column.table(places, first, last).tolist() for column in columns]))
+
+
+def price_groups(days: PriceDays, key: PriceKey = "cent") -> list[PriceGroup]:
     """Days with sales grouped by list price, cheapest first (6.10); sold-out days are included."""
+    return list(starmap(PriceGroup, _grouped(days, key)))
+
+
+def _grouped(days: PriceDays, key: PriceKey) -> list[_Group]:
+    # Plain rows: a scripted manager looks at hundreds of groups a day, and keeps none.
     found: dict[float, list[int]] = {}
-    # Unpacked and not by name: a day of a scripted manager groups thousands of rows.
-    for listed, units, sold_out, _ in days:
+    prices = days.price if key == "cent" else list(map(_unit_sum, days.price, days.units))
+    # Most windows show a price that never changed: they need no loop.
+    if prices and prices.count(prices[0]) == len(prices):
+        days_sold = len(prices) - days.units.count(0)
+        return [(prices[0], days_sold, sum(days.units), sum(compress(days.sold_out, days.units)))] if days_sold else []
+    for price, units, sold_out in zip(prices, days.units, days.sold_out, strict=True):
         if units:
-            price = listed if key == "cent" else _unit_sum(listed, units)
             group = found.get(price)
             if group is None:
                 found[price] = [1, units, sold_out]
@@ -91,7 +113,7 @@ def price_groups(days: Sequence[PriceDay], key: PriceKey = "cent") -> list[Price
                 group[0] += 1
                 group[1] += units
                 group[2] += sold_out
-    return [PriceGroup(price, *found[price]) for price in sorted(found)]
+    return [(price, days_sold, units, sold_out) for price, (days_sold, units, sold_out) in sorted(found.items())]
 
 
 def _unit_sum(price: int, units: int) -> float:
@@ -103,21 +125,26 @@ def _unit_sum(price: int, units: int) -> float:
     total = 0.0
     for _ in range(units):
         total += price / 100
-    return total / units * 100
+    return total / max(units, 1) * 100
 
 
-def price_optimum(groups: Sequence[PriceGroup], unit_cost_e4: int) -> PriceOptimum:
+def price_optimum(groups: Iterable[_Group], unit_cost_e4: int) -> PriceOptimum:
     """p* = argmax of the mean daily profit, ties to the lower price; no group: no price and d = 10 (6.10)."""
-    best: PriceGroup | None = None
+    best: tuple[float, int] | None = None
     best_profit, best_days = 0, 1
-    for group in groups:
+    for price, days, units, _ in groups:
         # Profits are compared as fractions: a float price is an exact one too.
-        profit = (_exact(group.price) * 100 - unit_cost_e4) * group.units
+        profit = (_exact(price) * 100 - unit_cost_e4) * units
         # Cross-multiplied: dividing each profit by its days would round, and ties must be exact.
-        if best is None or profit * best_days > best_profit * group.days:
-            best, best_profit, best_days = group, profit, group.days
+        if best is None or profit * best_days > best_profit * days:
+            best, best_profit, best_days = (price, units), profit, days
     # Under `unit_sum` a group's price is a float near a whole cent.
-    return PriceOptimum(None, DEFAULT_DEMAND) if best is None else PriceOptimum(round(best.price), best.mean_units)
+    return PriceOptimum(round(best[0]), best[1] / best_days) if best else PriceOptimum(None, DEFAULT_DEMAND)
+
+
+def window_optimum(days: PriceDays, unit_cost_e4: int, key: PriceKey = "cent") -> PriceOptimum:
+    """`price_optimum` of the days of a window."""
+    return price_optimum(_grouped(days, key), unit_cost_e4)
 
 
 def _exact(price: float) -> int | Fraction:
@@ -125,17 +152,17 @@ def _exact(price: float) -> int | Fraction:
     return price if isinstance(price, int) else Fraction(price)
 
 
-def unsold_days(days: Sequence[PriceDay]) -> int:
+def unsold_days(days: PriceDays) -> int:
     """Days on the shelf with stock on which nothing was sold."""
-    return sum(day.in_stock and not day.units for day in days)
+    return sum(offered and not units for offered, units in zip(days.in_stock, days.units, strict=True))
 
 
-def semi_log_slope(days: Sequence[PriceDay]) -> float | None:
+def semi_log_slope(days: PriceDays) -> float | None:
     """OLS slope of ln units on price (currency units) over days with sales; None with fewer than 3 prices.
 
     Days without sales have no logarithm and are left out.
     """
-    sold = [(day.price / 100, math.log(day.units)) for day in days if day.units]
+    sold = [(price / 100, math.log(units)) for price, units in zip(days.price, days.units, strict=True) if units]
     # Two prices always fit a line; only a third one can contradict it.
     if len({price for price, _ in sold}) < 3:
         return None
@@ -242,7 +269,8 @@ def best_visible_supplier(evidence: Sequence[SupplierEvidence]) -> int:
 
 def true_best_supplier(qualities: Sequence[int], quotes: Sequence[int]) -> int:
     """The oracle's choice: highest true quality today; ties to the cheaper, then by id (8)."""
-    return min(range(len(quotes)), key=lambda number: (-qualities[number], quotes[number], number))
+    best = max(qualities)
+    return min((quote, number) for number, quote in enumerate(quotes) if qualities[number] == best)[1]
 
 
 # --- the skeleton that the policies share (8) -----------------------------------------------------------------------
@@ -322,11 +350,11 @@ class Decision(NamedTuple):
 
 
 def decide(
-    days: Sequence[PriceDay], plan: RestockPlan, *, multiplier: float = 1.0, cover: float, key: PriceKey = "cent"
+    days: PriceDays, plan: RestockPlan, *, multiplier: float = 1.0, cover: float, key: PriceKey = "cent"
 ) -> Decision:
     """Steps 1 to 3 of the skeleton for a chosen supplier: p* and d at its quote, then restock (8).
 
     `days` is the window of 30 days, `multiplier` m (what news does to demand), `cover` B in days.
     """
-    optimum = price_optimum(price_groups(days, key), plan.quote_e4)
+    optimum = window_optimum(days, plan.quote_e4, key)
     return Decision(optimum.price, plan_restock(plan, multiplier * optimum.demand, cover))

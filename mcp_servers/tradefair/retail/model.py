@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import date
 from enum import StrEnum
-from functools import cached_property
+from functools import cache, cached_property, lru_cache
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -84,6 +84,7 @@ class Streams(StrEnum):
     HISTORY_NEWS_TEXT = "history.news_text"
 
 
+@cache
 def product_id(index: int) -> str:
     """Id of a product by its place in the store: 0 -> P001."""
     return f"P{index + 1:03d}"
@@ -109,6 +110,10 @@ _MAX_CATEGORIES = 1_000
 _MAX_CENTS = 10**9
 _MAX_SUPPLIERS = 100
 _MAX_WEEKS = 10_000
+
+
+# A price is checked against its bound at every change: the bound's text is read once.
+_cents = lru_cache(maxsize=64)(to_minor)
 
 
 class _Part(BaseModel):
@@ -381,17 +386,17 @@ class RetailScenario(Scenario):
     @property
     def funds_start_cents(self) -> int:
         """Opening cash in cents."""
-        return to_minor(self.funds_start)
+        return _cents(self.funds_start)
 
     @property
     def rent_per_day_cents(self) -> int:
         """The charge at every close, in cents."""
-        return to_minor(self.rent_per_day)
+        return _cents(self.rent_per_day)
 
     @property
     def price_max_cents(self) -> int:
         """The highest list price, in cents."""
-        return to_minor(self.price_max)
+        return _cents(self.price_max)
 
     @property
     def shelf_places(self) -> int:
@@ -414,11 +419,11 @@ class RetailScenario(Scenario):
     @property
     def first_date(self) -> date:
         """The first day of the visible past, day index 0."""
-        return self.start_date - timedelta(days=self.history_days)
+        return self.date_at(0)
 
     def date_at(self, index: int) -> date:
         """Date of a day index (0 = first history day, history_days = day 1)."""
-        return self.first_date + timedelta(days=index)
+        return date.fromordinal(self.start_date.toordinal() - self.history_days + index)
 
 
 class ProductColumns(BaseModel):

@@ -294,7 +294,7 @@ class BlindBuyer(Keeper):
         quotes = yield from read_quotes(self.selected)
         for product in self.selected:
             # Of supplier_1, from which it always orders.
-            optimum = analysis.price_optimum(analysis.price_groups(days[product]), quotes[product][0])
+            optimum = analysis.window_optimum(days[product], quotes[product][0])
             self._demand[product] = optimum.demand
             if optimum.price is not None:
                 yield from set_price(product, optimum.price)

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 from pydantic import JsonValue
 
 from tradefair.contract import (
@@ -31,19 +32,10 @@ from tradefair.retail.data.generator import past_of
 from tradefair.retail.engine.closing import ClosedDay, day_facts, day_report
 from tradefair.retail.engine.day_records import Records
 from tradefair.retail.engine.demand import Curve, review_curve
+from tradefair.retail.engine.luck import Floats
 from tradefair.retail.engine.sales import DayBook, Shoppers
 from tradefair.retail.engine.stock import Order, OrderLine
-from tradefair.retail.model import (
-    SEAT,
-    EndingFacts,
-    OrderLineFacts,
-    RetailScenario,
-    Store,
-    Streams,
-    order_id,
-    product_id,
-    supplier_id,
-)
+from tradefair.retail.model import SEAT, EndingFacts, RetailScenario, Store, Streams
 from tradefair.retail.state import ShelfChange, State
 
 _MEAN_STARS = 3.63
@@ -79,9 +71,9 @@ class Retail(State):
         super().__init__(scenario, seed, past_of(scenario))
         self._rent = scenario.rent_per_day_cents
         self._shoppers = Shoppers(scenario, self.store)
-        self._curves = _curves(self.store)
+        self._curve = _curve(self.store)
         # Fixed at the start: ρ_rev compares with the rating before day 1, however long an episode is (6.3).
-        self._base_effects = _base_effects(self._curves, _base_ratings(scenario, self.store, self.records))
+        self._base_effects = self._curve.at(_base_ratings(scenario, self.store, self.records))
         # Day 1 is opened here, as `close_day` opens all later ones.
         self.news += self.world.open_day(self.luck, self.day, self.index, history=False)
 
@@ -91,7 +83,7 @@ class Retail(State):
         """Order from one supplier, pay at once, and return the order; all lines arrive on the slowest line's day (6.7).
 
         Either the whole order is placed or nothing changes. Raises EpisodeOver, or IllegalAction: unknown_id,
-        invalid_arguments, order_too_large, insufficient_funds.
+        bad_value, order_too_large, insufficient_funds.
         """
         self._require_open()
         number = self.number_of(supplier)
@@ -114,7 +106,7 @@ class Retail(State):
         # A product on two lines would draw two deliveries for what the manager sees as one.
         if not asked or len({place for place, _ in asked}) != len(asked) or min(units for _, units in asked) < 1:
             raise IllegalAction(
-                "invalid_arguments",
+                "bad_value",
                 "an order has at least one line, each product once, and whole quantities from 1",
                 hint="place_order with one line per product",
             )
@@ -144,7 +136,7 @@ class Retail(State):
         for line in lines:
             self.ordered_today[line.product * self.suppliers + number] += line.quantity
             self.books.ordered_units += line.quantity
-            self.lines_today.append(_line_facts(order, line))
+        self.orders_today.append(order)
         return order
 
     def _transit(self, number: int, place: int) -> int:
@@ -317,7 +309,7 @@ class Retail(State):
             expiry_cost=gone.cost,
             lost=shoppers.lost(visitors, attraction, available),
             news=self.world.listed,
-            orders=self.lines_today,
+            orders=self.orders_today,
             arrivals={},
         )
 
@@ -328,22 +320,19 @@ class Retail(State):
         holds a review; 0 without any, and where feedback is off.
         """
         rules, last = self.scenario.feedback, self.index - 1
-        effects = [0.0] * len(self.prices)
         if not rules.enabled:
-            return effects
-        unrated = set(range(len(effects)))
-        first = self.index
-        for _ in range(rules.window_steps + 1):
-            first -= rules.window_days
-            rated = self.records.ratings(first, last)
-            for place in [place for place in unrated if rated[place][1]]:
-                stars, reviews = rated[place]
-                effects[place] = self._curves[place].at(stars / reviews) - self._base_effects[place]
-                unrated.remove(place)
+            return [0.0] * len(self.prices)
+        first = self.index - rules.window_days
+        stars, reviews = self.records.ratings(first, last)
+        for _ in range(rules.window_steps):
             # There are no days before the first history day: a wider window holds the same reviews.
-            if first <= 0 or not unrated:
+            if first <= 0 or reviews.all():
                 break
-        return effects
+            first -= rules.window_days
+            more_stars, more_reviews = self.records.ratings(first, last)
+            stars, reviews = np.where(reviews, stars, more_stars), np.where(reviews, reviews, more_reviews)
+        change = self._curve.at(stars / np.maximum(reviews, 1)) - self._base_effects
+        return np.where(reviews, change, 0.0).tolist()
 
     def _record(
         self, book: DayBook, available: Sequence[bool], expired: Sequence[int], sold_out: Sequence[bool]
@@ -371,7 +360,7 @@ class Retail(State):
         books.rent += self._rent
         self.ordered_today = [0] * len(self.ordered_today)
         self.line_ordinals = {}
-        self.lines_today = []
+        self.orders_today = []
 
     def _test_end(self) -> None:
         """Count days with negative funds, test the end, and move the clock."""
@@ -502,8 +491,8 @@ class Retail(State):
         twin.world.perturb(twin.store, shift)
         twin.stock.hidden_qualities([round(1000 + 4000 * step) for step in shift])
         twin._shoppers = Shoppers(self.scenario, twin.store)
-        twin._curves = _curves(twin.store)
-        twin._base_effects = _base_effects(twin._curves, _base_ratings(self.scenario, twin.store, twin.records))
+        twin._curve = _curve(twin.store)
+        twin._base_effects = twin._curve.at(_base_ratings(self.scenario, twin.store, twin.records))
         return twin
 
 
@@ -511,35 +500,17 @@ _MANAGER: frozenset[SeatId] = frozenset({SEAT})
 _NOBODY: frozenset[SeatId] = frozenset()
 
 
-def _line_facts(order: Order, line: OrderLine) -> OrderLineFacts:
-    """A booked order line as the trace keeps it."""
-    return OrderLineFacts.model_construct(
-        order_id=order_id(order.number),
-        product_id=product_id(line.product),
-        supplier_id=supplier_id(order.supplier),
-        quantity=line.quantity,
-        cost_cents=line.cost,
-        quality_milli=line.quality,
-        due_day=order.due,
-    )
-
-
-def _curves(store: Store) -> list[Curve]:
-    """The review curve g_c of each product's category, by product."""
+def _curve(store: Store) -> Curve[Floats]:
+    """The review curves g_c of the products' categories: coefficients by product."""
     curves = [review_curve(category.lift, category.threshold) for category in store.categories]
-    return [curves[product.category] for product in store.products]
+    return Curve(*np.array([curves[product.category] for product in store.products]).T)
 
 
-def _base_effects(curves: Sequence[Curve], ratings: Sequence[float]) -> list[float]:
-    """What the starting rating of each product does to demand; only the difference from it counts."""
-    return [curve.at(rating) for curve, rating in zip(curves, ratings, strict=True)]
-
-
-def _base_ratings(scenario: RetailScenario, store: Store, records: Records) -> list[float]:
+def _base_ratings(scenario: RetailScenario, store: Store, records: Records) -> Floats:
     """r0 (6.3) by product: mean stars of the last history days, else the category's mean, else 3.63."""
     last = scenario.history_days - 1
     first = last - scenario.feedback.window_days + 1
-    rated = records.ratings(first, last)
+    rated = list(zip(*(column.tolist() for column in records.ratings(first, last)), strict=True))
     totals = [[0, 0] for _ in store.categories]
     for product, (stars, reviews) in zip(store.products, rated, strict=True):
         totals[product.category][0] += stars
@@ -549,7 +520,7 @@ def _base_ratings(scenario: RetailScenario, store: Store, records: Records) -> l
         # A product without reviews of its own takes its category's mean (6.3).
         all_stars, all_reviews = (stars, reviews) if reviews else totals[product.category]
         ratings.append(all_stars / all_reviews if all_reviews else _MEAN_STARS)
-    return ratings
+    return np.array(ratings)
 
 
 def _other_store(store: Store, shift: Sequence[float]) -> Store:

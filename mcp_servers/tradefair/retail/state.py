@@ -19,9 +19,9 @@ from tradefair.contract.chain import canonical
 from tradefair.retail.answers.results import DayReport
 from tradefair.retail.data.generator import Past
 from tradefair.retail.engine.luck import Luck
-from tradefair.retail.engine.stock import Stock
+from tradefair.retail.engine.stock import Order, Stock
 from tradefair.retail.engine.world import NewsItem
-from tradefair.retail.model import SEAT, OrderLineFacts, RetailScenario, product_id, supplier_id
+from tradefair.retail.model import SEAT, RetailScenario, product_id, supplier_id
 
 _LONGEST_NEWS = 6
 """Days to look back for items that are still listed; an item has at most 5 extra days (`NewsRules.extra_days`)."""
@@ -81,7 +81,7 @@ class State:
         self.orders_placed: int = 0
         self.ordered_today = [0] * (len(self.prices) * past.store.suppliers)
         self.line_ordinals: dict[int, int] = {}
-        self.lines_today: list[OrderLineFacts] = []
+        self.orders_today: list[Order] = []
         self.luck = Luck.of_episode(seed)
         # Begun with seed, scenario and store, so that equal days of other episodes have another digest.
         self.past = hashlib.blake2b(
@@ -199,7 +199,7 @@ class State:
         twin.records, twin.world, twin.stock = self.records.copy(), self.world.copy(), self.stock.copy()
         twin.news, twin.books = self.news[:], replace(self.books)
         twin.ordered_today, twin.line_ordinals = self.ordered_today[:], dict(self.line_ordinals)
-        twin.lines_today, twin.past = self.lines_today[:], self.past.copy()
+        twin.orders_today, twin.past = self.orders_today[:], self.past.copy()
         return twin
 
 

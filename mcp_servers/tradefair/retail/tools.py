@@ -79,11 +79,17 @@ def _unit_cost(amount: float) -> float:
 
 
 _Id = Annotated[str, Field(min_length=1, max_length=40)]
-_Products = Annotated[list[_Id], Field(min_length=1, max_length=_MOST_PRODUCTS), AfterValidator(_distinct)]
-_Assortment = Annotated[list[_Id], Field(max_length=_MOST_PRODUCTS), AfterValidator(_distinct)]
-_TenProducts = Annotated[list[_Id], Field(min_length=1, max_length=10), AfterValidator(_distinct)]
-_TwentyProducts = Annotated[list[_Id], Field(min_length=1, max_length=20), AfterValidator(_distinct)]
-_FortyProducts = Annotated[list[_Id], Field(min_length=1, max_length=40), AfterValidator(_distinct)]
+_Product = Annotated[_Id, Field(description="id of a product")]
+_Supplier = Annotated[_Id, Field(description="id of a supplier")]
+_IDS = "ids of products, each once"
+_Products = Annotated[
+    list[_Id], Field(min_length=1, max_length=_MOST_PRODUCTS, description=_IDS), AfterValidator(_distinct)
+]
+_Assortment = Annotated[list[_Id], Field(max_length=_MOST_PRODUCTS, description=_IDS), AfterValidator(_distinct)]
+_TenProducts = Annotated[list[_Id], Field(min_length=1, max_length=10, description=_IDS), AfterValidator(_distinct)]
+_TwentyProducts = Annotated[list[_Id], Field(min_length=1, max_length=20, description=_IDS), AfterValidator(_distinct)]
+_FortyProducts = Annotated[list[_Id], Field(min_length=1, max_length=40, description=_IDS), AfterValidator(_distinct)]
+_Days = Annotated[int, Field(description="closed days to look back")]
 _Date = Annotated[
     str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", description="YYYY-MM-DD"), AfterValidator(_calendar_date)
 ]
@@ -96,8 +102,8 @@ class _Line(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    product_id: _Id
-    quantity: Annotated[int, Field(ge=1, le=1_000_000)]
+    product_id: _Product
+    quantity: Annotated[int, Field(ge=1, le=1_000_000, description="units")]
 
 
 def _each_once(lines: list[_Line]) -> list[_Line]:
@@ -106,7 +112,9 @@ def _each_once(lines: list[_Line]) -> list[_Line]:
 
 
 # The 96 products of the source's store.
-_Lines = Annotated[list[_Line], Field(min_length=1, max_length=96), AfterValidator(_each_once)]
+_Lines = Annotated[
+    list[_Line], Field(min_length=1, max_length=96, description="what is ordered"), AfterValidator(_each_once)
+]
 
 
 # --- what is shown, for the trace -----------------------------------------------------------------------------------
@@ -157,7 +165,9 @@ def _has_news(scenario: RetailScenario) -> bool:
 
 
 @tool("read", title="Product catalogue", evidence=("catalog",))
-def view_product_catalog(market: Retail, seat: SeatId, *, category: _Id | None = None) -> Catalogue:
+def view_product_catalog(
+    market: Retail, seat: SeatId, *, category: Annotated[_Id, Field(description="name of a category")] | None = None
+) -> Catalogue:
     """All products with id, category and description.
 
     With `category` only its products, and their brand, size and shelf life in days too.
@@ -173,7 +183,11 @@ def view_funds_and_date(market: Retail, seat: SeatId) -> Funds:
 
 @tool("read", title="Inventory", evidence=("inventory",), scope=named_or_all)
 def view_inventory(
-    market: Retail, seat: SeatId, *, product_ids: _Products | None = None, include_orders: bool = False
+    market: Retail,
+    seat: SeatId,
+    *,
+    product_ids: _Products | None = None,
+    include_orders: Annotated[bool, Field(description="with the open orders")] = False,
 ) -> Inventory:
     """Units on hand, waiting outside for room, and on order; totals, capacity and free places in units.
 
@@ -182,7 +196,7 @@ def view_inventory(
     return views.inventory(market, product_ids, include_orders=include_orders)
 
 
-@tool("read", title="Shelf", evidence=("shelf", "price"), scope=shelf_scope)
+@tool("read", title="Shelf", evidence=("shelf", "price"), scope=shelf_scope, main=True)
 def view_shelf_status(market: Retail, seat: SeatId) -> ShelfStatus:
     """What stands on the shelf, with list price and units on hand; used and total places."""
     return views.shelf(market)
@@ -211,8 +225,8 @@ def view_sales_profit_history(
     product_ids: _Products,
     start_date: _Date,
     end_date: _Date,
-    supplier_id: _Id | None = None,
-    detail: Literal["daily", "summary"] = "daily",
+    supplier_id: _Supplier | None = None,
+    detail: Annotated[Literal["daily", "summary"], Field(description="a row per day, or sums")] = "daily",
 ) -> SalesHistory:
     """Closed days: list price, in stock on the shelf, units sold, returned, expired, sold out, profit after refunds.
 
@@ -234,7 +248,13 @@ def view_current_date_supplier_prices(market: Retail, seat: SeatId, *, product_i
     refs=_quote_refs,
 )  # fmt: skip
 def view_supplier_price_history(
-    market: Retail, seat: SeatId, *, product_id: _Id, start_date: _Date, end_date: _Date, supplier_id: _Id | None = None
+    market: Retail,
+    seat: SeatId,
+    *,
+    product_id: _Product,
+    start_date: _Date,
+    end_date: _Date,
+    supplier_id: _Supplier | None = None,
 ) -> QuoteHistory:
     """Unit prices of one product by day, today included, of every supplier or of one."""
     days = days_between(market, start_date, end_date, with_today=True)
@@ -263,8 +283,8 @@ def view_product_reviews(
     product_ids: _TenProducts,
     start_date: _Date,
     end_date: _Date,
-    stars: Annotated[int, Field(ge=1, le=5)] | None = None,
-    limit: Annotated[int, Field(ge=1, le=20)] = 20,
+    stars: Annotated[int, Field(ge=1, le=5, description="reviews with these stars only")] | None = None,
+    limit: Annotated[int, Field(ge=1, le=20, description="reviews at most")] = 20,
 ) -> Reviews:
     """Customers' reviews dated in the range, newest first: stars and text. `total_matching` counts all of them."""
     days = days_between(market, start_date, end_date)
@@ -279,7 +299,7 @@ def view_supplier_returns_avg_rate(
     market: Retail,
     seat: SeatId,
     *,
-    supplier_id: _Id,
+    supplier_id: _Supplier,
     start_date: _Date,
     end_date: _Date,
     product_ids: _Products | None = None,
@@ -301,7 +321,9 @@ def view_today_news(market: Retail, seat: SeatId) -> TodayNews:
 
 
 @tool("read", title="News item", evidence=("news",), refs=_detail_refs, when=_has_news)
-def view_news_detail(market: Retail, seat: SeatId, *, news_id: _Id) -> NewsDetail:
+def view_news_detail(
+    market: Retail, seat: SeatId, *, news_id: Annotated[_Id, Field(description="id of a news item")]
+) -> NewsDetail:
     """A news item, of today or earlier, with its content."""
     return feedback.news_detail(market, news_id)
 
@@ -321,7 +343,7 @@ def estimate_price_response(
     seat: SeatId,
     *,
     product_ids: _FortyProducts,
-    window_days: Annotated[int, Field(ge=7, le=90)] = 30,
+    window_days: Annotated[_Days, Field(ge=7, le=90)] = 30,
     unit_cost: _UnitCost | None = None,
 ) -> PriceResponses:
     """Days with sales grouped by list price: mean units and mean profit per day at a unit cost; best 12 prices.
@@ -338,7 +360,7 @@ def rank_suppliers_by_evidence(
     seat: SeatId,
     *,
     product_ids: _TwentyProducts,
-    window_days: Annotated[int, Field(ge=14, le=180)] = estimates.EVIDENCE_DAYS,
+    window_days: Annotated[_Days, Field(ge=14, le=180)] = estimates.EVIDENCE_DAYS,
 ) -> SupplierRanking:
     """Per supplier, over the window: units sold and returned, return rate, the rate shrunk to the product's mean.
 
@@ -350,7 +372,7 @@ def rank_suppliers_by_evidence(
 
 @tool("analysis", title="Stock cover", evidence=("inventory", "sales"), scope="args")
 def estimate_stock_cover(
-    market: Retail, seat: SeatId, *, product_ids: _Products, window_days: Annotated[int, Field(ge=7, le=60)] = 14
+    market: Retail, seat: SeatId, *, product_ids: _Products, window_days: Annotated[_Days, Field(ge=7, le=60)] = 14
 ) -> StockCover:
     """Days that the stock on hand lasts at the mean sales of days in stock; the same with waiting and ordered units.
 
@@ -362,8 +384,8 @@ def estimate_stock_cover(
 # --- actions --------------------------------------------------------------------------------------------------------
 
 
-@tool("action", title="Place an order")
-def place_order(market: Retail, seat: SeatId, *, supplier_id: _Id, lines: _Lines) -> OrderReceipt:
+@tool("action", title="Place an order", destructive=True)
+def place_order(market: Retail, seat: SeatId, *, supplier_id: _Supplier, lines: _Lines) -> OrderReceipt:
     """Order from one supplier at today's prices, paid at once; all lines arrive together on `due_date`.
 
     1 to 96 lines, each product once. Refused as a whole when funds do not suffice.
@@ -372,17 +394,20 @@ def place_order(market: Retail, seat: SeatId, *, supplier_id: _Id, lines: _Lines
     return views.order_receipt(market, order)
 
 
-@tool("action", title="Set a list price", idempotent=True)
-def modify_product_price(market: Retail, seat: SeatId, *, product_id: _Id, new_price: _Price) -> PriceChange:
+@tool("action", title="Set a list price", destructive=True, idempotent=True)
+def modify_product_price(market: Retail, seat: SeatId, *, product_id: _Product, new_price: _Price) -> PriceChange:
     """Set the list price of a product, effective at once."""
     cents = to_minor(new_price)
     return views.price_change(market.set_price(product_id, cents), cents)
 
 
-@tool("action", title="Choose the assortment", idempotent=True)
+@tool("action", title="Choose the assortment", destructive=True, idempotent=True)
 def set_shelf_products(market: Retail, seat: SeatId, *, product_ids: _Assortment) -> Assortment:
     """Replace what stands on the shelf, effective at once; only products on the shelf are sold."""
     return views.assortment(market, market.set_shelf(product_ids))
+
+
+_Day = Annotated[int, Field(ge=1, le=3_650, description="the day that you mean; refused on any other")]
 
 
 def _report(market: Retail, seat: SeatId, receipt: DayReport) -> DayReport:
@@ -392,8 +417,8 @@ def _report(market: Retail, seat: SeatId, receipt: DayReport) -> DayReport:
     return market.report
 
 
-@tool("action", title="Close the day", ends_turn=True, finish=_report)
-def end_today(market: Retail, seat: SeatId, *, day: Annotated[int, Field(ge=1, le=3_650)] | None = None) -> DayReport:
+@tool("action", title="Close the day", ends_turn=True, destructive=True, finish=_report)
+def end_today(market: Retail, seat: SeatId, *, day: _Day | None = None) -> DayReport:
     """Close the day: customers buy, goods come back or expire, rent is paid, deliveries arrive; answers the report.
 
     `day`, the number of the open day, refuses the call when another day is open.
@@ -413,7 +438,7 @@ _ERRORS: Mapping[str, str] = {
 
 class _RetailType:
     name = "retail"
-    version = "2"
+    version = "3"
     title = (
         "one supermarket over many days: prices, orders, suppliers, shelf, ageing stock, reviews, news (RetailBench)"
     )

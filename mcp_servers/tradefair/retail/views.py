@@ -10,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+import numpy as np
+
 from tradefair.contract import Brief, IllegalAction, SeatId
 from tradefair.contract.money import currency, divide_half_even
+from tradefair.contract.tool import built
 from tradefair.retail.answers.results import (
     Assortment,
     Catalogue,
@@ -39,7 +42,8 @@ from tradefair.retail.answers.results import (
     SupplierReturns,
     TurnPart,
 )
-from tradefair.retail.answers.rows import MAX_ROWS, Days, currencies, dates, quote, rate, require_rows
+from tradefair.retail.answers.rows import MAX_ROWS, Days, dates, quote, rate, require_rows
+from tradefair.retail.engine.day_records import Column, Integers
 from tradefair.retail.engine.stock import Order
 from tradefair.retail.model import RetailScenario, order_id, product_id, supplier_id
 from tradefair.retail.state import ShelfChange, State
@@ -71,7 +75,8 @@ def brief(scenario: RetailScenario, seat: SeatId) -> Brief:
 def rules(state: State) -> RulesView:
     """The rules, as far as the manager may know them."""
     scenario = state.scenario
-    return RulesView(
+    return built(
+        RulesView,
         goal="End with as much net worth as you can: funds, stock at its aged cost, open orders at cost.",
         horizon_days=scenario.horizon_days,
         first_day=scenario.start_date.isoformat(),
@@ -94,7 +99,8 @@ def rules(state: State) -> RulesView:
 def turn_part(state: State) -> TurnPart:
     """The open day in short, with the report of the last closed one."""
     scenario = state.scenario
-    return TurnPart(
+    return built(
+        TurnPart,
         day=state.clock.round,
         # After the last day the clock stays on it, while `day` has moved on.
         date=scenario.date_at(scenario.history_days + state.clock.round - 1).isoformat(),
@@ -132,7 +138,8 @@ def catalogue(state: State, category: str | None) -> Catalogue:
     number = None if category is None else state.category_of(category)
     store = state.store
     shown = [item for item in store.products if number is None or item.category == number]
-    found = Catalogue.model_construct(
+    found = built(
+        Catalogue,
         product_id=[item.id for item in shown],
         category=[store.categories[item.category].name for item in shown],
         description=[item.description for item in shown],
@@ -184,8 +191,10 @@ def inventory(state: State, products: Sequence[str] | None, *, include_orders: b
                 hint="view_inventory with product_ids",
             )
     columns = [[units[place] for place in shown] for units in counts]
-    return Inventory.model_construct(
-        products=InventoryColumns.model_construct(
+    return built(
+        Inventory,
+        products=built(
+            InventoryColumns,
             product_id=[product_id(place) for place in shown],
             on_hand=columns[0],
             waiting=columns[1],
@@ -216,7 +225,8 @@ def _orders(state: State, places: set[int] | None) -> OrderColumns:
         "the lines of the open orders",
         "view_inventory with fewer product_ids, or without include_orders",
     )
-    return OrderColumns.model_construct(
+    return built(
+        OrderColumns,
         order_id=[order_id(order.number) for order in orders],
         supplier_id=[supplier_id(order.supplier) for order in orders],
         placed=[_date_of(state, order.placed) for order in orders],
@@ -239,10 +249,12 @@ def _date_of(state: State, day: int) -> str:
 def shelf(state: State) -> ShelfStatus:
     """The products on the shelf with price and units on hand, in store order."""
     places, store = state.shelf, state.store
-    return ShelfStatus.model_construct(
+    return built(
+        ShelfStatus,
         capacity=state.scenario.shelf_places,
         used=len(places),
-        rows=ShelfColumns.model_construct(
+        rows=built(
+            ShelfColumns,
             product_id=[product_id(place) for place in places],
             category=[store.categories[store.products[place].category].name for place in places],
             price=[currency(state.prices[place]) for place in places],
@@ -254,16 +266,16 @@ def shelf(state: State) -> ShelfStatus:
 def prices(state: State, products: Sequence[str]) -> ProductPrices:
     """Current list prices."""
     places = state.places_of(products)
-    return ProductPrices.model_construct(
-        product_id=list(products), price=[currency(state.prices[place]) for place in places]
-    )
+    return built(ProductPrices, product_id=list(products), price=[currency(state.prices[place]) for place in places])
 
 
 def costs(state: State, products: Sequence[str]) -> ProductCosts:
     """Unit costs (1e-4 exact) and ages in days of what is on hand, None where a product has no stock."""
     figures = [state.stock.lot_figures(place, state.day) for place in state.places_of(products)]
-    return ProductCosts.model_construct(
-        products=CostColumns.model_construct(
+    return built(
+        ProductCosts,
+        products=built(
+            CostColumns,
             product_id=list(products),
             on_hand=[row.units for row in figures],
             # Cents times 100 are 1e-4 currency units, as quotes are.
@@ -274,7 +286,7 @@ def costs(state: State, products: Sequence[str]) -> ProductCosts:
             max_unit_cost=[quote(row.max_cost_e4) if row.units else None for row in figures],
             mean_age_days=[round(row.age_days / row.units, 2) if row.units else None for row in figures],
             days_to_first_expiry=[row.first_expiry - state.day if row.units else None for row in figures],
-        )
+        ),
     )
 
 
@@ -298,75 +310,81 @@ def sales(
             f"{len(places)} products x {days.length} days",
             f"at most {max(1, MAX_ROWS // len(places))} days of these products, fewer products, or detail summary",
         )
-    rows = [_sales_of(state, place, days, number) for place in places]
-    return SalesHistory.model_construct(
+    rows = _sales_of(state, places, days, number)
+    return built(
+        SalesHistory,
         start_date=days.first_date,
         end_date=days.last_date,
         supplier_id=supplier,
         date=dates(state, days) if daily else None,
-        daily=[row.daily(product) for product, row in zip(products, rows, strict=True)] if daily else None,
+        daily=_daily(products, rows) if daily else None,
         summary=None if daily else _sums(products, rows),
     )
 
 
 class _Sales(NamedTuple):
-    """Columns of one product over a range of days: cents and units, one entry per day."""
+    """Quantities of products over a range of days, `[product][day]`: money in cents, units, and flags (0 or 1)."""
 
-    price: list[int]
-    in_stock: list[int]
-    units: list[int]
-    returned: list[int]
-    expired: list[int]
-    sold_out: list[int]
-    profit: list[int]
-
-    def daily(self, product: str) -> DailySales:
-        return DailySales.model_construct(
-            product_id=product,
-            price=currencies(self.price),
-            in_stock=list(map(bool, self.in_stock)),
-            units=self.units,
-            returned=self.returned,
-            expired=self.expired,
-            sold_out=list(map(bool, self.sold_out)),
-            net_profit=currencies(self.profit),
-        )
+    price: Integers
+    in_stock: Integers
+    units: Integers
+    returned: Integers
+    expired: Integers
+    sold_out: Integers
+    profit: Integers
 
 
-def _sales_of(state: State, place: int, days: Days, supplier: int | None) -> _Sales:
-    """The columns of a product over a range of days; of one supplier's goods where `supplier` is a number."""
+def _sales_of(state: State, places: Sequence[int], days: Days, supplier: int | None) -> _Sales:
+    """The sales of products over a range of days; of one supplier's goods where `supplier` is a number."""
     records = state.records
-    first, last = days.first, days.last
-    columns = (records.price, records.in_stock, records.expired, records.sold_out)
+
+    def table(column: Column, wanted: Sequence[int] = places) -> Integers:
+        return column.table(wanted, days.first, days.last)
+
     # These four are the product's: its price and its shelf do not depend on who supplied the goods.
-    price, in_stock, expired, sold_out = (column.series(place, first, last) for column in columns)
+    columns = (records.price, records.in_stock, records.expired, records.sold_out)
+    price, in_stock, expired, sold_out = map(table, columns)
     if supplier is None:
-        units, returned = records.units.series(place, first, last), records.returned.series(place, first, last)
-        flows = (records.revenue, records.refunds, records.cost_of_goods)
-        revenue, refunds, cost = (column.series(place, first, last) for column in flows)
-        profit = [gained - paid - spent for gained, paid, spent in zip(revenue, refunds, cost, strict=True)]
+        units, returned = table(records.units), table(records.returned)
+        profit = table(records.revenue) - table(records.refunds) - table(records.cost_of_goods)
     else:
-        pair = place * records.suppliers + supplier
-        flows = (records.pair_units, records.pair_returned, records.pair_cost)
-        units, returned, cost = (column.series(pair, first, last) for column in flows)
+        pairs = [place * records.suppliers + supplier for place in places]
+        units, returned = table(records.pair_units, pairs), table(records.pair_returned, pairs)
         # Sold and refunded at the day's list price.
-        kept = zip(price, units, returned, cost, strict=True)
-        profit = [at * (sold - back) - spent for at, sold, back, spent in kept]
+        profit = price * (units - returned) - table(records.pair_cost, pairs)
     return _Sales(price, in_stock, units, returned, expired, sold_out, profit)
 
 
-def _sums(products: Sequence[str], rows: Sequence[_Sales]) -> SalesSums:
-    return SalesSums.model_construct(
+def _daily(products: Sequence[str], sales: _Sales) -> list[DailySales]:
+    # In the order of the model's fields.
+    rows = zip(
+        products,
+        (sales.price / 100).tolist(),
+        sales.in_stock.astype(bool).tolist(),
+        sales.units.tolist(),
+        sales.returned.tolist(),
+        sales.expired.tolist(),
+        sales.sold_out.astype(bool).tolist(),
+        (sales.profit / 100).tolist(),
+        strict=True,
+    )
+    return [built(DailySales, **dict(zip(DailySales.model_fields, row, strict=True))) for row in rows]
+
+
+def _sums(products: Sequence[str], sales: _Sales) -> SalesSums:
+    prices, days = sales.price.sum(axis=1).tolist(), sales.price.shape[1]
+    return built(
+        SalesSums,
         product_id=list(products),
-        units=[sum(row.units) for row in rows],
-        returned=[sum(row.returned) for row in rows],
-        expired=[sum(row.expired) for row in rows],
-        net_profit=[currency(sum(row.profit)) for row in rows],
-        days_in_stock=[sum(row.in_stock) for row in rows],
-        days_sold=[sum(map(bool, row.units)) for row in rows],
-        sold_out_days=[sum(row.sold_out) for row in rows],
+        units=sales.units.sum(axis=1).tolist(),
+        returned=sales.returned.sum(axis=1).tolist(),
+        expired=sales.expired.sum(axis=1).tolist(),
+        net_profit=(sales.profit.sum(axis=1) / 100).tolist(),
+        days_in_stock=sales.in_stock.sum(axis=1).tolist(),
+        days_sold=np.count_nonzero(sales.units, axis=1).tolist(),
+        sold_out_days=sales.sold_out.sum(axis=1).tolist(),
         # The list price of all days, with sales or not.
-        mean_price=[currency(divide_half_even(sum(row.price), len(row.price))) for row in rows],
+        mean_price=[currency(divide_half_even(total, days)) for total in prices],
     )
 
 
@@ -384,12 +402,14 @@ def quotes(state: State, products: Sequence[str]) -> Quotes:
     numbers = [supplier_id(number) for number in range(count)]
     offers = [offer for place in places for offer in state.store.products[place].suppliers]
     today = state.world.quotes
-    return Quotes.model_construct(
+    return built(
+        Quotes,
         date=state.today.isoformat(),
-        rows=QuoteColumns.model_construct(
+        rows=built(
+            QuoteColumns,
             product_id=[product for product in products for _ in numbers],
             supplier_id=numbers * len(places),
-            price=[quote(today[pair]) for place in places for pair in range(place * count, (place + 1) * count)],
+            price=[e4 / 10_000 for place in places for e4 in today[place * count : (place + 1) * count]],
             transit_days_min=[offer.transit_min for offer in offers],
             transit_days_max=[offer.transit_max for offer in offers],
         ),
@@ -405,7 +425,8 @@ def quote_history(state: State, product: str, days: Days, supplier: str | None) 
         f"{days.length} days x {len(numbers)} suppliers",
         f"at most {MAX_ROWS // len(numbers)} days, or one supplier_id",
     )
-    return QuoteHistory.model_construct(
+    return built(
+        QuoteHistory,
         product_id=product,
         start_date=days.first_date,
         end_date=days.last_date,
@@ -444,7 +465,8 @@ def supplier_returns(state: State, supplier: str, days: Days, products: Sequence
         if products is not None or any(row[1:]):
             found.append(row)
     sold, returned = sum(row.sold for row in found), sum(row.returned for row in found)
-    return SupplierReturns.model_construct(
+    return built(
+        SupplierReturns,
         supplier_id=supplier,
         start_date=days.first_date,
         end_date=days.last_date,
@@ -453,7 +475,8 @@ def supplier_returns(state: State, supplier: str, days: Days, products: Sequence
         ordered=sum(row.ordered for row in found),
         # Null without sales: the source falls back to ordered units, which invents a rate (section 12).
         return_rate=rate(returned, sold),
-        products=ReturnColumns.model_construct(
+        products=built(
+            ReturnColumns,
             product_id=[row.product for row in found],
             sold=[row.sold for row in found],
             returned=[row.returned for row in found],
@@ -468,9 +491,11 @@ def supplier_returns(state: State, supplier: str, days: Days, products: Sequence
 
 def order_receipt(state: State, order: Order) -> OrderReceipt:
     """What was bought and what is left; nothing about quality, which the source's tool leaked (section 12)."""
-    return OrderReceipt(
+    return built(
+        OrderReceipt,
         order_id=order_id(order.number),
-        lines=LineColumns(
+        lines=built(
+            LineColumns,
             product_id=[product_id(line.product) for line in order.lines],
             quantity=[line.quantity for line in order.lines],
             unit_price=[quote(line.quote_e4) for line in order.lines],
@@ -484,13 +509,14 @@ def order_receipt(state: State, order: Order) -> OrderReceipt:
 
 def price_change(old_cents: int, new_cents: int) -> PriceChange:
     """A list price before and after."""
-    return PriceChange(old_price=currency(old_cents), new_price=currency(new_cents))
+    return built(PriceChange, old_price=currency(old_cents), new_price=currency(new_cents))
 
 
 def assortment(state: State, change: ShelfChange) -> Assortment:
     """What changed on the shelf, and what stands there without stock."""
     places = state.shelf
-    return Assortment(
+    return built(
+        Assortment,
         added=[product_id(place) for place in change.added],
         removed=[product_id(place) for place in change.removed],
         used=len(places),
@@ -503,7 +529,8 @@ def closing_receipt(state: State) -> DayReport:
 
     An action must answer before `advance` runs; the tool's `finish` puts the report of the closed day in its place.
     """
-    return DayReport(
+    return built(
+        DayReport,
         day=state.day,
         date=state.today.isoformat(),
         funds=currency(state.funds_cents),

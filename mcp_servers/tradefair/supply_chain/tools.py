@@ -100,6 +100,7 @@ _Amount = Annotated[
     float, Field(gt=0, le=_MAX_NUMBER, description="per unit, at most 2 decimals"), AfterValidator(_exact)
 ]
 _Id = Annotated[str, Field(min_length=1, max_length=40)]
+_Item = Annotated[_Id, Field(description="id of an item")]
 
 
 class _Bid(BaseModel):
@@ -107,8 +108,8 @@ class _Bid(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    item: _Id
-    quantity: Annotated[int, Field(ge=0, le=_MAX_NUMBER)]
+    item: _Item
+    quantity: Annotated[int, Field(ge=0, le=_MAX_NUMBER, description="units")]
     price: _Amount
 
 
@@ -117,7 +118,7 @@ class _Price(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    item: _Id
+    item: _Item
     price: _Amount
 
 
@@ -150,13 +151,25 @@ def _distinct(ids: list[str]) -> list[str]:
     return ids
 
 
-_Bids = Annotated[list[_Bid], Field(max_length=_MAX_ITEMS), AfterValidator(_distinct_bids)]
-_Prices = Annotated[list[_Price], Field(max_length=_MAX_ITEMS), AfterValidator(_distinct_prices)]
-_Items = Annotated[list[_Id], Field(min_length=1, max_length=_MAX_ITEMS), AfterValidator(_distinct)]
-_Retailers = Annotated[list[_Id], Field(min_length=1, max_length=200), AfterValidator(_distinct)]
+_Bids = Annotated[
+    list[_Bid], Field(max_length=_MAX_ITEMS, description="one line per item"), AfterValidator(_distinct_bids)
+]
+_Prices = Annotated[
+    list[_Price], Field(max_length=_MAX_ITEMS, description="one price per item"), AfterValidator(_distinct_prices)
+]
+_Items = Annotated[
+    list[_Id],
+    Field(min_length=1, max_length=_MAX_ITEMS, description="ids of items, each once; left out: all"),
+    AfterValidator(_distinct),
+]
+_Retailers = Annotated[
+    list[_Id],
+    Field(min_length=1, max_length=200, description="ids of retailers, each once; left out: all"),
+    AfterValidator(_distinct),
+]
 _Round = Annotated[int, Field(ge=1, le=60)]
 _Window = Annotated[int, Field(ge=1, le=6, description="closed rounds to look back")]
-_Slogan = Annotated[str, Field(max_length=1_000), AfterValidator(_one_line)]
+_Slogan = Annotated[str, Field(max_length=1_000, description="on one line"), AfterValidator(_one_line)]
 
 
 def _asked(bids: Sequence[_Bid]) -> list[Asked]:
@@ -193,7 +206,7 @@ def list_supplier_offers(market: SupplyChain, seat: SeatId) -> SupplierOffers:
     return market.shared("supply", lambda: views.supplier_offers(market))
 
 
-@tool("read", title="Own account", evidence=("own_ledger",))
+@tool("read", title="Own account", evidence=("own_ledger",), main=True)
 def view_account(market: SupplyChain, seat: SeatId) -> Account:
     """Your funds, stock at moving-average cost, revenue and profit by closed round, and your standing offer."""
     return views.account(market, seat)
@@ -201,7 +214,10 @@ def view_account(market: SupplyChain, seat: SeatId) -> Account:
 
 @tool("read", title="Own bids and fills", evidence=("own_results",))
 def view_bid_results(
-    market: SupplyChain, seat: SeatId, *, last: Annotated[int, Field(ge=1, le=6)] | None = None
+    market: SupplyChain,
+    seat: SeatId,
+    *,
+    last: Annotated[int, Field(ge=1, le=6, description="how many rounds")] | None = None,
 ) -> BidResults:
     """Your bid lines of the newest `last` rounds (1) by pass: units filled, money paid, and what was told to all.
 
@@ -216,8 +232,8 @@ def view_market_history(
     market: SupplyChain,
     seat: SeatId,
     *,
-    from_round: _Round | None = None,
-    to_round: _Round | None = None,
+    from_round: Annotated[_Round, Field(description="the oldest round to show")] | None = None,
+    to_round: Annotated[_Round, Field(description="the newest round to show")] | None = None,
     retailers: _Retailers | None = None,
     items: _Items | None = None,
 ) -> MarketHistory:
@@ -318,7 +334,7 @@ def submit_offer(
     return market.post(seat, _priced(prices), slogan, _answered(inputs))
 
 
-@tool("action", title="Skip the phase", ends_turn=True)
+@tool("action", title="Skip the phase", ends_turn=True, destructive=True)
 def skip_phase(market: SupplyChain, seat: SeatId) -> SkipReceipt:
     """Do what silence would do: no bids in the first pass, the last vector in a later one, the standing offer."""
     return market.skip(seat)
@@ -350,7 +366,7 @@ _ERRORS: Mapping[str, str] = {
 
 class _SupplyChainType:
     name = "supply_chain"
-    version = "2"
+    version = "3"
     default_scenario = "supply_chain/gated"
     title = "retailers between an auction of scarce stock and buyers who notice slogans (Market-Bench)"
     scenario_model = SupplyChainScenario

@@ -22,6 +22,8 @@ from tradefair.teaching.model import Message, PieScenario, RoundRow, Streams
 from tradefair.teaching.policies import POLICIES
 from tradefair.teaching.rules import Pie
 
+_Number = Annotated[int, Field(ge=0, le=10_000, description="number of the last message that you know")]
+
 
 class MyValue(Result):
     """Own value per slice, slices in the pie, and what has been earned."""
@@ -56,7 +58,7 @@ class Appraisal(Result):
     words: str
 
 
-@tool("read", title="Own value", evidence=("private_value",))
+@tool("read", title="Own value", evidence=("private_value",), main=True)
 def view_my_value(market: Pie, seat: SeatId) -> MyValue:
     """Your value per slice, the size of the pie, and your payoff so far."""
     return MyValue(
@@ -65,7 +67,12 @@ def view_my_value(market: Pie, seat: SeatId) -> MyValue:
 
 
 @tool("read", title="Closed rounds", evidence=("history",), observer=True)
-def view_history(market: Pie, seat: SeatId, *, first_round: Annotated[int, Field(ge=1, le=1_000)] = 1) -> History:
+def view_history(
+    market: Pie,
+    seat: SeatId,
+    *,
+    first_round: Annotated[int, Field(ge=1, le=1_000, description="the oldest round to show")] = 1,
+) -> History:
     """The claims of all closed rounds from first_round on; at most 100 rounds."""
     rows = market.rows[first_round - 1 :]
     # Refused, never cut silently: an agent would take a part for the whole.
@@ -84,7 +91,7 @@ def _last_number(letters: Letters) -> int | None:
 
 
 @tool("read", title="Messages", evidence=("messages",), when=_talks, shown=_last_number)
-def read_messages(market: Pie, seat: SeatId, *, after: Annotated[int | None, Field(ge=0, le=10_000)] = None) -> Letters:
+def read_messages(market: Pie, seat: SeatId, *, after: _Number | None = None) -> Letters:
     """Messages to you numbered above `after`; without it, those since your last action. At most 20."""
     # Message number n stands at n - 1, so a number is also the index behind it.
     start = market.read_marks.get(seat, 0) if after is None else after
@@ -98,14 +105,18 @@ def appraise(market: Pie, seat: SeatId, *, inputs: dict[str, Any]) -> Appraisal:
 
 
 @tool("action", title="Say something", when=_talks)
-def say(market: Pie, seat: SeatId, *, text: Annotated[str, Field(max_length=200)]) -> Receipt:
+def say(
+    market: Pie, seat: SeatId, *, text: Annotated[str, Field(max_length=200, description="your message")]
+) -> Receipt:
     """Send one message to the other seat, delivered when both have spoken; empty text is silence."""
     market.say(seat, text)
     return Receipt(round=market.clock.round, sealed="message")
 
 
-@tool("action", title="Claim slices")
-def claim(market: Pie, seat: SeatId, *, slices: Annotated[int, Field(ge=0, le=1_000)]) -> Receipt:
+@tool("action", title="Claim slices", destructive=True)
+def claim(
+    market: Pie, seat: SeatId, *, slices: Annotated[int, Field(ge=0, le=1_000, description="how many you want")]
+) -> Receipt:
     """Claim slices of this round's pie. Sealed until both have claimed; final."""
     market.claim(seat, slices)
     return Receipt(round=market.clock.round, sealed="claim")
@@ -119,7 +130,7 @@ class _PieType(SealedType):
     """The smallest market with private values, talk, evidence and an outside service: the model to copy."""
 
     name = "teaching"
-    version = "2"
+    version = "3"
     title = "two seats divide a pie, three times"
     scenario_model = PieScenario
     tools = ToolTable(view_my_value, view_history, read_messages, appraise, say, claim)

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import orjson
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
 from tradefair.contract import HarnessFailure, SeatId, Tool
-from tradefair.contract.arguments import BadArguments, encode_arguments
+from tradefair.contract.arguments import accepted_arguments
 from tradefair.contract.chance import KeyPart
 from tradefair.contract.core import Answer, Core
 from tradefair.testing.bench import Bench
@@ -107,21 +107,16 @@ class Seated:
         """The answers of outside services that a call needs, as the host would fetch them before the call."""
         if tool.needs is None or tool.needs not in self._services:
             return {}
-        try:
-            given = tool.parameters.model_validate_json(orjson.dumps(arguments), strict=True)
-        except (ValidationError, TypeError):
-            return {}  # Core refuses them
+        given = accepted_arguments(arguments, tool)
+        if given is None:
+            return {}
         request = self.core.market_type.request(self.core.market, self.seat, tool.name, given)
         return {} if request is None else {request.source: self._services[request.source](request.payload)}
 
 
 def _refused(tool: Tool, arguments: object) -> bool:
     """Whether Core refuses these arguments; where all of them may be left out, some nonsense is a valid call."""
-    try:
-        tool.parameters.__pydantic_validator__.validate_json(encode_arguments(arguments), strict=True)
-    except (BadArguments, ValidationError):
-        return True
-    return False
+    return accepted_arguments(arguments, tool) is None
 
 
 def some_seats(core: Core, turn: int, most: int) -> list[SeatId]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import traceback
 from collections.abc import Callable, Generator, Iterable
@@ -92,7 +93,8 @@ def _patience(seconds: float) -> Generator[None]:
 
     Only where there are such timers (not on Windows) and in the main thread: elsewhere an endless loop hangs.
     """
-    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+    here = threading.current_thread() is threading.main_thread()
+    if sys.platform == "win32" or not (here and hasattr(signal, "setitimer")):
         yield
         return
 

@@ -17,7 +17,8 @@ from pydantic import JsonValue
 from tradefair.contract import Scenario, SeatId, ToolAnswer, ToolCall
 from tradefair.contract.kernel_tools import EXECUTE_CODE
 from tradefair.host.call_keys import takes_key
-from tradefair.host.episode import CallResult, Episode
+from tradefair.host.episode import Episode
+from tradefair.host.looking import CallResult
 from tradefair.host.sandbox import Sandbox
 from tradefair.host.scripted import Scripted
 from tradefair.host.services import Services

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tradefair.catalog import market_names, market_type
 from tradefair.cli.terminal import print_json, say, tell
-from tradefair.contract import MarketType, ScenarioError
-from tradefair.contract.errors import unknown
-from tradefair.testing.authors_code import collected
-from tradefair.testing.bench import Failure
-from tradefair.testing.kit import CHECKS, Check, check_market
-from tradefair.testing.snapshot import snapshot_bytes
+from tradefair.contract.errors import ScenarioError, unknown
+
+if TYPE_CHECKING:
+    from tradefair.contract import MarketType
+    from tradefair.testing.bench import Failure
+    from tradefair.testing.kit import Check
 
 # Seconds without progress lines: the checks of a small market are done by then.
 _QUIET_S = 5.0
@@ -34,21 +34,32 @@ def check(
     write_snapshot: Annotated[
         Path | None, typer.Option("--write-snapshot", metavar="FILE", help="Record the tools, and check nothing.")
     ] = None,
+    write_listing: Annotated[
+        Path | None, typer.Option("--write-listing", metavar="FILE", help="Write listing.toml, and check nothing.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the checks and failures as JSON.")] = False,
 ) -> None:
     """Test a market against the contract: every check of the conformance kit on its bundled scenarios.
 
     Exit code 0 when the market keeps the contract, 1 when a check has found something.
     """
+    # Imported here: the kit brings all that plays.
+    from tradefair.catalog.listing import listing_of, listing_toml
+    from tradefair.testing.kit import CHECKS, check_market
+    from tradefair.testing.snapshot import snapshot_bytes
+
     _known("market", market, market_names())
     chosen = list(dict.fromkeys(only or CHECKS))
     for name in chosen:
         # Names first: a market may take seconds to load, and a misspelt check is known at once.
         _known("check", name, list(CHECKS))
     kind = _loaded(market)
-    # No checks: a market under construction may record its tools before it keeps the contract.
+    # No checks: a market under construction may record its tools and its policies before it keeps the contract.
     if write_snapshot is not None:
         write_snapshot.write_bytes(snapshot_bytes(kind))
+    if write_listing is not None:
+        write_listing.write_text(listing_toml(listing_of(kind)), encoding="utf-8", newline="\n")
+    if write_snapshot or write_listing:
         return
     progress = _Progress(len(chosen))
     failures = check_market(kind, slow=slow, only=chosen, snapshot=snapshot, progress=progress)
@@ -71,6 +82,8 @@ def _known(what: str, name: str, names: Sequence[str]) -> None:
 
 def _loaded(market: str) -> MarketType:
     """The market type. Raises ScenarioError with the author's file and line when it cannot be imported."""
+    from tradefair.testing.authors_code import collected
+
     # A module that fails while it is imported is for its author to mend: usage (2), not a failure of the harness (3).
     found, fault = collected(lambda: [market_type(market)])
     if fault is not None:

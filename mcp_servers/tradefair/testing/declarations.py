@@ -1,4 +1,4 @@
-"""Checks of what a market declares: its protocol, its tools' arguments, its error codes, its presets and policies."""
+"""Checks of what a market declares: protocol, tools' arguments, error codes, listing, presets and policies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 from pydantic import BaseModel
 
-from tradefair.catalog import evaluator
+from tradefair.catalog import evaluator, market_listing, market_names, market_type
+from tradefair.catalog.listing import LISTING, listing_of
 from tradefair.contract import (
     Addressee,
     Clock,
@@ -294,6 +295,21 @@ def _ask_around(bench: Bench) -> None:
                     # A made-up action may have ended the episode; afterwards every answer is the same refusal.
                     if core.ended is None:
                         seated.ask(question)
+
+
+# --- what lists show ----------------------------------------------------------------------------------------------
+
+
+def listing_is_current(bench: Bench) -> list[Failure]:
+    """The `listing.toml` of an installed market says what the market says; one without it is imported for lists."""
+    return check_once("listing_is_current", bench, _listing)
+
+
+def _listing(bench: Bench) -> Iterator[str]:
+    kind = bench.market_type
+    # By name the catalog finds the installed market, of which this may be a variant.
+    if kind.name in market_names() and market_type(kind.name) is kind and market_listing(kind.name) != listing_of(kind):
+        yield f"{LISTING} says something else; write it again: tradefair check {kind.name} --write-listing {LISTING}"
 
 
 # --- presets and policies -----------------------------------------------------------------------------------------

@@ -152,12 +152,16 @@ def _hear(seated: Seated, question: Question, heard: list[_Heard]) -> Answer:
 
 def _look(seated: Seated, questions: Sequence[Question]) -> list[_Heard]:
     """Everything that the seat can learn without acting."""
+    # Imported here: it brings what speaks MCP, which no other check needs.
+    from tradefair.host.board import board_state
+
     core, seat = seated.core, seated.seat
     heard = [
         _Heard("the list of tools", tuple(core.tools(seat))),
         _Heard("whether it is awaited", (core.awaits(seat),)),
         _Heard("the constants of its code", (core.market.code_constants(seat),)),
         _Heard("the news mark", (core.market.news_mark(seat),)),
+        _Heard("the state of its board", (board_state.function(core, seat),)),
     ]
     for question in questions:
         _hear(seated, question, heard)

@@ -13,6 +13,7 @@ from tradefair.testing.call_keys import call_keys
 from tradefair.testing.declarations import (
     errors_are_declared,
     keeps_the_protocol,
+    listing_is_current,
     phrases_are_whole,
     presets_play,
     tools_take_no_seat,
@@ -28,6 +29,7 @@ from tradefair.testing.rules_checks import (
     refusals_change_nothing,
     replay_is_identical,
 )
+from tradefair.testing.schemas import schemas_are_plain
 from tradefair.testing.snapshot import schema_snapshot
 from tradefair.testing.sources import rules_are_pure
 from tradefair.testing.tampering import conservation_can_fail
@@ -68,9 +70,11 @@ _TABLE: Sequence[tuple[Callable[[Bench], list[Failure]], str]] = (
     (non_interference, "tells a seat nothing that is private to others before a closure"),
     (closures_tell_nothing, "reveals nothing private when a phase closes, except what it declares"),
     (tools_take_no_seat, "has no tool whose arguments name the caller's seat, a token or an episode"),
+    (schemas_are_plain, "publishes schemas that all clients read alike: described, bounded, without null"),
     (presets_play, "has presets that play with their own seats, and policies that play in each role"),
     (call_keys, "carries an action, a note or a program out once, however often its call key is sent"),
     (errors_are_declared, "refuses with shared error codes, or with its own that have a text"),
+    (listing_is_current, "says in listing.toml, where it has one, what it is and who its scripted seats are"),
     (phrases_are_whole, "has an evaluator, if any, whose sentences lack no phrase and name no unknown figure"),
 )
 CHECKS: Mapping[str, Check] = {run.__name__: Check(run.__name__, run, sentence) for run, sentence in _TABLE}

@@ -8,8 +8,6 @@ from typing import Annotated
 import typer
 
 from tradefair.cli.terminal import tell
-from tradefair.testing.market_copy import new_market as copy_market
-from tradefair.testing.market_copy import next_commands
 
 
 def new_market(
@@ -17,6 +15,9 @@ def new_market(
     into: Annotated[Path, typer.Option("--into", metavar="DIR", help="Make the folder NAME in this one.")] = Path(),
 ) -> None:
     """Write a package with a market that works: a copy of `teaching` and its evaluator under another name."""
+    from tradefair.testing.market_copy import new_market as copy_market
+    from tradefair.testing.market_copy import next_commands
+
     for path in copy_market(name, into):
         tell(str(path))
     tell("\nNext:")

@@ -90,6 +90,7 @@ def _parts(value: Any) -> Iterator[tuple[Any, _Put]]:
         return
     slots = (name for kind in type(value).__mro__ for name in vars(kind).get("__slots__", ()))
     for name in dict.fromkeys((*getattr(value, "__dict__", ()), *slots)):
-        if hasattr(value, name):
+        # Python's own (`__orig_class__` of an instance of a generic class) is no state, and leads into the class.
+        if hasattr(value, name) and not name.startswith("__"):
             # Not setattr: frozen models and dataclasses refuse that.
             yield getattr(value, name), partial(object.__setattr__, value, name)

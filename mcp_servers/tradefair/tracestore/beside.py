@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
 import orjson
@@ -39,30 +38,64 @@ SIDE_TABLES: Mapping[str, SideTable] = {
 }
 """By the name that `about["beside"]` has for it. `calls` has a row per event: times, transport, client and keys."""
 
+_MAX_LINE = 16 << 20  # of JSON, in which a text may take six times its bytes
+
 PROMPTS = frozenset({"prompt_parts", "prompt_calls"})
 """Tables that a copy may lack, both of them, so that a trace can be shown without what models were sent."""
 
 
 def sealed(about: Mapping[str, Any], rows_of: SideRows) -> dict[str, Any]:
     """`about` with `beside` and `seal`, in constant memory. Raises TraceError for a row that no writer writes."""
-    beside = {name: list(row_digest(rows_of(name) or ())) for name in SIDE_TABLES}
-    covered = {**about, "beside": beside}
+    return covering(about, {name: _counted(rows_of(name) or ()) for name in SIDE_TABLES})
+
+
+def covering(about: Mapping[str, Any], beside: Mapping[str, RowDigest]) -> dict[str, Any]:
+    """As `sealed`, of rows that their writer has counted."""
+    counts = {name: [rows.count, rows.hexdigest()] for name, rows in beside.items()}
+    covered = {**about, "beside": counts}
     return {**covered, "seal": seal(covered)}
 
 
-def row_digest(rows: Iterable[Sequence[object]], most: int | None = None) -> tuple[int, str]:
-    """How many rows there are, and the BLAKE2b-256 (hex) of the first `most` of them (None: all).
+class RowDigest:
+    """How many rows were added, and the BLAKE2b-256 of the first `most` of them (None: of all).
 
-    A row is hashed as a line of JSON, bytes in it as `{"blob": digest}`. Raises TraceError for other values.
+    A row is hashed as a line of JSON, bytes in it as `{"blob": digest}`.
     """
-    running, count, rest = hashlib.blake2b(digest_size=HASH_SIZE), 0, iter(rows)
-    for row in islice(rest, most):
+
+    def __init__(self, most: int | None = None) -> None:
+        self.count = 0
+        self._most = most
+        self._running = hashlib.blake2b(digest_size=HASH_SIZE)
+
+    def add(self, row: Sequence[object]) -> None:
+        """The next row. Raises TraceError for values that no writer writes."""
+        self.count += 1
+        if self._most is not None and self.count > self._most:
+            return
         # JSON has no infinity: it would be written as null and pass for a value that is not there.
         if float in map(type, row):
             raise TraceError("a column beside the events holds a fraction where a whole number belongs")
-        running.update(orjson.dumps(tuple(row), default=_blob) + b"\n")
-        count += 1
-    return count + sum(1 for _ in rest), running.hexdigest()
+        line = orjson.dumps(tuple(row), default=_blob)
+        if len(line) > _MAX_LINE:
+            raise TraceError(f"a row beside the events has {len(line):,} bytes; at most {_MAX_LINE:,} are read")
+        self._running.update(line + b"\n")
+
+    def hexdigest(self) -> str:
+        """In hex."""
+        return self._running.hexdigest()
+
+
+def row_digest(rows: Iterable[Sequence[object]], most: int | None = None) -> tuple[int, str]:
+    """Count and digest of rows, as `RowDigest` gives them. Raises TraceError for values that no writer writes."""
+    counted = _counted(rows, most)
+    return counted.count, counted.hexdigest()
+
+
+def _counted(rows: Iterable[Sequence[object]], most: int | None = None) -> RowDigest:
+    counted = RowDigest(most)
+    for row in rows:
+        counted.add(row)
+    return counted
 
 
 def sqlite_rows(database: sqlite3.Connection, name: str) -> Iterator[Sequence[object]]:

@@ -10,7 +10,9 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from operator import methodcaller
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
@@ -120,19 +122,21 @@ class Database:
         Or where the rows hold more bytes than the file.
         """
         last, yielded, held = None, 0, self._held()
-        for row in self.query(f"{sql} ORDER BY 1", *values):
-            # Keys of two types: SQLite puts any value into any column.
-            if last is not None and (type(row[0]) is not type(last) or row[0] <= last):
-                raise TraceError(f"{self._path}: two rows have the key `{str(row[0])[:80]}`, or one is out of order")
-            last = row[0]
-            # A loop, and no sum of a generator: this runs for each event of each trace.
-            for value in row:
-                if type(value) is bytes or type(value) is str:
-                    yielded += len(value)
-            # A file that is written to may have grown since it was measured.
-            if yielded > held and yielded > (held := self._held()):
-                raise TraceError(f"{self._path}: its rows hold more than its {held:,} bytes: they share pages")
-            yield row
+        with self._reading():
+            for row in self._db.execute(f"{sql} ORDER BY 1", values):
+                key = row[0]
+                # Keys of two types: SQLite puts any value into any column.
+                if last is not None and (type(key) is not type(last) or key <= last):
+                    raise TraceError(f"{self._path}: two rows have the key `{str(key)[:80]}`, or one is out of order")
+                last = key
+                # A loop, and no sum of a generator: this runs for each event of each trace.
+                for value in row:
+                    if value is not None and (type(value) is bytes or type(value) is str):
+                        yielded += len(value)
+                # A file that is written to may have grown since it was measured.
+                if yielded > held and yielded > (held := self._held()):
+                    raise TraceError(f"{self._path}: its rows hold more than its {held:,} bytes: they share pages")
+                yield row
 
     def _held(self) -> int:
         """Bytes of the file and its log, now."""
@@ -144,11 +148,17 @@ class Database:
 
     def query(self, sql: str, *values: object) -> Iterator[Any]:
         """The rows of a statement. TraceError where SQLite cannot read them, or is not done within its budget."""
-        self._ticks = 0
-        try:
+        with self._reading():
             # Not `yield from`: that would close the cursor when the reader stops early, after its database.
             for row in self._db.execute(sql, values):  # noqa: UP028
                 yield row
+
+    @contextmanager
+    def _reading(self) -> Generator[None]:
+        """What goes wrong while one statement is read, as TraceError. Around the loop: `scan` reads each event."""
+        self._ticks = 0
+        try:
+            yield
         except _FAULTS as error:
             reason = "reading it does not end" if self._ticks > self._most else f"cannot be read further: {error}"
             raise TraceError(f"{self._path}: {reason}") from None
@@ -193,7 +203,8 @@ class Database:
                 database.setlimit(category, most)
             database.set_progress_handler(self._tick, _STEPS_OF_SCHEMA)
             self._ticks = 0
-            database.text_factory = _text
+            # Not a function of ours: this runs for each text of each row.
+            database.text_factory = methodcaller("decode", errors="replace")
             for pragma in _PRAGMAS:
                 database.execute(f"PRAGMA {pragma}")
             # `connect` reads nothing: this is what rolls back, or fails.
@@ -202,10 +213,6 @@ class Database:
             database.close()
             raise
         return database
-
-
-def _text(raw: bytes) -> str:
-    return raw.decode(errors="replace")
 
 
 def _size(path: Path, suffix: str) -> int | None:

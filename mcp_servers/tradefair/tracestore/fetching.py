@@ -62,7 +62,8 @@ def trace_copy(place: str | Path, without: Iterable[str] = ()) -> bytes:
         with open_trace(place) as trace, closing(sqlite3.connect(":memory:")) as copy:
             # SQLite's backup, and not a copy of the file: half of a page that is being written would be damage.
             trace.backup(copy)
-            for table in without if trace.schema > 1 else ():
+            there = {name for (name,) in copy.execute("SELECT name FROM sqlite_master")}
+            for table in there.intersection(without):
                 copy.execute(f"DELETE FROM {table}")
             copy.commit()
             if without:

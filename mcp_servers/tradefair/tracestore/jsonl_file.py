@@ -56,8 +56,8 @@ class JsonlFile:
             raise TraceError(f"{self._path}: the first line is not a manifest") from None
         return Manifest.read(self._path, line[start + len(_CORE) : -1], said)
 
-    def events(self, after: int) -> Iterator[StoredEvent]:
-        """In order, from `after` + 1 on."""
+    def events(self, after: int, *, side: bool = False) -> Iterator[StoredEvent]:
+        """In order, from `after` + 1 on, without what lies beside them."""
         seq = 0
         for number, _, line in self._lines():
             if not line.startswith(EVENT):

@@ -1,16 +1,22 @@
-"""Who writes a trace: an advisory lock next to it, which readers may ask about and never hold.
+"""Locks on files, the only module that takes them; and who writes a trace, which readers may ask and never hold.
 
-A lock and not an age: a model may think for an hour, and a killed process leaves a fresh file.
+A lock and not an age: a model may think for an hour, and a killed process leaves a fresh file. The system drops a lock
+with the last process that has the file open. POSIX locks the file as a whole (flock). Windows locks bytes, keeps all
+others from reading them, and knows no shared locks: there an exclusive lock is a whole range of bytes far behind the
+content, and a shared one is any free byte of that range. A Python that has neither keeps nobody out, and `held` says
+that it does not know.
 """
 
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import stat
 import time
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from tradefair.contract import TraceError
 from tradefair.contract.errors import StorageUnavailable
@@ -19,30 +25,96 @@ from tradefair.contract.errors import StorageUnavailable
 # break hold it a third of the time.
 _ATTEMPTS, _PAUSE_S = 25, 0.004
 _REFUSED = (errno.EWOULDBLOCK, errno.EACCES)
+# Where Windows locks: behind whatever a lock file holds, with room for a sweep's workers and probes at once.
+_FAR, _PLACES = 1 << 30, 256
+# A stranger's FIFO must not make an open wait, nor a link lead elsewhere. Windows has neither these flags nor the need.
+_CAREFULLY = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOFOLLOW", "O_CLOEXEC"))
+
+
+def _module(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        return None
+
+
+# By what this Python has, not by the system's name: the tests run the way of Windows on other systems.
+_fcntl, _msvcrt = _module("fcntl"), _module("msvcrt")
+_CAN_LOCK = (_fcntl or _msvcrt) is not None
+
+
+def take(file: int, *, shared: bool = False) -> bool:
+    """Lock an open file without waiting; whether the lock was free. Closing the file gives it back.
+
+    Shared locks go together with each other and with no exclusive one. Raises OSError where the file system has no
+    locks.
+    """
+    try:
+        if _fcntl is not None:
+            _fcntl.flock(file, (_fcntl.LOCK_SH if shared else _fcntl.LOCK_EX) | _fcntl.LOCK_NB)
+        elif _msvcrt is not None:
+            return any(_take_bytes(file, _FAR + place, 1) for place in range(_PLACES)) if shared else _take_bytes(file)
+    except OSError as error:
+        if error.errno in _REFUSED:
+            return False
+        raise
+    return True
+
+
+def _take_bytes(file: int, first: int = _FAR, count: int = _PLACES) -> bool:
+    os.lseek(file, first, os.SEEK_SET)
+    try:
+        _msvcrt.locking(file, _msvcrt.LK_NBLCK, count)
+    except OSError as error:
+        if error.errno in _REFUSED:
+            return False
+        raise
+    return True
+
+
+def is_named(file: int, path: Path) -> bool:
+    """Whether an open file is still the one under its name: a lock on a removed file keeps no process out."""
+    try:
+        return os.path.samestat(os.fstat(file), path.stat())
+    except OSError:
+        return False
+
+
+def close_and_remove(file: int, path: Path) -> None:
+    """Give a lock back together with its file."""
+    try:
+        # While it is locked: afterwards the file may be another process's.
+        path.unlink(missing_ok=True)
+    except PermissionError:
+        os.close(file)
+        # Windows removes no file that a process has open, so neither ours before it is closed, nor that of the next.
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+    else:
+        os.close(file)
 
 
 def held(path: str | Path) -> bool | None:
-    """Whether a process has the trace open for writing; None where the file system cannot say.
+    """Whether a process has the trace open for writing; None where the system cannot say.
 
     Never waits and never creates a file. A trace without a lock file is open in no process of this machine.
     """
     try:
         # What a stranger put under that name may be a FIFO, or a link to a file that somebody else locks.
-        lock = os.open(_lock_of(Path(path)), os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        lock = os.open(_lock_of(Path(path)), _CAREFULLY)
     except FileNotFoundError:
         return False
     except (OSError, ValueError):
         return None
     try:
-        if not stat.S_ISREG(os.fstat(lock).st_mode):
+        if not (_CAN_LOCK and stat.S_ISREG(os.fstat(lock).st_mode)):
             return None
         # Shared: two probes at once do not take each other for a writer. Closing lets go.
-        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError as error:
-        return True if error.errno in _REFUSED else None
+        return not take(lock, shared=True)
+    except OSError:
+        return None
     finally:
         os.close(lock)
-    return False
 
 
 class Lease:
@@ -54,6 +126,7 @@ class Lease:
     def __init__(self, path: Path) -> None:
         self._path = _lock_of(path)
         self._fd = -1
+        self._file: os.stat_result | None = None  # what is locked
         self.take()
 
     def take(self) -> None:
@@ -70,18 +143,13 @@ class Lease:
             # Taken again after the lock file was removed: the old descriptor locks a file without a name.
             if self._fd >= 0:
                 os.close(self._fd)
-            self._fd = lock
+            self._fd, self._file = lock, os.fstat(lock)
 
     @property
     def held(self) -> bool:
-        """Whether the locked file is still the one under its name.
-
-        A lock on a removed file keeps no other process out.
-        """
-        if self._fd < 0:
-            return False
+        """Whether the locked file is still the one under its name."""
         try:
-            return os.path.samestat(os.fstat(self._fd), self._path.stat())
+            return self._file is not None and os.path.samestat(self._file, os.stat(self._path))
         except OSError:
             return False
 
@@ -90,9 +158,10 @@ class Lease:
         if self._fd >= 0:
             # Only its own file: another process may have made a new one under the name.
             if self.held:
-                self._path.unlink(missing_ok=True)
-            os.close(self._fd)
-            self._fd = -1
+                close_and_remove(self._fd, self._path)
+            else:
+                os.close(self._fd)
+            self._fd, self._file = -1, None
 
 
 def _lock_of(path: Path) -> Path:
@@ -104,9 +173,7 @@ def _locked(lock: int) -> bool:
     for attempt in range(_ATTEMPTS):
         if attempt:
             time.sleep(_PAUSE_S)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            continue
-        return True
+        with suppress(OSError):
+            if take(lock):
+                return True
     return False

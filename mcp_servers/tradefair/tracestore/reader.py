@@ -7,8 +7,9 @@ that names the file, and no content is executed or trusted to have the right typ
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,6 +22,7 @@ from tradefair.contract.players import MAX_SEATINGS, Seating
 from tradefair.files.folders import entries_below
 from tradefair.files.user_files import MIB, regular
 from tradefair.tracestore import database, jsonl_file
+from tradefair.tracestore.beside import SIDE_TABLES
 from tradefair.tracestore.manifest import Manifest
 from tradefair.tracestore.prompts import PromptCall, read_prompts
 from tradefair.tracestore.source import NotATrace, SideRow, Source, StoredEvent
@@ -46,6 +48,10 @@ _PACKED = {
     b"PK\x03": "unzip",
 }
 _SEATED = b',"event":"seated",'
+# The columns of `SideRow` in a row of the table `calls`.
+_SIDE: Callable[[Any], tuple[Any, ...]] = itemgetter(
+    *(SIDE_TABLES["calls"].columns.index(name) for name in SideRow._fields[1:])
+)
 
 _Sized = TypeVar("_Sized", bound=bytes | str)
 
@@ -59,6 +65,7 @@ class Trace:
     def __init__(self, path: Path, source: Source) -> None:
         self.path = path
         self._source = source
+        self._held: list[StoredEvent] | None = None
 
     def __enter__(self) -> Trace:
         return self
@@ -69,6 +76,29 @@ class Trace:
     def freeze(self) -> None:
         """Read the state of now until closed: several readings of a live episode then fit together."""
         self._source.freeze()
+
+    def hold(self, most: int = 64 * MIB) -> bool:
+        """Freeze, and keep the events in memory, so that several readings of an opened trace read its file once.
+
+        Not where they have more than `most` bytes, or cannot be read to the end; whether they are held now.
+        """
+        self.freeze()
+        size, held = 0, list[StoredEvent]()
+        try:
+            for stored in self.events(side=True) if self._held is None else ():
+                size += len(stored.body)
+                if size > most:
+                    return False
+                held.append(stored)
+        except TraceError:
+            return False
+        self._held = self._held or held
+        return True
+
+    @property
+    def held(self) -> bool:
+        """Whether the events are in memory."""
+        return self._held is not None
 
     @cached_property
     def manifest(self) -> Manifest:
@@ -120,9 +150,15 @@ class Trace:
                 seating = seating.later(change)
         return seating
 
-    def events(self, after: int = 0) -> Iterator[StoredEvent]:
-        """Stored events in order, from number `after` + 1 on. TraceError at a number that is not the next."""
-        for stored in self._source.events(after):
+    def events(self, after: int = 0, *, side: bool = False) -> Iterator[StoredEvent]:
+        """Stored events in order, from number `after` + 1 on. TraceError at a number that is not the next.
+
+        `side`: with their rows of the side table `calls`, where the form of the trace has them next to the events.
+        """
+        if self._held is not None:
+            yield from self._held[after:]
+            return
+        for stored in self._source.events(after, side=side):
             if len(stored.body) > MAX_EVENT:
                 self._bounded(f"event {stored.seq}", stored.body, MAX_EVENT)
             yield stored
@@ -167,6 +203,8 @@ class Trace:
 
     def side(self) -> Iterator[SideRow]:
         """Times, transports and call keys of all events, in order; none in JSONL."""
+        if self._held and self._held[0].side is not None:
+            return (SideRow(stored.seq, *_SIDE(stored.side)) for stored in self._held)
         return self._source.side()
 
     def agent_events(self) -> Iterator[dict[str, Any]]:
@@ -217,7 +255,8 @@ class Trace:
     def _bounded_rows(self, name: str, rows: Iterator[Sequence[object]]) -> Iterator[Sequence[object]]:
         for row in rows:
             for value in row:
-                if isinstance(value, bytes | str) and len(value) > MAX_NOTE:
+                # Not isinstance: this runs for each column of each event.
+                if (type(value) is str or type(value) is bytes) and len(value) > MAX_NOTE:
                     self._bounded(f"a row of {name}", value, MAX_NOTE)
             yield row
 

@@ -1,4 +1,4 @@
-"""The tables of a `.trace` file. A file with any other table, index, view or trigger is none (reader.py)."""
+"""The tables of a `.trace` file, in three forms. A file with any other table, index, view or trigger is none."""
 
 from __future__ import annotations
 
@@ -66,3 +66,14 @@ So a writer that is killed between two statements leaves a head that names an ev
 
 SCHEMA_1 = _TABLES % ""
 """The tables of `tradefair.trace/1`: such files are still read, never written."""
+
+# Without types and line breaks, so that both statements fit on the first page.
+_BARE_COLUMNS = ", ".join(name for name in EVENT_COLUMNS[1:] if not name.startswith("blob"))
+SCHEMA_SMALL = f"""
+CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE events (seq INTEGER PRIMARY KEY, {_BARE_COLUMNS});
+"""
+"""The format of a small trace that was written whole: what it leaves empty, and what only a writer needs, is left out.
+
+That is no blobs, no notes, no prompts and no pending calls. Who opens its log gets all tables first (`enlarge`).
+"""

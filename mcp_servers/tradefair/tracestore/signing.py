@@ -84,7 +84,7 @@ def signers_of(path: Path) -> Signers:
     SeatError where it cannot be read, or lists no such key.
     """
     try:
-        lines = path.read_text(errors="replace").splitlines()
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as error:
         raise SeatError(f"{path}: cannot be read: {error.strerror}") from None
     found = (_LISTED.search(line) for line in lines if not line.lstrip().startswith("#"))

@@ -19,11 +19,15 @@ class CutShort(TraceError):
 
 
 class StoredEvent(NamedTuple):
-    """One event as it is stored: its number, its exact bytes and the chain's hash after it (32 bytes)."""
+    """One event as it is stored: its number, its exact bytes and the chain's hash after it (32 bytes).
+
+    `side` is its row of the side table `calls`, where a source was asked for it and has one.
+    """
 
     seq: int
     body: bytes
     hash: bytes
+    side: tuple[object, ...] | None = None
 
 
 class SideRow(NamedTuple):
@@ -71,8 +75,8 @@ class Source(Protocol):
         """Core and about."""
         ...
 
-    def events(self, after: int) -> Iterator[StoredEvent]:
-        """In order, from `after` + 1 on."""
+    def events(self, after: int, *, side: bool = False) -> Iterator[StoredEvent]:
+        """In order, from `after` + 1 on; `side`: with their rows of `calls`, where that takes no second look."""
         ...
 
     def blob(self, digest: str) -> bytes | None:

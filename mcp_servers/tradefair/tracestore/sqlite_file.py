@@ -12,7 +12,7 @@ from tradefair.contract import TraceError
 from tradefair.tracestore.beside import SIDE_TABLES
 from tradefair.tracestore.database import Database, SchemaObject
 from tradefair.tracestore.manifest import Manifest
-from tradefair.tracestore.schema import SCHEMA, SCHEMA_1
+from tradefair.tracestore.schema import SCHEMA, SCHEMA_1, SCHEMA_SMALL
 from tradefair.tracestore.source import CutShort, NotATrace, SideRow, StoredEvent
 
 # Below every row's number: what a stranger filed under 0 or less is read with the rest.
@@ -37,8 +37,10 @@ class SqliteFile(Database):
         try:
             if self.alone and not self.objects:
                 raise CutShort(f"{path}: {_COPIED_LIVE}")
-            self.schema = 2 if any(name == "prompt_parts" for _, name, _, _ in self.objects) else 1
-            if complaint := _unlike(self.objects, _objects(SCHEMA if self.schema == 2 else SCHEMA_1)):
+            self._small = self.objects == _objects(SCHEMA_SMALL)
+            self.schema = 2 if self._small or any(name == "prompt_parts" for _, name, _, _ in self.objects) else 1
+            complaint = _unlike(self.objects, _objects(SCHEMA if self.schema == 2 else SCHEMA_1))
+            if complaint and not self._small:
                 raise NotATrace(f"{path}: not a trace: {complaint}")
             self.incomplete = _COPIED_LIVE if not self.manifest().sealed and self.alone else None
         except BaseException:
@@ -59,22 +61,31 @@ class SqliteFile(Database):
             raise TraceError(f"{self._path}: the manifest is missing")
         return Manifest.read(self._path, stored["core"], stored.get("about", b"{}"))
 
-    def events(self, after: int) -> Iterator[StoredEvent]:
+    def events(self, after: int, *, side: bool = False) -> Iterator[StoredEvent]:
         """In order, from `after` + 1 on. TraceError at the first number that is not the next."""
-        due = after
-        for seq, body, digest in self.scan("SELECT seq, body, hash FROM events NOT INDEXED WHERE seq > ?", after):
+        due, beside = after, side and self.schema > 1
+        more = f", {', '.join(SIDE_TABLES['calls'].columns)}" if beside else ""
+        sql = f"SELECT seq, body, hash{more} FROM events NOT INDEXED WHERE seq > ?"
+        for row in self.scan(sql, after or _FIRST):
             due += 1
+            seq, body, digest = row[:3]
             if seq != due:
                 raise TraceError(f"{self._path}: event {due} is missing: event {seq} stands in its place")
-            yield StoredEvent(seq, self._bytes(body), self._bytes(digest))
+            if type(body) is not bytes or type(digest) is not bytes:
+                body, digest = self._bytes(body), self._bytes(digest)
+            yield StoredEvent(seq, body, digest, row[3:] if beside else None)
 
     def blob(self, digest: str) -> bytes | None:
         """A large result by its digest, as the index finds it."""
+        if self._small:
+            return None
         row = next(self.query("SELECT blob FROM events WHERE blob_digest = ? LIMIT 1", digest), None)
         return None if row is None else self._bytes(row[0])
 
     def blobs(self, after: int) -> Iterator[tuple[str, bytes]]:
         """Large results of later events."""
+        if self._small:
+            return iter(())
         sql = "SELECT seq, blob_digest, blob FROM events NOT INDEXED WHERE seq > ? AND blob_digest IS NOT NULL"
         return ((str(digest), self._bytes(blob)) for _, digest, blob in self.scan(sql, after or _FIRST))
 
@@ -96,7 +107,7 @@ class SqliteFile(Database):
 
     def notes(self) -> Iterator[tuple[str, bytes]]:
         """What was noted about agents."""
-        rows = self.scan("SELECT id, seat, body FROM agent_events NOT INDEXED")
+        rows = iter(()) if self._small else self.scan("SELECT id, seat, body FROM agent_events NOT INDEXED")
         return ((str(seat), self._bytes(body)) for _, seat, body in rows)
 
     def signature(self) -> bytes | None:
@@ -108,6 +119,8 @@ class SqliteFile(Database):
         if self.schema == 1:
             return None
         side = SIDE_TABLES[name]
+        if self._small and side.table != "events":
+            return iter(())
         rows = self.scan(f"SELECT {side.key}, {', '.join(side.columns)} FROM {side.table} NOT INDEXED")
         return (row[1:] for row in rows)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from tradefair.contract import TraceError
+from tradefair.contract.errors import needs_extra
 from tradefair.tracestore.beside import PROMPTS, SIDE_TABLES, SideTable
 from tradefair.tracestore.manifest import Manifest
 from tradefair.tracestore.schema import EVENT_COLUMNS, SCHEMA
@@ -146,7 +147,7 @@ def psycopg_of() -> Any:
     try:
         import psycopg
     except ImportError:
-        raise TraceError("a PostgreSQL store needs its driver: pip install 'tradefair[postgres]'") from None
+        raise TraceError(needs_extra("a PostgreSQL store", "postgres")) from None
     return psycopg
 
 
@@ -159,6 +160,28 @@ def stored_episodes(dsn: str) -> list[StorePlace]:
     except driver.Error as error:
         raise TraceError(f"{StorePlace(dsn, '')}: {_said(error)}") from None
     return [StorePlace(dsn, episode) for (episode,) in rows]
+
+
+def stored_states(dsn: str) -> dict[str, str]:
+    """Episode -> a text that changes with its events and its seal; empty before anything is stored.
+
+    Raises TraceError.
+    """
+    driver = psycopg_of()
+    # The newest event of each by the index on (episode, seq): the events themselves are not read.
+    query = """
+        SELECT episode, md5(about) || ' ' || coalesce((
+            SELECT max(seq) FROM tradefair_events WHERE tradefair_events.episode = tradefair_episodes.episode
+        ), 0) FROM tradefair_episodes
+    """
+    try:
+        with driver.connect(dsn, autocommit=True) as connection:
+            return dict(connection.execute(query).fetchall())
+    # Whoever writes first makes the tables.
+    except driver.errors.UndefinedTable:
+        return {}
+    except driver.Error as error:
+        raise TraceError(f"{StorePlace(dsn, '')}: {_said(error)}") from None
 
 
 class StoreReader:
@@ -197,8 +220,8 @@ class StoreReader:
         core, raw, _, _ = self._row()
         return Manifest.read(self._place, core, raw)
 
-    def events(self, after: int) -> Iterator[StoredEvent]:
-        """In order, from `after` + 1 on."""
+    def events(self, after: int, *, side: bool = False) -> Iterator[StoredEvent]:
+        """In order, from `after` + 1 on, without what lies beside them."""
         sql = "SELECT seq, body, hash FROM tradefair_events WHERE episode = %s AND seq > %s ORDER BY seq LIMIT %s"
         # By number and not by OFFSET, which would make the server count all earlier rows again for every chunk.
         while rows := self._query(sql, self._place.episode, after, _CHUNK):

@@ -89,6 +89,7 @@ def clear(
     """
     buyers = _ranked(bids, quote_order, best_is_high=True)
     sellers = _ranked(asks, quote_order, best_is_high=False)
+    places = {seat: index for index, seat in enumerate(quote_order)}
     matches: list[Match] = []
     # The longer side keeps its worst quotes: there is no partner left for them.
     for buyer, seller in zip(buyers, sellers, strict=False):
@@ -105,7 +106,7 @@ def clear(
             coin = "up" if round_up(pair) else "down"
             price += coin == "up"
         # After the price is settled: the maker is a label of public logs, nothing is paid by it.
-        earlier = min(pair, key=quote_order.index)
+        earlier = min(pair, key=places.__getitem__)
         label = earlier if maker is None else maker(pair, earlier)
         matches.append(Match(buyer, seller, bid, ask, coin, price, label))
     return matches

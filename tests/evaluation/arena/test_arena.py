@@ -23,7 +23,8 @@ def toml_of(arena: Arena, path: Path, **changes: str) -> Path:
     lines = {"name": '"try"', "seat": '"B1"', "seeds": "[1, 2]", **changes}
     table = "\n".join(f'{key} = "{value}"' for key, value in setting.model_dump().items())
     path.write_text(
-        "\n".join(f"{key} = {value}" for key, value in lines.items() if value) + f"\n[[scenarios]]\n{table}\n"
+        "\n".join(f"{key} = {value}" for key, value in lines.items() if value) + f"\n[[scenarios]]\n{table}\n",
+        encoding="utf-8",
     )
     return path
 

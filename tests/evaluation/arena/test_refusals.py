@@ -15,6 +15,7 @@ from typing import Any, get_args
 import pytest
 from tests.corpus.forge import Forge
 from tests.evaluation.arena.conftest import SHORT, Bundle, Field, arena_of, play
+from tests.runner.test_seal import reseal
 
 import tradefair.api as tf
 from tradefair.evaluation.arena.check import Checked, Others, check_entry, pack, verdict_of_entry
@@ -207,6 +208,19 @@ def _bolder_claim(duel: Field, folder: Path) -> tuple[Path, Arena]:
 
 def codes(checked: Checked) -> list[str]:
     return [refusal.code for refusal in checked.refusals]
+
+
+def test_a_game_in_which_a_person_has_moved_for_the_agent_is_refused(duel: Field, tmp_path: Path) -> None:
+    made, path = bundle(duel), tmp_path / "helped.trace"
+    path.write_bytes(made.traces[made.index["episodes"][0]["file"]])
+    with closing(sqlite3.connect(path)) as database, database:
+        quotes = """SELECT MIN(seq) FROM events WHERE CAST(body AS TEXT) LIKE '%"seat":"B1"%"tool":"submit_quote"%'"""
+        assert database.execute(f"UPDATE events SET by = 'person' WHERE seq = ({quotes})").rowcount == 1
+    reseal(path)
+    made.put(0, path)
+    checked = check_entry(made.save(tmp_path / "entry.tfb"), duel.arena)
+    (refusal, *_) = checked.refusals
+    assert (refusal.code, "a person made 1 of " in refusal.sentence) == ("agents_mixed", True)
 
 
 def test_there_is_a_forged_entry_for_every_reason() -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.evaluation.modes import failing
-from tests.evaluation.modes.playing import PlaySeats
+from tests.evaluation.modes.playing import Seats, play_episode
 from tests.evaluation.mutations import (
     DAMAGES,
     HOSTILE,
@@ -23,6 +26,7 @@ from tests.evaluation.mutations import (
     write_parts,
 )
 
+from tradefair.cli import run
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.modes.detectors import GENERAL
 
@@ -38,9 +42,15 @@ def lenient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TRADEFAIR_STRICT")
 
 
-@pytest.fixture
-def traces(play_seats: PlaySeats) -> list[Parts]:
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory: pytest.TempPathFactory) -> list[Parts]:
     """One short episode of each market, with notes and canaries in it."""
+    numbered = count()
+
+    def play_seats(scenario: str, seats: Seats, **given: Any) -> Path:
+        path = tmp_path_factory.mktemp("played") / f"{next(numbered)}.trace"
+        return play_episode(path, scenario, seats, **given)
+
     notes = [
         ("B1", failing.plan_note(1, {"tool": "submit_quote"})),
         ("B1", failing.lesson_note(1, tool="submit_quote")),
@@ -80,6 +90,53 @@ def test_a_mutated_trace_is_evaluated_without_an_exception(
 ) -> None:
     parts = mutated_parts(traces[market], changes)
     judged(write_parts(parts, tmp_path / ("mutated.trace.jsonl" if plain else "mutated.trace")))
+
+
+# What a market sums up, by its place in `traces`: kind of event, path of the number.
+SUMMED_UP = (
+    (0, "round_closed", ("facts", "payoff", "B1")),
+    (3, "phase_closed", ("public", "words")),
+    (4, "round_closed", ("facts", "seats", "retailer_02", "sold", 0)),
+    (5, "tool_called", ("arguments", "page")),
+)
+
+
+def test_numbers_whose_sum_no_json_holds_are_a_finding_and_every_command_writes_json(
+    tmp_path: Path, traces: list[Parts], capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    for market, kind, path in SUMMED_UP:
+        forged = traces[market].copy()
+        for place, event in list(forged.events()):
+            if event["event"] == kind:
+                forged.edit(place, partial(put, path=path, number=2**64 - 1))
+        (tmp_path / str(market)).mkdir()
+        name = write_parts(forged, tmp_path / str(market) / "forged.trace")
+        judged(name)
+        outcome = evaluate_file(name).outcome
+        assert outcome is not None
+        assert any("64-bit" in finding.message for finding in outcome.findings), market
+        assert run(["evaluate", str(name), "--all"]) == 1, market
+    capsysbinary.readouterr()
+    folder, target = str(tmp_path / "3"), str(tmp_path / "out")
+    for command in (
+        ["evaluate", folder, "-o", f"{target}.json"],
+        ["rate", folder],
+        ["compare", folder, folder, "--seat", "B1"],
+        ["list", folder],
+        ["report", folder, "-o", f"{target}.html"],
+        ["export", folder, "-o", f"{target}.parquet"],
+    ):
+        assert run([*command, "--json"]) in (0, 1), command
+        assert orjson.loads(capsysbinary.readouterr().out), command
+
+
+def put(event: dict[str, Any], path: Sequence[str | int], number: int) -> None:
+    """Set what stands at a path, where the event has it."""
+    inner: Any = event
+    for step in path[:-1]:
+        inner = inner.get(step, {}) if isinstance(inner, dict) else inner[step]  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    if inner:
+        inner[path[-1]] = number
 
 
 @BOUNDED

@@ -277,6 +277,7 @@ def test_twenty_thousand_calls_do_not_fill_the_document(
         **{name: [word] * count for name, word in
            (("event", 0), ("phase", 1), ("seat", 2), ("tool", 3), ("kind", 4), ("status", 5), ("parent", -1),
             ("latency_us", 10), ("size", 100), ("reply", -1), ("argument", "41"))},
+        "clicked": [],
     }  # fmt: skip
     large = episode.model_copy(update={"events": pack_json(columns)})
     address = _write(folder / "large.html", html_page(PageData(mode="report", version="0", episodes=[large])))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -106,6 +108,34 @@ def test_files_of_numbers_are_whole_and_harmless(chart: Chart) -> None:
     assert {len(row) for row in rows} == {len(head)}
     assert not [cell for row in rows for cell in row if cell.startswith(("=", "+", "@"))]
     assert len(tex_cells(chart_tex(chart, caption="one\ntwo"))) == len(rows) + 1
+
+
+def tex_engine() -> str:
+    """A TeX engine with the package that our tables use; the test skips without."""
+    engine, finder = shutil.which("pdflatex"), shutil.which("kpsewhich")
+    if engine is None or finder is None:
+        pytest.skip("pdflatex is not installed")
+    if subprocess.run([finder, "booktabs.sty"], capture_output=True, check=False).returncode:
+        pytest.skip("this TeX has no booktabs")
+    return engine
+
+
+def test_tex_compiles_and_prints_every_sign(tmp_path: Path) -> None:
+    engine = tex_engine()
+    # Whatever may stand in a name: the signs of the first blocks, and those that our own texts use.
+    signs = "".join(map(chr, (*range(0x20, 0x180), *range(0x2010, 0x2027), 0x2212, 0x2264, 0x3B1, 0x4E2D)))
+    table = Table("signs", ["signs", HOSTILE], [[signs[at : at + 16], "1"] for at in range(0, len(signs), 16)])
+    tables = [*(chart_tex(chart, caption=HOSTILE) for chart in SHAPES), table_tex(table, HOSTILE)]
+    body = b"\\par\n".join(tables)
+    document = rb"\documentclass{article}\usepackage{booktabs}\begin{document}\tiny" + b"\n" + body + rb"\end{document}"
+    (tmp_path / "t.tex").write_bytes(document)
+    run = [engine, "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "t.tex"]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, timeout=60, check=False)
+    told = done.stdout.decode(errors="replace")
+    assert done.returncode == 0, told[-2000:]
+    log = (tmp_path / "t.log").read_text(encoding="utf-8", errors="replace")
+    assert "Missing character" not in log
+    assert "Undefined" not in log
 
 
 def test_numbers_are_those_of_the_chart() -> None:

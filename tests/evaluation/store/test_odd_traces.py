@@ -54,7 +54,7 @@ class Printed(NamedTuple):
 
 
 def ran(*arguments: object) -> Printed:
-    errors, out = io.StringIO(), io.TextIOWrapper(io.BytesIO())
+    errors, out = io.StringIO(), io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
         code = run([str(argument) for argument in arguments])
     return Printed(code, errors.getvalue())

@@ -86,7 +86,7 @@ def _call(draw: st.DrawFn, episode: str, seq: int) -> list[TableRow]:
     kind, same = TOOLS[tool], draw(st.sampled_from("xy"))
     code = "" if status == "ok" else "no"
     call = (episode, "m", seq, number, "open", revision, seat, f"c{seq}", "", tool, kind, status, code)
-    rows = [TableRow("calls", (*call, "[]", 0, "{}", same, same if status == "ok" else "", 1, None, None, ""))]
+    rows = [TableRow("calls", (*call, "[]", 0, "{}", same, same if status == "ok" else "", 1, None, None, "", ""))]
     if kind != "note":
         objects = draw(st.sets(st.sampled_from(("P1", "P2", "*")), min_size=1))
         when = (episode, "m", seq, number, revision, seat, tool, kind, status)

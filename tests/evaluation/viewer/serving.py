@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from tradefair.evaluation.viewer.folder import Folder
 from tradefair.evaluation.viewer.server import ViewerServer
 
 
@@ -52,9 +53,9 @@ class Client:
 
 
 @contextmanager
-def serving(folder: Path) -> Generator[Client]:
+def serving(folder: Path | Folder) -> Generator[Client]:
     """A viewer of this folder, in a thread of its own."""
-    server = ViewerServer(folder)
+    server = ViewerServer(Folder(folder) if isinstance(folder, Path) else folder)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

@@ -214,7 +214,14 @@ def test_a_running_episode_is_followed(folder: Path) -> None:
 
 def test_view_refuses_what_is_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["view", str(tmp_path / "nowhere"), "--no-open"]) == 2
-    assert "does not exist" in capsys.readouterr().err
+    assert "there is no such folder" in capsys.readouterr().err
+
+
+def test_an_address_that_others_can_reach_is_taken_only_where_that_is_meant(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["view", str(tmp_path), "--no-open", "--host", "0.0.0.0"]) == 2
+    assert "add --allow-remote if that is meant" in capsys.readouterr().err
 
 
 def test_a_port_that_is_taken_is_said_in_a_line(runs: Path, viewer: Client, capsys: pytest.CaptureFixture[str]) -> None:

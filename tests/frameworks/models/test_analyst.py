@@ -77,7 +77,7 @@ async def _illegality(upstream: Any, *arguments: str) -> int:
 
 def _cut_off(path: Path) -> None:
     """As a run leaves a file that is killed while it writes."""
-    path.write_text(path.read_text() + '{"kind": "illegality_op')
+    path.write_text(path.read_text(encoding="utf-8") + '{"kind": "illegality_op', encoding="utf-8")
 
 
 def _opinions() -> list[IllegalityOpinion]:
@@ -88,7 +88,7 @@ async def test_every_episode_gets_a_score_with_its_reason_and_the_messages_behin
     episodes: Episodes, serving: Any, answers: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     episodes("Let us hold 70.", "", "Good morning.")
-    Path("prices.toml").write_text(_PRICES)
+    Path("prices.toml").write_text(_PRICES, encoding="utf-8")
     monkeypatch.setenv("TRADEFAIR_PRICES", "prices.toml")
     async with serving(answers.says(_HIGH), answers.says(_LOW)) as upstream:
         assert await _illegality(upstream) == 0
@@ -265,10 +265,10 @@ def test_what_cannot_be_asked_is_said_before_anybody_is(
     arguments: list[str], code: int, said: str, episodes: Episodes, capsys: pytest.CaptureFixture[str]
 ) -> None:
     episodes("Let us hold 70.")
-    Path("other.jsonl").write_text('{"kind": "model_calls", "version": 1}\n')
+    Path("other.jsonl").write_text('{"kind": "model_calls", "version": 1}\n', encoding="utf-8")
     assert run(["lab", "analyst", *arguments]) == code
     assert said in capsys.readouterr().err
-    assert Path("other.jsonl").read_text() == '{"kind": "model_calls", "version": 1}\n'
+    assert Path("other.jsonl").read_text(encoding="utf-8") == '{"kind": "model_calls", "version": 1}\n'
 
 
 async def test_the_command_lines_and_the_program_of_the_page_do_what_it_says(
@@ -310,7 +310,7 @@ async def test_a_dossier_is_written_per_agent_checked_and_not_written_twice(
     ann, bob = told["dossiers"]
     assert (ann["agent"], ann["claims"], ann["unsupported"]) == ("ann", 12, 0)
     assert [mark["kind"] for mark in bob["marks"]] == ["words_not_found", "no_citation", "no_such_event"]
-    page = Path("dossiers/bob.md").read_text()
+    page = Path("dossiers/bob.md").read_text(encoding="utf-8")
     head = dict(line.split(": ", 1) for line in page.split("---\n")[1].splitlines())
     assert (head["agent"], head["model"], head["date"]) == ("bob", "openai:tiny", "2026-01-02")
     assert head["prompt"].startswith("dossier/1@")

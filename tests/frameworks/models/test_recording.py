@@ -25,7 +25,7 @@ def _says(text: str, role: str = "user") -> dict[str, Any]:
 
 
 def _lines(tape: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in tape.read_text().splitlines()]
+    return [json.loads(line) for line in tape.read_text(encoding="utf-8").splitlines()]
 
 
 async def _recorded(desk: Any, serving: Any, answers: Any, tape: Path, seat: str | None = "B1") -> list[Any]:
@@ -230,7 +230,7 @@ async def test_a_file_that_is_no_recording_is_refused_with_its_line_and_not_writ
     await _recorded(desk, serving, answers, tape)
     whole = _lines(tape)
     for change, said in _DAMAGES:
-        tape.write_text("".join(json.dumps(line) + "\n" for line in change(whole)))
+        tape.write_text("".join(json.dumps(line) + "\n" for line in change(whole)), encoding="utf-8")
         damaged = tape.read_bytes()
         with pytest.raises(ScenarioError, match=said):
             Recording(tape)
@@ -238,7 +238,7 @@ async def test_a_file_that_is_no_recording_is_refused_with_its_line_and_not_writ
             async with open_address(_GONE, record=tape):
                 pass
         assert tape.read_bytes() == damaged
-    tape.write_text("")
+    tape.write_text("", encoding="utf-8")
     with pytest.raises(ScenarioError, match="empty"):
         Recording(tape)
 

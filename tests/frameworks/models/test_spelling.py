@@ -41,7 +41,7 @@ def test_a_provider_whose_package_is_missing_is_answered_with_the_line_that_inst
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ScenarioError) as refused:
         parse_model(f"{provider}:some-model")
-    assert str(refused.value) == f"'{provider}:some-model' needs more packages: {line}"
+    assert str(refused.value) == f"'{provider}:some-model' needs an extra: {line}"
     extra = line.partition("[")[2].partition("]")[0]
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert any(item.startswith("langchain") for item in extras[extra])

@@ -88,9 +88,9 @@ class Server:
 
 
 @asynccontextmanager
-async def started(stage: Any, *arguments: str, **options: Any) -> AsyncGenerator[Server]:
+async def started(stage: Any, *arguments: str, command: str = "", **options: Any) -> AsyncGenerator[Server]:
     process = await asyncio.create_subprocess_exec(
-        stage.tradefair,
+        command or stage.tradefair,
         *arguments,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,

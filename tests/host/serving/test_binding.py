@@ -62,6 +62,19 @@ async def test_an_episode_is_played_to_its_end(connect: Any) -> None:
         assert end.meta["tradefair/turn"]["over"] is True
         late = refusal(await client.call_tool("claim", {"slices": 5}))
         assert (late["code"], late["retryable"]) == ("episode_over", False)
+        # Looks go on: what was reached is there to be read, as a tool and as a resource.
+        assert len((await client.call_tool("view_history")).structured_content["rounds"]) == 3
+        read = await client.read_resource("market://view_turn")
+        assert orjson.loads(read.contents[0].text)["over"] is True
+
+
+async def test_slim_lists_are_the_others_without_output_schemas(stage: Any) -> None:
+    episode = await stage.episode()
+    async with Client(build_server(episode, "P1")) as full, Client(build_server(episode, "P1", slim=True)) as slim:
+        whole = (await full.list_tools()).tools
+        assert all(tool.output_schema for tool in whole)
+        assert (await slim.list_tools()).tools == [tool.model_copy(update={"output_schema": None}) for tool in whole]
+        assert (await slim.call_tool("view_turn")).structured_content["seat"] == "P1"
 
 
 async def test_a_result_is_structured_and_compact_text(connect: Any) -> None:
@@ -80,7 +93,7 @@ BAD_CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("claim", {"slices": 5, "token": "x"}, "invalid_arguments"),
     ("claim", {"slices": 10**30}, "invalid_arguments"),
     ("claim", {"slices": 999}, "too_many_slices"),
-    ("add_note", {"text": "x" * 70_000}, "invalid_arguments"),
+    ("add_note", {"text": "x" * 70_000}, "bad_value"),
     ("say", {"text": "hello"}, "tool_unavailable"),
     ("no_such_tool", {"a": [1]}, "tool_unavailable"),
     ("appraise", {}, "appraisal_unavailable"),

@@ -395,6 +395,17 @@ async def test_a_broken_trace_cannot_be_exported_as_a_whole_one(stage: Any) -> N
         assert (await it.refused(503, "GET", f"/episodes/{name}/export"))["code"] == "storage_unavailable"
 
 
+async def test_an_episode_on_a_slow_disk_says_so(stage: Any) -> None:
+    async with plane(stage) as it:
+        made = await it.create()
+        name = made["episodes"][0]["episode"]
+        assert (await it.http.get(f"/episodes/{name}")).json()["slow_disk"] is False
+        episode: Any = it.host.episodes[name]
+        episode._log._pace._rests_until = float("inf")
+        assert (await it.http.get(f"/episodes/{name}")).json()["slow_disk"] is True
+        assert (await it.http.get("/episodes")).json()["episodes"][0]["slow_disk"] is True
+
+
 async def test_the_page_shows_what_came_from_outside_as_text(stage: Any) -> None:
     async with plane(stage) as it:
         await it.create()

@@ -30,13 +30,15 @@ NO_NUMBERS = [
     *(b"true", b"false", b'"3"', b"null", b"[3]", b'{"quantity": 3}'),
     *(b"NaN", b"Infinity", b"-Infinity", b"1e400", b"-1", b"1" + b"0" * 30, b"-" + b"9" * 400),
 ]
-NO_QUANTITIES = [*NO_NUMBERS, b"1.5", b"1.0", b"1000000001"]
-NO_PRICES = [*NO_NUMBERS, b"0", b"-0.0", b"1000000001", b"10.001", b"1e-300"]
-NO_SLOGANS = [
-    *(b'"%b"' % (b"x" * 1_001), b'"%b"' % (b"x" * 1_000_000)),
+NO_QUANTITIES = [*NO_NUMBERS, b"1.5", b"1000000001"]
+NO_PRICES = [*NO_NUMBERS, b"0", b"-0.0", b"1000000001"]
+# A schema allows them.
+UNSAID_PRICES = [b"10.001", b"1e-300"]
+NO_SLOGANS = [b'"%b"' % (b"x" * 1_001), b"true", b"7", b'["cheap"]', b'{"text": "cheap"}', b"NaN"]
+UNSAID_SLOGANS = [
+    b'"%b"' % (b"x" * 1_000_000),
     *(b'"\\ud800"', b'"\\udfff\\ud800"', b'"\xed\xa0\x80"', b'"a\\u0000b"', b'"\\u001b[2J"', b'"\\u0085"'),
     *(b'"\\u202eabc"', b'"a\\u2066b"', b'"che\\u200bap"', b'"\\ufeffcheap"', b'"che\\u200dap"'),
-    *(b"true", b"7", b'["cheap"]', b'{"text": "cheap"}', b"NaN"),
 ]
 
 
@@ -53,12 +55,13 @@ BEANS = (b'"beans"', b"5", b"11")
 BAD_BIDS = [
     *((_bids((b'"beans"', units, b"11")), "invalid_arguments") for units in NO_QUANTITIES),
     *((_bids((b'"beans"', b"5", price)), "invalid_arguments") for price in NO_PRICES),
-    (_bids(BEANS, BEANS), "invalid_arguments"),
+    *((_bids((b'"beans"', b"5", price)), "bad_value") for price in UNSAID_PRICES),
+    (_bids(BEANS, BEANS), "bad_value"),
     (_bids(*[BEANS] * 21), "invalid_arguments"),
     (b'{"bids": null}', "invalid_arguments"),
     (b"{}", "invalid_arguments"),
     (b'{"bids": [], "seat": "retailer_02"}', "invalid_arguments"),
-    (_bids((b'"\\ud800"', b"5", b"11")), "invalid_arguments"),
+    (_bids((b'"\\ud800"', b"5", b"11")), "bad_value"),
     (_bids((b'"%b"' % (b"x" * 41), b"5", b"11")), "invalid_arguments"),
     (_bids(BEANS, (b'"pony"', b"5", b"11")), "unknown_id"),
     (_bids((b'"Beans"', b"5", b"11")), "unknown_id"),
@@ -74,7 +77,9 @@ BAD_BIDS = [
 BAD_OFFERS = [
     *((_offer(price), "invalid_arguments") for price in NO_PRICES),
     *((_offer(more=b', "slogan": %b' % text), "invalid_arguments") for text in NO_SLOGANS),
-    (b'{"prices": [{"item": "beans", "price": 12}, {"item": "beans", "price": 12}]}', "invalid_arguments"),
+    *((_offer(more=b', "slogan": %b' % text), "bad_value") for text in UNSAID_SLOGANS),
+    *((_offer(price), "bad_value") for price in UNSAID_PRICES),
+    (b'{"prices": [{"item": "beans", "price": 12}, {"item": "beans", "price": 12}]}', "bad_value"),
     (b'{"slogan": "cheap"}', "invalid_arguments"),
     (_offer(more=b', "slogan": "%b"' % (b"word " * 26)), "message_too_long"),
     (_offer(more=b', "slogan": "%b"' % (b"x" * 241)), "message_too_long"),

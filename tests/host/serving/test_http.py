@@ -12,12 +12,12 @@ import orjson
 import pytest
 from mcp import Client, MCPError, types
 
+from tradefair.cli.ports import is_loopback
 from tradefair.contract import ScenarioError, SeatError
 from tradefair.host.app import HttpServer
 from tradefair.host.binding import build_server
 from tradefair.host.doors import Door
 from tradefair.host.hosting import Host
-from tradefair.host.places import is_loopback
 
 MODERN = {"MCP-Protocol-Version": "2026-07-28", "Accept": "application/json, text/event-stream"}
 ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
@@ -327,7 +327,7 @@ async def test_a_body_over_the_limit_is_413_and_the_seat_goes_on(stage: Any, era
                 for content in (call, in_chunks()):
                     assert (await hand.post(it.server.url, content=content, headers=headers)).status_code == 413
         within = await client.call_tool("add_note", {"text": "x" * 70_000})
-        assert within.structured_content["code"] == "invalid_arguments"
+        assert within.structured_content["code"] == "bad_value"
         assert (await client.call_tool("view_turn")).structured_content["seat"] == "P1"
 
 

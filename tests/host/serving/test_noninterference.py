@@ -17,6 +17,8 @@ import httpx2
 import orjson
 import pytest
 from mcp import Client, MCPError
+from mcp.client.extension import advertise
+from mcp.server.apps import APP_MIME_TYPE, EXTENSION_ID
 from tests.host.serving.by_hand import HEADERS, META, Server, started
 from tests.host.serving.conftest import TRADEFAIR
 
@@ -48,6 +50,9 @@ PRESETS = {
 # Random customers of the marketplace write what their own private request is: there the scenario's seats stay.
 OTHERS = {"marketplace": None}
 LIMIT_OF_HOSTILE = 6
+# A client that draws the board; over HTTP each request says so by itself.
+APPS = {"mimeTypes": [APP_MIME_TYPE]}
+DRAWING = {**META, "io.modelcontextprotocol/clientCapabilities": {"extensions": {EXTENSION_ID: APPS}}}
 
 Ask: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
 
@@ -115,7 +120,7 @@ async def _episode(place: Place) -> Any:
 async def _memory(place: Place, stage: Any) -> AsyncGenerator[Ask]:
     episode = await _episode(place)
     try:
-        async with Client(build_server(episode, place.seat)) as client:
+        async with Client(build_server(episode, place.seat), extensions=[advertise(EXTENSION_ID, APPS)]) as client:
 
             async def asked(method: str, params: Mapping[str, Any]) -> Any:
                 match method:
@@ -158,7 +163,7 @@ async def _http(place: Place, stage: Any) -> AsyncGenerator[Ask]:
             headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method}
             answer = await http.post(
                 server.url,
-                content=stage.post(method, {**params, "_meta": META}),
+                content=stage.post(method, {"_meta": META, **params}),
                 headers=headers if name is None else {**headers, "Mcp-Name": name},
             )
             told = {key: value for key, value in answer.headers.items() if key not in ("date", "mcp-session-id")}
@@ -206,7 +211,13 @@ def _requests(place: Place, tools: Mapping[str, Tool]) -> Iterator[tuple[str, di
     seats = list(market_type(place.market).create(place.scenario, SEED).seats)
     for tool in kept:
         yield "tools/call", {"name": tool.name, "arguments": {"seat": seats[-1]}}
+    for method in ("tools/list", "resources/list"):
+        yield method, {"_meta": DRAWING}
+    yield "resources/read", {"uri": "ui://tradefair/board", "_meta": DRAWING}
+    yield "tools/call", {"name": "board_state", "arguments": {}, "_meta": DRAWING}
     for tool in [tool for tool in kept if tool.read_only]:
+        called: dict[str, Any] = {"tool": tool.name, "arguments": {}}
+        yield "tools/call", {"name": "board_call", "arguments": called, "_meta": DRAWING}
         for number in range(3):
             arguments = {} if number == 0 else invent_arguments(tool, (place.seat, number), seats)
             if arguments is not None:

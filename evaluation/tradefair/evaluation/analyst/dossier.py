@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from tradefair.contract import TraceError
 from tradefair.evaluation.analyst.citations import Shown, words_in
-from tradefair.evaluation.analyst.fence import digest_of, fence, line_of
+from tradefair.evaluation.analyst.fence import MAX_GAME, digest_of, fence, line_of
 from tradefair.evaluation.analyst.games import Chosen, Game, choose_games
 from tradefair.evaluation.analyst.transcript import Transcript, read_transcript, within
 from tradefair.evaluation.arithmetic import mean, rounded
@@ -22,9 +22,6 @@ from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.outcome import SeatOutcome
 from tradefair.evaluation.progress import Progress, watched
 from tradefair.tracestore import open_trace
-
-MAX_GAME = 16_000
-"""Characters of a game's transcript that are shown; of a longer one the beginning and the end."""
 
 # Events named per finding: enough to follow it, and the rest of the budget is left for the games.
 _MAX_EVENTS = 5

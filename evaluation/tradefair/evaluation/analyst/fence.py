@@ -16,6 +16,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+MAX_GAME = 16_000
+"""Characters of a game's transcript that are shown; of a longer one the beginning and the end."""
 # 96 bits: a text that contains the digest of itself cannot be found by trying.
 _MARK_BYTES = 12
 # Invisible, directional and lone-surrogate characters: a reader of the log would not see what the model reads.

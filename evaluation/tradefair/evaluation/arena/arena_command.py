@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tradefair.cli.tables import names, show_table, words
-from tradefair.cli.terminal import Console, print_json, say, tell
+from tradefair.cli.terminal import print_json, say, tell
 
 if TYPE_CHECKING:
     from tradefair.evaluation.arena.check import Checked
@@ -129,6 +128,9 @@ def _tell(checked: Checked, terms: Arena, as_json: bool) -> int:
     if as_json:
         print_json(_plain(checked, terms))
     else:
+        from tradefair.cli.console import Console
+        from tradefair.cli.tables import names, show_table, words
+
         console = Console()
         console.print(str(verdict_of_entry(checked, terms)), style="bold")
         if checked.refusals:

@@ -14,7 +14,7 @@ from tradefair.contract import ScenarioError, TraceError
 from tradefair.contract.chain import canonical, digest, next_hash
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.event import ManifestCore
-from tradefair.contract.players import Seating
+from tradefair.contract.players import PERSON, Seating
 from tradefair.contract.policy import parse_policy
 from tradefair.evaluation.accounts import SeatAccount, account
 from tradefair.evaluation.arena.entry import Agent, Entry, Episode, Refusal, Refused, file_digest, unpack, write_entry
@@ -24,12 +24,14 @@ from tradefair.evaluation.evaluate import evaluate
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.progress import Progress, watched
+from tradefair.evaluation.reading import person_moves
 from tradefair.evaluation.sealing import check_sealing
 from tradefair.evaluation.verdict.amounts import count, name
 from tradefair.evaluation.verdict.of_trace import kind_of
 from tradefair.evaluation.verdict.verdict import Verdict
 from tradefair.evaluation.verdict.words import fitted
 from tradefair.evaluation.verify import Check, verify
+from tradefair.files.folders import move_onto
 from tradefair.tracestore import Trace, find_traces, is_reference, open_trace
 
 _MAX_REFUSALS = 1_000
@@ -134,7 +136,7 @@ def pack(
         write_entry(entry, traces, draft)
         checked = check_entry(draft, arena, others=others, progress=progress)
         if checked.accepted:
-            draft.replace(output)
+            move_onto(draft, output)
     except OSError as error:
         raise StorageUnavailable(f"{output}: cannot be written: {error.strerror}") from None
     finally:
@@ -244,6 +246,10 @@ def _terms(file: str, trace: Trace, arena: Arena, end: str | None) -> Iterator[R
     players = [change.players[seat] for _, change in trace.seatings() for seat in arena.seats if seat in change.players]
     if len({Agent.of(player).digest for player in players}) > 1:
         yield Refusal("agents_mixed", file, 0, "several agents played the seat, one after another or side by side")
+    for seat, moves in person_moves(trace).items():
+        if seat in arena.seats and not all(player.label == PERSON for player in players):
+            said = f"a person made {moves.clicked} of {moves.of} moves of {seat}: two minds in one seat"
+            yield Refusal("agents_mixed", file, 0, said)
     if seating.origin and {"forked_from", "imported_from"} & seating.origin.keys():
         yield Refusal("agents_mixed", file, 0, "its past was played elsewhere: a fork or an import is no entry")
     if end is None or end in ("truncated:harness_failure", "truncated:cancelled"):

@@ -128,18 +128,16 @@ class ByLabel:
         courses = {label: _course(self._seats[label], name, middle) for label in labels[:_MOST_PANELS]}
         if len(labels) <= _MOST_LINES:
             lines = [Line(name=label, x=_at(course), y=course) for label, course in courses.items()]
-            return XYChart(
-                id=words.id, title=words.title, note=self._note(words, len(lines)), x=_ROUND, y=words.axis, lines=lines
-            )
-        together = _course([seat for played in self._seats.values() for seat in played], name, middle)
-        lines = [
-            line
-            for label, course in courses.items()
-            for line in (
-                Line(name=_ALL, panel=label, x=_at(together), y=together, faint=True),
-                Line(name="the label", panel=label, x=_at(course), y=course),
-            )
-        ]
+        else:
+            together = _course([seat for played in self._seats.values() for seat in played], name, middle)
+            lines = [
+                line
+                for label, course in courses.items()
+                for line in (
+                    Line(name=_ALL, panel=label, x=_at(together), y=together, faint=True),
+                    Line(name="the label", panel=label, x=_at(course), y=course),
+                )
+            ]
         return XYChart(
             id=words.id, title=words.title, note=self._note(words, len(courses)), x=_ROUND, y=words.axis, lines=lines
         )

@@ -9,10 +9,11 @@ from importlib.resources import files
 from typing import Any, Literal
 from xml.etree import ElementTree
 
-from tradefair.contract.errors import HarnessFailure, ScenarioError
+from tradefair.contract.errors import HarnessFailure, ScenarioError, needs_extra
 from tradefair.evaluation.charts.chart import Chart
 
-MISSING_ENGINE = "drawing SVG needs a JavaScript engine: pip install 'tradefair[figures]' (none for Macs with Intel)"
+# No wheel of the engine exists for Macs with Intel: whoever installs there should not wonder.
+MISSING_ENGINE = needs_extra("drawing SVG (nowhere on Macs with Intel)", "figures")
 MAX_MEMORY = 256 * 1024 * 1024
 """Bytes that drawing one chart may take."""
 MAX_SECONDS = 20

@@ -38,7 +38,7 @@ from tradefair.evaluation.compare.runs import (
 )
 from tradefair.evaluation.compare.verdict import verdict_of_comparison
 from tradefair.evaluation.evaluator import evaluator_of
-from tradefair.evaluation.outcome import PrimaryMetric
+from tradefair.evaluation.outcome import PrimaryMetric, refused_note
 from tradefair.evaluation.phrases import phrases_for
 from tradefair.evaluation.verdict.verdict import Verdict
 
@@ -118,7 +118,7 @@ def compare_sides(a: Side, b: Side, asked: Options) -> Comparison:
         # Replaced below: its sentences are made of all the rest.
         verdict=Verdict(status="failed", market=market, scenario=""),
         conclusion=judged.conclusion,
-        notes=[*judged.notes, *_skipped(a, b)],
+        notes=[*judged.notes, *_skipped(a, b), *_senders("A", a, seats), *_senders("B", b, seats)],
         market=market,
         seats=told_seats,
         a=arm_of(str(a.path), [(pair.a, pair.seats) for pair in pairs]),
@@ -323,6 +323,13 @@ def _values(runs: Sequence[Loaded], read: Callable[[Loaded], str | list[str]]) -
     found = {text for value in met for text in ([value] if isinstance(value, str) else value)}
     # Numbers sort by their size: 9 comes before 10, as a reader of seeds expects.
     return sorted(found, key=lambda text: (len(text), text) if text.isdecimal() else (0, text))
+
+
+def _senders(name: str, side: Side, seats: Seats) -> list[str]:
+    """The note that a side's counts of refused calls are those of its clients; none where none was refused."""
+    seated = [run.outcome.seats.get(seat) for run in side.runs for seat in seats.of(run)]
+    note = refused_note(f"of {name}", (client for seat in seated if seat for client in seat.refused_by))
+    return [note] if note else []
 
 
 def _limits(agent: AgentRecord) -> str:

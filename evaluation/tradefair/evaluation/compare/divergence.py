@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from tradefair.contract import TraceError
+from tradefair.contract.arguments import event_as_meant
 from tradefair.contract.seats import natural_order
 from tradefair.evaluation.compare.comparison import Decision, Divergence
 from tradefair.tracestore import Trace
@@ -84,7 +85,7 @@ def _phases(trace: Trace) -> Iterator[list[Decision]]:
     batch: list[Decision] = []
     for stored in trace.events():
         try:
-            event = orjson.loads(stored.body)
+            event = event_as_meant(stored.body)
             tag = event["event"]
             if tag in _CLOSURES:
                 yield batch

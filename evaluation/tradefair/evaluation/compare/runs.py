@@ -21,7 +21,7 @@ from tradefair.evaluation.compare.comparison import Run
 from tradefair.evaluation.evaluate import evaluate
 from tradefair.evaluation.evaluator import evaluator_of, fields_for
 from tradefair.evaluation.outcome import Outcome, PrimaryMetric
-from tradefair.evaluation.reading import agent_seats
+from tradefair.evaluation.reading import agent_seats, shown_seating
 from tradefair.evaluation.sealing import check_sealing
 from tradefair.tracestore import REFERENCES, Trace, find_traces, is_reference, open_trace, sound_head
 
@@ -182,7 +182,7 @@ def load_run(path: Path) -> Loaded:
         # Recomputes the chain up to the last sound event: a hash that the file merely claims proves nothing.
         _, head = sound_head(trace)
         outcome, counted = evaluate(trace), account(trace)
-        return Loaded(path, core, manifest.about, trace.seating(), outcome, counted, head.hex(), moves_of(trace))
+        return Loaded(path, core, manifest.about, shown_seating(trace), outcome, counted, head.hex(), moves_of(trace))
 
 
 def moves_of(trace: Trace) -> str:
@@ -288,7 +288,11 @@ def run_of(loaded: Loaded, seats: Sequence[SeatId]) -> Run:
 def _at_stake(loaded: Loaded, seats: Sequence[SeatId]) -> float | None:
     """What there was to win in these seats, the mean over them; None where the market does not say of each."""
     evaluator = evaluator_of(loaded.core.market)
-    stakes = [evaluator.at_stake(loaded.outcome, seat) for seat in seats if seat in loaded.outcome.seats]
+    try:
+        stakes = [evaluator.at_stake(loaded.outcome, seat) for seat in seats if seat in loaded.outcome.seats]
+    # Where facts break the formulas the outcome has no figures of the market.
+    except Exception:
+        return None
     known = [stake for stake in stakes if stake is not None]
     return math.fsum(known) / len(known) if known and len(known) == len(seats) else None
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import orjson
 
+from tradefair.cli.console import Console
 from tradefair.cli.tables import figures, names, show_table, show_text, words
-from tradefair.cli.terminal import Console
 from tradefair.evaluation.compare.comparison import MIN_PAIRS, Comparison, Decision, Divergence, SurvivalPoint
 from tradefair.evaluation.compare.judgement import p_text
 from tradefair.evaluation.compare.metric_tables import (

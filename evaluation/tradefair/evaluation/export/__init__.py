@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tradefair.contract import ScenarioError, SeatId
-from tradefair.contract.errors import unknown
-from tradefair.evaluation.store.seat_view import seat_lines
-from tradefair.tracestore import Trace, jsonl_lines
+from tradefair import tracestore
+from tradefair.contract.errors import ScenarioError, unknown
 
-__all__ = ["FORMATS", "LINE_FORMATS", "check_format", "export_lines", "form_of", "seat_lines"]
+if TYPE_CHECKING:
+    from tradefair.contract import SeatId
+    from tradefair.tracestore import Trace
+
+__all__ = ["FORMATS", "LINE_FORMATS", "check_format", "export_lines", "form_of"]
 
 # By name, imported on use: `export --format jsonl` should not wait for what spans need.
 LINE_FORMATS: Mapping[str, str] = {
@@ -80,4 +83,8 @@ def export_lines(
     # A known format with another shape: a clear message is better than "unknown".
     if form == "parquet":
         raise ScenarioError("parquet is a folder of tables, not lines: use tradefair.evaluation.export.to_files")
-    return jsonl_lines(trace) if seat is None else seat_lines(trace, seat)
+    if seat is None:
+        return tracestore.jsonl_lines(trace)
+    from tradefair.evaluation.store.seat_view import seat_lines
+
+    return seat_lines(trace, seat)

@@ -9,10 +9,8 @@ import typer
 
 from tradefair.cli.terminal import print_json, say
 from tradefair.evaluation.export import FORMATS, form_of
-from tradefair.evaluation.export.to_files import export_files, export_stripped
 from tradefair.evaluation.places import Places
 from tradefair.evaluation.progress import show_progress
-from tradefair.tracestore import fetched
 
 # Problems on stderr; `--json` has all of them.
 _MAX_SHOWN = 20
@@ -39,6 +37,9 @@ def export(
     otlp: spans for tracing back ends. openai: a transcript of messages per seat. Exit code 1 when something in a trace
     could not be used; the rest is written all the same.
     """
+    from tradefair.evaluation.export.to_files import export_files, export_stripped
+    from tradefair.tracestore import fetched
+
     if strip and (seat is not None or form is not None):
         raise typer.BadParameter("--strip copies traces whole: leave --seat and --format out")
     if as_json and output is None:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from tradefair.contract import SeatId
+from tradefair.contract.players import PERSON
 from tradefair.evaluation.export.otlp_names import SCHEMA_URL, TOOL_ERROR, Name, Operation, SpanKind, StatusCode
 from tradefair.evaluation.store.replies import Replies, Reply
 from tradefair.evaluation.store.source import OddTrace, Source, SourceSeat, Timing
@@ -165,14 +166,14 @@ class _Episode:
         own, call, tool = span_id(self._source.episode, "event", seq), str(event.get("call")), str(event.get("tool"))
         # Calls of a program hang below the `execute_code` call that ran it, if that is known.
         program = agent.programs.get(str(event.get("parent"))) if event.get("parent") else None
-        # Inner calls of a program have no reply of their own.
-        if program is None:
+        timing = self._clock.timings.get(seq, Timing())
+        # Inner calls of a program have no reply of their own, and no model asked for what a person clicked.
+        if program is None and timing.by != PERSON:
             matched = agent.replies.take(tool)
             replies = [*matched.before, *([matched.begins] if matched.begins else [])]
             yield from (self._chat(agent, reply, when.start) for reply in replies)
         # Every call is remembered: which of them is a program's shows only when an inner call names it.
         agent.programs[call] = own
-        timing = self._clock.timings.get(seq, Timing())
         network = _NETWORK.get(timing.transport)
         said = f"tools/call {tool}" if network else f"{Operation.EXECUTE_TOOL} {tool}"
         kind = SpanKind.SERVER if network else SpanKind.INTERNAL
@@ -194,6 +195,7 @@ class _Episode:
                 Name.ERROR_TYPE: TOOL_ERROR if failed else None,
                 **_place(event, seq),
                 Name.SEAT: agent.seat.id,
+                Name.BY: timing.by or None,
                 Name.STATUS: str(event.get("status")),
                 Name.ERROR_CODE: _said(event, "code") if failed else None,
             }

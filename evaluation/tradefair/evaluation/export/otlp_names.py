@@ -47,6 +47,7 @@ class Name(StrEnum):
     MARKET = "tradefair.market"
     SCENARIO = "tradefair.scenario"
     SEAT = "tradefair.seat"
+    BY = "tradefair.by"
     ROLE = "tradefair.role"
     SEQ = "tradefair.seq"
     ROUND = "tradefair.round"

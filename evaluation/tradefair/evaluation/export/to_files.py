@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 from tradefair.cli.terminal import on_terminal, print_bytes
 from tradefair.contract import ScenarioError, SeatId, TraceError
+from tradefair.contract.errors import needs_extra
 from tradefair.evaluation.export import LINE_FORMATS, check_format, export_lines
 from tradefair.evaluation.progress import Progress, watched
 from tradefair.evaluation.whole_files import write_whole
 from tradefair.tracestore import PROMPTS, open_trace, trace_copy
 
-_MISSING_ZSTD = "compressed exports need zstandard: pip install 'tradefair[zstd]'"
 # How lines of events begin: of a trace, and of one seat's view. Head lines and notes begin differently.
 _EVENT_STARTS = (b'{"hash":', b'{"seq":')
 
@@ -185,7 +185,7 @@ def _compressed(lines: Iterable[bytes]) -> Iterator[bytes]:
         # Installed with the extra `zstd` only.
         import zstandard
     except ImportError:
-        raise ScenarioError(_MISSING_ZSTD) from None
+        raise ScenarioError(needs_extra("a compressed export", "zstd")) from None
     packer = zstandard.ZstdCompressor().compressobj()
     for line in lines:
         piece = packer.compress(line + b"\n")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
-from tradefair.contract import ScenarioError
-from tradefair.contract.errors import unknown
-from tradefair.evaluation.importers.report import ImportReport
+from tradefair.contract.errors import ScenarioError, unknown
+
+if TYPE_CHECKING:
+    from tradefair.evaluation.importers.report import ImportReport
 
 __all__ = ["IMPORTED_MARKET", "IMPORTERS", "Importer", "run_importer"]
 
@@ -57,5 +58,5 @@ def run_importer(kind: str, files: list[Path], out: Path) -> ImportReport:
         raise ScenarioError(unknown("importer", kind, IMPORTERS))
     # Loaded only now: help and a wrong name should not wait for the models of a market.
     module, _, name = known.target.partition(":")
-    function = cast(Callable[[list[Path], Path], ImportReport], getattr(import_module(module), name))
+    function = cast("Callable[[list[Path], Path], ImportReport]", getattr(import_module(module), name))
     return function(files, out)

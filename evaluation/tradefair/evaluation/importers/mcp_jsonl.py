@@ -21,8 +21,9 @@ from tradefair.contract.players import Seating
 from tradefair.evaluation.importers import IMPORTED_MARKET
 from tradefair.evaluation.importers.mcp_jsonl_lines import CallLog, LoggedCall, read_calls
 from tradefair.evaluation.importers.report import GameReport, ImportReport, Tally, imported_seating
+from tradefair.files.folders import lines
 from tradefair.files.user_files import regular
-from tradefair.tracestore import Written, lines, write_trace
+from tradefair.tracestore import Written, write_trace
 
 IMPORTER = "mcp-jsonl"
 # A log of calls never says that an episode is over.

@@ -68,7 +68,8 @@ def answer_of(trace: Trace, event: Mapping[str, Any]) -> object:
 def named_objects(arguments: Mapping[str, Any], kind: str) -> list[str]:
     """Ids of one kind of object (`product`) that arguments name under `<kind>_id` or `<kind>_ids`."""
     # Tools name objects in this way throughout; an evidence map may give another path.
-    return [*named_at(arguments, f"{kind}_id"), *named_at(arguments, f"{kind}_ids")]
+    named = (arguments.get(f"{kind}_id"), arguments.get(f"{kind}_ids"))
+    return [item for value in named for item in _items(value) if isinstance(item, str)]
 
 
 def named_at(arguments: Mapping[str, Any], path: str) -> Iterator[str]:
@@ -82,12 +83,12 @@ def named_at(arguments: Mapping[str, Any], path: str) -> Iterator[str]:
 
 def mapped(value: object) -> Mapping[str, Any]:
     """A decoded JSON object; empty where the value is none."""
-    return cast(Mapping[str, Any], value) if isinstance(value, dict) else {}
+    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def listed(value: object) -> list[Any]:
     """A decoded JSON list; empty where the value is none."""
-    return cast(list[Any], value) if isinstance(value, list) else []
+    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def _items(value: object) -> list[object]:

@@ -5,7 +5,7 @@ Categories and scopes come from the tool table, needs from the market's evidence
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from tradefair.contract import EvidenceMap, Need, Scenario, ToolTable
@@ -106,16 +106,14 @@ class EvidenceIndex:
 
     def looked(self, need: Need, about: str | None) -> bool:
         """Whether there was such a look at all, however long ago."""
-        return any(True for _ in self._candidates(need, about))
+        return bool(self._candidates(need, about))
 
-    def _candidates(self, need: Need, about: str | None) -> Iterator[Look]:
-        for category in need.any_of:
-            if about is None:
-                found = [self._any.get(category)]
-            else:
-                # A look at all objects (None) is a look at this one too.
-                found = [self._latest.get((category, about)), self._latest.get((category, None))]
-            yield from (look for look in found if look is not None)
+    def _candidates(self, need: Need, about: str | None) -> list[Look]:
+        if about is None:
+            return [self._any[category] for category in need.any_of if category in self._any]
+        # A look at all objects (None) is a look at this one too.
+        keys = [(category, of) for category in need.any_of for of in (about, None)]
+        return [self._latest[key] for key in keys if key in self._latest]
 
     def of_round(self, about: str, now: Moment, categories: Collection[str]) -> list[Look]:
         """Looks of the open round at `about` that gave one of `categories`, in order."""

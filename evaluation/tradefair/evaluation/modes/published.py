@@ -116,4 +116,4 @@ def _words(function: object) -> str:
 
 if __name__ == "__main__":
     for name, path in published_paths().items():
-        path.write_text(published_toml(name), encoding="utf-8")
+        path.write_text(published_toml(name), encoding="utf-8", newline="\n")

@@ -19,7 +19,7 @@ from tradefair.evaluation.modes.evidence import EvidenceIndex, Moment, needs_of
 from tradefair.evaluation.modes.insight import EvidenceCase, Insight
 from tradefair.evaluation.modes.play import At, Closed, EpisodePlay, Lapse, SeatPlay, Step
 from tradefair.evaluation.modes.shown import Shown, named_ids, text_of
-from tradefair.evaluation.reading import imported, seating_in
+from tradefair.evaluation.reading import events_of, imported, seating_in
 from tradefair.tracestore import Trace
 
 _FINAL = frozenset({"call_limit", "already_acted", "episode_over", "busy"})
@@ -28,6 +28,8 @@ _OWN_WORDS = frozenset({"add_note", "view_notes", "remove_note", EXECUTE_CODE})
 """Tools whose answers repeat what the agent wrote itself."""
 # So many canaries are enough to prove that instructions are followed; more are not searched for.
 _MAX_CANARIES = 100
+# Large answers that are kept for the next seat that is given the same.
+_ANSWERS = 16
 # What an event that no rules have made can raise; a TraceError ends the reading instead.
 _UNFIT = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
 
@@ -44,8 +46,8 @@ def read_play(trace: Trace, insight: Insight) -> EpisodePlay:
         play.seats[seat.id] = SeatPlay(seat.id, seat.role, play, privileged=excused, imported=lookless)
     reader = _Reader(trace, play, _Rules(core.market, core.scenario))
     try:
-        for stored in trace.events():
-            reader.take(stored.seq, stored.body)
+        for seq, event in events_of(trace):
+            reader.take(seq, event)
     except TraceError:
         # What was read so far stands; the outcome and verify name the damage.
         pass
@@ -70,13 +72,14 @@ class _Rules:
         # Not installed, or a scenario of other rules: the kernel's tools are known in any case.
         except TradefairError:
             pass
-        paths = [need.object_arg for needs in self._evidence.values() for need in needs if need.object_arg]
+        # Where the arguments of an action name its objects: of several needs the first that says it.
+        self.object_paths: dict[str, str] = {}
+        for action, needs in self._evidence.items():
+            for path in (need.object_arg for need in needs if need.object_arg):
+                self.object_paths.setdefault(action, path)
+        paths = list(self.object_paths.values())
         # `lines.product_ids` is about products: the last step of the path, without its ending.
         self.objects = paths[0].rpartition(".")[2].removesuffix("s").removesuffix("_id") if paths else None
-
-    def object_path(self, action: str) -> str | None:
-        """Where an action's arguments name its objects."""
-        return next((need.object_arg for need in self._evidence.get(action, ()) if need.object_arg), None)
 
     def needs(self, role: str) -> Mapping[str, tuple[Need, ...]]:
         """What the actions of a role should rest on."""
@@ -93,6 +96,7 @@ class _Reader:
         self._told = play.market != IMPORTED_MARKET
         play.objects = rules.objects
         self._shared = Shown()
+        self._answers: dict[str, str | None] = {}
         for seat in play.seats.values():
             # All seats know each other's names and roles from the start.
             self._show_all(f"{seat.seat} {seat.role}", 0)
@@ -107,10 +111,9 @@ class _Reader:
             elif needed[seat_play.role]:
                 self._evidence[seat] = _Evidence(seat_play, rules, needed[seat_play.role])
 
-    def take(self, seq: int, body: bytes) -> None:
+    def take(self, seq: int, event: Any) -> None:
         """Take one event in."""
         try:
-            event = orjson.loads(body)
             match event["event"]:
                 case "tool_called":
                     self._take_call(seq, event)
@@ -215,7 +218,8 @@ class _Reader:
         # An error repeats the refused id, which must not count as shown by that.
         canaries = list(shown.add(text_of(error), but=ids)) if error else []
         if step.accepted:
-            canaries += shown.add(text_of(listed(event["refs"])))
+            if refs := listed(event["refs"]):
+                canaries += shown.add(text_of(refs))
             text = self._answer(event)
             if text is None:
                 seat.unkept += 1
@@ -228,16 +232,22 @@ class _Reader:
         """The text of an answer; None when the trace keeps only its digest."""
         if event["result"] is not None:
             return text_of(event["result"])
-        if not isinstance(event["result_ref"], str):
+        name = event["result_ref"]
+        if not isinstance(name, str):
             return None
-        body = self._trace.blob(event["result_ref"])
-        return None if body is None else body.decode(errors="replace")
+        # In a large market all seats look at one page: it is fetched and hashed once.
+        if name not in self._answers:
+            body = self._trace.blob(name)
+            if len(self._answers) == _ANSWERS:
+                self._answers.clear()
+            self._answers[name] = None if body is None else body.decode(errors="replace")
+        return self._answers[name]
 
     def _take_object(self, seat: SeatPlay, step: Step, arguments: Mapping[str, Any]) -> None:
         kind = self._rules.objects
         if kind is None or not step.accepted or step.tool == EXECUTE_CODE:
             return
-        path = self._rules.object_path(step.tool)
+        path = self._rules.object_paths.get(step.tool)
         if step.kind == "action" and path is not None:
             for name in dict.fromkeys(named_at(arguments, path)):
                 seat.acted.setdefault(name, []).append(At(step.round, step.seq))
@@ -264,7 +274,7 @@ class _Evidence:
         self._place += 1
         needs = self._needed.get(step.tool, ())
         if step.kind == "action":
-            path = self._rules.object_path(step.tool)
+            path = self._rules.object_paths.get(step.tool)
             # An action about no object is one case, a list of lines one case per line.
             for about in [None] if path is None else list(named_at(arguments, path)):
                 self._judge(step, needs, about)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
@@ -16,6 +16,8 @@ _WORD = re.compile(r"[A-Za-z_]\w*(?:[:-]\w+)*", re.ASCII)
 _ID = ("_id", "_ids")
 # Characters that are kept of an id: an argument may hold any text.
 _MAX_ID = 200
+# Texts that wait at most until they are split: they take more memory than their words.
+_WAITING = 256
 _RECENT = 64
 """How many answers are remembered with their words, for the next seat that is given the same one."""
 
@@ -29,15 +31,19 @@ def text_of(value: object) -> str:
 
 
 class Shown:
-    """Words of what was shown, to all seats (`shared`) or to one."""
+    """Words of what was shown, to all seats (`shared`) or to one.
+
+    A text is split into words when an id is looked for: most seats of most markets name none.
+    """
 
     def __init__(self, shared: Shown | None = None) -> None:
         self._shared = shared
         self._words: set[str] = set()
+        self._waiting: list[tuple[str, str | None]] = []
         self._known: set[str] = set()
         self._recent: dict[str, frozenset[str]] = {}
 
-    def add(self, text: str, *, name: str | None = None, but: Iterable[str] = ()) -> Iterator[Canary]:
+    def add(self, text: str, *, name: str | None = None, but: Iterable[str] = ()) -> Iterable[Canary]:
         """Take a text in; gives the canaries in it. `name` is its digest: the same text is read once.
 
         Words in `but` are the seat's own, as an error message repeats them.
@@ -45,12 +51,21 @@ class Shown:
         if name is not None:
             # Known by its digest: a seat that reads the same page again costs nothing.
             if name in self._known:
-                return
+                return ()
             self._known.add(name)
-        self._words.update(set(_WORD.findall(text)).difference(but) if but else self._words_of(text, name))
-        if MARK in text:
-            # JSON escapes the quotes of a value.
-            yield from find_canaries(text.replace('\\"', '"'))
+        if but:
+            self._words.update(set(_WORD.findall(text)).difference(but))
+        else:
+            self._waiting.append((text, name))
+            if len(self._waiting) == _WAITING:
+                self._split()
+        # JSON escapes the quotes of a value.
+        return find_canaries(text.replace('\\"', '"')) if MARK in text else ()
+
+    def _split(self) -> None:
+        for text, name in self._waiting:
+            self._words.update(self._words_of(text, name))
+        self._waiting.clear()
 
     def _words_of(self, text: str, name: str | None) -> Iterable[str]:
         """The words of a text; of an answer that many seats were given, they are found once."""
@@ -72,8 +87,10 @@ class Shown:
 
     def holds(self, name: str) -> bool:
         """Whether an id was shown: every word of it."""
-        words = _WORD.findall(name)
-        return all(word in self._words or (self._shared is not None and word in self._shared._words) for word in words)
+        shared = self._shared or self
+        self._split()
+        shared._split()
+        return all(word in self._words or word in shared._words for word in _WORD.findall(name))
 
 
 def named_ids(arguments: Mapping[str, Any], more: frozenset[str]) -> list[str]:

@@ -6,6 +6,7 @@ import hashlib
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.resources import files
 from inspect import signature
 from typing import Annotated, Any, Literal, get_type_hints
@@ -86,7 +87,7 @@ class Mode(BaseModel):
     provoked_by: str
     not_by: str
 
-    @property
+    @cached_property
     def threshold(self) -> str:
         """When the mode is raised, in words."""
         return ", or ".join(term.worded(self.unit) for term in self.raised)

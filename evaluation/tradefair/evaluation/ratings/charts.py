@@ -35,9 +35,14 @@ def leaderboard_charts(board: Board) -> list[Chart]:
     """
     if not board.rows:
         return []
-    if isinstance(board, SoloBoard):
-        return [*_solo(board), *board.charts]
-    return [*(_field(board) if isinstance(board, FieldBoard) else _duels(board)), *board.charts]
+    match board:
+        case SoloBoard():
+            drawn = _solo(board)
+        case FieldBoard():
+            drawn = _field(board)
+        case DuelBoard():
+            drawn = _duels(board)
+    return [*drawn, *board.charts]
 
 
 def _solo(board: SoloBoard) -> list[Chart]:

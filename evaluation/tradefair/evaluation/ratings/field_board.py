@@ -190,6 +190,6 @@ def _method(market: str, by: str, rules: RatingRules, *, chosen: bool) -> list[s
         f"TrueSkill: each episode ranks its labels by {title}{instead}; one on several seats enters once with the mean",
         f"{PASSES} passes in shuffled orders from fresh ratings (mean {constants.mean:g}, deviation "
         f"{constants.deviation:.3g}, performance {constants.performance:.3g}); rating and deviation are medians over "
-        "passes, low and high the 5 and 95 % points of the rating over passes",
+        "passes; rating 95 % is 1.96 deviations to each side (low and high in JSON: the 5 and 95 % points over passes)",
         f"score: mean {title} over episodes, 95 % interval of {RESAMPLES:,} resamples of whole games",
     ]

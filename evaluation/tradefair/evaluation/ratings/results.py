@@ -21,7 +21,7 @@ from tradefair.evaluation.evaluate import evaluate
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.outcome import Outcome, RatingRules, SeatOutcome
 from tradefair.evaluation.progress import Progress
-from tradefair.evaluation.reading import imported
+from tradefair.evaluation.reading import imported, shown_seating
 from tradefair.tracestore import Trace, find_traces, is_reference, open_trace, sound_head
 
 # The wording of end reasons is part of the trace's format.
@@ -146,7 +146,7 @@ def read_result(path: Path, *, series: bool = False) -> GameResult | Unread:
     try:
         # Chain and outcome read the same events: a live trace must not grow between the passes.
         with open_trace(path) as trace:
-            trace.freeze()
+            trace.hold()
             return _result(path, trace, series)
     except _DAMAGE as error:
         # Some errors have no text; their name is better than an empty reason.
@@ -186,7 +186,7 @@ def _read_all(files: Sequence[Path], workers: int, series: bool) -> Iterator[Gam
 def _result(path: Path, trace: Trace, series: bool) -> GameResult:
     """One episode as a result. Raises what reading and evaluating raise."""
     manifest = trace.manifest
-    core, seating = manifest.core, trace.seating()
+    core, seating = manifest.core, shown_seating(trace)
     # The chain binds labels; the end's digest and times are the seal's.
     if manifest.sealed and not manifest.seal_holds:
         raise TraceError(f"{path.name}: the manifest's seal does not fit its about; run tradefair verify")

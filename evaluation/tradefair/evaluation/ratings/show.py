@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tradefair.cli.console import Console
 from tradefair.cli.tables import figures, names, show_table, show_text
-from tradefair.cli.terminal import Console
 from tradefair.evaluation.ratings.ranking import ranking_verdict
 from tradefair.evaluation.ratings.rating import Board, Leaderboards, LeftOut
 from tradefair.evaluation.ratings.tables import board_name, board_tables

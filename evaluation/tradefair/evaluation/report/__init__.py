@@ -1,7 +1,9 @@
-"""One self-contained HTML page about one or several traces: `build_report(paths)` gives its bytes."""
+"""One self-contained HTML page about one or several traces: `build_report(paths)` gives its bytes.
 
-from tradefair.evaluation.report.build import Report, build_report, episode_page
-from tradefair.evaluation.report.page import html_page
-from tradefair.evaluation.report.page_data import EpisodePage, PageData
+The names of `__init__.pyi` load on first use: commands that write figures need the options of this package alone.
+"""
 
-__all__ = ["EpisodePage", "PageData", "Report", "build_report", "episode_page", "html_page"]
+import lazy_loader
+
+# lazy_loader brings no types of its own; the stub next to this file has those of the names.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)  # pyright: ignore[reportUnknownVariableType]

@@ -155,7 +155,7 @@ def episode_page(
     """
     with open_trace(path) as trace:
         # The episode may still be running: all parts of the page must see the same events.
-        trace.freeze()
+        trace.hold()
         return _episode(trace, check, populations or Populations())
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from tradefair.contract import TraceError
+from tradefair.contract.players import PERSON
 from tradefair.evaluation.report.packing import fitting_limit, pack_json, pack_texts
 from tradefair.evaluation.report.page_data import Packed
 from tradefair.tracestore import Trace
@@ -48,6 +49,7 @@ class EventColumns:
 
     `status` of an event that is no call: "" . `size` counts characters of result and event. `reply` is the row of the
     model call that asked for the call, −1 where none is known. `argument` is the first argument as text, cut.
+    `clicked` has the rows, not one entry per event, of calls that a person made.
     """
 
     names: list[str] = field(default_factory=list[str])
@@ -64,6 +66,7 @@ class EventColumns:
     size: list[int] = field(default_factory=list[int])
     reply: list[int] = field(default_factory=list[int])
     argument: list[str] = field(default_factory=list[str])
+    clicked: list[int] = field(default_factory=list[int])
     problems: list[tuple[int | None, str]] = field(default_factory=list[tuple[int | None, str]])
     calls: list[CallRow] = field(default_factory=list[CallRow])
     _known: dict[str, int] = field(default_factory=dict[str, int])
@@ -72,7 +75,9 @@ class EventColumns:
     def packed(self) -> Packed:
         """The columns as the page reads them: one JSON object of name and column, deflated."""
         columns = ("names", "seq", "event", "round", "phase", "seat", "tool", "kind", "status", "parent")
-        return pack_json({name: getattr(self, name) for name in (*columns, "latency_us", "size", "reply", "argument")})
+        return pack_json(
+            {name: getattr(self, name) for name in (*columns, "latency_us", "size", "reply", "argument", "clicked")}
+        )
 
     def take(self, seq: int, event: Any, size: int) -> None:
         """Add one decoded event. Never raises: fields of types that the schema does not have count as absent.
@@ -92,7 +97,7 @@ class EventColumns:
         self.status.append(self._name(fields.get("status") if is_call else None))
         parent, call = fields.get("parent"), fields.get("call")
         self.parent.append(self._rows.get(parent, -1) if isinstance(parent, str) else -1)
-        # Filled in by `_add_latencies` and `_match`: latencies and replies lie outside the chain of events.
+        # Filled in by `_add_beside` and `_match`: latencies and replies lie outside the chain of events.
         self.latency_us.append(-1)
         self.size.append(size)
         self.reply.append(-1)
@@ -171,7 +176,7 @@ def read_events(trace: Trace, after: int = 0) -> EventColumns:
             if len(columns.seq) == MAX_ROWS:
                 columns.problems.append((stored.seq, f"only the first {MAX_ROWS:,} events are shown"))
                 break
-        _add_latencies(trace, columns)
+        _add_beside(trace, columns)
     except TraceError as error:
         columns.problems.append((None, str(error)))
     return columns
@@ -234,13 +239,15 @@ def _blob_size(event: Any) -> int:
     return max(0, whole(fields.get("result_size"))) if fields.get("result_ref") else 0
 
 
-def _add_latencies(trace: Trace, columns: EventColumns) -> None:
-    """Latencies in microseconds, from the table next to the events: times are no part of the chain."""
+def _add_beside(trace: Trace, columns: EventColumns) -> None:
+    """Latencies in microseconds and what a person clicked, from the table next to the events."""
     row_of = {seq: row for row, seq in enumerate(columns.seq)}
     for side in trace.side():
         row = row_of.get(side.seq)
         if row is not None:
             columns.latency_us[row] = whole(side.latency_us)
+            if side.by == PERSON:
+                columns.clicked.append(row)
 
 
 def _match(columns: EventColumns, notes: NoteColumns) -> None:
@@ -252,10 +259,11 @@ def _match(columns: EventColumns, notes: NoteColumns) -> None:
     for row, names in enumerate(notes.asked):
         if notes.kind[row] == "model_call":
             asked[notes.seat[row], notes.round[row]].extend((row, name) for name in names)
+    clicked = frozenset(columns.clicked)
     for row in range(len(columns.seq)):
         waiting = asked.get((columns.name(columns.seat, row), columns.round[row]))
-        # Inner calls were asked for by a program, not by the reply itself.
-        if waiting and columns.parent[row] < 0 and columns.tool[row]:
+        # Inner calls were asked for by a program, clicked ones by a person, neither by the reply itself.
+        if waiting and columns.parent[row] < 0 and row not in clicked and columns.tool[row]:
             tool = columns.name(columns.tool, row)
             at = next((place for place, (_, name) in enumerate(islice(waiting, _LOOK_AHEAD)) if name == tool), None)
             if at is not None:

@@ -10,7 +10,8 @@ from typing import Any
 import orjson
 from rich.text import Text
 
-from tradefair.cli.terminal import Console, print_json
+from tradefair.cli.console import Console
+from tradefair.cli.terminal import print_json
 from tradefair.contract import SeatError, SeatId, TraceError
 from tradefair.contract.errors import unknown
 from tradefair.contract.text import clean, clean_line

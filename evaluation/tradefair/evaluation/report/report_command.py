@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tradefair.cli.tables import show_text
-from tradefair.cli.terminal import Console, print_json
+from tradefair.cli.terminal import print_json
 from tradefair.evaluation.report.outputs import ending
 
 
@@ -73,6 +72,9 @@ def _tell(output: Path, summary: dict[str, object], as_json: bool) -> None:
     if as_json:
         print_json({**summary, "output": str(output)})
         return
+    from tradefair.cli.console import Console
+    from tradefair.cli.tables import show_text
+
     show_text(
         Console(),
         f"{output}: {summary['bytes']:,} bytes, of which data {summary['data_bytes']:,}; "

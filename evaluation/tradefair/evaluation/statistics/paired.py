@@ -1,7 +1,7 @@
 """Paired differences: interval, sign-flip test, Holm, what a number of pairs can show.
 
 The unit of analysis is the episode: one difference per pair. Results are rounded to nine decimals, so that the order of
-a sum on another machine does not show.
+a sum on another machine does not show. numpy is imported where it draws: most of what reads traces asks for no draw.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import combinations
-from typing import NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, NamedTuple
 
 from tradefair.contract import Chance, salts
 from tradefair.evaluation.arithmetic import special
+
+if TYPE_CHECKING:
+    import numpy as np
 
 FLIPS_EXACT_TO = 16
 """Up to this many pairs all 2^n sign patterns are counted."""
@@ -78,6 +79,8 @@ def sign_flip(differences: Sequence[float], *, exact_to: int = FLIPS_EXACT_TO, d
     """
     if not differences:
         return None
+    import numpy as np
+
     observed = abs(math.fsum(differences))
     slack = _TIE * math.fsum(map(abs, differences))
     if len(differences) <= exact_to:
@@ -113,6 +116,8 @@ def exchange(here: Sequence[float], there: Sequence[float]) -> SignFlip | None:
     if ways <= _WAYS:
         extreme = sum(abs(math.fsum(way) - expected) >= least for way in combinations(values, size))
         return SignFlip(round(extreme / ways, _DECIMALS), "exact")
+    import numpy as np
+
     draws, extreme, pool = min(_DRAWS, max(1, _MOST_DRAWN // len(values))), 0, np.array(values)
     # Raw words, not `Generator`: numpy promises the stream of the bits alone.
     key = hashlib.blake2b(f"{salts.SIGN_FLIP}/exchange".encode(), digest_size=16).digest()
@@ -128,6 +133,8 @@ def exchange(here: Sequence[float], there: Sequence[float]) -> SignFlip | None:
 @lru_cache(maxsize=4)
 def _bits(words: int, draws: int) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:
     """Random bits `[draw][sign]`, 48 from each keyed uniform. Cached, because each metric of a report asks for them."""
+    import numpy as np
+
     chance = Chance(salts.SIGN_FLIP)
     drawn = np.array([chance.uniforms("signs", draw, n=words) for draw in range(draws)])
     whole = (drawn * 2**_SIGNS_A_DRAW).astype(np.uint64)
@@ -186,6 +193,8 @@ def resamples(label: str, block: str, n: int) -> np.ndarray[tuple[int, int], np.
 
     Cached and the same for all with as many blocks: rows that stand together are drawn alike.
     """
+    import numpy as np
+
     uniforms = np.array(Chance(label).uniforms(block, n, n=_DRAWS * n))
     return np.floor(uniforms * n).astype(np.int64).reshape(_DRAWS, n)
 

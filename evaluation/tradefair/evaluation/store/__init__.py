@@ -1,20 +1,9 @@
-"""Traces as tables: the same SQL in SQLite on one trace and in DuckDB over the Parquet of a sweep."""
+"""Traces as tables: the same SQL in SQLite on one trace and in DuckDB over the Parquet of a sweep.
 
-from __future__ import annotations
+The names of `__init__.pyi` load on first use: named queries are asked for by those who need no table.
+"""
 
-from tradefair.evaluation.store.gathering import gather
-from tradefair.evaluation.store.in_sqlite import TraceTables
-from tradefair.evaluation.store.queries import QUERIES, Answer, Query, QueryEngine, query_named
-from tradefair.evaluation.store.tables import SCHEMA_VERSION, TABLES
+import lazy_loader
 
-__all__ = [
-    "QUERIES",
-    "SCHEMA_VERSION",
-    "TABLES",
-    "Answer",
-    "Query",
-    "QueryEngine",
-    "TraceTables",
-    "gather",
-    "query_named",
-]
+# lazy_loader brings no types of its own; the stub next to this file has those of the names.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)  # pyright: ignore[reportUnknownVariableType]

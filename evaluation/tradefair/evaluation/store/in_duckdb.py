@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tradefair.contract import ScenarioError, TraceError
+from tradefair.contract.errors import needs_extra
 from tradefair.evaluation.store.queries import Answer, Query
 from tradefair.evaluation.store.tables import TABLES, Cell, Row, Table
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
-
-MISSING_DUCKDB = "Parquet needs DuckDB: pip install 'tradefair[analytics]'"
 
 # Events of the episodes in a slice. Their sums fit into 512 MB without spilling (decision 0020).
 _CALLS_PER_SLICE = 1_000_000
@@ -41,7 +40,7 @@ def open_duckdb(temporary: Path, *, memory_mb: int = 512, threads: int | None = 
     try:
         import duckdb
     except ImportError:
-        raise ScenarioError(MISSING_DUCKDB) from None
+        raise ScenarioError(needs_extra("Parquet (DuckDB)", "analytics")) from None
     settings: dict[str, Any] = {
         # DuckDB would download an extension when a query mentions a function of it; nothing here may
         # reach a network.
@@ -216,6 +215,9 @@ class ParquetTables:
             cursor = self._database.execute(sql, used)
             columns = [str(column[0]) for column in cursor.description or ()]
             return columns, cursor.fetchall()
+        # Our statements name columns that each part of this version has.
+        except duckdb.BinderException:
+            raise TraceError(f"{self._folder}: tables of another version: export the traces again") from None
         except duckdb.Error as error:
             raise TraceError(f"{self._folder}: the tables cannot be read: {str(error)[:500]}") from None
 

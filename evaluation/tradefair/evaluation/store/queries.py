@@ -12,8 +12,7 @@ from functools import cached_property
 from importlib.resources import files
 from typing import Any, NamedTuple, Protocol
 
-from tradefair.contract import ScenarioError
-from tradefair.contract.errors import unknown
+from tradefair.contract.errors import ScenarioError, unknown
 from tradefair.evaluation.store.tables import Row
 
 

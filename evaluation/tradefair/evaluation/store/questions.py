@@ -6,17 +6,14 @@ The SQL here is ours and runs in SQLite only; named queries (`queries.py`) run i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tradefair.contract import ScenarioError
-from tradefair.contract.errors import unknown
-from tradefair.evaluation.store.in_duckdb import ParquetTables
-from tradefair.evaluation.store.in_sqlite import TraceTables
+from tradefair.contract.errors import ScenarioError, unknown
 from tradefair.evaluation.store.queries import QUERIES, Answer, query_named
-from tradefair.evaluation.store.replies import Replies
-from tradefair.evaluation.store.source import OddTrace, Source, Timing
-from tradefair.tracestore import open_trace
+
+if TYPE_CHECKING:
+    from tradefair.evaluation.store.in_duckdb import ParquetTables
+    from tradefair.evaluation.store.in_sqlite import TraceTables
 
 
 class Part(NamedTuple):
@@ -98,7 +95,9 @@ def _summary(tables: TraceTables, _: str, filters: Filters) -> Sequence[Part]:
 
 
 def _calls(tables: TraceTables, _: str, filters: Filters) -> Sequence[Part]:
-    found = "SELECT seq, round, seat, tool, kind, status, error_code, arguments FROM calls AS c"
+    clicked = tables.select("SELECT 1 FROM calls WHERE made_by <> '' LIMIT 1").rows
+    columns = f"seq, round, seat, {'made_by, ' if clicked else ''}tool, kind, status, error_code, arguments"
+    found = f"SELECT {columns} FROM calls AS c"
     sql, values = _where(found, "c", filters)
     # One row more than the limit, so that `_cut` knows whether there are more.
     return [Part("calls", _cut(tables.select(f"{sql} ORDER BY seq LIMIT ?", [*values, filters.limit + 1]), filters))]
@@ -235,55 +234,6 @@ QUESTIONS: Mapping[str, Question] = {
     "lapses": Question("Silent seats and what was done for them.", "", _lapses),
     "sql": Question("A SELECT of your own over the tables of docs/how-to/queries.md.", "SELECT", ask_sql),
 }
-
-
-# --- one event in full --------------------------------------------------------------------------------------------
-
-
-def show_event(path: Path, seq: int, odd: OddTrace) -> dict[str, Any]:
-    """An event in full, and around it: what became public since its seat last called, what its model said, when.
-
-    Raises ScenarioError when there is no such event, TraceError when the file is no trace.
-    """
-    with open_trace(path) as trace:
-        # One pass from the beginning: what was public before the event, and which reply made it, depend
-        # on what came before.
-        source = Source.whole(trace, odd)
-        told: dict[str, list[int]] = {}
-        replies: dict[str, Replies] = {}
-        for number, event in source.events():
-            seat, tag = event.get("seat"), event.get("event")
-            if number == seq:
-                return {
-                    "event": dict(event),
-                    "beside": _beside(source.timings.get(seq, Timing())),
-                    "public_since_its_last_call": told.get(str(seat), []) if tag == "tool_called" else [],
-                    "said_with_it": _said(source, replies, event) if tag == "tool_called" else None,
-                }
-            if tag == "tool_called":
-                # A call ends what is new to its seat; what became public afterwards is collected again.
-                told[str(seat)] = []
-                _said(source, replies, event)
-            elif event.get("public") is not None:
-                for known in source.seats:
-                    told.setdefault(known.id, []).append(number)
-    raise ScenarioError(f"there is no event {seq} that can be read")
-
-
-def _said(source: Source, replies: dict[str, Replies], event: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The model reply that begins with this call, as far as notes tell; inner calls of programs have none."""
-    seat = str(event.get("seat"))
-    # A program made the call, no reply named it: matching it would shift every later match.
-    if event.get("parent"):
-        return None
-    if seat not in replies:
-        replies[seat] = Replies.of(note for note in source.notes() if note["seat"] == seat)
-    begins = replies[seat].take(str(event.get("tool"))).begins
-    return None if begins is None else begins._asdict()
-
-
-def _beside(timing: Timing) -> dict[str, Any]:
-    return {name: value for name, value in timing._asdict().items() if value not in (None, "")}
 
 
 # --- parts of questions -------------------------------------------------------------------------------------------

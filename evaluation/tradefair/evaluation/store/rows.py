@@ -152,7 +152,7 @@ class _Reading:
             _text_or_empty(event, "result_digest"),
             # 0 stands for no answer, so that the column needs no null.
             0 if event.get("result_size") is None else _number(event, "result_size"),
-            *(timing.at_ms, timing.latency_us, timing.transport),
+            *(timing.at_ms, timing.latency_us, timing.transport, timing.by),
         )
         yield TableRow("calls", row)
         if kind in _OBJECT_KINDS:

@@ -40,6 +40,7 @@ class Timing(NamedTuple):
     latency_us: int | None = None
     transport: str = ""
     request_id: str = ""
+    by: str = ""
 
 
 @dataclass
@@ -173,7 +174,9 @@ def _timings(trace: Trace, odd: OddTrace) -> Mapping[int, Timing]:
 
 def _timing(row: SideRow) -> Timing:
     """A row's values where they are valid: SQLite lets any type stand in any column."""
-    return Timing(_number(row.at_ms), _number(row.latency_us), _text(row.transport), _text(row.request_id))
+    return Timing(
+        _number(row.at_ms), _number(row.latency_us), _text(row.transport), _text(row.request_id), _text(row.by)
+    )
 
 
 def _number(value: object) -> int | None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 # Written into every Parquet part, so that a reader can tell which columns to expect.
-SCHEMA_VERSION = "tradefair.tables/1"
+SCHEMA_VERSION = "tradefair.tables/2"
 
 EVERYTHING = "*"
 """The object of a call that is about no object in particular, and so about every one."""
@@ -94,6 +94,7 @@ TABLES: Mapping[str, Table] = {
             ("at_ms", "when it was committed, ms since the epoch", "BIGINT?"),
             ("latency_us", "microseconds until it was answered", "BIGINT?"),
             ("transport", "how it came, or empty"),
+            ("made_by", "person where somebody has clicked it, else empty"),
         ),
     ),
     # Clock, seat and status repeat those of the call: a join of ten million rows with ten million is saved.

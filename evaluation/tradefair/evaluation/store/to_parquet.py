@@ -17,6 +17,7 @@ from tradefair.contract.errors import StorageUnavailable
 from tradefair.evaluation.store.in_duckdb import open_duckdb, quoted
 from tradefair.evaluation.store.rows import TableRow
 from tradefair.evaluation.store.tables import SCHEMA_VERSION, TABLES, Row
+from tradefair.files.folders import move_onto
 
 EXPORT_NOTE = "export.json"
 """Says what the folder holds; by it an older export is known that may be replaced."""
@@ -137,7 +138,7 @@ class ParquetFolder:
             # Renaming onto a folder that is not empty fails, so the older export goes first.
             if self._folder.exists():
                 shutil.rmtree(self._folder)
-            os.replace(self._draft, self._folder)
+            move_onto(self._draft, self._folder)
         except OSError as error:
             raise StorageUnavailable(f"{self._folder}: cannot be written: {error.strerror}") from None
 

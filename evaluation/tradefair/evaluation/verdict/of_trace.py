@@ -9,7 +9,7 @@ from string import Formatter
 from typing import Any, NamedTuple, TypeVar
 
 from tradefair.contract import SeatId, TraceError
-from tradefair.contract.players import Player, Seating
+from tradefair.contract.players import PERSON, Player, Seating
 from tradefair.contract.text import clean_line
 from tradefair.evaluation.accounts import Account, SeatAccount, account
 from tradefair.evaluation.evaluate import Evaluation, evaluate_file
@@ -19,7 +19,7 @@ from tradefair.evaluation.headline import Block, headline_of
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 from tradefair.evaluation.outcome import ON_EVERY_SEAT, Outcome, PrimaryMetric
 from tradefair.evaluation.phrases import SCORED, TOGETHER, phrases_for
-from tradefair.evaluation.reading import agent_seats, imported, seating_in
+from tradefair.evaluation.reading import PersonMoves, agent_seats, imported, seating_in
 from tradefair.evaluation.verdict.amounts import did, name, number
 from tradefair.evaluation.verdict.beside import best_first, better_policy, privileged_policies, references_beside
 from tradefair.evaluation.verdict.steps import steps_of
@@ -234,6 +234,7 @@ class _Read(NamedTuple):
             unchecked=sum(not finding.checked for finding in judged),
             effort=self.effort(seat),
             acted=took.calls > took.refused,
+            person_moves=_two_minds(player, outcome.seats[seat].person_moves),
         )
 
     def _score(self, metric: PrimaryMetric, value: float | None, words: Mapping[str, str]) -> Score:
@@ -358,6 +359,12 @@ class _Read(NamedTuple):
         )
 
 
+def _two_minds(player: Player | None, moves: PersonMoves | None) -> PersonMoves | None:
+    """A person's part of a seat's moves; None where there is none, or where the seat is a person's alone."""
+    alone = player is not None and player.agent is not None and player.agent.framework == PERSON
+    return None if moves is None or (alone and moves.clicked == moves.of) else moves
+
+
 def kind_of(player: Player | None, took: SeatAccount, *, foreign: bool) -> SeatKind:
     """Who decides for a seat: a script, also behind a model's interface; a model; a person; a client from outside."""
     if player is None or foreign:
@@ -365,7 +372,7 @@ def kind_of(player: Player | None, took: SeatAccount, *, foreign: bool) -> SeatK
     agent = player.agent
     if player.policy is not None or (agent and (agent.model or "").lstrip().startswith("policy:")):
         return "script"
-    if 2 * took.person_calls > took.calls:
+    if (agent and agent.framework == PERSON) or 2 * took.person_calls > took.calls:
         return "person"
     if took.model_calls or (agent and (agent.model or agent.replay)):
         return "model"

@@ -9,6 +9,7 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from tradefair.contract import SeatId
+from tradefair.evaluation.reading import PersonMoves
 from tradefair.evaluation.verify import Conclusion
 
 SCHEMA = "tradefair.verdict/1"
@@ -127,7 +128,7 @@ class SeatVerdict(_Record):
     `beside` has the references, best first. `at_stake`: what the seat could win, 0: nothing, whoever plays, null: not
     known. `referenced`: whether references were looked for. `rounds` are closed rounds, `lapsed` those of them that the
     seat let pass. `raised`, `checked` and `unchecked` count failure modes. `acted`: whether any of its calls was
-    accepted.
+    accepted. `person_moves`: of a seat that is not a person's alone, how many moves somebody has clicked.
     """
 
     seat: SeatId
@@ -150,6 +151,7 @@ class SeatVerdict(_Record):
     unchecked: int = 0
     effort: Effort = Effort()
     acted: bool = True
+    person_moves: PersonMoves | None = Field(default=None, exclude_if=lambda moves: moves is None)
     trouble: Trouble | None = None
 
 

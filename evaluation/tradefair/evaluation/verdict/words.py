@@ -50,10 +50,19 @@ def sentences_of(verdict: Verdict) -> tuple[str, ...]:
         said += _alone(seats[0], verdict)
     else:
         said.append(several(seats, verdict))
+    said += [two_minds(seats)]
     if seats and not all(seat.trouble and seat.trouble.kind in IDLE for seat in seats):
-        said += mistake(seats)[: MAX_SENTENCES - 1 - len(said)]
+        said += mistake(seats)[: MAX_SENTENCES - 1 - len(list(filter(None, said)))]
     said += [f"{effort(seats, verdict)}; {check(verdict.reproduced)}.", verdict.world]
     return tuple(fitted(sentence) for sentence in said if sentence)
+
+
+def two_minds(seats: Sequence[SeatVerdict]) -> str:
+    """That a person has moved in seats of others; empty where none has."""
+    shared = [(seat.seat, seat.person_moves) for seat in seats if seat.person_moves]
+    parts = [f"{number(moves.clicked)} of {count(moves.of, 'move')} of {name(seat)}" for seat, moves in shared]
+    more = f" and of {count(len(parts) - _MAX_SEATS, 'more seat')}" if len(parts) > _MAX_SEATS else ""
+    return f"A person made {listed(parts[:_MAX_SEATS])}{more}: two minds in one seat." if parts else ""
 
 
 def fitted(sentence: str) -> str:

@@ -57,6 +57,8 @@ T = TypeVar("T")
 def viewer_app(folder: Folder, hosts: Iterable[str]) -> ASGIApp:
     """The ASGI application for one folder. `hosts` are the values of the Host header that are answered.
 
+    Rows of a folder are remembered in the user's cache; those of copies, which go with the viewer, in memory.
+
     `/` lists the traces, `?q=` filters them; `/trace/ID` and `/compare/ID/ID` are pages; what ends in `.json` is data
     that pages ask for.
     """
@@ -83,7 +85,7 @@ class _Viewer:
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
-        self._index = Index(folder, cache_folder())
+        self._index = Index(folder, cache_folder() if folder.leases else None)
         # Entries, not bytes: a page can be megabytes, hence only four.
         self._verdicts = Remembered[Check](1_000)
         # Live traces, each with its market as of the last check.

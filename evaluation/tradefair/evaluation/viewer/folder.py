@@ -33,6 +33,9 @@ class Place(NamedTuple):
 class Folder:
     """Finds trace files below `root`; links that lead out of it, and what is no plain file, are none."""
 
+    leases = True
+    """Whether a lock beside a file tells that somebody writes it."""
+
     def __init__(self, root: Path) -> None:
         self.root = root.resolve(strict=True)
         self.skipped: list[tuple[str, str]] = []

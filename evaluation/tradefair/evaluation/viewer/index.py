@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from tradefair.evaluation.progress import Progress, watched
 from tradefair.evaluation.verify import Check, verify_file
 from tradefair.evaluation.viewer.folder import Folder, Place
-from tradefair.evaluation.viewer.row import Row, changed_text, judged, listed, state_of, versions_of
+from tradefair.evaluation.viewer.row import Row, State, changed_text, judged, listed, state_of, versions_of
 from tradefair.tracestore import REFERENCES
 
 # Of the table, and of what its rows mean; another one is begun anew.
@@ -124,7 +124,7 @@ class Index:
         """The row as it is known, without a verdict that is out of date."""
         stamp, (was, versions, row) = _stamp(place), self._rows.get(place.shown) or ("", "", None)
         if row is None or was != stamp:
-            fresh = _listed(place)
+            fresh = self._listed(place)
             # A verdict of an unfinished trace is renewed when a round closes, not with every event.
             same = row is not None and not row.sealed and not fresh.sealed and row.events == fresh.events
             kept = row.judged if row is not None and same and versions == self._versions(place, fresh) else None
@@ -132,7 +132,15 @@ class Index:
         if row.judged is not None and versions != self._versions(place, row):
             row = row.model_copy(update={"judged": None})
         # A lock leaves no trace in the file: it is asked each time.
-        return row if row.sealed else row.model_copy(update={"state": state_of(place.path, row)})
+        return row if row.sealed else row.model_copy(update={"state": self._state(place, row)})
+
+    def _listed(self, place: Place) -> Row:
+        changed = changed_text(place.changed_ns)
+        row = listed(place.path, id=place.id, path=place.shown, bytes=place.bytes, changed=changed, kind=_kind(place))
+        return row.model_copy(update={"state": self._state(place, row)})
+
+    def _state(self, place: Place, row: Row) -> State:
+        return state_of(place.path if self.folder.leases else str(place.path), row)
 
     def _keep(self, place: Place, row: Row) -> Row:
         entry = (_stamp(place), self._versions(place, row), row)
@@ -219,11 +227,6 @@ def _release() -> str:
 
 def _stamp(place: Place) -> str:
     return ":".join(map(str, place.stamp))
-
-
-def _listed(place: Place) -> Row:
-    changed = changed_text(place.changed_ns)
-    return listed(place.path, id=place.id, path=place.shown, bytes=place.bytes, changed=changed, kind=_kind(place))
 
 
 def _kind(place: Place) -> str:

@@ -55,8 +55,8 @@ def list_traces(
 
 
 def _show(rows: list[Row]) -> None:
+    from tradefair.cli.console import Console
     from tradefair.cli.tables import figures, names, show_table, show_text
-    from tradefair.cli.terminal import Console
 
     # The most telling first: a narrow terminal drops columns from the right.
     columns = [*names("trace"), *figures("seed", "score", "findings"), *names("check", "played by")]

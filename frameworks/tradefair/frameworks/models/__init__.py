@@ -1,9 +1,6 @@
-"""Model endpoints as chat models or as addresses, opened lazily."""
+"""Model endpoints as chat models or as addresses, opened lazily. The names of `__init__.pyi` load on first use."""
 
-from __future__ import annotations
+import lazy_loader
 
-from tradefair.frameworks.models.endpoint import ModelEndpoint, parse_model
-from tradefair.frameworks.models.faults import Faults
-from tradefair.frameworks.models.serving import open_chat_model
-
-__all__ = ["Faults", "ModelEndpoint", "open_chat_model", "parse_model"]
+# lazy_loader brings no types of its own; the stub next to this file has those of the names.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)  # pyright: ignore[reportUnknownVariableType]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
+from functools import cache
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from tradefair.cli import ports
 from tradefair.contract import HarnessFailure, ScenarioError
 from tradefair.contract.text import is_bare_url
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
 
 ALLOW_MODELS = "TRADEFAIR_ALLOW_MODELS"
 """Environment switch: at 0 every endpoint that is not on this machine's loopback is refused. Tests set it."""
@@ -89,12 +94,8 @@ def is_loopback(url: str) -> bool:
 
     No name is resolved: only `localhost` and addresses of the loopback count.
     """
-    host = _host(url)
-    try:
-        # `ip_address` raises for every other name, and for the empty host of an unreadable URL.
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    # No address is empty, as the host of an unreadable URL is.
+    return ports.is_loopback(_host(url))
 
 
 def _host(url: str) -> str:
@@ -102,3 +103,14 @@ def _host(url: str) -> str:
         return urlsplit(url).hostname or ""
     except ValueError:
         return ""
+
+
+@cache
+def certificates(*, from_environment: bool) -> SSLContext:
+    """Whom clients of endpoints trust; with `from_environment` also by SSL_CERT_FILE and SSL_CERT_DIR.
+
+    Read once in a process: there is a client per seat, and reading takes longer than twenty requests.
+    """
+    import httpx2
+
+    return httpx2.create_ssl_context(trust_env=from_environment)

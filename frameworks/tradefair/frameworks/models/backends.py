@@ -10,6 +10,7 @@ from tradefair.contract import HarnessFailure
 from tradefair.frameworks.models.access import (
     KEY_NAME,
     api_key,
+    certificates,
     check_allowed,
     endpoint_url,
     is_loopback,
@@ -115,7 +116,9 @@ class UpstreamBackend:
         self._url = f"{url.rstrip('/')}/chat/completions"
         # A proxy of the environment is for the world outside.
         # Ten seconds to connect, since an address that is wrong should show early; the reply itself may take minutes.
-        self._http = httpx2.AsyncClient(timeout=httpx2.Timeout(timeout_s, connect=10.0), trust_env=not is_loopback(url))
+        outside, patience = not is_loopback(url), httpx2.Timeout(timeout_s, connect=10.0)
+        trusted = certificates(from_environment=outside)
+        self._http = httpx2.AsyncClient(timeout=patience, trust_env=outside, verify=trusted)
 
     async def answer(self, request: ChatRequest, asked: Canonical, occurrence: int) -> Answer:
         """The endpoint's reply or error; 502 where there was no answer that makes sense, 504 where there was none."""

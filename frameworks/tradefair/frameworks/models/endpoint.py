@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import JsonValue
 
 from tradefair.contract import Policy, ScenarioError
+from tradefair.contract.errors import needs_extra
 from tradefair.contract.policy import parse_policy
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def parse_model(
         # Looked for before the trace exists: a run must not begin with a model that cannot be made.
         package, extra = _EXTRAS.get(kind, ("langchain", "langchain"))
         if find_spec("langchain") is None or find_spec(package) is None:
-            others = "" if kind in _EXTRAS else f" langchain-{kind.replace('_', '-')}"
-            raise ScenarioError(f"{text[:80]!r} needs more packages: pip install 'tradefair[{extra}]'{others}")
+            others = "" if kind in _EXTRAS else f"langchain-{kind.replace('_', '-')}"
+            raise ScenarioError(needs_extra(repr(text[:80]), extra, others))
         return ModelEndpoint("langchain", rest, f"{kind}:{rest}", dict(options or {}))
     raise ScenarioError(f"{text!r} is not a model: write {_SPELLINGS}")

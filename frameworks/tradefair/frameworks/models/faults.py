@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tradefair.contract import ScenarioError
+from tradefair.contract.errors import ScenarioError
 
 FAULTS: dict[str, str] = {
     "429": "refuse with status 429; the value is retry-after in seconds (0.01)",

@@ -7,7 +7,6 @@ from time import perf_counter
 from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, InvalidToolCall, ToolCall
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
@@ -21,13 +20,14 @@ from pydantic import Field, JsonValue, PrivateAttr
 from tradefair.contract import HarnessFailure
 from tradefair.frameworks.models.access import api_key as key_of_environment
 from tradefair.frameworks.models.access import check_allowed, endpoint_url, shown_url
-from tradefair.frameworks.models.chat_wire import to_wire
+from tradefair.frameworks.models.chat_wire import EachOnce, to_wire
+from tradefair.frameworks.models.direct_chat import DirectChat
 from tradefair.frameworks.models.prompts import Prompts
 from tradefair.frameworks.models.provider import make_client, no_completion, provider_failure
 from tradefair.frameworks.models.wire import read_arguments
 
 
-class OpenAIChat(BaseChatModel):
+class OpenAIChat(DirectChat):
     """`chat.completions` at `base_url` (else OPENAI_BASE_URL, else OpenAI); the key comes from OPENAI_API_KEY only.
 
     Retries (429, 5xx, no connection, no answer in time) happen here and nowhere else, as late as `retry-after` says.
@@ -44,6 +44,7 @@ class OpenAIChat(BaseChatModel):
     _client: AsyncOpenAI = PrivateAttr()
     _url: str = PrivateAttr()
     _key: str = PrivateAttr()
+    _written: EachOnce[dict[str, Any]] = PrivateAttr()
 
     def __init__(
         self, *, model: str, api_key: str | None = None, prompts: Prompts | None = None, **fields: Any
@@ -56,6 +57,7 @@ class OpenAIChat(BaseChatModel):
         self._url = endpoint_url(self.base_url)
         check_allowed(self._url)
         self._key = api_key or key_of_environment(self._url)
+        self._written = EachOnce(to_wire)
         limits: dict[str, Any] = {"timeout_s": self.timeout_s, "max_retries": self.max_retries}
         self._client = make_client(self._url, self._key, prompts=prompts, **limits)
 
@@ -90,7 +92,7 @@ class OpenAIChat(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        request: dict[str, Any] = {"model": self.model, "messages": [to_wire(message) for message in messages]}
+        request: dict[str, Any] = {"model": self.model, "messages": self._written.of(messages)}
         # Options first, then what the caller binds (its tools), so that a caller's field wins.
         request |= self.options | kwargs | ({"stop": stop} if stop else {})
         completions: Any = self._client.chat.completions

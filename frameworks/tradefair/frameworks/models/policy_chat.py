@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
@@ -15,13 +14,17 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import PrivateAttr
 
 from tradefair.contract import Policy
+from tradefair.frameworks.models.chat_prompts import ChatWriter
+from tradefair.frameworks.models.chat_wire import EachOnce
+from tradefair.frameworks.models.direct_chat import DirectChat
 from tradefair.frameworks.models.policy_brain import BrainReply, PolicyBrain, Visible
+from tradefair.frameworks.models.prompts import Prompts
 
 # langchain's names for senders, and those of `Visible`; the others are equal.
 _ROLES = {"human": "user", "ai": "assistant"}
 
 
-class PolicyChatModel(BaseChatModel):
+class PolicyChatModel(DirectChat):
     """One policy of one seat and episode (`PolicyBrain`), which sees the visible messages and nothing else.
 
     Usage is estimated from bytes and flagged `usage_estimated`.
@@ -31,10 +34,15 @@ class PolicyChatModel(BaseChatModel):
     """A `contract.policy.Policy`; Any because pydantic cannot check a protocol."""
     label: str
     _brain: PolicyBrain = PrivateAttr()
+    _seen: EachOnce[Visible] = PrivateAttr()
+    _writer: ChatWriter | None = PrivateAttr()
 
-    def __init__(self, *, policy: Policy, label: str, **options: Any) -> None:
+    def __init__(self, *, policy: Policy, label: str, prompts: Prompts | None = None, **options: Any) -> None:
+        """`prompts` is told of every request."""
         super().__init__(policy=policy, label=label, **options)  # pyright: ignore[reportCallIssue]  # pydantic fields
         self._brain = PolicyBrain(policy, label)
+        self._seen = EachOnce(_visible)
+        self._writer = ChatWriter(prompts, label) if prompts else None
 
     @property
     def _llm_type(self) -> str:
@@ -53,8 +61,10 @@ class PolicyChatModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        reply = self._brain.reply([_visible(message) for message in messages])
-        return ChatResult(generations=[ChatGeneration(message=_message(reply, self.label))])
+        reply = _message(self._brain.reply(self._seen.of(messages)), self.label)
+        if self._writer is not None:
+            self._writer.heard(self._writer.request(messages, {"stop": stop, **kwargs}), reply)
+        return ChatResult(generations=[ChatGeneration(message=reply)])
 
     async def _agenerate(
         self,
@@ -64,7 +74,7 @@ class PolicyChatModel(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         # On the loop: a policy is pure and quick, a thread hop is not.
-        return self._generate(messages)
+        return self._generate(messages, stop, **kwargs)
 
 
 def _visible(message: BaseMessage) -> Visible:

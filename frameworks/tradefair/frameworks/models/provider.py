@@ -17,7 +17,7 @@ from openai import (
 )
 
 from tradefair.contract import HarnessFailure
-from tradefair.frameworks.models.access import KEY_NAME, ProviderUnavailable, is_loopback, redacted
+from tradefair.frameworks.models.access import KEY_NAME, ProviderUnavailable, certificates, is_loopback, redacted
 from tradefair.frameworks.models.prompts import Prompts
 from tradefair.frameworks.models.recording import NOT_RECORDED, NotRecorded
 
@@ -41,7 +41,8 @@ class _Discreet(DefaultAsyncHttpxClient):
     """
 
     def __init__(self, key: str, prompts: Prompts | None, *, trust_env: bool) -> None:
-        super().__init__(trust_env=trust_env, follow_redirects=False)
+        trusted = certificates(from_environment=trust_env)
+        super().__init__(trust_env=trust_env, verify=trusted, follow_redirects=False)
         self._key = key
         self._prompts = prompts
 

@@ -24,6 +24,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from tradefair.contract import HarnessFailure, ScenarioError, TraceError
+from tradefair.files.folders import lines
 from tradefair.files.user_files import regular
 from tradefair.frameworks.models.canonical import (
     Canonical,
@@ -35,7 +36,7 @@ from tradefair.frameworks.models.canonical import (
     stripped,
 )
 from tradefair.frameworks.models.wire import Answer, error_answer, usage_of
-from tradefair.tracestore import Trace, lines, open_trace
+from tradefair.tracestore import Trace, open_trace
 from tradefair.tracestore.database import MAGIC
 
 NOT_RECORDED = "not_recorded"

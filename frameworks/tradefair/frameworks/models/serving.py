@@ -158,7 +158,7 @@ async def open_chat_model(endpoint: ModelEndpoint, **between: Unpack[Between]) -
 
         if endpoint.policy is None:
             raise HarnessFailure(f"{endpoint.label}: the policy was not attached: ModelEndpoint.with_policy(…)")
-        yield _heard(PolicyChatModel(policy=endpoint.policy, label=endpoint.label), endpoint)
+        yield PolicyChatModel(policy=endpoint.policy, label=endpoint.label, prompts=endpoint.prompts)
         return
     from tradefair.frameworks.models.openai_chat import OpenAIChat
 

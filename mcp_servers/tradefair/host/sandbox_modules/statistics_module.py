@@ -125,7 +125,8 @@ def mode(data: Iterable[Any]) -> Any:
 def _squares(rows: list[Any], centre: Any) -> tuple[Any, int]:
     """Sum of squared deviations as (numerator, denominator); exact for integers about their own mean."""
     if centre is None and _whole(rows):
-        return len(rows) * sum([row * row for row in rows]) - sum(rows) ** 2, len(rows)
+        squares = [row * row for row in rows]
+        return len(rows) * sum(squares) - sum(rows) ** 2, len(rows)
     about = mean(rows) if centre is None else centre
     return math.fsum([(row - about) ** 2 for row in rows]), 1
 

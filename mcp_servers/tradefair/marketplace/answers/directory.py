@@ -7,6 +7,7 @@ named by their index.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import re
@@ -29,6 +30,10 @@ from tradefair.marketplace.model import BUSINESS, Business, Catalogue, Marketpla
 _BM25 = "bm25s"
 _WORD = re.compile(r"\w+")
 _DECIMALS = 6
+
+
+_KEPT = 2
+_indices: dict[bytes, LexicalIndex] = {}
 
 
 class Filters(NamedTuple):
@@ -78,6 +83,16 @@ class Directory:
         self._ranks = np.asarray(base_ranks(self._ratings, self._places), dtype=np.int64)
         self._base = tuple(np.argsort(self._ranks).tolist())
 
+    def prepare(self) -> None:
+        """Make what searches by words need, which otherwise the first search does."""
+        match self._scenario.search_algorithm:
+            case "lexical":
+                _ = self._index
+            case "bm25":
+                _ = self._by_words(_BM25)
+            case _:
+                pass
+
     def page(self, customer: int, query: str, number: int, filters: Filters) -> Page:
         """Page `number` (from 1) of what the query finds, in the order in which it is shown.
 
@@ -110,7 +125,7 @@ class Directory:
 
     @cached_property
     def _index(self) -> LexicalIndex:
-        return _index_of(tuple(map(document_of, self._businesses)))
+        return _index_of(self._businesses)
 
     @cached_property
     def _texts(self) -> tuple[tuple[str, str], ...]:
@@ -162,10 +177,19 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-@lru_cache(maxsize=2)
-def _index_of(documents: tuple[str, ...]) -> LexicalIndex:
+def _index_of(businesses: Sequence[Business]) -> LexicalIndex:
     """Episodes over the same texts share one index; it never changes."""
-    return LexicalIndex(documents)
+    # By their digest: the texts are a third as large as the index.
+    state = hashlib.blake2b(digest_size=32)
+    for business in businesses:
+        text = document_of(business).encode()
+        state.update(b"%d:" % len(text) + text)
+    key = state.digest()
+    # Taken out and put in again: the first one is the one that was not asked for longest.
+    index = _indices[key] = _indices.pop(key, None) or LexicalIndex(map(document_of, businesses))
+    for old in list(_indices)[:-_KEPT]:
+        _indices.pop(old, None)
+    return index
 
 
 @lru_cache(maxsize=2)

@@ -46,7 +46,9 @@ _ENDINGS = (49, 95, 99, 0)
 _CENTS = 100
 _LEAST_DIGITS = 4
 _SENTENCES = 2
-_NORMAL = NormalDist()
+_quantile = NormalDist().inv_cdf
+# One set for all records: each of its own would be as large as the rest of the record.
+_CUSTOMER_FIELDS, _BUSINESS_FIELDS = set(Customer.model_fields), set(Business.model_fields)
 
 T = TypeVar("T")
 
@@ -107,7 +109,9 @@ def _generated(name: str, counts: _Counts, seed: int) -> Catalogue:
         _customer(chance, domain, counts, index, orders[index // counts.share_group])
         for index in range(counts.customers)
     )
-    return Catalogue(customers=customers, businesses=tuple(_businesses(chance, domain, counts, orders, distractors)))
+    # Not checked again, here and below: it is valid by construction (a test validates it), and has 10,000 records.
+    businesses = tuple(_businesses(chance, domain, counts, orders, distractors))
+    return Catalogue.model_construct(customers=customers, businesses=businesses)
 
 
 # --- words ----------------------------------------------------------------------------------------------------------
@@ -149,7 +153,7 @@ def _id(role: str, index: int, total: int) -> str:
 
 def _permuted(things: Sequence[T], draws: Sequence[float]) -> list[T]:
     """`things` in random order: by uniform, ties by index."""
-    return [things[index] for index in sorted(range(len(things)), key=lambda index: (draws[index], index))]
+    return [things[index] for index in sorted(range(len(things)), key=draws.__getitem__)]
 
 
 def _sampled(things: Sequence[T], draws: Sequence[float]) -> list[T]:
@@ -182,7 +186,7 @@ def _items(chance: Chance, domain: _Domain, needed: int) -> list[Want]:
     shuffled = _permuted(names, chance.uniforms(Streams.GENERATOR_ITEMS, "names", 0, n=len(names)))
     draws = chance.uniforms(Streams.GENERATOR_PRICES, "means", 0, n=2 * needed)
     return [
-        Want(item=name, mean_cents=_mean(domain, draws[2 * index], draws[2 * index + 1]))
+        Want(name, mean_cents=_mean(domain, draws[2 * index], draws[2 * index + 1]))
         for index, name in enumerate(shuffled[:needed])
     ]
 
@@ -237,7 +241,8 @@ def _customer(chance: Chance, domain: _Domain, counts: _Counts, index: int, orde
         items=_listed([f"'{want.item}' ({want.quantity})" for want in order.wants]),
         amenities=_listed(_permuted(order.amenities, shuffle)),
     )
-    return Customer(
+    return Customer.model_construct(
+        _fields_set=_CUSTOMER_FIELDS,
         id=_id("customer", index, counts.customers),
         name=f"{_picked(words['first_names'], first)} {_picked(words['last_names'], last)}",
         request=f"{_picked(words['greetings'], greeting)} {request} {_picked(words['closings'], closing)}",
@@ -257,7 +262,7 @@ def _businesses(
     words = _words()["businesses"]
     names = _names(words["adjectives"], words["nouns"], total)
     names = _permuted(names, chance.uniforms(Streams.GENERATOR_TEXT, "names", 0, n=len(names)))
-    offered = {name: (Amenity(name=name, offered=False), Amenity(name=name, offered=True)) for name in domain.amenities}
+    offered = {name: (Amenity(name, offered=False), Amenity(name, offered=True)) for name in domain.amenities}
     for group, order in enumerate(orders):
         priced = _order_prices(chance, domain, order, group, sellers)
         lacking = _lacking(chance, counts, group)
@@ -267,7 +272,8 @@ def _businesses(
             on = _amenities_on(chance, domain, order, index, lacking=number in lacking)
             # Two decimals, as in the published data.
             (floor,) = chance.uniforms(Streams.GENERATOR_FLOORS, "business", index, n=1)
-            yield Business(
+            yield Business.model_construct(
+                _fields_set=_BUSINESS_FIELDS,
                 id=_id("business", index, total),
                 name=names[index],
                 description=_description(chance, names[index], index),
@@ -289,11 +295,16 @@ def _lacking(chance: Chance, counts: _Counts, group: int) -> frozenset[int]:
     return frozenset(_permuted(numbers, draws)[: counts.lacking])
 
 
+@lru_cache(maxsize=1 << 14)
+def _price(cents: int) -> int:
+    # One object for all lines of this price: as many as there are lines take 13 MiB.
+    return max(1, cents)
+
+
 def _line(domain: _Domain, want: Want, draw: float) -> MenuItem:
     """An item at a price that is normal around its mean, at least a cent."""
     # By the inverse of the normal law: one uniform per price, so that a price's draw moves no other.
-    price = round(want.mean_cents * (1 + domain.deviation * _NORMAL.inv_cdf(draw)))
-    return MenuItem(item=want.item, price_cents=max(1, price))
+    return MenuItem(want.item, _price(round(want.mean_cents * (1 + domain.deviation * _quantile(draw)))))
 
 
 def _order_prices(chance: Chance, domain: _Domain, order: _Order, group: int, sellers: int) -> list[list[MenuItem]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from tradefair.marketplace.model import Amenity, Business, Catalogue, Customer, MenuItem, Want
+from tradefair.marketplace.model import Catalogue
 
 MAX_PART = 1 << 20
 """Bytes of one document: a reader of a stranger's trace knows how much to expect."""
@@ -57,30 +57,31 @@ def catalogue_from(parts: Iterable[Any]) -> Catalogue:
     for part in parts:
         for table in _TABLES:
             tables[table] += part.get(table, ())
-    menus: dict[int, list[MenuItem]] = {index: [] for index in range(len(tables["businesses"]))}
+    menus: dict[int, list[dict[str, Any]]] = {index: [] for index in range(len(tables["businesses"]))}
     for index, item, price in tables["menu"]:
-        menus[index].append(MenuItem(item=item, price_cents=price))
-    return Catalogue(
-        customers=tuple(map(_customer, tables["requests"])),
-        businesses=tuple(_business(row, menu) for row, menu in zip(tables["businesses"], menus.values(), strict=True)),
-    )
+        menus[index].append({"item": item, "price_cents": price})
+    customers = tuple(map(_customer, tables["requests"]))
+    businesses = tuple(map(_business, tables["businesses"], menus.values()))
+    # All records are checked and made by one call.
+    return Catalogue.model_validate({"customers": customers, "businesses": businesses})
 
 
-def _customer(row: Sequence[Any]) -> Customer:
+def _customer(row: Sequence[Any]) -> dict[str, Any]:
     name, shown, request, wants, amenities = row
-    lines = tuple(Want(item=item, quantity=quantity, mean_cents=mean) for item, quantity, mean in wants)
-    return Customer(id=name, name=shown, request=request, wants=lines, amenities=tuple(amenities))
+    lines = tuple({"item": item, "quantity": quantity, "mean_cents": mean} for item, quantity, mean in wants)
+    return {"id": name, "name": shown, "request": request, "wants": lines, "amenities": tuple(amenities)}
 
 
-def _business(row: Sequence[Any], menu: Sequence[MenuItem]) -> Business:
+def _business(row: Sequence[Any], menu: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     name, shown, description, rating, progenitor, floor, amenities = row
-    return Business(
-        id=name,
-        name=shown,
-        description=description,
-        rating_bp=rating,
-        progenitor_customer=progenitor,
-        menu=tuple(menu),
-        amenities=tuple(Amenity(name=amenity, offered=bool(offered)) for amenity, offered in amenities),
-        floor_bp=floor,
-    )
+    return {
+        "id": name,
+        "name": shown,
+        "description": description,
+        "rating_bp": rating,
+        "progenitor_customer": progenitor,
+        "menu": tuple(menu),
+        # Written as 0 and 1.
+        "amenities": tuple({"name": amenity, "offered": bool(offered)} for amenity, offered in amenities),
+        "floor_bp": floor,
+    }

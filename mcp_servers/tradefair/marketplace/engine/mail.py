@@ -49,14 +49,20 @@ class InboxPage(NamedTuple):
     unread: int
 
 
+# Shared until the first letter: most of the thousands of seats of a large market never get one.
+_EMPTY = hashlib.blake2b(digest_size=32)
+
+
 class Inbox:
     """One seat's letters. Only `deliver` changes it; reading changes nothing."""
+
+    __slots__ = ("_chain", "_from", "_letters")
 
     def __init__(self) -> None:
         self._letters: list[Letter] = []
         # Numbers by sender: a filtered page must not scan a mailbox of thousands.
         self._from: dict[str, list[int]] = {}
-        self._chain = hashlib.blake2b(digest_size=32)
+        self._chain = _EMPTY
 
     def __len__(self) -> int:
         return len(self._letters)
@@ -73,6 +79,8 @@ class Inbox:
     ) -> Letter:
         """Add a letter in round `number`; the letter with its number in this inbox."""
         letter = Letter(len(self._letters) + 1, kind, sender, number, proposal, text, inquiry)
+        if not self._letters:
+            self._chain = _EMPTY.copy()
         self._letters.append(letter)
         # Ascending by construction, which `page` needs for its bisection.
         self._from.setdefault(sender, []).append(letter.number)

@@ -110,8 +110,7 @@ def _carrying(business: Business, said: HouseText) -> Business:
     # Never copied with model_copy: cached prices would stay those of the menu without the further item.
     fields = {name: getattr(business, name) for name in Business.model_fields}
     if said.surface == "item_name":
-        # `model_construct`: the text is longer than the bound of an item's name.
-        extra = MenuItem.model_construct(item=said.text, price_cents=_ITEM_CENTS)
+        extra = MenuItem(said.text, _ITEM_CENTS)
         fields["menu"] = (*business.menu, extra)
     else:
         fields[said.surface] = f"{fields[said.surface]} {said.text}"

@@ -46,7 +46,7 @@ class Post(NamedTuple):
     held: bool = False
 
 
-@dataclass
+@dataclass(slots=True)
 class Participant:
     """One seat; `index` is its position among the records of its role.
 

@@ -68,7 +68,7 @@ def _customer(customer: Customer, salt: int) -> Customer:
     The items stay: the search `optimal` may already have shown which businesses they match.
     """
     wants = tuple(
-        want.model_copy(update={"mean_cents": want.mean_cents + 1 + salt, "quantity": want.quantity % 1_000 + 1})
+        replace(want, mean_cents=want.mean_cents + 1 + salt, quantity=want.quantity % 1_000 + 1)
         for want in customer.wants
     )
     return Customer.model_construct(
@@ -85,13 +85,10 @@ def _business(market: State, own: Participant, business: Business, salt: int) ->
     fields["floor_bp"] = (business.floor_bp + salt) % BASIS_POINTS + 1
     if own.role != CUSTOMER or not market.scenario.discloses(where, "prices"):
         fields["menu"] = tuple(
-            line.model_copy(update={"price_cents": (line.price_cents + 100 + salt) % MAX_CENTS})
-            for line in business.menu
+            replace(line, price_cents=(line.price_cents + 100 + salt) % MAX_CENTS) for line in business.menu
         )
     if own.role != CUSTOMER or not market.scenario.discloses(where, "full"):
-        fields["amenities"] = tuple(
-            amenity.model_copy(update={"offered": not amenity.offered}) for amenity in business.amenities
-        )
+        fields["amenities"] = tuple(replace(amenity, offered=not amenity.offered) for amenity in business.amenities)
     return Business.model_construct(**fields)
 
 

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 from tradefair.contract import IllegalAction
 from tradefair.contract.money import currency, to_minor
+from tradefair.contract.tool import built
 from tradefair.retail import analysis
 from tradefair.retail.answers.results import (
     PriceGroupColumns,
@@ -44,17 +45,18 @@ def price_response(state: State, products: Sequence[str], window_days: int, unit
     """What past list prices sold over `window_days`, and the most profitable one at a unit cost (6.10).
 
     `unit_cost` is in currency units; None takes today's quote of the best supplier. Raises IllegalAction: unknown_id,
-    invalid_arguments (a unit cost for several products).
+    bad_value (a unit cost for several products).
     """
     # One cost cannot hold for several products.
     if unit_cost is not None and len(products) != 1:
         raise IllegalAction(
-            "invalid_arguments",
+            "bad_value",
             "unit_cost is allowed with one product only",
             hint="estimate_price_response for one product, or without unit_cost",
         )
     given = None if unit_cost is None else _UnitCost(to_minor(unit_cost, decimals=_DECIMALS), "given")
-    return PriceResponses.model_construct(
+    return built(
+        PriceResponses,
         window_days=window_days,
         products=[
             _response(state, product, place, window_days, given or _best_cost(state, place))
@@ -80,9 +82,11 @@ def _response(state: State, product: str, place: int, window_days: int, cost: _U
     # Most profitable first, ties to the lower price; an answer shows twelve.
     best = sorted(groups, key=lambda group: (-group.daily_profit(cost.e4), group.price))[:_BEST_GROUPS]
     slope = analysis.semi_log_slope(days)
-    return PriceResponse.model_construct(
+    return built(
+        PriceResponse,
         product_id=product,
-        groups=PriceGroupColumns.model_construct(
+        groups=built(
+            PriceGroupColumns,
             price=[group.price / 100 for group in best],
             days=[group.days for group in best],
             sold_out_days=[group.sold_out_days for group in best],
@@ -106,7 +110,8 @@ def _response(state: State, product: str, place: int, window_days: int, cost: _U
 def supplier_ranking(state: State, products: Sequence[str], window_days: int) -> SupplierRanking:
     """Returns by supplier over `window_days`, and the two rankings that they give (6.11)."""
     places = state.places_of(products)
-    return SupplierRanking.model_construct(
+    return built(
+        SupplierRanking,
         window_days=window_days,
         products=[_ranked(state, product, place, window_days) for product, place in zip(products, places, strict=True)],
     )
@@ -118,7 +123,8 @@ def _ranked(state: State, product: str, place: int, window_days: int) -> RankedS
     evidence = analysis.supplier_evidence(records, place, state.world.quotes, window_days)
     offers = state.store.products[place].suppliers
     last = records.days - 1
-    return RankedSuppliers.model_construct(
+    return built(
+        RankedSuppliers,
         product_id=product,
         mean_stars=rate(*records.rating(place, max(0, last - window_days + 1), last)),
         supplier_id=[supplier_id(row.supplier) for row in evidence],
@@ -150,7 +156,8 @@ def stock_cover(state: State, products: Sequence[str], window_days: int) -> Stoc
     incoming = [stock.incoming[place] for place in places]
     due = [stock.next_due(place) for place in places]
     everything = [sum(units) for units in zip(on_hand, waiting, incoming, strict=True)]
-    return StockCover.model_construct(
+    return built(
+        StockCover,
         window_days=window_days,
         product_id=list(products),
         on_hand=on_hand,
@@ -166,7 +173,8 @@ def stock_cover(state: State, products: Sequence[str], window_days: int) -> Stoc
 
 def _mean_units(state: State, place: int, window_days: int) -> float | None:
     """Mean units per day in stock: days without stock say nothing about demand."""
-    offered = [day.units for day in analysis.price_days(state.records, place, window_days) if day.in_stock]
+    days = analysis.price_days(state.records, place, window_days)
+    offered = [units for units, in_stock in zip(days.units, days.in_stock, strict=True) if in_stock]
     return rate(sum(offered), len(offered))
 
 

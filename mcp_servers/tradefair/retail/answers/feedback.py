@@ -13,6 +13,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from tradefair.contract import IllegalAction
+from tradefair.contract.tool import built
 from tradefair.retail.answers.results import (
     NewsDetail,
     NewsHistory,
@@ -42,10 +43,12 @@ class ReviewQuery(NamedTuple):
 def ratings(state: State, products: Sequence[str], days: Days) -> Ratings:
     """Mean stars and numbers of reviews of the products over a range of days."""
     found = [state.records.rating(place, days.first, days.last) for place in state.places_of(products)]
-    return Ratings.model_construct(
+    return built(
+        Ratings,
         start_date=days.first_date,
         end_date=days.last_date,
-        products=RatingColumns.model_construct(
+        products=built(
+            RatingColumns,
             product_id=list(products),
             mean_stars=[rate(stars, count) for stars, count in found],
             reviews=[count for _, count in found],
@@ -82,11 +85,13 @@ def reviews(state: State, products: Sequence[str], days: Days, query: ReviewQuer
         total = sum(log.count(place, days.first, days.last) for place in places)
     else:
         total = sum(1 for place in places for _ in of_product(place))
-    return Reviews.model_construct(
+    return built(
+        Reviews,
         start_date=days.first_date,
         end_date=days.last_date,
         total_matching=total,
-        reviews=ReviewColumns.model_construct(
+        reviews=built(
+            ReviewColumns,
             product_id=[product_id(item.place) for item in shown],
             date=[state.scenario.date_at(item.row.day).isoformat() for item in shown],
             stars=[item.row.stars for item in shown],
@@ -144,7 +149,8 @@ def _titles(state: State, items: Sequence[NewsItem]) -> list[str]:
 def today_news(state: State) -> TodayNews:
     """Today's headlines."""
     items = state.world.listed
-    return TodayNews.model_construct(
+    return built(
+        TodayNews,
         date=state.today.isoformat(),
         news_id=[item.id for item in items],
         title=_titles(state, items),
@@ -155,7 +161,8 @@ def today_news(state: State) -> TodayNews:
 def news_detail(state: State, news: str) -> NewsDetail:
     """One item that is or was listed; how long it will stay listed is not told."""
     item = state.news_of(news)
-    return NewsDetail.model_construct(
+    return built(
+        NewsDetail,
         news_id=item.id,
         title=_titles(state, [item])[0],
         content=texts.news_content(item, _words(state), _draw(state, item)),
@@ -173,7 +180,8 @@ def news_history(state: State, days: Days) -> NewsHistory:
     require_rows(len(items), f"the news of {days.length} days", f"about {share} days in one call")
     titles = _titles(state, items)
     date_at = state.scenario.date_at
-    found = NewsHistory.model_construct(
+    found = built(
+        NewsHistory,
         start_date=days.first_date,
         end_date=days.last_date,
         news_id=[item.id for item in items],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import date
 from typing import NamedTuple
 
@@ -76,9 +75,5 @@ def days_between(state: State, start: str, end: str, *, with_today: bool = False
 
 def dates(state: State, days: Days) -> list[str]:
     """The dates of a range, oldest first."""
-    return [state.scenario.date_at(index).isoformat() for index in range(days.first, days.last + 1)]
-
-
-def currencies(cents: Iterable[int]) -> list[float]:
-    """Amounts in currency units: the double next to the exact two decimals."""
-    return [value / 100 for value in cents]
+    first = state.scenario.first_date.toordinal()
+    return [date.fromordinal(first + index).isoformat() for index in range(days.first, days.last + 1)]

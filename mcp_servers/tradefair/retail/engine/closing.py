@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tradefair.contract.money import currency
+from tradefair.contract.tool import built
 from tradefair.retail.answers.results import DayReport
 from tradefair.retail.engine.sales import DayBook
-from tradefair.retail.engine.stock import Stock
+from tradefair.retail.engine.stock import Order, OrderLine, Stock
 from tradefair.retail.engine.world import NewsItem
 from tradefair.retail.model import (
     DayFacts,
@@ -18,7 +19,9 @@ from tradefair.retail.model import (
     RetailScenario,
     Store,
     SupplierColumns,
+    order_id,
     product_id,
+    supplier_id,
 )
 
 _DECIMALS = 12
@@ -50,7 +53,7 @@ class ClosedDay(NamedTuple):
     expiry_cost: Sequence[int]
     lost: tuple[float, float]
     news: Sequence[NewsItem]
-    orders: Sequence[OrderLineFacts]
+    orders: Sequence[Order]
     arrivals: dict[int, int]
     funds: int = 0
     stock_value: int = 0
@@ -79,7 +82,8 @@ class ClosedDay(NamedTuple):
 def day_report(scenario: RetailScenario, closed: ClosedDay) -> DayReport:
     """What the manager is told: sold-out products by name, but not how much demand was lost."""
     over = closed.end_reason is not None
-    return DayReport(
+    return built(
+        DayReport,
         day=closed.day,
         date=scenario.date_at(closed.day_index).isoformat(),
         funds=currency(closed.funds),
@@ -112,7 +116,8 @@ def day_facts(scenario: RetailScenario, store: Store, closed: ClosedDay, stock: 
     # Demand of products that ran out; products without stock in the morning draw none and are counted by `lost`.
     short = sum(max(0, wanted - sold) for wanted, sold in zip(closed.demand, closed.book.units, strict=True))
     empty_demand, shrunk = closed.lost
-    return DayFacts.model_construct(
+    return built(
+        DayFacts,
         day=closed.day,
         date=scenario.date_at(closed.day_index).isoformat(),
         customers=closed.visitors,
@@ -127,7 +132,8 @@ def day_facts(scenario: RetailScenario, store: Store, closed: ClosedDay, stock: 
         empty_demand=empty_demand,
         net_lost_units=round(short + shrunk, 6),
         product=_product_columns(closed, stock),
-        supplier=SupplierColumns.model_construct(
+        supplier=built(
+            SupplierColumns,
             suppliers=store.suppliers,
             quote_e4=list(closed.quotes),
             quality_milli=list(closed.qualities),
@@ -136,7 +142,7 @@ def day_facts(scenario: RetailScenario, store: Store, closed: ClosedDay, stock: 
         ),
         stock_outs=closed.stock_outs,
         empty_shelf=closed.empty_shelf,
-        orders=list(closed.orders),
+        orders=[_line_facts(order, line) for order in closed.orders for line in order.lines],
         # Neutral items move nothing; the trace leaves them out.
         news=[_news_facts(store, item, closed.day_index) for item in closed.news if item.business],
     )
@@ -145,7 +151,8 @@ def day_facts(scenario: RetailScenario, store: Store, closed: ClosedDay, stock: 
 def _product_columns(closed: ClosedDay, stock: Stock) -> ProductColumns:
     """The product columns of the facts, from the closed day and the stock after its close."""
     book = closed.book
-    return ProductColumns.model_construct(
+    return built(
+        ProductColumns,
         price_cents=list(closed.prices),
         on_shelf=list(map(int, closed.on_shelf)),
         opening_stock=list(closed.opening),
@@ -170,12 +177,27 @@ def _product_columns(closed: ClosedDay, stock: Stock) -> ProductColumns:
 
 
 def _rounded(values: Sequence[float]) -> list[float]:
-    return [round(value, _DECIMALS) for value in values]
+    # Most of them are 0.
+    return [value and round(value, _DECIMALS) for value in values]
+
+
+def _line_facts(order: Order, line: OrderLine) -> OrderLineFacts:
+    return built(
+        OrderLineFacts,
+        order_id=order_id(order.number),
+        product_id=product_id(line.product),
+        supplier_id=supplier_id(order.supplier),
+        quantity=line.quantity,
+        cost_cents=line.cost,
+        quality_milli=line.quality,
+        due_day=order.due,
+    )
 
 
 def _news_facts(store: Store, item: NewsItem, index: int) -> NewsFacts:
     """A business item with what is hidden from the manager; `days_left` counts from day `index`."""
-    return NewsFacts.model_construct(
+    return built(
+        NewsFacts,
         news_id=item.id,
         mode=item.mode,
         category=store.categories[item.category].name if item.category >= 0 else None,

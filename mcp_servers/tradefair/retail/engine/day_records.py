@@ -9,8 +9,12 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from operator import sub
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Integers: TypeAlias = NDArray[np.int64]
 
 
 class Column:
@@ -24,14 +28,14 @@ class Column:
         self._values: array[int] = array(typecode)
         self._width = width
 
-    def add(self, row: Sequence[int]) -> bytes:
-        """Append one day, and return its bytes for the running hash. Raises ValueError for a row of another width."""
+    def add(self, row: Sequence[int]) -> array[int]:
+        """Append one day, and return it as an array. Raises ValueError for a row of another width."""
         # A row of another width would shift every later day without an error.
         if len(row) != self._width:
             raise ValueError(f"a row of {self._width} values, not {len(row)}")
         added = array(self._typecode, row)
         self._values.extend(added)
-        return added.tobytes()
+        return added
 
     def at(self, day: int, place: int) -> int:
         """One value: that of a day index and a product or pair."""
@@ -47,6 +51,10 @@ class Column:
         # A slice with a step: days of one product stand `width` values apart.
         return self._values[first * width + place : (last + 1) * width : width].tolist()
 
+    def table(self, places: Sequence[int], first: int, last: int) -> Integers:
+        """`series` of several products or pairs at once, `[place][day]`."""
+        return np.asarray(self._values).reshape(-1, self._width)[first : last + 1, places].T
+
     def copy(self) -> Column:
         """An independent copy."""
         twin = Column(self._typecode, self._width)
@@ -54,12 +62,21 @@ class Column:
         return twin
 
 
-class ReviewRow(NamedTuple):
-    """One review: what keys its text, and what the text is about.
+class ReviewedLot(NamedTuple):
+    """What the reviews of one lot on one day share: `day` is a day index, `lot` the ordinal of the lot that day.
 
-    `day` is a day index; supplier, `lot` (ordinal of the lot that day) and `number` (of the review in that lot) key its
-    uniforms. `low_quality` and `dear` say what the review may complain about (6.6).
+    `low_quality` and `dear` say what they may complain about (6.6).
     """
+
+    day: int
+    supplier: int
+    lot: int
+    low_quality: bool
+    dear: bool
+
+
+class ReviewRow(NamedTuple):
+    """One review: what keys its text (day, supplier, lot and its number in that lot), and what the text is about."""
 
     day: int
     supplier: int
@@ -77,13 +94,13 @@ class ReviewLog:
         self._days = [array("i") for _ in range(products)]
         self._codes = [array("q") for _ in range(products)]
 
-    def add(self, product: int, row: ReviewRow) -> None:
-        """Append a review; days never decrease."""
-        self._days[product].append(row.day)
+    def add(self, product: int, lot: ReviewedLot, stars: Sequence[int]) -> None:
+        """Append the reviews of a lot, numbered from 1; days never decrease."""
+        self._days[product].extend([lot.day] * len(stars))
         # From the top: supplier, 20 bits of lot, 26 of number, 3 of stars, 2 flags. A signed 64-bit value has room for
         # 4,096 suppliers; a scenario has at most 9.
-        packed = ((row.supplier << 20 | row.lot) << 26 | row.number) << 5
-        self._codes[product].append(packed | row.stars << 2 | row.low_quality << 1 | row.dear)
+        packed = (lot.supplier << 20 | lot.lot) << 31 | lot.low_quality << 1 | lot.dear
+        self._codes[product].extend([packed | number << 5 | count << 2 for number, count in enumerate(stars, 1)])
 
     def newest_first(self, product: int, first: int, last: int) -> Iterator[ReviewRow]:
         """The reviews of the days first..last, newest first; within a day the last one written first.
@@ -177,17 +194,16 @@ class Records:
 
     def close_day(self, day: DayColumns) -> bytes:
         """Append a closed day (its reviews are added one by one); return its bytes, for the running hash."""
-        parts = [getattr(self, name).add(getattr(day, name)) for name in _STORED]
-        self._stars.add(day.stars)
-        self._ratings.add(day.reviews)
-        self._sold.add(day.pair_units)
-        self._sent_back.add(day.pair_returned)
-        self._ordered.add(day.pair_ordered)
-        self.days += 1
+        rows: dict[str, array[int]] = {name: getattr(self, name).add(getattr(day, name)) for name in _STORED}
         # Stars and reviews have no column of their own, but the digest must cover them.
-        parts.append(array("q", day.stars).tobytes())
-        parts.append(array("q", day.reviews).tobytes())
-        return b"".join(parts)
+        rows |= {"stars": array("q", day.stars), "reviews": array("q", day.reviews)}
+        self._stars.add(rows["stars"])
+        self._ratings.add(rows["reviews"])
+        self._sold.add(rows["pair_units"])
+        self._sent_back.add(rows["pair_returned"])
+        self._ordered.add(rows["pair_ordered"])
+        self.days += 1
+        return b"".join(rows.values())
 
     def rating(self, product: int, first: int, last: int) -> tuple[int, int]:
         """(sum of stars, number of reviews) dated on the days first..last.
@@ -196,9 +212,9 @@ class Records:
         """
         return self._stars.over(product, first, last), self._ratings.over(product, first, last)
 
-    def ratings(self, first: int, last: int) -> list[tuple[int, int]]:
-        """`rating` of every product, in store order."""
-        return list(zip(self._stars.row_over(first, last), self._ratings.row_over(first, last), strict=True))
+    def ratings(self, first: int, last: int) -> tuple[Integers, Integers]:
+        """`rating` of every product, as two arrays in store order."""
+        return self._stars.row_over(first, last), self._ratings.row_over(first, last)
 
     def sold(self, pair: int, first: int, last: int) -> int:
         """Units of a pair sold on the days first..last."""
@@ -229,10 +245,10 @@ class _Totals:
         # A row of zeros first: the total before day 0, so that a range from day 0 needs no special case.
         self._totals = array("q", [0] * width)
 
-    def add(self, row: Sequence[int]) -> None:
+    def add(self, row: array[int]) -> None:
         """Append a day: the last totals plus its values."""
-        last = self._totals[len(self._totals) - self._width :]
-        self._totals.extend([total + value for total, value in zip(last, row, strict=True)])
+        last = np.asarray(self._totals[len(self._totals) - self._width :])
+        self._totals.frombytes((last + np.asarray(row)).tobytes())
 
     def over(self, place: int, first: int, last: int) -> int:
         """The sum of one product or pair on the days first..last; 0 for an empty range."""
@@ -243,13 +259,13 @@ class _Totals:
         width, totals = self._width, self._totals
         return totals[(last + 1) * width + place] - totals[first * width + place]
 
-    def row_over(self, first: int, last: int) -> list[int]:
+    def row_over(self, first: int, last: int) -> Integers:
         """`over` of all products or pairs."""
         first, width = max(0, first), self._width
         if last < first:
-            return [0] * width
+            return np.zeros(width, np.int64)
         after, before = (self._totals[day * width : (day + 1) * width] for day in (last + 1, first))
-        return list(map(sub, after, before))
+        return np.asarray(after) - np.asarray(before)
 
     def copy(self) -> _Totals:
         twin = _Totals(0)

@@ -7,11 +7,18 @@ meets a uniform, so that last-bit differences of maths libraries do not change a
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from datetime import date
 from fractions import Fraction
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from tradefair.retail.engine.luck import Floats
+
+_Number = TypeVar("_Number", float, Floats)
 
 # Monday first. Both tables are those of the source's published runs (6.1).
 _WEEKDAY = (0.95, 0.92, 0.93, 0.955, 0.98, 1.18, 1.08)
@@ -82,63 +89,56 @@ def binomial_inverse(u: float, n: int, p: float) -> int:
         return 0
     if p >= 1.0:
         return n
-    if p > 0.5:
-        # With X = n − X': P(X <= k) >= u holds just when P(X' <= n − k − 1) <= 1 − u.
-        return n - _smallest(1.0 - u, n, 1.0 - p, strictly=True)
-    return _smallest(u, n, p, strictly=False)
-
-
-def _smallest(u: float, n: int, p: float, *, strictly: bool) -> int:
-    """Smallest k with a cumulative probability >= u (> u when `strictly`); p <= 1/2."""
-    if n * p < _CHOP_DOWN_MEAN:
-        return _chop_down(u, n, p, strictly=strictly)
-    return _from_mode(u, n, p, strictly=strictly)
+    # With X = n − X': P(X <= k) >= u holds just when P(X' <= n − k − 1) <= 1 − u.
+    mirrored = p > 0.5
+    if mirrored:
+        u, p = 1.0 - u, 1.0 - p
+    k = (_chop_down if n * p < _CHOP_DOWN_MEAN else _from_mode)(u, n, p, strictly=mirrored)
+    return n - k if mirrored else k
 
 
 def _chop_down(u: float, n: int, p: float, *, strictly: bool) -> int:
-    """Cumulate the masses from k = 0 up."""
-    odds = p / (1.0 - p)
+    """Cumulate the masses from k = 0 up: the smallest k with a total >= u (> u when `strictly`); p <= 1/2."""
+    odds, mean = p / (1.0 - p), n * p
     # `log1p` keeps the digits of a small p that `log(1 - p)` would lose.
-    mass = math.exp(n * math.log1p(-p))
-    total = mass
-    k = 0
-    while k < n and (total <= u if strictly else total < u):
-        k += 1
-        mass *= odds * (n - k + 1) / k
+    mass = total = math.exp(n * math.log1p(-p))
+    # A total above u is one that reaches the next double.
+    wanted = math.nextafter(u, 2.0) if strictly else u
+    # Floats, though whole: mixed operands cost a third more, and exact counts give the same masses.
+    k, left = 0.0, float(n)
+    while total < wanted and left:
+        k += 1.0
+        mass *= odds * left / k
+        left -= 1.0
         total += mass
         # Rounding can keep the total just below u without end; beyond the mean such masses change nothing.
-        if mass < _NEGLIGIBLE and k > n * p:
+        if mass < _NEGLIGIBLE and k > mean:
             break
-    return k
+    return int(k)
 
 
 def _from_mode(u: float, n: int, p: float, *, strictly: bool) -> int:
-    """For large means, where P(X = 0) underflows: masses relative to the mode, by recursion both ways."""
-    odds = p / (1.0 - p)
-    mode = int((n + 1) * p)
-    below: list[float] = []
-    mass, k = 1.0, mode
-    while k > 0 and mass > _NEGLIGIBLE:
-        mass *= k / (odds * (n - k + 1))
-        k -= 1
-        below.append(mass)
-    first = k
-    # Relative to the mode, so the sum is not 1: the uniform is scaled by it below.
-    masses = [*reversed(below), 1.0]
-    mass, k = 1.0, mode
-    while k < n and mass > _NEGLIGIBLE:
-        k += 1
-        mass *= odds * (n - k + 1) / k
-        masses.append(mass)
-    wanted = u * math.fsum(masses)
-    total = 0.0
-    for place, mass in enumerate(masses):
-        total += mass
-        if total > wanted if strictly else total >= wanted:
-            return first + place
-    return first + len(masses) - 1
+    """As `_chop_down` for large means, where P(X = 0) underflows: masses relative to the mode, both ways from it."""
+    odds, mode = p / (1.0 - p), int((n + 1) * p)
+    # Farther from the mode every mass is negligible: d²/(2(mode + d/3)) >= 51 there (Bernstein's inequality).
+    reach = 20 + math.isqrt(300 + 102 * mode)
+    down = np.arange(mode, max(0, mode - reach), -1.0)
+    up = np.arange(mode + 1.0, min(n, mode + reach) + 1.0)
+    below, above = _masses(down / (odds * (n - down + 1))), _masses(odds * (n - up + 1) / up)
+    masses = np.concatenate((below[::-1], [1.0], above))
+    # Relative to the mode, so the sum is not 1: the uniform is scaled by it.
+    wanted = u * math.fsum(masses.tolist())
+    place = int(np.add.accumulate(masses).searchsorted(wanted, "right" if strictly else "left"))
+    return mode - len(below) + min(place, len(masses) - 1)
 
 
+def _masses(ratios: Floats) -> Floats:
+    """Running products from 1 on, the last of which is negligible: one multiplication after another, on every CPU."""
+    masses = np.multiply.accumulate(ratios)
+    return masses[: np.count_nonzero(masses > _NEGLIGIBLE) + 1]
+
+
+@lru_cache(maxsize=8192)
 def return_probability(quality_milli: int) -> float:
     """R(q) (6.6), the probability that a unit comes back, from .02 to .30; q in 1/1000 star."""
     q = min(5.0, max(1.0, quality_milli / 1000))
@@ -159,8 +159,11 @@ def star_shares(quality_milli: int) -> tuple[float, ...]:
     low, high = -10.0, 10.0
     for _ in range(60):
         theta = (low + high) / 2
-        shares = _tilted(theta)
-        if math.fsum(share * (place + 1) for place, share in enumerate(shares)) < target:
+        tilt, excess = math.exp(theta), 0.0
+        # Σ share·(stars − q) but for a positive factor, by Horner's rule: five stars first, as the power is theirs.
+        for stars in range(5, 0, -1):
+            excess = excess * tilt + _BASE_STARS[stars - 1] * (stars - target)
+        if excess < 0.0:
             low = theta
         else:
             high = theta
@@ -184,28 +187,25 @@ def _star_steps(quality_milli: int) -> tuple[float, float, float, float]:
 
 def star(u: float, quality_milli: int) -> int:
     """Stars of one review, 1 to 5, by inverse CDF of `u` in (0, 1)."""
-    for place, step in enumerate(_star_steps(quality_milli)):
-        if u <= step:
-            return place + 1
-    return 5
+    return bisect_left(_star_steps(quality_milli), u) + 1
 
 
-class Curve(NamedTuple):
-    """g_c: coefficients of r⁴ … r⁰ (6.3), for ratings from 0 to 5."""
+class Curve(NamedTuple, Generic[_Number]):
+    """g_c: coefficients of r⁴ … r⁰ (6.3), for ratings from 0 to 5; of one curve, or arrays by product."""
 
-    r4: float
-    r3: float
-    r2: float
-    r1: float
-    r0: float
+    r4: _Number
+    r3: _Number
+    r2: _Number
+    r1: _Number
+    r0: _Number
 
-    def at(self, rating: float) -> float:
+    def at(self, rating: _Number) -> _Number:
         """g_c(rating): the effect of a rating on demand, before that of the starting rating is taken away."""
         return (((self.r4 * rating + self.r3) * rating + self.r2) * rating + self.r1) * rating + self.r0
 
 
 @lru_cache(maxsize=256)
-def review_curve(lift: float, threshold: float) -> Curve:
+def review_curve(lift: float, threshold: float) -> Curve[float]:
     """Least-squares polynomial through the 501 points r = 0, .01 … 5 of G(r), lift X_c above threshold s_c (6.3).
 
     G is a sum of three hinges. A fit is linear in its data, so three fits of single hinges are weighted and added.

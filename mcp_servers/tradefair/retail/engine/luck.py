@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradefair.contract import Chance
+from tradefair.contract.chance import Branch
 from tradefair.retail.model import Streams
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -66,7 +67,8 @@ class Luck:
 
     def __init__(self, chance: Chance, *, history: bool) -> None:
         self._chance = chance
-        self._prefix = "history." if history else ""
+        prefix = "history." if history else ""
+        self._names = {stream: prefix + stream.value for stream in Streams}
         # By stream and length: (number of the block, its days).
         self._normals: dict[tuple[Streams, int], tuple[int, Floats]] = {}
 
@@ -85,7 +87,7 @@ class Luck:
 
         Products, pairs and categories read theirs by index, so that no action shifts the luck of another place.
         """
-        return self._chance.uniforms(self._prefix + stream.value, *key, n=n)
+        return self._chance.uniforms(self._names[stream], *key, n=n)
 
     def normals(self, stream: Streams, day_key: int, n: int) -> Floats:
         """`n` standard normal draws of a stream on a day: the quantiles of `uniforms(stream, day_key, n=n)`."""
@@ -97,17 +99,21 @@ class Luck:
 
     def _block_of_days(self, stream: Streams, first: int, n: int) -> Floats:
         """Normal draws [day][index] of some days at once: no action changes them, and one array is the cheaper way."""
-        name, size = self._prefix + stream.value, 8 * n
+        name, size = self._names[stream], 8 * n
         days = range(first, first + _DAYS_AT_ONCE)
         raw = b"".join(self._chance.words(name, day, n=n)[:size] for day in days)
         words = np.frombuffer(raw, dtype=">u8").astype(np.uint64).reshape(len(days), n)
         # As `Chance.uniforms`: (2k + 1)·2^-53 with k the top 52 bits, exact and never 0 or 1.
-        odd = (words >> np.uint64(12)) * np.uint64(2) + np.uint64(1)
+        odd = words >> np.uint64(11) | np.uint64(1)
         return normal(odd.astype(np.float64) * 2.0**-53)
 
     def uniform(self, stream: Streams, *key: int | str) -> float:
         """One uniform in (0, 1) of a stream under a key."""
-        return self._chance.uniform(self._prefix + stream.value, *key)
+        return self._chance.uniform(self._names[stream], *key)
+
+    def under(self, stream: Streams, *key: int) -> Branch:
+        """The draws of `uniform(stream, *key, …)`, for many that share the first key parts."""
+        return self._chance.under(self._names[stream], *key)
 
 
 def normal(uniforms: Floats) -> Floats:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from datetime import date
 
-from tradefair.retail.engine.day_records import DayColumns, ReviewLog, ReviewRow
+from tradefair.retail.engine.day_records import DayColumns, ReviewedLot, ReviewLog
 from tradefair.retail.engine.demand import (
     attraction,
     binomial_inverse,
@@ -51,7 +51,7 @@ class Shoppers:
 
     def count(self, luck: Luck, day_key: int, day: date) -> int:
         """N_t, the customers of a day; 0 on closed dates."""
-        if day.strftime("%m-%d") in self._closed:
+        if day.isoformat()[5:] in self._closed:
             return 0
         z = luck.normals(Streams.TRAFFIC, day_key, n=1)
         return customers(self._mean, self._scenario.traffic.noise_sd, day, float(z[0]))
@@ -213,15 +213,13 @@ class DayBook:
             return
         if reviews > _DRAWS_AT_ONCE - 2:
             draws = self._luck.uniforms(Streams.FEEDBACK, *key, n=reviews + 2)
-        # A price above three times the unit cost: such goods get complaints about the price.
+        stars = [star(draw, sale.quality) for draw in draws[2 : reviews + 2]]
+        self.stars[product] += sum(stars)
+        self.reviews[product] += reviews
+        # Below three stars of true quality, a bad review speaks of the quality (6.6). A price above three times the
+        # unit cost gets complaints about the price.
         dear = 3 * sale.lot_cost < price * sale.lot_quantity
-        # From 1: the number is a part of the key of a review's text.
-        for number, draw in enumerate(draws[2 : reviews + 2], 1):
-            stars = star(draw, sale.quality)
-            self.stars[product] += stars
-            self.reviews[product] += 1
-            # Below three stars of true quality, a bad review speaks of the quality (6.6).
-            log.add(product, ReviewRow(self._index, sale.supplier, lot, number, stars, sale.quality < 3000, dear))
+        log.add(product, ReviewedLot(self._index, sale.supplier, lot, sale.quality < 3000, dear), stars)
 
     def columns(
         self,

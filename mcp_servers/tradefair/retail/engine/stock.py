@@ -36,7 +36,8 @@ class Lot:
 
     def split(self, units: int) -> Lot:
         """Take `units` < quantity away as a lot of their own, with their share of the cost (6.6)."""
-        part = replace(self, quantity=units, cost=divide_half_even(self.cost * units, self.quantity))
+        cost = divide_half_even(self.cost * units, self.quantity)
+        part = Lot(self.product, self.supplier, self.arrival, self.expiry, units, cost, self.quality, self.order)
         self.quantity -= units
         # By subtraction: the two costs always sum to the lot's, whatever the rounding.
         self.cost -= part.cost

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
 
+from tradefair.contract.chance import Branch
 from tradefair.retail.engine.luck import Floats, Luck
 from tradefair.retail.model import NewsRules, RetailScenario, Store, Streams, news_id
 
@@ -26,8 +26,7 @@ DEGREES = 3
 """Degrees of strength that a news item's content can tell (11.4): equal thirds of the range."""
 
 
-@dataclass(frozen=True, slots=True)
-class NewsItem:
+class NewsItem(NamedTuple):
     """A news item. Days are indices (0 = first history day), `day_key` keys its chance; `degree` 0..2 is worded.
 
     Hidden from the seat: mode, category, product, side, sign, strength and `last`; its words tell some of it.
@@ -107,32 +106,31 @@ class World:
         # Items with days left stay and count against the daily number: a day lists as many as the scenario says.
         carried = [item for item in self.listed if item.last >= index]
         count = rules.daily_count - len(carried)
-        fresh = [self._draw_news(luck, day_key, index, slot, history=history) for slot in range(count)]
+        draws = luck.under(Streams.NEWS, day_key)
+        fresh = [
+            self._draw_news(draws, NewsItem(index, index, slot, day_key, history, "neutral")) for slot in range(count)
+        ]
         self.listed = carried + fresh
         return fresh
 
-    def _draw_news(self, luck: Luck, day_key: int, index: int, slot: int, *, history: bool) -> NewsItem:
-        """One item; every attribute has a uniform of its own, so that a scenario that changes one leaves the others."""
-        rules = self._scenario.news
-
-        def draw(field: str) -> float:
-            return luck.uniform(Streams.NEWS, day_key, slot, field)
-
-        item = NewsItem(index, index, slot, day_key, history, _mode(rules, draw("mode")))
+    def _draw_news(self, draws: Branch, item: NewsItem) -> NewsItem:
+        """A new item; every attribute has a uniform of its own: a scenario that changes one leaves the others."""
+        rules, draw, slot = self._scenario.news, draws.uniform, item.slot
+        mode = _mode(rules, draw(slot, "mode"))
         # A neutral item is listed one day and has no further attributes to draw.
-        if not item.business:
+        if mode == "neutral":
             return item
-        target, low, high = draw("target"), *rules.strength
+        target, low, high = draw(slot, "target"), *rules.strength
         few, many = rules.extra_days
-        share = draw("strength")
-        return replace(
-            item,
-            last=index + few + int(draw("extra") * (many - few + 1)),
-            category=int(target * len(self.store.categories)) if item.mode == "category" else -1,
-            product=int(target * len(self.store.products)) if item.mode == "product" else -1,
-            side=_side(rules, draw("side")),
+        share = draw(slot, "strength")
+        return item._replace(
+            mode=mode,
+            last=item.first + few + int(draw(slot, "extra") * (many - few + 1)),
+            category=int(target * len(self.store.categories)) if mode == "category" else -1,
+            product=int(target * len(self.store.products)) if mode == "product" else -1,
+            side=_side(rules, draw(slot, "side")),
             # On the supply side a positive sign lowers the cost.
-            sign=1 if draw("sign") < 0.5 else -1,
+            sign=1 if draw(slot, "sign") < 0.5 else -1,
             strength=low + (high - low) * share,
             degree=int(share * DEGREES),
         )
@@ -195,7 +193,7 @@ class World:
         self.qualities = np.rint(1000 * (1 + 4 * steps)).astype(np.int64).tolist()
         self.listed = [
             # The degree that words tell is kept: what the manager reads must not change.
-            replace(item, strength=item.strength * (0.5 + shift[place % len(shift)])) if item.business else item
+            item._replace(strength=item.strength * (0.5 + shift[place % len(shift)])) if item.business else item
             for place, item in enumerate(self.listed)
         ]
         self.need_effect, self.supply_effect = self._effects("need"), self._effects("supply")

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from tradefair.contract import ToolAnswer, ToolCall, Turns, TurnView
 from tradefair.retail import analysis
-from tradefair.retail.analysis import PriceDay, PriceKey, RestockPlan
+from tradefair.retail.analysis import PriceDays, PriceKey, RestockPlan
 from tradefair.retail.data.texts import CueReader, ProductWords, TitleCue
 from tradefair.retail.engine.world import news_effect
 from tradefair.retail.model import NewsRules, supplier_id
@@ -145,20 +145,19 @@ def _read_categories(names: Sequence[str]) -> Reading[Catalogue]:
     return Catalogue([row.id for row in rows], [row.category for row in rows], rows)
 
 
-def read_days(products: Sequence[str], first: date, last: date) -> Reading[dict[str, list[PriceDay]]]:
+def read_days(products: Sequence[str], first: date, last: date) -> Reading[dict[str, PriceDays]]:
     """The closed days first..last by product, in as few calls as the row bound allows."""
-    found: dict[str, list[PriceDay]] = {}
+    found: dict[str, PriceDays] = {}
     dates: dict[str, JsonValue] = {"start_date": first.isoformat(), "end_date": last.isoformat()}
     for block in _blocks(products, max(1, _ROWS // ((last - first).days + 1))):
         told = yield from ask("view_sales_profit_history", {"product_ids": block, **dates})
         for row in told["daily"]:
             prices = [round(price * 100) for price in row["price"]]
-            columns = zip(prices, row["units"], row["sold_out"], row["in_stock"], strict=True)
-            found[row["product_id"]] = list(map(PriceDay._make, columns))
+            found[row["product_id"]] = PriceDays(prices, row["units"], row["sold_out"], row["in_stock"])
     return found
 
 
-def read_window(products: Sequence[str], today: Today) -> Reading[dict[str, list[PriceDay]]]:
+def read_window(products: Sequence[str], today: Today) -> Reading[dict[str, PriceDays]]:
     """The last 30 closed days by product."""
     first, last = today.date - timedelta(days=WINDOW_DAYS), today.date - timedelta(days=1)
     return (yield from read_days(products, first, last))
@@ -169,9 +168,10 @@ def read_quotes(products: Sequence[str]) -> Reading[dict[str, list[int]]]:
     found: dict[str, list[int]] = {}
     for block in _blocks(products, _ROWS // _MOST_SUPPLIERS):
         told = yield from ask("view_current_date_supplier_prices", {"product_ids": block})
-        rows = told["rows"]
-        for product, price in zip(rows["product_id"], rows["price"], strict=True):
-            found.setdefault(product, []).append(_e4(price))
+        prices = [round(price * 10_000) for price in told["rows"]["price"]]
+        count = len(prices) // len(block)
+        for place, product in enumerate(block):
+            found[str(product)] = prices[place * count : (place + 1) * count]
     return found
 
 
@@ -193,8 +193,8 @@ def read_scores(products: Sequence[str], rules: Rules, today: Today) -> Reading[
     scores: list[int] = []
     for product in products:
         quotes = yield from _cheapest_quotes(product, rules.first_visible, last)
-        rows = zip(days[product], quotes, strict=True)
-        scores.append(sum((100 * day.price - quote) * day.units for day, quote in rows if day.units))
+        rows = zip(days[product].price, days[product].units, quotes, strict=True)
+        scores.append(sum((100 * price - quote) * units for price, units, quote in rows if units))
     return scores
 
 
@@ -205,7 +205,7 @@ def _cheapest_quotes(product: str, first: date, last: date) -> Reading[list[int]
         end = min(last, first + timedelta(days=_ROWS // _MOST_SUPPLIERS - 1))
         dates: dict[str, JsonValue] = {"start_date": first.isoformat(), "end_date": end.isoformat()}
         told = yield from ask("view_supplier_price_history", {"product_id": product, **dates})
-        quotes += [min(map(_e4, prices)) for prices in zip(*told["price"].values(), strict=True)]
+        quotes += [_e4(min(prices)) for prices in zip(*told["price"].values(), strict=True)]
         first = end + timedelta(days=1)
     return quotes
 
@@ -288,7 +288,7 @@ class Keeper:
             funds = yield from self._tend(product, days[product], quotes[product], holdings, funds, today)
 
     def _tend(
-        self, product: str, days: list[PriceDay], quotes: list[int], holdings: Holdings, funds: int, today: Today
+        self, product: str, days: PriceDays, quotes: list[int], holdings: Holdings, funds: int, today: Today
     ) -> Reading[int]:
         """Steps 1 to 3 for one product; the funds left in cents."""
         supplier = self.supplier(product, quotes)

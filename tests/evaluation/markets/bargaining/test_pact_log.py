@@ -71,7 +71,7 @@ def test_real_talk_is_read_within_the_stated_limits(logs: list[Path]) -> None:
 
 
 def _tampered(log: Path, out: Path, change: Callable[[list[dict[str, Any]]], None]) -> Path:
-    rows = [json.loads(line) for line in log.read_text().splitlines()]
+    rows = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
     change(rows)
     copy = out / log.name
     copy.write_text("\n".join(json.dumps(row) for row in rows) + "\n")

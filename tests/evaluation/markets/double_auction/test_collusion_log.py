@@ -98,7 +98,7 @@ def test_told_costs_are_found_in_real_talk(imported: ImportReport) -> None:
 
 
 def _tampered(log: Path, out: Path, change: Callable[[Rows], object]) -> Path:
-    rows = [json.loads(line) for line in log.read_text().splitlines()]
+    rows = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
     change(rows)
     for number, row in enumerate(rows, 1):
         row["log_sequence"] = number

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from tests.evaluation.markets.double_auction.conftest import SEATS, Judged, Played, judged
 from tests.evaluation.modes import failing
 from tests.evaluation.modes.playing import diagnosed, play_episode
@@ -247,6 +247,7 @@ def test_a_log_of_somebody_elses_game_is_not_asked_for_looks(episode: Played, tm
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(changes=[Mutation("scenario_field", 232, 2862)])
 @given(changes=mutations())
 def test_a_mutated_auction_with_talk_is_diagnosed_without_an_exception(
     episode: Played, tmp_path: Path, changes: Sequence[Mutation]

@@ -13,7 +13,7 @@ from tradefair.catalog import market_type
 from tradefair.cli import run
 from tradefair.contract import ScenarioError, TraceError
 from tradefair.evaluation.evaluate import evaluate_file
-from tradefair.evaluation.markets.double_auction.references_command import build_file, build_table, check_tables
+from tradefair.evaluation.markets.double_auction.reference_tables import build_file, build_table, check_tables
 from tradefair.evaluation.markets.double_auction.surplus_alpha import (
     ReferenceTable,
     Row,

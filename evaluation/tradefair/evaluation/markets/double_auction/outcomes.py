@@ -8,7 +8,10 @@ groups together, so that a missing or a misspelt figure is an error.
 from __future__ import annotations
 
 import math
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from statistics import median
 from typing import Any, Literal, NamedTuple
 
@@ -16,6 +19,8 @@ from tradefair.contract import ScenarioError, SeatId
 from tradefair.double_auction.analysis import PlayedRound, Regret, regret
 from tradefair.double_auction.model import EndingFacts, MatchFacts, OpeningFacts, RoundFacts
 from tradefair.evaluation.arithmetic import mean, ratio, rounded
+from tradefair.evaluation.markets.double_auction.modes.play import AuctionGame
+from tradefair.evaluation.markets.double_auction.modes.reading import read_auction
 from tradefair.evaluation.markets.double_auction.source_table import csa_source, published_keys, source_table
 from tradefair.evaluation.markets.double_auction.surplus_alpha import (
     CLIP,
@@ -27,7 +32,7 @@ from tradefair.evaluation.markets.double_auction.surplus_alpha import (
     reference_table,
 )
 from tradefair.evaluation.outcome import MarketOutcome, Outcome, SeatOutcome, common_seat
-from tradefair.evaluation.reading import TraceReading, read_trace
+from tradefair.evaluation.reading import TraceReading
 from tradefair.tracestore import Trace
 
 CsaMissing = Literal["unusual values", "cut short", "no table"]
@@ -105,8 +110,10 @@ def auction_outcome(trace: Trace, version: str) -> DoubleAuctionOutcome:
 
     Seats are the keys of `conduct`: every seat of the manifest, also those that never acted.
     """
-    reading = read_trace(trace)
-    game = _game(reading)
+    auction = read_auction(trace)
+    # A copy: the reading is shared with the failure modes, and each outcome lists its findings once.
+    reading = replace(auction.reading, findings=[*auction.reading.findings])
+    game = _game(reading, auction)
     yardstick = _yardstick(reading, game)
     logged = _logged(reading)
     seats = {seat: _seat(reading, game, seat, yardstick, logged) for seat in reading.conduct}
@@ -117,25 +124,44 @@ def auction_outcome(trace: Trace, version: str) -> DoubleAuctionOutcome:
 
 
 class _Trade(NamedTuple):
-    """A trade with its round's number."""
+    """A trade with its round's number, and the place of that round among the closed ones."""
 
     round: int
     match: MatchFacts
+    place: int
 
 
-class _Game(NamedTuple):
+@dataclass(frozen=True)
+class _Game:
     """The usable facts of a trace. `opening`, with values and benchmarks, is null until the first round has closed."""
 
     rounds: list[RoundFacts]
     played: list[PlayedRound]
-    """The same rounds, as regret reads them: made once for all seats."""
+    """The same rounds, as regret reads them."""
     opening: OpeningFacts | None
     price_max: int
 
-    @property
+    @cached_property
     def trades(self) -> list[_Trade]:
         """All trades, in the order of rounds and matches."""
-        return [_Trade(closed.round, match) for closed in self.rounds for match in closed.matches]
+        return [
+            _Trade(closed.round, match, place) for place, closed in enumerate(self.rounds) for match in closed.matches
+        ]
+
+    @cached_property
+    def by_seat(self) -> Mapping[SeatId, list[_Trade]]:
+        """The trades of each seat that has some."""
+        found: defaultdict[SeatId, list[_Trade]] = defaultdict(list)
+        for trade in self.trades:
+            # A set, because a forged match may name one seat twice.
+            for seat in {trade.match.buyer, trade.match.seller}:
+                found[seat].append(trade)
+        return found
+
+    @cached_property
+    def forfeits(self) -> Counter[SeatId]:
+        """Rounds that each seat forfeited."""
+        return Counter(seat for closed in self.rounds for seat in set(closed.forfeited))
 
     @property
     def twice_p_star(self) -> int | None:
@@ -155,16 +181,12 @@ class _Game(NamedTuple):
         return None if twice is None else twice / 2
 
 
-def _game(reading: TraceReading) -> _Game:
-    # Facts that do not fit the model become findings of the reading and leave None: hostile traces are part of the
-    # input.
+def _game(reading: TraceReading, auction: AuctionGame) -> _Game:
     """Rounds with facts that cannot be typed are left out and listed in the reading's findings."""
-    typed = (reading.typed(facts, RoundFacts) for facts in reading.rounds)
-    rounds = [closed for closed in typed if closed is not None]
     # The scenario of the manifest is plain JSON here. 100 is the grid of the source (P of the page).
     price_max = reading.core.scenario.get("price_max") if reading.core else None
-    played = [_played(closed, reading.roles) for closed in rounds]
-    return _Game(rounds, played, _opening(reading, rounds), price_max if isinstance(price_max, int) else 100)
+    opening = _opening(reading, auction.closed)
+    return _Game(auction.closed, auction.played, opening, price_max if isinstance(price_max, int) else 100)
 
 
 def _opening(reading: TraceReading, rounds: Sequence[RoundFacts]) -> OpeningFacts | None:
@@ -244,11 +266,11 @@ def _seat_of(reading: TraceReading, game: _Game, seat: SeatId) -> _Seat:
     value = game.opening.values[seat] if game.opening else None
     # A seat without an entry forfeited: the facts list quotes that stood in the book only.
     quotes = [closed.quotes.get(seat) for closed in game.rounds]
-    # A seat trades at most once in a round.
-    prices = [
-        next((match.price for match in closed.matches if seat in (match.buyer, match.seller)), None)
-        for closed in game.rounds
-    ]
+    trades = game.by_seat.get(seat, [])
+    prices: list[int | None] = [None] * len(game.rounds)
+    # A seat trades at most once in a round; of a forged second trade the price is not read.
+    for trade in reversed(trades):
+        prices[trade.place] = trade.match.price
     return _Seat(
         seat,
         buys,
@@ -258,7 +280,7 @@ def _seat_of(reading: TraceReading, game: _Game, seat: SeatId) -> _Seat:
         [closed.payoff.get(seat, 0) for closed in game.rounds],
         _offsets(sign, value, quotes),
         prices,
-        [trade.match for trade in game.trades if seat in (trade.match.buyer, trade.match.seller)],
+        [trade.match for trade in trades],
     )
 
 
@@ -295,7 +317,7 @@ def _trading(own: _Seat, game: _Game) -> dict[str, Any]:
         "trade_frequency": ratio(len(own.matches), len(game.rounds)),
         # Out of the rounds with a quote: forfeits have a figure of their own and would be counted twice.
         "fill_rate": ratio(len(own.matches), len(own.quoted)),
-        "forfeits": sum(own.seat in closed.forfeited for closed in game.rounds),
+        "forfeits": game.forfeits[own.seat],
         "price_edge": mean(edges),
         "trade_offsets": _offsets(own.sign, own.value, own.prices),
         "trade_prices": own.prices,
@@ -411,14 +433,6 @@ def _regret(reading: TraceReading, game: _Game, own: _Seat) -> Regret | None:
         return None
 
 
-def _played(closed: RoundFacts, roles: Mapping[SeatId, str]) -> PlayedRound:
-    """One round in the form that `regret` reads: quotes of the two sides apart, in points."""
-    bids = {seat: price for seat, price in closed.quotes.items() if roles.get(seat) == "buyer"}
-    asks = {seat: price for seat, price in closed.quotes.items() if roles.get(seat) == "seller"}
-    # The order goes in as it was: it breaks ties between equal quotes, so that regret needs it to refill the book.
-    return PlayedRound(bids, asks, closed.quote_order)
-
-
 # --- the market -----------------------------------------------------------------------------------------------------
 
 
@@ -457,7 +471,9 @@ def _prices(game: _Game) -> dict[str, Any]:
     prices = [trade.match.price for trade in trades]
     # In whole numbers, so that 10 rounds and 30 split at the same share of the episode.
     last_third = [trade for trade in trades if 3 * trade.round > 2 * len(game.rounds)]
-    by_round = [[_Trade(closed.round, match) for match in closed.matches] for closed in game.rounds]
+    by_round: list[list[_Trade]] = [[] for _ in game.rounds]
+    for trade in trades:
+        by_round[trade.place].append(trade)
     return {
         "smiths_alpha": _alpha(trades, p_star),
         "smiths_alpha_last_third": _alpha(last_third, p_star),

@@ -2,7 +2,7 @@
 
 Two forms: `csa`, as the public logs have it, and `csa_clean`, ours, which ratings use. Both
 are z-scores against a table of all-truthful episodes of the same shape and law; a shape without a table has no score,
-and tables of different shapes are never mixed. `references_command` builds them. The source's own table is another one:
+and tables of different shapes are never mixed. `reference_tables` builds them. The source's own table is another one:
 `source_table`.
 """
 
@@ -25,6 +25,8 @@ from tradefair.trading.values import LAWS
 Side = Literal["buyer", "seller"]
 Form = Literal["source", "clean"]
 
+EPISODES = 60_000
+"""Of one table, on the keyed seeds 1, 2, …"""
 MIN_SEATS = 200
 """A key of the table with fewer seats is too thin: its score falls back to the next coarser key."""
 CAUTION = "zero is what a truthful seat earns among truthful seats; truthful play in another field need not score zero"

@@ -37,8 +37,6 @@ from tradefair.trading.chance import open_chance
 from tradefair.trading.clearing import Pair, clear, potentials, residual_spread
 from tradefair.trading.values import LAWS
 
-EPISODES = 60_000
-"""Of one table, on the keyed seeds 1, 2, …"""
 SLICE = 2_000
 """So many of the first seeds are replayed by a check."""
 ALL_LAWS: tuple[str, ...] = LAWS

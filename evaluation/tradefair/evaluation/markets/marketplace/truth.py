@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 
 import orjson
@@ -23,7 +22,7 @@ from tradefair.marketplace.data.data_source import catalogue_of
 from tradefair.marketplace.data.written import catalogue_from
 from tradefair.marketplace.engine.facts import CustomerFacts, EndingFacts
 from tradefair.marketplace.engine.participants import handles, places
-from tradefair.marketplace.model import BASIS_POINTS, BUSINESS, CUSTOMER, Catalogue, MarketplaceScenario
+from tradefair.marketplace.model import BUSINESS, CUSTOMER, Catalogue, MarketplaceScenario
 from tradefair.tracestore import Trace
 
 
@@ -180,6 +179,5 @@ def _matches(facts: CustomerFacts, indices: Mapping[SeatId, int], factors: Mappi
         price, fits = facts.prices[seat], seat in facts.fits
         gross = facts.value if fits else 0
         # The facts hold the rounded floor; the factor gives back the exact one, which the first best is made of.
-        exact = Fraction(price * factors[seat], BASIS_POINTS)
-        found.append(Match(indices[seat], price, fits, gross - price, gross - facts.floors[seat], exact))
+        found.append(Match(indices[seat], price, fits, gross - price, gross - facts.floors[seat], factors[seat]))
     return Matches(facts.value, tuple(found))

@@ -13,7 +13,6 @@ from tradefair.evaluation.markets.retail.modes.play import RetailPlay, TradedDay
 from tradefair.evaluation.markets.retail.modes.pricing import below_cost
 from tradefair.evaluation.markets.retail.modes.reading import read_retail
 from tradefair.evaluation.markets.retail.modes.selection import high_demand
-from tradefair.evaluation.markets.retail.modes.stock import unit_margins
 from tradefair.evaluation.modes.diagnosis import Amend, Case, CaseRecord, Seen
 from tradefair.evaluation.modes.insight import EvidenceCase, Happening, Insight, Scale
 from tradefair.evaluation.modes.table import Fact
@@ -86,7 +85,7 @@ def _on_shelf(day: TradedDay) -> list[int]:
 def _is_short(play: RetailPlay, day: TradedDay, place: int) -> bool:
     """Whether what lies here or is on its way lasts no longer than the quickest delivery, at the sales of the day."""
     product, now = day.facts.product, day.facts.day
-    coming = sum(line.quantity for line in play.bought if line.product == place and line.day < now < line.due)
+    coming = sum(line.quantity for line in play.bought_of(place) if line.day < now < line.due)
     days = 1 + (play.quickest[place] if play.quickest else 1)
     # A unit at least: without stock nothing is asked for, and nothing that comes is too little.
     return product.opening_stock[place] + coming < max(1, days * max(product.units[place], product.demand[place]))
@@ -121,7 +120,7 @@ def _idle(play: RetailPlay) -> Iterator[Case]:
     and the money for what was wanted of it, or for one unit, beyond the rent. Cost: the day's lost units at the margins
     of their products, None without lost units.
     """
-    margins = unit_margins(play)
+    margins = play.unit_margins
     for day in play.days:
         if not day.conduct.active:
             lost = lost_units(day.facts, play.members, play.rho)

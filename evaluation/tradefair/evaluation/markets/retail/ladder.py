@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
@@ -26,10 +25,6 @@ class PublishedAgents(NamedTuple):
 
 
 PUBLISHED = PublishedAgents()
-SYNTHETIC = (
-    "The store is synthetic: its oracle is calibrated to the source's in four figures, so the agents' range shows "
-    "the order of magnitude only."
-)
 
 
 class Rung(Record):
@@ -83,24 +78,6 @@ def ladder_rows(known: Ladder) -> list[tuple[str, ...]]:
     ]
     days, worth = PUBLISHED
     return [*rows, ("LLM agents, published", f"{days[0]}–{days[1]}", "–", f"{worth[0]:,}", f"{worth[1]:,}")]
-
-
-def rungs_of(results: Mapping[str, list[tuple[int, float]]]) -> list[Rung]:
-    """Rungs from (days survived, net worth) of every seed by policy."""
-    rungs: list[Rung] = []
-    for policy in RUNGS:
-        days, worths = zip(*results[policy], strict=True)
-        mean = sum(worths) / len(worths)
-        rungs.append(
-            Rung(
-                policy=policy,
-                days=round(sum(days) / len(days), 1),
-                net_worth=round(mean, 2),
-                lowest=min(worths),
-                highest=max(worths),
-            )
-        )
-    return rungs
 
 
 def _thousands(amount: float) -> str:

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tradefair.cli.terminal import Console, print_json, tell
-from tradefair.tracestore import find_traces
+from tradefair.cli.terminal import print_json, tell
 
 
 def population(
@@ -19,14 +18,16 @@ def population(
 
     Of scripted retailers: tradefair sweep supply_chain/findings. Exit code 1 when a trace cannot be used, or none can.
     """
-    # Imported here, so that other commands do not wait for it.
+    # Imported here: --help does without.
     from tradefair.evaluation.markets.supply_chain.population import population as measured
+    from tradefair.tracestore import find_traces
 
     # A trace that is named twice, itself and by its folder, would count twice.
     report = measured(dict.fromkeys(path for place in traces for path in find_traces(place)))
     if as_json:
         print_json(report.model_dump(mode="json"))
     else:
+        from tradefair.cli.console import Console
         from tradefair.cli.tables import figures, names, show_table, show_text
         from tradefair.evaluation.markets.supply_chain.population import shown
 

@@ -1,6 +1,6 @@
 // Builds assets/report.js, report.css and draw.js (the pictures without a browser) with the licences of what is bundled,
-// and notes the digests of all sources.
-// `node build.mjs [folder]`: into ../assets, or into another folder to compare.
+// and board.html and person.html (the board of a seat, and the local page around it) for the host; notes the digests of
+// all sources. `node build.mjs [folder]`: into ../assets and the host's, or into another folder to compare.
 
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
@@ -27,7 +27,22 @@ const script = await build({ ...bundle, entryPoints: ["src/main.ts"] });
 const draw = await build({ ...bundle, entryPoints: ["src/draw.ts"] });
 const style = await build({ ...options, entryPoints: ["src/report.css"] });
 
-const packages = [...new Set([script, draw].flatMap((made) => Object.keys(made.metafile.inputs)).flatMap((path) => path.match(/^node_modules\/((?:@[^/]+\/)?[^/]+)\//)?.[1] ?? []))].sort();
+// A page that is one file and loads nothing. Hosts of MCP Apps set a policy of their own; this one is no looser than
+// any of theirs: script and style by their hashes.
+async function page(name, title, more) {
+  const made = await Promise.all(["ts", "css"].map((end) => build({ ...bundle, entryPoints: [`src/${name}.${end}`] })));
+  const [code, look] = made.map((part) => Buffer.from(part.outputFiles[0].contents).toString("utf8").trimEnd());
+  if (/<\/(script|style)|<!--/i.test(code + look)) throw new Error(`${name}: its script or style would end the element`);
+  const source = (content) => `'sha256-${createHash("sha256").update(content).digest("base64")}'`;
+  const policy = `default-src 'none'; script-src ${source(code)}; style-src ${source(look)}; ${more}img-src data:; base-uri 'none'; form-action 'none'`;
+  const head = `<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="${policy}"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" content="no-referrer"><meta name="color-scheme" content="light dark"><title>${title}</title><link rel="icon" href="data:,">`;
+  const content = `<!doctype html>\n<html lang="en"><head>${head}<style>${look}</style></head><body><div id="app"><noscript>This page needs JavaScript.</noscript></div><script>${code}</script></body></html>\n`;
+  return { content: Buffer.from(content), metafile: made[0].metafile };
+}
+const board = await page("board", "Board · tradefair", "");
+const person = await page("person", "tradefair", "connect-src 'self'; frame-src 'self'; ");
+
+const packages = [...new Set([script, draw, board, person].flatMap((made) => Object.keys(made.metafile.inputs)).flatMap((path) => path.match(/^node_modules\/((?:@[^/]+\/)?[^/]+)\//)?.[1] ?? []))].sort();
 const licences = packages.map((name) => {
   const folder = join(here, "node_modules", name);
   const { version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
@@ -38,8 +53,10 @@ const licences = packages.map((name) => {
 
 const sources = ["build.mjs", "package.json", "package-lock.json", "tsconfig.json", ...readdirSync(join(here, "src")).sort().map((name) => `src/${name}`)];
 const digest = (content) => createHash("sha256").update(content).digest("hex");
-const made = { "report.js": script.outputFiles[0].contents, "report.css": style.outputFiles[0].contents, "draw.js": draw.outputFiles[0].contents, "LICENCES.txt": Buffer.from(licences.join(`\n${"-".repeat(80)}\n\n`)) };
-for (const [name, content] of Object.entries(made)) writeFileSync(join(out, name), content);
+const host = process.argv[2] ? out : resolve(here, "../../../../../mcp_servers/tradefair/host/assets");
+mkdirSync(host, { recursive: true });
+const made = { "report.js": script.outputFiles[0].contents, "report.css": style.outputFiles[0].contents, "draw.js": draw.outputFiles[0].contents, "LICENCES.txt": Buffer.from(licences.join(`\n${"-".repeat(80)}\n\n`)), "board.html": board.content, "person.html": person.content };
+for (const [name, content] of Object.entries(made)) writeFileSync(join(name.endsWith(".html") ? host : out, name), content);
 const digests = {
   sources: Object.fromEntries(sources.map((name) => [name, digest(readFileSync(join(here, name)))])),
   made: Object.fromEntries(Object.entries(made).map(([name, content]) => [name, digest(content)])),

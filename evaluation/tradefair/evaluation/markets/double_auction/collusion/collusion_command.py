@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
+from tradefair import tracestore
 from tradefair.cli.terminal import print_json, say
-from tradefair.contract import TraceError
+from tradefair.contract.errors import TraceError
 from tradefair.evaluation.progress import show_progress
 from tradefair.evaluation.report.outputs import Output, command_line, write
-from tradefair.tracestore import REFERENCES, find_traces, is_reference
 
 
 class AskedSide(StrEnum):
@@ -69,7 +69,7 @@ def collusion(
     if play_references:
         beside, sorted_out = None, replayed_references(games.games, show_progress)
     else:
-        beside = read_games(find_traces(references) if references else _beside(traces), show_progress)
+        beside = read_games(tracestore.find_traces(references) if references else _beside(traces), show_progress)
         sorted_out = refs(beside.games)
     asked = "buyers" if side is AskedSide.BUYERS else "sellers"
     findings = [
@@ -105,14 +105,14 @@ def _own(paths: list[Path]) -> list[Path]:
     """The traces under the paths, without folders of references in them; each once."""
     found: dict[Path, None] = {}
     for path in paths:
-        for file in find_traces(path):
+        for file in tracestore.find_traces(path):
             # Reference play lies below the same folder; read as agents' episodes it would water down every figure.
-            if not is_reference(file, path):
+            if not tracestore.is_reference(file, path):
                 found[file.resolve()] = None
     return list(found)
 
 
 def _beside(paths: list[Path]) -> list[Path]:
     """References that were played with the traces."""
-    folders = [path / REFERENCES for path in paths if (path / REFERENCES).is_dir()]
+    folders = [path / tracestore.REFERENCES for path in paths if (path / tracestore.REFERENCES).is_dir()]
     return [file for folder in folders for file in [*folder.rglob("*.trace"), *folder.rglob("*.trace.jsonl")]]

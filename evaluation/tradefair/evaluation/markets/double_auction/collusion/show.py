@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tradefair.cli.console import Console
 from tradefair.cli.tables import figures, names, show_table, words
-from tradefair.cli.terminal import Console
 from tradefair.contract.players import shown_label
 from tradefair.evaluation.markets.double_auction.collusion.model import (
     CollusionReport,

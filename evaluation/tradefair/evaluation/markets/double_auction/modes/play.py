@@ -12,8 +12,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from tradefair.contract import SeatId
 from tradefair.double_auction.analysis import Fill, Hindsight, PlayedRound, flip, hindsight
-from tradefair.double_auction.model import Role
+from tradefair.double_auction.model import Role, RoundFacts
 from tradefair.evaluation.modes.diagnosis import Case
+from tradefair.evaluation.reading import TraceReading
 
 _QUOTE: Mapping[Role, str] = {"buyer": "bid", "seller": "ask"}
 _A: Mapping[Role, str] = {"buyer": "a bid", "seller": "an ask"}
@@ -116,16 +117,17 @@ class SeatRound:
         if self.quote is None:
             return 0
         # Of a missed round all of them pay: one that pays nothing lies at the value, and then none lies below it.
-        nearest = min((fill.first for fill in self._within), default=None)
+        nearest = min((first for first, _ in self._within), default=None)
         return 0 if nearest is None else nearest - self.seat.flipped(self.quote)
 
+    @cached_property
     def better(self) -> str:
         """The best quote within the own value, in words: what it would have met and earned.
 
         What it met may have traded all the same, with a rival whose quote was equal and came first.
         """
-        best, price, earned = self._best(self._within)
-        role, met = self.seat.role, self.seat.flipped(best.met)
+        price, met, earned = self._best(self._within)
+        role = self.seat.role
         return f"{_A[role]} of {price} would have traded with {_A[_OTHER[role]]} of {met} and earned {earned:g}"
 
     @property
@@ -136,7 +138,7 @@ class SeatRound:
 
     def modest(self) -> str:
         """The best such quote, in words."""
-        _, price, earned = self._best(self._modest)
+        price, _, earned = self._best(self._modest)
         return f"{_A[self.seat.role]} of {price} would have traded for {earned:g}"
 
     @property
@@ -144,25 +146,26 @@ class SeatRound:
         # A quote that offers more may win a better partner: that is the luck of the ranks, and gives no price away.
         if self.quote is None:
             return []
-        return [fill for fill in self._fills if fill.first <= self.seat.flipped(self.quote)]
+        return self._fills(self.seat.flipped(self.quote))
 
-    def _best(self, fills: Sequence[Fill]) -> tuple[Fill, int, float]:
-        """The fill that pays most, its price in the seat's terms, and its payoff."""
-        value = self.seat.flipped(self.seat.value)
-        best = max(fills, key=lambda fill: fill.doubled_payoff(value, fill.first))
-        return best, self.seat.flipped(best.first), best.doubled_payoff(value, best.first) / 2
-
-    @cached_property
-    def _fills(self) -> list[Fill]:
-        """Quotes that would have traded, in buyer terms."""
+    def _best(self, fills: Sequence[Fill]) -> tuple[int, int, float]:
+        """Price and met quote of the fill that pays most, in the seat's terms, and its payoff."""
+        first, met = min(fills, key=sum)
         seat = self.seat
-        return self.played.faced(seat.role, seat.game.price_max).fills(seat.seat) if self.played else []
+        return seat.flipped(first), seat.flipped(met), (2 * seat.flipped(seat.value) - first - met) / 2
+
+    def _fills(self, most: int) -> list[Fill]:
+        """Quotes up to `most` that would have traded, in buyer terms."""
+        if self.played is None:
+            return []
+        # Not kept: a market of 400 seats would hold a million.
+        fills = self.played.faced(self.seat.role, self.seat.game.price_max).fills(self.seat.seat)
+        return [fill for fill in fills if fill[0] <= most]
 
     @property
     def _within(self) -> list[Fill]:
         """Those within the own value."""
-        value = self.seat.flipped(self.seat.value)
-        return [fill for fill in self._fills if fill.first <= value]
+        return self._fills(self.seat.flipped(self.seat.value))
 
     def case(self, what: str, cost: float | None = None, **more: Any) -> Case:
         """A case of this round; `what` follows its number."""
@@ -225,9 +228,13 @@ class AuctionSeat:
 class AuctionGame:
     """A read auction. `length` is R; `numbers` are the closed rounds in order; `opened` is the event with the values.
 
+    `closed` has the facts of the closed rounds as the trace has them, `played` the same rounds as hindsight reads them;
     `mean_prices` are of rounds with trades.
     """
 
+    reading: TraceReading = field(default_factory=TraceReading)
+    closed: list[RoundFacts] = field(default_factory=list[RoundFacts])
+    played: list[PlayedRound] = field(default_factory=list[PlayedRound])
     length: int = 0
     price_max: int = 100
     talks: bool = False

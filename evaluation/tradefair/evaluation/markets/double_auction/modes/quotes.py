@@ -131,7 +131,7 @@ def _failed(round_: SeatRound) -> str:
 def _missed(round_: SeatRound, what: str) -> Case:
     """A round in which the best quote within the own value would have earned something."""
     seen: Hindsight | None = round_.seen
-    return round_.case(f"{what}; {round_.better()}", seen.best_within if seen else None)
+    return round_.case(f"{what}; {round_.better}", seen.best_within if seen else None)
 
 
 def _after(seat: AuctionSeat, learning: float) -> list[SeatRound]:

@@ -137,6 +137,7 @@ class _Maker:
             self._roles[seat.id] = "buyer" if seat.role == "buyer" else "seller"
         scenario = core.scenario if core else {}
         self.game = AuctionGame(
+            reading=reading,
             length=_whole(scenario.get("rounds"), 0),
             price_max=_whole(scenario.get("price_max"), 100),
             talks=mapped(scenario.get("chat")).get("enabled") is True,
@@ -144,13 +145,16 @@ class _Maker:
 
     def made(self) -> AuctionGame:
         """The whole game."""
-        rounds: dict[int, tuple[Facts, RoundFacts]] = {}
+        rounds: dict[int, tuple[Facts, RoundFacts, PlayedRound]] = {}
         for facts in self._reading.rounds:
             closed = self._reading.typed(facts, RoundFacts)
             if closed is not None:
+                played = self._played(closed)
+                self.game.closed.append(closed)
+                self.game.played.append(played)
                 # A second closure of the same round is not read: the first is the one that play went on from.
-                rounds.setdefault(closed.round, (facts, closed))
-        opening = next(((facts.seq, closed.opening) for facts, closed in rounds.values() if closed.opening), None)
+                rounds.setdefault(closed.round, (facts, closed, played))
+        opening = next(((facts.seq, closed.opening) for facts, closed, _ in rounds.values() if closed.opening), None)
         # Without the values no seat can be judged, and the game stays without seats.
         if opening is not None:
             self.game.opened = opening[0]
@@ -204,14 +208,17 @@ class _Maker:
             return None
         return "own side" if told == role else "other side"
 
-    def _take(self, facts: Facts, closed: RoundFacts) -> None:
+    def _played(self, closed: RoundFacts) -> PlayedRound:
+        """Quotes of the two sides apart, in points; the order as it was, since it breaks ties between equal quotes."""
+        sides = {role: {s: p for s, p in closed.quotes.items() if self._roles.get(s) == role} for role in _SIDES}
+        return PlayedRound(sides["buyer"], sides["seller"], closed.quote_order)
+
+    def _take(self, facts: Facts, closed: RoundFacts, played: PlayedRound) -> None:
         game = self.game
         game.numbers.append(closed.round)
         if closed.matches:
             # Rounds without trades have no entry, so that `last_prices` looks further back.
             game.mean_prices[closed.round] = sum(match.price for match in closed.matches) / len(closed.matches)
-        sides = {role: {s: p for s, p in closed.quotes.items() if self._roles.get(s) == role} for role in _SIDES}
-        played = PlayedRound(sides["buyer"], sides["seller"], closed.quote_order)
         # A forged round may lack a seat in its order; hindsight for it would fail.
         known = frozenset(closed.quote_order)
         traded = {seat for match in closed.matches for seat in (match.buyer, match.seller)}

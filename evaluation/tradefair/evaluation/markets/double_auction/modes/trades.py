@@ -61,7 +61,8 @@ def money_left(seat: AuctionSeat, params: Surplus) -> Seen:
             continue
         more = left[round_] = round_.left
         best = seen.actual + more
-        if more >= params.points * seat.game.price_max or more >= max(params.least, params.part * best):
+        # Scenarios of strangers may have no prices at all: a share of nothing is no money left.
+        if more > 0 and (more >= params.points * seat.game.price_max or more >= max(params.least, params.part * best)):
             what = f"{seat.quotes_as} {round_.quote} traded for a gain of {seen.actual:g}; {round_.modest()}"
             cases.append(round_.case(what, more))
     mean = math.fsum(left.values()) / len(left) if left else None

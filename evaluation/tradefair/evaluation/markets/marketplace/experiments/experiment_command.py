@@ -10,7 +10,6 @@ import typer
 from tradefair.cli.terminal import print_json, say
 from tradefair.evaluation.progress import show_progress
 from tradefair.evaluation.report.outputs import Output, command_line, write
-from tradefair.tracestore import find_traces
 
 
 def experiment(
@@ -25,6 +24,7 @@ def experiment(
     """
     # numpy and the market's models take a while: --help does without.
     from tradefair.evaluation.markets.marketplace.experiments.report import experiment_report
+    from tradefair.tracestore import find_traces
 
     # A trace below two of the folders is one episode.
     paths = list(dict.fromkeys(path for place in traces for path in find_traces(place)))

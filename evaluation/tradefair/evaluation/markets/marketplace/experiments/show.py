@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from rich.text import Text
 
+from tradefair.cli.console import Console
 from tradefair.cli.tables import Column, figures, names, show_table, words
-from tradefair.cli.terminal import Console
 from tradefair.evaluation.markets.marketplace.experiments.model import (
     BiasRow,
     ExperimentReport,

@@ -61,7 +61,8 @@ def detect_misfit(buyer: Buyer) -> Seen:
     cases: list[Case] = []
     for deal in misfits if explains("paid_misfit", buyer) else ():
         lacks = _lacks(buyer, deal)
-        parts.update(lacks)
+        # In one order: that of a set differs from process to process.
+        parts.update(sorted(lacks))
         said = f"worth 0.00 to it: {_LACKS[min(lacks)] if lacks else 'the offer does not fit'}"
         cases.append(_paid(buyer, deal, said, deal.total))
     # Counted in the note, so that escrow's work does not hide what the customer chose.

@@ -29,7 +29,7 @@ from tradefair.evaluation.markets.marketplace.modes.play import (
 from tradefair.evaluation.markets.marketplace.play import ClosedRound, MarketPlay, Proposed, read_marketplace
 from tradefair.evaluation.markets.marketplace.truth import Truth
 from tradefair.evaluation.modes.calls import listed, mapped
-from tradefair.evaluation.reading import once_per_trace
+from tradefair.evaluation.reading import events_of, once_per_trace
 from tradefair.marketplace.answers.search import normalised
 from tradefair.marketplace.engine.manipulation import canary_of
 from tradefair.marketplace.engine.proposals import CLOSED
@@ -68,16 +68,14 @@ def _acts(trace: Trace) -> _Acts:
     lapses: dict[SeatId, list[Moment]] = {}
     last = 0
     with suppress(TraceError):  # what the outcome's findings tell
-        for stored in trace.events():
-            last = stored.seq
-            with suppress(orjson.JSONDecodeError):
-                event = mapped(orjson.loads(stored.body))
-                seat, number = event.get("seat"), event.get("round")
-                if isinstance(seat, str) and type(number) is int:
-                    if event.get("event") == "tool_called":
-                        calls.setdefault(seat, []).append(_call(last, number, event))
-                    elif event.get("event") == "seat_lapsed":
-                        lapses.setdefault(seat, []).append(Moment(last, number))
+        for last, found in events_of(trace):
+            event = mapped(found)
+            seat, number = event.get("seat"), event.get("round")
+            if isinstance(seat, str) and type(number) is int:
+                if event.get("event") == "tool_called":
+                    calls.setdefault(seat, []).append(_call(last, number, event))
+                elif event.get("event") == "seat_lapsed":
+                    lapses.setdefault(seat, []).append(Moment(last, number))
     return _Acts(calls, lapses, last)
 
 

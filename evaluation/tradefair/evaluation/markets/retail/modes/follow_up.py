@@ -86,8 +86,9 @@ def _happened(day: TradedDay) -> dict[int, frozenset[str]]:
     product, out = day.facts.product, set(day.facts.stock_outs)
     found: dict[int, frozenset[str]] = {}
     for place, (returned, expired) in enumerate(zip(product.returned, product.expired, strict=True)):
-        flags = (bool(out) and product_id(place) in out, returned > 0, expired > 0)
-        if any(flags):
+        sold_out = bool(out) and product_id(place) in out
+        if sold_out or returned > 0 or expired > 0:
+            flags = (sold_out, returned > 0, expired > 0)
             found[place] = frozenset(kind for kind, flag in zip(_KINDS, flags, strict=True) if flag)
     return found
 

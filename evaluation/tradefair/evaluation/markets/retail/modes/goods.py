@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -78,23 +79,37 @@ def follow(
 ) -> tuple[list[Lot], list[Sale]]:
     """The fate of every order line, and the sales by line, both in the order of time."""
     lots = [Lot(line, line.quantity) for line in bought]
-    queues: dict[int, list[Lot]] = {}
+    queues: dict[int, deque[Lot]] = {}
     # Orders of one day are unloaded in the order of their numbers, which is that of the calls.
     for lot in sorted(lots, key=lambda lot: lot.line.due):
-        queues.setdefault(lot.line.product, []).append(lot)
+        queues.setdefault(lot.line.product, deque()).append(lot)
     sales: list[Sale] = []
+    # What is in the store, oldest first: lots that are sold out are not looked at again.
+    stored: dict[int, list[Lot]] = {place: [] for place in queues}
     for facts in days:
-        for place, queue in queues.items():
-            here = [lot for lot in queue if lot.line.due <= facts.day and lot.left]
+        for place in queues:
+            here = _unloaded(queues, stored, place, facts.day)
             if here:
                 sales += _live_through(facts, place, here, old_days)
-    for place, queue in queues.items() if days else ():
-        here = [lot for lot in queue if lot.line.due <= days[-1].day + 1 and lot.left]
+    for place in queues if days else ():
+        here = _unloaded(queues, stored, place, days[-1].day + 1)
         if old_days:
             _find_excess(days, place, here, old_days)
         if ending is not None:
             _age(ending, place, days[-1], here)
     return lots, sales
+
+
+def _unloaded(queues: dict[int, deque[Lot]], stored: dict[int, list[Lot]], place: int, day: int) -> list[Lot]:
+    """The lots of a product with something left, after those due by `day` have left its queue for the store."""
+    queue = queues[place]
+    here = [lot for lot in stored[place] if lot.left]
+    while queue and queue[0].line.due <= day:
+        lot = queue.popleft()
+        if lot.left:
+            here.append(lot)
+    stored[place] = here
+    return here
 
 
 def _live_through(facts: DayFacts, place: int, here: Sequence[Lot], old_days: int) -> Iterator[Sale]:

@@ -6,13 +6,14 @@ Products are indices in store order, days count from 1; only closed days are in 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 from tradefair.contract.money import cents_text, currency, nearest
-from tradefair.evaluation.markets.retail.modes.goods import Bought
-from tradefair.retail.model import DayFacts, EndingFacts, RetailScenario
+from tradefair.evaluation.markets.retail.modes.goods import Bought, Sale, follow, lost_units
+from tradefair.retail.model import DayFacts, EndingFacts, ProductColumns, RetailScenario
 
 ActionKind = Literal["place_order", "modify_product_price"]
 
@@ -198,6 +199,53 @@ class RetailPlay:
     def rho(self) -> float:
         """The exponent by which products of a category share its customers."""
         return self.scenario.demand.rho if self.scenario else 1.0
+
+    def bought_of(self, place: int) -> Sequence[Bought]:
+        """The order lines of a product, in the order of time; asked for after the whole trace was read."""
+        return self._bought.get(place, ())
+
+    @cached_property
+    def _bought(self) -> Mapping[int, list[Bought]]:
+        found: dict[int, list[Bought]] = {}
+        for line in self.bought:
+            found.setdefault(line.product, []).append(line)
+        return found
+
+    @cached_property
+    def sales(self) -> list[Sale]:
+        """What was sold of each order line, in the order of time; asked for after the whole trace was read."""
+        return follow(self.bought, [day.facts for day in self.days], None)[1]
+
+    @cached_property
+    def lost(self) -> list[dict[int, float]]:
+        """By day and product, units that customers wanted in vain; asked for after the whole trace was read."""
+        members = self.members
+        return [lost_units(day.facts, members, self.rho) for day in self.days]
+
+    @cached_property
+    def unit_margins(self) -> list[float]:
+        """By product, what a sold unit left after refunds and cost of goods, in cents; never below 0.
+
+        Of a product that was never sold: its last list price less the median quote. Asked for after the whole trace.
+        """
+        columns = [day.facts.product for day in self.days]
+        return [self._unit_margin(place, columns) for place in range(len(self.categories))]
+
+    def _unit_margin(self, place: int, columns: Sequence[ProductColumns]) -> float:
+        units = sum(column.units[place] for column in columns)
+        if units:
+            left = sum(
+                column.revenue_cents[place] - column.refunds_cents[place] - column.cost_of_goods_cents[place]
+                for column in columns
+            )
+            return max(0.0, left / units)
+        return max(0.0, columns[-1].price_cents[place] - self._median_quote(place)) if columns else 0.0
+
+    def _median_quote(self, place: int) -> float:
+        """The middle quote of a product on the last day, in cents."""
+        offers = self.days[-1].facts.supplier
+        quotes = sorted(offers.quote_e4[place * offers.suppliers : (place + 1) * offers.suppliers])
+        return quotes[len(quotes) // 2] / 100
 
     def acted_days(self) -> list[list[int]]:
         """Days with an action event, `[product][…]`, ascending; an empty list for a product that was left alone."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tradefair.evaluation.markets.retail.modes.goods import Sale, follow
+from tradefair.evaluation.markets.retail.modes.goods import Sale
 from tradefair.evaluation.markets.retail.modes.play import (
     PriceChoice,
     RetailPlay,
@@ -122,9 +122,8 @@ def below_cost(play: RetailPlay) -> Seen:
 
     The general mode `below_cost` judges it. Cost: cost of those units less their revenue.
     """
-    _, sales = follow(play.bought, [day.facts for day in play.days], None)
     found: dict[tuple[int, int, str], list[Sale]] = {}
-    for sale in sales:
+    for sale in play.sales:
         if sale.price < sale.line.unit_cents:
             found.setdefault(_raised_by(play, sale), []).append(sale)
     cases: list[Case] = []
@@ -134,7 +133,7 @@ def below_cost(play: RetailPlay) -> Seen:
         about, paid = product_id(some[0].line.product), some[0].line.unit_cents / 100
         because = f"day {day}: {done}; {units} sold at {money(some[0].price)} that had cost {paid:.4f}"
         cases.append(Case(seq, day, because, whole_cents(cents), play.days[some[0].day - 1].seq, about, units))
-    return Seen(cases, sum(sale.units for sale in sales))
+    return Seen(cases, sum(sale.units for sale in play.sales))
 
 
 def _raised_by(play: RetailPlay, sale: Sale) -> tuple[int, int, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tradefair.evaluation.arithmetic import ratio
-from tradefair.evaluation.markets.retail.modes.goods import follow
 from tradefair.evaluation.markets.retail.modes.play import LineChoice, RetailPlay, whole_cents
 from tradefair.evaluation.modes.diagnosis import Case, Record, Seen, unchecked
 from tradefair.retail.model import product_id, supplier_id
@@ -63,7 +62,7 @@ def _refunds(play: RetailPlay) -> dict[_Key, float]:
     """
     choices = {(line.seq, line.product): line for line in play.lines}
     found: dict[_Key, float] = {}
-    for sale in follow(play.bought, [day.facts for day in play.days], None)[1]:
+    for sale in play.sales:
         key = sale.line.seq, sale.line.product
         line, offers = choices.get(key), play.days[sale.day - 1].facts.supplier
         if line is not None and line.instead_rate is not None and line.saved is not None:

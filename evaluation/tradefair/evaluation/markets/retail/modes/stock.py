@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from tradefair.evaluation.markets.retail.modes.goods import Bought, Lot, follow, lost_units
+from tradefair.evaluation.markets.retail.modes.goods import Bought, Lot, follow
 from tradefair.evaluation.markets.retail.modes.play import RetailPlay, counted, money, whole_cents
 from tradefair.evaluation.modes.diagnosis import Case, Record, Seen, unchecked
 from tradefair.retail.model import product_id
@@ -38,7 +38,7 @@ def lost_sales(play: RetailPlay, limits: FirstDay) -> Seen:
     """Units that customers wanted and did not get, by the order that was too small or the day that made none."""
     if play.scenario is None:
         return unchecked(_UNREADABLE)
-    margins = unit_margins(play)
+    margins = play.unit_margins
     cases: list[Case] = []
     gaps = [gap for gap in gaps_of(play, limits.first_day) if gap.units > 0]
     for gap in gaps:
@@ -54,7 +54,7 @@ def empty_shelf(play: RetailPlay, limits: FirstDay) -> Seen:
     """Shelf places without goods, by the order that was too small or the day that made none."""
     if play.scenario is None:
         return unchecked(_UNREADABLE)
-    margins = unit_margins(play)
+    margins = play.unit_margins
     cases: list[Case] = []
     for gap in gaps_of(play, limits.first_day):
         if gap.empty:
@@ -65,43 +65,16 @@ def empty_shelf(play: RetailPlay, limits: FirstDay) -> Seen:
     return Seen(cases, sum(sum(day.facts.product.on_shelf) for day in play.days[limits.first_day - 1 :]))
 
 
-def unit_margins(play: RetailPlay) -> list[float]:
-    """By product, what a sold unit left after refunds and cost of goods, in cents; never below 0.
-
-    Of a product that was never sold: its last list price less the median quote.
-    """
-    margins: list[float] = []
-    columns = [day.facts.product for day in play.days]
-    for place in range(len(play.categories)):
-        units = sum(column.units[place] for column in columns)
-        if units:
-            left = sum(
-                column.revenue_cents[place] - column.refunds_cents[place] - column.cost_of_goods_cents[place]
-                for column in columns
-            )
-            margins.append(max(0.0, left / units))
-        else:
-            margins.append(max(0.0, columns[-1].price_cents[place] - _median_quote(play, place)) if columns else 0.0)
-    return margins
-
-
-def _median_quote(play: RetailPlay, place: int) -> float:
-    """The middle quote of a product on the last day, in cents."""
-    offers = play.days[-1].facts.supplier
-    quotes = sorted(offers.quote_e4[place * offers.suppliers : (place + 1) * offers.suppliers])
-    return quotes[len(quotes) // 2] / 100
-
-
 def gaps_of(play: RetailPlay, first_day: int) -> Iterator[Gap]:
     """Every gap of every product, with its cause; days before `first_day` cause, but are not counted."""
-    lost = [lost_units(day.facts, play.members, play.rho) for day in play.days]
+    lost = play.lost
     for place in range(len(play.categories)):
         days = [number for number, units in enumerate(lost, 1) if place in units]
+        sold = [day.facts.product.units[place] for day in play.days] if days else []
+        wanted = [units + day.get(place, 0.0) for units, day in zip(sold, lost, strict=False)]
         for run in _runs(days):
             judged = [number for number in run if number >= first_day]
             if judged:
-                sold = (day.facts.product.units[place] for day in play.days)
-                wanted = [units + day.get(place, 0.0) for units, day in zip(sold, lost, strict=True)]
                 cause = _cause(play, place, run[0], run[-1], wanted)
                 # Enough was there or on its way, and came late: no order of that day would have been a better one.
                 if cause is None:
@@ -131,7 +104,7 @@ def _cause(play: RetailPlay, place: int, first: int, last: int, wanted: Sequence
     or too slow; so was an earlier one that did not even last until it came. Else it is the day that ordered nothing.
     """
     latest = max(1, first - play.quickest[place])
-    lines = [line for line in play.bought if line.product == place and line.day <= latest]
+    lines = [line for line in play.bought_of(place) if line.day <= latest]
     # All lines of the last day with an order: they are one decision.
     line = lines[-1] if lines else None
     about = product_id(place)
@@ -154,7 +127,7 @@ def _short(held: int, need: float, day: int) -> str:
 def _position(play: RetailPlay, place: int, day: int) -> int:
     """Units in the store, outside it and on order at the end of a day's orders, before its sales."""
     before = play.days[day - 2].facts.product.waiting[place] if day > 1 else 0
-    coming = sum(line.quantity for line in play.bought if line.product == place and line.day <= day < line.due)
+    coming = sum(line.quantity for line in play.bought_of(place) if line.day <= day < line.due)
     return play.days[day - 1].facts.product.opening_stock[place] + before + coming
 
 
@@ -197,7 +170,7 @@ def stranded_stock(play: RetailPlay) -> Seen:
     Cost: what of them expired or aged there, and the margin of units that were never sold.
     """
     lots, _ = follow(play.bought, [day.facts for day in play.days], play.ending)
-    margins = unit_margins(play)
+    margins = play.unit_margins
     cases: list[Case] = []
     for lot in lots:
         if lot.stranded:

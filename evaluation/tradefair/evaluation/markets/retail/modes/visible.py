@@ -18,8 +18,8 @@ from tradefair.retail.analysis import (
     history_scores,
     price_days,
     price_groups,
-    price_optimum,
     supplier_evidence,
+    window_optimum,
 )
 from tradefair.retail.engine.day_records import DayColumns, Records
 from tradefair.retail.model import DayFacts, RetailScenario, Store, product_id, supplier_id
@@ -150,7 +150,7 @@ class Visible:
 
     def _optimum(self, place: int, unit_cost_e4: int) -> PriceOptimum:
         """p* of the days in the window at a unit cost in 1e-4 currency units."""
-        return price_optimum(price_groups(price_days(self._records, place, _PRICE_WINDOW)), unit_cost_e4)
+        return window_optimum(price_days(self._records, place, _PRICE_WINDOW), unit_cost_e4)
 
     def daily_units(self, place: int) -> float | None:
         """Mean units per day over the last 30 days, days without stock included; None when nothing was sold."""

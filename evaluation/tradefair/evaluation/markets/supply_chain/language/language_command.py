@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from tradefair.cli.terminal import print_json
-from tradefair.tracestore import find_traces
 
 
 def language(
@@ -20,8 +19,9 @@ def language(
     Play it first: tradefair sweep supply_chain/language_value. Largest over smallest mean profit of clones that differ
     in their slogan only, with a 95 % interval. Exit code 1 when no trace is of such clones, or one cannot be used.
     """
-    # Imported here, so that other commands do not wait for it.
+    # Imported here: --help does without.
     from tradefair.evaluation.markets.supply_chain.language.value import language_values
+    from tradefair.tracestore import find_traces
 
     # A trace that is named twice, itself and by its folder, would count twice.
     paths = dict.fromkeys(path for place in traces for path in find_traces(place))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from tradefair.cli.console import Console
 from tradefair.cli.tables import figures, names, show_table, show_text
-from tradefair.cli.terminal import Console, tell
+from tradefair.cli.terminal import tell
 from tradefair.contract.money import nearest
 from tradefair.evaluation.markets.supply_chain.language.value import LanguageReport, LanguageValue
 

@@ -92,7 +92,7 @@ export class CallList {
     },
       h("span", { class: "num" }, number(events.seq[row])), h("span", { class: "num" }, number(events.round[row])), foreign(opened.word("seat", row)),
       h("span", {}, h("span", { class: `glyph ${wrong ? (kind === "lapse" ? "lapse" : "refused") : kind}`, "aria-hidden": "true" }), kind),
-      h("span", { class: (events.parent[row] ?? -1) >= 0 ? "inner tool" : "tool" }, foreign(opened.word("tool", row) || "default action"), events.argument[row] ? [" ", foreign(events.argument[row] ?? "")] : null), h("span", {}, status),
+      h("span", { class: (events.parent[row] ?? -1) >= 0 ? "inner tool" : "tool" }, foreign(opened.word("tool", row) || "default action"), events.argument[row] ? [" ", foreign(events.argument[row] ?? "")] : null), h("span", {}, status, opened.clicked.has(row) ? " · person" : null),
       h("span", { class: "num" }, latency >= 0 ? seconds(latency / 1e6) : ""));
     line.style.top = `${place * ROW}px`;
     return line;

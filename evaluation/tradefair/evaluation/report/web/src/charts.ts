@@ -366,25 +366,29 @@ function save(name: string, type: string, content: string): void {
   URL.revokeObjectURL(address);
 }
 
-// A figure that fits its column, and draws itself anew when that changes.
-export function figure(chart: Chart, domain: Domain | null = null, side = ""): HTMLElement {
-  const title = freshId("chart");
-  const canvas = h("div", { class: "canvas" });
-  const details = h("details", {}, h("summary", {}, "how to read"), reading(chart).map((text) => h("p", { class: "aside" }, text)));
-  details.addEventListener("toggle", () => {
-    if (details.open && !details.querySelector("table")) details.append(numbersTable(chart));
-  });
+// A picture that fits its column, and draws itself anew when that changes.
+export function canvas(chart: Chart, domain: Domain | null = null): HTMLElement {
+  const element = h("div", { class: "canvas" });
   let width = 0;
   new ResizeObserver((entries) => {
     const now = Math.floor(entries[0]?.contentRect.width ?? 0);
     if (now === width || now < 40) return;
     width = now;
-    canvas.replaceChildren(...onPage(drawing(chart, width, domain)));
-  }).observe(canvas);
+    element.replaceChildren(...onPage(drawing(chart, width, domain)));
+  }).observe(element);
+  return element;
+}
+
+export function figure(chart: Chart, domain: Domain | null = null, side = ""): HTMLElement {
+  const title = freshId("chart");
+  const details = h("details", {}, h("summary", {}, "how to read"), reading(chart).map((text) => h("p", { class: "aside" }, text)));
+  details.addEventListener("toggle", () => {
+    if (details.open && !details.querySelector("table")) details.append(numbersTable(chart));
+  });
   const name = `${chart.id.replaceAll(/[^\w-]+/g, "-")}`;
   const foot = h("div", { class: "foot" },
     button("SVG", () => save(`${name}.svg`, "image/svg+xml", picture(drawing(chart, FILE_WIDTH, domain), chart, FILE_WIDTH, "light")), { class: "link" }),
     button("CSV", () => save(`${name}.csv`, "text/csv", chartCsv(chart)), { class: "link" }), details);
   return h("figure", { class: `chart ${chart.shape}`, "aria-labelledby": title, "data-chart": chart.id },
-    h("figcaption", {}, h("h3", { id: title }, side ? [h("span", { class: "letter" }, side), " "] : null, term(chart.title, reading(chart).join(" "), false))), canvas, foot);
+    h("figcaption", {}, h("h3", { id: title }, side ? [h("span", { class: "letter" }, side), " "] : null, term(chart.title, reading(chart).join(" "), false))), canvas(chart, domain), foot);
 }

@@ -133,7 +133,7 @@ export interface PageData {
 export interface EventColumns {
   names: string[]; seq: number[]; event: number[]; round: number[]; phase: number[]; seat: number[]; tool: number[];
   kind: number[]; status: number[]; parent: number[]; latency_us: number[]; size: number[]; reply: number[];
-  argument: string[];
+  argument: string[]; clicked: number[];
 }
 export interface NoteColumns {
   seat: string[]; kind: string[]; round: number[]; input_tokens: number[]; output_tokens: number[];
@@ -193,6 +193,8 @@ export class Texts {
 export class Opened {
   readonly rowOf = new Map<number, number>();
   readonly children = new Map<number, number[]>();
+  // Calls that a person made on the board.
+  readonly clicked = new Set<number>();
   readonly citedBy = new Map<number, { finding: Finding; because: string; cost: number | null }[]>();
   // Seats under test; their calls that a finding cites are ringed.
   own = new Set<string>();
@@ -253,6 +255,7 @@ export class Opened {
     this.events.parent.push(...more.parent.map((row) => (row < 0 ? -1 : row + from)));
     this.events.reply.push(...more.reply.map(() => -1));
     this.events.argument.push(...more.argument);
+    this.events.clicked.push(...more.clicked.map((row) => row + from));
     this.bodies.add(bodies);
     this.index(from);
   }
@@ -262,6 +265,7 @@ export class Opened {
   }
 
   private index(from: number): void {
+    for (const row of this.events.clicked) this.clicked.add(row);
     for (let row = from; row < this.events.seq.length; row++) {
       this.rowOf.set(this.events.seq[row] ?? 0, row);
       const parent = this.events.parent[row] ?? -1;

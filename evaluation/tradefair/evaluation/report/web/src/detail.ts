@@ -100,7 +100,7 @@ async function contents(opened: Opened, row: number, link: (row: number) => HTML
       ["outcome", call ? statusBadge(opened.word("status", row)) : ""],
       ["seat", foreign(opened.word("seat", row))], ["round", number(events.round[row])], ["phase", foreign(opened.word("phase", row))],
       ["kind", call ? markKind(opened, row) : ""], ["took", latency >= 0 ? seconds(latency / 1e6) : ""],
-      ["called from", parent >= 0 ? link(parent) : ""],
+      ["made by", opened.clicked.has(row) ? "a person, on the board" : ""], ["called from", parent >= 0 ? link(parent) : ""],
     ]),
   ];
   if (tree && call) shown.push(...callParts(tree, result ?? null, opened.word("status", row)));

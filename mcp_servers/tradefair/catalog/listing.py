@@ -1,0 +1,95 @@
+"""What lists say of a market: `listing.toml` in its package, so that a list imports none.
+
+version = "3"
+title = "two seats divide a pie, three times"
+tools = 6
+
+[policies.half]
+description = "claims half"
+roles = ["eater"]
+privileged = false
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tradefair.contract.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from tradefair.contract import MarketType
+
+LISTING = "listing.toml"
+"""The file's name in the package of a market."""
+
+
+# Of values in the file; all others are texts.
+_TYPES = {"tools": int, "privileged": bool, "roles": list}
+
+
+class ListedPolicy(NamedTuple):
+    """A scripted seat as `tradefair policies` shows it; roles sorted."""
+
+    description: str
+    roles: list[str]
+    privileged: bool
+
+
+class Listing(NamedTuple):
+    """A market as `tradefair markets` and `tradefair policies` show it; `tools` is the number of its own ones."""
+
+    version: str
+    title: str
+    tools: int
+    policies: Mapping[str, ListedPolicy]
+
+
+def listing_of(kind: MarketType) -> Listing:
+    """What a market says of itself."""
+    policies = {
+        spec.name: ListedPolicy(spec.description, sorted(spec.roles), spec.privileged)
+        for spec in kind.policies.values()
+    }
+    return Listing(kind.version, kind.title, len(kind.tools), policies)
+
+
+def listing_toml(listing: Listing) -> str:
+    """The text of `listing.toml`."""
+    head = {"version": listing.version, "title": listing.title, "tools": listing.tools}
+    lines = _lines(head)
+    for name, policy in listing.policies.items():
+        lines += ["", f"[policies.{name}]", *_lines(policy._asdict())]
+    return "\n".join([*lines, ""])
+
+
+def _lines(table: Mapping[str, object]) -> list[str]:
+    # JSON of a text, a list of texts, a number or a truth value is TOML as well.
+    return [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in table.items()]
+
+
+def parsed_listing(text: str, *, source: str) -> Listing:
+    """The listing in a text. ScenarioError begins with `source`."""
+    from tradefair.files.user_files import parse_toml
+
+    content = parse_toml(text, source=source)
+    try:
+        policies = {name: ListedPolicy(**_checked(table)) for name, table in content.pop("policies").items()}
+        return Listing(**_checked(content), policies=policies)
+    except (AttributeError, KeyError, TypeError) as wrong:
+        raise ScenarioError(f"{source}: {wrong}; `tradefair check` writes it: --write-listing") from None
+
+
+def _checked(table: dict[str, Any]) -> dict[str, Any]:
+    """A table as it is. TypeError for a value of another type than its key has."""
+    for key, value in table.items():
+        # Not isinstance: a truth value is an integer too.
+        if type(value) is not _TYPES.get(key, str):
+            raise TypeError(f"{key} is of another type")
+    if {*map(type, table.get("roles", ()))} - {str}:
+        raise TypeError("roles are texts")
+    # JSON has no integers beyond 64 bits, and no market so many tools.
+    if not 0 <= table.get("tools", 0) <= 10_000:
+        raise TypeError("tools is a number from 0 to 10,000")
+    return table

@@ -1,0 +1,24 @@
+"""OpenAI's Agents SDK: its agent and runner, over the Responses API."""
+
+import asyncio
+
+import seat
+from agents.mcp import MCPServerStdio, MCPServerStreamableHttp
+
+from agents import Agent, Runner, set_tracing_disabled
+
+set_tracing_disabled(True)
+
+
+async def main():
+    if seat.URL:
+        server = MCPServerStreamableHttp({"url": seat.URL, "headers": seat.HEADERS})
+    else:
+        server = MCPServerStdio({"command": seat.COMMAND, "args": seat.ARGUMENTS})
+    async with server:
+        agent = Agent("trader", model="gpt-5", mcp_servers=[server])
+        # The default of ten turns is a limit on models, not on servers.
+        await Runner.run(agent, seat.PROMPT, max_turns=40)
+
+
+asyncio.run(main())

@@ -1,0 +1,92 @@
+"""The clients that `make interop` tries: what to install, and which script plays."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, TypeAlias
+
+Transport: TypeAlias = Literal["stdio", "http"]
+
+
+class Stack(NamedTuple):
+    """A client from elsewhere, in an environment of its own.
+
+    `packages` are what pip (or npm, for a script in JavaScript) installs; `shown` are the distributions whose versions
+    the table gives. A `quick` stack is tried with every pull request.
+    """
+
+    name: str
+    script: str
+    packages: tuple[str, ...]
+    shown: tuple[str, ...]
+    quick: bool = False
+    note: str = ""
+    transports: tuple[Transport, ...] = ("stdio", "http")
+
+    @property
+    def python(self) -> bool:
+        return self.script.endswith(".py")
+
+
+_OLD_SDK = "its release needs the SDK's first generation"
+
+STACKS = (
+    Stack("mcp 1", "mcp1.py", ("mcp>=1,<2",), ("mcp",), quick=True),
+    Stack("mcp 2", "mcp2.py", ("mcp>=2,<3",), ("mcp",)),
+    Stack("fastmcp 3", "fastmcp_client.py", ("fastmcp>=3,<4",), ("fastmcp", "mcp")),
+    Stack("fastmcp 4", "fastmcp_client.py", ("fastmcp>=4,<5",), ("fastmcp", "mcp")),
+    Stack("inspect_ai", "inspect_agent.py", ("inspect-ai", "openai", "mcp"), ("inspect-ai", "mcp")),
+    Stack("langchain.mcp", "langchain_mcp.py", ("langchain[mcp]", "langchain-openai"), ("langchain", "fastmcp", "mcp")),
+    Stack(
+        "langchain-mcp-adapters",
+        "langchain_adapters.py",
+        ("langchain-mcp-adapters", "langchain", "langchain-openai"),
+        ("langchain-mcp-adapters", "langchain", "mcp"),
+    ),
+    Stack("openai-agents", "openai_agents.py", ("openai-agents",), ("openai-agents", "mcp"), quick=True),
+    Stack("pydantic-ai", "pydantic_ai_agent.py", ("pydantic-ai-slim[openai,mcp]",), ("pydantic-ai-slim", "mcp")),
+    Stack("google-adk", "google_adk.py", ("google-adk", "mcp"), ("google-adk", "mcp")),
+    Stack(
+        "autogen",
+        "autogen_agent.py",
+        ("autogen-agentchat", "autogen-ext[mcp,openai]", "mcp<2"),
+        ("autogen-ext", "mcp"),
+        note=_OLD_SDK,
+    ),
+    Stack(
+        "crewai",
+        "crewai_crew.py",
+        ("crewai", "crewai-tools[mcp]"),
+        ("crewai-tools", "crewai", "mcp"),
+        note="it shows OpenAI's strict form, in which every parameter is required and null stands for one left out",
+    ),
+    Stack(
+        "smolagents",
+        "smolagents_agent.py",
+        ("smolagents[mcp,openai]", "mcp<2"),
+        ("smolagents", "mcpadapt", "mcp"),
+        note=f"{_OLD_SDK}; it has its model fill in every parameter, whether or not a schema requires it",
+    ),
+    Stack(
+        "llama-index",
+        "llama_index_agent.py",
+        ("llama-index-tools-mcp", "llama-index-llms-openai-like"),
+        ("llama-index-tools-mcp", "llama-index-core", "mcp"),
+    ),
+    Stack("agno", "agno_agent.py", ("agno", "openai", "mcp", "fastmcp"), ("agno", "fastmcp", "mcp")),
+    Stack("dspy", "dspy_react.py", ("dspy[mcp]",), ("dspy", "mcp")),
+    Stack("TypeScript SDK 1", "sdk1.mjs", ("@modelcontextprotocol/sdk@1",), ("@modelcontextprotocol/sdk",), quick=True),
+    Stack(
+        "TypeScript SDK 2",
+        "sdk2.mjs",
+        ("@modelcontextprotocol/client@2",),
+        ("@modelcontextprotocol/client",),
+        quick=True,
+    ),
+    Stack(
+        "mcp-remote",
+        "mcp_remote.mjs",
+        ("mcp-remote", "@modelcontextprotocol/sdk@1"),
+        ("mcp-remote", "@modelcontextprotocol/sdk"),
+        transports=("http",),
+    ),
+)

@@ -1,0 +1,105 @@
+"""`tradefair play --agent person` in a real browser: whole episodes by clicks."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.evaluation.browsing import browser as browser
+
+from tradefair.evaluation.verify import verify_file
+from tradefair.tracestore import open_trace
+
+pytestmark = pytest.mark.browser
+BOUND_S = 60.0
+
+
+@pytest.fixture
+def play(tmp_path: Path) -> Iterator[Any]:
+    """Starts `tradefair play … --agent person` with a BROWSER that writes the address down; gives both."""
+    running: list[subprocess.Popen[str]] = []
+    told = tmp_path / "address"
+    opener = tmp_path / "opener"
+    opener.write_text(f'#!/bin/sh\nprintf %s "$1" > {told}.new && mv {told}.new {told}\n')
+    opener.chmod(0o700)
+
+    def started(*words: str) -> tuple[subprocess.Popen[str], str]:
+        command = [sys.executable, "-m", "tradefair.cli", "play", *words, "--out", str(tmp_path / "out")]
+        process = subprocess.Popen(
+            command,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "BROWSER": str(opener)},
+        )
+        running.append(process)
+        until = time.monotonic() + BOUND_S
+        while not told.exists():
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        return process, told.read_text()
+
+    yield started
+    for process in running:
+        process.kill()
+        process.wait(BOUND_S)
+
+
+def the_board(page: Any, address: str) -> Any:
+    """The board in its frame, once it has drawn itself."""
+    page.goto(address)
+    page.wait_for_selector("iframe:not([hidden])")
+    frame = page.frame_locator("iframe")
+    frame.locator("body[data-ready]").wait_for(timeout=BOUND_S * 1_000)
+    return frame
+
+
+def test_a_person_plays_a_whole_episode_by_clicks(browser: Any, play: Any, tmp_path: Path) -> None:
+    process, address = play("bargaining", "--scenario", "bargaining/smoke", "--agent", "person", "--seed", "1")
+    page = browser.new_page()
+    errors: list[str] = []
+
+    def heard(line: Any) -> None:
+        if getattr(line, "type", "error") == "error":
+            errors.append(str(getattr(line, "text", line)))
+
+    page.on("pageerror", heard)
+    page.on("console", heard)
+    board = the_board(page, address)
+    assert "token" not in page.url
+    heading = board.locator("h1")
+    moves = ["send_message", "submit_quote"] * 3
+    for number, tool in enumerate(moves):
+        heading.filter(has_text="Your turn").wait_for(timeout=BOUND_S * 1_000)
+        board.get_by_text(f"round {number // 2 + 1} of 3").first.wait_for(timeout=BOUND_S * 1_000)
+        # The page shows the form of what is awaited: each round a message, then a quote.
+        form = board.locator(f".acting .tool-form[data-tool={tool}]")
+        form.wait_for(timeout=BOUND_S * 1_000)
+        if tool == "send_message":
+            form.locator("textarea").fill(f"<b>{number}</b>")
+        else:
+            form.locator("input").first.fill("60")
+        form.locator("button.main").first.click()
+        if tool == "submit_quote":  # what cannot be taken back is asked once more
+            board.get_by_role("button", name="Yes, do it").click()
+    heading.filter(has_text="The episode is over").wait_for(timeout=BOUND_S * 1_000)
+    page.get_by_text("The episode is over").first.wait_for()
+    out, err = process.communicate(timeout=BOUND_S)
+    assert process.returncode == 0, err
+    assert out.startswith("person ")
+    (path,) = (tmp_path / "out").glob("*.trace")
+    assert verify_file(path).verdict == "reproduced"
+    with open_trace(path) as trace:
+        by = {row.seq: row.by for row in trace.side()}
+        calls = [event for event in trace.decoded() if event["event"] == "tool_called" and event["seat"] == "B1"]
+        assert trace.seating().labels["B1"] == "person"
+    assert {by[event["seq"]] for event in calls} == {"person"}
+    assert [event["tool"] for event in calls if event["kind"] == "action"] == moves
+    assert errors == []
