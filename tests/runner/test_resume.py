@@ -35,9 +35,11 @@ def events_of(path: Path) -> list[dict[str, Any]]:
         return list(trace.decoded())
 
 
-def wait_for_event(folder: Path, seq: int, process: subprocess.Popen[bytes]) -> Path:
-    """The trace, once it holds event `seq`; bounded."""
+def killed_at(folder: Path, seq: int, process: subprocess.Popen[bytes]) -> Path:
+    """The trace of a run killed once it held event `seq`; bounded. The run stands still while its trace is read."""
     for _ in range(3_000):
+        assert process.poll() is None, "the run ended before it could be killed"
+        os.kill(process.pid, signal.SIGSTOP)
         for path in folder.glob("*.trace"):
             try:
                 with open_trace(path) as trace:
@@ -45,8 +47,10 @@ def wait_for_event(folder: Path, seq: int, process: subprocess.Popen[bytes]) -> 
             except TraceError:
                 continue  # not there yet
             if head is not None and head[0] >= seq:
+                os.kill(process.pid, signal.SIGKILL)
+                process.wait(30)
                 return path
-        assert process.poll() is None, "the run ended before it could be killed"
+        os.kill(process.pid, signal.SIGCONT)
         time.sleep(0.01)
     raise AssertionError(f"event {seq} never came")
 
@@ -57,9 +61,7 @@ def test_a_killed_run_resumes_to_the_outcome_of_an_uninterrupted_one(tmp_path: P
     expected = Path(orjson.loads(whole.stdout)["trace"])
 
     process = subprocess.Popen(tradefair("play", *PLAY, "--out", tmp_path / "cut"), stdout=subprocess.DEVNULL)
-    path = wait_for_event(tmp_path / "cut", 300, process)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait(30)
+    path = killed_at(tmp_path / "cut", 300, process)
     before = events_of(path)
     assert before[-1]["event"] != "episode_ended"
 
@@ -99,9 +101,7 @@ async def test_a_finished_trace_resumes_to_itself(tmp_path: Path) -> None:
 @pytest.mark.slow
 async def test_a_trace_is_resumed_by_another_agent_only_if_it_can_play(tmp_path: Path) -> None:
     process = subprocess.Popen(tradefair("play", *PLAY, "--out", tmp_path), stdout=subprocess.DEVNULL)
-    path = wait_for_event(tmp_path, 100, process)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait(30)
+    path = killed_at(tmp_path, 100, process)
     with pytest.raises(TraceError, match="name another --agent"):
         ready_again(path, AgentSpec("policy", "policy:zip"))
     played = await resume_episode(path, ready_again(path, AgentSpec("react", "policy:truthful")))
@@ -171,21 +171,19 @@ def test_injected_faults_are_not_taken_up_again() -> None:
 
 
 @pytest.mark.slow
-def test_a_killed_supermarket_resumes_to_the_bytes_of_an_uninterrupted_one(tmp_path: Path) -> None:
-    shop = ("retail", "--scenario", "smoke", "--set", "horizon_days=90", "--seed", "3", "--no-references", "--json")
-    play = ("play", *shop, "--agent", "policy", "--model", "policy:careful_reader", "--out")
+def test_a_killed_supermarket_resumes_to_the_outcome_of_an_uninterrupted_one(tmp_path: Path) -> None:
+    shop = ("retail", "--scenario", "smoke", "--set", "horizon_days=60", "--seed", "3", "--no-references", "--json")
+    play = ("play", *shop, "--agent", "react", "--model", "policy:careful_reader", "--out")
     whole = subprocess.run(tradefair(*play, tmp_path / "whole"), capture_output=True, check=True)
 
     process = subprocess.Popen(tradefair(*play, tmp_path / "cut"), stdout=subprocess.DEVNULL)
-    path = wait_for_event(tmp_path / "cut", 300, process)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait(30)
+    path = killed_at(tmp_path / "cut", 300, process)
     assert not verify_file(path).sealed
 
     resumed = subprocess.run(tradefair("play", "--resume", path, "--json"), capture_output=True, check=False)
     assert resumed.returncode == 0, resumed.stderr.decode()
     with open_trace(path) as trace, open_trace(orjson.loads(whole.stdout)["trace"]) as other:
-        assert trace.manifest.about["head_hash"] == other.manifest.about["head_hash"]
+        assert trace.manifest.about["outcome_digest"] == other.manifest.about["outcome_digest"]
 
 
 def test_a_trace_does_not_choose_who_is_sent_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
