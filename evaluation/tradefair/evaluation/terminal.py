@@ -23,6 +23,7 @@ from tradefair.evaluation.findings_text import findings_text
 from tradefair.evaluation.modes.account import UNEXPLAINED
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Figure
 from tradefair.evaluation.outcome import Outcome, PrimaryMetric, SeatOutcome, refused_note
+from tradefair.evaluation.reward import reward_metric
 from tradefair.evaluation.table import number_text
 from tradefair.evaluation.verdict.amounts import number
 from tradefair.evaluation.verdict.verdict import NextStep, Verdict
@@ -115,9 +116,8 @@ def _show_standings(console: Console, runs: Sequence[Run], whole: bool, knowing:
         {outcome.seats[seat].role for run, outcome in zip(runs, outcomes, strict=True) for seat in run.seats}
     )
     # One score per role, the first.
-    named = [metric.name for metric in evaluator.primary_metrics]
-    fields = dict.fromkeys(name for role in roles for name in fields_for(evaluator, {role}, named)[:1])
-    metrics = [metric for metric in evaluator.primary_metrics if metric.name in fields]
+    of_roles = [reward_metric(evaluator.market, {role}) for role in roles]
+    metrics = [metric for metric in evaluator.primary_metrics if metric in of_roles]
     standings = _standings(runs, metrics)
     rows = standings if whole else standings[:_MAX_STANDINGS]
     lone, several = len({row.seat for row in standings}) == 1, len(runs) > 1

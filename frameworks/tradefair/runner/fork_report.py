@@ -18,10 +18,11 @@ from tradefair.evaluation.compare.comparison import MIN_PAIRS, Divergence, Metri
 from tradefair.evaluation.compare.divergence import first_divergence
 from tradefair.evaluation.compare.judgement import LEVEL, p_text, signed_text
 from tradefair.evaluation.compare.numbers import metrics_of
-from tradefair.evaluation.compare.runs import Seats, load_run, primary_metrics, roles_of, run_of
+from tradefair.evaluation.compare.runs import Seats, load_run, roles_of, run_of
 from tradefair.evaluation.compare.show import decision_text
 from tradefair.evaluation.evaluate import diagnose
 from tradefair.evaluation.outcome import PrimaryMetric
+from tradefair.evaluation.reward import primary_metrics
 from tradefair.evaluation.table import number_text
 from tradefair.evaluation.verify import verify_file
 from tradefair.runner.fork import Forked

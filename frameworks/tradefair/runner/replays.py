@@ -23,12 +23,12 @@ from tradefair.contract.following import FORKED_FROM
 from tradefair.contract.market import Resolves
 from tradefair.contract.players import seat_policy
 from tradefair.contract.policy import parse_policy
-from tradefair.evaluation.compare.runs import primary_metrics
 from tradefair.evaluation.diagnosing import references_of
 from tradefair.evaluation.evaluate import evaluate
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.outcome import Outcome, PrimaryMetric
 from tradefair.evaluation.reading import agent_seats, imported
+from tradefair.evaluation.reward import reward_metric
 from tradefair.evaluation.table import number_text
 from tradefair.host.scripted import ScriptedFailure
 from tradefair.host.services import Services
@@ -93,10 +93,10 @@ class Replays:
         """What prices of this seat are counted in. Raises NotPriced, SeatError."""
         if seat not in self.roles:
             raise SeatError(unknown("seat", seat, self.roles))
-        metrics = primary_metrics(self.kind.name, frozenset({self.roles[seat]}))
-        if not metrics:
+        metric = reward_metric(self.kind.name, {self.roles[seat]})
+        if metric is None:
             raise NotPriced(f"the evaluator of {self.kind.name} declares no metric of a {self.roles[seat]}")
-        return metrics[0]
+        return metric
 
     def original(self, seat: SeatId) -> float:
         """The seat's metric in the trace. Raises NotPriced where it is null."""

@@ -25,6 +25,7 @@ from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.progress import Progress, watched
 from tradefair.evaluation.reading import person_moves
+from tradefair.evaluation.reward import finite, reward_metric
 from tradefair.evaluation.sealing import check_sealing
 from tradefair.evaluation.verdict.amounts import count, name
 from tradefair.evaluation.verdict.of_trace import kind_of
@@ -314,13 +315,9 @@ def _game(file: str, trace: Trace, outcome: Outcome[Any, Any]) -> Game:
 
 def _score(outcome: Outcome[Any, Any], seats: Sequence[str]) -> float | None:
     """The first primary metric, the mean over the seats; None where it is undefined for one of them."""
-    metric = next(iter(evaluator_of(outcome.market).primary_metrics), None)
-    values: list[object] = [getattr(outcome.seats.get(seat), metric.name, None) for seat in seats] if metric else []
-    known = [
-        float(value)
-        for value in values
-        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    ]
+    metric = reward_metric(outcome.market, {outcome.seats[seat].role for seat in seats if seat in outcome.seats})
+    values = [finite(getattr(outcome.seats.get(seat), metric.name, None)) for seat in seats] if metric else []
+    known = [float(value) for value in values if value is not None]
     return round(math.fsum(known) / len(known), 9) if known and len(known) == len(values) else None
 
 

@@ -20,8 +20,9 @@ from tradefair.evaluation.accounts import Account, account
 from tradefair.evaluation.compare.comparison import Run
 from tradefair.evaluation.evaluate import evaluate
 from tradefair.evaluation.evaluator import evaluator_of, fields_for
-from tradefair.evaluation.outcome import Outcome, PrimaryMetric
+from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.reading import agent_seats, shown_seating
+from tradefair.evaluation.reward import finite, primary_metrics
 from tradefair.evaluation.sealing import check_sealing
 from tradefair.tracestore import REFERENCES, Trace, find_traces, is_reference, open_trace, sound_head
 
@@ -221,14 +222,6 @@ def compared_seats(a: Side, b: Side, asked: Sequence[SeatId] | None) -> Seats:
     raise SeatError(f"the agent sits at {places}: name the seat to compare with --seat")
 
 
-def primary_metrics(market: str, roles: frozenset[str] = frozenset()) -> tuple[PrimaryMetric, ...]:
-    """The metrics that a comparison of seats in these roles tests; empty where the evaluator declares none."""
-    evaluator = evaluator_of(market)
-    # A market may declare metrics of which seats in these roles have none (`fields_for`).
-    known = fields_for(evaluator, roles, [metric.name for metric in evaluator.primary_metrics])
-    return tuple(metric for metric in evaluator.primary_metrics if metric.name in known)
-
-
 def roles_of(runs: Iterable[Loaded], seats: Seats) -> frozenset[str]:
     """The roles in which the compared seats were played."""
     return frozenset(
@@ -304,7 +297,5 @@ def label_of(loaded: Loaded, seats: Sequence[SeatId]) -> str:
 
 def _number(value: object) -> float | None:
     """A finite number of at most 1e15 in size; None for anything else. An outcome of a stranger may hold anything."""
-    # True is an int to Python; a flag is no metric.
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if math.isfinite(value) and abs(value) <= _LARGEST else None
+    number = finite(value)
+    return None if number is None or abs(number) > _LARGEST else float(number)

@@ -13,13 +13,14 @@ from tradefair.contract.players import PERSON, Player, Seating
 from tradefair.contract.text import clean_line
 from tradefair.evaluation.accounts import Account, SeatAccount, account
 from tradefair.evaluation.evaluate import Evaluation, evaluate_file
-from tradefair.evaluation.evaluator import Evaluator, evaluator_of, fields_for
+from tradefair.evaluation.evaluator import Evaluator, evaluator_of
 from tradefair.evaluation.figures import common_figures, figures_of
 from tradefair.evaluation.headline import Block, headline_of
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 from tradefair.evaluation.outcome import ON_EVERY_SEAT, Outcome, PrimaryMetric
 from tradefair.evaluation.phrases import SCORED, TOGETHER, phrases_for
 from tradefair.evaluation.reading import PersonMoves, agent_seats, imported, seating_in
+from tradefair.evaluation.reward import reward_metric
 from tradefair.evaluation.verdict.amounts import did, name, number
 from tradefair.evaluation.verdict.beside import best_first, better_policy, privileged_policies, references_beside
 from tradefair.evaluation.verdict.steps import steps_of
@@ -251,9 +252,7 @@ class _Read(NamedTuple):
 
     def metric(self, role: str) -> PrimaryMetric:
         """The primary metric of seats in this role; a nameless one where the market declares none."""
-        declared = {metric.name: metric for metric in self.evaluator.primary_metrics}
-        names = fields_for(self.evaluator, [role], list(declared))
-        return declared[names[0]] if names else PrimaryMetric(name="", unit="")
+        return reward_metric(self.evaluator.market, {role}) or PrimaryMetric(name="", unit="")
 
     def effort(self, seat: SeatId) -> Effort:
         """What a seat took."""
