@@ -1,4 +1,4 @@
-"""Base rates: how often competent references raise each failure mode, per preset.
+"""References of a preset: what policies earn, and how often competent ones raise each failure mode.
 
 `python -m benchmarks.references [preset …]` plays the field of a market's headline on the same forty seeds, seats by
 turns, and writes `<market>/references/<preset>.json`; `--check` says which files are of other rules or modes.
@@ -33,10 +33,14 @@ from tradefair.runner.replays import Replays
 
 
 class Size(NamedTuple):
-    """Seeds of a preset for base rates, and for prices: fewer where an episode is long."""
+    """Seeds of a preset for base rates, and for prices: fewer where an episode is long.
+
+    Without `rates` its file holds what policies earn, for scores, and no base rates: few rounds say little of modes.
+    """
 
     seeds: int
     priced: int
+    rates: bool = True
 
 
 PRESETS = {
@@ -49,8 +53,16 @@ PRESETS = {
     "supply_chain/paper": Size(20, 1),
     "marketplace/near_fits": Size(40, 3),
     "marketplace/small_demo": Size(40, 2),
+    "double_auction/smoke": Size(40, 0, rates=False),
+    "double_auction/duel": Size(40, 0, rates=False),
+    "bargaining/smoke": Size(40, 0, rates=False),
+    "retail/first": Size(40, 0, rates=False),
+    "retail/month": Size(20, 0, rates=False),
+    "supply_chain/first": Size(40, 0, rates=False),
+    "supply_chain/duel": Size(40, 0, rates=False),
+    "marketplace/first": Size(40, 0, rates=False),
 }
-"""Presets with base rates."""
+"""Presets with references."""
 _MOST_PRICED = 4
 """Findings of a seat that are priced: what follows is rarely read."""
 COMPETENT = 0.5
@@ -99,7 +111,9 @@ def measure(preset: str, size: Size) -> References:
         best=best,
         naive=headline.naive,
         rows=rows,
-        modes=_modes([row for row in played if row.policy in competent], priced, versions_of(evaluator)),
+        modes=_modes([row for row in played if row.policy in competent], priced, versions_of(evaluator))
+        if size.rates
+        else {},
     )
 
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from tradefair.contract.errors import ScenarioError, unknown
 from tradefair.contract.text import clean_line
@@ -40,6 +40,7 @@ __all__ = [
     "plan_ids",
     "scenario_ids",
     "scenario_table",
+    "scenario_tier",
     "use_data",
 ]
 
@@ -47,6 +48,11 @@ MARKETS = "tradefair.markets"
 EVALUATORS = "tradefair.evaluators"
 DATA = "TRADEFAIR_DATA"
 """The environment variable that names the folder of the user's data."""
+Tier: TypeAlias = Literal["first", "short", "full"]
+"""How long an episode is: for a first one, for training, or a market's benchmark and whatever is longer."""
+TIERS: tuple[Tier, ...] = get_args(Tier)
+_TIER = "tier"
+"""The key of a scenario's file. It sorts lists and is no part of what is played: no digest knows it."""
 
 
 @cache
@@ -153,7 +159,7 @@ def load_scenario(market: str, name: str, overrides: Mapping[str, JsonValue] | N
     kind = market_type(market)
     text, source = _text(market, name)
     # Before the check, so that a wrong override is reported like a wrong line of the file.
-    content = with_overrides(parse_toml(text, source=source), overrides or {})
+    content = with_overrides(_untiered(parse_toml(text, source=source), source)[0], overrides or {})
     scenario = build_scenario(kind.scenario_model, content, source=source)
     return kind.with_data(scenario, os.environ.get(DATA, "")) if isinstance(kind, ReadsData) else scenario
 
@@ -167,6 +173,22 @@ def scenario_table(market: str, name: str) -> dict[str, Any]:
 
     text, source = _text(market, name)
     return parse_toml(text, source=source)
+
+
+def scenario_tier(market: str, name: str) -> Tier:
+    """The tier that a scenario's file names, `full` where it names none. Names as `load_scenario` takes.
+
+    ScenarioError for another word.
+    """
+    return _untiered(scenario_table(market, name), name)[1]
+
+
+def _untiered(content: Mapping[str, Any], source: str) -> tuple[dict[str, Any], Tier]:
+    """What is played, and the tier."""
+    tier = content.get(_TIER, "full")
+    if tier not in TIERS:
+        raise ScenarioError(f"{source}: {_TIER} = {str(tier)[:60]}: it is one of {', '.join(TIERS)}")
+    return {key: value for key, value in content.items() if key != _TIER}, tier
 
 
 def use_data(folder: Path | None) -> None:

@@ -11,6 +11,8 @@ import typer
 from typer.core import TyperGroup
 
 from tradefair.catalog import (
+    TIERS,
+    Tier,
     data_folder,
     load_scenario,
     market_listing,
@@ -28,6 +30,10 @@ if TYPE_CHECKING:
     from tradefair.cli.tables import Column
 
 _AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
+_OfTier = Annotated[
+    Tier | None,
+    typer.Option("--tier", metavar="|".join(TIERS), help="Only those for a first episode, for training, or all else."),
+]
 _Market = Annotated[str, typer.Argument(metavar="MARKET", help="A market's name, as `tradefair markets` shows it.")]
 # Any fixed seed: two checks of one scenario must agree.
 _CHECK_SEED = 1
@@ -112,19 +118,20 @@ scenarios = typer.Typer(cls=_ByName, **PLAIN)
 
 
 @scenarios.callback(invoke_without_command=True)
-def _all_scenarios(context: typer.Context, as_json: _AsJson = False) -> None:
+def _all_scenarios(context: typer.Context, tier: _OfTier = None, as_json: _AsJson = False) -> None:
     """List, show and check the bundled scenarios. `scenarios MARKET` and `scenarios MARKET/PRESET` do as well."""
     if context.invoked_subcommand is None:
-        _list(market_names(), as_json)
+        _list(market_names(), tier, as_json)
 
 
 @scenarios.command("list")
 def list_scenarios(
     market: Annotated[str | None, typer.Argument(metavar="MARKET", help="Only this market's.")] = None,
+    tier: _OfTier = None,
     as_json: _AsJson = False,
 ) -> None:
     """The bundled scenarios of all markets, or of one."""
-    _list(market_names() if market is None else [market], as_json)
+    _list(market_names() if market is None else [market], tier, as_json)
 
 
 @scenarios.command("show")
@@ -197,15 +204,16 @@ def _problem(market: str, name: str) -> str | None:
     return None
 
 
-def _list(names: Iterable[str], as_json: bool) -> None:
-    """One row per scenario: id, version, description, as its file says; `scenarios check` says whether it is sound."""
+def _list(names: Iterable[str], tier: Tier | None, as_json: bool) -> None:
+    """One row per scenario, of one tier or of all: what its file says; `scenarios check` says whether it is sound."""
     rows: list[dict[str, Any]] = []
     for name in names:
         for found in scenario_ids(name):
             content = scenario_table(name, found)
             # The defaults of `Scenario`, which is not loaded for a list.
-            row = {"id": found, "version": content.get("version", 1), "description": content.get("description", "")}
-            rows.append(row)
+            row = {"id": found, "version": content.get("version", 1), "tier": content.get("tier", "full")}
+            if tier in (None, row["tier"]):
+                rows.append({**row, "description": content.get("description", "")})
     _show(rows, as_json)
 
 
