@@ -262,7 +262,7 @@ def _spec(asked: _Asked, stage: Stage, alone: bool) -> PlaySpec:
         raise ScenarioError(f"{scenario.id} has no seat for an agent: name one with seat= ({', '.join(plan.seats)})")
     # One seat is in the caller's hands; stand-ins play all others that were meant for agents.
     if alone:
-        plan = left_alone(kind, scenario, plan, plan.agents[0])
+        plan = left_alone(kind, scenario, plan, plan.agents[:1])
     # By exact type: True is an int to isinstance, and would be seed 1.
     if asked.seed is not None and type(asked.seed) is not int:
         raise ScenarioError(f"the seed is {asked.seed!r:.80}; it must be an int from 0 to 2^63 - 1")

@@ -25,13 +25,16 @@ PLAIN: dict[str, Any] = {
 """How every command line of ours is parsed: the keywords of `typer.Typer`."""
 
 
+OTHERS = "Policy of every other seat; stand_in: an agent's seat that is left gets its role's; default: the scenario's."
+
+
 @dataclass(frozen=True)
 class EpisodeFlags:
     """Which episode: names as they were given, empty or None where nothing was said."""
 
     market: Annotated[str, typer.Argument(help="The market, such as double_auction; not with --resume.")] = ""
     scenario: Annotated[str, typer.Option(help="Scenario id or .toml file; default: the market's first.")] = ""
-    others: Annotated[str, typer.Option(help="Policy of every other seat; default: the scenario's.")] = ""
+    others: Annotated[str, typer.Option(help=OTHERS)] = ""
     seed: Annotated[int | None, typer.Option(help="Fixes all chance; default: a fresh one, shown.")] = None
     overrides: Annotated[list[str] | None, typer.Option("--set", help="Scenario value to change: key=value.")] = None
     data: Annotated[

@@ -69,7 +69,7 @@ def play_new(episode: Played, agent: AgentFlags, often: Often, manner: Manner) -
     plan = seated(seed) if seated else plan_seats(kind, setting, agents=episode.seat or None, others=others)
     # A person plays one seat at a time, unless --seat names more.
     if agent.framework == PERSON and plan.agents and not (episode.seat or seated):
-        plan = left_alone(kind, setting, plan, plan.agents[0])
+        plan = left_alone(kind, setting, plan, plan.agents[:1])
     # All roles that the agent will meet: one that cannot play some of them is refused before the first episode.
     roles = seat_roles(kind, setting, None if seated and setting.by_turns else plan.agents)
     played_by = agent.spec(kind, setting, set(roles.values()))

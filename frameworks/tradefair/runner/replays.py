@@ -38,7 +38,7 @@ from tradefair.tracestore import open_trace, sound_head
 
 _EMPTY = Tape({}, {})
 # Ends by the host. Those by the rules come again when the episode is replayed, also where they cut it short.
-_CUT_OFF = ("truncated:cancelled", "truncated:ttl", "truncated:storage_limit", "truncated:harness_failure")
+_CUT_OFF = tuple(f"truncated:{why}" for why in ("cancelled", "ttl", "idle", "storage_limit", "harness_failure"))
 
 
 class Repair(NamedTuple):

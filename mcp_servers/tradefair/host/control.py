@@ -2,13 +2,15 @@
 
     POST   /episodes                  Create -> Created           POST /episodes/{id}/lapse    Lapse -> Lapsed
     GET    /episodes[?state=&limit=]  -> HostStatus               POST /episodes/{id}/cancel   -> Cancelled
-    GET    /episodes/{id}             -> EpisodeStatus            GET  /episodes/{id}/export   -> the trace, a file
-    POST   /episodes/{id}/start       -> Started                  DELETE /grants/{grant}       -> Revoked
-    POST   /episodes/{id}/invite      Invite -> Invitations       GET  /                       the status page
+    GET    /episodes/{id}             -> EpisodeStatus            DELETE /episodes/{id}        -> Cancelled, and gone
+    POST   /episodes/{id}/start       -> Started                  GET  /episodes/{id}/export   -> the trace, a file
+    POST   /episodes/{id}/invite      Invite -> Invitations       DELETE /grants/{grant}       -> Revoked
+    POST   /episodes/{id}/label       Label -> Labelled           GET  /                       the status page
 
-Its token decides everything here, so no agent may have it. Nothing here looks into a live market except the export of
-its trace. Each refusal has the four fields of all errors. Only the page accepts the token as a password from a
-browser's own dialogue: if a path that changes something did, another site could make the browser send it there.
+An extension adds routes of its own behind the same door (`tradefair env serve`: tasks and outcomes). The token decides
+everything here, so no agent may have it. Nothing here looks into a live market except the export of its trace. Each
+refusal has the four fields of all errors. Only the page accepts the token as a password from a browser's own dialogue:
+if a path that changes something did, another site could make the browser send it there.
 """
 
 from __future__ import annotations
@@ -18,8 +20,8 @@ import binascii
 import hmac
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Iterable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Protocol, TypeAlias, TypeVar
 
 import anyio
 from mcp.server.transport_security import TransportSecurityMiddleware
@@ -62,7 +64,8 @@ _log = logging.getLogger("tradefair.host")
 _security_log = logging.getLogger("tradefair.security")
 
 B = TypeVar("B", bound=BaseModel)
-_Handler = Callable[[Request], Awaitable[Response]]
+Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
+"""Answers a request that the door has let in; whatever of our errors it raises becomes a typed answer."""
 
 
 def new_control_token() -> str:
@@ -70,10 +73,22 @@ def new_control_token() -> str:
     return _PREFIX + secrets.token_urlsafe(32)
 
 
-class _Refused(Exception):
+class ControlExtension(Protocol):
+    """What a host can do besides: named orders, and routes of their own."""
+
+    def order(self, task: str) -> Order:
+        """The order of a task; called in a thread. Raises SeatError for an unknown one."""
+        ...
+
+    def routes(self, host: Host) -> Sequence[tuple[str, str, Handler]]:
+        """Path, method and handler of each."""
+        ...
+
+
+class ControlRefused(Exception):
     """An answer that is an error.
 
-    Raised inside a handler, and answered by `_guarded` with its status and its four fields.
+    Raised inside a handler, and answered with its status and its four fields.
     """
 
     def __init__(self, status: int, error: ErrorInfo) -> None:
@@ -85,8 +100,17 @@ class _Refused(Exception):
 class ControlApp:
     """The ASGI application. `digest` is that of its token; `url` is where seats are served, `/mcp` included."""
 
-    def __init__(self, host: Host, digest: str, url: str, allowed_hosts: Iterable[str]) -> None:
+    def __init__(
+        self,
+        host: Host,
+        digest: str,
+        url: str,
+        allowed_hosts: Iterable[str],
+        *,
+        extension: ControlExtension | None = None,
+    ) -> None:
         self._host = host
+        self._extension = extension
         self._digest = digest
         self._url = url
         # Against DNS rebinding: a web page could otherwise reach this port under a name of its own.
@@ -96,6 +120,7 @@ class ControlApp:
             ("/episodes", "GET", self._list),
             ("/episodes", "POST", self._create),
             ("/episodes/{episode}", "GET", self._show),
+            ("/episodes/{episode}", "DELETE", self._delete),
             ("/episodes/{episode}/start", "POST", self._start),
             ("/episodes/{episode}/invite", "POST", self._invite),
             ("/episodes/{episode}/label", "POST", self._label),
@@ -103,6 +128,7 @@ class ControlApp:
             ("/episodes/{episode}/cancel", "POST", self._cancel),
             ("/episodes/{episode}/export", "GET", self._export),
             ("/grants/{grant}", "DELETE", self._revoke),
+            *(() if extension is None else extension.routes(host)),
         )
         self.starlette = Starlette(
             routes=[Route(path, self._guarded(handler), methods=[method]) for path, method, handler in routes],
@@ -113,7 +139,7 @@ class ControlApp:
 
     # --- the door ---------------------------------------------------------------------------------------------------
 
-    def _guarded(self, handler: _Handler) -> _Handler:
+    def _guarded(self, handler: Handler) -> Handler:
         """Host header and token first; then every error is a typed answer.
 
         A fault of ours becomes a plain internal error: its text is for the log only.
@@ -129,7 +155,7 @@ class ControlApp:
             known(request.scope)
             try:
                 return await handler(request)
-            except _Refused as refused:
+            except ControlRefused as refused:
                 return _error(refused.status, refused.error)
             except TradefairError as error:
                 return _error(*_typed(error))
@@ -152,17 +178,17 @@ class ControlApp:
     # --- episodes ---------------------------------------------------------------------------------------------------
 
     async def _create(self, request: Request) -> Response:
-        asked = await _body(request, bodies.Create)
-        first = new_seed() if asked.seed is None else asked.seed
-        if first + asked.count - 1 > MAX_SEED:
+        asked = await read_body(request, bodies.Create)
+        with without_passes():
+            wanted = await anyio.to_thread.run_sync(self._checked, asked)
+        self._check_seats(wanted)
+        first, step = wanted.order.seed, 0 if asked.same_seed else 1
+        if first + step * (asked.count - 1) > MAX_SEED:
             # Checked for the whole order: the last episodes of a batch must not fail after the first have begun.
             raise ScenarioError(f"the last of {asked.count} seeds would be over 2^63 - 1")
-        common = asked.model_dump(include={"market", "scenario", "overrides", "seats", "others", "ttl_s", "labels"})
-        with without_passes():
-            wanted = await anyio.to_thread.run_sync(checked, Order(**common, seed=first))
-        self._check_seats(wanted)
         # Checked once for all of them: only the seeds differ.
-        orders = [wanted._replace(order=Order(**common, seed=first + index)) for index in range(asked.count)]
+        seeds = [first + step * index for index in range(asked.count)]
+        orders = [wanted._replace(order=wanted.order.model_copy(update={"seed": seed})) for seed in seeds]
         self._host.check_room(asked.count)
         # Room and names before anything is kept, so that a refusal changes nothing.
         names = [new_episode_id() for _ in orders]
@@ -181,8 +207,25 @@ class ControlApp:
             await self._undo(names)
             raise
         listed = [_line(self._host, name) for name in names]
-        _log.info("episodes created", extra={"market": asked.market, "count": asked.count, "started": asked.start})
+        _log.info(
+            "episodes created", extra={"market": wanted.order.market, "count": asked.count, "started": asked.start}
+        )
         return _answer(bodies.Created(url=self._url, invitations=invitations, episodes=listed), 201)
+
+    def _checked(self, asked: bodies.Create) -> Checked:
+        """The order of a request, on its first seed."""
+        named = asked.model_dump(include={"ttl_s", "idle_s", "tools", "labels"}, exclude_unset=True)
+        if asked.market is not None:
+            seed = new_seed() if asked.seed is None else asked.seed
+            further = asked.model_dump(include={"market", "scenario", "overrides", "seats", "others"})
+            return checked(Order.model_validate({**further, **named, "seed": seed}))
+        if self._extension is None or asked.task is None:
+            raise ScenarioError("this host has no tasks, `tradefair env serve` has: name a market")
+        try:
+            return checked(self._extension.order(asked.task).model_copy(update={**named, "task": asked.task}))
+        except SeatError as unknown:
+            error = ErrorInfo("unknown_id", str(unknown), "GET /tasks lists what there is", False)
+            raise ControlRefused(404, error) from None
 
     def _check_seats(self, wanted: Checked) -> None:
         seats, most = len(wanted.plan.seats), self._host.max_seats
@@ -190,7 +233,7 @@ class ControlApp:
             # An episode of thousands of seats holds the loop for as long as each of them takes.
             message = f"{wanted.scenario.id} has {seats} seats; here an episode has at most {most}"
             hint = "order a smaller scenario, or have the operator host it by name or raise --max-seats"
-            raise _Refused(400, ErrorInfo("too_many_seats", message, hint, False))
+            raise ControlRefused(400, ErrorInfo("too_many_seats", message, hint, False))
 
     def _invited(self, name: str, wanted: Checked, asked: bodies.Create) -> Iterable[tuple[str, Grant]]:
         for seat in wanted.plan.agents if asked.invite else ():
@@ -229,11 +272,11 @@ class ControlApp:
         return _answer(episode_status(self._host, _name(request)))
 
     async def _label(self, request: Request) -> Response:
-        asked = await _body(request, bodies.Label)
+        asked = await read_body(request, bodies.Label)
         return _answer(bodies.Labelled(labels=await self._host.label(_name(request), asked.labels)))
 
     async def _lapse(self, request: Request) -> Response:
-        asked = await _body(request, bodies.Lapse)
+        asked = await read_body(request, bodies.Lapse)
         episode = self._host.episode(_name(request))
         if episode.core.ended is not None:
             raise EpisodeOver(episode.core.ended)
@@ -250,15 +293,15 @@ class ControlApp:
         episode = self._host.episodes.get(name)
         return _answer(bodies.Cancelled(end_reason=None if episode is None else episode.core.ended))
 
+    async def _delete(self, request: Request) -> Response:
+        return _answer(bodies.Cancelled(end_reason=await self._host.remove(_name(request))))
+
     async def _export(self, request: Request) -> Response:
         name = _name(request)
-        if name in self._host.episodes:
-            # An episode that ended meanwhile is still here; a closed one is known by the path of its trace.
-            path = self._host.episode(name).path
-        elif name in self._host.past:
-            path = self._host.past[name].trace
-        else:
-            raise SeatError(f"there is no trace of {name[:80]!r} here")
+        path = self._host.trace_of(name)
+        if self._host.mark(name).sealed:
+            hint = "play on, and ask for the outcome: the traces are published with the salt"
+            raise ControlRefused(403, ErrorInfo("sealed", "a sealed episode shows neither seed nor trace", hint, False))
         # In a thread: the copy reads the whole file, and episodes must go on meanwhile.
         content = await anyio.to_thread.run_sync(trace_copy, self._host.logs.reading(path))
         headers = {"Content-Disposition": f'attachment; filename="{path.name}"'}
@@ -267,7 +310,7 @@ class ControlApp:
     # --- tokens -----------------------------------------------------------------------------------------------------
 
     async def _invite(self, request: Request) -> Response:
-        asked = await _body(request, bodies.Invite)
+        asked = await read_body(request, bodies.Invite)
         # Exactly one of the two; `is` compares them as truth values.
         if (asked.seat is None) is not asked.observer:
             raise _invalid("name a seat, or say observer: true, and not both")
@@ -321,7 +364,7 @@ def _password(encoded: str) -> str:
 # --- bodies and answers ---------------------------------------------------------------------------------------------
 
 
-async def _body(request: Request, model: type[B]) -> B:
+async def read_body(request: Request, model: type[B]) -> B:
     """The request's body as its model; refused beyond 64 KiB without reading on."""
     content = bytearray()
     try:
@@ -332,14 +375,14 @@ async def _body(request: Request, model: type[B]) -> B:
                 error = ErrorInfo(
                     "invalid_arguments", f"a body has at most {CONTROL_BODY_LIMIT} bytes", "send less", False
                 )
-                raise _Refused(413, error)
+                raise ControlRefused(413, error)
     except ClientDisconnect:
         raise _invalid("the body broke off") from None
     try:
         # Strict: "1" for 1 would be taken in silence otherwise. An empty body stands for all defaults.
         return model.model_validate_json(bytes(content) or b"{}", strict=True)
     except ValidationError as wrong:
-        raise _Refused(400, explain(wrong, model, request.url.path)) from None
+        raise ControlRefused(400, explain(wrong, model, request.url.path)) from None
 
 
 def _answer(model: BaseModel, status: int = 200) -> Response:
@@ -354,8 +397,8 @@ def _error(status: int, error: ErrorInfo) -> Response:
     return JSONResponse({"error": error._asdict()}, status, headers=headers)
 
 
-def _invalid(message: str) -> _Refused:
-    return _Refused(400, ErrorInfo("invalid_arguments", message, "correct it and ask again", True))
+def _invalid(message: str) -> ControlRefused:
+    return ControlRefused(400, ErrorInfo("invalid_arguments", message, "correct it and ask again", True))
 
 
 def _typed(error: TradefairError) -> tuple[int, ErrorInfo]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from tradefair.contract import SeatId
 from tradefair.contract.bounds import MAX_SEED
-from tradefair.host.orders import MAX_TTL_S, Labels
+from tradefair.host.orders import MAX_TTL_S, IdleS, Labels, TaskId
 from tradefair.host.seat_auth import GrantScope
 from tradefair.host.status import EpisodeSummary
 
 # Bounds of a stranger's text; a market checks the names themselves.
+_OF_A_TASK = ("scenario", "overrides", "seed", "seats", "others")
+MAX_GROUP = 64  # episodes on one seed; trainers take 2 to 16 for a group
 _Seat = Annotated[str, Field(min_length=1, max_length=64)]
 
 
@@ -24,24 +26,42 @@ class _Body(BaseModel):
 class Create(_Body):
     """Episodes to make: `count` of them on consecutive seeds, from a fresh seed where none is named.
 
-    With `start` false they wait for it: seats can be invited meanwhile, and no clock runs. `observers` is a number of
-    tokens for each.
+    Of a market, or of a task of the host, which says the seed and who plays, too. With `same_seed` all are on one
+    seed: a group that differs in what its agents do alone. With `start` false they wait for it: seats can be invited
+    meanwhile, and no clock runs. `observers` is a number of tokens for each.
     """
 
     # A name from the catalogue and no path: what is named here is loaded.
-    market: Annotated[str, Field(pattern=r"^[a-z_]{1,40}$")]
+    market: Annotated[str, Field(pattern=r"^[a-z_]{1,40}$")] | None = None
+    task: TaskId | None = None
     scenario: Annotated[str, Field(pattern=r"^[a-z_]{1,40}(/[a-z0-9_]{1,40})?$")] | None = None
     overrides: Annotated[dict[str, JsonValue], Field(max_length=100)] = {}
     seed: Annotated[int, Field(ge=0, le=MAX_SEED)] | None = None
     # As many as a host keeps by default.
     count: Annotated[int, Field(ge=1, le=1_000)] = 1
+    same_seed: bool = False
     seats: Literal["all"] | Annotated[tuple[_Seat, ...], Field(max_length=1_000)] | None = None
     others: Annotated[str, Field(max_length=200)] | None = None
     ttl_s: Annotated[float, Field(gt=0, le=MAX_TTL_S)] | None = None
+    idle_s: IdleS | None = None
+    tools: Literal["full", "slim"] = "full"
     labels: Labels = {}
     start: bool = True
     invite: bool = True
     observers: Annotated[int, Field(ge=0, le=16)] = 0
+
+    @model_validator(mode="after")
+    def _agrees(self) -> Create:
+        if (self.market is None) is (self.task is None):
+            raise ValueError("name a market or a task, and not both")
+        said = [name for name in _OF_A_TASK if name in self.model_fields_set]
+        if self.task is not None and said:
+            raise ValueError(f"a task says itself who plays what: leave out {', '.join(said)}")
+        if self.same_seed and not 2 <= self.count <= MAX_GROUP:
+            raise ValueError(f"a group on the same seed has 2 to {MAX_GROUP} episodes: set count")
+        if self.task is not None and self.count > 1 and not self.same_seed:
+            raise ValueError("a task has one seed: several episodes of it need same_seed")
+        return self
 
 
 class Invite(_Body):

@@ -70,6 +70,10 @@ class ControlClient:
         """End an episode, or drop one that has not started."""
         return self._ask("POST", f"{_path(episode)}/cancel", bodies.Cancelled)
 
+    def delete(self, episode: str) -> bodies.Cancelled:
+        """End an episode, if it runs, and free its place at once; its trace stays."""
+        return self._ask("DELETE", _path(episode), bodies.Cancelled)
+
     def status(self, *, state: EpisodeState | None = None, limit: int = 100) -> HostStatus:
         """The host, and its newest episodes."""
         query = f"?limit={limit}" + (f"&state={state}" if state else "")

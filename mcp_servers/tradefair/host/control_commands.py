@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
-from tradefair.cli.options import PLAIN, SharedOptions, grouped
+from tradefair.cli.options import OTHERS, PLAIN, SharedOptions, grouped
 from tradefair.cli.terminal import tell
 from tradefair.contract.errors import ScenarioError, StorageUnavailable
 from tradefair.contract.text import clean_json
@@ -73,14 +73,22 @@ def _all(context: _Context, plane: _Plane) -> None:
 @control.command()
 def create(
     context: _Context,
-    market: Annotated[str, typer.Argument(help="The market, such as double_auction.")],
+    market: Annotated[str | None, typer.Argument(help="The market, such as double_auction; or --task.")] = None,
     scenario: Annotated[str | None, typer.Option(help="Scenario id; default: the market's first.")] = None,
     seed: Annotated[int | None, typer.Option(help="Of the first episode; default: a fresh one.")] = None,
     count: Annotated[int, typer.Option(min=1, max=1_000, help="Episodes, on consecutive seeds.")] = 1,
+    same_seed: Annotated[bool, typer.Option("--same-seed", help="All of them (2 to 64) on one seed: a group.")] = False,
+    task: Annotated[
+        str | None, typer.Option(metavar="SPLIT/N", help="A task of the host (tradefair env serve), not a market.")
+    ] = None,
     seats: Annotated[str, typer.Option(help="Seats for agents: B1,S1, or all; default: the scenario's.")] = "",
-    others: Annotated[str | None, typer.Option(help="Policy of every other seat; default: the scenario's.")] = None,
+    others: Annotated[str | None, typer.Option(help=OTHERS)] = None,
     overrides: Annotated[list[str] | None, typer.Option("--set", help="Scenario value to change: key=value.")] = None,
     ttl: Annotated[float | None, typer.Option(help="Seconds that each may last.")] = None,
+    idle: Annotated[
+        float | None, typer.Option(help="Seconds without a call, then it ends (truncated:idle); default: the host's.")
+    ] = None,
+    slim: Annotated[bool, typer.Option("--slim-tools", help="List tools without their output schemas.")] = False,
     labels: Annotated[
         list[str] | None, typer.Option("--label", help="Who plays a seat, in your words: B1=openai:gpt-5/react.")
     ] = None,
@@ -94,17 +102,25 @@ def create(
     from tradefair.host import control_bodies as bodies
     from tradefair.host.orders import parse_labels
 
+    # Only what was said: with a task some of them may not be.
+    said: dict[str, Any] = {
+        "scenario": scenario,
+        "seed": seed,
+        "seats": "all" if seats == "all" else tuple(map(str.strip, seats.split(","))) if seats else None,
+        "others": others,
+        "overrides": dict(map(parse_override, overrides or ())) or None,
+    }
     try:
         wanted = bodies.Create(
             # The same model as on the host's side: what it would refuse is refused here, without a request.
+            **{name: value for name, value in said.items() if value is not None},
             market=market,
-            scenario=scenario,
-            seed=seed,
+            task=task,
             count=count,
-            seats="all" if seats == "all" else tuple(map(str.strip, seats.split(","))) if seats else None,
-            others=others,
-            overrides=dict(map(parse_override, overrides or ())),
+            same_seed=same_seed,
             ttl_s=ttl,
+            idle_s=idle,
+            tools="slim" if slim else "full",
             labels=parse_labels(labels or ()),
             observers=observers,
             start=start,
@@ -112,7 +128,8 @@ def create(
     except ValidationError as wrong:
         # The first error only: a person corrects one thing at a time.
         first = wrong.errors(include_url=False)[0]
-        raise ScenarioError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        where = "".join(f"{part}: " for part in (".".join(map(str, first["loc"])),) if part)
+        raise ScenarioError(where + first["msg"].removeprefix("Value error, ")) from None
     plane: _Plane = context.obj
     with plane.ask() as client:
         plane.show(client.create(wanted), _created)
@@ -195,6 +212,14 @@ def cancel(context: _Context, episode: _Episode) -> None:
 
 
 @control.command()
+def delete(context: _Context, episode: _Episode) -> None:
+    """End an episode, if it runs, and free its place at once; its trace stays."""
+    plane: _Plane = context.obj
+    with plane.ask() as client:
+        plane.show(client.delete(episode), lambda told: [told.end_reason or "dropped before its start"])
+
+
+@control.command()
 def status(
     context: _Context,
     episode: Annotated[str, typer.Argument(help="One episode; without it, the host.")] = "",
@@ -243,10 +268,12 @@ def _invitations(answer: bodies.Invitations) -> list[str]:
 
 
 def _line(episode: EpisodeSummary) -> str:
+    from tradefair.host.status import seed_words
+
     clock = "" if episode.round is None else f", round {episode.round} {episode.phase}"
     end = f", {episode.end_reason}" if episode.end_reason else ""
     slow = ", on a slow disk" if episode.slow_disk else ""
-    return f"{episode.episode}: {episode.state}, {episode.scenario}, seed {episode.seed}{clock}{end}{slow}"
+    return f"{episode.episode}: {episode.state}, {episode.scenario}, {seed_words(episode.seed)}{clock}{end}{slow}"
 
 
 def _host(answer: HostStatus) -> list[str]:

@@ -49,8 +49,8 @@ class ServeFlags(SeatFlags):
 class HostFlags(SeatFlags):
     """Addresses, tokens and quotas of a host.
 
-    `control` is None without a control plane. `ttl`, `rate`, `budget`, `byte_budget` and `episode_bytes` of 0 set no
-    limit. `store` is the address of a shared store for the traces; None keeps them in files.
+    `control` is None without a control plane. `ttl`, `idle`, `rate`, `budget`, `byte_budget` and `episode_bytes` of 0
+    set no limit. `store` is the address of a shared store for the traces; None keeps them in files.
     """
 
     seats: Annotated[str, typer.Option(help="Seats to invite: B1,S1, or all; default: the scenario's agents.")] = ""
@@ -105,6 +105,9 @@ class HostFlags(SeatFlags):
         MAX_SEATS
     )
     ttl: Annotated[float, typer.Option(min=0, help="Seconds that an episode may last; 0: without end.")] = 604_800
+    idle: Annotated[
+        float, typer.Option(min=0, help="Seconds without a call, then an episode ends (truncated:idle). 0: any number.")
+    ] = 0
     rate: Annotated[float, typer.Option(min=0, help="Calls per second and seat; 0: as many as come.")] = 50
     burst: Annotated[int, typer.Option(min=1, max=100_000, help="Calls of a seat that may come at once.")] = 200
     budget: Annotated[int, typer.Option("--call-budget", min=0, help="Calls per seat and episode; 0: any.")] = 0

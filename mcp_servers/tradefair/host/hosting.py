@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,7 +29,7 @@ from tradefair.host.collecting import collect, without_passes
 from tradefair.host.doors import Doors
 from tradefair.host.log import FILES, LogStore
 from tradefair.host.observing import public_reads
-from tradefair.host.orders import Checked, Order, begin, check_labelled
+from tradefair.host.orders import Checked, Mark, Order, Terms, begin, check_labelled
 from tradefair.host.quotas import Gate, Quotas
 from tradefair.host.registry import HostFile, save_host_file
 from tradefair.host.seat_auth import OBSERVER, OBSERVER_SCOPE, Grant, SeatTokens
@@ -47,6 +48,10 @@ _AGAIN_S = 1.0
 _SAVE_DELAY_S = 0.2  # many episodes that end at once are one write of the registry
 # Seconds after an episode is closed; several that close together are one collection.
 _TIDY_DELAY_S = 3.0
+
+TTL: EndReason = "truncated:ttl"
+IDLE: EndReason = "truncated:idle"
+_HOSTS_OWN = Terms()
 
 _log = logging.getLogger("tradefair.host")
 
@@ -69,6 +74,7 @@ class Past(NamedTuple):
     scenario: str
     seed: int
     trace: Path
+    mark: Mark = Mark()
 
 
 class Host:
@@ -76,7 +82,8 @@ class Host:
 
     With a `folder` the registry is kept in its `host.json`; the traces lie there too, or where `logs` puts them. With
     `linger_s` a served host retires each episode that many seconds after its end, and its tokens with it. `ttl_s` is
-    the time to live of each episode in seconds, from its creation; an order may name a shorter one. `body_limit` is in
+    the time to live of each episode in seconds, from its creation, and `idle_s` how long none of its seats may call;
+    an order may name shorter ones. `body_limit` is in
     bytes, and so are `episode_bytes`, what the log of one episode may take (None: any), and `keep_free`, below which
     the disk of the traces counts as nearly full. `max_seats` bounds the episodes that the control plane orders.
     `wait_s` is how long an `await_turn` waits that names no time (None: as the scenario says); `slim` tool lists have
@@ -91,6 +98,7 @@ class Host:
         body_limit: int = BODY_LIMIT,
         linger_s: float | None = None,
         ttl_s: float | None = None,
+        idle_s: float | None = None,
         max_episodes: int = MAX_EPISODES,
         max_seats: int = MAX_SEATS,
         episode_bytes: int | None = EPISODE_BYTES,
@@ -121,11 +129,12 @@ class Host:
         self.draining = False
         self.control: str | None = None
         """The digest of the control plane's token, kept with the registry."""
-        self.ttl_s_of: dict[str, float] = {}
-        """The times to live of episodes that were given one of their own."""
+        self.terms_of: dict[str, Terms] = {}
+        """The terms of episodes and orders that have other than the host's own."""
         self.started_at = time.monotonic()
         self._linger_s = linger_s
         self._ttl_s = ttl_s
+        self._idle_s = idle_s
         self._episode_bytes = episode_bytes
         self._sandbox = sandbox
         self._wait_s = wait_s
@@ -137,6 +146,7 @@ class Host:
         self._too_large: set[str] = set()
         self._starting: set[str] = set()
         self._tasks: anyio.abc.TaskGroup | None = None
+        self._watching: dict[str, anyio.CancelScope] = {}
         self._unsaved = 0
         self._saving: asyncio.TimerHandle | None = None
         self._tidying: asyncio.TimerHandle | None = None
@@ -169,8 +179,12 @@ class Host:
     def order_again(self, wanted: Checked, episode_id: str) -> None:
         """Accept an order of an earlier host of the folder: it was counted then, and the registry names it already."""
         self.pending[episode_id] = wanted
-        if wanted.order.ttl_s is not None:
-            self.ttl_s_of[episode_id] = wanted.order.ttl_s
+        self.set_terms(episode_id, wanted.order.terms)
+
+    def set_terms(self, episode: str, terms: Terms) -> None:
+        """Keep what was ordered with an episode, as far as it differs from the host's own."""
+        if terms != _HOSTS_OWN:
+            self.terms_of[episode] = terms
 
     async def start(self, episode: str) -> Episode:
         """Begin an ordered episode. Raises SeatError (no such order), ScenarioError, StorageUnavailable, LowSpace."""
@@ -214,11 +228,25 @@ class Host:
         """End an episode (`truncated:cancelled`), or drop an order. Raises SeatError for an unknown one."""
         # An order has no log yet, so nothing has to be ended.
         if self.pending.pop(episode, None) is not None:
-            self.ttl_s_of.pop(episode, None)
+            self.terms_of.pop(episode, None)
             self.doors.shut(grant.id for grant in self.tokens.expire(episode))
             self._save()
             return
         await self.episode(episode).end("truncated:cancelled")
+
+    async def remove(self, episode: str) -> EndReason | None:
+        """Cancel an episode, if it runs, and retire it at once; its trace stays. Twice is as good as once.
+
+        How it ended; None for an order. Raises SeatError for an unknown one, StorageUnavailable.
+        """
+        if episode not in self.past:
+            if episode in self.pending or self.episode(episode).core.ended is None:
+                await self.cancel(episode)
+            # Another request may have been faster.
+            if episode in self.episodes:
+                await self.retire(episode)
+        past = self.past.get(episode)
+        return None if past is None else past.reason
 
     async def label(self, episode: str, labels: Mapping[SeatId, str]) -> dict[SeatId, str]:
         """Call the players of outside seats otherwise from now on; what all of them are called.
@@ -244,6 +272,30 @@ class Host:
             raise SeatError(f"there is no episode {name[:80]!r} here")
         return found
 
+    def mark(self, name: str) -> Mark:
+        """Of which task an episode or order is, and whether its seed is sealed. Raises SeatError for an unknown one."""
+        if name in self.pending:
+            order = self.pending[name].order
+            return Mark(order.task, order.sealed)
+        if name in self.past:
+            return self.past[name].mark
+        return Mark.of(self.episode(name).manifest.about)
+
+    def trace_of(self, name: str) -> Path:
+        """Where the trace of an episode is, closed or not. Raises SeatError for an unknown one."""
+        if name in self.episodes:
+            return self.episodes[name].path
+        if name in self.past:
+            return self.past[name].trace
+        raise SeatError(f"there is no trace of {name[:80]!r} here")
+
+    def slim_for(self, episode: str) -> bool:
+        """Whether the tool lists of an episode have no output schemas."""
+        return self.slim or self._terms(episode).tools == "slim"
+
+    def _terms(self, episode: str) -> Terms:
+        return self.terms_of.get(episode, _HOSTS_OWN)
+
     async def retire(self, episode: str) -> None:
         """Close an episode for good: its tokens expire with it."""
         gone = self.episodes.pop(episode, None)
@@ -253,9 +305,10 @@ class Host:
             del self._gates[key]
         self._resting.discard(episode)
         self._too_large.discard(episode)
-        self.ttl_s_of.pop(episode, None)
+        self.terms_of.pop(episode, None)
         if gone is not None:
-            self.past[episode] = Past(gone.core.ended or "", gone.core.scenario.id, gone.core.manifest.seed, gone.path)
+            core, mark = gone.core, Mark.of(gone.manifest.about)
+            self.past[episode] = Past(core.ended or "", core.scenario.id, core.manifest.seed, gone.path, mark)
             while len(self.past) > _MAX_PAST:
                 self.past.popitem(last=False)
             # Shielded: the end of the host cancels this task, and then the log of the episode would stay open.
@@ -265,6 +318,9 @@ class Host:
         self._tidy_soon()
         if not self.episodes and not self.pending:
             self._empty.set()
+        # Otherwise it would keep the episode in memory for the linger time. Last, as it may be the watch that retires.
+        if (watch := self._watching.pop(episode, None)) is not None:
+            watch.cancel()
 
     async def wait_empty(self) -> None:
         """Wait until the last episode has been retired.
@@ -406,6 +462,11 @@ class Host:
         return self._tasks
 
     async def _watch(self, episode: Episode) -> None:
+        with anyio.CancelScope() as scope:
+            self._watching[episode.id] = scope
+            await self._see_to_its_end(episode)
+
+    async def _see_to_its_end(self, episode: Episode) -> None:
         try:
             # Budgets that an earlier process used up: their seats are still to be stood in for.
             for (name, _), gate in list(self._gates.items()):
@@ -413,27 +474,51 @@ class Host:
                     gate.say_if_spent()
             episode.on_change(lambda: self._mind_the_size(episode.id))
             self._mind_the_size(episode.id)
-            with anyio.move_on_after(self._seconds_left(episode)) as life:
-                await episode.wait_ended()
-            if life.cancelled_caught:
-                # The time to live is over and the episode is not.
-                await self._end(episode, "truncated:ttl")
+            given_up = await self._out_of_time(episode)
+            if given_up is not None:
+                await self._end(episode, given_up)
             await episode.wait_ended()
             _log.info("episode ended", extra={"episode": episode.id, "reason": episode.core.ended})
-            if self._linger_s is not None:
+            if given_up == IDLE:
+                # Nobody is there who could still look at it, and somebody may wait for its place.
+                await self.retire(episode.id)
+            elif self._linger_s is not None:
                 await anyio.sleep(self._linger_s)
                 await self.retire(episode.id)
         except Exception:  # the fault of one episode must not end the others
             _log.exception("%s is no longer watched", episode.id)
 
-    def _seconds_left(self, episode: Episode) -> float | None:
-        """What is left of the time to live, which also runs while the host is down; None: it has none."""
-        lives = [ttl for ttl in (self._ttl_s, self.ttl_s_of.get(episode.id)) if ttl is not None]
-        # The shorter of the host's own and the order's.
-        if not lives:
-            return None
+    async def _out_of_time(self, episode: Episode) -> EndReason | None:
+        """Wait until the episode is over, or no longer may go on: then the reason."""
+        began = time.monotonic()
+        while True:
+            left = {TTL: self._seconds_left(episode), IDLE: self._seconds_to_idle(episode, began)}
+            reason, seconds = min(left.items(), key=lambda item: item[1])
+            if seconds <= 0 and episode.core.ended is None:
+                return reason
+            with anyio.move_on_after(seconds):
+                await episode.wait_ended()
+                return None
+
+    def _seconds_left(self, episode: Episode) -> float:
+        """What is left of the time to live, which also runs while the host is down; infinite where it has none."""
+        most = _shorter(self._ttl_s, self._terms(episode.id).ttl_s)
         # By the wall clock, because the time also counts while no host runs.
-        return max(0.0, min(lives) - (datetime.now(UTC) - created_at(episode)).total_seconds())
+        return most if most == inf else most - (datetime.now(UTC) - created_at(episode)).total_seconds()
+
+    def _seconds_to_idle(self, episode: Episode, began: float) -> float:
+        """For how long the clients of all seats may still be silent; infinite where nothing limits that.
+
+        Counted from the last call of a seat or its answer, and from `began` before the first: no client can call while
+        the host is down.
+        """
+        most = _shorter(self._idle_s, self._terms(episode.id).idle_s)
+        if most == inf:
+            return most
+        # Of seats alone: whoever only watches keeps no episode alive.
+        gates = (self._gates.get((episode.id, seat)) for seat in episode.core.market.seats)
+        quiet = [gate.quiet_s() for gate in gates if gate is not None]
+        return most - min((time.monotonic() - began, *(one for one in quiet if one is not None)))
 
     def _mind_the_size(self, name: str) -> None:
         """End an episode whose log has as many bytes as it may; asked after each call, and where a phase closes."""
@@ -514,14 +599,22 @@ class Host:
             self._saving = None
         if self.folder is not None:
             traces = {name: episode.path.name for name, episode in self.episodes.items()}
-            file = HostFile(traces, self.tokens, self._orders(), self.control, self.ttl_s_of, self.logs.address)
+            file = HostFile(traces, self.tokens, self._orders(), self.control, self._begun_terms(), self.logs.address)
             try:
                 save_host_file(self.folder, file)
             except OSError as error:
                 raise StorageUnavailable(f"{self.folder}: the registry cannot be written: {error.strerror}") from None
 
+    def _begun_terms(self) -> dict[str, Terms]:
+        return {name: terms for name, terms in self.terms_of.items() if name in self.episodes}
+
     def _orders(self) -> dict[str, Order]:
         return {name: wanted.order for name, wanted in self.pending.items()}
+
+
+def _shorter(*limits: float | None) -> float:
+    """The host's own limit or the order's, in seconds; infinite where there is none."""
+    return min((limit for limit in limits if limit is not None), default=inf)
 
 
 def give_memory_back() -> None:

@@ -20,7 +20,7 @@ from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.players import seats_of
 from tradefair.contract.text import clean_json
 from tradefair.host.app import HttpServer
-from tradefair.host.control import ControlApp, new_control_token
+from tradefair.host.control import ControlApp, ControlExtension, new_control_token
 from tradefair.host.episode import Episode
 from tradefair.host.host_flags import HostFlags
 from tradefair.host.hosting import Host
@@ -33,6 +33,7 @@ from tradefair.host.sandbox import Sandbox
 from tradefair.host.seat_auth import OBSERVER_SCOPE, SEAT_SCOPE, GrantScope, SeatTokens, subject_digest, token_digest
 from tradefair.host.serve import choose, folder_of, notice
 from tradefair.host.setup import SeatPlan, make_folder, new_episode, new_seed, plan_seats, reopen_episode
+from tradefair.host.status import seed_words
 from tradefair.host.stores import logs_at
 from tradefair.tracestore import StorePlace, open_trace
 
@@ -50,8 +51,13 @@ class Shown(NamedTuple):
     token: str
 
 
-async def run_host(options: EpisodeFlags, hosting: HostFlags, resume: Path | None) -> None:
-    """Host episodes over HTTP until SIGTERM, or until they are over. Raises ScenarioError for a taken address."""
+async def run_host(
+    options: EpisodeFlags, hosting: HostFlags, resume: Path | None, *, extension: ControlExtension | None = None
+) -> None:
+    """Host episodes over HTTP until SIGTERM, or until they are over. Raises ScenarioError for a taken address.
+
+    `extension`: tasks and further routes of the control plane.
+    """
     # A token that could be guessed is refused before a folder is made.
     token = None if hosting.control is None else hosting.control_token
     allow_many_files()
@@ -73,12 +79,19 @@ async def run_host(options: EpisodeFlags, hosting: HostFlags, resume: Path | Non
         else:
             host, tokens = await _reopened_host(hosting, folder, sandbox, held, issuer), []
         try:
-            await _serve_host(host, hosting, folder, tokens, token)
+            await _serve_host(host, hosting, folder, tokens, token, extension)
         finally:
             await host.close()
 
 
-async def _serve_host(host: Host, hosting: HostFlags, folder: Path, tokens: Sequence[Shown], token: str | None) -> None:
+async def _serve_host(
+    host: Host,
+    hosting: HostFlags,
+    folder: Path,
+    tokens: Sequence[Shown],
+    token: str | None,
+    extension: ControlExtension | None,
+) -> None:
     # The address is taken before anything is shown: clients are told a URL that works.
     server = HttpServer(
         host,
@@ -88,7 +101,7 @@ async def _serve_host(host: Host, hosting: HostFlags, folder: Path, tokens: Sequ
         drain_s=hosting.drain,
         bounds=hosting.bounds,
     )
-    control, control_token = _control(host, hosting, token, server.url)
+    control, control_token = _control(host, hosting, token, server.url, extension)
 
     def announce() -> None:
         report = _report(host, server.url, folder, tokens)
@@ -117,7 +130,9 @@ async def _serve_host(host: Host, hosting: HostFlags, folder: Path, tokens: Sequ
         _say_farewell({**hosted, **host.episodes}, host, folder)
 
 
-def _control(host: Host, hosting: HostFlags, token: str | None, url: str) -> tuple[Listener | None, str | None]:
+def _control(
+    host: Host, hosting: HostFlags, token: str | None, url: str, extension: ControlExtension | None
+) -> tuple[Listener | None, str | None]:
     """The control plane, if there is to be one, and its token where it was made just now."""
     if hosting.control is None:
         return None, None
@@ -132,7 +147,7 @@ def _control(host: Host, hosting: HostFlags, token: str | None, url: str) -> tup
     assert digest is not None
     # On this machine only: whoever needs it from elsewhere has ssh.
     listener = Listener(
-        lambda names: ControlApp(host, digest, url, names).starlette,
+        lambda names: ControlApp(host, digest, url, names, extension=extension).starlette,
         port=hosting.control,
         bounds=Bounds(places=_CONTROL_PLACES),
         option="--control-port",
@@ -163,6 +178,7 @@ def _host(
         body_limit=hosting.body_limit,
         linger_s=hosting.linger,
         ttl_s=hosting.ttl or None,
+        idle_s=hosting.idle or None,
         max_episodes=hosting.most,
         max_seats=hosting.max_seats,
         episode_bytes=hosting.episode_bytes or None,
@@ -242,9 +258,10 @@ async def _reopened_host(
     logs = await _logs(_store_of(folder, file, hosting))
     host = _host(hosting, folder, sandbox, logs, issuer, file.tokens)
     host.control = file.control
-    host.ttl_s_of.update(file.ttl_s)
     # An order with a trace has begun; its entry in the registry came too late.
     begun = {name: f"{name}.trace" for name in file.pending if logs.holds(folder / f"{name}.trace")}
+    for name, terms in {**file.terms, **{name: file.pending[name].terms for name in begun}}.items():
+        host.set_terms(name, terms)
     try:
         for name in {**file.traces, **begun}.values():
             episode = await reopen_episode(folder / name, sandbox=sandbox, logs=logs)
@@ -338,7 +355,7 @@ def _report(host: Host, url: str, folder: Path, tokens: Sequence[Shown]) -> dict
         {
             "episode": episode.id,
             "scenario": episode.core.scenario.id,
-            "seed": episode.core.manifest.seed,
+            "seed": None if host.mark(episode.id).sealed else episode.core.manifest.seed,
             "trace": host.logs.shown(episode.path),
             "seats": told(episode, SEAT_SCOPE),
             "observers": told(episode, OBSERVER_SCOPE),
@@ -354,7 +371,9 @@ def _readable(report: Mapping[str, Any]) -> str:
         kept = f"registry and traces in {report['folder']}"
     lines = [f"serving {report['url']} (health at /health); {kept}"]
     for episode in report["episodes"]:
-        lines.append("{episode}: {scenario}, seed {seed}, trace {trace}".format_map(episode))
+        lines.append(
+            f"{episode['episode']}: {episode['scenario']}, {seed_words(episode['seed'])}, trace {episode['trace']}"
+        )
         invited = [*episode["seats"], *episode["observers"]]
         lines += [f"  {invitation['seat']}: {_opened_by(invitation)}" for invitation in invited]
     if any(seat["token"] for episode in report["episodes"] for seat in (*episode["seats"], *episode["observers"])):

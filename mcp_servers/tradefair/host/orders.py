@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
@@ -26,15 +26,34 @@ Labels: TypeAlias = Annotated[
 """What the operator calls the players of seats."""
 
 
-class Order(BaseModel):
-    """One episode as it is asked for.
+TaskId: TypeAlias = Annotated[str, Field(pattern=r"^[a-z0-9_-]{1,40}/[0-9]{1,12}$")]
+"""`<split>/<index>`: an order that has a name."""
+IdleS: TypeAlias = Annotated[float, Field(ge=0.1, le=MAX_TTL_S)]
+"""Seconds without a call of any seat, after which an episode is ended."""
 
-    `scenario` names an installed one, never a file: an order comes over the network. `seats` are those played from
-    outside: ids, `all`, or None for the scenario's own choice, `labels` what their players are called. `ttl_s` is the
-    time to live in seconds.
+
+class Terms(BaseModel):
+    """What a host keeps of an order when the episode has begun.
+
+    `ttl_s` is the time to live and `idle_s` the longest time without a call of any seat, both in seconds (None: the
+    host's own). `tools`: slim lists have no output schemas.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    ttl_s: Annotated[float, Field(gt=0, le=MAX_TTL_S)] | None = None
+    idle_s: IdleS | None = None
+    tools: Literal["full", "slim"] = "full"
+
+
+class Order(Terms):
+    """One episode as it is asked for.
+
+    `scenario` names an installed one, never a file: an order comes over the network. `seats` are those played from
+    outside: ids, `all`, or None for the scenario's own choice, `labels` what their players are called. `others` is a
+    policy, or `stand_in`: nobody else has to come. `task` is the order's name where it has one; the seed of a `sealed`
+    one is shown to nobody, the control plane included.
+    """
 
     market: Annotated[str, Field(pattern=r"^[a-z_]{1,40}$")]
     scenario: Annotated[str, Field(pattern=r"^[a-z_]{1,40}(/[a-z0-9_]{1,40})?$")] | None = None
@@ -42,8 +61,32 @@ class Order(BaseModel):
     seed: Annotated[int, Field(ge=0, le=MAX_SEED)]
     seats: Literal["all"] | Annotated[tuple[_SeatName, ...], Field(max_length=1_000)] | None = None
     others: Annotated[str, Field(max_length=200)] | None = None
-    ttl_s: Annotated[float, Field(gt=0, le=MAX_TTL_S)] | None = None
     labels: Labels = {}
+    task: TaskId | None = None
+    sealed: bool = False
+
+    @property
+    def terms(self) -> Terms:
+        """What outlives the start of the episode."""
+        return Terms(ttl_s=self.ttl_s, idle_s=self.idle_s, tools=self.tools)
+
+
+class Mark(NamedTuple):
+    """Of which task an episode is, and whether its seed is sealed. A trace keeps it next to the chain."""
+
+    task: str | None = None
+    sealed: bool = False
+
+    @classmethod
+    def of(cls, about: Mapping[str, Any]) -> Mark:
+        """As a manifest's `about` says. Anyone may have edited that: what is no text is no task."""
+        task = about.get("task")
+        return cls(task if isinstance(task, str) else None, bool(about.get("sealed")))
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What a manifest says."""
+        return {} if self == Mark() else self._asdict()
 
 
 class Checked(NamedTuple):
@@ -96,5 +139,14 @@ async def begin(
     """Carry an order out. Raises ScenarioError, StorageUnavailable, TraceError (the id is taken)."""
     order, kind, scenario, plan = wanted
     return await new_episode(
-        kind, scenario, order.seed, plan, folder, episode_id=episode_id, labels=order.labels, sandbox=sandbox, logs=logs
+        kind,
+        scenario,
+        order.seed,
+        plan,
+        folder,
+        episode_id=episode_id,
+        labels=order.labels,
+        about=Mark(order.task, order.sealed).about,
+        sandbox=sandbox,
+        logs=logs,
     )

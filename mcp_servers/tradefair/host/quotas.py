@@ -81,6 +81,7 @@ class Gate:
         """Calls that have not."""
         self.last_at: float | None = None
         """When the last call came, by the gate's clock."""
+        self._left_at: float | None = None
 
     @property
     def spent(self) -> bool:
@@ -118,6 +119,7 @@ class Gate:
     def leave(self) -> None:
         """Count one call as answered."""
         self.open -= 1
+        self._left_at = self._clock()
         self.say_if_spent()
         if self._on_left is not None:
             self._on_left()
@@ -125,6 +127,13 @@ class Gate:
     def idle_s(self) -> float | None:
         """Seconds since the last call; None before the first."""
         return None if self.last_at is None else self._clock() - self.last_at
+
+    def quiet_s(self) -> float | None:
+        """Seconds since a call came or was answered: 0 while one is open; None before the first."""
+        if self.open:
+            return 0.0
+        heard = [at for at in (self.last_at, self._left_at) if at is not None]
+        return self._clock() - max(heard) if heard else None
 
     def say_if_spent(self) -> None:
         """Call `on_spent`, once, where a budget is used up."""

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from tradefair.contract import TraceError
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.files.folders import move_onto, new_private
-from tradefair.host.orders import MAX_TTL_S, Order
+from tradefair.host.orders import Order, Terms
 from tradefair.host.seat_auth import OBSERVER_SCOPE, SEAT_SCOPE, Grant, SeatTokens, check_subject
 from tradefair.tracestore import is_whole_store
 from tradefair.tracestore.locks import take
@@ -31,21 +31,22 @@ _FORMAT = "tradefair.host/1"
 # Letters, digits and a few signs: an id becomes the name of a file.
 _EPISODE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_HOSTS_OWN = Terms()
 
 
 class HostFile(NamedTuple):
     """Trace files by episode id (names, relative to the folder), the tokens, and orders that wait for their start.
 
-    `control` is the digest of the control plane's token, where it has one of its own making. `ttl_s` are the times to
-    live of those episodes that were given one. `store` is the address of the shared store where the traces lie, without
-    a password; None where they are files of the folder.
+    `control` is the digest of the control plane's token, where it has one of its own making. `terms` are those of
+    episodes that were ordered with other than the host's own. `store` is the address of the shared store where the
+    traces lie, without a password; None where they are files of the folder.
     """
 
     traces: Mapping[str, str]
     tokens: SeatTokens
     pending: Mapping[str, Order] = {}
     control: str | None = None
-    ttl_s: Mapping[str, float] = {}
+    terms: Mapping[str, Terms] = {}
     store: str | None = None
 
 
@@ -92,7 +93,8 @@ def save_host_file(folder: Path, file: HostFile) -> None:
     content = {
         "format": _FORMAT,
         "episodes": [
-            {"id": episode, "trace": name, "ttl_s": file.ttl_s.get(episode)} for episode, name in file.traces.items()
+            {"id": episode, "trace": name, **file.terms.get(episode, _HOSTS_OWN).model_dump(exclude_defaults=True)}
+            for episode, name in file.traces.items()
         ],
         "pending": [{"id": episode, "order": order.model_dump(mode="json")} for episode, order in file.pending.items()],
         "tokens": [_grant_record(grant) for grant in file.tokens],
@@ -130,7 +132,7 @@ def load_host_file(folder: Path) -> HostFile:
         # Two episodes with one trace would write into the same log.
         _each_once(path, traces.values())
         pending = {item["id"]: Order.model_validate(item["order"]) for item in waiting}
-        lives = {item["id"]: _ttl_s(item["ttl_s"]) for item in episodes if item.get("ttl_s") is not None}
+        terms = {item["id"]: _terms(item) for item in episodes}
         # Earlier versions kept what was revoked too.
         tokens = [_grant(item) for item in grants if "revoked" not in item or not item["revoked"]]
         for names in zip(*((grant.id, grant.digest) for grant in tokens), strict=True):
@@ -141,7 +143,7 @@ def load_host_file(folder: Path) -> HostFile:
             SeatTokens(tokens),
             pending,
             None if control is None else _digest(control),
-            lives,
+            {episode: kept for episode, kept in terms.items() if kept != _HOSTS_OWN},
             # Checked as at the command line: the file may have been edited.
             None if store is None else _store(store),
         )
@@ -178,11 +180,9 @@ def _store(given: object) -> str:
     return given
 
 
-def _ttl_s(given: object) -> float:
-    ttl_s = float(given) if isinstance(given, int | float) else 0.0
-    if not 0 < ttl_s <= MAX_TTL_S:
-        raise ValueError(f"ttl_s is a number up to {MAX_TTL_S:.0f}")
-    return ttl_s
+def _terms(item: Mapping[str, Any]) -> Terms:
+    # Earlier versions wrote null where nothing was given.
+    return Terms.model_validate({name: item[name] for name in Terms.model_fields if item.get(name) is not None})
 
 
 def _each_once(path: Path, names: Iterable[str]) -> None:

@@ -60,7 +60,7 @@ def seat_alone(kind: MarketType, scenario: Scenario, seat: str, others: str) -> 
         if not agents:
             raise ScenarioError(f"{scenario.id} has no seat for an agent: name one with --seat")
         seat = agents[0]
-    return left_alone(kind, scenario, plan_seats(kind, scenario, agents=[seat], others=others or None), seat)
+    return left_alone(kind, scenario, plan_seats(kind, scenario, agents=[seat], others=others or None), [seat])
 
 
 async def run_serve(options: EpisodeFlags, seat: str, serving: ServeFlags) -> None:

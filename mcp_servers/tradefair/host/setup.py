@@ -8,7 +8,7 @@ import os
 import platform
 import secrets
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache, partial
 from pathlib import Path
@@ -43,6 +43,9 @@ logger = logging.getLogger("tradefair.host")
 
 SOFTWARE: Mapping[str, str] = {"python": platform.python_version(), "platform": sys.platform}
 """What a trace says of the machine, outside its chain."""
+
+STAND_IN = "stand_in"
+"""In the place of a policy's name: the stand-in of its role plays each agent's seat that nobody takes."""
 
 _NO_SERVICES = Services()
 
@@ -79,32 +82,42 @@ def plan_seats(
     """Work out who decides for each seat.
 
     The scenario says so by seat id, else by role; `agents` names the seats that are played from outside instead
-    (default: those that the scenario calls agent), `others` the policy of all other seats. Raises ScenarioError for
+    (default: those that the scenario calls agent), `others` the policy of all other seats, or `stand_in`: the stand-ins
+    of their roles sit in agents' seats that were not named, so that nobody else has to come. Raises ScenarioError for
     unknown seats, for seats that nothing fills, and for policies that do not fit the role.
     """
+    alone = others == STAND_IN
+    policy = None if alone else others
     roles = seat_roles(kind, scenario)
     missing = [seat for seat in agents or () if seat not in roles]
     if missing:
         raise ScenarioError(unknown("seat", missing[0], roles))
     seats: dict[SeatId, str] = {}
+    unfilled: set[SeatId] = set()
     for seat, role in roles.items():
         given = scenario.seats.get(seat, scenario.seats.get(role))
         by_role = scenario.seats.get(role)
         if agents is not None:
             # A seat that the scenario calls an agent's and that no agent takes is played by its role's policy.
             given = AGENT if seat in agents else (by_role if given == AGENT else given)
-        if others is not None and (given != AGENT or (agents is not None and seat not in agents)):
-            given = others
+        if policy is not None and (given != AGENT or (agents is not None and seat not in agents)):
+            given = policy
         if given is None and scenario.by_turns:
             # The scenario says who plays against its own agent only: that policy changes sides with the agent.
             given = _spare(kind, scenario, role)
+        if given is None and alone:
+            unfilled.add(seat)
+            given = AGENT
         if given is None:
             raise ScenarioError(f"nothing plays {seat}: name a policy with --others")
         # Looked up now, so that a misspelt policy is refused before anything is written.
         if given != AGENT:
             policy_spec(kind, given, role)
         seats[seat] = given
-    return SeatPlan(seats)
+    plan = SeatPlan(seats)
+    if not alone:
+        return plan
+    return left_alone(kind, scenario, plan, set(plan.agents) - unfilled if agents is None else agents)
 
 
 def plan_turn(kind: MarketType, scenario: Scenario, seed: int, *, others: str | None = None) -> SeatPlan:
@@ -126,12 +139,12 @@ def _spare(kind: MarketType, scenario: Scenario, role: str) -> str | None:
     return next((who for who in named if role in kind.policies[parse_policy(who)[0]].roles), None)
 
 
-def left_alone(kind: MarketType, scenario: Scenario, plan: SeatPlan, seat: SeatId) -> SeatPlan:
-    """The plan in which only `seat` is played from outside: the other agents' seats get the stand-ins of their roles.
+def left_alone(kind: MarketType, scenario: Scenario, plan: SeatPlan, kept: Collection[SeatId]) -> SeatPlan:
+    """The plan in which only the seats of `kept` are played from outside: stand-ins of their roles play other agents'.
 
     For runs to which no other agent will come. Raises ScenarioError where a role has no stand-in.
     """
-    others = [other for other in plan.agents if other != seat]
+    others = [other for other in plan.agents if other not in kept]
     roles = seat_roles(kind, scenario)
     for other in others:
         named = [spec.name for spec in kind.policies.values() if spec.stand_in and roles[other] in spec.roles]
@@ -190,13 +203,14 @@ async def new_episode(
     *,
     episode_id: str | None = None,
     labels: Mapping[SeatId, str] | None = None,
+    about: Mapping[str, Any] | None = None,
     sandbox: Sandbox | None = None,
     logs: LogStore = FILES,
 ) -> Episode:
     """A fresh episode with its trace in `folder`, which is made if need be, or in the store of `logs`.
 
     `seed` is 0 to 2**63 - 1. In a plan the agents' seats are those under test, and `labels` name what plays them.
-    Raises ScenarioError, StorageUnavailable.
+    `about` is kept in the manifest beside what is always there. Raises ScenarioError, StorageUnavailable.
     """
     check_seed(seed)
     make_folder(folder)
@@ -218,7 +232,7 @@ async def new_episode(
         services=services,
         sandbox=sandbox,
         seating=players,
-        about={"software": SOFTWARE, **({"remarks": remarks} if remarks else {})},
+        about={"software": SOFTWARE, **({"remarks": remarks} if remarks else {}), **(about or {})},
         logs=logs,
     )
 

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from tradefair.contract import SeatError, SeatId
 from tradefair.contract.players import seats_of
 from tradefair.host.hosting import Host, created_at
+from tradefair.host.orders import Mark
 from tradefair.host.seat_auth import OBSERVER_SCOPE, GrantScope
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class SeatStatus(_Report):
 class EpisodeSummary(_Report):
     """An episode in a line. An `ended` one can still be read by its seats; of a `closed` one only the trace is left.
 
+    `task` is the order's name, where it has one; the seed of a `sealed` one is null.
     `slow_disk`: its last small commits took over 5 ms each, so for a minute they are made off the event loop.
     """
 
@@ -70,6 +72,8 @@ class EpisodeSummary(_Report):
     events: int
     end_reason: str | None
     trace: str | None
+    task: str | None = None
+    sealed: bool = False
     slow_disk: bool = False
 
 
@@ -180,14 +184,20 @@ def episode_status(host: Host, name: str) -> EpisodeStatus:
     return EpisodeStatus(**line.__dict__, seats=seats, tokens=tokens)
 
 
+def seed_words(seed: int | None) -> str:
+    """A seed in a line of text."""
+    return "sealed seed" if seed is None else f"seed {seed}"
+
+
 def _summary(host: Host, episode: Episode) -> EpisodeSummary:
     core = episode.core
     clock = core.market.clock
+    mark = host.mark(episode.id)
     return EpisodeSummary(
         episode=episode.id,
         state="running" if core.ended is None else "ended",
         scenario=core.scenario.id,
-        seed=core.manifest.seed,
+        seed=None if mark.sealed else core.manifest.seed,
         created=created_at(episode).astimezone(UTC),
         round=clock.round,
         phase=clock.phase,
@@ -195,30 +205,32 @@ def _summary(host: Host, episode: Episode) -> EpisodeSummary:
         events=core.seq,
         end_reason=core.ended,
         trace=host.logs.shown(episode.path),
+        task=mark.task,
+        sealed=mark.sealed,
         slow_disk=episode.slow_disk,
     )
 
 
 def _pending(host: Host, name: str) -> EpisodeSummary:
     wanted = host.pending[name]
-    return _bare(name, "pending", wanted.scenario.id, wanted.order.seed, None, None)
+    return _bare(name, "pending", wanted.scenario.id, wanted.order.seed, None, None, host.mark(name))
 
 
 def _past(host: Host) -> list[EpisodeSummary]:
     return [
-        _bare(name, "closed", past.scenario, past.seed, past.reason, host.logs.shown(past.trace))
+        _bare(name, "closed", past.scenario, past.seed, past.reason, host.logs.shown(past.trace), past.mark)
         for name, past in host.past.items()
     ]
 
 
 def _bare(
-    name: str, state: EpisodeState, scenario: str, seed: int, reason: str | None, trace: str | None
+    name: str, state: EpisodeState, scenario: str, seed: int, reason: str | None, trace: str | None, mark: Mark
 ) -> EpisodeSummary:
     return EpisodeSummary(
         episode=name,
         state=state,
         scenario=scenario,
-        seed=seed,
+        seed=None if mark.sealed else seed,
         created=None,
         round=None,
         phase=None,
@@ -226,6 +238,8 @@ def _bare(
         events=0,
         end_reason=reason,
         trace=trace,
+        task=mark.task,
+        sealed=mark.sealed,
     )
 
 

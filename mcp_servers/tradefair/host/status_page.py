@@ -70,7 +70,7 @@ def _row(line: EpisodeSummary) -> str:
         f"<code>{escape(line.episode)}</code>",
         f'<span class="{line.state}">{line.state}</span>',
         escape(line.scenario),
-        "" if line.seed is None else str(line.seed),
+        "sealed" if line.sealed else str(line.seed),
         escape(clock),
         str(line.awaited) if live else "",
         f"{line.events:,}" if live else "",

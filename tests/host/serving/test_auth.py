@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tradefair.contract import SeatError, TraceError
-from tradefair.host.orders import Order
+from tradefair.host.orders import Order, Terms
 from tradefair.host.registry import HOST_FILE, HostFile, check_fresh, load_host_file, save_host_file, sole_host
 from tradefair.host.seat_auth import MAX_TOKENS, OBSERVER_SCOPE, SeatTokens, SeatVerifier, TooManyTokens
 from tradefair.tracestore import StorePlace, without_password
@@ -130,7 +130,7 @@ def test_a_registry_of_this_form_is_read(tmp_path: Path) -> None:
     told = registry(episodes=episodes, pending=[{"id": "g", "order": ORDER}], tokens=[GRANT, REVOKED], control="c" * 64)
     (tmp_path / HOST_FILE).write_text(told)
     file = load_host_file(tmp_path)
-    assert (list(file.traces), list(file.pending), file.ttl_s) == (["e", "f"], ["g"], {"e": 60.0})
+    assert (list(file.traces), list(file.pending), file.terms) == (["e", "f"], ["g"], {"e": Terms(ttl_s=60)})
     assert (file.tokens.good("a" * 64), file.tokens.good("b" * 64), file.control) == (True, False, "c" * 64)
 
 

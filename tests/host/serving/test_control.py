@@ -4,64 +4,24 @@ from __future__ import annotations
 
 import base64
 import sqlite3
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import httpx2
 import orjson
 import pytest
 from starlette.routing import Route
+from tests.host.serving.planes import PIE, plane
 
 from tradefair.cli import run
 from tradefair.contract import ScenarioError, SeatError
 from tradefair.evaluation.verify import verify_file
-from tradefair.host.app import HttpServer
-from tradefair.host.control import CONTROL_BODY_LIMIT, ControlApp, new_control_token
-from tradefair.host.hosting import Host
-from tradefair.host.orders import parse_labels
+from tradefair.host.control import CONTROL_BODY_LIMIT
+from tradefair.host.orders import Terms, parse_labels
 from tradefair.host.registry import HOST_FILE, load_host_file
-from tradefair.host.seat_auth import MAX_TOKENS, token_digest
+from tradefair.host.seat_auth import MAX_TOKENS
 from tradefair.host.status_page import page
 from tradefair.tracestore import open_trace
-
-NAMES = ("control.test",)
-PIE = {"market": "teaching", "scenario": "teaching/pie", "others": "half", "seed": 7}
-
-
-class Plane(NamedTuple):
-    """A served host with its control plane; `http` has the token."""
-
-    host: Host
-    server: HttpServer
-    http: httpx2.AsyncClient
-    app: ControlApp
-
-    async def create(self, **wanted: Any) -> Any:
-        answer = await self.http.post("/episodes", json={**PIE, **wanted})
-        assert answer.status_code == 201, answer.text
-        return answer.json()
-
-    async def refused(self, status: int, method: str, path: str, **options: Any) -> dict[str, Any]:
-        answer = await self.http.request(method, path, **options)
-        assert answer.status_code == status, answer.text
-        error = answer.json()["error"]
-        assert set(error) == {"code", "message", "hint", "retryable"}
-        return error
-
-
-@asynccontextmanager
-async def plane(stage: Any, **options: Any) -> AsyncGenerator[Plane]:
-    host = Host(stage.folder, sandbox=stage.sandbox, **options)
-    token = new_control_token()
-    async with stage.hosted(host) as server:
-        app = ControlApp(host, token_digest(token), server.url, NAMES)
-        transport = httpx2.ASGITransport(app=app.starlette)
-        headers = {"Authorization": f"Bearer {token}"}
-        async with httpx2.AsyncClient(transport=transport, base_url="http://control.test", headers=headers) as http:
-            yield Plane(host, server, http, app)
-
 
 # --- what it does ---------------------------------------------------------------------------------------------------
 
@@ -366,7 +326,7 @@ async def test_orders_tokens_and_times_to_live_are_in_the_registry(stage: Any) -
         file = load_host_file(stage.folder)
     assert (list(file.pending), list(file.traces)) == ([waiting], [running])
     assert file.pending[waiting].seed == 7
-    assert (dict(file.ttl_s), file.control) == ({running: 60.0}, "d" * 64)
+    assert (dict(file.terms), file.control) == ({running: Terms(ttl_s=60)}, "d" * 64)
     assert sorted((grant.episode == waiting, grant.scope) for grant in file.tokens) == [
         (False, "seat"),
         (True, "observer"),
