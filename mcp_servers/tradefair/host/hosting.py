@@ -517,8 +517,8 @@ class Host:
             return most
         # Of seats alone: whoever only watches keeps no episode alive.
         gates = (self._gates.get((episode.id, seat)) for seat in episode.core.market.seats)
-        quiet = [gate.quiet_s() for gate in gates if gate is not None]
-        return most - min((time.monotonic() - began, *(one for one in quiet if one is not None)))
+        silences = [gate.quiet_s() for gate in gates if gate is not None]
+        return most - min((time.monotonic() - began, *(silence for silence in silences if silence is not None)))
 
     def _mind_the_size(self, name: str) -> None:
         """End an episode whose log has as many bytes as it may; asked after each call, and where a phase closes."""
