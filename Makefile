@@ -13,7 +13,7 @@ ifneq ($(wildcard ../shared/data),)
 export TRADEFAIR_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: help demo test test-slow test-extras interop interop-quick check check-systems format bench fidelity talk docs picture gallery snapshots resolutions wheel bundle clean
+.PHONY: help demo test test-slow test-extras hubs interop interop-quick check check-systems format bench fidelity talk docs picture gallery snapshots resolutions wheel bundle clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 \2/p' Makefile | awk '{ printf "  make %-13s ", $$2; $$1 = $$2 = ""; sub(/^ +/, ""); print }'
@@ -29,6 +29,9 @@ test-slow: .venv/.tested  ## run the slow tests, and those in a browser
 
 test-extras: .venv-extras/.installed  ## run the tests of optional frameworks and of Ray, in a .venv-extras of their own
 	.venv-extras/bin/pytest -n $(WORKERS) -m extra
+
+hubs: .venv/.installed  ## try the packages of `environments` for TRL, OpenEnv and others, each in a .venv-hubs of its own (HUB=trl: one)
+	$(BIN)/python -m release.hubs $(HUB)
 
 interop: .venv/.tested  ## let every foreign client play, of PyPI and npm, and write docs/reference/interop.md (20 minutes)
 	INTEROP_PAGE=docs/reference/interop.md $(BIN)/pytest -m interop
@@ -92,7 +95,7 @@ bundle: .venv/.tested  ## build dist/tradefair-VERSION.mcpb for desktop clients 
 	$(BIN)/python -m release.pack
 
 clean:  ## remove everything that these targets made, runs excepted
-	rm -rf .venv .venv-extras .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist build
+	rm -rf .venv .venv-extras .venv-hubs .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- the environment: one stamp per part, renewed when the packages change ---------------------------------------------

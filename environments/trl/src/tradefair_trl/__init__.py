@@ -1,0 +1,5 @@
+"""Markets of tradefair as environments of TRL's GRPOTrainer."""
+
+from tradefair_trl.environment import environment
+
+__all__ = ["environment"]

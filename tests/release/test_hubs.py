@@ -1,0 +1,113 @@
+"""Hub packages: their shape, and what `make hubs` says of one that passes, fails or cannot be had."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from release.hubs import Failed, Package
+
+from release import hubs
+
+PACKAGES = hubs.packages()
+MOST_LINES = 200
+
+
+def by_name(package: Package) -> str:
+    return package.name
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=by_name)
+def test_a_package_is_thin_and_stands_alone(package: Package) -> None:
+    source = package.folder / "src" / f"tradefair_{package.name}"
+    written = [path for path in source.rglob("*.py") if path.name != "host.py"]
+    assert 0 < sum(len(path.read_text(encoding="utf-8").splitlines()) for path in written) <= MOST_LINES
+    imports = re.compile(r"^\s*(?:from|import) +(tradefair|mcp)\b(?!_)", re.MULTILINE)
+    assert [path.name for path in source.rglob("*.py") if imports.search(path.read_text(encoding="utf-8"))] == []
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=by_name)
+def test_a_package_pins_its_hub_and_its_readme_runs(package: Package) -> None:
+    content = tomllib.loads((package.folder / "pyproject.toml").read_text(encoding="utf-8"))
+    assert content["project"]["name"] == f"tradefair-{package.name}"
+    # Without a table of its own, pytest would read that of the whole project.
+    assert "pytest" in content["tool"]
+    lines = (package.folder / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if not re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!]+", line)] == []
+    asked = [*package.requirements, *package.without_dependencies]
+    names = {re.split(r"[<>=\[;~! ]", item, maxsplit=1)[0] for item in asked}
+    assert names <= {line.partition("==")[0] for line in lines}
+    readme = (package.folder / "README.md").read_text(encoding="utf-8")
+    assert hubs.blocks(readme), "make hubs runs its python and sh blocks"
+    assert len(readme.splitlines()) <= 25
+    assert (package.folder / "tests" / "test_contract.py").is_file()
+
+
+# --- the driver -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Package:
+    folder = tmp_path / "packages" / "fair"
+    (folder / "tests").mkdir(parents=True)
+    (folder / "pyproject.toml").write_text('[project]\nname = "tradefair-fair"\ndependencies = ["fair>=2"]\n')
+    (folder / "constraints.txt").write_text("fair==2.0\n")
+    (folder / "README.md").write_text("```console\nfalse\n```\n```python\nprint(1)\n```\n")
+    return hubs.packages(folder=folder.parent)[0]
+
+
+def test_a_hub_that_pip_cannot_have_is_said_and_fails_nobody(
+    package: Package, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def without_index(command: list[str], *rest: object) -> str:
+        if "pip" in command and "fair>=2" in command:
+            raise Failed("Collecting fair\nERROR: No matching distribution found for fair>=2\n[notice] a new pip\n")
+        return ""
+
+    monkeypatch.setattr(hubs, "FOLDER", tmp_path / "environments")
+    monkeypatch.setattr(hubs, "run", without_index)
+    monkeypatch.setattr(hubs, "program", by_name_alone)
+    assert hubs.outcome(package) == (True, "not installable: ERROR: No matching distribution found for fair>=2")
+
+
+def by_name_alone(_: Path, name: str) -> str:
+    return name
+
+
+def test_a_package_of_ours_that_does_not_install_or_pass_fails(
+    package: Package, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise Failed("1 failed")
+
+    def only(*_: object) -> list[Package]:
+        return [package]
+
+    monkeypatch.setattr(hubs, "install", broken)
+    assert hubs.outcome(package) == (False, "FAILED\n1 failed")
+    monkeypatch.setattr(hubs, "packages", only)
+    assert hubs.main(["fair"]) == 1
+
+
+def test_only_blocks_that_are_meant_to_run_are_run(package: Package) -> None:
+    readme = (package.folder / "README.md").read_text()
+    assert hubs.blocks(readme) == [("python", "print(1)\n")]
+
+
+def test_what_hangs_is_stopped_and_what_it_said_is_kept() -> None:
+    with pytest.raises(Failed, match=r"(?s)begun.*stopped after 1 s"):
+        hubs.run([sys.executable, "-c", "print('begun', flush=True); import time; time.sleep(60)"], 1)
+
+
+def test_an_unknown_hub_is_named_and_so_are_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert hubs.main(["gym"]) == 2
+    assert "no hub package is named gym; there are " in capsys.readouterr().err
+
+
+def test_no_process_of_a_hubs_test_reaches_another_machine() -> None:
+    code = "import socket; socket.create_connection(('192.0.2.1', 80), 1)"
+    with pytest.raises(Failed, match=r"offline: 192\.0\.2\.1 is another machine"):
+        hubs.run([sys.executable, "-c", code], 20, env={"PYTHONPATH": str(hubs.ENVIRONMENTS / "offline")})
