@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal
 
-from tradefair_trl.host import Seat, call, control, tools
+from tradefair_trl.host import Seat, control, create, mcp
 
 _TYPES: dict[str, Any] = {"integer": int, "number": float, "string": str, "boolean": bool, "object": dict}
 _BOUNDS = {
@@ -41,7 +41,7 @@ def environment(
 
     `reward` is the score in [-1, 1], or the raw number of the seat. With `slim` the host lists tools without their
     output schemas. A row's `task` or `seed` decides what a rollout plays; tools must be those of this class. Raises
-    ValueError about a task of several seats, urllib's HTTPError about what the host refuses.
+    ValueError about a task of several seats, `host.Refused` about what the host refuses.
     """
     order: dict[str, Any] = {"task": task_or_scenario}
     if not re.fullmatch(r"\w+/\d+", task_or_scenario):
@@ -50,11 +50,11 @@ def environment(
     if slim:
         order["tools"] = "slim"
     probe = _ordered(order)
-    listed = [tool for tool in tools(probe) if tool["name"] not in {*leave_out, "await_turn"}]
+    listed = [tool for tool in mcp(probe, "tools/list")["tools"] if tool["name"] not in {*leave_out, "await_turn"}]
     control(f"/episodes/{probe.episode}", method="DELETE")
     methods: dict[str, Any] = {tool["name"]: _method(tool) for tool in listed}
-    name = re.sub(r"\W+", "_", f"{task_or_scenario}_{probe.name}")
-    return type(name, (_Rollout,), {**methods, "_order": order, "_reward": reward, "__doc__": f"Seat {probe.name}."})
+    name = re.sub(r"\W+", "_", f"{task_or_scenario}_{probe.seat}")
+    return type(name, (_Rollout,), {**methods, "_order": order, "_reward": reward, "__doc__": f"Seat {probe.seat}."})
 
 
 class _Rollout:
@@ -71,7 +71,7 @@ class _Rollout:
         if seed is not None and "task" not in order:
             order["seed"] = seed
         self._seat = _ordered(order)
-        rules = call(self._seat, "view_rules")["content"][0]["text"]
+        rules = _text(self._called("view_rules"))
         return f"{rules}\n\nWhat ends your turn is answered when you are awaited again.\n{self._turn()}"
 
     def get_reward(self) -> float:
@@ -80,7 +80,7 @@ class _Rollout:
             return math.nan
         outcome = control(f"/episodes/{self._seat.episode}/outcome?end=true")
         self._outcome = outcome
-        value = outcome["seats"][self._seat.name][self._reward]
+        value = outcome["seats"][self._seat.seat][self._reward]
         self._leave()
         return math.nan if value is None else float(value)
 
@@ -89,21 +89,28 @@ class _Rollout:
             control(f"/episodes/{self._seat.episode}", method="DELETE")
             self._seat = None
 
-    def _turn(self) -> str:
+    def _called(self, tool: str, **arguments: Any) -> dict[str, Any]:
         assert self._seat is not None
+        return mcp(self._seat, "tools/call", tool, arguments=arguments)
+
+    def _turn(self) -> str:
+        """The turn that comes next, or how the episode ended."""
         for _ in range(_PATIENCE):
-            answer = call(self._seat, "await_turn", timeout_s=30)
+            answer = self._called("await_turn", timeout_s=30)
             if not answer["structuredContent"].get("still_open"):
                 break
-        return answer["content"][0]["text"]
+        return _text(answer)
 
     def _play(self, tool: str, arguments: Mapping[str, Any]) -> str:
         if self._seat is None:
             return "the episode is over"
-        answer = call(self._seat, tool, **{name: value for name, value in arguments.items() if value is not None})
-        turn = answer["_meta"].get("tradefair/turn", {})
-        said = answer["content"][0]["text"]
-        return f"{said}\n{self._turn()}" if turn.get("turn_over") and not answer["isError"] else said
+        answer = self._called(tool, **{name: value for name, value in arguments.items() if value is not None})
+        ended = answer["_meta"]["tradefair/turn"]["turn_over"] and not answer["isError"]
+        return f"{_text(answer)}\n{self._turn()}" if ended else _text(answer)
+
+
+def _text(answer: Mapping[str, Any]) -> str:
+    return answer["content"][0]["text"]
 
 
 def _picked(order: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -112,13 +119,12 @@ def _picked(order: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 def _ordered(order: Mapping[str, Any]) -> Seat:
     """The one seat of a new episode."""
-    made = control("/episodes", dict(order))
-    invited = made["invitations"]
-    if len(invited) != 1:
-        for episode in made["episodes"]:
-            control(f"/episodes/{episode['episode']}", method="DELETE")
-        raise ValueError(f"{order}: {len(invited)} seats are invited; name one (seat=…), or a task of one seat")
-    return Seat(made["url"], invited[0]["token"], invited[0]["episode"], invited[0]["seat"])
+    seats = create(**order)
+    if len(seats) == 1:
+        return seats[0]
+    for episode in {seat.episode for seat in seats}:
+        control(f"/episodes/{episode}", method="DELETE")
+    raise ValueError(f"{order}: {len(seats)} seats are invited; name one (seat=…), or take a task of one seat")
 
 
 def _method(tool: Mapping[str, Any]) -> Callable[..., str]:
