@@ -170,7 +170,9 @@ PACKAGES = {
     # pandas, polars: imported where a user asks for their frames, and never installed by us.
     "api": _allowed("contract files tracestore catalog host runner agents frameworks evaluation", "pandas polars"),
     "runner": _allowed(
-        "contract files tracestore catalog host agents frameworks evaluation cli", "mcp typer rich ray yaml numpy"
+        "contract files tracestore catalog host agents frameworks evaluation cli",
+        # starlette, anyio: tasks and outcomes are routes of a host's control plane.
+        "mcp typer rich ray yaml numpy starlette anyio",
     ),
     "evaluation": _allowed(
         "contract files tracestore catalog trading cli",

@@ -11,7 +11,7 @@ from tradefair.cli.invoke import app_of
 from tradefair.cli.table import command_named
 
 WATCHED = (
-    *("play", "sweep", "tournament", "fork", "serve", "host", "control", "config", "gateway"),
+    *("play", "sweep", "tournament", "fork", "serve", "host", "control", "config", "gateway", "env"),
     *("lab exploit", "lab analyst"),
 )
 

@@ -34,6 +34,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("control", "Play", "Make, watch and end a host's episodes.", "host.control_commands:control"),
     Command("connect", "Play", "Connect a stdio client to a hosted seat.", "host.serving_commands:connect"),
     Command("config", "Play", "Print a client's configuration for a seat.", "host.config_command:config"),
+    Command("env", "Play", "Train and evaluate over HTTP: tasks, seats, scores.", "runner.env.env_command:env"),
     Command("gateway", "Play", "Serve a model endpoint; record, replay.", "runner.gateway_command:gateway"),
     Command("list", "Look", "Every market in short; a folder's traces.", "evaluation.viewer.list_command:list_traces"),
     Command("markets", "Look", "The installed markets.", "catalog.look_commands:markets"),

@@ -13,6 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from tradefair.contract.bounds import MAX_SEALED
 
 _PURPOSE = "tradefair-seed/1"
+_SPLIT = "tradefair-split/1"
+SALT_BYTES = (32, 64)
+"""The fewest and the most bytes of a salt: fewer could be guessed, and BLAKE2b takes no longer key."""
 
 
 def commitment_of(secret: bytes) -> str:
@@ -24,6 +27,15 @@ def seed_of(secret: bytes, label: str, number: int) -> int:
     """Seed `number` (0, 1, …) of a label: first 63 bits of BLAKE2b(`tradefair-seed/1|<label>|<number>`, key=secret)."""
     text = f"{_PURPOSE}|{label}|{number}".encode()
     return int.from_bytes(hashlib.blake2b(text, key=secret, digest_size=8).digest()) >> 1
+
+
+def split_seed(split: str, scenario: str, seats: str, number: int, salt: bytes = b"") -> int:
+    """Seed `number` (0, 1, …) of a split for a scenario and its played seats; with a salt nobody else can make it.
+
+    First 63 bits of BLAKE2b(`tradefair-split/1|<split>|<scenario>|<seats>|<number>`, key=salt): equal on every machine.
+    """
+    text = f"{_SPLIT}|{split}|{scenario}|{seats}|{number}".encode()
+    return int.from_bytes(hashlib.blake2b(text, key=salt, digest_size=8).digest()) >> 1
 
 
 class SealedSeeds(BaseModel):

@@ -75,12 +75,17 @@ def scenario_key(scenario: Mapping[str, Any]) -> str:
 
 
 def shipped_for(core: ManifestCore, package: str) -> References | None:
-    """The base rates that `package` ships for this very scenario and these rules; null where there are none."""
+    """The references that `package` ships for this very scenario and these rules; null where there are none."""
+    return shipped(package, core.scenario, core.rules_version)
+
+
+def shipped(package: str, scenario: Mapping[str, Any], rules_version: str) -> References | None:
+    """The same for a scenario's whole content, where there is no trace of it yet."""
     # An id is `market/preset`; the file is named after the preset.
-    found = _shipped(package, str(core.scenario.get("id", "")).partition("/")[2])
-    if found is None or found.rules_version != core.rules_version:
+    found = _shipped(package, str(scenario.get("id", "")).partition("/")[2])
+    if found is None or found.rules_version != rules_version:
         return None
-    return found if found.scenario_digest == scenario_key(core.scenario) else None
+    return found if found.scenario_digest == scenario_key(scenario) else None
 
 
 @cache
