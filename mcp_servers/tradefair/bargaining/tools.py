@@ -21,7 +21,7 @@ from tradefair.bargaining.model import (
 )
 from tradefair.bargaining.policies import POLICIES
 from tradefair.bargaining.rules import Bargaining
-from tradefair.contract import Brief, EvidenceMap, Need, SealedType, SeatId, ToolTable, tool
+from tradefair.contract import Bounds, Brief, EvidenceMap, Need, SealedType, SeatId, ToolTable, tool
 from tradefair.contract.policy import check_occupants
 from tradefair.trading.chance import TradingStream
 from tradefair.trading.talk import plain_text
@@ -53,6 +53,16 @@ def _talks(scenario: BargainingScenario) -> bool:
 def _last_number(answer: Messages) -> int | None:
     # What the answer has shown: the seat's next action moves its read mark there.
     return answer.messages[-1].number if answer.messages else None
+
+
+def _rounds(scenario: BargainingScenario) -> Mapping[str, Bounds]:
+    """What is listed: the rounds that there are."""
+    return {"round": Bounds(maximum=scenario.rounds)}
+
+
+def _talk(scenario: BargainingScenario) -> Mapping[str, Bounds]:
+    """What is listed: how long a message may be, and the rounds that there are."""
+    return {"text": Bounds(max_length=scenario.max_chars), **_rounds(scenario)}
 
 
 @tool("read", title="Own limit and result", evidence=("private_limit",), main=True)
@@ -98,7 +108,7 @@ def read_messages(
     return views.messages(market.state, seat, market.read_marks.get(seat, 0), from_round, limit, after)
 
 
-@tool("action", title="Send a message", when=_talks)
+@tool("action", title="Send a message", when=_talks, bounds=_talk)
 def send_message(
     market: Bargaining,
     seat: SeatId,
@@ -113,7 +123,7 @@ def send_message(
     return market.say(seat, text, round)
 
 
-@tool("action", title="Submit a quote", destructive=True)
+@tool("action", title="Submit a quote", destructive=True, bounds=_rounds)
 def submit_quote(
     market: Bargaining,
     seat: SeatId,

@@ -20,6 +20,8 @@ from .market import LapseReason as LapseReason
 from .market import Market as Market
 from .market import MarketType as MarketType
 from .money import Amount as Amount
+from .narrowing import SHORT as SHORT
+from .narrowing import Bounds as Bounds
 from .policy import Draw as Draw
 from .policy import Params as Params
 from .policy import Policy as Policy

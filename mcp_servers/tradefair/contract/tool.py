@@ -27,6 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from tradefair.contract.chain import canonical, digest
 from tradefair.contract.errors import ErrorInfo
 from tradefair.contract.evidence import Scope
+from tradefair.contract.narrowing import Bounds, narrowed
 from tradefair.contract.scenario import Scenario
 
 Kind = Literal["read", "analysis", "action", "note"]
@@ -80,6 +81,8 @@ class Tool:
     has shown, `refs(result)` are the ids in it. `needs` names an outside service, which answers the function's
     `inputs`. `finish` completes an action's result after the closures that it caused. `observer`: for observers too.
     `main`: the look with which a seat begins; clients that draw the board draw it there.
+    `bounds(scenario)` narrows what is listed of the parameters to what the scenario takes, by path (`narrowing`): never
+    more than the rules refuse, and from nothing that a seat may not know.
     """
 
     name: str
@@ -110,6 +113,8 @@ class Tool:
     needs: str | None = None
     # Not for sealed actions: a result that waits for the closure would tell the last seat that it was the last.
     finish: Callable[..., BaseModel] | None = None
+    # Not in the declaration: what is validated, and so what a trace holds, is the same for every scenario.
+    bounds: Callable[[Any], Mapping[str, Bounds]] | None = None
 
     @property
     def counted(self) -> bool:
@@ -127,8 +132,12 @@ class Tool:
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
-        """JSON schema of the arguments, as clients read it."""
+        """JSON schema of the arguments of any scenario: what is declared and validated."""
         return published(self.parameters)
+
+    def listed_schema(self, scenario: Scenario) -> dict[str, Any]:
+        """JSON schema of the arguments as clients are shown it: narrowed to what `scenario` takes."""
+        return self.input_schema if self.bounds is None else narrowed(self.input_schema, self.bounds(scenario))
 
     @cached_property
     def result_schema(self) -> dict[str, Any]:

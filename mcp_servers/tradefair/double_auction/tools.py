@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, JsonValue
 
-from tradefair.contract import Brief, EvidenceMap, Need, SealedType, SeatId, ToolTable, tool
+from tradefair.contract import Bounds, Brief, EvidenceMap, Need, SealedType, SeatId, ToolTable, tool
 from tradefair.contract.policy import check_occupants
 from tradefair.double_auction import views
 from tradefair.double_auction.model import (
@@ -70,6 +70,31 @@ _Prices = Annotated[
 ]
 
 
+# --- what the scenario leaves of the constant bounds, as it is listed -------------------------------------------------
+
+
+def _rounds(scenario: DoubleAuctionScenario) -> Mapping[str, Bounds]:
+    # An empty message is silence at any length and to anybody: neither of them is bounded.
+    return {"round": Bounds(maximum=scenario.rounds)}
+
+
+def _quotes(scenario: DoubleAuctionScenario) -> Mapping[str, Bounds]:
+    return {**_prices(scenario), **_rounds(scenario)}
+
+
+def _prices(scenario: DoubleAuctionScenario) -> Mapping[str, Bounds]:
+    return {"price": Bounds(maximum=scenario.price_max)}
+
+
+def _price_list(scenario: DoubleAuctionScenario) -> Mapping[str, Bounds]:
+    return {"prices.*": Bounds(maximum=scenario.price_max)}
+
+
+def _past(scenario: DoubleAuctionScenario) -> Mapping[str, Bounds]:
+    last = Bounds(maximum=scenario.rounds)
+    return {"first_round": last, "last_round": last}
+
+
 @tool("read", title="Own value and result", evidence=("private_value",), main=True)
 def view_my_value(market: DoubleAuction, seat: SeatId) -> MyValue:
     """Your private value (buyer) or cost (seller) in points, your payoff so far and the rounds you traded or forfeited.
@@ -79,7 +104,7 @@ def view_my_value(market: DoubleAuction, seat: SeatId) -> MyValue:
     return views.my_value(market.state, seat)
 
 
-@tool("read", title="Past quotes and trades", evidence=("market_history",), observer=True)
+@tool("read", title="Past quotes and trades", evidence=("market_history",), observer=True, bounds=_past)
 def view_history(
     market: DoubleAuction,
     seat: SeatId,
@@ -108,7 +133,7 @@ def view_book_statistics(market: DoubleAuction, seat: SeatId, *, window_rounds: 
     return views.book_statistics(market.state, window_rounds)
 
 
-@tool("analysis", title="Fill probability of a price", evidence=("fill_belief",))
+@tool("analysis", title="Fill probability of a price", evidence=("fill_belief",), bounds=_prices)
 def estimate_fill_probability(
     market: DoubleAuction, seat: SeatId, *, price: _Price, window_rounds: _Window = 10
 ) -> FillBelief:
@@ -119,7 +144,7 @@ def estimate_fill_probability(
     return views.fill_belief(market.state, seat, price, window_rounds)
 
 
-@tool("analysis", title="Expected surplus by price", evidence=("surplus_estimate",))
+@tool("analysis", title="Expected surplus by price", evidence=("surplus_estimate",), bounds=_price_list)
 def expected_surplus(
     market: DoubleAuction, seat: SeatId, *, prices: _Prices | None = None, window_rounds: _Window = 10
 ) -> SurplusEstimate:
@@ -164,7 +189,7 @@ def read_messages(
     return views.messages(market.state, seat, market.read_marks.get(seat, 0), first_round, limit, after)
 
 
-@tool("action", title="Submit a quote", destructive=True)
+@tool("action", title="Submit a quote", destructive=True, bounds=_quotes)
 def submit_quote(
     market: DoubleAuction,
     seat: SeatId,
@@ -179,7 +204,7 @@ def submit_quote(
     return market.quote(seat, price, round)
 
 
-@tool("action", title="Send a message", when=_talks)
+@tool("action", title="Send a message", when=_talks, bounds=_rounds)
 def send_message(
     market: DoubleAuction,
     seat: SeatId,

@@ -20,7 +20,7 @@ from mcp.server.caching import CacheHint
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 
-from tradefair.contract import SeatId, Tool
+from tradefair.contract import Scenario, SeatId, Tool
 from tradefair.contract.errors import INTERNAL_ERROR
 from tradefair.contract.kernel_tools import AWAIT_TURN
 from tradefair.contract.players import PERSON
@@ -152,7 +152,7 @@ class _Desk:
         self._gate = gate or Gate()
         self._patience = Patience()
         # Built once per server: what a seat is offered does not change within an episode.
-        listed = partial(_listed_tool, slim=slim)
+        listed = partial(_listed_tool, scenario=episode.core.scenario, slim=slim)
         self._listed = [listed(tool) for tool in self._tools.values()]
         mains = frozenset(tool.name for tool in self._tools.values() if tool.main)
         self._shown = board.shown(self._listed, map(listed, board.app_tools()), mains)
@@ -375,7 +375,8 @@ class _Desk:
         for tool in self._mirrored.values():
             # Both forms: clients complete a template's arguments and those of the plain resource alike.
             if ref.uri in (mirror.template_uri(tool), mirror.plain_uri(tool)):
-                schema = tool.input_schema.get("properties", {}).get(argument.name, {})
+                listed = tool.listed_schema(self._episode.core.scenario)
+                schema = listed.get("properties", {}).get(argument.name, {})
                 return mirror.suggestions(schema, argument.value)
         raise _not_offered(ref.uri)
 
@@ -411,7 +412,7 @@ def _on_the_wire(result: CallResult | Refusal, reads_words: bool) -> dict[str, A
     return wire.tool_result(result, reads_words=reads_words)
 
 
-def _listed_tool(tool: Tool, *, slim: bool) -> types.Tool:
+def _listed_tool(tool: Tool, *, scenario: Scenario, slim: bool) -> types.Tool:
     annotations = types.ToolAnnotations(
         title=tool.title,
         read_only_hint=tool.read_only,
@@ -428,7 +429,7 @@ def _listed_tool(tool: Tool, *, slim: bool) -> types.Tool:
         name=tool.name,
         title=tool.title,
         description=tool.description,
-        input_schema=tool.input_schema,
+        input_schema=tool.listed_schema(scenario),
         # A third of a list, and few clients show it to their model.
         output_schema=None if slim else tool.output_schema,
         annotations=annotations,

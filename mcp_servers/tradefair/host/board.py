@@ -64,8 +64,8 @@ def board_state(core: Core, seat: SeatId) -> BoardState:
         open=core.awaits(seat) or (free and not over),
         over=over,
         turn=core.turn_view(seat),
-        actions=[_action(item) for item in tools if item.kind == "action"],
-        reads=[_look(item) for item in sorted(tools, key=lambda item: not item.main) if item.read_only],
+        actions=[_action(item, core) for item in tools if item.kind == "action"],
+        reads=[_look(item, core) for item in sorted(tools, key=lambda item: not item.main) if item.read_only],
         history=max(clock.round - (not over), 0),
     )
 
@@ -152,10 +152,10 @@ def _marked(listed: types.Tool, ui: dict[str, Any]) -> types.Tool:
     return listed.model_copy(update={"meta": {**(listed.meta or {}), "ui": ui}})
 
 
-def _look(item: Tool) -> dict[str, Any]:
-    return {"name": item.name, "title": item.title, "inputSchema": item.input_schema}
+def _look(item: Tool, core: Core) -> dict[str, Any]:
+    return {"name": item.name, "title": item.title, "inputSchema": item.listed_schema(core.scenario)}
 
 
-def _action(item: Tool) -> dict[str, Any]:
+def _action(item: Tool, core: Core) -> dict[str, Any]:
     about = {"description": item.description, "endsTurn": item.ends_turn, "destructive": item.destructive}
-    return {**_look(item), **about}
+    return {**_look(item, core), **about}

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
-from tradefair.contract import Brief, Chance, InputRequest, ScenarioError, SeatId, ToolTable, tool
+from tradefair.contract import Bounds, Brief, Chance, InputRequest, ScenarioError, SeatId, ToolTable, tool
 from tradefair.contract.errors import needs_extra
 from tradefair.contract.market import DataCheck
 from tradefair.contract.money import currency, to_minor
@@ -156,12 +156,24 @@ def _read_through(answer: MessagePage) -> int | None:
     return answer.read_through
 
 
+# --- what the scenario leaves of the constant bounds, as it is listed -------------------------------------------------
+
+
+def _pages(scenario: MarketplaceScenario) -> Mapping[str, Bounds]:
+    # 0 stands for any depth.
+    return {"page": Bounds(maximum=scenario.max_pages or None)}
+
+
+def _texts(scenario: MarketplaceScenario) -> Mapping[str, Bounds]:
+    return {"text": Bounds(max_length=scenario.text_max)}
+
+
 # --- reads ----------------------------------------------------------------------------------------------------------
 
 
 @tool(
     "read", title="Search businesses", evidence=("market_listing",), scope=shown_ids, roles=_CUSTOMERS,
-    record="digest", refs=refs.search_refs,
+    record="digest", refs=refs.search_refs, bounds=_pages,
 )  # fmt: skip
 def search_businesses(
     market: Marketplace,
@@ -278,7 +290,7 @@ def check_proposal(
 # --- actions --------------------------------------------------------------------------------------------------------
 
 
-@tool("action", title="Send a message")
+@tool("action", title="Send a message", bounds=_texts)
 def send_message(
     market: Marketplace,
     seat: SeatId,

@@ -11,8 +11,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from tradefair.contract import Brief, InputRequest, SeatId, ToolTable, tool
-from tradefair.contract.money import to_minor
+from tradefair.contract import Bounds, Brief, InputRequest, SeatId, ToolTable, tool
+from tradefair.contract.money import currency, to_minor
 from tradefair.contract.policy import check_occupants
 from tradefair.retail import views
 from tradefair.retail.answers import estimates, feedback
@@ -42,7 +42,7 @@ from tradefair.retail.answers.results import (
     TodayNews,
 )
 from tradefair.retail.answers.rows import days_between
-from tradefair.retail.model import RetailScenario, Streams
+from tradefair.retail.model import RetailScenario, Streams, product_id, supplier_id
 from tradefair.retail.policies import POLICIES
 from tradefair.retail.rules import LineAsked, Retail
 
@@ -117,6 +117,42 @@ _Lines = Annotated[
 ]
 
 
+# --- what the scenario leaves of the constant bounds, as it is listed -------------------------------------------------
+
+
+def _products_of(scenario: RetailScenario) -> tuple[str, ...]:
+    return tuple(map(product_id, range(scenario.product_count)))
+
+
+def _named(scenario: RetailScenario) -> Mapping[str, Bounds]:
+    """Products, each once. Their ids are listed where they are ordered, priced and shelved, not in each look."""
+    return {"product_ids": Bounds(max_items=scenario.product_count)}
+
+
+def _order(scenario: RetailScenario) -> Mapping[str, Bounds]:
+    ids = _products_of(scenario)
+    return {
+        "supplier_id": Bounds(enum=tuple(map(supplier_id, range(scenario.supplier.count)))),
+        "lines": Bounds(max_items=len(ids)),
+        "lines.*.product_id": Bounds(enum=ids),
+        "lines.*.quantity": Bounds(maximum=scenario.units_per_order),
+    }
+
+
+def _list_price(scenario: RetailScenario) -> Mapping[str, Bounds]:
+    highest = Bounds(maximum=currency(scenario.price_max_cents))
+    return {"product_id": Bounds(enum=_products_of(scenario)), "new_price": highest}
+
+
+def _shelf(scenario: RetailScenario) -> Mapping[str, Bounds]:
+    ids = _products_of(scenario)
+    return {"product_ids": Bounds(max_items=scenario.shelf_places), "product_ids.*": Bounds(enum=ids)}
+
+
+def _days(scenario: RetailScenario) -> Mapping[str, Bounds]:
+    return {"day": Bounds(maximum=scenario.horizon_days)}
+
+
 # --- what is shown, for the trace -----------------------------------------------------------------------------------
 
 
@@ -181,7 +217,7 @@ def view_funds_and_date(market: Retail, seat: SeatId) -> Funds:
     return views.funds(market)
 
 
-@tool("read", title="Inventory", evidence=("inventory",), scope=named_or_all)
+@tool("read", title="Inventory", evidence=("inventory",), scope=named_or_all, bounds=_named)
 def view_inventory(
     market: Retail,
     seat: SeatId,
@@ -202,13 +238,13 @@ def view_shelf_status(market: Retail, seat: SeatId) -> ShelfStatus:
     return views.shelf(market)
 
 
-@tool("read", title="List prices", evidence=("price",), scope="args")
+@tool("read", title="List prices", evidence=("price",), scope="args", bounds=_named)
 def view_product_prices(market: Retail, seat: SeatId, *, product_ids: _Products) -> ProductPrices:
     """Current list prices."""
     return views.prices(market, product_ids)
 
 
-@tool("read", title="Cost of the stock", evidence=("cost", "inventory"), scope="args")
+@tool("read", title="Cost of the stock", evidence=("cost", "inventory"), scope="args", bounds=_named)
 def view_product_inventory_cost(market: Retail, seat: SeatId, *, product_ids: _Products) -> ProductCosts:
     """Mean, lowest and highest unit cost of the units on hand, their mean age, days to the first expiry."""
     return views.costs(market, product_ids)
@@ -217,7 +253,10 @@ def view_product_inventory_cost(market: Retail, seat: SeatId, *, product_ids: _P
 # --- reads: sales, suppliers, feedback ------------------------------------------------------------------------------
 
 
-@tool("read", title="Sales and profit", evidence=("sales",), scope="args", record="digest", refs=_sales_refs)
+@tool(
+    "read", title="Sales and profit", evidence=("sales",), scope="args", record="digest", refs=_sales_refs,
+    bounds=_named,
+)  # fmt: skip
 def view_sales_profit_history(
     market: Retail,
     seat: SeatId,
@@ -237,7 +276,7 @@ def view_sales_profit_history(
     return views.sales(market, product_ids, days, supplier_id, detail)
 
 
-@tool("read", title="Today's supplier prices", evidence=("supplier_price",), scope="args")
+@tool("read", title="Today's supplier prices", evidence=("supplier_price",), scope="args", bounds=_named)
 def view_current_date_supplier_prices(market: Retail, seat: SeatId, *, product_ids: _Products) -> Quotes:
     """Today's unit price of every supplier (4 decimals) and its shortest and longest delivery in days."""
     return views.quotes(market, product_ids)
@@ -263,7 +302,7 @@ def view_supplier_price_history(
 
 @tool(
     "read", title="Ratings", evidence=("quality",), scope="args", record="digest", refs=_rating_refs,
-    when=_has_feedback,
+    when=_has_feedback, bounds=_named,
 )  # fmt: skip
 def view_product_avg_ratings(
     market: Retail, seat: SeatId, *, product_ids: _Products, start_date: _Date, end_date: _Date
@@ -274,7 +313,7 @@ def view_product_avg_ratings(
 
 @tool(
     "read", title="Reviews", evidence=("quality",), scope="args", record="digest", refs=_review_refs,
-    when=_has_feedback,
+    when=_has_feedback, bounds=_named,
 )  # fmt: skip
 def view_product_reviews(
     market: Retail,
@@ -293,7 +332,7 @@ def view_product_reviews(
 
 @tool(
     "read", title="Returns by supplier", evidence=("quality",), scope=supplier_scope, record="digest",
-    refs=_return_refs, when=_has_feedback,
+    refs=_return_refs, when=_has_feedback, bounds=_named,
 )  # fmt: skip
 def view_supplier_returns_avg_rate(
     market: Retail,
@@ -337,7 +376,7 @@ def view_news_history(market: Retail, seat: SeatId, *, start_date: _Date, end_da
 # --- analysis -------------------------------------------------------------------------------------------------------
 
 
-@tool("analysis", title="Price response", evidence=("sales", "price", "cost"), scope="args")
+@tool("analysis", title="Price response", evidence=("sales", "price", "cost"), scope="args", bounds=_named)
 def estimate_price_response(
     market: Retail,
     seat: SeatId,
@@ -354,7 +393,7 @@ def estimate_price_response(
     return estimates.price_response(market, product_ids, window_days, unit_cost)
 
 
-@tool("analysis", title="Suppliers by evidence", evidence=("supplier_price", "quality"), scope="args")
+@tool("analysis", title="Suppliers by evidence", evidence=("supplier_price", "quality"), scope="args", bounds=_named)
 def rank_suppliers_by_evidence(
     market: Retail,
     seat: SeatId,
@@ -370,7 +409,7 @@ def rank_suppliers_by_evidence(
     return estimates.supplier_ranking(market, product_ids, window_days)
 
 
-@tool("analysis", title="Stock cover", evidence=("inventory", "sales"), scope="args")
+@tool("analysis", title="Stock cover", evidence=("inventory", "sales"), scope="args", bounds=_named)
 def estimate_stock_cover(
     market: Retail, seat: SeatId, *, product_ids: _Products, window_days: Annotated[_Days, Field(ge=7, le=60)] = 14
 ) -> StockCover:
@@ -384,7 +423,7 @@ def estimate_stock_cover(
 # --- actions --------------------------------------------------------------------------------------------------------
 
 
-@tool("action", title="Place an order", destructive=True)
+@tool("action", title="Place an order", destructive=True, bounds=_order)
 def place_order(market: Retail, seat: SeatId, *, supplier_id: _Supplier, lines: _Lines) -> OrderReceipt:
     """Order from one supplier at today's prices, paid at once; all lines arrive together on `due_date`.
 
@@ -394,14 +433,14 @@ def place_order(market: Retail, seat: SeatId, *, supplier_id: _Supplier, lines: 
     return views.order_receipt(market, order)
 
 
-@tool("action", title="Set a list price", destructive=True, idempotent=True)
+@tool("action", title="Set a list price", destructive=True, idempotent=True, bounds=_list_price)
 def modify_product_price(market: Retail, seat: SeatId, *, product_id: _Product, new_price: _Price) -> PriceChange:
     """Set the list price of a product, effective at once."""
     cents = to_minor(new_price)
     return views.price_change(market.set_price(product_id, cents), cents)
 
 
-@tool("action", title="Choose the assortment", destructive=True, idempotent=True)
+@tool("action", title="Choose the assortment", destructive=True, idempotent=True, bounds=_shelf)
 def set_shelf_products(market: Retail, seat: SeatId, *, product_ids: _Assortment) -> Assortment:
     """Replace what stands on the shelf, effective at once; only products on the shelf are sold."""
     return views.assortment(market, market.set_shelf(product_ids))
@@ -417,7 +456,7 @@ def _report(market: Retail, seat: SeatId, receipt: DayReport) -> DayReport:
     return market.report
 
 
-@tool("action", title="Close the day", ends_turn=True, destructive=True, finish=_report)
+@tool("action", title="Close the day", ends_turn=True, destructive=True, finish=_report, bounds=_days)
 def end_today(market: Retail, seat: SeatId, *, day: _Day | None = None) -> DayReport:
     """Close the day: customers buy, goods come back or expire, rent is paid, deliveries arrive; answers the report.
 

@@ -12,6 +12,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
 from tradefair.contract import (
+    Bounds,
     Brief,
     EvidenceMap,
     HarnessFailure,
@@ -24,7 +25,7 @@ from tradefair.contract import (
     tool,
 )
 from tradefair.contract.market import DataCheck
-from tradefair.contract.money import to_minor
+from tradefair.contract.money import currency, to_minor
 from tradefair.contract.policy import check_occupants
 from tradefair.contract.scenario import build_scenario
 from tradefair.supply_chain import analysis, views
@@ -196,6 +197,34 @@ def _answered(inputs: Mapping[str, JsonValue]) -> list[float] | None:
     return row
 
 
+# --- what the scenario leaves of the constant bounds, as it is listed -------------------------------------------------
+
+
+def _named(scenario: SupplyChainScenario) -> Mapping[str, Bounds]:
+    """Items, each once. Their names are listed where they are bid for and sold: looks need them less."""
+    return {"items": Bounds(max_items=len(scenario.items))}
+
+
+def _past(scenario: SupplyChainScenario) -> Mapping[str, Bounds]:
+    last, rows = Bounds(maximum=scenario.rounds), Bounds(max_items=scenario.retailers)
+    return {"from_round": last, "to_round": last, "retailers": rows, **_named(scenario)}
+
+
+def _bids(scenario: SupplyChainScenario) -> Mapping[str, Bounds]:
+    """Lines of a bid: prices from the lowest reserve to the highest ceiling of any item."""
+    ids, bases = tuple(item.id for item in scenario.items), [item.base_cents for item in scenario.items]
+    price = Bounds(minimum=currency(min(bases)), maximum=currency(max(bases) * scenario.ceiling))
+    return {"bids": Bounds(max_items=len(ids)), "bids.*.item": Bounds(enum=ids), "bids.*.price": price}
+
+
+def _offer(scenario: SupplyChainScenario) -> Mapping[str, Bounds]:
+    """Posted prices: from a tick to the highest ceiling of any item."""
+    ids, highest = tuple(item.id for item in scenario.items), max(item.base_cents for item in scenario.items)
+    price = Bounds(minimum=currency(scenario.tick_cents), maximum=currency(highest * scenario.ceiling))
+    # Not the slogan: its length is that of the text on one line, after spaces are taken together.
+    return {"prices": Bounds(max_items=len(ids)), "prices.*.item": Bounds(enum=ids), "prices.*.price": price}
+
+
 # --- reads ----------------------------------------------------------------------------------------------------------
 
 
@@ -227,7 +256,9 @@ def view_bid_results(
     return views.fitting(answer, default=last is None, narrower=lambda: "call view_bid_results(last=1)")
 
 
-@tool("read", title="Market history", evidence=("public_history",), record="digest", observer=True)
+@tool(
+    "read", title="Market history", evidence=("public_history",), record="digest", observer=True, bounds=_past,
+)  # fmt: skip
 def view_market_history(
     market: SupplyChain,
     seat: SeatId,
@@ -260,7 +291,7 @@ def check_bid_cost(market: SupplyChain, seat: SeatId, *, bids: _Bids) -> BidCost
     return views.bid_cost(market, seat, _asked(bids))
 
 
-@tool("analysis", title="Clearing prices", evidence=("clearing_estimate",), scope="args")
+@tool("analysis", title="Clearing prices", evidence=("clearing_estimate",), scope="args", bounds=_named)
 def estimate_clearing_prices(
     market: SupplyChain, seat: SeatId, *, items: _Items | None = None, window: _Window = _DEFAULT_WINDOW
 ) -> ClearingEstimates:
@@ -288,13 +319,13 @@ def score_slogan(
     return analysis.slogan_score(market, slogan, window, _answered(inputs))
 
 
-@tool("analysis", title="Prices beside rivals'", evidence=("price_evidence",), scope="args")
+@tool("analysis", title="Prices beside rivals'", evidence=("price_evidence",), scope="args", bounds=_offer)
 def compare_prices(market: SupplyChain, seat: SeatId, *, prices: _Prices) -> PriceComparisons:
     """Your prices beside your unit cost and the last closed round: cheaper rivals, lowest, mean and top price sold."""
     return analysis.price_comparisons(market, seat, _priced(prices))
 
 
-@tool("analysis", title="Sales by item", evidence=("demand_evidence",), scope="args")
+@tool("analysis", title="Sales by item", evidence=("demand_evidence",), scope="args", bounds=_named)
 def summarize_item_sales(
     market: SupplyChain, seat: SeatId, *, items: _Items | None = None, window: _Window | None = None
 ) -> SalesSummary:
@@ -308,7 +339,7 @@ def summarize_item_sales(
 # --- actions --------------------------------------------------------------------------------------------------------
 
 
-@tool("action", title="Submit bids", destructive=True)
+@tool("action", title="Submit bids", destructive=True, bounds=_bids)
 def submit_bids(market: SupplyChain, seat: SeatId, *, bids: _Bids) -> BidReceipt:
     """Seal your bids of this pass: item, units, price per unit in currency, one line per item; final once accepted.
 
@@ -317,7 +348,7 @@ def submit_bids(market: SupplyChain, seat: SeatId, *, bids: _Bids) -> BidReceipt
     return market.bid(seat, _asked(bids))
 
 
-@tool("action", title="Post an offer", destructive=True, needs=_SIMILARITY)
+@tool("action", title="Post an offer", destructive=True, needs=_SIMILARITY, bounds=_offer)
 def submit_offer(
     market: SupplyChain,
     seat: SeatId,

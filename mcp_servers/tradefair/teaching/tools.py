@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
 from tradefair.contract import (
+    Bounds,
     Brief,
     EvidenceMap,
     IllegalAction,
@@ -113,7 +115,12 @@ def say(
     return Receipt(round=market.clock.round, sealed="message")
 
 
-@tool("action", title="Claim slices", destructive=True)
+def _up_to_the_pie(scenario: PieScenario) -> Mapping[str, Bounds]:
+    """What is listed: no more slices than there are."""
+    return {"slices": Bounds(maximum=scenario.slices)}
+
+
+@tool("action", title="Claim slices", destructive=True, bounds=_up_to_the_pie)
 def claim(
     market: Pie, seat: SeatId, *, slices: Annotated[int, Field(ge=0, le=1_000, description="how many you want")]
 ) -> Receipt:

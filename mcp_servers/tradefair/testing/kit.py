@@ -9,6 +9,7 @@ from typing import NamedTuple
 from tradefair.contract import MarketType, Scenario
 from tradefair.testing.authors_code import collected
 from tradefair.testing.bench import Bench, Failure
+from tradefair.testing.bounds_checks import bounds_refuse_nothing
 from tradefair.testing.call_keys import call_keys
 from tradefair.testing.declarations import (
     errors_are_declared,
@@ -71,6 +72,7 @@ _TABLE: Sequence[tuple[Callable[[Bench], list[Failure]], str]] = (
     (closures_tell_nothing, "reveals nothing private when a phase closes, except what it declares"),
     (tools_take_no_seat, "has no tool whose arguments name the caller's seat, a token or an episode"),
     (schemas_are_plain, "publishes schemas that all clients read alike: described, bounded, without null"),
+    (bounds_refuse_nothing, "lists no parameter narrower than its rules take it in the scenario that is played"),
     (presets_play, "has presets that play with their own seats, and policies that play in each role"),
     (call_keys, "carries an action, a note or a program out once, however often its call key is sent"),
     (errors_are_declared, "refuses with shared error codes, or with its own that have a text"),

@@ -31,6 +31,9 @@ def schemas_are_plain(bench: Bench) -> list[Failure]:
 def _all_faults(bench: Bench) -> Iterator[str]:
     for tool in full_table(bench.market_type).values():
         yield from schema_faults(tool)
+        for scenario in bench.scenarios if tool.bounds else ():
+            listed = tool.listed_schema(scenario)
+            yield from _object_faults(listed, listed.get("$defs", {}), f"{tool.name} in {scenario.id}")
 
 
 def schema_faults(tool: Tool) -> Iterator[str]:
