@@ -31,6 +31,10 @@ TEST_S = 300
 _BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
+# The client part of the training example, up to its next heading: what each package's host.py is.
+_CLIENT = re.compile(r"^# The client.*?\n(.*?)\n*^# ", re.MULTILINE | re.DOTALL)
+
+
 class NotInstallable(Exception):
     """Pip's last line about a hub that cannot be had here."""
 
@@ -70,6 +74,13 @@ def packages(names: Sequence[str] = (), folder: Path = ENVIRONMENTS) -> list[Pac
     if unknown:
         raise ValueError(f"no hub package is named {', '.join(unknown)}; there are {', '.join(found)}")
     return [package for name, package in found.items() if not names or name in names]
+
+
+def client() -> str:
+    """The client in `examples/train_stdlib.py`, of which each package holds a copy as `host.py`."""
+    found = _CLIENT.search((ROOT / "examples" / "train_stdlib.py").read_text(encoding="utf-8"))
+    assert found is not None, "the example has no heading '# The client' and one after it"
+    return f"{found[1]}\n"
 
 
 # --- installing -----------------------------------------------------------------------------------------------------
@@ -195,7 +206,15 @@ def outcome(package: Package) -> tuple[bool, str]:
 
 
 def main(names: Sequence[str]) -> int:
-    """Try the named packages, or all; 1 where one of ours failed, 2 where there is none of that name."""
+    """Try the named packages, or all; 1 where one of ours failed, 2 where there is none of that name.
+
+    With `--copy` the client is copied into each of them instead.
+    """
+    if list(names) == ["--copy"]:
+        for package in packages():
+            copy = package.folder / "src" / f"tradefair_{package.name}" / "host.py"
+            copy.write_text(client(), encoding="utf-8", newline="\n")
+        return 0
     try:
         chosen = packages(names)
     except ValueError as error:

@@ -111,3 +111,14 @@ def test_no_process_of_a_hubs_test_reaches_another_machine() -> None:
     code = "import socket; socket.create_connection(('192.0.2.1', 80), 1)"
     with pytest.raises(Failed, match=r"offline: 192\.0\.2\.1 is another machine"):
         hubs.run([sys.executable, "-c", code], 20, env={"PYTHONPATH": str(hubs.ENVIRONMENTS / "offline")})
+
+
+def test_the_client_of_each_package_is_that_of_the_training_example() -> None:
+    copies = sorted(hubs.ENVIRONMENTS.glob("*/src/*/host.py"))
+    assert len(copies) == len(PACKAGES)
+    wanted = hubs.client().encode()
+    assert wanted.startswith(b"import ")
+    assert b"\ndef call(" in wanted
+    assert b"__main__" not in wanted
+    differing = [str(path) for path in copies if path.read_bytes() != wanted]
+    assert differing == [], "python -m release.hubs --copy writes them anew"

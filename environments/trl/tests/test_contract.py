@@ -1,7 +1,6 @@
 """What TRL asks of an environment, against a real `tradefair env serve`, which `make hubs` starts."""
 
 import inspect
-import json
 import math
 import os
 from pathlib import Path
@@ -22,9 +21,9 @@ AUCTION = ("double_auction/smoke", "B1")
 SEATS = [
     AUCTION,
     ("bargaining/smoke", "B1"),
-    ("retail/smoke", "manager"),
-    ("supply_chain/duel", "retailer_01"),
-    ("marketplace/small_demo", "customer_0001"),
+    ("retail/first", "manager"),
+    ("supply_chain/first", "retailer_01"),
+    ("marketplace/first", "customer_0001"),
 ]
 
 
@@ -61,6 +60,13 @@ def test_the_answer_to_what_ends_a_turn_is_the_next_turn_and_the_reward_is_the_h
     assert rollout.get_reward() == control(f"/episodes/{episode}/outcome")["seats"]["B1"]["reward"]
 
 
+def test_without_a_scale_of_scores_it_says_what_to_take() -> None:
+    rollout = environment("retail/smoke")()
+    rollout.reset()
+    with pytest.raises(ValueError, match="reward='reward'"):
+        rollout.get_reward()
+
+
 def test_one_seed_is_one_luck_and_no_text_holds_a_token() -> None:
     cls = environment(AUCTION[0], seat=AUCTION[1])
     first, second = cls(), cls()
@@ -89,7 +95,7 @@ class Scripted(GRPOTrainer):
 
     def _generate_single_turn(self, prompt_ids, *rest, **options):
         turn = "tool_response" in self.processing_class.decode(prompt_ids[0])
-        texts = [self.script[1] if turn else self.script[0] % (40 + 5 * k) for k in range(len(prompt_ids))]
+        texts = [self.script[1] if turn else self.script[0] % (60 + 20 * k) for k in range(len(prompt_ids))]
         ids = [self.processing_class(text, add_special_tokens=False)["input_ids"] for text in texts]
         return ids, None
 
@@ -142,4 +148,3 @@ def test_trl_collects_the_tools_and_takes_a_step_of_training(tmp_path: Path) -> 
     assert logged["tools/failure_frequency"] == 0
     assert logged["reward_std"] > 0, "two bids, two scores"
     assert any(not torch.equal(old, new) for old, new in zip(before, trainer.model.parameters(), strict=True))
-    print(json.dumps(logged))

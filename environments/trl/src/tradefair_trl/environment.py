@@ -78,10 +78,13 @@ class _Rollout:
         """What the seat has earned, NaN where that cannot be told: TRL leaves NaN out. Ends what still runs."""
         if self._seat is None:
             return math.nan
-        outcome = control(f"/episodes/{self._seat.episode}/outcome?end=true")
-        self._outcome = outcome
-        value = outcome["seats"][self._seat.seat][self._reward]
+        earned = control(f"/episodes/{self._seat.episode}/outcome?end=true")["seats"][self._seat.seat]
         self._leave()
+        if self._reward == "score" and earned["score_range"] is None:
+            raise ValueError(f"{type(self).__name__} has no scale of scores: environment(…, reward='reward')")
+        if self._reward == "score" and earned["score"] is None:
+            return 0.0  # It ended before anything counted; 0 is what doing nothing scores.
+        value = earned[self._reward]
         return math.nan if value is None else float(value)
 
     def _leave(self) -> None:
@@ -91,7 +94,7 @@ class _Rollout:
 
     def _called(self, tool: str, **arguments: Any) -> dict[str, Any]:
         assert self._seat is not None
-        return mcp(self._seat, "tools/call", tool, arguments=arguments)
+        return mcp(self._seat, "tools/call", name=tool, arguments=arguments)
 
     def _turn(self) -> str:
         """The turn that comes next, or how the episode ended."""
