@@ -30,8 +30,8 @@ from tradefair.host.orders import Order
 from tradefair.runner.env.scoring import scale_of, score_file
 from tradefair.runner.env.tasks import Choice, Split, Task, Tasks
 
-CALLS: Mapping[Tier, tuple[int, int] | None] = {"first": (3, 10), "short": (11, 300), "full": None}
-"""Calls of a competent seat in an episode of a tier, from and to; None: more, as many as the market takes."""
+CALLS: Mapping[Tier, tuple[int, int] | None] = {"first": (3, 30), "short": (3, 300), "full": None}
+"""Calls of a competent seat in an episode of a tier, from and to; None: as many as the market takes."""
 MOST_LISTED = 1_000
 # Outcomes are worked out in threads of one process, and episodes play on meanwhile.
 _AT_ONCE = 4
