@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import anyio
@@ -20,7 +21,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tradefair.catalog import Tier, load_scenario, market_type
-from tradefair.contract import SeatError
+from tradefair.contract import EpisodeOver, SeatError, TraceError
 from tradefair.contract.errors import ErrorInfo
 from tradefair.contract.players import seat_roles
 from tradefair.evaluation.reward import SCORE_RANGE
@@ -30,11 +31,12 @@ from tradefair.host.orders import Order
 from tradefair.runner.env.scoring import scale_of, score_file
 from tradefair.runner.env.tasks import Choice, Split, Task, Tasks
 
-CALLS: Mapping[Tier, tuple[int, int] | None] = {"first": (3, 30), "short": (3, 300), "full": None}
-"""Calls of a competent seat in an episode of a tier, from and to; None: as many as the market takes."""
+CALLS: Mapping[Tier, tuple[int, int] | None] = {"first": (3, 10), "short": (11, 300), "full": None}
+"""Calls of a competent seat in an episode of a tier, from and to; None: more, as many as the market takes."""
 MOST_LISTED = 1_000
 # Outcomes are worked out in threads of one process, and episodes play on meanwhile.
 _AT_ONCE = 4
+_SEALED_WITHIN_S = 10.0
 _EPISODE = re.compile(r"[0-9a-f]{12}")
 _YES = {"true": True, "false": False}
 
@@ -134,12 +136,22 @@ class EnvExtension:
                 clock = live.core.market.clock
                 told = f"round {clock.round} is open (phase {clock.phase})"
                 raise ControlRefused(409, ErrorInfo("episode_running", told, "play on, or ask with ?end=true", True))
-            await host.cancel(name)
+            # It may have ended, or have been taken away, since.
+            with suppress(EpisodeOver, SeatError):
+                await host.cancel(name)
+        if live is not None:
+            # Over is not yet sealed: the last commit may still be on its way to the disk.
+            with anyio.move_on_after(_SEALED_WITHIN_S):
+                await live.wait_ended()
         place = await self._place(host, name)
-        scored = await anyio.to_thread.run_sync(
-            lambda: score_file(place, name, every_seat=asked.get("seats", False), check=asked.get("verify", False)),
-            limiter=self._threads,
-        )
+        every, check = asked.get("seats", False), asked.get("verify", False)
+        try:
+            scored = await anyio.to_thread.run_sync(
+                lambda: score_file(place, name, every_seat=every, check=check), limiter=self._threads
+            )
+        except TraceError as wrong:
+            hint = "nothing can be worked out of it: leave the episode out"
+            raise ControlRefused(409, ErrorInfo("no_outcome", str(wrong)[:300], hint, False)) from None
         return _json(scored.model_dump(mode="json"))
 
     async def _place(self, host: Host, name: str) -> str:

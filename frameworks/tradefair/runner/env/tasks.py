@@ -189,18 +189,24 @@ def _choices(scenarios: Sequence[str], seats: str | Sequence[SeatId], source: st
         if market not in market_names() or scenario not in scenario_ids(market):
             known = [name for found in market_names() for name in scenario_ids(found)]
             raise ScenarioError(f"{source}: {unknown('scenario', scenario, known)}")
+        yield from _of_scenario(market, scenario, seats, source)
+
+
+def _of_scenario(market: str, scenario: str, seats: str | Sequence[SeatId], source: str) -> Iterable[Choice]:
+    try:
         kind, setting = market_type(market), load_scenario(market, scenario)
-        tier = scenario_tier(market, scenario)
-        named = None if isinstance(seats, str) else seats
-        plan = plan_seats(kind, setting, agents=named, others=STAND_IN)
-        if seats == ALL:
-            yield Choice(market, scenario, tier, tuple(plan.seats), ALL)
-        elif named is not None:
-            yield Choice(market, scenario, tier, tuple(plan.agents), ",".join(plan.agents))
-        else:
-            if not plan.agents:
-                raise ScenarioError(f"{source}: {scenario} has no seat for an agent: name some with seats")
-            yield from (Choice(market, scenario, tier, (seat,), seat) for seat in plan.agents)
+        plan = plan_seats(kind, setting, agents=None if isinstance(seats, str) else seats, others=STAND_IN)
+    except ScenarioError as wrong:
+        raise ScenarioError(f"{source}: {scenario}: {wrong}") from None
+    tier = scenario_tier(market, scenario)
+    if seats == ALL:
+        yield Choice(market, scenario, tier, tuple(plan.seats), ALL)
+    elif not isinstance(seats, str):
+        yield Choice(market, scenario, tier, tuple(plan.agents), ",".join(plan.agents))
+    elif not plan.agents:
+        raise ScenarioError(f"{source}: {scenario} has no seat for an agent: name some with seats")
+    else:
+        yield from (Choice(market, scenario, tier, (seat,), seat) for seat in plan.agents)
 
 
 def read_salt(file: Path) -> bytes:
