@@ -94,6 +94,14 @@ def test_a_seat_is_played_by_hand(tmp_path: Path) -> None:
     assert len(list(tmp_path.rglob("*.trace"))) == 1
 
 
+@pytest.mark.slow  # starts processes
+def test_a_hundred_episodes_are_stepped_together(tmp_path: Path) -> None:
+    done = run_example("batch.py", tmp_path)
+    assert (done.returncode, len(done.stdout.splitlines())) == (0, 5), done.stderr
+    assert done.stdout.startswith("50 0.0\n60 121.")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.slow
 def test_two_policies_are_compared_on_the_same_luck(tmp_path: Path) -> None:
     done = run_example("two_policies.py", tmp_path)

@@ -1,4 +1,9 @@
 # The promised names of the Python face: `tradefair.api` loads from here, type checkers read it.
+from .batches import Batch as Batch
+from .batches import Reward as Reward
+from .batches import ToolAnswer as ToolAnswer
+from .batches import ToolCall as ToolCall
+from .batches import batch as batch
 from .frames import Frame as Frame
 from .playing import Agent as Agent
 from .playing import Forked as Forked

@@ -209,6 +209,11 @@ def replay(
         records += more
     if core.ended is None:
         raise HarnessFailure("no seat plays on, and the episode has not ended")
+    return held_trace(manifest, records)
+
+
+def held_trace(manifest: Manifest, records: Sequence[Record]) -> Trace:
+    """Events in memory as a trace that can be evaluated; it holds no chain of hashes."""
     return Trace(Path("replay"), cast(Source, _Held(manifest, records)))
 
 
