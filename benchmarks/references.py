@@ -36,11 +36,13 @@ class Size(NamedTuple):
     """Seeds of a preset for base rates, and for prices: fewer where an episode is long.
 
     Without `rates` its file holds what policies earn, for scores, and no base rates: few rounds say little of modes.
+    Without `turns` they sit in the scenario's own seat: where its values are given, each seat can win something else.
     """
 
     seeds: int
     priced: int
     rates: bool = True
+    turns: bool = True
 
 
 PRESETS = {
@@ -53,7 +55,7 @@ PRESETS = {
     "supply_chain/paper": Size(20, 1),
     "marketplace/near_fits": Size(40, 3),
     "marketplace/small_demo": Size(40, 2),
-    "double_auction/smoke": Size(40, 0, rates=False),
+    "double_auction/smoke": Size(40, 0, rates=False, turns=False),
     "double_auction/duel": Size(40, 0, rates=False),
     "bargaining/smoke": Size(40, 0, rates=False),
     "retail/first": Size(40, 0, rates=False),
@@ -92,7 +94,7 @@ def measure(preset: str, size: Size) -> References:
     kind = market_type(market)
     privileged = [spec.name for spec in kind.policies.values() if spec.privileged and spec.reference]
     policies = [*headline.field, *(["passive"] if "passive" in kind.policies else []), *privileged]
-    jobs = [(market, name, policy, seed) for seed in range(1, seeds + 1) for policy in policies]
+    jobs = [(market, name, policy, seed, size.turns) for seed in range(1, seeds + 1) for policy in policies]
     flawed = [spec.name for spec in kind.policies.values() if not spec.privileged and _plays(spec, market)]
     to_price = [(market, name, policy, seed) for seed in range(1, size.priced + 1) for policy in flawed]
     with TemporaryDirectory() as folder, ProcessPoolExecutor(2) as pool:
@@ -123,10 +125,10 @@ def _plays(spec: PolicySpec, market: str) -> bool:
     return headline is not None and policies[headline.naive].roles <= spec.roles
 
 
-def _one(job: tuple[str, str, str, int, str]) -> list[Seated]:
-    market, name, policy, seed, folder = job
+def _one(job: tuple[str, str, str, int, bool, str]) -> list[Seated]:
+    market, name, policy, seed, turns, folder = job
     metric = evaluator_of(market).primary_metrics[0].name
-    path, seats = play_seated(market, name, policy, seed, Path(folder))
+    path, seats = play_seated(market, name, policy, seed, Path(folder), by_turns=turns)
     evaluation = evaluate_file(path)
     shutil.rmtree(path.parent)
     assert evaluation.outcome is not None, evaluation.problem
