@@ -410,7 +410,8 @@ def _typed(error: TradefairError) -> tuple[int, ErrorInfo]:
     if isinstance(error, ScenarioError):
         return 400, ErrorInfo("invalid_arguments", str(error), "tradefair scenarios lists what there is", True)
     if isinstance(error, TooManyEpisodes):
-        return 429, ErrorInfo("busy", str(error), "cancel some, or wait until some are over", True)
+        hint = "DELETE /episodes/{id} frees a place, also of one that is over; or wait"
+        return 429, ErrorInfo("busy", str(error), hint, True)
     if isinstance(error, TooManyTokens):
         return 429, ErrorInfo("busy", str(error), "revoke some: GET /episodes/{id} lists them", True)
     if isinstance(error, LowSpace):

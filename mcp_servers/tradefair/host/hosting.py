@@ -217,7 +217,9 @@ class Host:
             raise HarnessFailure("the host is going down and takes no more episodes")
         kept = len(self.episodes) + len(self.pending)
         if kept + wanted > self.max_episodes:
-            raise TooManyEpisodes(f"this host keeps at most {self.max_episodes} episodes; it has {kept}")
+            over = sum(episode.core.ended is not None for episode in self.episodes.values())
+            told = f", {over} of them over and still to be read" if over else ""
+            raise TooManyEpisodes(f"this host keeps at most {self.max_episodes} episodes; it has {kept}{told}")
         self._check_space()
 
     def _check_space(self) -> None:

@@ -67,7 +67,8 @@ class Served(NamedTuple):
         try:
             with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
                 raw = answer.read()
-                return Answer(answer.status, json.loads(raw), raw, answer.headers)
+                # The status page is the one answer that is no JSON.
+                return Answer(answer.status, None if path == "/" else json.loads(raw), raw, answer.headers)
         except urllib.error.HTTPError as refusal:
             raw = refusal.read()
             return Answer(refusal.code, json.loads(raw), raw, refusal.headers)

@@ -246,9 +246,14 @@ def test_a_client_that_vanishes_frees_its_place_and_what_it_played_is_scored(
 
 def test_a_full_server_says_so_and_a_deleted_episode_makes_room(served: Served) -> None:
     made = served.create(**SMOKE, count=12)
+    name = made["episodes"][0]["episode"]
+    assert served.get(f"/episodes/{name}/outcome?end=true")["censored"] is True
     full = served.ask("/episodes", SMOKE)
     assert (full.status, full.error["code"], full.headers["Retry-After"]) == (429, "busy", "2")
-    served.ask(f"/episodes/{made['episodes'][0]['episode']}", method="DELETE")
+    # What is over keeps its place as long as it can be read: the answer says so, and what to do.
+    assert "it has 12, 1 of them over" in full.error["message"]
+    assert full.error["hint"].startswith("DELETE /episodes/{id}")
+    served.ask(f"/episodes/{name}", method="DELETE")
     assert served.ask("/episodes", SMOKE).status == 201
 
 
@@ -310,7 +315,8 @@ def test_a_sealed_seed_is_in_no_byte_that_the_server_sends(
     for method in ("GET", "DELETE", "GET"):
         control(f"/episodes/{seat.episode}", method=method)
     assert control(f"/episodes/{seat.episode}/outcome").content["seed"] is None
-    control("/episodes?limit=1000")
+    for path in ("/episodes?limit=1000", "/"):
+        assert control(path).status == 200
     # The trace has it, and stays here.
     with open_trace(served.trace(seat.episode)) as trace:
         assert trace.manifest.core.seed == task.seed
