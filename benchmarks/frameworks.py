@@ -151,6 +151,7 @@ def _view(*, over: bool = False) -> TurnView:
         phase="look",
         revision=0,
         awaited=not over,
+        actions=[],
         over=over,
         end_reason="terminated:looked" if over else None,
         still_open=False,

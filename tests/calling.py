@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from tradefair.contract import ErrorInfo, IllegalAction, Market, Policy, ToolAnswer, ToolCall, ToolTable, TurnView
 from tradefair.contract.players import Player, Seating
+from tradefair.contract.turns import closed, open_actions
 from tradefair.tracestore import open_trace
 
 
@@ -63,10 +64,13 @@ class Caller:
         self._tools = tools
 
     def ask(self, market: Market, seat: str, tool: str, /, **arguments: Any) -> BaseModel:
-        """One call as the kernel makes it: strict validation of encoded arguments, then the tool's function."""
+        """One call as the kernel makes it: strict validation of encoded arguments, the phase, the tool's function."""
         declared = self._tools[tool]
         given = declared.parameters.model_validate_json(json.dumps(arguments), strict=True)
         values = {name: getattr(given, name) for name in type(given).model_fields}
+        if declared.open is not None and not declared.open(market, seat):
+            acts = [other for other in self._tools.values() if other.kind == "action"]
+            raise closed(tool, market.clock, open_actions(acts, market, seat))
         return declared.function(market, seat, **values, **({"inputs": {}} if declared.needs else {}))
 
     def answer(self, market: Market, seat: str, tool: str, arguments: Mapping[str, Any]) -> ToolAnswer:
@@ -117,6 +121,7 @@ def turn_view(market: Market, seat: str) -> TurnView:
         phase=market.clock.phase,
         revision=market.clock.revision,
         awaited=seat in market.awaited(),
+        actions=[],
         over=market.terminated is not None,
         end_reason=market.terminated,
         still_open=False,

@@ -113,8 +113,8 @@ class _Asks:
 
 def _turn(number: int = 1) -> TurnView:
     return TurnView(
-        seat="B1", role="buyer", round=number, phase="quote", revision=number, awaited=True, over=False,
-        end_reason=None, still_open=True, limits=[], market={},
+        seat="B1", role="buyer", round=number, phase="quote", revision=number, awaited=True, actions=[],
+        over=False, end_reason=None, still_open=True, limits=[], market={},
     )  # fmt: skip
 
 

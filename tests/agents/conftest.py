@@ -134,6 +134,7 @@ def view() -> TurnView:
         phase="only",
         revision=0,
         awaited=True,
+        actions=[],
         over=False,
         end_reason=None,
         still_open=False,

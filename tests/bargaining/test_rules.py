@@ -90,8 +90,8 @@ def test_what_is_out_of_turn_is_refused_with_what_to_do(open_market: Open, refus
     (second,) = {"B1", "S1"} - {first}
     assert refusal(market, second, "send_message", text="hello").code == "wrong_phase"
     early = refusal(market, first, "submit_quote", price=40)
-    assert (early.code, early.hint) == ("wrong_phase", "send_message first; empty text is silence")
-    assert refusal(market, second, "submit_quote", price=40).hint == "call await_turn"
+    assert (early.code, early.hint) == ("wrong_phase", "open to you now: send_message")
+    assert refusal(market, second, "submit_quote", price=40).hint == "no action is open to you now: call await_turn"
     assert refusal(market, first, "send_message", text="x", round=2).code == "stale_round"
     market.say(first, "")
     again = refusal(market, first, "send_message", text="more")
@@ -101,7 +101,7 @@ def test_what_is_out_of_turn_is_refused_with_what_to_do(open_market: Open, refus
     market.quote("B1", 50)
     final = refusal(market, "B1", "submit_quote", price=51)
     assert (final.code, final.retryable) == ("already_acted", False)
-    assert refusal(market, "S1", "send_message", text="late").hint == "submit_quote next"
+    assert refusal(market, "S1", "send_message", text="late").hint == "open to you now: submit_quote"
 
 
 def test_a_message_of_a_hundred_words_is_heard_and_one_more_is_counted(open_market: Open, refusal: Refuse) -> None:

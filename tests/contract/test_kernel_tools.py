@@ -41,6 +41,7 @@ def test_view_turn_shows_clock_limits_and_the_markets_word(play: Any) -> None:
         "phase": "claim",
         "revision": 0,
         "awaited": False,
+        "actions": [],
         "over": False,
         "end_reason": None,
         "still_open": False,

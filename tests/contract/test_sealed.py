@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 from pydantic import Field
 
 from tradefair.contract.chance import Chance
+from tradefair.contract.core import Core
 from tradefair.contract.errors import EpisodeOver, HarnessFailure, IllegalAction
 from tradefair.contract.market import Brief, Clock
 from tradefair.contract.policy import Draw, Params, PolicySpec, ToolCall, Turns, TurnView
 from tradefair.contract.scenario import Scenario, build_scenario
 from tradefair.contract.sealed import AppendOnly, SealedRounds, SealedType
 from tradefair.contract.seats import SeatId
-from tradefair.contract.tool import Result, ToolTable, tool
+from tradefair.contract.tool import Result, ToolTable, during, tool
 from tradefair.testing import check_market
 
 FIRMS = {"F2": "firm", "F10": "firm", "F1": "firm"}
@@ -109,12 +110,11 @@ def view_my_cost(market: Cournot, seat: SeatId) -> Own:
     return Own(cost=market.costs[seat], profit=market.profit[seat])
 
 
-@tool("action", title="Produce")
+@tool("action", title="Produce", open=during("produce"))
 def produce(
     market: Cournot, seat: SeatId, *, quantity: Annotated[int, Field(ge=0, le=20, description="units to produce")]
 ) -> Heard:
     """Produce 0 to 20 units for the open round; sealed and final."""
-    market.require_open(seat, "produce", hint="call advise")
     market.seal(seat, quantity)
     return Heard(round=market.clock.round)
 
@@ -223,11 +223,15 @@ def test_a_seat_acts_once_per_phase() -> None:
 
 
 def test_an_act_of_another_phase_is_refused() -> None:
-    market = _market(advice=True)
-    with pytest.raises(IllegalAction) as refusal:
-        produce.function(market, "F1", quantity=3)
-    assert refusal.value.info == ("wrong_phase", "the open phase is advise", "call advise", True)
-    assert market.sealed == {}
+    core = Core.create(_CournotType(), _scenario(advice=True), 5)
+    before = core.market.digest()
+    answer = core.call("F1", "produce", {"quantity": 3}).answer
+    assert answer is not None
+    assert answer.error == (
+        "wrong_phase", "produce is not open in phase advise of round 1",
+        "no action is open to you now: call await_turn", True,
+    )  # fmt: skip
+    assert core.market.digest() == before
 
 
 def test_a_seat_that_the_market_does_not_await_is_refused() -> None:

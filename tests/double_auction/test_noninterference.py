@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tradefair.contract import Closure, IllegalAction
+from tradefair.contract.turns import open_actions
 from tradefair.double_auction import MARKET
 from tradefair.double_auction.rules import DoubleAuction
 
@@ -46,6 +47,7 @@ def _everything(market: DoubleAuction, seat: str, ask: Ask) -> list[str]:
         repr(market.clock),
         repr(market.news_mark(seat)),
         repr(seat in market.awaited()),
+        repr(open_actions([tool for tool in MARKET.tools.values() if tool.kind == "action"], market, seat)),
     ]
     for tool, arguments in QUESTIONS:
         try:

@@ -98,6 +98,7 @@ def _now(market: DoubleAuction, seat: str) -> TurnView:
         phase=clock.phase,
         revision=clock.revision,
         awaited=True,
+        actions=[],
         over=False,
         end_reason=None,
         still_open=False,

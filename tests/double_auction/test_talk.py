@@ -197,7 +197,7 @@ def test_every_wrong_message_is_refused_by_its_code(open_market: Open, refusal: 
         info = refusal(market, "S1", "send_message", **arguments)
         assert (info.code, words in info.message) == (code, True)
     quote = refusal(market, "S1", "submit_quote", price=50)
-    assert (quote.code, "send_message first" in quote.hint) == ("wrong_phase", True)
+    assert (quote.code, quote.hint) == ("wrong_phase", "open to you now: send_message")
     market.say("S1", "all_sellers", "hello")
     again = refusal(market, "S1", "send_message", **say)
     assert (again.code, again.retryable) == ("already_acted", False)
@@ -206,7 +206,7 @@ def test_every_wrong_message_is_refused_by_its_code(open_market: Open, refusal: 
         market.say(seat, "", "")
     market.advance()
     late = refusal(market, "S1", "send_message", **say)
-    assert (late.code, late.hint) == ("wrong_phase", "submit_quote")
+    assert (late.code, late.hint) == ("wrong_phase", "open to you now: submit_quote")
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ def _view(number: int = 1, **market: Any) -> TurnView:
         phase="quote",
         revision=number - 1,
         awaited=True,
+        actions=[],
         over=False,
         end_reason=None,
         still_open=False,

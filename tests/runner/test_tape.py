@@ -21,7 +21,7 @@ def event(seq: int, tool: str, number: int = 1, revision: int = 1, **more: Any) 
 
 def opened(number: int = 1) -> TurnView:
     blank: dict[str, Any] = {"seat": "B1", "role": "buyer", "revision": 1, "awaited": True, "over": False, "market": {}}
-    return TurnView(round=number, phase="open", end_reason=None, still_open=False, limits=[], **blank)
+    return TurnView(round=number, phase="open", actions=[], end_reason=None, still_open=False, limits=[], **blank)
 
 
 def drive(turns: Turns, answers: dict[str, ToolAnswer] | None = None) -> list[str]:

@@ -70,6 +70,34 @@ def huge_claim(market: Pie, seat: SeatId, *, slices: int) -> Seen:
     return Seen(seen=2**70 + 1)
 
 
+@tool("action", title="Is refused though it is open", open=lambda market, seat: True)
+def early_claim(market: Pie, seat: SeatId, *, slices: int) -> Seen:
+    """Claim, with the check of the phase in the rules."""
+    if market.clock.phase != "claim":
+        raise IllegalAction("wrong_phase", "not yet")
+    market.claim(seat, slices)
+    return Seen(seen=None)
+
+
+@tool("action", title="Is taken out of turn")
+def claim_again(market: Pie, seat: SeatId, *, slices: int) -> Seen:
+    """Claim as often as you like."""
+    market.sealed[seat] = slices
+    return Seen(seen=None)
+
+
+def _opened_late(market: Pie, seat: SeatId) -> bool:
+    market.payoffs[seat] += 1
+    return market.clock.phase == "claim"
+
+
+@tool("action", title="Leaks through what is open", open=lambda market, seat: len(market.sealed) == 0)
+def claim_first(market: Pie, seat: SeatId, *, slices: int) -> Seen:
+    """Claim, before anybody else has."""
+    market.claim(seat, slices)
+    return Seen(seen=None)
+
+
 @tool("read", title="Changes the state")
 def nudge(market: Pie, seat: SeatId) -> Seen:
     """A read that pays."""
@@ -202,6 +230,10 @@ BROKEN: list[tuple[str, Any, str]] = [
     ("reads_change_nothing", _table(count_reads), "count_reads.* answered differently when repeated"),
     ("reads_change_nothing", _table(crash), "crash.*failed: KeyError"),
     ("refusals_change_nothing", _table(half_refuse), "half_refuse.* was rejected and yet changed the state"),
+    ("open_actions_are_taken", _table(replace(early_claim, name="claim")), "claim of P. was refused as wrong_phase"),
+    ("open_actions_are_taken", _table(replace(claim_again, name="claim")), "claim of P. was accepted though"),
+    ("open_actions_are_taken", _table(replace(MARKET.tools["claim"], open=_opened_late)), "when re-executed"),
+    ("non_interference", _table(claim_first), "claim_first|view_turn"),
     ("default_results_are_small", _table(flood), "flood of P. took 90.. bytes; 8192 are allowed"),
     ("conservation", _rules(_Generous), "round 1"),
     ("replay_is_identical", _rules(_Remembering), "event .*: "),

@@ -99,12 +99,10 @@ class Bargaining(SealedRounds[Act]):
         """1 in the phase of the first speaker, else 2."""
         return 1 if self.clock.phase == "speak_first" else 2
 
-    def _has_spoken(self, seat: SeatId) -> bool:
-        # The last two messages are all that the open round can hold.
-        number, spoken = self.clock.round, self.state.messages[-2:]
-        # Sealed in a phase of speaking: a message that is not delivered yet.
-        pending = self.clock.phase != "quote" and seat in self.sealed
-        return pending or any(message.seat == seat and message.round == number for message in spoken)
+    def may_speak(self, seat: SeatId) -> bool:
+        """Whether this seat's place in the speaking order has come; nobody's has before the order is known."""
+        order = self.speaking_order() if self.clock.phase != "quote" else None
+        return order is not None and order.index(seat) < self._place()
 
     def speaking_order(self) -> tuple[SeatId, ...] | None:
         """Who speaks first and second in the open round; null without chat, or while its luck waits to be fed."""
@@ -130,41 +128,25 @@ class Bargaining(SealedRounds[Act]):
     def say(self, seat: SeatId, text: str, round_guard: int | None = None) -> MessageReceipt:
         """Send the round's message; empty text is silence.
 
-        Raises EpisodeOver, or IllegalAction: stale_round, wrong_phase, already_acted, message_too_long.
+        Raises EpisodeOver, or IllegalAction: stale_round, already_acted, message_too_long.
         """
-        # Before the phase: a call for a past round must hear that it is late, not who is speaking.
         self._require_round(round_guard, "send_message")
-        self._require_speaker(seat)
+        if seat not in self.awaited():
+            raise IllegalAction(
+                "already_acted", "one message per round", hint="await_turn, then submit_quote", retryable=False
+            )
         # A message that is too long changes nothing: the seat can shorten it and send again.
         words = sized_words(text, self.scenario.max_words, self.scenario.max_chars)
         self.sealed[seat] = text
         return MessageReceipt(round=self.clock.round, place=self._place(), words=words)
 
-    def _require_speaker(self, seat: SeatId) -> None:
-        if self._has_spoken(seat):
-            raise IllegalAction(
-                "already_acted",
-                "one message per round",
-                hint="submit_quote next" if self.clock.phase == "quote" else "await_turn, then submit_quote",
-                retryable=False,
-            )
-        if self.speaking_order() is None or seat not in self.awaited():
-            raise IllegalAction("wrong_phase", f"{other(seat)} is speaking; you speak after it", hint="call await_turn")
-
     def quote(self, seat: SeatId, price: int, round_guard: int | None = None) -> QuoteReceipt:
         """Seal one quote, 0..100 ticks; final once accepted. A quote through the own limit is legal.
 
-        Raises EpisodeOver, or IllegalAction: stale_round, wrong_phase, already_acted.
+        Raises EpisodeOver, or IllegalAction: stale_round, already_acted.
         """
         self._require_round(round_guard, "submit_quote")
-        number, phase, _ = self.clock
-        if phase != "quote":
-            own_turn = seat in self.awaited()
-            raise IllegalAction(
-                "wrong_phase",
-                "you are awaited to speak first" if own_turn else f"{phase} is open: quotes follow",
-                hint="send_message first; empty text is silence" if own_turn else "call await_turn",
-            )
+        number = self.clock.round
         # In the quote phase both are awaited until they have quoted, so this one has.
         if seat not in self.awaited():
             raise IllegalAction(

@@ -21,7 +21,7 @@ from tradefair.bargaining.model import (
 )
 from tradefair.bargaining.policies import POLICIES
 from tradefair.bargaining.rules import Bargaining
-from tradefair.contract import Bounds, Brief, EvidenceMap, Need, SealedType, SeatId, ToolTable, tool
+from tradefair.contract import Bounds, Brief, EvidenceMap, Need, SealedType, SeatId, ToolTable, during, tool
 from tradefair.contract.policy import check_occupants
 from tradefair.trading.chance import TradingStream
 from tradefair.trading.talk import plain_text
@@ -108,7 +108,7 @@ def read_messages(
     return views.messages(market.state, seat, market.read_marks.get(seat, 0), from_round, limit, after)
 
 
-@tool("action", title="Send a message", when=_talks, bounds=_talk)
+@tool("action", title="Send a message", when=_talks, bounds=_talk, open=Bargaining.may_speak)
 def send_message(
     market: Bargaining,
     seat: SeatId,
@@ -123,7 +123,7 @@ def send_message(
     return market.say(seat, text, round)
 
 
-@tool("action", title="Submit a quote", destructive=True, bounds=_rounds)
+@tool("action", title="Submit a quote", destructive=True, bounds=_rounds, open=during("quote"))
 def submit_quote(
     market: Bargaining,
     seat: SeatId,

@@ -41,4 +41,5 @@ from .tool import Result as Result
 from .tool import Tool as Tool
 from .tool import ToolTable as ToolTable
 from .tool import Untrusted as Untrusted
+from .tool import during as during
 from .tool import tool as tool

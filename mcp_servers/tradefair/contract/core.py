@@ -74,6 +74,7 @@ from tradefair.contract.results import Results, json_of, plain_of
 from tradefair.contract.scenario import Scenario, build_scenario
 from tradefair.contract.seats import SeatId
 from tradefair.contract.tool import Result, Tool, built
+from tradefair.contract.turns import closed, open_actions
 
 MAX_RESULT_BYTES = 262_144
 # Tables show it, and the rules' own ends are called otherwise.
@@ -111,6 +112,8 @@ class Core:
             role: {name: tool for name, tool in self._table.items() if tool.visible(scenario, role)}
             for role in {spec.role for spec in self.market.seats.values()}
         }
+        self._acts = {role: [tool for tool in has.values() if tool.kind == "action"] for role, has in visible.items()}
+        self._free = scenario.clock == "free"
         self._visible = {seat: visible[spec.role] for seat, spec in self.market.seats.items()}
         # Tools whose results the log holds, not only their digests. A repeated call key is answered from the log, and
         # a recorded tool is never re-run: both have no other source.
@@ -194,12 +197,19 @@ class Core:
             phase=clock.phase,
             revision=clock.revision,
             awaited=self.awaits(seat),
+            actions=self.open_actions(seat),
             over=self.ended is not None,
             end_reason=self.ended,
             still_open=still_open,
             limits=self._limits.states(seat, clock[:2]) if self._limited else [],
             market=plain_of(market.turn_view(seat)),
         )
+
+    def open_actions(self, seat: SeatId) -> list[str]:
+        """The actions that this seat may take now; none after the end."""
+        if self.ended is not None:
+            return []
+        return open_actions(self._acts[self.market.seats[seat].role], self.market, seat, free=self._free)
 
     def awaits(self, seat: SeatId) -> bool:
         """Whether the clock waits for this seat."""
@@ -209,7 +219,7 @@ class Core:
         """The seat's `_meta` as of now."""
         clock = self.market.clock
         # Under the free clock no seat is ever awaited, and a turn ends when the seat says so.
-        free = self.scenario.clock == "free" and self.ended is None
+        free = self._free and self.ended is None
         return TurnMark(clock.round, clock.phase, not free and not self.awaits(seat), self.ended is not None)
 
     def next_note(self, seat: SeatId) -> int:
@@ -487,6 +497,8 @@ class Core:
         # Only a tool that declares a need has the parameter `inputs`.
         extra = {"inputs": inputs} if tool.needs else {}
         try:
+            if tool.open is not None and not tool.open(market, seat):
+                raise closed(tool.name, market.clock, self.open_actions(seat))
             result = tool.function(subject, seat, **arguments.__dict__, **extra)
         except IllegalAction as refusal:
             return self._refuse(draft, "rejected", refusal.info, self.turn_mark(seat), records)
@@ -551,7 +563,7 @@ class Core:
         """Deny a call beyond a limit, and lapse the seat where the limit says so."""
         sorts = ", ".join(limit.counts)
         # A free clock awaits no seat, so there is nothing that could lapse.
-        refuses = limit.then == "refuse" or self.scenario.clock == "free"
+        refuses = limit.then == "refuse" or self._free
         error = ErrorInfo(
             "call_limit",
             f"at most {limit.max} calls ({sorts}) per {limit.per} are allowed",
@@ -569,7 +581,7 @@ class Core:
         return done
 
     def _lapse_by(self, limit: Limit | None, seat: SeatId, records: list[Record]) -> None:
-        if limit is None or limit.then == "refuse" or self.scenario.clock == "free":
+        if limit is None or limit.then == "refuse" or self._free:
             return
         # For the rest of the round, in phases that are not open yet: `_settle` looks here at each closure.
         if limit.then == "lapse":
@@ -604,7 +616,7 @@ class Core:
         A loop, because a closure may open a phase in which no seat acts, or only seats that a limit has lapsed.
         """
         market = self.market
-        if self.scenario.clock == "turns":
+        if not self._free:
             while market.terminated is None:
                 awaited = market.awaited()
                 if not awaited:

@@ -96,7 +96,7 @@ def view_rules(episode: Asked, seat: SeatId) -> RulesView:
 
 @tool("read", title="Turn", subject="kernel")
 def view_turn(episode: Asked, seat: SeatId) -> TurnView:
-    """Where the clock stands, whether a decision of yours is awaited, and how far your call limits are used up."""
+    """Where the clock stands, whether a decision of yours is awaited, which actions are open to you now, and limits."""
     return episode.turn_view(seat)
 
 

@@ -221,6 +221,15 @@ class Wakes(Protocol):
 
 
 @runtime_checkable
+class Leaves(Protocol):
+    """A market with a free clock that a seat can leave before the end; under the other clock it is awaited no more."""
+
+    def has_left(self, seat: SeatId) -> bool:
+        """Whether this seat has left for good, and can act no more."""
+        ...
+
+
+@runtime_checkable
 class Ranks(Protocol):
     """A market with a free clock in which the order of the seats' ids would tell who suits whom."""
 

@@ -22,7 +22,10 @@ Params: TypeAlias = Mapping[str, JsonValue]
 
 
 class TurnView(Result):
-    """What `view_turn` and `await_turn` answer: clock, whether this seat is awaited, limits, the market's word."""
+    """What `view_turn` and `await_turn` answer: clock, whether this seat is awaited, limits, the market's word.
+
+    `actions` are the actions that the seat may take now: none while the clock waits for others, and after the end.
+    """
 
     seat: SeatId
     role: str
@@ -30,6 +33,7 @@ class TurnView(Result):
     phase: str
     revision: int
     awaited: bool
+    actions: list[str]
     over: bool
     end_reason: str | None
     still_open: bool

@@ -149,16 +149,14 @@ class SealedRounds(ABC, Generic[Act]):
 
     # --- acting -------------------------------------------------------------------------------------------------------
 
-    def require_open(self, seat: SeatId, phase: str | None = None, *, hint: str = "call await_turn") -> None:
+    def require_open(self, seat: SeatId) -> None:
         """Refuse an act that is not due. Call it first in an action that checks more than `seal` does.
 
-        `phase` is the phase that the action belongs to (None: any), `hint` what to call in another phase. Raises
-        EpisodeOver, or IllegalAction: wrong_phase, already_acted.
+        Which phases an action belongs to, its tool declares (`open`). Raises EpisodeOver, or IllegalAction:
+        already_acted, wrong_phase.
         """
         if self.terminated is not None:
             raise EpisodeOver(self.terminated)
-        if phase is not None and phase != self.clock.phase:
-            raise IllegalAction("wrong_phase", f"the open phase is {self.clock.phase}", hint=hint)
         if seat in self.sealed:
             raise IllegalAction("already_acted", "one act per phase", hint="call await_turn", retryable=False)
         # A market may await some of its seats only, such as one speaker; it overrides `awaited`.

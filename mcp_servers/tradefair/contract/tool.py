@@ -29,6 +29,7 @@ from tradefair.contract.errors import ErrorInfo
 from tradefair.contract.evidence import Scope
 from tradefair.contract.narrowing import Bounds, narrowed
 from tradefair.contract.scenario import Scenario
+from tradefair.contract.seats import SeatId
 
 Kind = Literal["read", "analysis", "action", "note"]
 
@@ -76,6 +77,9 @@ class Tool:
 
     `subject` says whether its function gets the market or the kernel's episode. `evidence` are the categories that a
     look gives, `scope` the objects that it is about. `roles` and `when(scenario)` decide which seats are offered it.
+    `open(market, seat)` says whether an action belongs to the present moment (None: to any); otherwise the kernel
+    refuses it with `wrong_phase` before the function runs. It is pure and looks at the public clock and the seat's own
+    state only, since every turn tells which actions are open. Whether it is the seat's turn is the clock's to say.
     `destructive` acts replace or forfeit something that the seat had (an offer, a price, money), or end its round.
     `recorded` results are stored by the host and never re-run. `shown(result)` is the highest inbox row that an answer
     has shown, `refs(result)` are the ids in it. `needs` names an outside service, which answers the function's
@@ -97,6 +101,7 @@ class Tool:
     scope: Scope = "all"
     roles: frozenset[str] | None = None
     when: Callable[[Any], bool] | None = None
+    open: Callable[[Any, SeatId], bool] | None = None
     destructive: bool = False
     idempotent: bool = False
     # Never counted against a limit, or a seat at its limit could not end its turn.
@@ -217,12 +222,22 @@ class ToolTable(Mapping[str, Tool]):
         return digest(canonical(self.declarations()))
 
 
-def tool(kind: Kind, *, title: str, **options: Any) -> Callable[[Callable[..., BaseModel]], Tool]:
+def tool(
+    kind: Kind,
+    *,
+    title: str,
+    open: Callable[[Any, SeatId], bool] | None = None,  # noqa: A002  # the field's name
+    **options: Any,
+) -> Callable[[Callable[..., BaseModel]], Tool]:
     """Declare a plain synchronous function `(market, seat, *, parameters) -> Result` as a tool.
 
     Options are the fields of `Tool`. Parameter types and bounds come from the annotations, the description from the
     docstring (effect, units and limits, never strategy).
     """
+
+    # Whatever a seat may look at, it may look at any time: what it sees is the view's to decide.
+    if kind != "action" and open is not None:
+        raise ValueError("only an action is open or closed")
 
     def declare(function: Callable[..., BaseModel]) -> Tool:
         hints = _hints(function)
@@ -236,10 +251,16 @@ def tool(kind: Kind, *, title: str, **options: Any) -> Callable[[Callable[..., B
             parameters=_parameters(function, hints),
             result=hints["return"],
             roles=None if roles is None else frozenset(roles),
+            open=open,
             **options,
         )
 
     return declare
+
+
+def during(*phases: str) -> Callable[[Any, SeatId], bool]:
+    """For `open`: the action belongs to these phases of the clock."""
+    return lambda market, seat: market.clock.phase in phases
 
 
 def _hints(function: Callable[..., BaseModel]) -> dict[str, Any]:

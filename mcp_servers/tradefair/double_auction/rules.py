@@ -26,7 +26,6 @@ from tradefair.double_auction.model import (
     Message,
     MessageReceipt,
     OpeningFacts,
-    Phase,
     PrivateValues,
     QuoteReceipt,
     RoundFacts,
@@ -96,10 +95,10 @@ class DoubleAuction(SealedRounds[Act]):
     def say(self, seat: SeatId, recipient: str, text: str, round_guard: int | None = None) -> MessageReceipt:
         """Seal one message until the talk phase closes; blank text is silence, whatever the recipient.
 
-        Raises EpisodeOver, or IllegalAction: stale_round, wrong_phase, already_acted, message_too_long, unknown_id,
+        Raises EpisodeOver, or IllegalAction: stale_round, already_acted, message_too_long, unknown_id,
         recipient_not_allowed, recipient_is_self.
         """
-        self._require_open(seat, "talk", round_guard)
+        self._require_open(seat, round_guard)
         message = talk.written(self.scenario, self.clock.round, seat, recipient, text)
         self.sealed[seat] = message
         return MessageReceipt(
@@ -112,8 +111,7 @@ class DoubleAuction(SealedRounds[Act]):
     def quote(self, seat: SeatId, price: int, round_guard: int | None = None) -> QuoteReceipt:
         """Seal one quote, 0..P points; final once accepted.
 
-        Raises EpisodeOver, or IllegalAction: stale_round, wrong_phase, already_acted, price_out_of_range,
-        through_value.
+        Raises EpisodeOver, or IllegalAction: stale_round, already_acted, price_out_of_range, through_value.
         """
         through = self.place(seat, price, round_guard)
         warning = "through_value" if through else None
@@ -121,7 +119,7 @@ class DoubleAuction(SealedRounds[Act]):
 
     def place(self, seat: SeatId, price: int, round_guard: int | None = None) -> bool:
         """`quote` without a receipt: whether the quote goes through the own value."""
-        self._require_open(seat, "quote", round_guard)
+        self._require_open(seat, round_guard)
         price_max = self.scenario.price_max
         if not 0 <= price <= price_max:
             raise IllegalAction(
@@ -141,37 +139,24 @@ class DoubleAuction(SealedRounds[Act]):
         self.sealed[seat] = price
         return through
 
-    def _require_open(self, seat: SeatId, phase: Phase, round_guard: int | None) -> None:
+    def _require_open(self, seat: SeatId, round_guard: int | None) -> None:
         if self.terminated is not None:
             raise EpisodeOver(self.terminated)
-        open_round = self.clock.round
-        tool = "submit_quote" if phase == "quote" else "send_message"
-        # Before the phase: a call for a past round must hear that it is late, not that another phase is open.
+        open_round, quoting = self.clock.round, self.clock.phase == "quote"
         if round_guard is not None and round_guard != open_round:
+            tool = "submit_quote" if quoting else "send_message"
             raise IllegalAction(
                 "stale_round",
                 f"round {round_guard} is not open; the open round is {open_round}",
                 hint=f"{tool} with round={open_round}, or without round",
             )
-        if self.clock.phase != phase:
-            raise self._wrong_phase(seat)
         if seat in self.sealed:
-            quoting = phase == "quote"
             raise IllegalAction(
                 "already_acted",
                 f"the {'quote' if quoting else 'message'} of round {open_round} is final",
                 hint=f"await_turn until the next {'round' if quoting else 'phase'} opens",
                 retryable=False,
             )
-
-    def _wrong_phase(self, seat: SeatId) -> IllegalAction:
-        """A quote while the seats talk, or a message while they quote."""
-        awaited = seat not in self.sealed
-        if self.clock.phase == "talk":
-            hint = "send_message first; an empty message is silence" if awaited else "await_turn until all have spoken"
-            return IllegalAction("wrong_phase", "the seats talk now; quotes follow", hint=hint)
-        hint = "submit_quote" if awaited else "await_turn until the next round opens"
-        return IllegalAction("wrong_phase", f"the talk of round {self.clock.round} is over; quotes are due", hint=hint)
 
     def default(self, seat: SeatId, phase: str) -> tuple[Act, str]:
         """Silence while the seats talk; else the seat forfeits the round: the book and the ledger stay as they are."""

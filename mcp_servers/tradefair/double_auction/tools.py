@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, JsonValue
 
-from tradefair.contract import Bounds, Brief, EvidenceMap, Need, SealedType, SeatId, ToolTable, tool
+from tradefair.contract import Bounds, Brief, EvidenceMap, Need, SealedType, SeatId, ToolTable, during, tool
 from tradefair.contract.policy import check_occupants
 from tradefair.double_auction import views
 from tradefair.double_auction.model import (
@@ -189,7 +189,7 @@ def read_messages(
     return views.messages(market.state, seat, market.read_marks.get(seat, 0), first_round, limit, after)
 
 
-@tool("action", title="Submit a quote", destructive=True, bounds=_quotes)
+@tool("action", title="Submit a quote", destructive=True, bounds=_quotes, open=during("quote"))
 def submit_quote(
     market: DoubleAuction,
     seat: SeatId,
@@ -204,7 +204,7 @@ def submit_quote(
     return market.quote(seat, price, round)
 
 
-@tool("action", title="Send a message", when=_talks, bounds=_rounds)
+@tool("action", title="Send a message", when=_talks, bounds=_rounds, open=during("talk"))
 def send_message(
     market: DoubleAuction,
     seat: SeatId,

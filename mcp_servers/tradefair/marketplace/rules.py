@@ -275,8 +275,11 @@ class Marketplace(State):
 
     def wants_turn(self, seat: SeatId) -> bool:
         """Whether mail or a tick has reached the seat since it ended its turn; for the free clock."""
-        participant = self.participants[seat]
-        return participant.active and not participant.leaving and participant.awake
+        return self.participants[seat].awake and not self.has_left(seat)
+
+    def has_left(self, seat: SeatId) -> bool:
+        """Whether the seat has finished or was retired."""
+        return self.participants[seat].left
 
     def turn_rank(self, seat: SeatId) -> int:
         """Scripted seats act in base order under the free clock, where what they send arrives as it is sent."""

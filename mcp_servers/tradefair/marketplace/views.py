@@ -183,7 +183,7 @@ def turn_part(state: State, seat: SeatId) -> TurnPart:
         unread=max(0, len(own.inbox) - state.read_marks.get(seat, 0)),
         open_proposals=sum(offer.state == "open" for offer in state.live(seat)),
         queued=len(own.queue),
-        active=own.active and not own.leaving,
+        active=not own.left,
         asleep=own.active and not own.awake,
         wake_round=own.wake_round,
         businesses=len(state.directory),
@@ -193,7 +193,7 @@ def turn_part(state: State, seat: SeatId) -> TurnPart:
 
 def _next_calls(state: State, own: Participant) -> list[str]:
     """Tools that are worth a call now; they follow from what the seat itself has done and received."""
-    if not own.active or own.leaving or state.terminated:
+    if own.left or state.terminated:
         return []
     if not state.free and not own.awaited:
         return ["await_turn"]

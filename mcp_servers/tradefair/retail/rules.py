@@ -206,11 +206,9 @@ class Retail(State):
         self.clock = self.clock._replace(phase="close")
 
     def _require_open(self) -> None:
-        """Refuse an action when no day is open. Raises EpisodeOver, IllegalAction wrong_phase."""
+        """Refuse an action after the end. Raises EpisodeOver."""
         if self.terminated is not None:
             raise EpisodeOver(self.terminated)
-        if self.clock.phase != "open":
-            raise IllegalAction("wrong_phase", "the day is being closed", hint="await_turn for the next day")
 
     # --- the clock --------------------------------------------------------------------------------------------------
 

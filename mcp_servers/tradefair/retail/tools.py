@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from tradefair.contract import Bounds, Brief, InputRequest, SeatId, ToolTable, tool
+from tradefair.contract import Bounds, Brief, InputRequest, SeatId, ToolTable, during, tool
 from tradefair.contract.money import currency, to_minor
 from tradefair.contract.policy import check_occupants
 from tradefair.retail import views
@@ -422,8 +422,11 @@ def estimate_stock_cover(
 
 # --- actions --------------------------------------------------------------------------------------------------------
 
+# Once a day is marked for closing nothing may change it any more.
+_BY_DAY = during("open")
 
-@tool("action", title="Place an order", destructive=True, bounds=_order)
+
+@tool("action", title="Place an order", destructive=True, bounds=_order, open=_BY_DAY)
 def place_order(market: Retail, seat: SeatId, *, supplier_id: _Supplier, lines: _Lines) -> OrderReceipt:
     """Order from one supplier at today's prices, paid at once; all lines arrive together on `due_date`.
 
@@ -433,14 +436,14 @@ def place_order(market: Retail, seat: SeatId, *, supplier_id: _Supplier, lines: 
     return views.order_receipt(market, order)
 
 
-@tool("action", title="Set a list price", destructive=True, idempotent=True, bounds=_list_price)
+@tool("action", title="Set a list price", destructive=True, idempotent=True, bounds=_list_price, open=_BY_DAY)
 def modify_product_price(market: Retail, seat: SeatId, *, product_id: _Product, new_price: _Price) -> PriceChange:
     """Set the list price of a product, effective at once."""
     cents = to_minor(new_price)
     return views.price_change(market.set_price(product_id, cents), cents)
 
 
-@tool("action", title="Choose the assortment", destructive=True, idempotent=True, bounds=_shelf)
+@tool("action", title="Choose the assortment", destructive=True, idempotent=True, bounds=_shelf, open=_BY_DAY)
 def set_shelf_products(market: Retail, seat: SeatId, *, product_ids: _Assortment) -> Assortment:
     """Replace what stands on the shelf, effective at once; only products on the shelf are sold."""
     return views.assortment(market, market.set_shelf(product_ids))
@@ -456,7 +459,7 @@ def _report(market: Retail, seat: SeatId, receipt: DayReport) -> DayReport:
     return market.report
 
 
-@tool("action", title="Close the day", ends_turn=True, destructive=True, finish=_report, bounds=_days)
+@tool("action", title="Close the day", ends_turn=True, destructive=True, finish=_report, bounds=_days, open=_BY_DAY)
 def end_today(market: Retail, seat: SeatId, *, day: _Day | None = None) -> DayReport:
     """Close the day: customers buy, goods come back or expire, rent is paid, deliveries arrive; answers the report.
 

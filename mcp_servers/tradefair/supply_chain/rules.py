@@ -68,9 +68,9 @@ class SupplyChain(State):
         Lines of zero units are dropped. Funds must cover the vector as if it were filled in full. Above them,
         `overspend = error` refuses it with `insufficient_funds`; under `forfeit` the call succeeds, the seat has acted,
         and its vector is empty. Raises EpisodeOver, or IllegalAction that names every bad line (codes of
-        `checks.checked`, seat_inactive, wrong_phase, already_acted).
+        `checks.checked`, seat_inactive, already_acted).
         """
-        self._require(seat, bidding=True)
+        self._require(seat)
         results = checked(self, asked)
         # Lines first: what a vector costs is only known once every line of it is right.
         refuse([(result.code, result.message) for result in results if result.code])
@@ -98,9 +98,9 @@ class SupplyChain(State):
 
         A slogan of None keeps the old one, an empty one takes it away. `similarity` is an outside embedder's row over
         all persona texts; the built-in embedder needs none. Raises EpisodeOver, or IllegalAction that names every bad
-        price (codes of `checks.posted_prices`, message_too_long, seat_inactive, wrong_phase, already_acted).
+        price (codes of `checks.posted_prices`, message_too_long, seat_inactive, already_acted).
         """
-        self._require(seat, bidding=False)
+        self._require(seat)
         prices = posted_prices(self.scenario, asked)
         if slogan is not None:
             require_short(self.scenario, slogan)
@@ -122,7 +122,7 @@ class SupplyChain(State):
 
     def skip(self, seat: SeatId) -> SkipReceipt:
         """Seal the phase's default action, and say which default now stands."""
-        self._require(seat, bidding=None)
+        self._require(seat)
         stands = self._default()
         self._seal(seat, Sealed())
         return SkipReceipt(round=self.clock.round, phase=self.clock.phase, default=stands)
@@ -150,20 +150,26 @@ class SupplyChain(State):
         self.sealed[seat] = action
         self.waiting -= {seat}
 
-    def _require(self, seat: SeatId, *, bidding: bool | None) -> None:
-        """Raise unless the seat may act now; `bidding` is the kind of phase that the action belongs to, or None."""
+    def may_bid(self, seat: SeatId) -> bool:
+        """Whether a bid pass is open; a bankrupt seat, which never acts again, is not told what to call instead."""
+        return self.clock.phase != RETAIL or not self.of(seat).active
+
+    def may_post(self, seat: SeatId) -> bool:
+        """Whether the retail phase is open; as `may_bid` for a bankrupt seat."""
+        return self.clock.phase == RETAIL or not self.of(seat).active
+
+    def _require(self, seat: SeatId) -> None:
+        """Raise unless the seat may act now."""
         if self.terminated is not None:
             raise EpisodeOver(self.terminated)
-        # Before the phase: a bankrupt seat should not be told what to call next.
         if not self.of(seat).active:
             raise IllegalAction("seat_inactive", "you are bankrupt", hint="stop here", retryable=False)
-        phase = self.clock.phase
-        if bidding is not None and bidding != (phase != RETAIL):
-            due = "submit_bids" if phase != RETAIL else "submit_offer"
-            raise IllegalAction("wrong_phase", f"{phase} is open; {due} belongs to it", hint=due, retryable=False)
         if seat in self.sealed:
             raise IllegalAction(
-                "already_acted", f"you have acted in {phase}; it is final", hint="call await_turn", retryable=False
+                "already_acted",
+                f"you have acted in {self.clock.phase}; it is final",
+                hint="call await_turn",
+                retryable=False,
             )
 
     # --- closures ----------------------------------------------------------------------------------------------------

@@ -339,7 +339,7 @@ def summarize_item_sales(
 # --- actions --------------------------------------------------------------------------------------------------------
 
 
-@tool("action", title="Submit bids", destructive=True, bounds=_bids)
+@tool("action", title="Submit bids", destructive=True, bounds=_bids, open=SupplyChain.may_bid)
 def submit_bids(market: SupplyChain, seat: SeatId, *, bids: _Bids) -> BidReceipt:
     """Seal your bids of this pass: item, units, price per unit in currency, one line per item; final once accepted.
 
@@ -348,7 +348,7 @@ def submit_bids(market: SupplyChain, seat: SeatId, *, bids: _Bids) -> BidReceipt
     return market.bid(seat, _asked(bids))
 
 
-@tool("action", title="Post an offer", destructive=True, needs=_SIMILARITY, bounds=_offer)
+@tool("action", title="Post an offer", destructive=True, needs=_SIMILARITY, bounds=_offer, open=SupplyChain.may_post)
 def submit_offer(
     market: SupplyChain,
     seat: SeatId,

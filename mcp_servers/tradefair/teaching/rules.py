@@ -32,13 +32,12 @@ class Pie(SealedRounds[int | str | None]):
 
     def say(self, seat: SeatId, text: str) -> None:
         """Seal a message for the other seat; empty text is silence."""
-        self.require_open(seat, "talk", hint="call claim")
         self.seal(seat, text)
 
     def claim(self, seat: SeatId, slices: int) -> None:
-        """Seal a claim. Raises IllegalAction: too_many_slices, wrong_phase, already_acted."""
-        # Before the other checks: a seat in the wrong phase is told so, whatever it claims.
-        self.require_open(seat, "claim", hint="call say")
+        """Seal a claim. Raises IllegalAction: too_many_slices, already_acted."""
+        # Before the other check: a seat that has claimed is told so, whatever it claims now.
+        self.require_open(seat)
         if slices > self.scenario.slices:
             raise IllegalAction(
                 "too_many_slices", f"the pie has {self.scenario.slices} slices", hint="claim again with fewer"

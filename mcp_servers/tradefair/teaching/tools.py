@@ -18,6 +18,7 @@ from tradefair.contract import (
     SealedType,
     SeatId,
     ToolTable,
+    during,
     tool,
 )
 from tradefair.teaching.model import Message, PieScenario, RoundRow, Streams
@@ -106,7 +107,7 @@ def appraise(market: Pie, seat: SeatId, *, inputs: dict[str, Any]) -> Appraisal:
     return Appraisal(words=str(inputs["appraisal"])[:200])
 
 
-@tool("action", title="Say something", when=_talks)
+@tool("action", title="Say something", when=_talks, open=during("talk"))
 def say(
     market: Pie, seat: SeatId, *, text: Annotated[str, Field(max_length=200, description="your message")]
 ) -> Receipt:
@@ -120,7 +121,7 @@ def _up_to_the_pie(scenario: PieScenario) -> Mapping[str, Bounds]:
     return {"slices": Bounds(maximum=scenario.slices)}
 
 
-@tool("action", title="Claim slices", destructive=True, bounds=_up_to_the_pie)
+@tool("action", title="Claim slices", destructive=True, bounds=_up_to_the_pie, open=during("claim"))
 def claim(
     market: Pie, seat: SeatId, *, slices: Annotated[int, Field(ge=0, le=1_000, description="how many you want")]
 ) -> Receipt:

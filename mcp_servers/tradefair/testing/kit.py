@@ -25,6 +25,7 @@ from tradefair.testing.processes import determinism
 from tradefair.testing.rules_checks import (
     conservation,
     default_results_are_small,
+    open_actions_are_taken,
     random_legal_finishes,
     reads_change_nothing,
     refusals_change_nothing,
@@ -66,6 +67,7 @@ _TABLE: Sequence[tuple[Callable[[Bench], list[Failure]], str]] = (
     (digest_sees_everything, "has a digest that changes with every act, lapse and closure, and keeps the past"),
     (reads_change_nothing, "is not changed by reading, and answers alike a second time"),
     (refusals_change_nothing, "is not changed by a call that it refuses"),
+    (open_actions_are_taken, "lists the actions that a seat may take, and refuses those it does not list"),
     (default_results_are_small, "answers at most 8 kB when asked without arguments"),
     (arrival_leaves_no_mark, "closes a phase alike whichever seat acts first"),
     (non_interference, "tells a seat nothing that is private to others before a closure"),

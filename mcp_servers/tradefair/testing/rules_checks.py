@@ -1,8 +1,12 @@
-"""Checks of the rules: what leaves the state alone, what is conserved, how large answers are, how an episode ends."""
+"""Checks of the rules: what leaves the state alone, what is conserved, how large answers are, how an episode ends.
+
+Also whether the actions that a turn lists are those that the rules take.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from typing import Any
 
 from tradefair.contract.replay import Divergence
 from tradefair.testing.asking import Question, Seated, some_seats
@@ -120,6 +124,49 @@ def _refusals(bench: Bench, played: Playthrough) -> Iterator[str]:
                 if answer.status != "ok" and core.market.digest() != before:
                     yield f"{question} of {seat} was {answer.status} and yet changed the state at event {place}"
                     return
+
+
+def open_actions_are_taken(bench: Bench) -> list[Failure]:
+    """What a turn lists as open is what may be done: an action that is listed is never refused as `wrong_phase`, one
+    that is not listed is always refused. Asking what is open changes nothing that the log holds.
+    """
+    return check("open_actions_are_taken", bench, bench.probed, lambda played: _opens(bench, played))
+
+
+def _opens(bench: Bench, played: Playthrough) -> Iterator[str]:
+    """The first action, recorded or tried, of which the list of open actions was wrong."""
+    follower, given = played.follower(), dict[tuple[str, str], Any]()
+    for event, body in zip(played.events, played.bodies, strict=True):
+        if event["event"] == "tool_called" and event["kind"] == "action":
+            seat, code = event["seat"], None if event["error"] is None else event["error"]["code"]
+            complaint = _misled(follower.core.open_actions(seat), event["tool"], event["status"], code)
+            if complaint:
+                yield f"{event['tool']} of {seat} {complaint} at event {event['seq']}"
+                return
+            if event["status"] == "ok":
+                given[follower.core.market.seats[seat].role, event["tool"]] = event["arguments"]
+        follower.step(body)
+    for turn, place in enumerate(played.spread(_PLACES)):
+        core = played.at(place)
+        for seat in some_seats(core, turn, _SEATS):
+            role = core.market.seats[seat].role
+            # With arguments that were taken at some time: what is wrong about the call is then its moment.
+            for name in [tool for who, tool in given if who == role]:
+                listed = core.open_actions(seat)
+                answer = Seated(core, seat, bench).ask(Question(name, given[role, name]))
+                complaint = _misled(listed, name, answer.status, answer.error and answer.error.code)
+                if complaint:
+                    yield f"{name} of {seat} {complaint} at event {place}"
+                    return
+                if answer.status == "ok":
+                    core = played.at(place)
+
+
+def _misled(listed: Collection[str], name: str, status: str, code: str | None) -> str | None:
+    """How a call contradicts the actions that were listed before it."""
+    if name in listed:
+        return "was refused as wrong_phase though it was listed as open" if code == "wrong_phase" else None
+    return "was accepted though it was not listed as open" if status == "ok" else None
 
 
 def default_results_are_small(bench: Bench) -> list[Failure]:

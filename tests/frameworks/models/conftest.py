@@ -175,6 +175,7 @@ def opened() -> Json:
         phase="quote",
         revision=0,
         awaited=True,
+        actions=[],
         over=False,
         end_reason=None,
         still_open=False,

@@ -103,7 +103,8 @@ class Game:
         yield Step(one, "submit_quote", double, "ok")
         yield Step(one, "submit_quote", quote, "already_acted")
         yield Step(two, "submit_quote", quote, "ok")
-        yield Step(one, "submit_quote", b'{"price": 50, "round": 1}', "stale_round")
+        # Quotes are closed while the seats talk, whatever round they are for.
+        yield Step(one, "submit_quote", b'{"price": 50, "round": 1}', "wrong_phase")
         for seat in self.seats:
             yield Step(seat, "send_message", silence, "ok")
         for seat in self.seats:

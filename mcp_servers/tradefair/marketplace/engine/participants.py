@@ -82,6 +82,11 @@ class Participant:
     contacted: dict[SeatId, None] = field(default_factory=dict[SeatId, None])
 
     @property
+    def left(self) -> bool:
+        """Whether it can act no more: it has finished, or was retired."""
+        return self.leaving or not self.active
+
+    @property
     def awaited(self) -> bool:
         """Whether the clock waits for this seat."""
         return self.active and self.awake and not self.ended

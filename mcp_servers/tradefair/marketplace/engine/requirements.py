@@ -21,7 +21,7 @@ OPEN_PER_PAIR = 20
 def acting(state: State, seat: SeatId) -> Participant:
     """The seat, if it may act now. IllegalAction: finished, wrong_phase."""
     participant = state.participants[seat]
-    if not participant.active or participant.leaving:
+    if participant.left:
         raise IllegalAction("finished", "this seat has left the market", hint="stop here", retryable=False)
     if not state.free and not participant.awaited:
         raise IllegalAction("wrong_phase", "it is not this seat's turn", hint="await_turn waits for it")
