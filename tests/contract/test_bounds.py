@@ -36,12 +36,13 @@ def presets(kind: MarketType) -> Iterator[Scenario]:
 
 def with_bounds(kind: MarketType, tool: str, bounds: Mapping[str, Bounds]) -> MarketType:
     """The market, with other bounds of one tool."""
+
+    def narrow(scenario: Scenario) -> Mapping[str, Bounds]:
+        return bounds
+
     other: Any = copy.copy(kind)
-    tools = [
-        dataclasses.replace(item, bounds=lambda _: bounds) if item.name == tool else item
-        for item in kind.tools.values()
-    ]
-    other.tools = ToolTable(*tools)
+    changed = dataclasses.replace(kind.tools[tool], bounds=narrow)
+    other.tools = ToolTable(*(changed if item.name == tool else item for item in kind.tools.values()))
     return other
 
 

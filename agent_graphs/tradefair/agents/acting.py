@@ -3,7 +3,7 @@
     actor -> tools -> go on             a reply with calls
     actor -> approve -> tools           the same, where a person is asked first
     actor -> actor                      a thought
-    actor -> nudge -> actor             the second thought in a row
+    actor -> nudge -> actor             the second thought in a row, or one that was cut off
     actor -> end                        the third, or the tokens are used up: the round is given up
     tools -> next_phase -> go on        the turn is over, the round is not
              next_phase -> end          another round, or the end
@@ -21,12 +21,13 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.graph import END
 
 from tradefair.agents.approval import ask_person
-from tradefair.agents.asking import Asked, ChatRunnable, ask
+from tradefair.agents.asking import Asked, ask
 from tradefair.agents.bridge import Bridge
 from tradefair.agents.memory import Act
+from tradefair.agents.offers import Offers
 from tradefair.agents.round_graph import Node, RoundGraph
-from tradefair.agents.rounds import NUDGE, NextTurn, Note, RoundLimits, goes_on
-from tradefair.agents.tool_node import Executed, run_calls
+from tradefair.agents.rounds import CUT, NUDGE, NextTurn, Note, RoundLimits, goes_on
+from tradefair.agents.tool_node import Executed, run_calls, was_cut
 from tradefair.agents.window import Window
 from tradefair.contract import TurnView
 
@@ -39,6 +40,7 @@ class ActState(TypedDict):
 
     What a node returns as `messages` and `acts` is added to them, everything else takes the old value's place.
     `declined` holds, per call of the last message, the reason why a person declined it; empty when no person was asked.
+    `turn_began` is how many acts the round had when its open phase began. `cut`: the last reply was cut off.
     """
 
     messages: list[AnyMessage]
@@ -54,17 +56,19 @@ class ActState(TypedDict):
     turn_over: bool
     stop: str | None
     declined: list[str | None]
+    turn_began: int
+    cut: bool
 
 
 @dataclass(frozen=True)
 class ActContext:
-    """What the nodes share and no state holds: tools, the model that knows them, clock, limits, window.
+    """What the nodes share and no state holds: tools, the model and what it is offered of them, clock, limits, window.
 
-    `actor` has the tools bound; `next_turn` waits outside the model, by the market's clock.
+    `offers` gives the model with its tools bound; `next_turn` waits outside the model, by the market's clock.
     """
 
     bridge: Bridge
-    actor: ChatRunnable
+    offers: Offers
     next_turn: NextTurn
     limits: RoundLimits
     window: Window
@@ -90,6 +94,8 @@ def act_state(messages: list[AnyMessage], view: TurnView) -> ActState:
         turn_over=False,
         stop=None,
         declined=[],
+        turn_began=0,
+        cut=False,
     )
 
 
@@ -99,7 +105,8 @@ async def act(state: ActState, context: ActContext, *last: AnyMessage) -> dict[s
     seen = context.window(state["messages"])
     if last:
         seen = [*seen, *last]
-    asked = await ask(context.actor, seen, "actor", state["view"], reply_id(state), context.note)
+    actor = context.offers.actor(state["view"], state["acts"][state["turn_began"] :])
+    asked = await ask(actor, seen, "actor", state["view"], reply_id(state), context.note)
     # Malformed calls count as calls: the model tried to act, and is told what was wrong.
     reply = asked.message
     thoughts = 0 if reply.tool_calls or reply.invalid_tool_calls else state["thoughts"] + 1
@@ -107,7 +114,7 @@ async def act(state: ActState, context: ActContext, *last: AnyMessage) -> dict[s
     # A token limit that was reached by the same reply is the reason that stays.
     if used["stop"] is None and thoughts >= _MAX_THOUGHTS:
         used["stop"] = "no_call"
-    return {**used, "messages": [reply], "thoughts": thoughts}
+    return {**used, "messages": [reply], "thoughts": thoughts, "cut": was_cut(reply)}
 
 
 def reply_id(state: ActState, later: int = 0) -> str:
@@ -165,7 +172,7 @@ async def open_phase(state: ActState, context: ActContext) -> dict[str, Any]:
     if state["calls"] >= context.limits.calls:
         return {"view": view, "turn_over": False, "stop": "call_limit"}
     message = HumanMessage(goes_on(view), id=f"r{view.round}.{view.phase}.{view.revision}")
-    return {"view": view, "turn_over": False, "messages": [message]}
+    return {"view": view, "turn_over": False, "messages": [message], "turn_began": len(state["acts"])}
 
 
 async def _tools(state: ActState, context: ActContext) -> dict[str, Any]:
@@ -174,7 +181,8 @@ async def _tools(state: ActState, context: ActContext) -> dict[str, Any]:
 
 async def _nudge(state: ActState, context: ActContext) -> dict[str, Any]:
     """Ask the model to call a tool; it is told that another reply without a call ends its round."""
-    message = HumanMessage(NUDGE, id=f"r{state['view'].round}.nudge{state['nudges']}")
+    words = f"{CUT} {NUDGE}" if state["cut"] else NUDGE
+    message = HumanMessage(words, id=f"r{state['view'].round}.nudge{state['nudges']}")
     return {"messages": [message], "nudges": state["nudges"] + 1}
 
 
@@ -217,8 +225,9 @@ def add_act_loop(graph: RoundGraph, loop: ActLoop, *, approve: bool) -> None:
     def after_actor(state: Any) -> str:
         if state["stop"]:
             return loop.end
-        # 0 thoughts: the reply has calls. 1: the model may think once more, unasked. 2: it is nudged; 3 has set `stop`.
-        return {0: before, 1: loop.actor}.get(state["thoughts"], "nudge")
+        # 0 thoughts: the reply has calls. 1: the model may think once more, unasked, unless it was cut off in the
+        # middle: it would be again. 2: it is nudged; 3 has set `stop`.
+        return {0: before, 1: "nudge" if state["cut"] else loop.actor}.get(state["thoughts"], "nudge")
 
     def after_tools(state: Any) -> str:
         # First: a turn that is over may have used up the limit as well, and the round is then not given up.

@@ -11,7 +11,7 @@ from langchain_core.runnables import Runnable
 
 from tradefair.agents.model_calls import ModelReply, Role, model_call
 from tradefair.agents.rounds import Note
-from tradefair.agents.tool_node import calls_of
+from tradefair.agents.tool_node import calls_of, finish_reason
 from tradefair.contract import TurnView
 
 ChatRunnable: TypeAlias = "Runnable[Any, AIMessage]"
@@ -71,5 +71,5 @@ def plain(reply: AIMessage, latency_s: float | None = None) -> ModelReply:
         cached_input_tokens=details.get("cache_read"),
         estimated=_is_estimated(reply),
         latency_s=latency_s,
-        finish_reason=about.get("finish_reason"),
+        finish_reason=finish_reason(reply),
     )

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from tradefair.agents.offers import ALL, Offer
 from tradefair.agents.round_calls import Call
 from tradefair.agents.window import FULL_ROUND, Window
 
@@ -17,13 +18,14 @@ Approve: TypeAlias = Callable[[list[Call]], Awaitable[Sequence[bool | str]]]
 class GraphOptions:
     """Options of every graph; each graph takes what concerns it.
 
-    `window` says what of a round the model is shown. With `approve` no call of a tool that is not read-only is made
-    before a person has agreed. `replan_every` (plan_and_act) is the number of calls after which a new plan is made.
-    `trials` (reflection) switches the outer loop over repeated episodes on and holds what was written after earlier
-    ones: () in the first.
+    `window` says what of a round the model is shown, `offer` which tools it is offered per reply. With `approve` no
+    call of a tool that is not read-only is made before a person has agreed. `replan_every` (plan_and_act) is the number
+    of calls after which a new plan is made. `trials` (reflection) switches the outer loop over repeated episodes on and
+    holds what was written after earlier ones: () in the first.
     """
 
     window: Window = FULL_ROUND
     approve: Approve | None = None
     replan_every: int = 12
     trials: Sequence[str] | None = None
+    offer: Offer = ALL

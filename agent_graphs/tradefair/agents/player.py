@@ -14,6 +14,7 @@ from tradefair.agents.approval import Approvals
 from tradefair.agents.asking import Asked
 from tradefair.agents.bridge import Bridge
 from tradefair.agents.memory import Memory
+from tradefair.agents.offers import Offers
 from tradefair.agents.options import GraphOptions
 from tradefair.agents.prompt import PromptSet
 from tradefair.agents.rounds import NextTurn, Note, RoundBudget, RoundEnd, RoundLimits, opening
@@ -43,10 +44,10 @@ class GraphPlayer:
         self.brief = brief
         self.memory = Memory(bridge)
         # Waiting is the driver's, so the actor is not offered it.
-        actor: Any = model.bind_tools(as_tools(bridge, without=WITHHELD))
+        offers = Offers(model, as_tools(bridge, without=WITHHELD), bridge.tools, self.options.offer)
         window = self.options.window
         # A subclass adds what its nodes need, such as a planner; the loop's own part is the same for all.
-        self.context = self.extend(ActContext(bridge, actor, next_turn, limits, window, note))
+        self.context = self.extend(ActContext(bridge, offers, next_turn, limits, window, note))
         # The stable beginning of every request of the episode.
         self.system = SystemMessage(self.prompt[self.prompts[0]].system(brief), id="system")
         approve = self.options.approve

@@ -14,11 +14,15 @@ from tradefair.contract import TurnView
 
 
 class Call(NamedTuple):
-    """One call of a model's message; `arguments` is None where they were not a JSON object."""
+    """One call of a model's message; `arguments` is None where they were not a JSON object.
+
+    `cut`: the endpoint cut the reply off, and these arguments with it.
+    """
 
     id: str
     tool: str
     arguments: Mapping[str, Any] | None
+    cut: bool = False
 
 
 async def execute_calls(
@@ -76,6 +80,9 @@ def _not_to_be_made(call: Call, over: bool, beyond: bool, declined: str | None) 
         return refusal(call.tool, "call_limit", "no calls are left in this round: this call was not made")
     if call.arguments is None:
         # Never sent: what is no object has no arguments that a trace could hold.
+        if call.cut:
+            words = "the reply was cut off before the arguments were complete: this call was not made"
+            return refusal(call.tool, "invalid_arguments", words, hint=f"call {call.tool} again with fewer words")
         return refusal(call.tool, "invalid_arguments", "the arguments are not a JSON object", hint=call.tool)
     if declined is not None:
         hint = "choose another action, or the same with other arguments"

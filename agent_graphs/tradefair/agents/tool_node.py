@@ -11,6 +11,9 @@ from tradefair.agents.bridge import Bridge, ToolOutcome
 from tradefair.agents.round_calls import Call, execute_calls
 from tradefair.contract import TurnView
 
+# OpenAI's word, Anthropic's and Google's.
+_CUT = frozenset({"length", "max_tokens", "MAX_TOKENS"})
+
 
 class Executed(NamedTuple):
     """What the calls of one message came to, in their order."""
@@ -42,9 +45,22 @@ def calls_of(message: AIMessage) -> list[Call]:
 
     The order of the calls in the reply is lost where both kinds occur: langchain keeps them in two lists.
     """
+    cut = was_cut(message)
     good = [Call(call["id"] or "", call["name"], call["args"]) for call in message.tool_calls]
-    bad = [Call(call["id"] or "", call["name"] or "", None) for call in message.invalid_tool_calls]
+    bad = [Call(call["id"] or "", call["name"] or "", None, cut) for call in message.invalid_tool_calls]
     return good + bad
+
+
+def was_cut(message: AIMessage) -> bool:
+    """Whether the endpoint stopped the reply at its greatest length (`--max-reply`, or the model's own)."""
+    return finish_reason(message) in _CUT
+
+
+def finish_reason(message: AIMessage) -> str | None:
+    """Why a model stopped, as its provider says it; None where it does not."""
+    about = message.response_metadata
+    said = about.get("finish_reason") or about.get("stop_reason")
+    return said if isinstance(said, str) else None
 
 
 def _message(message: AIMessage, index: int, call: Call, outcome: ToolOutcome) -> ToolMessage:

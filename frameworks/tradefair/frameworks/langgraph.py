@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tradefair.agents.offers import ALL, Offer, parse_offer
 from tradefair.agents.options import Approve, GraphOptions
 from tradefair.agents.rounds import RoundLimits
 from tradefair.agents.window import FULL_ROUND, Window, parse_window
@@ -15,7 +17,7 @@ from tradefair.frameworks import find
 from tradefair.frameworks.base import SeatConnection, SeatReport
 from tradefair.frameworks.driver import play_rounds
 from tradefair.frameworks.models import open_chat_model
-from tradefair.frameworks.models.endpoint import ModelEndpoint
+from tradefair.frameworks.models.endpoint import MAX_REPLY, ModelEndpoint
 from tradefair.frameworks.seat_clock import SeatClock, open_bridge
 
 # For type checkers only: importing these loads langgraph and langchain.
@@ -47,10 +49,13 @@ class LangGraphAgent:
         approve: Approve | None = None,
         replan_every: int = 12,
         trials: Sequence[str] | None = None,
+        offer: str | Offer = ALL,
+        max_reply: int = MAX_REPLY,
     ) -> None:
-        """Options as in `agents.options.GraphOptions`; a window may be a text, as on the command line.
+        """Options as in `agents.options.GraphOptions`; window and offer may be texts, as on the command line.
 
-        Raises ScenarioError for a text that is no window, and for trials of a graph that has none.
+        `max_reply` bounds the tokens of each reply, 0 does not. Raises ScenarioError for a text that is no window or
+        offer, and for trials of a graph that has none.
         """
         # Made now and not in `play`: an unknown graph must be refused before the trace exists (docs/decisions/0017).
         self._make_player = find(GRAPHS, graph, "graph")
@@ -58,7 +63,9 @@ class LangGraphAgent:
         if trials is not None and graph != "reflection":
             raise ScenarioError(f"trials are carried over by the reflection graph, not by {graph}")
         shown = parse_window(window) if isinstance(window, str) else window
-        self._options = GraphOptions(shown, approve, replan_every, trials)
+        offered = parse_offer(offer) if isinstance(offer, str) else offer
+        self._options = GraphOptions(shown, approve, replan_every, trials, offered)
+        self._max_reply = max_reply or None
 
     async def play(self, seat: SeatConnection, model: ModelEndpoint | None, brief: Brief, limits: Limits) -> SeatReport:
         """Play to the end; raises HarnessFailure."""
@@ -67,7 +74,7 @@ class LangGraphAgent:
         bridge = await open_bridge(seat)
         clock = SeatClock(seat, bridge)
         bounds = RoundLimits(limits.calls_per_round, limits.tokens_per_round)
-        async with open_chat_model(model) as chat:
+        async with open_chat_model(replace(model, max_reply=self._max_reply)) as chat:
             # The order of GraphPlayer's parameters; a tuple because the class is known by name only.
             made = (bridge, chat, brief, bounds, clock.next_turn, seat.note, self._options)
             player: GraphPlayer = self._make_player(*made)

@@ -59,6 +59,16 @@ class AgentFlags(PlayerFlags):
             help="What a graph shows its model of a round: full_round, last_results(k=6), cleared_results(k=6)."
         ),
     ] = ""
+    offer: Annotated[
+        str,
+        typer.Option(
+            help="Tools that a graph offers its model per reply: all, or useful(reads=3): what can still do something."
+        ),
+    ] = ""
+    max_reply: Annotated[
+        int | None,
+        typer.Option(min=0, max=1_000_000, help="Tokens of one reply to a graph; 0: no bound; default 1,024."),
+    ] = None
     approve: Annotated[
         bool | None, typer.Option("--approve/--no-approve", help="Ask on the terminal before each action (graphs).")
     ] = None

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from tradefair.cli.options import PlayerFlags
 from tradefair.contract import Draw, HarnessFailure, MarketType, ScenarioError, SeatId, TraceError
@@ -26,6 +26,7 @@ from tradefair.frameworks.models.faults import Faults
 from tradefair.frameworks.models.prices import load_prices
 
 if TYPE_CHECKING:
+    from tradefair.agents.offers import Offer
     from tradefair.agents.options import Approve
     from tradefair.agents.window import Window
     from tradefair.frameworks.models.recording import Recording
@@ -54,7 +55,8 @@ class AgentSpec:
     a schedule of injected faults (`frameworks.models.faults`), `window` what of a round a graph shows its model. With
     `approve` a person is asked before each action. `trials` holds what an agent wrote after earlier episodes
     (`runner.trials`), oldest first. `timeout_s` is how long a model's reply may take, in seconds; None means the
-    endpoint's own default. With `prompts` the trace keeps what the model is sent.
+    endpoint's own default. With `prompts` the trace keeps what the model is sent. `offer` says which tools a graph
+    offers its model per reply, `max_reply` how many tokens one may have (0: any number).
     """
 
     framework: str = "react"
@@ -69,6 +71,8 @@ class AgentSpec:
     trials: tuple[str, ...] | None = None
     timeout_s: float | None = None
     prompts: bool = True
+    offer: str | None = None
+    max_reply: int | None = None
 
     @property
     def label(self) -> str:
@@ -82,7 +86,8 @@ class AgentSpec:
             model = _REPLAY + Path(model.removeprefix(_REPLAY)).name
         # An agent that has played this seed before, or acts with a person's consent, must not share a row with others.
         trials = "" if self.trials is None else "+trials"
-        framework = f"{self.framework}{trials}{'+approve' if self.approve else ''}"
+        offer = "" if self.offer in (None, "all") else f"+{self.offer}"
+        framework = f"{self.framework}{offer}{trials}{'+approve' if self.approve else ''}"
         # A policy that plays natively is called by its policy alone: its framework says nothing more.
         return (model or framework) if self.framework == NATIVE or model is None else f"{framework}/{model}"
 
@@ -142,8 +147,15 @@ class AgentSpec:
             timeout_s=self.timeout_s,
             trials=None if self.trials is None else digest(canonical(list(self.trials))),
             replay=None if recording is None else _digest_of(recording),
-            options={} if self.faults is None else {"faults": self.faults},
+            options=self._told_apart,
         )
+
+    @property
+    def _told_apart(self) -> dict[str, JsonValue]:
+        """What else makes it another agent, where it is not the default."""
+        offer = None if self.offer in (None, "all") else self.offer
+        said: dict[str, JsonValue] = {"faults": self.faults, "offer": offer, "max_reply": self.max_reply}
+        return {name: value for name, value in said.items() if value is not None}
 
     @classmethod
     def of_record(cls, record: AgentRecord | None, *, replay: str | None = None) -> AgentSpec:
@@ -174,7 +186,18 @@ class AgentSpec:
             approve=record.approve,
             timeout_s=record.timeout_s,
             replay=replay,
+            offer=_recorded(record, "offer", str),
+            max_reply=_recorded(record, "max_reply", int),
         )
+
+
+def _recorded(record: AgentRecord, name: str, kind: type[Any]) -> Any:
+    """An option of a record; None where it has none. TraceError where a stranger's trace holds something else there."""
+    value = record.options.get(name)
+    # `True` is an int in Python, and a bound of one token.
+    if value is not None and type(value) is not kind:
+        raise TraceError(f"the trace's agent has a damaged {name}: name the agent with --agent")
+    return value
 
 
 def _digest_of(recording: str) -> str:
@@ -229,17 +252,34 @@ def ready(
     if spec.approve and ask is None:
         raise ScenarioError("approval of actions was asked for, and there is no terminal to ask on")
     # Only what was given is passed on: factories of other frameworks take no such keywords.
-    chosen = {"window": window, "trials": spec.trials}
+    chosen: dict[str, Any] = {"window": window, "trials": spec.trials, "offer": _offer(spec)}
     options = {name: value for name, value in chosen.items() if value is not None}
 
     def make(seat: SeatId) -> SeatAgent:
-        return factory(**options, **({"approve": ask(seat)} if spec.approve and ask is not None else {}))
+        bound = _max_reply(spec, recording, seat) if is_graph(spec.framework) else {}
+        return factory(**options, **bound, **({"approve": ask(seat)} if spec.approve and ask is not None else {}))
 
     made = ReadyAgent(spec, make, endpoint, window, faults, recording, ask)
     # Last: this makes policies, and every cheaper refusal has had its turn.
     if endpoint.kind == "policy":
         _check_policy(kind, spec, roles)
     return made
+
+
+def _offer(spec: AgentSpec) -> Offer | None:
+    """What a graph offers its model; None where nothing was said. Raises ScenarioError."""
+    if spec.offer is None:
+        return None
+    from tradefair.agents.offers import parse_offer
+
+    return parse_offer(spec.offer)
+
+
+def _max_reply(spec: AgentSpec, recording: Recording | None, seat: SeatId) -> dict[str, int]:
+    """The bound of a graph's replies: in a replay that of the recorded requests, which it is part of."""
+    if spec.max_reply is not None:
+        return {"max_reply": spec.max_reply}
+    return {} if recording is None else {"max_reply": recording.seat(seat).max_reply}
 
 
 def with_policy(player: Player) -> Player:
@@ -288,8 +328,9 @@ def _not_ours(seat: SeatId) -> SeatAgent:
 
 def _check_graph_options(agent: AgentSpec) -> None:
     """Raises ScenarioError for an option that only our graphs have."""
-    options = {"--window": agent.window, "--approve": agent.approve, "--trials": agent.trials}
-    given = [name for name, value in options.items() if value]
+    options = {"--window": agent.window, "--approve": agent.approve or None, "--trials": agent.trials}
+    options |= {"--offer": agent.offer, "--max-reply": agent.max_reply}
+    given = [name for name, value in options.items() if value not in (None, "")]
     if given and not is_graph(agent.framework):
         graphs = ", ".join(name for name in FRAMEWORKS if is_graph(name))
         raise ScenarioError(f"{given[0]} is an option of our graphs ({graphs}), not of {agent.framework}")

@@ -78,6 +78,8 @@ class AgentEntry(_Strict):
     models: Annotated[list[str], Field(min_length=1, max_length=100)] | None = None
     base_url: str | None = Field(default=None, max_length=500)
     window: str | None = Field(default=None, max_length=80)
+    offer: str | None = Field(default=None, max_length=80)
+    max_reply: int | None = Field(default=None, ge=0, le=1_000_000)
     model_timeout_s: float | None = Field(default=None, ge=0.1, le=86_400)
     max_calls_per_round: int = Field(default=60, ge=1, le=10_000)
     max_tokens_per_round: int | None = Field(default=None, ge=1)
@@ -107,6 +109,8 @@ class AgentEntry(_Strict):
             base_url=self.base_url,
             limits=Limits(self.max_calls_per_round, self.max_tokens_per_round),
             window=self.window,
+            offer=self.offer,
+            max_reply=self.max_reply,
             timeout_s=self.model_timeout_s,
         )
 

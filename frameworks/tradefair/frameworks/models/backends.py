@@ -15,6 +15,7 @@ from tradefair.frameworks.models.access import (
     endpoint_url,
     is_loopback,
     redacted,
+    reply_bound,
     shown_url,
 )
 from tradefair.frameworks.models.canonical import Canonical
@@ -126,7 +127,12 @@ class UpstreamBackend:
 
         # An upstream is asked without streaming and the reply is cut here: live, recorded and replayed streams are
         # alike.
-        body = {name: value for name, value in request.raw.items() if name not in ("stream", "stream_options")}
+        body = {
+            # A client in front sees the gateway's address, and so does not know which name its bound has behind it.
+            (reply_bound(self._url) if name == "max_tokens" else name): value
+            for name, value in request.raw.items()
+            if name not in ("stream", "stream_options")
+        }
         headers = {"authorization": f"Bearer {self._key}", "content-type": "application/json"}
         try:
             async with self._http.stream("POST", self._url, content=orjson.dumps(body), headers=headers) as response:

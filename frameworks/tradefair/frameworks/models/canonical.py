@@ -14,6 +14,9 @@ _TRANSPORT = frozenset({
 })  # fmt: skip
 """Fields that change how a request travels, is booked or is kept, not what is asked."""
 
+# Two names of one bound: which of them is sent depends on the address that is asked, a gateway's or the endpoint's own.
+_ALIASES = {"max_completion_tokens": "max_tokens"}
+
 # Characters of a text in an error, and how many of them stand before the first difference.
 _SHOWN = 160
 _LEAD = 40
@@ -50,7 +53,8 @@ def canonical(raw: Mapping[str, Any]) -> Canonical:
 def canonical_of(messages: tuple[Part, ...], tools: Part | None, fields: Mapping[str, Any]) -> Canonical:
     """The canonical form of a request from its parts; `fields` are its other fields, and may hold these two as well."""
     taken = _TRANSPORT | {"messages", "tools"}
-    params = {name: value for name, value in sorted(fields.items()) if name not in taken and value is not None}
+    named = {_ALIASES.get(name, name): value for name, value in fields.items()}
+    params = {name: value for name, value in sorted(named.items()) if name not in taken and value is not None}
     return Canonical(messages, tools, params, key_of([part.id for part in messages], tools and tools.id, params))
 
 

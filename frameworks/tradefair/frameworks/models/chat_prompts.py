@@ -29,7 +29,7 @@ class ChatWriter:
     def request(self, messages: Sequence[BaseMessage], params: Mapping[str, Any]) -> dict[str, Any]:
         """A request with its messages and what else was given."""
         # Other parameters of a provider's own client may name accounts.
-        given = {name: params[name] for name in ("tools", "tool_choice", "stop") if params.get(name)}
+        given = {name: params[name] for name in ("tools", "tool_choice", "stop", "max_tokens") if params.get(name)}
         return {"model": self._model, "messages": self._written.of(messages), **given}
 
     def heard(self, request: dict[str, Any], reply: AIMessage) -> None:

@@ -17,6 +17,9 @@ from tradefair.contract.policy import parse_policy
 if TYPE_CHECKING:
     from tradefair.frameworks.models.prompts import Prompts
 
+MAX_REPLY = 1_024
+"""Tokens of one reply to a graph of ours, unless it is told otherwise: a model that does not stop fills its context."""
+
 # The names of langchain's providers; anything else before the colon is a mistake in the model's name.
 _PROVIDER = re.compile(r"[a-z][a-z0-9_]*")
 # Provider, as LangChain names it -> (its module, the extra that brings it).
@@ -32,6 +35,7 @@ class ModelEndpoint:
     fields of each request (`temperature`). A policy is attached by the runner, which knows the market: frameworks do
     not. `api_key` is set for gateways of this process only; every other key comes from the environment. `timeout_s` is
     how long a client waits for a reply before it asks again. `prompts` is told of each request and its answer.
+    `max_reply` bounds the tokens of a reply, in each request of a chat model.
     """
 
     kind: Literal["openai", "policy", "replay", "langchain"]
@@ -43,6 +47,7 @@ class ModelEndpoint:
     api_key: str | None = field(default=None, repr=False, compare=False)
     prompts: Prompts | None = field(default=None, repr=False, compare=False)
     timeout_s: float = 120.0
+    max_reply: int | None = None
 
     def with_policy(self, policy: Policy) -> ModelEndpoint:
         """The same endpoint with the live policy of one seat and episode; ScenarioError for a privileged one."""

@@ -19,7 +19,7 @@ from pydantic import Field, JsonValue, PrivateAttr
 
 from tradefair.contract import HarnessFailure
 from tradefair.frameworks.models.access import api_key as key_of_environment
-from tradefair.frameworks.models.access import check_allowed, endpoint_url, shown_url
+from tradefair.frameworks.models.access import check_allowed, endpoint_url, reply_bound, shown_url
 from tradefair.frameworks.models.chat_wire import EachOnce, to_wire
 from tradefair.frameworks.models.direct_chat import DirectChat
 from tradefair.frameworks.models.prompts import Prompts
@@ -31,7 +31,8 @@ class OpenAIChat(DirectChat):
     """`chat.completions` at `base_url` (else OPENAI_BASE_URL, else OpenAI); the key comes from OPENAI_API_KEY only.
 
     Retries (429, 5xx, no connection, no answer in time) happen here and nowhere else, as late as `retry-after` says.
-    What remains is a HarnessFailure. `options` are further fields of each request. Arguments that are not a JSON object
+    What remains is a HarnessFailure. `options` are further fields of each request; `max_reply` bounds its reply in
+    tokens, under the name that the endpoint knows. Arguments that are not a JSON object
     arrive as `invalid_tool_calls`; a refusal, and nothing at all, are replies without a call. `response_metadata` has
     `model_name`, `finish_reason`, `usage_estimated`, `retries`, `latency_s` and, where stated, `refusal`.
     """
@@ -41,6 +42,7 @@ class OpenAIChat(DirectChat):
     options: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
     timeout_s: float = 120.0
     max_retries: int = 4
+    max_reply: int | None = None
     _client: AsyncOpenAI = PrivateAttr()
     _url: str = PrivateAttr()
     _key: str = PrivateAttr()
@@ -93,6 +95,8 @@ class OpenAIChat(DirectChat):
         **kwargs: Any,
     ) -> ChatResult:
         request: dict[str, Any] = {"model": self.model, "messages": self._written.of(messages)}
+        if self.max_reply is not None:
+            request[reply_bound(self._url)] = self.max_reply
         # Options first, then what the caller binds (its tools), so that a caller's field wins.
         request |= self.options | kwargs | ({"stop": stop} if stop else {})
         completions: Any = self._client.chat.completions
@@ -131,13 +135,17 @@ def _from_wire(answer: ChatCompletion) -> AIMessage:
     choice = answer.choices[0]
     good: list[ToolCall] = []
     bad: list[InvalidToolCall] = []
-    for index, call in enumerate(choice.message.tool_calls or ()):
+    calls = choice.message.tool_calls or ()
+    # No text means no arguments, unless the reply was cut off: then they were never written.
+    cut = calls[-1] if calls and choice.finish_reason == "length" else None
+    for index, call in enumerate(calls):
         # Custom tools have no JSON arguments; we offer none, so a call of one is the endpoint's own invention.
         if call.type != "function":
             continue
         # Some endpoints send no ids; results could then not be told apart.
         call_id = call.id or f"call-{index}"
-        arguments = read_arguments(call.function.arguments)
+        begun = call is not cut or (call.function.arguments or "").strip()
+        arguments = read_arguments(call.function.arguments) if begun else None
         # Kept as a call that failed and not dropped: the model must be told why, and the trace's notes count it.
         if arguments is not None:
             good.append(ToolCall(name=call.function.name, args=arguments, id=call_id, type="tool_call"))

@@ -33,6 +33,8 @@ class PolicyChatModel(DirectChat):
     policy: Any
     """A `contract.policy.Policy`; Any because pydantic cannot check a protocol."""
     label: str
+    max_reply: int | None = None
+    """Stands in the requests that are kept, as a model's would; a policy's reply is one call."""
     _brain: PolicyBrain = PrivateAttr()
     _seen: EachOnce[Visible] = PrivateAttr()
     _writer: ChatWriter | None = PrivateAttr()
@@ -63,7 +65,8 @@ class PolicyChatModel(DirectChat):
     ) -> ChatResult:
         reply = _message(self._brain.reply(self._seen.of(messages)), self.label)
         if self._writer is not None:
-            self._writer.heard(self._writer.request(messages, {"stop": stop, **kwargs}), reply)
+            asked = {"stop": stop, "max_tokens": self.max_reply, **kwargs}
+            self._writer.heard(self._writer.request(messages, asked), reply)
         return ChatResult(generations=[ChatGeneration(message=reply)])
 
     async def _agenerate(

@@ -115,6 +115,12 @@ class SeatRecording:
         self._answers[asked.key, occurrence] = answer
 
     @property
+    def max_reply(self) -> int:
+        """The bound of a reply in the recorded requests; 0 where they had none."""
+        bound = self.calls[0][0].params.get("max_tokens") if self.calls else None
+        return bound if isinstance(bound, int) and bound > 0 else 0
+
+    @property
     def counts(self) -> dict[str, int]:
         """How often each request was asked."""
         # Sorted by occurrence within a request, so that the highest one remains.
@@ -225,7 +231,8 @@ class Recording:
         tools = None if call.tools is None else self.parts[call.tools]
         if key_of(call.messages, call.tools, call.params) != call.key:
             raise ValueError("the call's key is not the digest of its request")
-        asked = Canonical(messages, tools, call.params, call.key)
+        # Made anew: recordings of earlier releases name some parameters otherwise.
+        asked = canonical_of(messages, tools, call.params)
         if call.seat not in self.seats:
             # Order matters in the file: a seat's line stands before its first call.
             raise ValueError(f"the seat {call.seat} was not announced")

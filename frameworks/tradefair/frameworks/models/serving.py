@@ -158,13 +158,15 @@ async def open_chat_model(endpoint: ModelEndpoint, **between: Unpack[Between]) -
 
         if endpoint.policy is None:
             raise HarnessFailure(f"{endpoint.label}: the policy was not attached: ModelEndpoint.with_policy(…)")
-        yield PolicyChatModel(policy=endpoint.policy, label=endpoint.label, prompts=endpoint.prompts)
+        yield PolicyChatModel(
+            policy=endpoint.policy, label=endpoint.label, prompts=endpoint.prompts, max_reply=endpoint.max_reply
+        )
         return
     from tradefair.frameworks.models.openai_chat import OpenAIChat
 
     # A policy's parameters were given to the policy; only an endpoint gets its own as fields.
     options, timeout_s = dict(endpoint.params) if endpoint.kind == "openai" else {}, endpoint.timeout_s
-    prompts = endpoint.prompts
+    prompts, max_reply = endpoint.prompts, endpoint.max_reply
     async with AsyncExitStack() as stack:
         if endpoint.kind != "openai" or _stands(between):
             address = await stack.enter_async_context(open_address(endpoint, **between))
@@ -176,6 +178,7 @@ async def open_chat_model(endpoint: ModelEndpoint, **between: Unpack[Between]) -
             options=options,
             api_key=endpoint.api_key,
             timeout_s=timeout_s,
+            max_reply=max_reply,
             prompts=prompts,
         )
         stack.push_async_callback(model.aclose)
@@ -208,7 +211,9 @@ def _of_provider(endpoint: ModelEndpoint) -> BaseChatModel:
     if os.environ.get(ALLOW_MODELS) == "0":
         raise HarnessFailure(f"{ALLOW_MODELS}=0 refuses {endpoint.label}: not loopback")
     try:
-        return import_module("langchain.chat_models").init_chat_model(endpoint.label, **endpoint.params)
+        # By the name that LangChain's models share; each has its own on the wire.
+        bound = {} if endpoint.max_reply is None else {"max_tokens": endpoint.max_reply}
+        return import_module("langchain.chat_models").init_chat_model(endpoint.label, **{**bound, **endpoint.params})
     except ImportError as error:
         raise ScenarioError(f"{endpoint.label}: a package is missing: {error}") from None
     # Providers' constructors raise what they like; the message is theirs.
