@@ -29,6 +29,8 @@ def open_market() -> Callable[..., Bargaining]:
     def opened(preset: str = "pact", seed: int = 1, **overrides: Any) -> Bargaining:
         source = FOLDER / f"{preset}.toml"
         content = {**parse_toml(source.read_text(), source=source.name), **overrides}
+        # The file's tier is no part of the scenario.
+        content.pop("tier", None)
         return MARKET.create(build_scenario(BargainingScenario, content, source=source.name), seed)
 
     return opened

@@ -22,6 +22,8 @@ CALLER = Caller(MARKET.tools)
 def scenario_of(preset: str, overrides: Mapping[str, Any]) -> SupplyChainScenario:
     source = FOLDER / f"{preset}.toml"
     content = {**parse_toml(source.read_text(), source=source.name), **overrides}
+    # The file's tier is no part of the scenario.
+    content.pop("tier", None)
     return build_scenario(SupplyChainScenario, content, source=source.name)
 
 
