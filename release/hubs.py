@@ -19,6 +19,7 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Generator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,6 +29,7 @@ ENVIRONMENTS = ROOT / "environments"
 FOLDER = ROOT / ".venv-hubs"
 INSTALL_S = 600
 TEST_S = 300
+_AT_ONCE = 2
 _BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -134,8 +136,10 @@ def _last_line(text: str) -> str:
 def served(folder: Path) -> Generator[dict[str, str]]:
     """A `tradefair env serve` on free ports, with its traces in `folder`: the variables that name it."""
     command = [program(Path(sys.prefix), "tradefair"), "env", "serve", "--port", "0", "--out", str(folder / "train")]
+    # A token of ours that is already set would be its token, and would not be shown again.
+    named = {name: value for name, value in os.environ.items() if name != "TRADEFAIR_CONTROL_TOKEN"}
     with (folder / "server.txt").open("w", encoding="utf-8") as log:
-        server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=named)
     try:
         assert server.stdout is not None
         line = server.stdout.readline()
@@ -151,7 +155,9 @@ def served(folder: Path) -> Generator[dict[str, str]]:
 def try_out(package: Package, folder: Path) -> str:
     """Run the package's tests, then what its README runs; pytest's last line. Raises Failed."""
     with tempfile.TemporaryDirectory() as scratch, served(Path(scratch)) as named:
-        path = os.pathsep.join([str(Path(program(folder, "python")).parent), os.environ.get("PATH", "")])
+        # The hub's programs first; `tradefair`, for what starts a server of its own, last.
+        folders = (Path(program(folder, "python")).parent, os.environ.get("PATH", ""), Path(sys.prefix) / "bin")
+        path = os.pathsep.join(map(str, folders))
         # No bytecode: the package's folder is a part of the checkout.
         offline = {"PYTHONPATH": str(ENVIRONMENTS / "offline"), "PYTHONDONTWRITEBYTECODE": "1", "HF_HUB_OFFLINE": "1"}
         variables = {**os.environ, **offline, **named, "PATH": path, "PYTHONUTF8": "1"}
@@ -221,9 +227,11 @@ def main(names: Sequence[str]) -> int:
         print(error, file=sys.stderr)
         return 2
     results: list[tuple[bool, str]] = []
-    for package in chosen:
-        results.append(outcome(package))
-        print(f"{package.name:<12}{results[-1][1]}", flush=True)
+    # While one downloads, another is tried.
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for package, result in zip(chosen, pool.map(outcome, chosen), strict=True):
+            results.append(result)
+            print(f"{package.name:<12}{result[1]}", flush=True)
     passed = sum(line.startswith("passed") for _, line in results)
     print(f"{passed} of {len(results)} hubs passed")
     return 0 if all(well for well, _ in results) else 1

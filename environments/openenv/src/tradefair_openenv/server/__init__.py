@@ -1,0 +1,1 @@
+"""The server side: an environment per session, each with an episode of its own."""
