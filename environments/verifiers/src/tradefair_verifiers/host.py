@@ -1,11 +1,10 @@
 import itertools
 import json
 import os
-import urllib.error
-import urllib.request
 from typing import Any, NamedTuple
+from urllib import error, request
 
-OPEN = urllib.request.build_opener(urllib.request.ProxyHandler({})).open  # no proxy: what is sent holds tokens
+OPEN = request.build_opener(request.ProxyHandler({})).open  # no proxy: what is sent holds tokens
 IDS, REVISION, META = itertools.count(1), "2026-07-28", "io.modelcontextprotocol/"
 WHO = {"protocolVersion": REVISION, "clientCapabilities": {}, "clientInfo": {"name": "train", "version": "1"}}
 
@@ -24,13 +23,11 @@ class Refused(Exception):
 def http(url: str, token: str, body: Any = None, method: str | None = None, **headers: str) -> Any:
     sent = {"Authorization": f"Bearer {token}", "Content-Type": "application/json", **headers}
     content = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(
-        url, content, {**sent, "Accept": "application/json, text/event-stream"}, method=method
-    )
+    asked = request.Request(url, content, {**sent, "Accept": "application/json, text/event-stream"}, method=method)
     try:
-        with OPEN(request, timeout=60) as answer:
+        with OPEN(asked, timeout=60) as answer:
             text = answer.read().decode()
-    except urllib.error.HTTPError as refusal:
+    except error.HTTPError as refusal:
         raise Refused(refusal.code, refusal.read().decode()) from None
     events = [line[5:] for line in text.splitlines() if line.startswith("data:")]  # the last event is the result
     return json.loads(events[-1] if events else text)
