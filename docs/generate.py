@@ -74,7 +74,7 @@ def pages() -> dict[Path, str]:
         lambda found: excerpt(found[1], found[2].split()) if found[1] else fenced("text", demo_output()),
     )
     made |= {page: with_output(page) for page in sorted((DOCS / "tutorials").glob("*.md"))}
-    for page in (how_to / f"{name}.md" for name in ("writing-a-market", "frameworks", "python")):
+    for page in (how_to / f"{name}.md" for name in ("writing-a-market", "frameworks", "python", "train")):
         made[page] = filled(
             page, r"<!-- begin code (\S+) ([^>]+) -->", lambda found: excerpt(found[1], found[2].split())
         )
