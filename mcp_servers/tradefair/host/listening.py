@@ -11,6 +11,7 @@ import re
 import socket
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
+from math import ceil
 from typing import Any, Literal
 
 import h11
@@ -88,6 +89,8 @@ class _Config(uvicorn.Config):
             backlog=_ACCEPTED_AT_ONCE,
             h11_max_incomplete_event_size=_MAX_HEAD_BYTES,
             timeout_graceful_shutdown=_GRACE_S,
+            # Not uvicorn's five seconds: ours decide, and it would count its own as well.
+            timeout_keep_alive=ceil(bounds.patience_s) + 1,
         )
         self.bounds = bounds
         self.places = Places(bounds)
@@ -165,7 +168,10 @@ class _Connection(H11Protocol):
         self._arriving = _ended(self._arriving)
         if due is not None:
             bounds = self.config.bounds
-            self._arriving = self._cut_off_after(bounds.head_s if due == "head" else bounds.patience_s)
+            # Who has shown a token may think between two requests. Clients keep a connection for about `head_s`
+            # seconds: cut off just then, a request that is on its way would be lost.
+            short = due == "head" and not self.config.places.is_known(self.transport)
+            self._arriving = self._cut_off_after(bounds.head_s if short else bounds.patience_s)
 
     def _cut_off_after(self, seconds: float) -> asyncio.TimerHandle:
         # `abort` and not `close`: closing would wait for the client to take what is left.

@@ -30,7 +30,8 @@ class Bounds(NamedTuple):
 
     `places` connections at a time, fewer where that is more than half of the files that the process may open;
     `per_address` of them from one address, save loopback and the addresses in `proxies`. A request's head has to
-    arrive within `head_s` seconds, its body, and the taking of its answer, within `patience_s` each.
+    arrive within `head_s` seconds, or `patience_s` behind an answer to a valid token; its body, and the taking of its
+    answer, within `patience_s` each.
     """
 
     places: int = MAX_PLACES

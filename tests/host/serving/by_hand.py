@@ -19,18 +19,19 @@ HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"na
 
 
 class Seat:
-    """A hosted seat that is spoken to in bytes, without a session."""
+    """A hosted seat that is spoken to in bytes, without a session. `token`: where `http` does not send it itself."""
 
-    def __init__(self, url: str, http: httpx2.AsyncClient) -> None:
+    def __init__(self, url: str, http: httpx2.AsyncClient, token: str | None = None) -> None:
         self._url = url
         self._http = http
+        self._known = {} if token is None else {"Authorization": f"Bearer {token}"}
 
     async def call(self, tool: str, arguments: bytes, key: bytes = b"null") -> httpx2.Response:
         meta = b'{"tradefair/call-key": %b, %b' % (key, orjson.dumps(META)[1:])
         params = b'{"name": "%b", "arguments": %b, "_meta": %b}' % (tool.encode(), arguments, meta)
         body = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": %b}' % params
-        headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": tool}
-        return await self._http.post(self._url, content=body, headers=headers)
+        said = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": tool}
+        return await self._http.post(self._url, content=body, headers={**said, **self._known})
 
     async def refusal(self, tool: str, arguments: bytes, **options: Any) -> Any:
         """The four fields."""

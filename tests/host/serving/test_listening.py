@@ -127,13 +127,13 @@ async def test_who_takes_its_answer_may_wait_long_for_the_next_one(stage: Any) -
         writer.close()
 
 
-async def test_a_known_client_has_longer_for_its_body_than_for_its_head(stage: Any) -> None:
+async def test_a_known_client_has_longer_for_its_body_and_may_think_between_two_requests(stage: Any) -> None:
     async def length(request: Request) -> PlainTextResponse:
         known(request.scope)
         return PlainTextResponse(f"{len(await request.body())} bytes")
 
     app = Starlette(routes=[Route("/length", length, methods=["POST"])])
-    bounds = Bounds(head_s=SHORT_S, patience_s=20)
+    bounds = Bounds(head_s=SHORT_S, patience_s=LONG_S)
     async with listening(stage, lambda _: app, bounds) as listener, asyncio.timeout(20):
         reader, writer = await asyncio.open_connection("127.0.0.1", listener.port)
         writer.write(b"POST /length HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\n")
@@ -141,7 +141,11 @@ async def test_a_known_client_has_longer_for_its_body_than_for_its_head(stage: A
             await asyncio.sleep(SHORT_S)  # each alone is as long as the head may take
             writer.write(b"x")
         assert b"3 bytes" in await reader.readuntil(b"bytes")
-        # The next head has its own time, and nothing comes.
+        # A model thinks for seconds between two calls, and its client keeps the connection meanwhile.
+        await asyncio.sleep(3 * SHORT_S)
+        writer.write(b"POST /length HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nxx")
+        assert b"2 bytes" in await reader.readuntil(b"bytes")
+        # It has its own time, too, and nothing comes.
         assert await reader.read() == b""
         writer.close()
 
