@@ -45,6 +45,7 @@ _NAMES = (
     "supply_chain",
     "hosting",
     "episodes",
+    "training",
     "stall",
     "growth",
     "marketplace",
