@@ -1,6 +1,6 @@
 """Plans of sweeps, experiments and tournaments: one typed TOML file says which episodes are to be played.
 
-    [plan]      name, scenarios, seeds
+    [plan]      name, scenarios, seeds, replicas
     [grid]      scenario values to vary: key = [values]
     [[agent]]   label, framework, model (or models)
     [seating]   kind = "fixed" | "round_robin" | "field" | "dealt", seat_swap, self_play, law_cycle, shift
@@ -32,6 +32,9 @@ from tradefair.runner.agent_spec import NATIVE, AgentSpec
 MAX_EPISODES = 1_000_000
 """More than this in one plan is refused: a slip of a digit, or a plan that is better cut into parts."""
 
+MAX_REPLICAS = 64
+"""Plays of one episode that differ in the agents' own draws."""
+
 _POLICY = "policy:"
 _DEFAULT_FRAMEWORK = "react"
 
@@ -46,13 +49,17 @@ class _Strict(BaseModel):
 
 
 class PlanEntry(_Strict):
-    """`[plan]`. `seeds` is a number of seeds from `first_seed` on, or the list of them."""
+    """`[plan]`. `seeds` is a number of seeds from `first_seed` on, or the list of them.
+
+    With `replicas` each episode is played so often with other draws of its agents alone, under the agent keys 1 to N.
+    """
 
     name: str = Field(min_length=1, max_length=80)
     description: str = Field(default="", max_length=500)
     scenarios: Annotated[list[str], Field(min_length=1, max_length=100)]
     seeds: Annotated[int, Field(ge=1, le=MAX_EPISODES)] | Annotated[list[_Seed], Field(min_length=1)] = 1
     first_seed: _Seed = 1
+    replicas: int = Field(default=1, ge=1, le=MAX_REPLICAS)
 
     @property
     def all_seeds(self) -> range | list[int]:
@@ -63,6 +70,11 @@ class PlanEntry(_Strict):
         if isinstance(self.seeds, list):
             return self.seeds
         return range(self.first_seed, self.first_seed + self.seeds)
+
+    @property
+    def agent_keys(self) -> range:
+        """The keys of the agents' own draws under which each episode is played; 0 alone without replicas."""
+        return range(1, self.replicas + 1) if self.replicas > 1 else range(1)
 
 
 class AgentEntry(_Strict):
@@ -174,13 +186,13 @@ class Plan(_Strict):
 
     @property
     def count(self) -> int:
-        """Number of episodes: seeds times scenarios, points of the grid and seatings of a block."""
+        """Number of episodes: seeds times scenarios, points of the grid, seatings of a block and replicas."""
         entry, agents = self.plan, len(self.entries)
         meetings = comb(agents, 2) * (2 if self.seating.seat_swap else 1) + agents * self.seating.self_play
         # A field and a deal seat all agents at once.
         seatings = {"fixed": agents, "round_robin": meetings}.get(self.seating.kind, 1)
         points = prod(len(values) for values in self.grid.values())
-        return len(entry.all_seeds) * len(entry.scenarios) * points * seatings
+        return len(entry.all_seeds) * len(entry.scenarios) * points * seatings * entry.replicas
 
     @property
     def labels(self) -> list[str]:

@@ -50,8 +50,8 @@ _STREAM = "tournament"
 class EpisodeSpec(NamedTuple):
     """One episode of a plan. `players` gives a label of the plan for every seat that the plan fills.
 
-    `digest` names it: scenario with all of its content, rules version, seed, and who sits where. `path` is relative to
-    the folder of the sweep.
+    `digest` names it: scenario with all of its content, rules version, seed, who sits where, and the key of the agents'
+    own draws. `path` is relative to the folder of the sweep.
     """
 
     place: int
@@ -60,6 +60,7 @@ class EpisodeSpec(NamedTuple):
     seed: int
     players: Mapping[SeatId, str]
     path: str
+    agent_key: int = 0
 
     @property
     def id(self) -> str:
@@ -106,6 +107,8 @@ class Workload:
     seating: Seating
     count: int
     """Number of episodes."""
+    agent_keys: Sequence[int] = (0,)
+    """Each episode is played under each of these: other draws of its agents alone."""
 
     @property
     def flat(self) -> list[Variant]:
@@ -123,7 +126,9 @@ class Workload:
         # `shift` came with `dealt`; left out elsewhere, the digests of other plans are what they were before it.
         dealt = self.seating.kind == "dealt"
         seating = self.seating.model_dump(mode="json", exclude=None if dealt else {"shift"})
-        return digest(canonical([salts.WORKLOAD, *said, self._identities, seating]))
+        # Left out where there are none, like `shift`.
+        replicas = [] if self._single else [list(self.agent_keys)]
+        return digest(canonical([salts.WORKLOAD, *said, self._identities, seating, *replicas]))
 
     @property
     def scripted(self) -> bool:
@@ -133,19 +138,23 @@ class Workload:
     def episodes(self) -> Iterator[EpisodeSpec]:
         """Every episode, in the order of play.
 
-        Seeds, then the scenarios of a block, then seatings. Nothing is random here: a second walk gives the same
-        episodes.
+        Seeds, then the scenarios of a block, then seatings, then replicas. Nothing is random here: a second walk gives
+        the same episodes.
         """
         place, width = 0, len(self.variants[0])
         for number, seed in enumerate(self.seeds):
             row = number % len(self.variants)
             for column, variant in enumerate(self.variants[row]):
-                for players in self.seatings(variant, seed):
+                for players, key in product(self.seatings(variant, seed), self.agent_keys):
                     # The place in the plan is no part of it, so that a longer plan finds the episodes of a shorter one.
-                    found = digest(canonical([variant.key, seed, self._who(players)]))
+                    found = digest(canonical([variant.key, seed, self._who(players), *([key] if key else [])]))
                     path = f"{variant.folder}/{self._subfolder(players, place)}/{found[:_ID_DIGITS]}.trace"
-                    yield EpisodeSpec(place, found, row * width + column, seed, players, path)
+                    yield EpisodeSpec(place, found, row * width + column, seed, players, path, key)
                     place += 1
+
+    @property
+    def _single(self) -> bool:
+        return [*self.agent_keys] == [0]
 
     @cached_property
     def _folders(self) -> dict[str, str]:
@@ -304,7 +313,10 @@ def workload_of(sourced: SourcedPlan) -> Workload:
         ]
         for row in range(rows)
     ]
-    work = Workload(plan.plan.name, plan.plan.all_seeds, variants, plan.agents, plan.seating, plan.count)
+    entry = plan.plan
+    work = Workload(
+        entry.name, entry.all_seeds, variants, plan.agents, plan.seating, plan.count, agent_keys=entry.agent_keys
+    )
     # Checking one row of variants is enough: the laws of the cycle change values and no seat.
     for variant in variants[0]:
         _check(variant, work)

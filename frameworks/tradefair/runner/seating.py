@@ -108,8 +108,11 @@ async def _model(
 
 
 def _endpoint(episode: Episode, agent: ReadyAgent, seat: SeatId) -> ModelEndpoint | None:
-    """The agent's endpoint; of a policy, with the policy that answers in this seat."""
-    endpoint = agent.endpoint
+    """The agent's endpoint; of a policy, with the policy that answers in this seat, else with the seed of its draws."""
+    endpoint, key = agent.endpoint, episode.seating.agent_key
+    # Not every provider of langchain's knows the field; of one that does not, requests would fail.
+    if endpoint is not None and endpoint.kind not in ("policy", "langchain") and key:
+        return replace(endpoint, params={"seed": key, **endpoint.params})
     if endpoint is None or endpoint.kind != "policy":
         return endpoint
     # In an episode that is resumed, a policy that has been brought to where its earlier self stopped.

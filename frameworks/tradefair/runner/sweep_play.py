@@ -137,9 +137,9 @@ class Table:
 
     def players(self, episode: EpisodeSpec) -> Players:
         """Who sits where in an episode; an agent that is a policy plays natively in its seat."""
-        return self._seated(episode.variant, tuple(episode.players.items()))
+        return self._seated(episode.variant, tuple(episode.players.items()), episode.agent_key)
 
-    def _seating(self, number: int, seated: tuple[tuple[SeatId, str], ...]) -> Players:
+    def _seating(self, number: int, seated: tuple[tuple[SeatId, str], ...], key: int) -> Players:
         variant, players = self._variants[number], dict(seated)
         kind, scenario = market_type(variant.market), variant.scenario
         plan = plan_seats(kind, scenario, agents=list(players))
@@ -154,7 +154,9 @@ class Table:
                 outside[seat] = self._made(number, label)
         agents = {seat: self._agents[label].recorded() for seat, label in players.items()}
         plan = plan._replace(late=frozenset()) if whole else plan
-        seating = seating_of(kind, scenario, plan, labels=players, agents=agents, compared=list(players))
+        # Where every seat is an agent's, all draws are.
+        keys = {"agent_key": key, "policy_key": key if whole else 0}
+        seating = seating_of(kind, scenario, plan, labels=players, agents=agents, compared=list(players), **keys)
         return Players(seating, outside)
 
     def _made(self, variant: int, label: str) -> ReadyAgent:

@@ -45,19 +45,20 @@ _EPISODES = """CREATE TABLE IF NOT EXISTS episodes (
     size INTEGER,
     finished_at INTEGER,
     lease TEXT,
-    spent TEXT
+    spent TEXT,
+    agent_key INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID"""
 _INDICES = (
     "CREATE INDEX IF NOT EXISTS by_status ON episodes (status, place)",
     "CREATE INDEX IF NOT EXISTS by_lease ON episodes (lease) WHERE lease IS NOT NULL",
 )
-_LATER_COLUMNS = ("lease", "spent")
+_LATER_COLUMNS = ("lease TEXT", "spent TEXT", "agent_key INTEGER NOT NULL DEFAULT 0")
 """Columns that folders of earlier versions do not have."""
 
 # Two folders and a file: a path that climbs out of the sweep's folder does not match.
 _PATH = re.compile(r"\w[\w.-]*/\w[\w.-]*/(?P<id>[0-9a-f]{12})\.trace", re.ASCII)
-_ROW = "place, digest, variant, seed, players, path"
-_INSERT = f"INSERT INTO episodes ({_ROW}) VALUES (?, ?, ?, ?, ?, ?)"
+_ROW = "place, digest, variant, seed, players, path, agent_key"
+_INSERT = f"INSERT INTO episodes ({_ROW}) VALUES (?, ?, ?, ?, ?, ?, ?)"
 # Only its position may change: a longer plan moves episodes, and what is known of them stays.
 _SEEN = "ON CONFLICT (digest) DO UPDATE SET place = excluded.place, variant = excluded.variant"
 _CLAIM = f"""UPDATE episodes SET lease = ? WHERE digest IN (
@@ -225,8 +226,8 @@ class SweepTable:
         # `ADD COLUMN` knows no IF NOT EXISTS.
         there = {row[1] for row in self._db.execute("PRAGMA table_info(episodes)")}
         for column in _LATER_COLUMNS:
-            if column not in there:
-                self._db.execute(f"ALTER TABLE episodes ADD COLUMN {column} TEXT")
+            if column.partition(" ")[0] not in there:
+                self._db.execute(f"ALTER TABLE episodes ADD COLUMN {column}")
         for index in _INDICES:
             self._db.execute(index)
 
@@ -287,9 +288,9 @@ class SweepTable:
 
     def _episode(self, row: Sequence[Any]) -> EpisodeSpec:
         """A row as an episode, if it lies where a plan has put it."""
-        place, digest, variant, seed, players, path = row
+        place, digest, variant, seed, players, path, agent_key = row
         try:
-            episode = EpisodeSpec(place, digest, variant, seed, orjson.loads(players), path)
+            episode = EpisodeSpec(place, digest, variant, seed, orjson.loads(players), path, agent_key)
             lies = _PATH.fullmatch(path)
             if lies is not None and lies["id"] == episode.id:
                 return episode
@@ -332,7 +333,7 @@ class _Transaction:
 def _row(episode: EpisodeSpec) -> tuple[object, ...]:
     """An episode as the values of a new row."""
     players = orjson.dumps(episode.players).decode()
-    return (episode.place, episode.digest, episode.variant, episode.seed, players, episode.path)
+    return (episode.place, episode.digest, episode.variant, episode.seed, players, episode.path, episode.agent_key)
 
 
 def _folders(path: str | Path) -> Iterator[os.DirEntry[str]]:

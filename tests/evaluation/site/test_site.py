@@ -16,8 +16,8 @@ from tradefair.cli import run
 from tradefair.contract import ScenarioError
 from tradefair.evaluation.site import index as indexing
 from tradefair.evaluation.site.build import build_site
-from tradefair.evaluation.site.luck import luck_share
 from tradefair.evaluation.site.plan import Wanted
+from tradefair.evaluation.statistics.luck import luck_share
 from tradefair.evaluation.verify import Checker
 from tradefair.tracestore import Trace
 

@@ -19,8 +19,8 @@ from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.headline import Block, HeadlineFigure, headline_of
 from tradefair.evaluation.outcome import PrimaryMetric
 from tradefair.evaluation.report.outputs import FigurePage, write
-from tradefair.evaluation.site.luck import LuckShare, luck_share
 from tradefair.evaluation.statistics import pass_hat_k, percentile, resamples
+from tradefair.evaluation.statistics.luck import LuckShare, luck_share
 from tradefair.evaluation.table import Table, number_text
 from tradefair.evaluation.verdict.amounts import amount, count, cut, name, number
 from tradefair.evaluation.verdict.verdict import Verdict

@@ -27,7 +27,7 @@ from tradefair.evaluation.report.comparison_figure import figure_of
 from tradefair.evaluation.report.outputs import page_of
 from tradefair.evaluation.report.page import html_page
 from tradefair.evaluation.report.page_data import BoardPage, FigureRecord, PageData, SiteIndex, TablePage
-from tradefair.evaluation.site.luck import luck_share
+from tradefair.evaluation.statistics.luck import luck_share
 from tradefair.evaluation.table import Table
 from tradefair.evaluation.verdict.of_trace import verdict_of_file
 from tradefair.evaluation.verdict.series import verdict_of_series

@@ -188,15 +188,15 @@ def pairs_needed(difference: float, deviation: float, *, alpha: float = 0.05, po
 
 
 @lru_cache(maxsize=2)
-def resamples(label: str, block: str, n: int) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-    """Positions `[draw][place]` of 10,000 keyed draws of n blocks, each drawn with putting back.
+def resamples(label: str, block: str, n: int, draws: int = _DRAWS) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+    """Positions `[draw][place]` of so many keyed draws of n blocks, each drawn with putting back.
 
     Cached and the same for all with as many blocks: rows that stand together are drawn alike.
     """
     import numpy as np
 
-    uniforms = np.array(Chance(label).uniforms(block, n, n=_DRAWS * n))
-    return np.floor(uniforms * n).astype(np.int64).reshape(_DRAWS, n)
+    uniforms = np.array(Chance(label).uniforms(block, n, n=draws * n))
+    return np.floor(uniforms * n).astype(np.int64).reshape(draws, n)
 
 
 def percentile(values: Sequence[float], share: float) -> float | None:
