@@ -48,6 +48,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("verify", "Audit", "Check hash chains and re-execute traces.", "evaluation.audit_commands:verify"),
     Command("sign", "Audit", "Vouch for the seals of traces.", "evaluation.audit_commands:sign"),
     Command("compare", "Audit", "Two agents on the same luck.", "evaluation.compare_command:compare"),
+    Command("luck", "Audit", "How much of a reward is the seed's.", "runner.luck_command:luck"),
     Command("headline", "Audit", "How good an agent is, in one figure.", "runner.headline_command:headline"),
     Command("rate", "Audit", "Leaderboards of who played.", "evaluation.rate_command:rate"),
     Command("arena", "Audit", "Boards of checked entries.", "evaluation.arena.arena_command:arena"),

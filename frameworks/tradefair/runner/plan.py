@@ -230,13 +230,17 @@ def load_plan(name: str, *, seeds: int | None = None, overrides: Mapping[str, Js
         # A grid of one value: what the command line sets goes before what the plan varies.
         plan = plan.model_copy(update={"grid": {**plan.grid, **{key: [value] for key, value in overrides.items()}}})
     # Checked after the changes: a command line can break what the file keeps.
-    for problem in _problems(plan):
-        raise ScenarioError(f"{name}: {problem}")
+    check_plan(plan, name)
     return SourcedPlan(plan, None if file is None else file.parent)
 
 
+def check_plan(plan: Plan, name: str) -> None:
+    """Raises ScenarioError, under a name that its reader knows, for what is wrong and no single key shows."""
+    for problem in _problems(plan):
+        raise ScenarioError(f"{name}: {problem}")
+
+
 def _problems(plan: Plan) -> Iterator[str]:
-    """What is wrong and no single key shows."""
     entry = plan.plan
     last = entry.all_seeds[-1]
     if last > MAX_SEED:

@@ -160,7 +160,7 @@ class Workload:
     def _folders(self) -> dict[str, str]:
         """A folder for each label, told apart by a digest where its plain name does not."""
         # Cut to the length that a plan allows for a label: default labels may be longer.
-        plain = {label: _file_name(label)[:80] or "agent" for label in self.agents}
+        plain = {label: file_name(label)[:80] or "agent" for label in self.agents}
         often = Counter(plain.values())
         # Two labels may become equal when their special characters are replaced.
         return {
@@ -214,7 +214,7 @@ class Workload:
         # Variants with the same seats share one field, and with it the same draw for a seed.
         shapes = {(variant.market, tuple(variant.roles.items())): variant for variant in self.flat}
         return {
-            shape: Field(variant.roles, {label: _plays(variant, agent) for label, agent in self.agents.items()})
+            shape: Field(variant.roles, {label: plays(variant, agent) for label, agent in self.agents.items()})
             for shape, variant in shapes.items()
         }
 
@@ -309,7 +309,7 @@ def workload_of(sourced: SourcedPlan) -> Workload:
             variant
             for scenario in plan.plan.scenarios
             for point in _points(plan.grid)
-            for variant in [_variant(scenario, folder, point, LAW_CYCLE[row] if plan.seating.law_cycle else None)]
+            for variant in [variant_of(scenario, folder, point, LAW_CYCLE[row] if plan.seating.law_cycle else None)]
         ]
         for row in range(rows)
     ]
@@ -330,7 +330,8 @@ def _points(grid: Mapping[str, Sequence[JsonValue]]) -> list[dict[str, JsonValue
     return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
 
 
-def _variant(name: str, folder: Path | None, point: Mapping[str, JsonValue], law: str | None) -> Variant:
+def variant_of(name: str, folder: Path | None, point: Mapping[str, JsonValue], law: str | None = None) -> Variant:
+    """A scenario, by its id or file below `folder`, with the values of a point of the grid. Raises ScenarioError."""
     overrides = dict(point) if law is None else {**point, "distribution": law}
     market = name.partition("/")[0]
     if name.endswith(".toml"):
@@ -359,7 +360,7 @@ def _check(variant: Variant, work: Workload) -> None:
     kind = market_type(variant.market)
     for label, agent in work.agents.items():
         try:
-            able = _plays(variant, agent)
+            able = plays(variant, agent)
             # Made for nothing: a wrong model, key or option is found before the first episode.
             ready_in(variant, agent)
             if work.seating.kind == "dealt" and not able.issuperset(variant.roles.values()):
@@ -371,7 +372,7 @@ def _check(variant: Variant, work: Workload) -> None:
     # Seed 0 stands for all: a deal is checked above, a field draws only who can play, the rest is fixed.
     for players in work.seatings(variant, 0):
         for seat, label in players.items():
-            if variant.roles[seat] not in _plays(variant, work.agents[label]):
+            if variant.roles[seat] not in plays(variant, work.agents[label]):
                 raise ScenarioError(f"{label} does not play a {variant.roles[seat]}, and the plan seats it at {seat}")
         plan_seats(kind, variant.scenario, agents=list(players))
 
@@ -381,12 +382,12 @@ def ready_in(variant: Variant, agent: AgentSpec) -> ReadyAgent:
 
     Seats of other roles are left out; the seating decides later which of these it gets.
     """
-    able = _plays(variant, agent)
+    able = plays(variant, agent)
     roles = {seat: role for seat, role in variant.roles.items() if role in able}
     return ready(market_type(variant.market), agent, roles)
 
 
-def _plays(variant: Variant, agent: AgentSpec) -> frozenset[str]:
+def plays(variant: Variant, agent: AgentSpec) -> frozenset[str]:
     """The roles that an agent can play; all of them unless it is a policy for some.
 
     An agent that asks a model can play every role; only policies are made for some.
@@ -397,6 +398,15 @@ def _plays(variant: Variant, agent: AgentSpec) -> frozenset[str]:
     spec = market_type(variant.market).policies.get(parse_policy(agent.policy)[0])
     # An unknown policy passes here and is refused by `ready`, which names the known ones.
     return every if spec is None else spec.roles & every
+
+
+def first_seat(variant: Variant, agent: AgentSpec) -> SeatId:
+    """The first seat that the agent can play: of the agent's seats, else of all. Raises ScenarioError."""
+    able, given = plays(variant, agent), plan_seats(market_type(variant.market), variant.scenario).agents
+    found = next((seat for seat in (*given, *variant.roles) if variant.roles[seat] in able), None)
+    if found is None:
+        raise ScenarioError(f"{agent.label} can play no seat of {variant.scenario.id}")
+    return found
 
 
 def _agent_seats(variant: Variant, seating: Seating) -> list[SeatId]:
@@ -433,7 +443,7 @@ def _shuffled(items: list[str], luck: Sequence[float]) -> list[str]:
     return [item for _, item in sorted(zip(luck, items, strict=True))]
 
 
-def _file_name(label: str) -> str:
+def file_name(label: str) -> str:
     """The label with every character that is unsafe in a file's name replaced by a hyphen."""
     # A leading dot would hide the folder, and a leading hyphen reads as an option.
     return "".join(sign if sign.isascii() and (sign.isalnum() or sign in "-_.") else "-" for sign in label).strip(".-")

@@ -21,13 +21,21 @@ from tradefair.tracestore import is_whole_store
 
 def play_plan(name: str, how: How) -> Sweep:
     """Load, work out and play a plan, with progress on a terminal. Raises as `sweep` does."""
+    # Before the plan is loaded: its scenarios may need the folder of data.
+    use_data(how.data)
+    loaded = load_plan(name, seeds=how.seeds, overrides=dict(map(parse_override, how.overrides or [])))
+    return play_loaded(loaded, how)
+
+
+def play_loaded(loaded: SourcedPlan, how: How) -> Sweep:
+    """Work out and play a plan, with progress on a terminal. Raises as `sweep`.
+
+    Of `how` all is asked but what changes the plan: seeds, values and data.
+    """
     # The address of one episode is a store's address too, but logs of a sweep need the whole database.
     if how.store is not None and not is_whole_store(how.store):
         raise typer.BadParameter("--store takes the URL of a PostgreSQL database: postgresql://HOST/DB")
-    # Before the plan is loaded: its scenarios may need the folder of data.
-    use_data(how.data)
-    plan, folder = load_plan(name, seeds=how.seeds, overrides=dict(map(parse_override, how.overrides or [])))
-    work = workload_of(SourcedPlan(plan, folder))
+    plan, work = loaded.plan, workload_of(loaded)
     budget = plan.budget.model_copy(update=_limits(how))
     spec = SweepSpec(
         work,

@@ -154,9 +154,17 @@ class Table:
                 outside[seat] = self._made(number, label)
         agents = {seat: self._agents[label].recorded() for seat, label in players.items()}
         plan = plan._replace(late=frozenset()) if whole else plan
-        # Where every seat is an agent's, all draws are.
-        keys = {"agent_key": key, "policy_key": key if whole else 0}
-        seating = seating_of(kind, scenario, plan, labels=players, agents=agents, compared=list(players), **keys)
+        seating = seating_of(
+            kind,
+            scenario,
+            plan,
+            labels=players,
+            agents=agents,
+            # Where every seat is an agent's, all draws are.
+            policy_key=key if whole else 0,
+            agent_key=key,
+            compared=list(players),
+        )
         return Players(seating, outside)
 
     def _made(self, variant: int, label: str) -> ReadyAgent:

@@ -103,26 +103,26 @@ def _all_tasks(side: Side, seats: Seats) -> set[Task]:
 
 
 def _tasks(side: Side, name: SideName, seats: Seats, dropped: list[Dropped]) -> dict[Task, list[Loaded]]:
-    """The usable runs by task; several of one must differ in the policy key. A failed try that was repeated is left."""
-    tasks: dict[Task, dict[int, Loaded]] = {}
+    """The usable runs by task; several of one must differ in a key of draws. A failed try that was repeated is left."""
+    tasks: dict[Task, dict[tuple[int, int], Loaded]] = {}
     unusable: list[tuple[Loaded, str]] = []
     for run in side.runs:
         if (reason := _unusable(run)) is not None:
             unusable.append((run, reason))
             continue
         trials = tasks.setdefault(run.task(seats), {})
-        known = trials.get(run.policy_key)
+        known = trials.get(run.keys)
         # An error, no choice: the mean of a run and its copy would count one play twice.
         if known is not None:
             raise TraceError(
                 f"seed {run.core.seed} of {run.core.scenario.get('id')} is twice in {side.path} with the policy key "
                 f"{run.policy_key}: {known.path.name} and {run.path.name}; keep one of them, or play trials under "
-                "different policy keys"
+                "different policy or agent keys"
             )
-        trials[run.policy_key] = run
+        trials[run.keys] = run
     # What a series left when it was interrupted stands in nobody's way once the seed has been played again.
     for run, reason in unusable:
-        if run.policy_key not in tasks.get(run.task(seats), {}):
+        if run.keys not in tasks.get(run.task(seats), {}):
             dropped.append(_drop(name, run, reason))
     # Last, and for every side: a damaged file has no seed that could tell a task.
     for path, reason in side.damaged:

@@ -76,6 +76,11 @@ class Loaded:
         """The key that chose the draws of the scripted policies."""
         return self.seating.policy_key
 
+    @property
+    def keys(self) -> tuple[int, int]:
+        """The keys of all draws but the market's: of the scripted policies, and of the seats under test."""
+        return self.seating.policy_key, self.seating.agent_key
+
     def player(self, seat: SeatId) -> str:
         """What decided for a seat: the policy as it was named, or the label of an agent from outside."""
         player = self.seating.players[seat]
