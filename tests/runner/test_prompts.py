@@ -106,6 +106,26 @@ async def test_each_request_comes_back_byte_for_byte(
     assert b"uthorization" not in content
 
 
+@pytest.mark.parametrize("framework", _frameworks())
+async def test_a_key_of_the_agent_alone_is_the_seed_of_its_requests(
+    duel: Callable[..., PlaySpec], monkeypatch: pytest.MonkeyPatch, framework: str
+) -> None:
+    policy = seat_policy(market_type("double_auction"), POLICY, "buyer", Draw.of(7, "B1"))
+    heard: list[bytes] = []
+    agent = AgentSpec(framework, f"openai:{POLICY}")
+    async with open_address(parse_model(POLICY).with_policy(policy)) as address, listening(address, heard) as url:
+        monkeypatch.setenv("OPENAI_API_KEY", address.api_key)
+        played = await play_episode(replace(duel(replace(agent, base_url=url)), agent_key=3))
+    assert {orjson.loads(body)["seed"] for body in heard} == {3}
+    assert [call.request_bytes for call in prompts_of(played.path, "B1")] == heard
+    # The trace answers again under the same key, and under no other.
+    again = replace(duel(replace(agent, replay=str(played.path))), agent_key=3)
+    with open_trace(played.path) as first, open_trace((await play_episode(again)).path) as second:
+        assert [event["event"] for event in first.decoded()] == [event["event"] for event in second.decoded()]
+    with pytest.raises(HarnessFailure, match="seed differs: asked 4, recorded 3"):
+        await play_episode(replace(again, agent_key=4))
+
+
 class Elsewhere:
     """A framework of others: it has a client of its own, which tells nobody what it sends."""
 

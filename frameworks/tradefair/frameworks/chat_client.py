@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from openai import AsyncOpenAI, OpenAIError
+from pydantic import JsonValue
 
 from tradefair.contract import HarnessFailure
 from tradefair.frameworks.models.access import redacted, shown_url
@@ -32,6 +33,8 @@ class ChatClient:
     model: str
     # Set again by `asks`; the start value only keeps `seconds` defined for a failure before the first request.
     begun: float = field(default_factory=time.perf_counter)
+    fields: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    """Further fields of each request: the endpoint's options."""
 
     def asks(self) -> None:
         """A request begins.
@@ -76,8 +79,11 @@ async def open_client(framework: str, endpoint: ModelEndpoint) -> AsyncGenerator
 
     The framework is given this client and none of its own, so that keys, proxies and retries are decided in one place.
     """
-    async with open_address(endpoint) as address:
+    # In the requests themselves: a gateway would add the options behind the back of who keeps what was sent.
+    asked = replace(endpoint, params={}) if endpoint.kind == "openai" else endpoint
+    fields = endpoint.params if asked is not endpoint else asked.params
+    async with open_address(asked) as address:
         limits: dict[str, Any] = {"timeout_s": endpoint.timeout_s, "max_retries": _RETRIES}
         client = make_client(address.base_url, address.api_key, prompts=endpoint.prompts, **limits)
         async with client:
-            yield ChatClient(framework, client, address.model)
+            yield ChatClient(framework, client, address.model, fields=fields)

@@ -41,7 +41,7 @@ class OpenAIAgentsAgent:
                 instructions=load_prompt("react").system(brief),
                 model=sdk.OpenAIChatCompletionsModel(client.model, client.openai),
                 # The SDK fills counts that an endpoint does not send with 0; only the raw usage tells these apart.
-                model_settings=sdk.ModelSettings(preserve_raw_usage=True),
+                model_settings=sdk.ModelSettings(preserve_raw_usage=True, extra_body=dict(client.fields) or None),
                 tools=[_tool(sdk, tool) for tool in shown_tools(bridge)],
                 # Otherwise the SDK asks the model once more after the calls that ended the turn.
                 tool_use_behavior=_stop_when_finished(sdk),

@@ -47,7 +47,7 @@ class CompletionsTalk:
 
     def __init__(self, client: ChatClient, tools: Sequence[ShownTool], system: str, turn: SeatRound) -> None:
         self._client = client
-        self._fields = {"model": client.model, "tools": list(map(_tool, tools))}
+        self._fields = {**client.fields, "model": client.model, "tools": list(map(_tool, tools))}
         self._messages: list[dict[str, Any]] = [{"role": "system", "content": system}]
         self._turn = turn
 

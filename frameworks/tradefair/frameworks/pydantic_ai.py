@@ -39,6 +39,7 @@ class PydanticAIAgent:
                 tools=[_tool(ai, tool) for tool in shown_tools(bridge)],
                 # Malformed arguments and unknown tools are bounded by our call limit, not by a count of its own.
                 retries=limits.calls_per_round,
+                model_settings={"extra_body": dict(client.fields)} if client.fields else None,
             )
             # Instrumentation would send prompts to wherever the environment's telemetry points.
             agent.instrument = False

@@ -102,9 +102,11 @@ async def _model(
         on_call=noting(note),
         prompts=None if ours else prompts,
     ) as address:
-        # The gateway's address is a new endpoint: without these the agent's time limit and its prompts would be lost.
-        kept = {"timeout_s": endpoint.timeout_s, "prompts": endpoint.prompts}
-        yield replace(address.endpoint(endpoint.label), **kept)
+        # The gateway's address is a new endpoint: without these the agent's time limit and its prompts would be lost,
+        # and the fields of its requests would be added behind the back of its prompts.
+        made = address.endpoint(endpoint.label)
+        fields = made.params if endpoint.kind == "policy" else endpoint.params
+        yield replace(made, timeout_s=endpoint.timeout_s, prompts=endpoint.prompts, params=fields)
 
 
 def _endpoint(episode: Episode, agent: ReadyAgent, seat: SeatId) -> ModelEndpoint | None:

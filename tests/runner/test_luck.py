@@ -1,0 +1,218 @@
+"""`tradefair luck`: known shares are found, replicas differ in the agent's draws alone, nothing is played twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+import orjson
+import pytest
+
+from tradefair.cli import run
+from tradefair.contract import Chance
+from tradefair.evaluation.compare.comparing import compare_folders
+from tradefair.evaluation.statistics.luck import GROUPS, LuckShare, luck_share
+from tradefair.evaluation.verify import verify_file
+from tradefair.runner import sweep_shard
+from tradefair.runner.sweep_play import SweepResult
+from tradefair.tracestore import find_traces, open_trace
+
+Luck = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def luck(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Luck:
+    """Measures in this process, twenty seeds by two unless told otherwise; what `--json` prints, and the exit code."""
+
+    def measured(scenario: str, agent: str, *options: str, folder: str = "out") -> dict[str, Any]:
+        many = () if "--group" in options else ("--group", "2")
+        out = ("--out", str(tmp_path / folder), "--executor", "local", "--json", "--seeds", "20")
+        capsys.readouterr()
+        code = run(["luck", scenario, "--agent", agent, *out, *many, *options])
+        return {**orjson.loads(capsys.readouterr().out), "code": code}
+
+    return measured
+
+
+def planted(share: float, draw: int, seeds: int = 100, games: int = 8) -> list[list[float]]:
+    """Scores of two normal components, of which the seed's has this share of the variance."""
+    chance, normal = Chance("planted luck"), NormalDist()
+    common = [normal.inv_cdf(value) for value in chance.uniforms("seeds", draw, n=seeds)]
+    own = [normal.inv_cdf(value) for value in chance.uniforms("games", draw, n=seeds * games)]
+    return [
+        [share**0.5 * luck + (1 - share) ** 0.5 * own[seed * games + game] for game in range(games)]
+        for seed, luck in enumerate(common)
+    ]
+
+
+# --- the estimator ----------------------------------------------------------------------------------------------------
+
+
+def test_a_planted_share_lies_in_its_interval() -> None:
+    # Four hundred draws, because a hundred of them would say 89 to 94 by chance.
+    found = [known for draw in range(400) if (known := luck_share(planted(0.5, draw))) is not None]
+    assert sum(known.low <= 0.5 <= known.high for known in found) >= 360
+    # The ratio of population variances would be too high by about (1 - share) / games: several times this bound.
+    assert sum(known.share for known in found) / 400 == pytest.approx(0.5, abs=0.01)
+
+
+def test_a_reward_that_is_its_own_coin_has_no_luck() -> None:
+    for draw in range(20):
+        coins = Chance("coins").uniforms("game", draw, n=400)
+        found = luck_share([[float(coin < 0.5) for coin in coins[seed * 4 : seed * 4 + 4]] for seed in range(100)])
+        assert found is not None
+        assert (found.low, found.share < 0.1) == (0.0, True)
+
+
+def test_small_groups_do_not_raise_the_share() -> None:
+    wide, narrow = luck_share(planted(0.3, 1, seeds=1_000, games=16)), luck_share(planted(0.3, 1, seeds=1_000, games=2))
+    assert wide is not None
+    assert narrow is not None
+    assert (wide.share, narrow.share) == (pytest.approx(0.3, abs=0.04), pytest.approx(0.3, abs=0.06))
+
+
+def test_only_seeds_that_differ_are_luck_and_equal_scores_are_none() -> None:
+    # A third and its like: means of equal numbers are not always that number.
+    assert luck_share([[seed / 3] * 3 for seed in range(20)]) == (1.0, 1.0, 1.0)
+    assert luck_share([[0.1] * 3] * 20) is None
+    # Games of a seed that failed are missing: the others of it count, and a seed with one game does not.
+    short = [games[: 1 + seed % 3] for seed, games in enumerate(planted(0.9, 2, seeds=60, games=3))]
+    assert luck_share(short) == luck_share([games for games in short if len(games) > 1])
+
+
+def test_the_interval_is_the_same_every_time_and_does_not_depend_on_the_unit() -> None:
+    scores = planted(0.5, 3)
+    first, large = luck_share(scores), luck_share([[1e6 * score + 1e9 for score in games] for games in scores])
+    assert luck_share(scores) == first
+    assert first is not None
+    assert large == pytest.approx(first)
+
+
+@pytest.mark.parametrize(
+    ("share", "recommended", "left"),
+    [
+        # 1 + 5 (1 - share) / share, rounded up to a power of two; (1 - share)(1 + 1 / (group - 1)).
+        (1.0, 2, [0.0, 0.0, 0.0]),
+        (0.97, 2, [0.06, 0.04, 0.0342857]),
+        (5 / 6, 2, [1 / 3, 2 / 9, 4 / 21]),
+        (0.83, 4, [0.34, 0.2266667, 0.1942857]),
+        (0.5, 8, [1.0, 2 / 3, 4 / 7]),
+        (0.25, 16, [1.5, 1.0, 6 / 7]),
+        (0.05, None, [1.9, 1.2666667, 1.0857143]),
+        (0.0, None, [2.0, 4 / 3, 8 / 7]),
+    ],
+)
+def test_what_a_group_leaves_and_which_is_recommended(share: float, recommended: int | None, left: list[float]) -> None:
+    luck = LuckShare(share, share, share)
+    assert [luck.left(group) for group in (2, 4, 8)] == pytest.approx(left)
+    assert luck.recommended == recommended
+    # A group pays where it has more members than 1 / share.
+    assert all((luck.left(group) < 1) == (group * share > 1) for group in GROUPS if group * share != 1)
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+def test_replicas_differ_in_the_draws_of_the_agent_alone(luck: Luck, tmp_path: Path) -> None:
+    found = luck("double_auction/duel", "policy:zic", "--set", "rounds=3", "--group", "3")
+    assert (found["code"], found["seat"], found["sweep"]["done"]) == (0, "B1", 60)
+    assert 0 < found["share"]["low"] < found["share"]["share"] < 1
+    first: dict[int, list[tuple[int, int, int]]] = {}
+    for path in find_traces(tmp_path / "out"):
+        with open_trace(path) as trace:
+            seating = trace.seating()
+            assert (seating.policy_key, seating.compared) == (0, ("B1",))
+            quotes = [event for event in trace.decoded() if event.get("tool") == "submit_quote"]
+            own, other = (
+                next(event["arguments"]["price"] for event in quotes if event["seat"] == seat) for seat in ("B1", "S1")
+            )
+            first.setdefault(trace.manifest.core.seed, []).append((seating.agent_key, own, other))
+    replicas = [sorted(found) for found in first.values()]
+    assert {tuple(key for key, _, _ in found) for found in replicas} == {(1, 2, 3)}
+    assert all(len({other for _, _, other in found}) == 1 for found in replicas)
+    assert all(len({own for _, own, _ in found}) > 1 for found in replicas)
+    assert verify_file(next(iter(find_traces(tmp_path / "out")))).verdict == "reproduced"
+    # Two such folders are compared: replicas of a seed are its trials.
+    luck("double_auction/duel", "policy:truthful", "--set", "rounds=3", "--group", "3", folder="other")
+    compared = compare_folders(tmp_path / "out", tmp_path / "other")
+    assert len(compared.pairs) == 20
+
+
+def test_an_agent_without_draws_never_differs(luck: Luck, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    found = luck("bargaining/one_shot", "policy:truthful", "--seat", "S1")
+    assert (found["code"], found["seat"], found["recommended"]) == (0, "S1", 2)
+    assert found["share"] == {"share": 1.0, "low": 1.0, "high": 1.0}
+    run(["luck", "bargaining/one_shot", "--agent", "policy:truthful", "--seat", "S1", "--seeds", "20", "--group", "2",
+         "--out", str(tmp_path / "out")])  # fmt: skip
+    said = capsys.readouterr().out
+    assert "this agent never differs: share 1  (20 seeds x 2, seat S1, profit in ticks, sd " in said
+    assert "fewer than 100 seeds" in said
+
+
+def test_where_nothing_varies_there_is_no_share(luck: Luck, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    found = luck("bargaining/smoke", "policy:passive")
+    assert (found["code"], found["share"], found["sd"]) == (0, None, 0.0)
+    options = ("--agent", "policy:passive", "--seeds", "20", "--group", "2", "--out", str(tmp_path / "out"))
+    assert run(["luck", "bargaining/smoke", *options]) == 0
+    assert "no variance  (20 seeds x 2, seat B1, profit in ticks, always 0)" in capsys.readouterr().out
+
+
+def test_it_goes_on_where_it_was_and_grows(luck: Luck, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    few = luck("bargaining/one_shot", "policy:random_within_value", "--max-episodes", "11")
+    assert (few["sweep"]["done"], few["sweep"]["stopped"] is not None) == (11, True)
+    rest = luck("bargaining/one_shot", "policy:random_within_value")
+    assert rest["sweep"]["played_now"] == 29
+    # A larger group finds the replicas of a smaller one.
+    more = luck("bargaining/one_shot", "policy:random_within_value", "--group", "4")
+    assert more["sweep"]["played_now"] == 40
+    whole = luck("bargaining/one_shot", "policy:random_within_value", "--group", "4", folder="at once")
+    assert (more["share"], more["mean"], more["sd"]) == (whole["share"], whole["mean"], whole["sd"])
+    # Stopped by a limit, it says how far it is and measures nothing.
+    options = ("--agent", "policy:random_within_value", "--seeds", "20", "--max-episodes", "5")
+    assert run(["luck", "bargaining/one_shot", *options, "--out", str(tmp_path / "new")]) == 0
+    said = capsys.readouterr().out
+    assert "5 of 80 episodes done" in said
+    assert "share" not in said
+
+
+@pytest.mark.parametrize(("every", "code"), [(20, 0), (10, 3)])
+def test_what_failed_is_left_out_and_counted(
+    luck: Luck, monkeypatch: pytest.MonkeyPatch, every: int, code: int
+) -> None:
+    play_one = sweep_shard.play_one
+
+    async def failing(table: Any, episode: Any, folder: Path) -> SweepResult:
+        if episode.place % every == 0:
+            return SweepResult(episode.digest, "failed", problem="its provider is gone")
+        return await play_one(table, episode, folder)
+
+    monkeypatch.setattr(sweep_shard, "play_one", failing)
+    found = luck("bargaining/one_shot", "policy:random_within_value")
+    # A seed of which one of two replicas failed says nothing of what replicas differ by.
+    assert (found["code"], found["failed"], found["seeds"]) == (code, 40 // every, 20 - 40 // every)
+    assert found["share"] is not None
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["double_auction/smoke"], "name the agent"),
+        (["double_auction/smoke", "--agent", "policy:zic", "--seeds", "19"], "at least 20"),
+        (["double_auction/smoke", "--agent", "policy:zic", "--seeds", "1001"], "at most 1000"),
+        (["double_auction/smoke", "--agent", "policy:zic", "--group", "1"], "at least 2"),
+        (["double_auction/smoke", "--agent", "policy:zic", "--group", "65"], "at most 64"),
+        (["double_auction/smoke", "--agent", "policy:zic", "--seat", "Z9"], "there is no seat 'Z9'"),
+        (["double_auction/smoke", "--agent", "external"], "players from outside come by themselves"),
+        (["double_auction/smoke", "--agent", "policy:" + "x" * 400], "model"),
+        (["marketplace/small_demo", "--agent", "policy:honest", "--seat", "customer_0001"], "does not play a customer"),
+        (["nowhere/smoke", "--agent", "policy:zic"], "nowhere"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_before_anything_is_played(
+    options: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["luck", *options, "--out", str(tmp_path / "out")]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
