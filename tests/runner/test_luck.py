@@ -16,7 +16,9 @@ from tradefair.evaluation.compare.comparing import compare_folders
 from tradefair.evaluation.statistics.luck import GROUPS, LuckShare, luck_share
 from tradefair.evaluation.verify import verify_file
 from tradefair.runner import sweep_shard
-from tradefair.runner.sweep_play import SweepResult
+from tradefair.runner.plan import AgentEntry, Plan, PlanEntry, Seating, SourcedPlan
+from tradefair.runner.plan_episodes import workload_of
+from tradefair.runner.sweep_play import SweepResult, Table
 from tradefair.tracestore import find_traces, open_trace
 
 Luck = Callable[..., dict[str, Any]]
@@ -216,3 +218,23 @@ def test_what_cannot_be_measured_is_refused_before_anything_is_played(
     assert run(["luck", *options, "--out", str(tmp_path / "out")]) == 2
     assert said in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_nobody_else_has_to_come_and_stand_ins_draw_with_the_market() -> None:
+    entry = AgentEntry(model="policy:random_legal")
+    plan = Plan(
+        plan=PlanEntry(name="three customers", scenarios=["marketplace/small_demo"], replicas=2),
+        agent=[entry],
+        seating=Seating(seats=["customer_0002"]),
+    )
+    work = workload_of(SourcedPlan(plan, None))
+    seatings = [Table.of(work).players(episode).seating for episode in work.episodes()]
+    assert [(seating.agent_key, seating.policy_key) for seating in seatings] == [(1, 0), (2, 0)]
+    for seating in seatings:
+        assert seating.agents == []
+        assert seating.late == {"customer_0002"}
+        assert seating.players["customer_0001"].policy == "item_searcher"
+    same, other = (seatings[0].draw(1, "customer_0001"), seatings[1].draw(1, "customer_0001"))
+    assert same.uniform("x") == other.uniform("x")
+    own, again = (seating.draw(1, "customer_0002").uniform("x") for seating in seatings)
+    assert own != again

@@ -22,7 +22,7 @@ from tradefair.contract.chain import canonical, digest
 from tradefair.contract.players import seat_roles
 from tradefair.contract.policy import parse_policy
 from tradefair.files.user_files import parse_toml, text_file
-from tradefair.host.setup import plan_seats
+from tradefair.host.setup import STAND_IN, plan_seats
 from tradefair.runner.agent_spec import NATIVE, AgentSpec, ReadyAgent, ready
 from tradefair.runner.plan import MAX_EPISODES, Seating, SourcedPlan
 
@@ -374,7 +374,7 @@ def _check(variant: Variant, work: Workload) -> None:
         for seat, label in players.items():
             if variant.roles[seat] not in plays(variant, work.agents[label]):
                 raise ScenarioError(f"{label} does not play a {variant.roles[seat]}, and the plan seats it at {seat}")
-        plan_seats(kind, variant.scenario, agents=list(players))
+        plan_seats(kind, variant.scenario, agents=list(players), others=STAND_IN)
 
 
 def ready_in(variant: Variant, agent: AgentSpec) -> ReadyAgent:
@@ -411,7 +411,9 @@ def first_seat(variant: Variant, agent: AgentSpec) -> SeatId:
 
 def _agent_seats(variant: Variant, seating: Seating) -> list[SeatId]:
     """The seats that `fixed` gives to its agents. Raises ScenarioError where there is none."""
-    seats = plan_seats(market_type(variant.market), variant.scenario, agents=seating.seats).agents
+    # Of the seats that the scenario gives to agents, those that are not named are no agent's here.
+    kind = market_type(variant.market)
+    seats = plan_seats(kind, variant.scenario, agents=seating.seats, others=STAND_IN if seating.seats else None).agents
     if not seats:
         raise ScenarioError(f"{variant.scenario.id} has no agent's seat: name one with seating.seats")
     return seats

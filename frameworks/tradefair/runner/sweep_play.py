@@ -24,7 +24,7 @@ from tradefair.contract.scenario import build_scenario
 from tradefair.frameworks.models.access import ProviderUnavailable
 from tradefair.host.episode import Episode
 from tradefair.host.sandbox import Sandbox
-from tradefair.host.setup import is_closed, make_folder, new_episode, plan_seats, reopen_episode, seating_of
+from tradefair.host.setup import STAND_IN, is_closed, make_folder, new_episode, plan_seats, reopen_episode, seating_of
 from tradefair.host.stores import logs_at
 from tradefair.runner.agent_spec import NATIVE, AgentSpec, ReadyAgent
 from tradefair.runner.episode_runner import play_seats
@@ -142,7 +142,8 @@ class Table:
     def _seating(self, number: int, seated: tuple[tuple[SeatId, str], ...], key: int) -> Players:
         variant, players = self._variants[number], dict(seated)
         kind, scenario = market_type(variant.market), variant.scenario
-        plan = plan_seats(kind, scenario, agents=list(players))
+        # No other agent will come. Stand-ins are asked with the scripted seats, for they draw with them too.
+        plan = plan_seats(kind, scenario, agents=list(players), others=STAND_IN)._replace(late=frozenset())
         # Where all seats are agents', none is asked after the others.
         whole = not set(plan.seats) - set(players)
         outside: dict[SeatId, ReadyAgent] = {}
