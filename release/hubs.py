@@ -97,7 +97,7 @@ def install(package: Package, folder: Path) -> None:
     if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
         return
     if not (folder / "pyvenv.cfg").is_file():
-        run([sys.executable, "-m", "venv", str(folder)], INSTALL_S)
+        run([interpreter(package), "-m", "venv", str(folder)], INSTALL_S)
     pinned = ["--constraint", str(package.folder / "constraints.txt")]
     try:
         _pip(folder, "--upgrade", "pip>=25.3")
@@ -108,6 +108,20 @@ def install(package: Package, folder: Path) -> None:
         raise NotInstallable(_last_line(str(failed))) from None
     _pip(folder, "--no-deps", "--no-build-isolation", str(package.folder))
     stamp.write_text(wanted, encoding="utf-8")
+
+
+def interpreter(package: Package) -> str:
+    """A Python that is new enough for the package: ours, or another of this machine. Raises NotInstallable."""
+    least = re.match(r">=3\.(\d+)", package.project.get("requires-python", ""))
+    if least is None or sys.version_info >= (3, int(least[1])):
+        return sys.executable
+    for minor in range(int(least[1]), int(least[1]) + 4):
+        managed = sorted(Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python"))
+        for place in (shutil.which(f"python3.{minor}"), *map(str, managed)):
+            # A name on the path may be that of a version manager which has not chosen this version.
+            if place and subprocess.run([place, "-c", ""], capture_output=True, check=False).returncode == 0:
+                return place
+    raise NotInstallable(f"there is no Python 3.{least[1]} or newer here")
 
 
 def _digest(folder: Path) -> str:

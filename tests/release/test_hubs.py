@@ -106,6 +106,26 @@ def test_a_package_of_ours_that_does_not_install_or_pass_fails(
     assert hubs.main(["fair"]) == 1
 
 
+def test_a_hub_that_wants_a_newer_python_gets_one_or_is_said(package: Package, monkeypatch: pytest.MonkeyPatch) -> None:
+    def home() -> Path:
+        return package.folder
+
+    def found(_: str) -> str:
+        return sys.executable
+
+    def found_to_be_unusable(_: str) -> str:
+        return "/bin/false"
+
+    assert hubs.interpreter(package) == sys.executable
+    newer = package._replace(project={"requires-python": f">=3.{sys.version_info.minor + 1}"})
+    monkeypatch.setattr(Path, "home", home)
+    monkeypatch.setattr("shutil.which", found)
+    assert hubs.interpreter(newer) == sys.executable
+    monkeypatch.setattr("shutil.which", found_to_be_unusable)
+    with pytest.raises(hubs.NotInstallable, match=rf"no Python 3\.{sys.version_info.minor + 1} or newer"):
+        hubs.interpreter(newer)
+
+
 def test_only_blocks_that_are_meant_to_run_are_run(package: Package) -> None:
     readme = (package.folder / "README.md").read_text()
     assert hubs.blocks(readme) == [("python", "print(1)\n")]
