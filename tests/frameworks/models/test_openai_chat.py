@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import httpx2
@@ -15,6 +16,8 @@ from tradefair.agents.rounds import find_view
 from tradefair.contract import HarnessFailure, ScenarioError
 from tradefair.frameworks.chat_client import ChatClient
 from tradefair.frameworks.models import open_chat_model, parse_model
+from tradefair.frameworks.models.access import reply_bound
+from tradefair.frameworks.models.faults import Faults
 from tradefair.frameworks.models.openai_chat import OpenAIChat
 from tradefair.frameworks.models.provider import no_completion, provider_failure
 
@@ -64,6 +67,57 @@ async def test_arguments_that_are_no_json_object_are_passed_on_as_invalid_calls(
     sent = endpoint.requests[1]["messages"]
     assert json.loads(sent[1]["tool_calls"][0]["function"]["arguments"]) == {"malformed_arguments": arguments}
     assert sent[2] == {"role": "tool", "content": "not an object", "tool_call_id": "p0"}
+
+
+@pytest.mark.parametrize("bound", [None, 64])
+async def test_a_reply_is_bounded_where_it_is_asked_for(bound: int | None, serving: Any, answers: Any) -> None:
+    async with serving(answers.says("well"), answers.says("well")) as upstream:
+        await _ask(upstream, max_reply=bound)
+        async with open_chat_model(replace(upstream.endpoint(), max_reply=bound)) as model:
+            await model.ainvoke([HumanMessage("Play.")])
+    assert [request.get("max_tokens") for request in upstream.requests] == [bound] * 2
+    assert not any("max_completion_tokens" in request for request in upstream.requests)
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("https://api.openai.com/v1", "max_completion_tokens"),
+        ("https://us.api.openai.com/v1", "max_completion_tokens"),
+        ("https://mine.openai.azure.com/openai/v1", "max_completion_tokens"),
+        ("http://127.0.0.1:8000/v1", "max_tokens"),
+        ("https://api.openai.com.example.org/v1", "max_tokens"),
+        ("https://openrouter.ai/api/v1", "max_tokens"),
+    ],
+)
+def test_the_bound_has_the_name_that_its_endpoint_knows(url: str, name: str) -> None:
+    assert reply_bound(url) == name
+
+
+async def test_a_gateway_before_openai_passes_the_bound_on_under_its_name(
+    serving: Any, answers: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tradefair.frameworks.models.backends.reply_bound", lambda url: "max_completion_tokens")
+    async with serving(answers.says("well")) as upstream:
+        endpoint = replace(upstream.endpoint(), max_reply=64)
+        async with open_chat_model(endpoint, faults=Faults.parse("")) as model:
+            await model.ainvoke([HumanMessage("Play.")])
+    assert upstream.requests[0]["max_completion_tokens"] == 64
+    assert "max_tokens" not in upstream.requests[0]
+
+
+async def test_arguments_that_a_cut_reply_never_began_are_not_taken_for_none(serving: Any, answers: Any) -> None:
+    def cut(*calls: tuple[str, str]) -> JSONResponse:
+        body = json.loads(answers.says(None, *calls).body)
+        body["choices"][0]["finish_reason"] = "length"
+        return JSONResponse(body)
+
+    async with serving(cut(("look", ""), ("look", "")), cut(("look", ""), ("look", "{}"))) as endpoint:
+        begun, whole = await _ask(endpoint), await _ask(endpoint)
+    # The one before the last was written whole, and means what it says.
+    assert [call["id"] for call in begun.tool_calls] == ["p0"]
+    assert [call["id"] for call in begun.invalid_tool_calls] == ["p1"]
+    assert [call["id"] for call in whole.tool_calls] == ["p0", "p1"]
 
 
 async def test_overload_and_server_errors_are_retried_here(serving: Any, answers: Any) -> None:

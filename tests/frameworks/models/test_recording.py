@@ -120,6 +120,9 @@ def test_how_a_request_travels_does_not_change_what_it_asks() -> None:
     travelling = {"stream": True, "stream_options": {"include_usage": True}, "user": "me", "stop": None, "store": True}
     same = canonical({**travelling, **request, "messages": [{"content": "play", "role": "user", "name": None}]})
     assert same.key == canonical(request).key
+    # Two names of one bound: OpenAI is sent one, a gateway in front of it the other.
+    bounds = [canonical({**request, name: 64}).key for name in ("max_tokens", "max_completion_tokens")]
+    assert bounds[0] == bounds[1] != same.key
     others: list[dict[str, Any]] = [
         {"temperature": 1},
         {"model": "huge"},
