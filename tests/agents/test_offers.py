@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from mcp.types import Tool, ToolAnnotations
@@ -12,11 +13,11 @@ from tradefair.agents.memory import Act
 from tradefair.agents.offers import ALL, Offer, Offers, parse_offer, useful
 from tradefair.contract import ScenarioError, TurnView
 
-NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}}
-NOTHING = {"type": "object", "properties": {}}
+NUMBER: dict[str, Any] = {"type": "object", "properties": {"n": {"type": "integer"}}}
+NOTHING: dict[str, Any] = {"type": "object", "properties": {}}
 
 
-def listed(name: str, kind: str | None, schema: dict[str, object] = NUMBER, *, read: bool = False) -> Tool:
+def listed(name: str, kind: str | None, schema: dict[str, Any] = NUMBER, *, read: bool = False) -> Tool:
     return Tool(
         name=name,
         input_schema=schema,

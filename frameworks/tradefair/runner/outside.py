@@ -28,17 +28,18 @@ _LAST_LOOK_S = 5.0
 
 @asynccontextmanager
 async def open_door(
-    episode: Episode, seats: Sequence[SeatId], *, person: bool = False, browser: bool = True
+    episode: Episode, seats: Sequence[SeatId], *, person: bool = False, browser: bool = True, slim: bool = False
 ) -> AsyncGenerator[None]:
     """Serve `seats` while the body runs; URL and tokens are shown once, on stderr.
 
     With `person` they are the addresses of a page per seat, opened in a browser where there is a screen and `browser`
-    says so. Raises KeyboardInterrupt when the server ends first, by SIGINT or SIGTERM, which it takes for itself.
+    says so. `slim`: tools are listed without output schemas. Raises KeyboardInterrupt when the server ends first, by
+    SIGINT or SIGTERM, which it takes for itself.
     """
     from tradefair.host.app import MCP_PATH, HttpServer
     from tradefair.host.hosting import Host
 
-    host = Host()
+    host = Host(slim=slim)
     host.add(episode)
     server = HttpServer(host, pages=person)
     # One token per seat, so that a client of one seat cannot act in another.

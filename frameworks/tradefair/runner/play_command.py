@@ -26,6 +26,9 @@ def play(
         bool | None,
         typer.Option("--open/--no-open", help="Open the page of --agent person in a browser; default: yes."),
     ] = None,
+    slim: Annotated[
+        bool, typer.Option("--slim-tools", help="List tools to --agent external without their output schemas.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on standard error.")] = False,
     whole: Annotated[bool, typer.Option("--all", help="Print every figure, not the verdict alone.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = False,
@@ -41,6 +44,6 @@ def play(
     from tradefair.runner.playing import Manner, go_on, play_new
     from tradefair.runner.summary import show
 
-    manner = Manner(price, quiet, browser)
+    manner = Manner(price, quiet, browser, slim)
     shown = play_new(episode, agent, often, manner) if resume is None else go_on(resume, episode, agent, often, manner)
     return show(shown, json=as_json, whole=whole)

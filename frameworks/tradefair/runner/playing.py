@@ -51,6 +51,8 @@ class Manner(NamedTuple):
     quiet: bool
     browser: bool | None
     """Whether the page of a person who plays is opened; None where nothing was said."""
+    slim: bool = False
+    """Whether a client from outside is listed the tools without their output schemas."""
 
 
 def play_new(episode: Played, agent: AgentFlags, often: Often, manner: Manner) -> Shown:
@@ -108,6 +110,7 @@ class _Stage(NamedTuple):
     """Whether a person is asked on the terminal."""
     browser: bool = True
     """Whether the page of a person who plays is opened."""
+    slim: bool = False
     series: bool = False
     """Whether the episodes are a series, which says by itself how it is gone on with."""
 
@@ -130,7 +133,8 @@ class _Stage(NamedTuple):
                 seats = [seat for seat in episode.core.market.seats if seat not in episode.scripted]
                 person = agent.framework == PERSON
                 # Inside the stack, so that the server stops before the episode is closed.
-                await stack.enter_async_context(open_door(episode, seats, person=person, browser=self.browser))
+                door = open_door(episode, seats, person=person, browser=self.browser, slim=self.slim)
+                await stack.enter_async_context(door)
             # Questions and a moving line do not share a terminal.
             awaited, quiet = _AWAITED.get(agent.framework, "the model"), self.quiet or self.asks
             shown = Progress(episode, title, awaited=awaited, quiet=quiet)
@@ -176,10 +180,14 @@ async def _episodes(spec: PlaySpec, stage: _Stage, often: Often, seated: Seated 
 
 
 def _stage(agent: AgentSpec, manner: Manner) -> _Stage:
-    """What goes on around episodes of this agent. Raises ScenarioError for a browser that nobody would look at."""
+    """What goes on around episodes of this agent. ScenarioError for a page or a list that nobody would look at."""
     if agent.framework != PERSON:
         refuse({"--open or --no-open": manner.browser}, f"a browser is for --agent {PERSON}")
-    return _Stage(manner.price, manner.quiet, agent.approve, manner.browser is not False)
+    if agent.framework != OUTSIDE:
+        refuse(
+            {"--slim-tools": manner.slim or None}, f"our own agents have such lists anyway; it is for --agent {OUTSIDE}"
+        )
+    return _Stage(manner.price, manner.quiet, agent.approve, manner.browser is not False, manner.slim)
 
 
 async def _resume(path: Path, agent: AgentFlags, manner: Manner) -> Summary:

@@ -97,7 +97,10 @@ def test_the_bound_has_the_name_that_its_endpoint_knows(url: str, name: str) -> 
 async def test_a_gateway_before_openai_passes_the_bound_on_under_its_name(
     serving: Any, answers: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tradefair.frameworks.models.backends.reply_bound", lambda url: "max_completion_tokens")
+    def of_openai(_url: str) -> str:
+        return "max_completion_tokens"
+
+    monkeypatch.setattr("tradefair.frameworks.models.backends.reply_bound", of_openai)
     async with serving(answers.says("well")) as upstream:
         endpoint = replace(upstream.endpoint(), max_reply=64)
         async with open_chat_model(endpoint, faults=Faults.parse("")) as model:
