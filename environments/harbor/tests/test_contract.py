@@ -123,12 +123,15 @@ def test_without_a_server_a_trial_starts_its_own(tmp_path: Path, monkeypatch: py
     # Stands for the program that the container installs: it notes how it is called, and names the server of the tests.
     program = tmp_path / "tradefair"
     line = json.dumps({"url": "", "control": named})
-    program.write_text(f"#!/bin/sh\necho \"$@\" > '{tmp_path}/called'\necho '{line}'\nexec sleep 60\n")
+    program.write_text(f"#!/bin/sh\necho $$ \"$@\" > '{tmp_path}/called'\necho '{line}'\nexec sleep 60\n")
     program.chmod(0o755)
     monkeypatch.delenv("TRADEFAIR_CONTROL_URL")
     with market(folder, PATH=f"{tmp_path}{os.pathsep}{os.environ['PATH']}") as url:
         shell(folder / "environment" / "ready.sh", url, tmp_path)
-    assert (tmp_path / "called").read_text().split() == ["env", "serve", "--port", "0", "--out", "/traces"]
+    pid, *called = (tmp_path / "called").read_text().split()
+    assert called == ["env", "serve", "--port", "0", "--out", "/traces"]
+    with pytest.raises(ProcessLookupError):  # it ends with the trial
+        os.kill(int(pid), 0)
 
 
 def test_what_cannot_be_exported_is_refused(tmp_path: Path) -> None:

@@ -4,8 +4,10 @@ GET /ready makes the episode, POST /mcp is the seat's server, GET /outcome ends 
 in a container of its own: tokens and the other seats' secrets are not where an agent can read them.
 """
 
+import atexit
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -26,6 +28,8 @@ def serve_market() -> None:
     if "TRADEFAIR_CONTROL_URL" not in os.environ:
         command = ["tradefair", "env", "serve", "--port", "0", "--out", os.environ.get("TRADEFAIR_TRACES", "/traces")]
         server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        atexit.register(server.wait, 30)
+        atexit.register(server.terminate)  # first: the last that is registered
         named = json.loads(server.stdout.readline())["control"]
         os.environ.update(TRADEFAIR_CONTROL_URL=named["url"], TRADEFAIR_CONTROL_TOKEN=named["token"])
 
@@ -78,6 +82,7 @@ class Door(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # the first process of a container has no other handler
     serve_market()
     door = ThreadingHTTPServer((sys.argv[1], int(sys.argv[2])), Door)
     print(json.dumps({"port": door.server_port}), flush=True)
