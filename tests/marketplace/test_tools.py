@@ -387,9 +387,14 @@ def test_one_message_goes_to_all_or_to_none() -> None:
     assert len(table.market.participants[B2].inbox) == 1
 
 
-def test_whoever_has_left_acts_no_more() -> None:
-    table = Table()
+@pytest.mark.parametrize("clock", ["turns", "free"])
+def test_whoever_has_left_acts_no_more(clock: str) -> None:
+    table = Table(clock=clock)
+    assert table.ok(C1, "view_turn")["actions"] == [
+        "send_message", "pay_proposal", "reject_proposal", "end_turn", "finish",
+    ]  # fmt: skip
     table.ok(C1, "finish", reason=NASTY)
+    assert table.ok(C1, "view_turn")["actions"] == []
     assert table.code(C1, "send_message", to=["b0001"], text="x") == "finished"
     table.close()
     assert table.code(C1, "end_turn") == "finished"

@@ -6,6 +6,8 @@ Whose turn it is, the clock says (`Market.awaited`); which action belongs to the
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import cast
 
 from tradefair.contract.errors import IllegalAction
 from tradefair.contract.market import Clock, Leaves, Market
@@ -19,10 +21,20 @@ def open_actions(actions: Iterable[Tool], market: Market, seat: SeatId, *, free:
     None while the clock waits for others only, and after the rules' end. A free clock waits for nobody: every seat may
     act that has not left.
     """
-    absent = isinstance(market, Leaves) and market.has_left(seat) if free else seat not in market.awaited()
-    if absent or market.terminated is not None:
+    present = not _has_left(market, seat) if free else seat in market.awaited()
+    if not present or market.terminated is not None:
         return []
     return [tool.name for tool in actions if tool.open is None or tool.open(market, seat)]
+
+
+def _has_left(market: Market, seat: SeatId) -> bool:
+    return _can_leave(type(market)) and cast("Leaves", market).has_left(seat)
+
+
+@cache
+def _can_leave(kind: type[Market]) -> bool:
+    # Once per class: a protocol's instance check costs as much as a third of the view that every turn shows.
+    return issubclass(kind, Leaves)
 
 
 def closed(name: str, clock: Clock, open_now: Sequence[str]) -> IllegalAction:

@@ -52,6 +52,7 @@ class BoardState(Result):
 def board_state(core: Core, seat: SeatId) -> BoardState:
     """Where the clock stands for this seat and what it may call; for the board, which draws it."""
     clock, over, free = core.market.clock, core.ended is not None, core.scenario.clock == "free"
+    turn = core.turn_view(seat)
     tools = [item for item in core.tools(seat).values() if item.name not in (view_turn.name, AWAIT_TURN, EXECUTE_CODE)]
     # Under the free clock things reach a seat while no phase closes; elsewhere they must not be counted before it does.
     news = core.market.news_mark(seat) if free else 0
@@ -61,9 +62,9 @@ def board_state(core: Core, seat: SeatId) -> BoardState:
         seat=seat,
         title=core.market_type.title,
         revision=clock.revision + news + over,
-        open=core.awaits(seat) or (free and not over),
+        open=bool(turn.actions),
         over=over,
-        turn=core.turn_view(seat),
+        turn=turn,
         actions=[_action(item, core) for item in tools if item.kind == "action"],
         reads=[_look(item, core) for item in sorted(tools, key=lambda item: not item.main) if item.read_only],
         history=max(clock.round - (not over), 0),

@@ -14,10 +14,10 @@ DETAILS = ("brief", "full")
 
 # The same for every market: how to wait and how to go on are the kernel's, not the market's.
 _LOOP = """\
-view_turn shows whether a decision of yours is awaited. When it is, read what you need, take your action, and call
-await_turn; it answers when you are awaited again or the episode is over (still_open = true: call it again). Go on
-until over = true. The _meta entry "tradefair/turn" of every result says whether your turn or the episode is over.
-A refused call changes nothing; its hint names the next useful call."""
+view_turn shows whether a decision of yours is awaited. When it is, read what you need, take one of the actions that
+it lists, and call await_turn; it answers when you are awaited again or the episode is over (still_open = true: call it
+again). Go on until over = true. The _meta entry "tradefair/turn" of every result says whether your turn or the
+episode is over. A refused call changes nothing; its hint names the next useful call."""
 
 _HEADINGS = {"read": "Reads", "analysis": "Analysis", "action": "Actions", "note": "Notes"}
 

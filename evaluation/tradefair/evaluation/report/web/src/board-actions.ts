@@ -85,7 +85,7 @@ class Form {
   }
 
   enable(state: BoardState): void {
-    const open = this.look || state.open;
+    const open = this.look || (state.open && state.turn.actions.includes(this.tool.name));
     this.round = state.turn.round;
     this.act.setAttribute("aria-disabled", String(!open));
     const last = this.act.childNodes[0];

@@ -3,7 +3,7 @@
 import { isObject, type Json } from "./peer";
 
 export interface Turn {
-  seat: string; role: string; round: number; phase: string; revision: number; awaited: boolean; over: boolean; end_reason: string | null;
+  seat: string; role: string; round: number; phase: string; revision: number; awaited: boolean; actions: string[]; over: boolean; end_reason: string | null;
   limits: { counts: string[]; used: number; max: number; per: string; then: string }[]; market: Json;
 }
 export interface Offered {
@@ -43,7 +43,7 @@ export function turnOf(value: unknown): Turn | null {
   }));
   return {
     seat: text(value["seat"]), role: text(value["role"]), round: value["round"], phase: text(value["phase"]), revision: amount(value["revision"]) ?? 0,
-    awaited: value["awaited"] === true, over: value["over"] === true, end_reason: text(value["end_reason"]) || null, limits,
+    awaited: value["awaited"] === true, actions: list(value["actions"]).map(text), over: value["over"] === true, end_reason: text(value["end_reason"]) || null, limits,
     market: isObject(value["market"]) ? value["market"] : {},
   };
 }

@@ -73,8 +73,6 @@ function asked(known: Known, ...looks: Look[]): Look[] {
   return [RULES, ...looks].filter((look) => offered.has(look.tool) && !(look.once && known.has(look.tool)));
 }
 
-const talks = (turn: Turn, say: string, act: string): string => (/talk|speak/.test(turn.phase) ? say : act);
-
 // --- the auction -----------------------------------------------------------------------------------------------------
 
 const auction: View = {
@@ -108,7 +106,6 @@ const auction: View = {
     ];
   },
   choices: (known, parameter) => (parameter === "recipient" ? list(known.get("view_rules", "rules", "chat", "recipients")).map(text).map(same) : []),
-  wanted: (turn) => talks(turn, "send_message", "submit_quote"),
 };
 
 function same(value: string): Choice {
@@ -136,7 +133,6 @@ const bargaining: View = {
       ...(known.has("read_messages") ? [{ name: "Messages", key: "talk", content: talk(said) }] : []),
     ];
   },
-  wanted: (turn) => talks(turn, "send_message", "submit_quote"),
 };
 
 // --- retail ----------------------------------------------------------------------------------------------------------

@@ -249,8 +249,7 @@ class Board {
 
   private wanted(state: BoardState): string | undefined {
     const names = state.actions.map((action) => action.name), next = list(state.turn.market["next_calls"]).map(text);
-    const own = this.view.wanted?.(state.turn), phase = state.turn.phase.split("_")[0] ?? "";
-    return [own, ...next, names.find((name) => phase !== "" && name.includes(phase))].find((name) => name !== undefined && names.includes(name)) ?? names[0];
+    return [this.view.wanted?.(state.turn), ...next, ...state.turn.actions].find((name) => name !== undefined && names.includes(name)) ?? names[0];
   }
 
   private drawHead(known: Known, wanted: string | undefined): void {
