@@ -11,6 +11,7 @@ from tests.evaluation.playing import played, played_by
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import TraceError
 from tradefair.contract.players import seat_roles
+from tradefair.evaluation.modes.base_rates import References, shipped
 from tradefair.runner.env.scoring import Scaled, scale_of, score_file
 from tradefair.runner.env.tasks import load_tasks
 
@@ -76,27 +77,31 @@ def test_every_bundled_task_has_a_scale_for_each_of_its_seats() -> None:
 
 
 def test_a_better_reference_or_floor_is_another_digest_and_a_base_rate_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tradefair.evaluation.modes import base_rates
+    def ships(references: References) -> None:
+        def found(*_: object) -> References:
+            return references
+
+        monkeypatch.setattr("tradefair.runner.env.scoring.shipped", found)
 
     first = scale("bargaining/pact", "seller")
     assert first is not None
     package = "tradefair.evaluation.markets.bargaining"
-    known = base_rates.shipped(package, load_scenario("bargaining", "pact").model_dump(mode="json"), "2")
+    known = shipped(package, load_scenario("bargaining", "pact").model_dump(mode="json"), "2")
     assert known is not None
     assert known.modes
     same = known.model_copy(update={"modes": {}})
-    monkeypatch.setattr("tradefair.runner.env.scoring.shipped", lambda *_: same)
+    ships(same)
     assert scale("bargaining/pact", "seller") == first
     rows = {**known.rows, "oracle_of_tomorrow": known.rows["passive"]}
     other = known.model_copy(update={"rows": rows})
-    monkeypatch.setattr("tradefair.runner.env.scoring.shipped", lambda *_: other)
+    ships(other)
     found = scale("bargaining/pact", "seller")
     assert found is not None
     # A policy that nobody has cannot play the role, so it is not the top; the digest knows the file.
     assert found.scale == first.scale
     assert found.references != first.references
     without = known.model_copy(update={"rows": {"truthful": known.rows["truthful"]}})
-    monkeypatch.setattr("tradefair.runner.env.scoring.shipped", lambda *_: without)
+    ships(without)
     assert scale("bargaining/pact", "seller") is None
 
 
