@@ -127,7 +127,9 @@ async def _serve_host(
         if control is not None and controlling is not None:
             control.stop()
             await controlling
-        _say_farewell({**hosted, **host.episodes}, host, folder)
+        # Without its tasks a host would go on too, but nobody could ask for a score.
+        again = "host --resume" if extension is None else "env serve --continue --out"
+        _say_farewell({**hosted, **host.episodes}, host, folder, again)
 
 
 def _control(
@@ -324,7 +326,7 @@ def _named(kind: MarketType, scenario: Scenario, text: str) -> list[SeatId] | No
 # --- what is shown ------------------------------------------------------------------------------------------------
 
 
-def _say_farewell(hosted: Mapping[str, Episode], host: Host, folder: Path) -> None:
+def _say_farewell(hosted: Mapping[str, Episode], host: Host, folder: Path, again: str) -> None:
     """How the episodes stand when serving ends, where they are, and how to go on with those that are not over."""
     ends = Counter(episode.core.ended or "not over" for episode in hosted.values())
     ends.update(past.reason or "not over" for name, past in host.past.items() if name not in hosted)
@@ -332,7 +334,7 @@ def _say_farewell(hosted: Mapping[str, Episode], host: Host, folder: Path) -> No
     counts = ", ".join(f"{count} {end}" for end, count in sorted(ends.items())) or "none"
     notice(f"no longer serving; episodes: {counts}; traces in {_traces_in(host) or folder.absolute()}")
     if ends["not over"] or ends["not started"]:
-        notice(f"to go on: tradefair host --resume {folder}")
+        notice(f"to go on: tradefair {again} {folder}")
 
 
 def _traces_in(host: Host) -> str | None:

@@ -131,7 +131,9 @@ def test_a_salt_without_a_sealed_split_is_a_mistake(tmp_path: Path) -> None:
         split_of(tmp_path, 'scenarios = ["teaching/pie"]\nseeds = 5', SALT)
 
 
-@pytest.mark.parametrize("name", ["train", "train/", "train/-1", "train/+1", "train/1.0", "train/٣", "/0", "train/0/0"])
+@pytest.mark.parametrize(
+    "name", ["train", "train/", "train/-1", "train/+1", "train/1.0", "train/01", "train/٣", "/0", "train/0/0"]
+)
 def test_what_is_no_task_is_named_so(name: str, bundled: Tasks) -> None:
     with pytest.raises(SeatError, match=r"is no task|there is no split"):
         bundled.task(name)

@@ -94,10 +94,11 @@ def serve(
     log_format: Annotated[LogFormat, typer.Option(help="Lines on standard error: text or json.")] = "text",
     log_level: Annotated[LogLevel, typer.Option(help="From which level on.")] = "warning",
 ) -> None:
-    """Serve tasks to a trainer: it makes episodes, plays seats as MCP servers, and asks for their scores.
+    """Serve tasks, seats and scores to a trainer.
 
-    One line of JSON when ready, with the URL of the seats, the control plane and its token. docs/how-to/train.md has a
-    client of forty lines. SIGTERM lets open rounds end; --continue with the same --out goes on.
+    It orders episodes, plays their seats, which are MCP servers, and asks for the scores. One line of JSON when ready,
+    with the URL of the seats, the control plane and its token. docs/how-to/train.md has a client of forty lines.
+    SIGTERM lets open rounds end; --continue with the same --out goes on.
     """
     import asyncio
 
@@ -128,7 +129,7 @@ def show_tasks(
     data: _Data = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
-    """List the splits, the tasks of one with their seeds, or one task.
+    """List splits, tasks and their seeds.
 
     Of a sealed split only with its salt: who has that knows the seeds.
     """
@@ -168,7 +169,10 @@ def show_tasks(
 def reveal(
     salt_file: Annotated[Path, typer.Option(exists=True, dir_okay=False, help="The salt of the sealed splits.")],
 ) -> None:
-    """Print the salt of a season that is over: with it anybody can make the seeds, and verify the traces."""
+    """Print the salt of a season that is over.
+
+    With it anybody can make the seeds of its sealed splits, and hold the traces against them.
+    """
     from tradefair.contract.sealed_seeds import commitment_of
     from tradefair.runner.env.tasks import read_salt
 

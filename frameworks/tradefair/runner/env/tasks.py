@@ -144,8 +144,8 @@ class Tasks:
     def task(self, name: str) -> Task:
         """The task `<split>/<index>`. Raises SeatError."""
         split, _, index = name.partition("/")
-        # As text first: `int` also reads signs, spaces and digits of other scripts.
-        if not (index.isascii() and index.isdigit() and len(index) <= 12):
+        # As text first: `int` also reads signs, spaces and digits of other scripts. One task has one name: no 007.
+        if not (index.isascii() and index.isdigit() and len(index) <= 12 and index == str(int(index))):
             raise SeatError(f"{name[:60]!r} is no task: write <split>/<index>, such as {next(iter(self.splits))}/0")
         return self.split(split).task(int(index))
 
