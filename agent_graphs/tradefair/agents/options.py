@@ -21,7 +21,8 @@ class GraphOptions:
     `window` says what of a round the model is shown, `offer` which tools it is offered per reply. With `approve` no
     call of a tool that is not read-only is made before a person has agreed. `replan_every` (plan_and_act) is the number
     of calls after which a new plan is made. `trials` (reflection) switches the outer loop over repeated episodes on and
-    holds what was written after earlier ones: () in the first.
+    holds what was written after earlier ones: () in the first. `small` is for models of few parameters: a prompt of
+    their size, no notes and no programs.
     """
 
     window: Window = FULL_ROUND
@@ -29,3 +30,4 @@ class GraphOptions:
     replan_every: int = 12
     trials: Sequence[str] | None = None
     offer: Offer = ALL
+    small: bool = False

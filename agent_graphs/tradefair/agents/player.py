@@ -18,8 +18,11 @@ from tradefair.agents.offers import Offers
 from tradefair.agents.options import GraphOptions
 from tradefair.agents.prompt import PromptSet
 from tradefair.agents.rounds import NextTurn, Note, RoundBudget, RoundEnd, RoundLimits, opening
-from tradefair.agents.toolbox import WITHHELD, as_tools
+from tradefair.agents.toolbox import BEYOND_SMALL, WITHHELD, as_tools
 from tradefair.contract import Brief, TurnView
+
+SMALL = "small"
+"""The actor's prompt for models of few parameters, in every graph."""
 
 
 class GraphPlayer:
@@ -39,17 +42,20 @@ class GraphPlayer:
         options: GraphOptions | None = None,
     ) -> None:
         self.options = options or GraphOptions()
-        self.prompt = PromptSet(*self.prompts)
+        small = self.options.small
+        self._actor_prompt = SMALL if small else self.prompts[0]
+        self.prompt = PromptSet(self._actor_prompt, *self.prompts[1:])
         self.model = model
         self.brief = brief
         self.memory = Memory(bridge)
         # Waiting is the driver's, so the actor is not offered it.
-        offers = Offers(model, as_tools(bridge, without=WITHHELD), bridge.tools, self.options.offer)
+        withheld = WITHHELD | BEYOND_SMALL if small else WITHHELD
+        offers = Offers(model, as_tools(bridge, without=withheld), bridge.tools, self.options.offer)
         window = self.options.window
         # A subclass adds what its nodes need, such as a planner; the loop's own part is the same for all.
         self.context = self.extend(ActContext(bridge, offers, next_turn, limits, window, note))
         # The stable beginning of every request of the episode.
-        self.system = SystemMessage(self.prompt[self.prompts[0]].system(brief), id="system")
+        self.system = SystemMessage(self.prompt[self._actor_prompt].system(brief), id="system")
         approve = self.options.approve
         self._approvals = None if approve is None else Approvals(approve, note)
         # A graph waits for a person only with a checkpointer; without one langgraph keeps nothing.

@@ -21,6 +21,10 @@ WITHHELD = frozenset({"await_turn"})
 """Waiting is the driver's: a model that waits would only pay for it."""
 
 
+BEYOND_SMALL = frozenset({"execute_code", "add_note", "view_notes", "remove_note", "view_rules", "view_turn"})
+"""What a model of few parameters is not offered: programs, notes, and what its messages say anyway."""
+
+
 class McpTool(BaseTool):
     """One MCP tool. Invoked with a tool call it answers a `ToolMessage`, with its artifact on errors too."""
 

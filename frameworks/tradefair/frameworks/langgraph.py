@@ -50,6 +50,7 @@ class LangGraphAgent:
         replan_every: int = 12,
         trials: Sequence[str] | None = None,
         offer: str | Offer = ALL,
+        small: bool = False,
         max_reply: int = MAX_REPLY,
     ) -> None:
         """Options as in `agents.options.GraphOptions`; window and offer may be texts, as on the command line.
@@ -64,7 +65,7 @@ class LangGraphAgent:
             raise ScenarioError(f"trials are carried over by the reflection graph, not by {graph}")
         shown = parse_window(window) if isinstance(window, str) else window
         offered = parse_offer(offer) if isinstance(offer, str) else offer
-        self._options = GraphOptions(shown, approve, replan_every, trials, offered)
+        self._options = GraphOptions(shown, approve, replan_every, trials, offered, small)
         self._max_reply = max_reply or None
 
     async def play(self, seat: SeatConnection, model: ModelEndpoint | None, brief: Brief, limits: Limits) -> SeatReport:

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 # `langgraph` takes a graph of the caller's, which no command line can name.
 _AGENTS = ", ".join(name for name in FRAMEWORKS if name != "langgraph")
-_MODELS = "policy:<name>, openai:<model>, <provider>:<model> or replay:<file>; default: the market's stand-in."
+_MODELS = (
+    "policy:<name>, openai:<model>, <provider>:<model>, local, local:<file> or replay:<file>; "
+    "default: the market's stand-in."
+)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ written.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -23,6 +24,7 @@ from tradefair.frameworks.base import SeatAgent
 from tradefair.frameworks.models.access import DEFAULT_URL, api_key, check_allowed, endpoint_url, is_loopback, shown_url
 from tradefair.frameworks.models.endpoint import ModelEndpoint, parse_model
 from tradefair.frameworks.models.faults import Faults
+from tradefair.frameworks.models.local.weights import LABEL, find_weights, fingerprint
 from tradefair.frameworks.models.prices import load_prices
 
 if TYPE_CHECKING:
@@ -43,7 +45,8 @@ POLICY = "policy:"
 Player = TypeVar("Player", bound=PlayerFlags)
 _REPLAY = "replay:"
 _GRAPHS = "tradefair.frameworks.langgraph:"
-_MODELS = "policy:<name>, openai:<model>, <provider>:<model> or replay:<file>"
+_MODELS = "policy:<name>, openai:<model>, <provider>:<model>, local or replay:<file>"
+_LOCAL = "local"
 
 
 @dataclass(frozen=True)
@@ -84,9 +87,11 @@ class AgentSpec:
         if model is not None and model.startswith(_REPLAY):
             # A label is shown to others: a file's name, never where it lies.
             model = _REPLAY + Path(model.removeprefix(_REPLAY)).name
+        model = _shown(model)
         # An agent that has played this seed before, or acts with a person's consent, must not share a row with others.
         trials = "" if self.trials is None else "+trials"
-        offer = "" if self.offer in (None, "all") else f"+{self.offer}"
+        usual = self._offer == default_offer(self.framework, self.model)
+        offer = "" if usual else f"+{self._offer}"
         framework = f"{self.framework}{offer}{trials}{'+approve' if self.approve else ''}"
         # A policy that plays natively is called by its policy alone: its framework says nothing more.
         return (model or framework) if self.framework == NATIVE or model is None else f"{framework}/{model}"
@@ -138,7 +143,7 @@ class AgentSpec:
         asks = model.startswith("openai:") and recording is None
         return AgentRecord(
             framework=self.framework,
-            model=None if model.startswith(_REPLAY) else self.model,
+            model=None if model.startswith(_REPLAY) else _shown(self.model),
             # What is asked, also where the environment names it; a recording asks nothing.
             endpoint=shown_url(endpoint_url(self.base_url)) if asks else None,
             limits=self.limits,
@@ -147,15 +152,24 @@ class AgentSpec:
             timeout_s=self.timeout_s,
             trials=None if self.trials is None else digest(canonical(list(self.trials))),
             replay=None if recording is None else _digest_of(recording),
-            options=self._told_apart,
+            options=self._told_apart(recording),
         )
 
-    @property
-    def _told_apart(self) -> dict[str, JsonValue]:
-        """What else makes it another agent, where it is not the default."""
-        offer = None if self.offer in (None, "all") else self.offer
+    def _told_apart(self, recording: str | None) -> dict[str, JsonValue]:
+        """What else makes it another agent, where it is not the default; of a local model its file and library."""
+        offer = self._offer if self._offer != "all" or _is_local(self.model) else None
         said: dict[str, JsonValue] = {"faults": self.faults, "offer": offer, "max_reply": self.max_reply}
+        # A recording answers in the model's place, and needs no weights.
+        if recording is None and _is_local(self.model):
+            # `ready` says what is wrong with them.
+            with suppress(ScenarioError, OSError):
+                said |= fingerprint(find_weights(read_endpoint(str(self.model)).model))
         return {name: value for name, value in said.items() if value is not None}
+
+    @property
+    def _offer(self) -> str:
+        """What a graph offers its model, where nothing was said too."""
+        return self.offer or default_offer(self.framework, self.model)
 
     @classmethod
     def of_record(cls, record: AgentRecord | None, *, replay: str | None = None) -> AgentSpec:
@@ -171,6 +185,9 @@ class AgentSpec:
             raise TraceError(f"the trace's agent was given notes of earlier episodes, {held}: name it with --agent")
         if record.replay is not None and replay is None:
             raise TraceError(f"the trace's agent was given a recording, {held}: name the file with --replay")
+        # The label of the package's weights is enough to find them.
+        if record.replay is None and _is_local(record.model) and record.model != LABEL:
+            raise TraceError(f"the trace's agent asked a model of a file, {held}: name it with --model local:FILE")
         # A stranger's trace must not choose who is sent OPENAI_API_KEY.
         known = (shown_url(DEFAULT_URL), shown_url(endpoint_url(None)))
         if record.endpoint is not None and record.endpoint not in known and not is_loopback(record.endpoint):
@@ -191,6 +208,11 @@ class AgentSpec:
         )
 
 
+def default_offer(framework: str, model: str | None) -> str:
+    """What a graph offers its model where nothing is said: a local one is small, and gets what can do something."""
+    return "useful(reads=1)" if _is_local(model) and is_graph(framework) else "all"
+
+
 def _recorded(record: AgentRecord, name: str, kind: type[Any]) -> Any:
     """An option of a record; None where it has none. TraceError where a stranger's trace holds something else there."""
     value = record.options.get(name)
@@ -198,6 +220,15 @@ def _recorded(record: AgentRecord, name: str, kind: type[Any]) -> Any:
     if value is not None and type(value) is not kind:
         raise TraceError(f"the trace's agent has a damaged {name}: name the agent with --agent")
     return value
+
+
+def _is_local(model: str | None) -> bool:
+    return (model or "").strip().partition(":")[0] == _LOCAL
+
+
+def _shown(model: str | None) -> str | None:
+    """A model as tables and traces may show it: a local one by its label, never by where its file lies."""
+    return read_endpoint(str(model)).label if _is_local(model) else model
 
 
 def _digest_of(recording: str) -> str:
@@ -252,7 +283,8 @@ def ready(
     if spec.approve and ask is None:
         raise ScenarioError("approval of actions was asked for, and there is no terminal to ask on")
     # Only what was given is passed on: factories of other frameworks take no such keywords.
-    chosen: dict[str, Any] = {"window": window, "trials": spec.trials, "offer": _offer(spec)}
+    small = True if _is_local(spec.model) and is_graph(spec.framework) else None
+    chosen: dict[str, Any] = {"window": window, "trials": spec.trials, "offer": _offer(spec), "small": small}
     options = {name: value for name, value in chosen.items() if value is not None}
 
     def make(seat: SeatId) -> SeatAgent:
@@ -268,11 +300,11 @@ def ready(
 
 def _offer(spec: AgentSpec) -> Offer | None:
     """What a graph offers its model; None where nothing was said. Raises ScenarioError."""
-    if spec.offer is None:
+    if not is_graph(spec.framework):
         return None
     from tradefair.agents.offers import parse_offer
 
-    return parse_offer(spec.offer)
+    return parse_offer(spec.offer or default_offer(spec.framework, spec.model))
 
 
 def _max_reply(spec: AgentSpec, recording: Recording | None, seat: SeatId) -> dict[str, int]:
@@ -367,6 +399,8 @@ def _checked_endpoint(agent: AgentSpec) -> ModelEndpoint:
     # A replayed endpoint is never asked, so it needs neither an address nor a key.
     if endpoint.kind == "openai" and agent.replay is None:
         _check_address(endpoint)
+    if endpoint.kind == "local" and agent.replay is None:
+        find_weights(endpoint.model)
     return endpoint
 
 

@@ -35,6 +35,9 @@ def gateway(
     seed: Annotated[int, typer.Option(help="Seed of the policy's own draws.")] = 0,
     scenario: Annotated[str, typer.Option(help="Scenario of the seat; default: the market's first.")] = "",
     overrides: Annotated[list[str] | None, typer.Option("--set", help="Scenario value to change: key=value.")] = None,
+    backend: Annotated[
+        str, typer.Option(help="The model of this machine that answers: local or local:FILE.gguf.")
+    ] = "",
     upstream: Annotated[str, typer.Option(help="The endpoint that answers: openai:<model>.")] = "",
     base_url: Annotated[str, typer.Option(help="Where the upstream is; its key comes from OPENAI_API_KEY.")] = "",
     replay: Annotated[
@@ -48,8 +51,9 @@ def gateway(
 ) -> int:
     """Serve an OpenAI-compatible endpoint until interrupted: chat completions with tools, streaming, recording.
 
-    In front of a policy (--market), a real endpoint (--upstream) or a recording (--replay). A policy plays one seat of
-    one episode: start the gateway anew for another one. Base URL and key are printed once, on stderr.
+    In front of a policy (--market), a real endpoint (--upstream), a local model (--backend) or a recording (--replay).
+    A policy plays one seat of one episode: start the gateway anew for another one. Base URL and key are printed once,
+    on stderr.
     """
     # Imported here, as what serves is below: --help does without.
     import asyncio
@@ -57,8 +61,12 @@ def gateway(
     from tradefair.contract.scenario import parse_override
     from tradefair.runner.agent_spec import read_endpoint, read_faults
 
-    if not (market or upstream or replay):
-        raise ScenarioError("name what answers: --market (a policy), --upstream openai:<model> or --replay FILE")
+    if not (market or upstream or replay or backend):
+        raise ScenarioError(
+            "name what answers: --market (a policy), --upstream openai:<model>, --backend local or --replay FILE"
+        )
+    if backend and (market or upstream or replay):
+        raise ScenarioError("--backend answers alone: leave --market, --upstream and --replay out")
     # With --upstream, --replay answers what the upstream would be asked; with a policy it would have no meaning.
     if market and (upstream or replay):
         raise ScenarioError("only one of --market, --upstream, --replay answers (--replay also in an upstream's name)")
@@ -67,6 +75,8 @@ def gateway(
         chosen = load_scenario(market, scenario or default_scenario(market), dict(map(parse_override, overrides or ())))
         endpoint, seat = _policy_endpoint(market_type(market), chosen, policy, seat, seed)
         role = _Role(market, chosen.id, seat, seed)
+    elif backend:
+        endpoint = _local(backend)
     elif upstream:
         endpoint = _upstream(upstream, base_url)
     else:
@@ -151,6 +161,15 @@ def _upstream(spelling: str, base_url: str) -> ModelEndpoint:
     endpoint = read_endpoint(spelling, base_url)
     if endpoint.kind != "openai":
         raise ScenarioError(f"--upstream {spelling!r}: an upstream is openai:<model>")
+    return endpoint
+
+
+def _local(spelling: str) -> ModelEndpoint:
+    from tradefair.runner.agent_spec import read_endpoint
+
+    endpoint = read_endpoint(spelling)
+    if endpoint.kind != "local":
+        raise ScenarioError(f"--backend {spelling!r}: a backend is local or local:FILE.gguf")
     return endpoint
 
 

@@ -25,11 +25,11 @@ from tradefair.runner.sweep_play import Spent
 def provider_of(agent: AgentSpec) -> str | None:
     """The provider of an agent's model calls: `host[:port]` of its endpoint, or the name of a provider's package.
 
-    None for an agent that asks no provider: a policy, or a recording.
+    None for an agent that asks no provider: a policy, a model of this machine, or a recording.
     """
     endpoint = agent.endpoint
     # A recording answers in the endpoint's place, so its provider is never asked.
-    if endpoint is None or agent.replay is not None or endpoint.kind in ("policy", "replay"):
+    if endpoint is None or agent.replay is not None or endpoint.kind in ("policy", "replay", "local"):
         return None
     if endpoint.kind == "langchain":
         return endpoint.label.partition(":")[0]

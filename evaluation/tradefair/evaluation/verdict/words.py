@@ -6,6 +6,7 @@ market says of its world.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from tradefair.contract.text import clean_line
@@ -30,6 +31,8 @@ _MAX_BESIDE = 3
 _MAX_SEATS = 3
 """Seats with a sentence of their own; more are told by their range."""
 
+_MILLIONS = re.compile(r"\blocal:\S*?\b(\d{1,3})m\b")
+_PLUMBING = "shows that the plumbing works, not what models can do"
 INSTEAD = frozenset({"unsound", "provider_failed", "never_called", "malformed", "unknown_tools", "all_refused"})
 """Troubles that stand before the score, or in its place; the others are added to it."""
 IDLE = frozenset({"never_called", "malformed", "unknown_tools", "all_refused"})
@@ -50,7 +53,7 @@ def sentences_of(verdict: Verdict) -> tuple[str, ...]:
         said += _alone(seats[0], verdict)
     else:
         said.append(several(seats, verdict))
-    said += [two_minds(seats)]
+    said += [two_minds(seats), plumbing(seats)]
     if seats and not all(seat.trouble and seat.trouble.kind in IDLE for seat in seats):
         said += mistake(seats)[: MAX_SENTENCES - 1 - len(list(filter(None, said)))]
     said += [f"{effort(seats, verdict)}; {check(verdict.reproduced)}.", verdict.world]
@@ -63,6 +66,12 @@ def two_minds(seats: Sequence[SeatVerdict]) -> str:
     parts = [f"{number(moves.clicked)} of {count(moves.of, 'move')} of {name(seat)}" for seat, moves in shared]
     more = f" and of {count(len(parts) - _MAX_SEATS, 'more seat')}" if len(parts) > _MAX_SEATS else ""
     return f"A person made {listed(parts[:_MAX_SEATS])}{more}: two minds in one seat." if parts else ""
+
+
+def plumbing(seats: Sequence[SeatVerdict]) -> str:
+    """That a small local model has played, by the millions of parameters in its name; empty where none has."""
+    sizes = dict.fromkeys(size for seat in seats for size in _MILLIONS.findall(seat.player))
+    return f"{listed([f'{size}M' for size in sizes])} model: {_PLUMBING}." if sizes else ""
 
 
 def fitted(sentence: str) -> str:

@@ -13,6 +13,7 @@ from pydantic import JsonValue
 from tradefair.contract import Policy, ScenarioError
 from tradefair.contract.errors import needs_extra
 from tradefair.contract.policy import parse_policy
+from tradefair.frameworks.models.local.weights import label_of
 
 if TYPE_CHECKING:
     from tradefair.frameworks.models.prompts import Prompts
@@ -24,21 +25,21 @@ MAX_REPLY = 1_024
 _PROVIDER = re.compile(r"[a-z][a-z0-9_]*")
 # Provider, as LangChain names it -> (its module, the extra that brings it).
 _EXTRAS = {"anthropic": ("langchain_anthropic", "anthropic"), "google_genai": ("langchain_google_genai", "google")}
-_SPELLINGS = "openai:<model> (with a base URL if need be), policy:<name>, replay:<file> or <provider>:<model>"
+_SPELLINGS = "openai:<model> (with a base URL if need be), local, policy:<name>, replay:<file> or <provider>:<model>"
 
 
 @dataclass(frozen=True)
 class ModelEndpoint:
-    """`openai:<model>` behind any compatible base URL, `policy:<name>(…)`, `replay:<file>`, or another provider's.
+    """`openai:<model>` behind any compatible base URL, `local`, `policy:<name>(…)`, `replay:<file>`, or a provider's.
 
-    `model` is the model's name, the policy's, or the file's path; `params` are the policy's parameters, or further
-    fields of each request (`temperature`). A policy is attached by the runner, which knows the market: frameworks do
-    not. `api_key` is set for gateways of this process only; every other key comes from the environment. `timeout_s` is
-    how long a client waits for a reply before it asks again. `prompts` is told of each request and its answer.
-    `max_reply` bounds the tokens of a reply, in each request of a chat model.
+    `model` is the model's name, the policy's, or the file's path (empty: the weights of the package); `params` are the
+    policy's parameters, or further fields of each request (`temperature`). A policy is attached by the runner, which
+    knows the market: frameworks do not. `api_key` is set for gateways of this process only; every other key comes from
+    the environment. `timeout_s` is how long a client waits for a reply before it asks again. `prompts` is told of each
+    request and its answer. `max_reply` bounds the tokens of a reply, in each request of a chat model.
     """
 
-    kind: Literal["openai", "policy", "replay", "langchain"]
+    kind: Literal["openai", "local", "policy", "replay", "langchain"]
     model: str
     label: str
     params: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
@@ -67,9 +68,14 @@ def parse_model(
     # Only `openai:` endpoints have an address of their own; everything else must refuse one, not ignore it.
     if kind == "openai" and rest:
         return ModelEndpoint("openai", rest, f"openai:{rest}", dict(options or {}), base_url)
-    if base_url is not None and rest:
-        what = {"policy": "a policy", "replay": "a recording"}.get(kind, f"the provider {kind!r}")
+    if base_url is not None and (rest or kind == "local"):
+        what = {"policy": "a policy", "replay": "a recording", "local": "a local model"}.get(
+            kind, f"the provider {kind!r}"
+        )
         raise ScenarioError(f"{text!r}: {what} has no base URL; openai:<model> has")
+    if kind == "local":
+        # Patient: several seats may wait for one engine, which answers them one after another.
+        return ModelEndpoint("local", rest, label_of(rest), dict(options or {}), timeout_s=600.0)
     if kind == "policy" and rest:
         name, params = parse_policy(rest)
         return ModelEndpoint("policy", name, f"policy:{rest.strip()}", params)

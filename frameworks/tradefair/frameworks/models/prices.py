@@ -18,7 +18,7 @@ from tradefair.files.user_files import parse_toml, text_file
 PRICES = "TRADEFAIR_PRICES"
 """Environment: a file of the form of `prices.toml` that goes before it, model by model."""
 
-_POLICY = "policy:"
+_FREE = ("policy:", "local:")
 # Providers date their snapshots in two ways, or call the newest one `latest`.
 _SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|latest)\Z")
 
@@ -63,12 +63,12 @@ def cost_usd_micro(
 ) -> int | None:
     """The cost of one call in micro-dollars, half a micro-dollar to the even one; None where it is not known.
 
-    `model` is a model's name, with `provider:` or a snapshot's date or without; `policy:` ones cost nothing.
+    `model` is a model's name, with `provider:` or a snapshot's date or without; `policy:` and `local:` ones are free.
     `input_tokens` include the cached ones. `prices` goes before the table, as the file of TRADEFAIR_PRICES does.
     Raises ScenarioError for a file that is none.
     """
-    # The runner plays policies under this label; nothing was paid for them.
-    if model is not None and model.startswith(_POLICY):
+    # The runner plays policies and local models under these labels; nothing was paid for them.
+    if model is not None and model.startswith(_FREE):
         return 0
     price = None if model is None else _find(model, load_prices(prices))
     if price is None or input_tokens is None or output_tokens is None:

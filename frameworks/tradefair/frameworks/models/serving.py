@@ -64,9 +64,9 @@ class Between(TypedDict, total=False):
 async def open_address(endpoint: ModelEndpoint, **between: Unpack[Between]) -> AsyncGenerator[Address]:
     """An address of the endpoint, served on the loopback while the context is open.
 
-    In front of the live policy of a `policy:` endpoint, of the upstream of an `openai:` one, or of a recording
-    (`replay`, or a `replay:` endpoint). An `openai:` endpoint with nothing in between gives its own address. Options
-    are those of `Between`. Raises HarnessFailure, ScenarioError.
+    In front of the live policy of a `policy:` endpoint, of the upstream of an `openai:` one, of a `local` model, or of
+    a recording (`replay`, or a `replay:` endpoint). An `openai:` endpoint with nothing in between gives its own
+    address. Options are those of `Between`. Raises HarnessFailure, ScenarioError.
     """
     # Nothing to record, replay, disturb or add: the client asks the endpoint itself, without a hop.
     if endpoint.kind == "openai" and not (_stands(between) or endpoint.params):
@@ -129,11 +129,16 @@ def _behind(endpoint: ModelEndpoint, replay: Path | Recording | None, seat: str 
         if endpoint.kind == "replay":
             return _Behind(RecordingBackend(recorded), {**recorded.options, **params})
         # The gateway accepts requests for this name only, and it is part of each request's key.
-        named = endpoint.label if endpoint.kind == "policy" else endpoint.model
+        named = endpoint.label if endpoint.kind in ("policy", "local") else endpoint.model
         return _Behind(RecordingBackend(recorded, named), {} if endpoint.kind == "policy" else params)
     if endpoint.kind == "policy":
         # Its parameters are the policy's own.
         return _Behind(PolicyBackend(endpoint), {})
+    if endpoint.kind == "local":
+        from tradefair.frameworks.models.local.backend import LocalBackend
+        from tradefair.frameworks.models.local.weights import find_weights
+
+        return _Behind(LocalBackend(find_weights(endpoint.model)), params)
     if endpoint.kind == "openai":
         # At least ten minutes: the client in front has its own time-out and asks again; its question goes on meanwhile.
         return _Behind(UpstreamBackend(endpoint, timeout_s=max(600.0, endpoint.timeout_s)), params)
@@ -149,7 +154,9 @@ async def open_chat_model(endpoint: ModelEndpoint, **between: Unpack[Between]) -
     # These clients speak their providers' protocols; the gateway speaks OpenAI's only.
     if endpoint.kind == "langchain":
         if _stands(between):
-            raise ScenarioError(f"{endpoint.label}: only openai:, policy: and replay: can be recorded or replayed")
+            raise ScenarioError(
+                f"{endpoint.label}: only openai:, local, policy: and replay: can be recorded or replayed"
+            )
         yield _heard(_of_provider(endpoint), endpoint)
         return
     # Without a gateway: a policy in this process needs no HTTP between itself and the graph.

@@ -1,0 +1,1 @@
+"""A model that runs in this process, without a key and a network: `--model local`."""
