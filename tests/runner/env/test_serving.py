@@ -306,6 +306,9 @@ def test_a_sealed_seed_is_in_no_byte_that_the_server_sends(
         if tool["annotations"].get("readOnlyHint") and not tool["inputSchema"].get("required"):
             client.call(seat, tool["name"])
     client.mcp(seat, "resources/list")
+    watcher = seat_of(client, made, 1)
+    for tool in client.mcp(watcher, "tools/list")["tools"]:
+        client.mcp(watcher, "tools/call", name=tool["name"], arguments={})
     refused = control(f"/episodes/{seat.episode}/export")
     assert (refused.status, refused.error["code"]) == (403, "sealed")
     assert control(f"/episodes/{seat.episode}/outcome").status == 409
