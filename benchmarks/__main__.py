@@ -31,6 +31,7 @@ _NAMES = (
     "rounds",
     "frameworks",
     "prompts",
+    "tokens",
     "retail",
     "long_episode",
     "calls_at_scale",

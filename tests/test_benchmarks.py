@@ -23,6 +23,7 @@ SLOW = (
     "retail",
     "long_episode",
     "prompts",
+    "tokens",
     "quotes",
     "tournament",
     "sweep",

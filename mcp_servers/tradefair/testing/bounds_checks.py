@@ -26,8 +26,8 @@ def bounds_refuse_nothing(bench: Bench) -> list[Failure]:
     them has to be refused.
     """
     # Bounds are those of the scenario, so that one seed of each is enough.
-    played = [one for one in bench.probed if one.seed == bench.seeds[0]]
-    return check("bounds_refuse_nothing", bench, played, lambda one: _too_narrow(bench, one))
+    first = [played for played in bench.probed if played.seed == bench.seeds[0]]
+    return check("bounds_refuse_nothing", bench, first, lambda played: _too_narrow(bench, played))
 
 
 def _too_narrow(bench: Bench, played: Playthrough) -> Iterator[str]:
