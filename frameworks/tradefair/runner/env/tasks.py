@@ -7,6 +7,7 @@ salt digests to is known from the start.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -216,7 +217,8 @@ def read_salt(file: Path) -> bytes:
     """
     try:
         with regular(file, _MAX_SALT_FILE) as opened:
-            mode = file.stat().st_mode
+            # Of the file that was opened: its name may stand for another one by now.
+            mode = os.fstat(opened.fileno()).st_mode
             content = opened.read(_MAX_SALT_FILE)
     except OSError as error:
         raise ScenarioError(f"{file}: cannot be read: {error.strerror}") from None
