@@ -91,12 +91,15 @@ def test_the_scripts_of_a_trial_play_and_score_its_episode(scenario: str, tmp_pa
     assert told["seed"] == order["seed"]
 
 
-def test_a_trial_that_nobody_plays_is_censored(tmp_path: Path) -> None:
-    (folder,) = export(tmp_path / "tasks", "validation", 1, "double_auction/smoke")
+@pytest.mark.parametrize(("scenario", "counted"), [("double_auction/smoke", {"raw": 0}), ("retail/first", {})])
+def test_a_trial_that_nobody_plays_scores_as_doing_nothing(
+    scenario: str, counted: dict[str, int], tmp_path: Path
+) -> None:
+    (folder,) = export(tmp_path / "tasks", "validation", 1, scenario)
     with market(folder) as url:
         shell(folder / "environment" / "ready.sh", url, tmp_path)
         shell(folder / "tests" / "test.sh", url, tmp_path)
-    assert json.loads((tmp_path / "reward.json").read_text())["censored"] == 1
+    assert json.loads((tmp_path / "reward.json").read_text()) == {"reward": 0, "censored": 1, **counted}
 
 
 def test_an_agent_gets_through_to_its_seat_and_to_nothing_else(tmp_path: Path) -> None:

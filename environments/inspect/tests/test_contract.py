@@ -49,7 +49,7 @@ def scored(log: EvalLog) -> list[tuple[float, str]]:
         score = (sample.scores or {})["earned"]
         outcome = control(f"/episodes/{sample.store['episode']}/outcome")
         assert score.metadata == outcome
-        assert score.value == outcome["seats"][sample.metadata["seat"]]["score"]
+        assert score.value == (outcome["seats"][sample.metadata["seat"]]["score"] or 0)
         found.append((score.as_float(), outcome["end_reason"]))
     return found
 
@@ -66,13 +66,14 @@ def test_a_mock_model_plays_to_the_end_and_epochs_have_the_same_luck(tmp_path: P
     assert not any(secret in text for text in written for secret in ("tf_", os.environ["TRADEFAIR_CONTROL_TOKEN"]))
 
 
-def test_the_command_line_scores_a_game_that_is_left_as_censored(tmp_path: Path) -> None:
-    named = [f"scenario={SCENARIO}", "split=train", "limit=2"]
+@pytest.mark.parametrize("scenario", [SCENARIO, "retail/first"])
+def test_the_command_line_scores_a_game_that_is_left_as_one_that_does_nothing(scenario: str, tmp_path: Path) -> None:
+    named = [f"scenario={scenario}", "split=train", "limit=2"]
     options = ["--log-dir", str(tmp_path), "--display", "none", *(word for value in named for word in ("-T", value))]
     # The mock model's default reply is a text: it never makes a call.
     command.main(["eval", "tradefair_inspect/market", "--model", "mockllm/model", *options], standalone_mode=False)
     (path,) = tmp_path.glob("*.eval")
-    assert [end for _, end in scored(read_eval_log(str(path)))] == ["truncated:cancelled"] * 2
+    assert scored(read_eval_log(str(path))) == [(0.0, "truncated:cancelled")] * 2
 
 
 def test_samples_are_spread_over_a_split() -> None:

@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 import verifiers.v1 as vf
-from tradefair_verifiers.host import Refused, control
+from tradefair_verifiers.host import Refused, control, create
+from tradefair_verifiers.taskset import paid
 from verifiers.v1.clients import EvalClientConfig, ModelContext
 from verifiers.v1.runtimes.subprocess import SubprocessRuntime
 from verifiers.v1.utils.loaders import load_environment, resolve_env_config
@@ -92,7 +93,7 @@ def play(model: ModelContext, **named: Any) -> vf.Episode:
 
 
 ROUNDS = 3
-HERE = {"runtime": {"type": "subprocess"}, "max_turns": 60}
+HERE = {"runtime": {"type": "subprocess"}, "max_turns": 30}
 
 
 def check(episode: vf.Episode, seats: list[str]) -> None:
@@ -129,9 +130,23 @@ def test_an_agent_that_leaves_ends_the_game_of_both_and_the_outcome_says_censore
     episode = play(model, id="tradefair-selfplay", first=HERE, second=HERE | {"max_turns": 2})
     assert episode.ok, [episode.errors, *(trace.errors for trace in episode.traces)]
     assert [trace.metrics["censored"] for trace in episode.traces] == [1.0, 1.0]
+    # The other is told that it is over, and does not wait until its own limit.
+    stopped = {trace.agent.name: trace.stop_condition for trace in episode.traces}
+    assert stopped == {"first": "agent_completed", "second": "max_turns"}
 
 
 def test_an_unknown_split_is_refused_by_the_server() -> None:
     env = load_environment(resolve_env_config({"taskset": {"id": "tradefair-verifiers", "split": "tarin"}}))
     with pytest.raises(Refused, match="tarin"):
         next(iter(env.taskset))
+
+
+def test_a_seat_that_ended_before_anything_counted_scores_as_one_that_does_nothing() -> None:
+    (seat,) = create(market="retail", scenario="retail/first", others="stand_in")
+    own = control(f"/episodes/{seat.episode}/outcome?end=true")["seats"][seat.seat]
+    assert own["reward"] is None
+    assert paid(own, "score") == 0.0
+    with pytest.raises(ValueError, match="no reward"):
+        paid(own, "reward")
+    with pytest.raises(ValueError, match="no score"):
+        paid(own | {"score_range": None}, "score")

@@ -76,14 +76,18 @@ def seat(tools: str = "slim") -> Solver:
 
 @scorer(metrics=[mean(), stderr()])
 def earned(measure: str = "score") -> Scorer:
-    """What the seat has earned, with the outcome as metadata. An episode that still runs is ended: it is `censored`."""
+    """What the seat has earned, with the outcome as metadata; `censored` is true where it left before the game ended.
+
+    One that left before anything counted scores 0, as one that does nothing.
+    """
 
     async def score(state: TaskState, target: Target) -> Score:
         outcome = await to_thread(control, f"/episodes/{state.store.get('episode')}/outcome?end=true")
         own = outcome["seats"][state.metadata["seat"]]
-        if own[measure] is None:
-            raise ValueError(f"{outcome['scenario']} has no {measure} of this seat; try -T measure=reward")
+        value = own[measure]
+        if value is None and (measure != "score" or own["score_range"] is None):
+            raise ValueError(f"{outcome['scenario']} has no {measure} of this seat: {own}; try -T measure=reward")
         said = f"{own['metric']} {own['reward']} {own['unit']}, {outcome['end_reason']}"
-        return Score(value=own[measure], explanation=said, metadata=outcome)
+        return Score(value=value or 0, explanation=said, metadata=outcome)
 
     return score

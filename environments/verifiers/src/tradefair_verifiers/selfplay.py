@@ -39,7 +39,8 @@ class SelfPlayEnv(vf.Env[SelfPlayConfig]):
             prompt = PROMPT.format(seat=seat, brief="Another agent plays too.")
             data = task.data.model_copy(update={"seat": seat, "episode": episode, "prompt": prompt})
             await agent.run(MarketTask(data, task.config).defer_scoring())
-            await to_thread(control, f"/episodes/{episode}/outcome?end=true")  # else the other waits for ever
+            # Nobody else can play the seat of one that leaves: the other would wait for ever.
+            await to_thread(control, f"/episodes/{episode}/outcome?end=true")
 
         async with TaskGroup() as both:
             both.create_task(sit(agents.first, self.config.seats[0]))

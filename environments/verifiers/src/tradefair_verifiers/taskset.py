@@ -1,4 +1,8 @@
-"""The tasks of a tradefair server for verifiers. Traces hold a task's data: so no token is in it (see `tools.py`)."""
+"""The tasks of a tradefair server for verifiers: data, score and harness of one seat.
+
+Traces hold a task's data, so there is no token in it: the episode is ordered when a rollout is set up, and the tool
+server of that rollout (`tools.py`) asks for its seat's token. Needs TRADEFAIR_CONTROL_URL and TRADEFAIR_CONTROL_TOKEN.
+"""
 
 from asyncio import to_thread
 from collections.abc import Iterator
@@ -58,12 +62,19 @@ async def record(trace: vf.Trace, measure: str) -> float:
     """Write a seat's outcome into its trace; what it has earned. Raises ValueError where there is no such number."""
     outcome = await to_thread(control, f"/episodes/{trace.state.episode}/outcome")
     own = outcome["seats"][trace.state.seat]
-    if own[measure] is None:
-        raise ValueError(f"{outcome['scenario']} has no {measure} of {trace.state.seat}: try measure = reward")
     trace.info["tradefair"] = outcome
     trace.record_metric("censored", float(outcome["censored"]))
     trace.record_metrics({name: float(value) for name, value in own["components"].items() if value is not None})
-    return float(own[measure])
+    return paid(own, measure)
+
+
+def paid(own: dict[str, Any], measure: str) -> float:
+    """The score or the reward of a seat; score 0, that of doing nothing, where it ended before anything counted."""
+    if own[measure] is not None:
+        return float(own[measure])
+    if measure == "score" and own["score_range"] is not None:
+        return 0.0
+    raise ValueError(f"this seat has no {measure}: {own}; a scenario without a scale of scores takes measure = reward")
 
 
 class MarketConfig(vf.TasksetConfig):

@@ -37,6 +37,7 @@ class MarketTools(vf.Toolset[vf.ToolsetConfig, MarketState]):
         return CallToolResult.model_validate(answer)
 
     async def _taken(self) -> Seat:
+        """The rollout's seat, with a token that is asked for at the first call."""
         if self._seat is None:
             invited = await to_thread(control, f"/episodes/{self.state.episode}/invite", {"seat": self.state.seat})
             self._seat = Seat(invited["url"], invited["invitations"][0]["token"], self.state.episode, self.state.seat)
