@@ -171,6 +171,14 @@ def test_a_task_is_played_and_a_bad_call_is_an_answer(url: str) -> None:
         assert client.state()["scenario"] == control(f"/tasks/{index}")["scenario"]
 
 
+def test_an_episode_that_the_host_has_ended_is_done_and_scored(url: str) -> None:
+    with GenericEnvClient(base_url=url).sync() as client:
+        control(f"/episodes/{client.reset(seed=7).metadata['episode']}", method="DELETE")
+        last = client.step({"tool": "view_turn", "arguments": {}})
+        assert (last.done, -1 <= last.reward <= 1) == (True, True)
+        assert last.metadata["outcome"]["censored"]
+
+
 def test_a_session_that_is_closed_frees_its_slot(url: str) -> None:
     with GenericEnvClient(base_url=url).sync() as client:
         episode = client.reset(seed=7).metadata["episode"]

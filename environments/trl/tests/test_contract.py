@@ -67,6 +67,14 @@ def test_without_a_scale_of_scores_it_says_what_to_take() -> None:
         rollout.get_reward()
 
 
+def test_a_rollout_whose_episode_the_host_has_ended_is_told_so_and_scored() -> None:
+    rollout = environment(AUCTION[0], seat=AUCTION[1])()
+    rollout.reset(seed=7)
+    control(f"/episodes/{rollout._seat.episode}", method="DELETE")
+    assert rollout.submit_quote(price=60) == "the episode is over: nobody called for too long"
+    assert -1 <= rollout.get_reward() <= 1
+
+
 def test_one_seed_is_one_luck_and_no_text_holds_a_token() -> None:
     cls = environment(AUCTION[0], seat=AUCTION[1])
     first, second = cls(), cls()

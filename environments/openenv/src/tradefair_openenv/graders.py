@@ -40,8 +40,8 @@ def episodes(url: str, plan: RuntimePlan, seeds: Sequence[int]) -> list[list[Any
 
 
 def _shown(result: Any) -> dict[str, Any]:
-    observation = {key: value for key, value in result.observation.items() if key != "metadata"}
-    return {"observation": observation, "reward": result.reward, "done": result.done}
+    seen = {key: value for key, value in result.observation.items() if key != "metadata"}
+    return {"observation": seen, "reward": result.reward, "done": result.done}
 
 
 def _difference(name: str, first: list[Any], second: list[Any]) -> list[str]:

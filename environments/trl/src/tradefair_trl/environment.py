@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal
 
-from tradefair_trl.host import Seat, control, create, mcp
+from tradefair_trl.host import Refused, Seat, control, create, mcp
 
 _TYPES: dict[str, Any] = {"integer": int, "number": float, "string": str, "boolean": bool, "object": dict}
 _BOUNDS = {
@@ -107,7 +107,12 @@ class _Rollout:
     def _play(self, tool: str, arguments: Mapping[str, Any]) -> str:
         if self._seat is None:
             return "the episode is over"
-        answer = self._called(tool, **{name: value for name, value in arguments.items() if value is not None})
+        try:
+            answer = self._called(tool, **{name: value for name, value in arguments.items() if value is not None})
+        except Refused as refused:
+            if refused.args[0] != 401:
+                raise
+            return "the episode is over: nobody called for too long"
         ended = answer["_meta"]["tradefair/turn"]["turn_over"] and not answer["isError"]
         return f"{_text(answer)}\n{self._turn()}" if ended else _text(answer)
 

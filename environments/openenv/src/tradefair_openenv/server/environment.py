@@ -1,6 +1,7 @@
 """One seat of one episode of a `tradefair env serve`, as an OpenEnv environment."""
 
 import json
+from contextlib import suppress
 from typing import Any
 
 from openenv.core.env_server.interfaces import Environment
@@ -21,8 +22,7 @@ class TradefairEnvironment(Environment[Call, Answer, Place]):
     def __init__(self) -> None:
         super().__init__()
         self._seat: Seat | None = None
-        self._place = Place()
-        self._done = False
+        self._place, self._done = Place(), False
 
     def reset(
         self,
@@ -40,8 +40,7 @@ class TradefairEnvironment(Environment[Call, Answer, Place]):
         Raises ValueError about a task of several seats, Refused about what the host refuses.
         """
         self.close()
-        if split is not None and index is not None:
-            task = f"{split}/{index}"
+        task = task if split is None else f"{split}/{index}"
         scenario, seat = (scenario, seat) if scenario else _DEFAULT
         order = {"market": scenario.partition("/")[0], "scenario": scenario, "seats": [seat], "others": "stand_in"}
         order |= {} if seed is None else {"seed": seed}
@@ -62,13 +61,18 @@ class TradefairEnvironment(Environment[Call, Answer, Place]):
         if self._seat is None or self._done:
             return self._answer("the episode is over: reset", is_error=True)
         self._place.step_count += 1
-        answer = self._called(action.tool, **action.arguments)
-        text, failed = _text(answer), bool(answer["isError"])
-        turn = answer["_meta"]["tradefair/turn"]
-        if turn["turn_over"] and not failed:
+        try:
+            answer = self._called(action.tool, **action.arguments)
+        except Refused as refused:
+            if refused.args[0] != 401:
+                raise
+            self._done = True
+            return self._answer("the episode is over: nobody called for too long", is_error=True)
+        turn, text = answer["_meta"]["tradefair/turn"], _text(answer)
+        if turn["turn_over"] and not answer["isError"]:
             text = f"{text}\n{self._turn()}"
-        self._done = self._done or turn["over"]
-        return self._answer(text, is_error=failed)
+        self._done |= turn["over"]
+        return self._answer(text, is_error=answer["isError"])
 
     @property
     def state(self) -> Place:
@@ -78,10 +82,8 @@ class TradefairEnvironment(Environment[Call, Answer, Place]):
     def close(self) -> None:
         """Let go of the episode: its trace stays on the host, its slot is free."""
         if self._seat is not None:
-            try:
+            with suppress(Refused):  # the host has retired it
                 control(f"/episodes/{self._seat.episode}", method="DELETE")
-            except Refused:
-                pass  # the host has retired it
         self._seat = None
 
     def _called(self, tool: str, **arguments: Any) -> dict[str, Any]:
