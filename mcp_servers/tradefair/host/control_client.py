@@ -119,7 +119,7 @@ def _refusal(answer: httpx2.Response) -> TradefairError:
         # The status is all that is known then.
         return HarnessFailure(f"HTTP {answer.status_code}: no control plane answers there")
     # The codes of the host, as the exceptions that the same mistake raises in process.
-    if code in ("unauthorized", "unknown_id", "episode_over"):
+    if code in ("unauthorized", "unknown_id", "episode_over", "sealed"):
         return SeatError(text)
     if code == "invalid_arguments":
         return ScenarioError(text)

@@ -48,6 +48,8 @@ _AGAIN_S = 1.0
 _SAVE_DELAY_S = 0.2  # many episodes that end at once are one write of the registry
 # Seconds after an episode is closed; several that close together are one collection.
 _TIDY_DELAY_S = 3.0
+# A collection goes through all that lives, and episodes may come and go all the time: at most a twentieth of it.
+_TIDY_SHARE = 20
 
 TTL: EndReason = "truncated:ttl"
 IDLE: EndReason = "truncated:idle"
@@ -150,6 +152,7 @@ class Host:
         self._unsaved = 0
         self._saving: asyncio.TimerHandle | None = None
         self._tidying: asyncio.TimerHandle | None = None
+        self._tidy_s = 0.0  # CPU time of the last collection
 
     # --- episodes ---------------------------------------------------------------------------------------------------
 
@@ -564,7 +567,8 @@ class Host:
 
     def _tidy_soon(self) -> None:
         if self._tidying is None:
-            self._tidying = asyncio.get_running_loop().call_later(_TIDY_DELAY_S, self._tidy)
+            delay = max(_TIDY_DELAY_S, _TIDY_SHARE * self._tidy_s)
+            self._tidying = asyncio.get_running_loop().call_later(delay, self._tidy)
 
     def _tidy(self) -> None:
         """Return the memory of closed episodes.
@@ -572,8 +576,10 @@ class Host:
         Servers and sessions refer to each other, so only the collector frees them.
         """
         self._tidying = None
+        begun = time.thread_time()
         collect()
         give_memory_back()
+        self._tidy_s = time.thread_time() - begun
 
     # --- the registry -----------------------------------------------------------------------------------------------
 

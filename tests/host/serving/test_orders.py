@@ -20,6 +20,7 @@ from tradefair.catalog import default_scenario, load_scenario, market_names, mar
 from tradefair.contract import ErrorInfo, ScenarioError, SeatError
 from tradefair.contract.players import AGENT, seats_of
 from tradefair.evaluation.verify import verify_file
+from tradefair.host import hosting
 from tradefair.host.control import ControlRefused, Handler
 from tradefair.host.host_flags import HostFlags
 from tradefair.host.hosting import Host
@@ -325,3 +326,21 @@ async def test_slim_lists_have_no_output_schemas(stage: Any) -> None:
             async with stage.at(answer["url"], answer["invitations"][0]["token"]) as client:
                 listed = (await client.list_tools()).tools
             assert all((tool.output_schema is None) is slim for tool in listed)
+
+
+async def test_memory_is_tidied_in_a_twentieth_of_the_time_where_episodes_come_and_go(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def collect() -> None:
+        until_cpu = time.thread_time() + 0.1
+        while time.thread_time() < until_cpu:
+            pass
+
+    monkeypatch.setattr(hosting, "_TIDY_DELAY_S", 0.01)
+    monkeypatch.setattr(hosting, "collect", collect)
+    host: Any = Host()
+    host._tidy_soon()
+    await until(lambda: host._tidying is None)
+    host._tidy_soon()
+    assert 1.9 <= host._tidying.when() - asyncio.get_running_loop().time() <= 20
+    await host.close()
