@@ -213,10 +213,26 @@ def test_tasks_are_found_and_there_are_as_many_as_declared(url: str) -> None:
     assert [task["task"] for task in few] == ["train/3", "train/4"]
 
 
-def test_what_the_container_runs_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_container_runs_runs_and_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if shutil.which("tradefair") is None:
         pytest.skip("tradefair is not on PATH")
     monkeypatch.delenv("TRADEFAIR_CONTROL_URL")
     monkeypatch.chdir(tmp_path)
     with running(str(ROOT / "start.py")) as found:
         assert played(found, seed=7)[-1].done
+        assert len(working_in(tmp_path)) == 3, "itself, the markets and OpenEnv's server"
+    assert not working_in(tmp_path)
+
+
+def working_in(folder: Path) -> set[int]:
+    """Processes other than this one whose working folder it is."""
+    found = set()
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.readlink(entry / "cwd") == str(folder) and int(entry.name) != os.getpid():
+                found.add(int(entry.name))
+        except OSError:
+            continue  # over, or another user's
+    return found
