@@ -86,7 +86,9 @@ def played(name: str, folder: Path, policy: str = "item_searcher", *options: str
 
 
 def test_the_presets_are_those_of_the_specification() -> None:
-    assert set(scenario_ids("marketplace")) == {f"marketplace/{name}" for name in SIZES | PUBLISHED}
+    assert set(scenario_ids("marketplace")) == {f"marketplace/{name}" for name in SIZES | PUBLISHED} | {
+        "marketplace/first"
+    }
 
 
 @pytest.mark.parametrize("name", DIFFERS)

@@ -101,10 +101,10 @@ async def hosted_seat(stage: Any, market: str) -> tuple[Host, Any, str]:
     return host, episode, plan.agents[0]
 
 
-def expected_list(tools: Any) -> list[dict[str, Any]]:
+def expected_list(core: Any, seat: str) -> list[dict[str, Any]]:
     """`tools/list` as it is without the board: made here from the market's table alone."""
     listed: list[dict[str, Any]] = []
-    for tool in tools.values():
+    for tool in core.tools(seat).values():
         hints = types.ToolAnnotations(
             title=tool.title,
             read_only_hint=tool.read_only,
@@ -118,7 +118,7 @@ def expected_list(tools: Any) -> list[dict[str, Any]]:
             name=tool.name,
             title=tool.title,
             description=tool.description,
-            input_schema=tool.input_schema,
+            input_schema=tool.listed_schema(core.scenario),
             output_schema=tool.output_schema,
             annotations=hints,
             _meta=meta,
@@ -140,7 +140,7 @@ async def test_the_list_of_tools_has_the_same_bytes_with_and_without_the_board(s
             return answer.json()["result"]["tools"]
 
         plain_list, drawn = await listed(META), await listed(DRAWING)
-        assert plain_list == expected_list(episode.core.tools(seat))
+        assert plain_list == expected_list(episode.core, seat)
         marked = [tool["name"] for tool in drawn if "ui" in tool["_meta"]]
         assert len(marked) == len({"view_turn", "await_turn"} | BOARD_TOOLS) + 1
         for tool in drawn:
@@ -157,7 +157,7 @@ async def test_the_list_of_tools_has_the_same_bytes_over_stdio(stage: Any, marke
     async with started(stage, "serve", market, *words) as server:
         await server.hello()
         answer = await server.ask("tools/list")
-        assert answer["result"]["tools"] == expected_list(episode.core.tools(seat))
+        assert answer["result"]["tools"] == expected_list(episode.core, seat)
         await server.leave()
     await host.close()
 
