@@ -305,6 +305,9 @@ def test_a_charge_above_funds_ends_in_bankruptcy(open_market: Open, ask: Ask, re
     assert (own.funds, own.units, own.book) == (0, [0] * 4, [0] * 4)
     assert A not in market.awaited()
     assert refusal(market, A, "skip_phase").code == "seat_inactive"
+    # In whatever phase: what is open instead is nothing to a seat that plays no more.
+    assert refusal(market, A, "submit_bids", bids=[]).code == "seat_inactive"
+    assert refusal(market, A, "submit_offer", prices=[]).code == "seat_inactive"
     assert ask(market, B, "view_market_history").rounds[0].rows[0].status == "bankrupt"
     MARKET.check(market)
 
