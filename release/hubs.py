@@ -138,9 +138,10 @@ def _pip(folder: Path, *arguments: str) -> None:
 
 
 def _last_line(text: str) -> str:
-    """Pip's last line that says what was wrong."""
+    """Pip's last line that says what was wrong; that versions conflict stands before the page it advises to read."""
     lines = [line for line in text.splitlines() if line.strip()] or ["no reason given"]
-    return next((line for line in reversed(lines) if line.startswith("ERROR")), lines[-1])[:300]
+    errors = [line for line in lines if line.startswith("ERROR") and "ResolutionImpossible" not in line]
+    return (errors or lines)[-1][:300]
 
 
 # --- trying ---------------------------------------------------------------------------------------------------------

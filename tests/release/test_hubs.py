@@ -78,7 +78,8 @@ def test_a_hub_that_pip_cannot_have_is_said_and_fails_nobody(
 ) -> None:
     def without_index(command: list[str], *rest: object) -> str:
         if "pip" in command and "fair>=2" in command:
-            raise Failed("Collecting fair\nERROR: No matching distribution found for fair>=2\n[notice] a new pip\n")
+            advice = "ERROR: ResolutionImpossible: for help visit a page\n[notice] a new pip\n"
+            raise Failed(f"Collecting fair\nERROR: No matching distribution found for fair>=2\n{advice}")
         return ""
 
     monkeypatch.setattr(hubs, "FOLDER", tmp_path / "environments")
