@@ -14,7 +14,7 @@ ifneq ($(wildcard ../shared/data),)
 export TRADEFAIR_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: help demo test test-slow test-extras hubs model test-model interop interop-quick check check-systems format bench fidelity talk docs picture gallery snapshots resolutions wheel bundle clean
+.PHONY: help demo test test-slow test-extras hubs model test-model interop interop-quick check check-systems format bench fidelity luck talk docs picture gallery snapshots resolutions wheel bundle clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 \2/p' Makefile | awk '{ printf "  make %-13s ", $$2; $$1 = $$2 = ""; sub(/^ +/, ""); print }'
@@ -73,6 +73,9 @@ bench: .venv/.tested  ## print the benchmarks as a table
 fidelity: .venv/.tested  ## measure every published figure beside ours: docs/explanation/fidelity.md (two CPU minutes)
 	$(BIN)/python -m benchmarks.fidelity --write docs/explanation/fidelity.md
 	$(BIN)/python -m benchmarks.fidelity.supply_chain
+
+luck: .venv/.tested  ## measure how much of a reward is the seed's, preset by preset: docs/explanation/luck.md (hours; goes on where it was)
+	nice $(BIN)/python -m benchmarks.luck --write docs/explanation/luck.md
 
 talk: .venv/.tested  ## print how well numbers in talk are read, per class
 	$(BIN)/python -m benchmarks.talk

@@ -1,60 +1,124 @@
-"""`python -m benchmarks.luck [--seeds 40]`: how much of a score is luck, and how much of that pairing removes.
+"""`make luck`: how much of the reward is the seed's, for every preset of every market, as a table of the docs.
 
-Every policy of the headline's field plays seat after seat of the BAZAAR preset on the same seeds. A policy's payoffs
-vary from seed to seed; the share of that variance which all policies have in common is the seed's, and it is absent
-from the difference of two policies on one seed. By two-way components of variance: policies by seeds, one game each.
+`python -m benchmarks.luck [--write PAGE] [--seconds S] [MARKET … | PRESET …]`. Each row is one `tradefair
+luck`. It begins with 20 seeds by 2 and grows to 100 by 4 as far as the next size is expected to take no more than S
+CPU seconds. Stopped, it goes on: finished rows lie in build/luck, and so do the traces of the row that was being
+played. `--write` puts in every row that is there.
 """
 
 from __future__ import annotations
 
 import argparse
-import tempfile
-from collections.abc import Sequence
-from itertools import combinations
-from statistics import fmean, variance
+import json
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
-import tradefair.api as tf
+from tradefair.catalog import load_scenario, market_names, scenario_ids
+from tradefair.contract import ScenarioError
 from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.runner.luck import Luck, LuckSpec, play_luck
+from tradefair.runner.plan import AgentEntry
+from tradefair.runner.plan_episodes import Variant
+from tradefair.runner.sweep_flags import How
 
-MARKET, PRESET = "double_auction", "double_auction/bazaar"
+AGENTS = {
+    "double_auction": "zic",
+    "bargaining": "random_within_value",
+    "retail": "random_legal",
+    "supply_chain": "skill",
+    "marketplace": "random_legal",
+    "teaching": "random_legal",
+}
+"""A policy with draws of its own for the first agent's seat of each market; without draws the share would be 1."""
+
+SIZES = ((20, 2), (20, 4), (50, 4), (100, 4))
+"""Seeds by group: each size finds the episodes of the one before."""
+
+TOO_LONG = {"marketplace/load_1000": "4,000 seats: an episode takes minutes"}
+ROWS = Path("build/luck")
+_TABLE = re.compile(r"(<!-- begin luck -->\n).*?(<!-- end luck -->)", re.DOTALL)
+_COLUMNS = ("scenario", "agent", "seat", "luck share", "95 % interval", "seeds x group", "group", "CPU s")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Play, and print the share of luck and how many times fewer games pairs need."""
+    """Measure what is asked for and not there yet, and write the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.luck", description=__doc__)
-    parser.add_argument("--seeds", type=int, default=40, help="seeds 1 to N; default 40")
-    seeds = range(1, parser.parse_args(arguments).seeds + 1)
-    headline = evaluator_of(MARKET).headline
-    assert headline is not None
-    values = {policy: [payoff(policy, seed) for seed in seeds] for policy in headline.field}
-    common, saved = luck(list(values.values()))
-    print(f"{len(values)} policies on the same {len(seeds)} seeds of {PRESET}, a seat in turn: {common:.0%} of the")
-    print(f"variance of a policy's payoffs is the seed's; a difference needs {saved:.1f} times fewer games as pairs.")
+    parser.add_argument("names", nargs="*", help="markets or presets; default: all")
+    parser.add_argument("--write", type=Path, help="page whose table is written anew")
+    parser.add_argument("--seconds", type=float, default=600.0, help="CPU seconds that a row may take; default 600")
+    given = parser.parse_args(arguments)
+    for preset in presets():
+        if not given.names or {preset, preset.partition("/")[0]} & {*given.names}:
+            kept = row_of(preset, given.seconds)
+            print(" | ".join(kept["cells"]), flush=True)
+    if given.write is not None:
+        page = given.write.read_text(encoding="utf-8")
+        given.write.write_text(_TABLE.sub(lambda found: f"{found[1]}\n{table()}\n{found[2]}", page), encoding="utf-8")
 
 
-def payoff(policy: str, seed: int) -> float:
-    """What the policy earns in the seat that is the seed's turn."""
-    seat = f"{'BS'[seed % 2]}{seed // 2 % 4 + 1}"
-    with tempfile.TemporaryDirectory() as folder:
-        trace = tf.play(MARKET, scenario=PRESET, seed=seed, agent=f"policy:{policy}", seat=seat, folder=folder)
-        return float(trace.outcome.seats[seat].payoff)
+def presets() -> Iterator[str]:
+    """Every preset of every market."""
+    return (preset for market in market_names() for preset in scenario_ids(market))
 
 
-def luck(rows: Sequence[Sequence[float]]) -> tuple[float, float]:
-    """From payoffs [policy][seed]: the seed's share of their variance within policies, and unpaired over paired."""
-    seeds = list(zip(*rows, strict=True))
-    own = fmean(variance(row) for row in rows)
-    # What two policies have in common on a seed: the mean covariance of pairs.
-    shared = fmean(
-        fmean((a - fmean(first)) * (b - fmean(second)) for a, b in zip(first, second, strict=True))
-        * len(seeds)
-        / (len(seeds) - 1)
-        for first, second in combinations(rows, 2)
-    )
-    paired = fmean(
-        variance([a - b for a, b in zip(first, second, strict=True)]) for first, second in combinations(rows, 2)
-    )
-    return shared / own, 2 * own / paired
+def row_of(preset: str, seconds: float) -> dict[str, Any]:
+    """The row of a preset, measured unless it is there for these rules and this evaluator."""
+    market = preset.partition("/")[0]
+    file = ROWS / f"{preset.replace('/', '-')}.json"
+    if preset in TOO_LONG:
+        return _kept(file, {"cells": [preset, *_missing(TOO_LONG[preset])]})
+    try:
+        key = f"{Variant(market, load_scenario(market, preset)).key}/{evaluator_of(market).version}"
+    except ScenarioError:
+        return _kept(file, {"cells": [preset, *_missing("its data set is not part of the package")]})
+    if file.exists() and (known := json.loads(file.read_text())).get("key") == key:
+        return known
+    folder = ROWS / file.stem
+    found: Luck | None = None
+    for seeds, group in SIZES:
+        if found is not None:
+            each = found.sweep.cpu_seconds / found.sweep.counts.done
+            if each * seeds * group > seconds:
+                break
+        spec = LuckSpec(preset, AgentEntry(model=f"policy:{AGENTS[market]}"), None, seeds, group)
+        found = play_luck(spec, How(out=folder, executor="local"))
+    assert found is not None
+    kept = _kept(file, {"key": key, "cells": cells(found)})
+    shutil.rmtree(folder)
+    return kept
+
+
+def cells(found: Luck) -> list[str]:
+    """A row of the table."""
+    cpu = f"{found.sweep.cpu_seconds:,.0f}" if found.sweep.cpu_seconds >= 1 else "under 1"
+    who = [found.scenario, found.agent.removeprefix("policy:"), found.seat]
+    size = f"{found.seeds} x {found.group}"
+    if found.share is None:
+        return [*who, "no variance", "", size, "", cpu]
+    share, low, high = found.share
+    group = found.share.recommended
+    return [*who, f"{share:.2f}", f"{low:.2f} to {high:.2f}", size, "none" if group is None else str(group), cpu]
+
+
+def table() -> str:
+    """All rows that are there, in the order of the presets, as a table."""
+    files = [ROWS / f"{preset.replace('/', '-')}.json" for preset in presets()]
+    rows = [json.loads(file.read_text())["cells"] for file in files if file.exists()]
+    lines = [_COLUMNS, ["---"] * len(_COLUMNS), *rows]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def _missing(why: str) -> list[str]:
+    return ["", "", "not measured", why, "", "", ""]
+
+
+def _kept(file: Path, row: dict[str, Any]) -> dict[str, Any]:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(row), encoding="utf-8")
+    return row
 
 
 if __name__ == "__main__":

@@ -110,6 +110,28 @@ def test_the_table_shows_figure_and_goal(monkeypatch: pytest.MonkeyPatch, capsys
     assert "50,000" in shown
 
 
+def test_a_row_of_luck_is_measured_once_and_stands_in_its_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "path", [str(_ROOT), *sys.path])
+    monkeypatch.chdir(tmp_path)
+    from benchmarks import luck
+
+    page = tmp_path / "luck.md"
+    page.write_text("before\n\n<!-- begin luck -->\nold\n<!-- end luck -->\nafter\n")
+    luck.main(["teaching/pie", "--seconds", "0", "--write", str(page)])
+    # No CPU second: the smallest size alone.
+    (row,) = [line for line in page.read_text().splitlines() if line.startswith("| teaching/pie")]
+    assert [cell.strip() for cell in row.split("|")[2:4]] == ["random_legal", "P1"]
+    assert "| 20 x 2 |" in row
+    assert "old" not in page.read_text()
+    # Kept: neither played nor measured again.
+    monkeypatch.setattr(luck, "play_luck", None)
+    luck.main(["teaching/pie", "--write", str(page)])
+    assert row in page.read_text().splitlines()
+    assert capsys.readouterr().out.count("teaching/pie | random_legal") == 2
+
+
 def test_an_episode_walks_straight_through_the_modules(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [str(_ROOT), *sys.path])
     from benchmarks.walk import measure
