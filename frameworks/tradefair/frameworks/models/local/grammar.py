@@ -21,13 +21,8 @@ _MAX_ITEMS = 3
 _ID_LENGTH = 64
 _MAX_DEPTH = 8
 _WHOLE = {"minimum": -1_000_000_000, "maximum": 1_000_000_000}
-_KEPT = {
-    "string": ("pattern",),
-    "integer": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
-    "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
-    "boolean": (),
-    "null": (),
-}
+_RANGE = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+_KEPT = {"string": ("pattern",), "integer": _RANGE, "number": _RANGE, "boolean": (), "null": ()}
 _ANY: Json = {"type": "object"}
 
 
