@@ -16,8 +16,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tradefair.catalog import load_scenario, market_names, scenario_ids
-from tradefair.contract import ScenarioError
+from tradefair.catalog import load_scenario, market_names, market_type, scenario_ids
+from tradefair.contract.market import ReadsData
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.runner.luck import Luck, LuckSpec, play_luck
 from tradefair.runner.plan import AgentEntry
@@ -70,10 +70,10 @@ def row_of(preset: str, seconds: float) -> dict[str, Any]:
     file = ROWS / f"{preset.replace('/', '-')}.json"
     if preset in TOO_LONG:
         return _kept(file, {"cells": [preset, *_missing(TOO_LONG[preset])]})
-    try:
-        key = f"{Variant(market, load_scenario(market, preset)).key}/{evaluator_of(market).version}"
-    except ScenarioError:
+    kind, scenario = market_type(market), load_scenario(market, preset)
+    if isinstance(kind, ReadsData) and kind.lacks_data(scenario):
         return _kept(file, {"cells": [preset, *_missing("its data set is not part of the package")]})
+    key = f"{Variant(market, scenario).key}/{evaluator_of(market).version}"
     if file.exists() and (known := json.loads(file.read_text())).get("key") == key:
         return known
     folder = ROWS / file.stem
@@ -104,9 +104,12 @@ def cells(found: Luck) -> list[str]:
 
 
 def table() -> str:
-    """All rows that are there, in the order of the presets, as a table."""
-    files = [ROWS / f"{preset.replace('/', '-')}.json" for preset in presets()]
-    rows = [json.loads(file.read_text())["cells"] for file in files if file.exists()]
+    """All presets in their order as a table; those that are not measured yet say so."""
+    files = {preset: ROWS / f"{preset.replace('/', '-')}.json" for preset in presets()}
+    rows = [
+        json.loads(file.read_text())["cells"] if file.exists() else [preset, *_missing("not yet")]
+        for preset, file in files.items()
+    ]
     lines = [_COLUMNS, ["---"] * len(_COLUMNS), *rows]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
