@@ -118,13 +118,13 @@ def test_a_row_of_luck_is_measured_once_and_stands_in_its_page(
     from benchmarks import luck
 
     page = tmp_path / "luck.md"
-    page.write_text("before\n\n<!-- begin luck -->\nold\n<!-- end luck -->\nafter\n")
+    page.write_text("before\n\n<!-- begin luck -->\nof before\n<!-- end luck -->\nafter\n")
     luck.main(["teaching/pie", "--seconds", "0", "--write", str(page)])
     # No CPU second: the smallest size alone.
     (row,) = [line for line in page.read_text().splitlines() if line.startswith("| teaching/pie")]
     assert [cell.strip() for cell in row.split("|")[2:4]] == ["random_legal", "P1"]
     assert "| 20 x 2 |" in row
-    assert "old" not in page.read_text()
+    assert "of before" not in page.read_text()
     # Kept: neither played nor measured again.
     monkeypatch.setattr(luck, "play_luck", None)
     luck.main(["teaching/pie", "--write", str(page)])
