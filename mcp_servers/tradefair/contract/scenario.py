@@ -116,11 +116,22 @@ def _complaints(model: type[BaseModel], content: Mapping[str, Any], error: Valid
     """Every wrong key once; where it may be one of several things, what all of them allow."""
     # Of a union the validator complains once per member: joined, they say what is allowed.
     told: dict[str, list[str]] = {}
-    for item in error.errors(include_url=False):
+    for item in _of_its_own(error.errors(include_url=False)):
         subject, complaint = _described(model, item, _keys(content, item))
         told.setdefault(subject, []).append(complaint)
     joined = {subject: " or ".join(complaints) for subject, complaints in told.items()}
     return "; ".join(subject + said.replace(" or it should be ", " or ") for subject, said in joined.items())
+
+
+def _of_its_own(errors: Sequence[Any]) -> list[Any]:
+    """Without a list that is "too short" because of an item in it that is wrong: the item says what to mend."""
+    wrong = [error["loc"] for error in errors]
+    return [
+        error
+        for error in errors
+        if error["type"] != "too_short"
+        or not any(len(loc) > len(error["loc"]) and loc[: len(error["loc"])] == error["loc"] for loc in wrong)
+    ]
 
 
 def _described(model: type[BaseModel], error: Any, keys: Sequence[str]) -> tuple[str, str]:

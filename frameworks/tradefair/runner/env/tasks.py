@@ -137,9 +137,10 @@ class Tasks:
     def split(self, name: str) -> Split:
         """The split of this name. Raises SeatError."""
         found = self.splits.get(name)
+        if name in self.left_out:
+            raise SeatError(f"{name} is sealed, and opens with --salt-file")
         if found is None:
-            why = ": it is sealed, and opens with --salt-file" if name in self.left_out else ""
-            raise SeatError(f"{unknown('split', name, self.splits)}{why}")
+            raise SeatError(unknown("split", name, self.splits))
         return found
 
     def task(self, name: str) -> Task:
