@@ -35,7 +35,7 @@ def measure(*, tiny: bool) -> list[Figure]:
     turns = [module for before, module in zip(["", *steps], steps, strict=False) if module != before]
     how = f"first {_ENTRIES} function entries of an episode of teaching"
     return [
-        Figure("modules entered", len(set(modules)), "modules", 31, "at most", how),
+        Figure("modules entered", len(set(modules)), "modules", 33, "at most", how),
         Figure("ways back to runner and host", len(turns) - len(set(turns)), "times", 6, "at most", how),
     ]
 

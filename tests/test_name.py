@@ -37,6 +37,7 @@ _INSTALLS = re.compile(
     r""" +([^\n`|#;]+)""",
     re.MULTILINE,
 )
+_PINS = re.compile(r"(?<=\s)(?:-c|--constraint)[ =]\S+")
 _NAMED = re.compile(r"""^["']?([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[([^\]]*)\])?""")
 
 
@@ -53,7 +54,8 @@ def _texts() -> Iterator[tuple[str, str]]:
 def _strangers(text: str, ours: str, extras: Iterable[str]) -> list[str]:
     """What a text tells people to install that is neither ours, with one of our extras, nor on the short list."""
     found: list[str] = []
-    for code, command, stated in _INSTALLS.findall(text):
+    # A file of pins is named after an option and is no package.
+    for code, command, stated in _INSTALLS.findall(_PINS.sub("", text)):
         words = [word for word in stated.split() if not word.startswith(("-", "$", "{", "<", "…"))]
         # In code every word that is installed is a package; what is run has one, and in running text so has a sentence.
         for word in words if code and not command.startswith(("uvx", "pipx run")) else words[:1]:

@@ -75,12 +75,14 @@ def scenario_key(scenario: Mapping[str, Any]) -> str:
 
 
 def shipped_for(core: ManifestCore, package: str) -> References | None:
-    """The references that `package` ships for this very scenario and these rules; null where there are none."""
-    return shipped(package, core.scenario, core.rules_version)
+    """The base rates that `package` ships for this very scenario and these rules; null where there are none."""
+    found = shipped(package, core.scenario, core.rules_version)
+    # Files of presets to learn from hold what policies earn, and no rates: findings are judged and priced without them.
+    return found if found is not None and found.modes else None
 
 
 def shipped(package: str, scenario: Mapping[str, Any], rules_version: str) -> References | None:
-    """The same for a scenario's whole content, where there is no trace of it yet."""
+    """The references of a scenario's whole content, with base rates or without; there need be no trace of it yet."""
     # An id is `market/preset`; the file is named after the preset.
     found = _shipped(package, str(scenario.get("id", "")).partition("/")[2])
     if found is None or found.rules_version != rules_version:

@@ -17,7 +17,7 @@ from tradefair.frameworks.models.local.weights import Weights
 from tradefair.frameworks.models.wire import Answer, ChatRequest, Json, completion, function_call
 
 _CALL = re.compile(r'\{"name":"(?P<name>[^"\\]*)","arguments":(?P<arguments>.*)', re.DOTALL)
-_LOG = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 _MAX_CALL, _MAX_ANSWER = 512, 300
 """Tokens of a call, and of an answer without one."""
 
@@ -64,7 +64,7 @@ class LocalBackend:
                 return written
             # Prose: the library has dropped a grammar that it cannot keep.
             self._loose.add(names)
-            _LOG.warning("a schema of %s is not understood; their arguments are not guided", ", ".join(names)[:500])
+            _log.warning("a schema of %s is not understood; their arguments are not guided", ", ".join(names)[:500])
         return engine.complete(prompt, call_grammar(tools, loose=True), **options)
 
 
