@@ -3,7 +3,7 @@
 A host, a stdio server, `play` and `sweep` are killed in the n-th write or sync of a trace: before it, in its middle, or
 after another one has failed. Whoever was killed goes on from its files. Clients send quotes, notes and programs, each
 under a key, until it is answered, and everything answered again after each kill. In the end no acknowledged call may
-be missing, there twice or answered otherwise, and what no client plays must be as if it had never been killed.
+be missing, there twice or answered otherwise, and what no client plays must take the course of a run left alone.
 """
 
 from __future__ import annotations
@@ -287,10 +287,13 @@ def _played(shim: Path, luck: random.Random, most: int, folder: Path) -> Count:
         if not code:
             break
         kills += code == _KILLED
-    whole, cut = (_bodies(_traces(folder / name)[0]) for name in ("whole", "cut"))
-    verdict = verify_file(_traces(folder / "cut")[0]).verdict
-    wrong = [] if verdict == _SOUND else [f"play: {verdict}"]
-    return Count(kills, len(cut), wrong if cut == whole else [*wrong, f"play, seed {seed}: other events"])
+    whole, cut = (_traces(folder / name)[0] for name in ("whole", "cut"))
+    found = verify_file(cut)
+    wrong = [] if found.verdict == _SOUND and found.sealed else [f"play: {found.verdict}, sealed: {found.sealed}"]
+    # Not byte for byte: a graph that is resumed after the first round looks at the notes of its predecessor.
+    if _course(whole) != _course(cut):
+        wrong.append(f"play, seed {seed}: another course")
+    return Count(kills, len(_bodies(cut)), wrong)
 
 
 def _swept(shim: Path, luck: random.Random, most: int, folder: Path) -> Count:
@@ -310,6 +313,13 @@ def _swept(shim: Path, luck: random.Random, most: int, folder: Path) -> Count:
 
 def _traces(folder: Path) -> list[Path]:
     return sorted(folder.rglob("*.trace"))
+
+
+def _course(path: Path) -> list[tuple[Any, ...]]:
+    """What was done, in order, and what followed: all events but looks, without their numbers."""
+    with open_trace(path) as trace:
+        told = ({key: event[key] for key in event if key not in ("seq", "call")} for event in trace.decoded())
+        return [tuple(sorted(event.items(), key=str)) for event in told if event.get("kind") != "read"]
 
 
 def _bodies(path: Path) -> list[bytes]:
