@@ -11,6 +11,7 @@ from benchmarks.seated import play_seated
 
 from tradefair.catalog import load_scenario, market_names, market_type, scenario_ids, scenario_tier
 from tradefair.contract import ScenarioError
+from tradefair.contract.players import stand_ins
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.modes.base_rates import References
@@ -32,7 +33,7 @@ BRIEF = {"retail": "reorder_point"}
 def rewards(scenario: str, folder: Path, policy: str | None = None) -> list[Reward]:
     """Rewards of the preset's agent seats, on three seeds."""
     market, _, name = scenario.partition("/")
-    named = policy or BRIEF.get(market) or next(s.name for s in market_type(market).policies.values() if s.stand_in)
+    named = policy or BRIEF.get(market) or stand_ins(market_type(market))[0]
     found: list[Reward] = []
     for seed in SEEDS:
         path, seats = play_seated(market, name, named, seed, folder, by_turns=False)

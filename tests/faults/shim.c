@@ -58,24 +58,24 @@ static int failed(void) {
 #define FAIL(what, fd) \
     if (kind == what && on_trace(fd) && hit(what)) return failed();
 
-ssize_t pwrite64(int fd, const void *data, size_t size, off64_t at) {
-    if (kind == WRITE && on_trace(fd) && hit(WRITE)) {
-        if (error && error != TEAR_AND_KILL) return failed();
-        size = size > 1 ? size / 2 : size;
-    }
-    ssize_t done = NEXT(pwrite64)(fd, data, size, at);
+/* Before a write: what is to be written of it, all or half; -1 where it fails. */
+static ssize_t struck(int fd, size_t size) {
+    if (kind != WRITE || !on_trace(fd) || !hit(WRITE)) return (ssize_t)size;
+    if (error && error != TEAR_AND_KILL) return failed();
+    return (ssize_t)(size > 1 ? size / 2 : size);
+}
+static ssize_t torn(ssize_t done) {
     if (kind == WRITE && fired && error == TEAR_AND_KILL) raise(SIGKILL);
     return done;
 }
+ssize_t pwrite64(int fd, const void *data, size_t size, off64_t at) {
+    ssize_t part = struck(fd, size);
+    return part < 0 ? part : torn(NEXT(pwrite64)(fd, data, (size_t)part, at));
+}
 /* Traces of closed episodes are written whole, by Python and not by SQLite. */
 ssize_t write(int fd, const void *data, size_t size) {
-    if (kind == WRITE && on_trace(fd) && hit(WRITE)) {
-        if (error && error != TEAR_AND_KILL) return failed();
-        size = size > 1 ? size / 2 : size;
-    }
-    ssize_t done = NEXT(write)(fd, data, size);
-    if (kind == WRITE && fired && error == TEAR_AND_KILL) raise(SIGKILL);
-    return done;
+    ssize_t part = struck(fd, size);
+    return part < 0 ? part : torn(NEXT(write)(fd, data, (size_t)part));
 }
 int fdatasync(int fd) { FAIL(SYNC, fd) return NEXT(fdatasync)(fd); }
 int fsync(int fd) { FAIL(SYNC, fd) return NEXT(fsync)(fd); }

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import tradefair.api as tf
 from tradefair.catalog import load_scenario, market_names, market_type, scenario_ids, scenario_tier
 from tradefair.contract import HarnessFailure, Policy, ScenarioError, ToolAnswer, ToolCall
-from tradefair.contract.players import Draw, seat_policy, seat_roles
+from tradefair.contract.players import Draw, seat_policy, seat_roles, stand_ins
 from tradefair.evaluation.evaluate import evaluate
 from tradefair.evaluation.reward import Reward, reward_of
 from tradefair.evaluation.verify import verify_file
@@ -47,7 +47,7 @@ def played(market: str, scenario: str, seat: str, seed: int, aside: Sequence[str
     """Two episodes of a stand-in, which plays the second one only; between its calls it does something else."""
     kind = market_type(market)
     role = seat_roles(kind, load_scenario(market, scenario))[seat]
-    named = next(spec.name for spec in kind.policies.values() if spec.stand_in and role in spec.roles)
+    named = stand_ins(kind, [role])[0]
     policy = seat_policy(kind, named, role, Draw.of(seed, seat, 0))
     batch, made, coming = tf.batch(market, scenario, seat, [seed ^ 1, seed]), list[ToolCall](), list(aside)
 

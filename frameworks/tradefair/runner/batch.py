@@ -28,6 +28,7 @@ from tradefair.host.scripted import Scripted
 from tradefair.host.services import ServiceUnavailable
 from tradefair.runner.play_setup import chosen_scenario
 from tradefair.runner.tape import held_trace
+from tradefair.runner.whole import end_of
 from tradefair.tracestore import Manifest, Written, write_trace
 
 
@@ -60,8 +61,7 @@ class Batch:
         core, records = self._episodes[index].core, self._episodes[index].records
         if core.ended is None:
             raise HarnessFailure(f"episode {index} is not over: play it to its end first")
-        end = {"end_reason": core.ended, "outcome_digest": core.outcome_digest, "awaits": 0}
-        about = {"episode": setup.new_episode_id(), "software": setup.SOFTWARE, **end}
+        about = {"episode": setup.new_episode_id(), "software": setup.SOFTWARE, **end_of(core)}
         at_ms = int(time.time() * 1000)
         write_trace(
             Path(path), core.manifest, about, (Written(record, None, at_ms) for record in records), compact=True

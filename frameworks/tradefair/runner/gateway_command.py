@@ -177,14 +177,14 @@ def _policy_endpoint(
     kind: MarketType, scenario: Scenario, policy: str, seat: str, seed: int
 ) -> tuple[ModelEndpoint, SeatId]:
     from tradefair.contract import Draw
-    from tradefair.contract.players import seat_policy, seat_roles
+    from tradefair.contract.players import seat_policy, seat_roles, stand_ins
     from tradefair.contract.policy import parse_policy
     from tradefair.runner.agent_spec import read_endpoint
 
     roles = seat_roles(kind, scenario)
     if seat and seat not in roles:
         raise ScenarioError(unknown("seat", seat, roles))
-    spelling = policy or next((spec.name for spec in kind.policies.values() if spec.stand_in), "")
+    spelling = policy or next(iter(stand_ins(kind)), "")
     name = parse_policy(spelling)[0]
     # Without a seat: the first that the policy can play, else the first, where `seat_policy` refuses it by name.
     fitting = [fit for fit, role in roles.items() if name in kind.policies and role in kind.policies[name].roles]

@@ -9,6 +9,7 @@ from pydantic import JsonValue
 
 from tradefair.catalog import default_scenario, load_scenario
 from tradefair.contract import MarketType, Scenario, ScenarioError
+from tradefair.contract.players import stand_ins
 from tradefair.contract.scenario import build_scenario, with_overrides
 from tradefair.runner.agent_spec import AgentSpec
 
@@ -52,5 +53,5 @@ def with_stand_in(kind: MarketType, spec: AgentSpec, roles: Collection[str]) -> 
     if spec.model is not None or spec.replay is not None or spec.outside:
         return spec
     # One policy for all of the agent's seats, so it must be able to play each of their roles.
-    named = [policy.name for policy in kind.policies.values() if policy.stand_in and policy.roles.issuperset(roles)]
+    named = stand_ins(kind, roles)
     return replace(spec, model=f"policy:{named[0]}" if named else None)

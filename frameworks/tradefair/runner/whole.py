@@ -82,7 +82,12 @@ def _played(
             raise HarnessFailure(f"{core.scenario.id} awaits no seat and does not end")
         if stopped():
             raise HarnessFailure(f"{core.scenario.id} was stopped")
-    about |= {"finished": _now(), "end_reason": core.ended, "outcome_digest": core.outcome_digest, "awaits": 0}
+    about |= {"finished": _now(), **end_of(core)}
+
+
+def end_of(core: Core) -> dict[str, Any]:
+    """What a manifest says of the end of an episode in which nobody waited."""
+    return {"end_reason": core.ended, "outcome_digest": core.outcome_digest, "awaits": 0}
 
 
 def _now() -> str:

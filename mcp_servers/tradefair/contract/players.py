@@ -226,6 +226,11 @@ def seat_roles(kind: MarketType, scenario: Scenario, seats: Iterable[SeatId] | N
     return {seat: known[seat].role for seat in (known if seats is None else seats)}
 
 
+def stand_ins(kind: MarketType, roles: Collection[str] = ()) -> list[str]:
+    """The policies that stand in for an agent and can play each of `roles`, in the market's order."""
+    return [spec.name for spec in kind.policies.values() if spec.stand_in and spec.roles.issuperset(roles)]
+
+
 def policy_spec(kind: MarketType, spelling: str, role: str) -> PolicySpec:
     """The policy that a spelling names. Raises ScenarioError when it does not exist or does not fit the role."""
     name = parse_policy(spelling)[0]

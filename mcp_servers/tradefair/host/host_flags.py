@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
@@ -22,6 +22,20 @@ if TYPE_CHECKING:
 # A token of random letters and digits of this length cannot be guessed; a word can.
 _MIN_CONTROL_TOKEN_CHARS = 20
 _MIB = 1_048_576
+
+# Options that `host` and `env serve` both have.
+ControlTokenEnv: TypeAlias = Annotated[
+    str, typer.Option("--control-token-env", help="Environment variable with its token; unset: one is made.")
+]
+ControlTokenFile: TypeAlias = Annotated[
+    Path | None, typer.Option("--control-token-file", help="File that holds its token, instead.")
+]
+IdleSeconds: TypeAlias = Annotated[
+    float, typer.Option(min=0, help="Seconds without a call, then an episode ends (truncated:idle). 0: any number.")
+]
+LingerSeconds: TypeAlias = Annotated[
+    float, typer.Option(min=0, help="Seconds that an ended episode can still be read.")
+]
 
 
 @dataclass(frozen=True)
@@ -89,25 +103,19 @@ class HostFlags(SeatFlags):
         bool, typer.Option("--continue", help="Go on with the host that --out had, if any: for what restarts a host.")
     ] = False
     until_over: Annotated[bool, typer.Option("--until-over", help="Exit when no episode is left.")] = False
-    linger: Annotated[float, typer.Option(min=0, help="Seconds that an ended episode can still be read.")] = 60
+    linger: LingerSeconds = 60
     observers: Annotated[int, typer.Option(min=0, max=16, help="Observers to invite to each episode.")] = 0
     control: Annotated[
         int | None, typer.Option("--control-port", min=0, max=65_535, help="Port of the control plane; default: none.")
     ] = None
-    control_env: Annotated[
-        str, typer.Option("--control-token-env", help="Environment variable with its token; unset: one is made.")
-    ] = CONTROL_TOKEN_VARIABLE
-    control_file: Annotated[
-        Path | None, typer.Option("--control-token-file", help="File that holds its token, instead.")
-    ] = None
+    control_env: ControlTokenEnv = CONTROL_TOKEN_VARIABLE
+    control_file: ControlTokenFile = None
     most: Annotated[int, typer.Option("--max-episodes", min=1, max=100_000, help="Episodes to keep at most.")] = 1_000
     max_seats: Annotated[int, typer.Option(min=1, help="Seats of an episode that the control plane orders.")] = (
         MAX_SEATS
     )
     ttl: Annotated[float, typer.Option(min=0, help="Seconds that an episode may last; 0: without end.")] = 604_800
-    idle: Annotated[
-        float, typer.Option(min=0, help="Seconds without a call, then an episode ends (truncated:idle). 0: any number.")
-    ] = 0
+    idle: IdleSeconds = 0
     rate: Annotated[float, typer.Option(min=0, help="Calls per second and seat; 0: as many as come.")] = 50
     burst: Annotated[int, typer.Option(min=1, max=100_000, help="Calls of a seat that may come at once.")] = 200
     budget: Annotated[int, typer.Option("--call-budget", min=0, help="Calls per seat and episode; 0: any.")] = 0

@@ -29,6 +29,7 @@ from tradefair.contract.players import (
     seat_policy,
     seat_roles,
     shown_label,
+    stand_ins,
 )
 from tradefair.contract.policy import parse_policy
 from tradefair.contract.scenario import build_scenario
@@ -147,7 +148,7 @@ def left_alone(kind: MarketType, scenario: Scenario, plan: SeatPlan, kept: Colle
     others = [other for other in plan.agents if other not in kept]
     roles = seat_roles(kind, scenario)
     for other in others:
-        named = [spec.name for spec in kind.policies.values() if spec.stand_in and roles[other] in spec.roles]
+        named = stand_ins(kind, [roles[other]])
         if not named:
             raise ScenarioError(f"nothing plays {other}: name a policy with --others")
         plan = plan.with_policy(other, named[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -15,7 +15,14 @@ from tradefair.cli.ports import is_loopback
 from tradefair.cli.terminal import print_json, say, tell
 from tradefair.contract.errors import ScenarioError
 from tradefair.host.client_config import CONTROL_TOKEN_VARIABLE
-from tradefair.host.host_flags import HostFlags, SeatFlags
+from tradefair.host.host_flags import (
+    ControlTokenEnv,
+    ControlTokenFile,
+    HostFlags,
+    IdleSeconds,
+    LingerSeconds,
+    SeatFlags,
+)
 
 if TYPE_CHECKING:
     from tradefair.runner.env.tasks import Task, Tasks
@@ -40,21 +47,15 @@ class _EnvFlags(SeatFlags):
     control: Annotated[
         int, typer.Option("--control-port", min=0, max=65_535, help="Port of the control plane; 0 takes a free one.")
     ] = 0
-    control_env: Annotated[
-        str, typer.Option("--control-token-env", help="Environment variable with its token; unset: one is made.")
-    ] = CONTROL_TOKEN_VARIABLE
-    control_file: Annotated[
-        Path | None, typer.Option("--control-token-file", help="File that holds its token, instead.")
-    ] = None
+    control_env: ControlTokenEnv = CONTROL_TOKEN_VARIABLE
+    control_file: ControlTokenFile = None
     out: Annotated[Path | None, typer.Option(help="Folder of registry and traces; default ./runs/<time>-…")] = None
     goes_on: Annotated[
         bool, typer.Option("--continue", help="Go on with what --out holds, if any: its tokens stay valid.")
     ] = False
     most: Annotated[int, typer.Option("--max-sessions", min=1, max=100_000, help="Episodes at a time.")] = 256
-    idle: Annotated[
-        float, typer.Option(min=0, help="Seconds without a call, then an episode ends (truncated:idle). 0: any number.")
-    ] = 600
-    linger: Annotated[float, typer.Option(min=0, help="Seconds that an ended episode can still be read.")] = 600
+    idle: IdleSeconds = 600
+    linger: LingerSeconds = 600
     rate: Annotated[float, typer.Option(min=0, help="Calls per second and seat; 0: as many as come.")] = 0
     address: Annotated[str, typer.Option("--host", help="Address of the seats; control stays on 127.0.0.1.")] = (
         "127.0.0.1"
@@ -64,23 +65,9 @@ class _EnvFlags(SeatFlags):
 
     @property
     def hosting(self) -> HostFlags:
-        """The same as flags of a host."""
+        """The same as flags of a host, which has all of these by the same names; `out` is of the episodes."""
         return HostFlags(
-            wait=self.wait,
-            slim=self.slim,
-            port=self.port,
-            control=self.control,
-            control_env=self.control_env,
-            control_file=self.control_file,
-            goes_on=self.goes_on,
-            most=self.most,
-            idle=self.idle,
-            linger=self.linger,
-            rate=self.rate,
-            address=self.address,
-            remote=self.remote,
-            names=self.names,
-            as_json=True,
+            as_json=True, **{field.name: getattr(self, field.name) for field in fields(self) if field.name != "out"}
         )
 
 
