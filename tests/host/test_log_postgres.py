@@ -107,6 +107,21 @@ async def test_a_second_writer_is_refused_and_opening_goes_on_where_the_log_ende
     await again.close()
 
 
+async def test_a_log_that_is_closed_can_be_opened_at_once(server: Server) -> None:
+    import psycopg
+
+    place = StorePlace(server.dsn, f"e{next(_names)}")
+    await (await PostgresLog.create(place, MANIFEST, ())).close()
+    # Another session, connected already: the server learns of a session's end a moment late, in about one of 12.
+    with psycopg.connect(server.dsn, autocommit=True) as other:
+        held = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
+        for _ in range(60):
+            log = await PostgresLog.open(place)
+            assert other.execute(held).fetchone() == (1,)
+            await log.close()
+            assert other.execute(held).fetchone() == (0,)
+
+
 async def test_the_seal_covers_what_about_says_and_what_was_noted(
     log: PostgresLog, place: StorePlace, tmp_path: Path
 ) -> None:

@@ -17,7 +17,7 @@ import logging
 import secrets
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -206,13 +206,13 @@ class PostgresLog:
                 await connection.execute(statement.encode(), values)
         # The episode's name is the primary key: another host has made it.
         except driver.errors.UniqueViolation:
-            await connection.close()
+            await _leave(connection)
             raise TraceError(f"{place}: exists already") from None
         except (driver.Error, ValueError) as error:
-            await connection.close()
+            await _leave(connection)
             raise StorageUnavailable(f"{place}: {_said(error)}") from None
         except TraceError:
-            await connection.close()
+            await _leave(connection)
             raise
         return await cls(place, connection, manifest, head)._named()
 
@@ -229,10 +229,10 @@ class PostgresLog:
             # In a thread, because reading the log blocks.
             manifest, head = await asyncio.to_thread(_sound, place)
         except driver.Error as error:
-            await connection.close()
+            await _leave(connection)
             raise TraceError(f"{place}: cannot be opened for writing: {_said(error)}") from None
         except TraceError:
-            await connection.close()
+            await _leave(connection)
             raise
         return await cls(place, connection, manifest, head)._named()
 
@@ -360,7 +360,7 @@ class PostgresLog:
         except StorageUnavailable:
             pass  # verify says that there are later notes
         self._closed = True
-        await self._connection.close()
+        await _leave(self._connection)
 
     # --- a connection that broke ------------------------------------------------------------------------------------
 
@@ -398,7 +398,7 @@ class PostgresLog:
                 sql = "SELECT seq, hash FROM tradefair_events WHERE episode = %s ORDER BY seq DESC LIMIT 1"
                 rows = await (await connection.execute(sql, (self._place.episode,))).fetchall()
             except (TraceError, self._driver.Error) as error:
-                await connection.close()
+                await _leave(connection)
                 raise StorageUnavailable(f"{self._place}: the lease is lost: {_said(error)}") from None
             self._head = Head(*rows[0]) if rows else Head(0, self._manifest.first_hash)
             self._connection = connection
@@ -468,6 +468,14 @@ async def _take_lease(connection: Connection, place: StorePlace) -> None:
     rows = await (await connection.execute("SELECT pg_try_advisory_lock(%s)", (_lock_key(place.episode),))).fetchall()
     if not rows[0][0]:
         raise TraceError(f"{place} is open for writing in another process")
+
+
+async def _leave(connection: Connection) -> None:
+    # Given back by a statement, because the server alone notices the end of a session a moment after it:
+    # whoever opened the episode within that moment was told that it is open elsewhere.
+    with suppress(psycopg_of().Error):
+        await connection.execute("SELECT pg_advisory_unlock_all()")
+    await connection.close()
 
 
 def _lock_key(episode: str) -> int:
