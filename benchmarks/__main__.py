@@ -1,7 +1,7 @@
 """`python -m benchmarks [name …] [--json] [--tiny]`: the table of speed, or every figure of the named benchmarks.
 
-`--write PAGE` puts the table into a page. `python -m benchmarks soak [--minutes 20]` is one by itself: it lasts as long
-as it is told to.
+`--write PAGE` puts the table into a page. Two are by themselves and last as long as they are told to:
+`python -m benchmarks soak [--minutes 20]` and `python -m benchmarks pricing_learning [--sessions 64]`.
 
 Not a test: figures depend on the machine, and a shared one is noisy.
 """
@@ -40,10 +40,14 @@ _NAMES = (
     "sweep",
     "evaluating",
     "sites",
-    "pricing",
+    "prices",
     "importing",
+    "recording",
+    "foreign",
     "ratings",
     "supply_chain",
+    "pricing",
+    "order_book",
     "hosting",
     "episodes",
     "training",
@@ -57,8 +61,8 @@ _NAMES = (
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the named benchmarks, or all, one after another."""
     given_words = sys.argv[1:] if arguments is None else arguments
-    if given_words[:1] == ["soak"]:
-        sys.exit(import_module("benchmarks.soak").main(given_words[1:]))
+    if given_words[:1] in (["soak"], ["pricing_learning"]):
+        sys.exit(import_module(f"benchmarks.{given_words[0]}").main(given_words[1:]))
     about = "What tradefair costs, in CPU time, beside its goals."
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=about)
     parser.add_argument("name", nargs="*", help=f"all figures of these: {', '.join(_NAMES)}; default: the table")

@@ -30,6 +30,8 @@ AGENTS = {
     "retail": "random_legal",
     "supply_chain": "skill",
     "marketplace": "random_legal",
+    "pricing": "random_legal",
+    "order_book": "zi_c",
     "teaching": "random_legal",
 }
 """A policy with draws of its own for the first agent's seat of each market; without draws the share would be 1."""
@@ -37,7 +39,10 @@ AGENTS = {
 SIZES = ((20, 2), (20, 4), (50, 4), (100, 4))
 """Seeds by group: each size finds the episodes of the one before."""
 
-TOO_LONG = {"marketplace/load_1000": "4,000 seats: an episode takes minutes"}
+TOO_LONG = {
+    "marketplace/load_1000": "4,000 seats: an episode takes minutes",
+    "order_book/thick": "120 seats, 1,920 steps an episode",
+}
 ROWS = Path("build/luck")
 _TABLE = re.compile(r"(<!-- begin luck -->\n).*?(<!-- end luck -->)", re.DOTALL)
 _COLUMNS = ("scenario", "agent", "seat", "luck share", "95 % interval", "seeds x group", "group", "CPU s")

@@ -1,62 +1,102 @@
-"""What a price costs: a replay with its evaluation, in plays with evaluation of the same episode, per market.
+"""How fast posted prices are: periods by rules alone, rounds with tools and the durable trace, plans of a duel.
 
-The agent is a policy that looks as often as the references do: a replay costs what its player's looks cost.
+What learners learn is a benchmark of its own, for it takes a minute or two: `python -m benchmarks pricing_learning`.
 """
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
+from typing import Any, cast
 
 from benchmarks.figures import Figure, Stopwatch
-from benchmarks.seated import play_seated
-from tradefair.evaluation.evaluate import evaluate_file
-from tradefair.runner.price import account_of
-from tradefair.runner.replays import Repair, Replays
+from tradefair.catalog import load_scenario, market_type
+from tradefair.host.setup import plan_seats, seating_of
+from tradefair.pricing.engine.demand import units_sold, weight
+from tradefair.pricing.model import PricingScenario
+from tradefair.pricing.policies import play_fast
+from tradefair.runner.whole import play_whole
 
-# Market, preset, the policy in the agent's seat, settings, and those of a tiny run.
-_EPISODES: tuple[tuple[str, str, str, dict[str, int], dict[str, int]], ...] = (
-    ("double_auction", "bazaar", "zip", {}, {"rounds": 3}),
-    ("bargaining", "pact", "linear_concession", {}, {"rounds": 3}),
-    ("retail", "middle", "careful_reader", {"horizon_days": 45}, {"horizon_days": 3}),
-    ("supply_chain", "gated", "adaptive", {}, {"rounds": 2}),
-    ("marketplace", "small_demo", "item_searcher", {}, {}),
-)
-_PRICES = 3
+# A rule that looks at its own cost only: what is measured is the market.
+_FIXED = "fixed_markup"
 
 
 def measure(*, tiny: bool) -> list[Figure]:
-    """Each market's episode is played once before, so that imports are charged to nothing."""
-    figures: list[Figure] = []
+    """The textbook duopoly, both firms scripted; the planner in the default duel."""
+    runs, periods, rounds, duels = (1, 100, 5, 1) if tiny else (7, 5_000, 600, 8)
+    by_rules = [periods / _by_rules(periods) for _ in range(runs)]
     with TemporaryDirectory() as folder:
-        for market, preset, policy, usual, small in _EPISODES:
-            settings = small if tiny else usual
-            for seed in (1, 2):
-                watch = Stopwatch()
-                path, (seat, *_) = play_seated(market, preset, policy, seed, Path(folder), settings)
-                evaluate_file(path)
-                play = watch.seconds()
-            figures += _figures(market, path, seat, play)
-    return figures
-
-
-def _figures(market: str, path: Path, seat: str, play: float) -> list[Figure]:
-    whole = Stopwatch()
-    replays = Replays(path)
-    replays.control(seat)
-    first = next(event["seq"] for event in replays.events if event["seat"] == seat)
-    repair = Repair(onwards_from=first)
-    watch = Stopwatch()
-    for _ in range(_PRICES):
-        replays.price(seat, repair, replays.competent(seat)[0])
-    one = watch.seconds() / _PRICES
-    account_of(replays, seat, [])
-    references = len(replays.competent(seat))
-    plays = (_PRICES + references + 1) * play
-    how = f"{play:.2f} CPU s a play with evaluation, {references} references"
+        durable = [rounds / _with_trace(Path(folder), seed, rounds) for seed in range(runs)]
+    plans = [_planned(seed, 3 if tiny else 60) for seed in range(duels)]
     return [
-        Figure(f"{market}: one price", one / play, "plays with evaluation", 1.3, how=how),
         Figure(
-            f"{market}: {_PRICES} prices, control, nearest, account", whole.seconds() / plays, "of (N + k + 1)", 1.3
+            "duopoly periods by rules",
+            median(by_rules),
+            "per CPU s",
+            60_000,
+            "at least",
+            f"median of {runs} episodes of {periods} periods, policy {_FIXED}",
         ),
+        Figure(
+            "rounds with durable full trace",
+            median(durable),
+            "per CPU s",
+            2_000,
+            "at least",
+            f"median of {runs} episodes of {rounds} rounds, both firms scripted: two reads and a price each",
+        ),
+        Figure("planner of a duel", max(plans), "CPU s", 3, how=f"the longest of {duels} duels of 60 rounds"),
+        Figure("demands of a duopoly", _demands(tiny=tiny), "per CPU s", how="all weights known"),
+        Figure("a new weight", _new_weight(tiny=tiny), "CPU µs", how="80 digits"),
     ]
+
+
+def _textbook(rounds: int) -> PricingScenario:
+    return cast(PricingScenario, load_scenario("pricing", "textbook", {"rounds": rounds}))
+
+
+def _by_rules(periods: int) -> float:
+    scenario = _textbook(periods)
+    watch = Stopwatch()
+    market = play_fast(scenario, 1, dict.fromkeys(scenario.seat_ids, _FIXED))
+    seconds = watch.seconds()
+    assert len(market.state.rows) == periods
+    return seconds
+
+
+def _with_trace(folder: Path, seed: int, rounds: int) -> float:
+    """The whole life of the episode: made, played, committed, sealed, closed."""
+    watch = Stopwatch()
+    kind: Any = market_type("pricing")
+    scenario = _textbook(rounds)
+    seating = seating_of(kind, scenario, plan_seats(kind, scenario, agents=[], others=_FIXED))
+    play_whole(folder / f"{seed}.trace", kind, scenario, seed, seating, f"{seed}")
+    return watch.seconds()
+
+
+def _planned(seed: int, rounds: int) -> float:
+    scenario = cast(PricingScenario, load_scenario("pricing", "duel", {"rounds": rounds}))
+    watch = Stopwatch()
+    play_fast(scenario, seed, {"F1": "planner", "F2": "rival"})
+    return watch.seconds()
+
+
+def _demands(*, tiny: bool) -> float:
+    prices = list(product(range(1_400, 1_410 if tiny else 1_700), repeat=2))
+    for price in range(1_400, 1_700):
+        weight(2_000 - price, 250)
+    watch = Stopwatch()
+    for pair in prices:
+        units_sold(pair, (2_000, 2_000), 250, 0, 1_000_000)
+    return len(prices) / watch.seconds()
+
+
+def _new_weight(*, tiny: bool) -> float:
+    count = 10 if tiny else 4_000
+    # A mu that nothing else here uses: no weight of it is known.
+    watch = Stopwatch()
+    for x in range(count):
+        weight(x, 977)
+    return watch.seconds() / count * 1e6

@@ -32,7 +32,7 @@ from tradefair.evaluation.modes.base_rates import References
 from tradefair.evaluation.statistics import mean_sd, pairs_needed
 from tradefair.tracestore import open_trace
 
-MARKETS = ("double_auction", "bargaining", "retail", "supply_chain", "marketplace")
+MARKETS = ("double_auction", "bargaining", "retail", "supply_chain", "marketplace", "pricing", "order_book")
 GOAL = 0.9
 _DIFFERENCE = 0.1
 # Values survive a run that was stopped, and a change of what is computed from them.

@@ -37,14 +37,17 @@ class Size(NamedTuple):
 
     Without `rates` its file holds what policies earn, for scores, and no base rates: few rounds say little of modes.
     Without `turns` they sit in the scenario's own seat: where its values are given, each seat can win something else.
+    `field`, the naive one first: where the market's other half has seats that the headline's field cannot play.
     """
 
     seeds: int
     priced: int
     rates: bool = True
     turns: bool = True
+    field: tuple[str, ...] = ()
 
 
+_SHARES = ("hold", "zi_c", "fundamentalist", "trend_follower", "momentum", "market_maker")
 PRESETS = {
     "double_auction/bazaar": Size(40, 3),
     "bargaining/pact": Size(40, 3),
@@ -55,6 +58,8 @@ PRESETS = {
     "supply_chain/paper": Size(20, 1),
     "marketplace/near_fits": Size(40, 3),
     "marketplace/small_demo": Size(40, 2),
+    "pricing/duel": Size(40, 2),
+    "order_book/smith": Size(20, 1),
     "double_auction/smoke": Size(40, 0, rates=False, turns=False),
     "double_auction/duel": Size(40, 0, rates=False),
     "bargaining/smoke": Size(40, 0, rates=False),
@@ -63,6 +68,11 @@ PRESETS = {
     "supply_chain/first": Size(40, 0, rates=False),
     "supply_chain/duel": Size(40, 0, rates=False),
     "marketplace/first": Size(40, 0, rates=False),
+    "pricing/smoke": Size(40, 0, rates=False),
+    "order_book/smoke": Size(40, 0, rates=False, turns=False),
+    "order_book/thin": Size(40, 0, rates=False),
+    "order_book/asset_short": Size(40, 0, rates=False, field=_SHARES),
+    "pricing/curriculum": Size(40, 0, rates=False),
 }
 """Presets with references."""
 _MOST_PRICED = 4
@@ -92,8 +102,10 @@ def measure(preset: str, size: Size) -> References:
     if headline is None:
         raise SystemExit(f"{market} has no headline, so no field of references")
     kind = market_type(market)
+    field = size.field or headline.field
+    naive = field[0] if size.field else headline.naive
     privileged = [spec.name for spec in kind.policies.values() if spec.privileged and spec.reference]
-    policies = [*headline.field, *(["passive"] if "passive" in kind.policies else []), *privileged]
+    policies = [*field, *(["passive"] if "passive" in kind.policies else []), *privileged]
     jobs = [(market, name, policy, seed, size.turns) for seed in range(1, seeds + 1) for policy in policies]
     flawed = [spec.name for spec in kind.policies.values() if not spec.privileged and _plays(spec, market)]
     to_price = [(market, name, policy, seed) for seed in range(1, size.priced + 1) for policy in flawed]
@@ -101,9 +113,9 @@ def measure(preset: str, size: Size) -> References:
         played = [row for rows in pool.map(_one, [(*job, folder) for job in jobs], chunksize=4) for row in rows]
         priced = [row for rows in pool.map(_prices, [(*job, folder) for job in to_price]) for row in rows]
     rows = {policy: _row([row.value for row in played if row.policy == policy]) for policy in policies}
-    floor, top = rows[headline.naive].mean, max(rows[policy].mean for policy in headline.field)
-    best = max(headline.field, key=lambda policy: rows[policy].mean)
-    competent = [policy for policy in headline.field if rows[policy].mean >= floor + COMPETENT * (top - floor)]
+    floor, top = rows[naive].mean, max(rows[policy].mean for policy in field)
+    best = max(field, key=lambda policy: rows[policy].mean)
+    competent = [policy for policy in field if rows[policy].mean >= floor + COMPETENT * (top - floor)]
     return References(
         preset=name,
         scenario_digest=scenario_key(load_scenario(market, name).model_dump(mode="json")),
@@ -111,7 +123,7 @@ def measure(preset: str, size: Size) -> References:
         seeds=seeds,
         competent=competent,
         best=best,
-        naive=headline.naive,
+        naive=naive,
         rows=rows,
         modes=_modes([row for row in played if row.policy in competent], priced, versions_of(evaluator))
         if size.rates

@@ -36,7 +36,7 @@ from tradefair.tracestore import open_trace
 
 _SCENARIOS = (
     *("teaching/pie", "double_auction/smoke", "bargaining/smoke", "retail/smoke"),
-    *("supply_chain/duel", "marketplace/small_demo"),
+    *("supply_chain/duel", "marketplace/small_demo", "pricing/smoke", "order_book/smoke"),
 )
 _OFFERS = ("all", "useful(reads=3)", "useful(reads=1)")
 _BYTES_PER_TOKEN = 4
@@ -171,7 +171,7 @@ async def _played(market: str, scenario: Scenario, offer: str, count: Count) -> 
     kind = market_type(market)
     plan = plan_seats(kind, scenario)
     roles = seat_roles(kind, scenario, plan.agents)
-    agent = with_stand_in(kind, AgentSpec("react", offer=offer), {*roles.values()})
+    agent = with_stand_in(kind, scenario, AgentSpec("react", offer=offer), {*roles.values()})
     sizes: dict[int, int] = {}
     found = Requests(0, 0, 0)
     with TemporaryDirectory() as folder:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -27,6 +28,7 @@ from tradefair.contract.arguments import allowed_text
 from tradefair.contract.core import full_table
 from tradefair.contract.errors import SHARED_CODES
 from tradefair.contract.kernel_tools import KERNEL_TOOLS
+from tradefair.evaluation.audit.mapped import MAP_MODES
 from tradefair.evaluation.diagnosing import talk_reading
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.figures import Figure, common_figures, figures_of
@@ -74,6 +76,7 @@ def pages() -> dict[Path, str]:
         lambda found: excerpt(found[1], found[2].split()) if found[1] else fenced("text", demo_output()),
     )
     made |= {page: with_output(page) for page in sorted((DOCS / "tutorials").glob("*.md"))}
+    made[how_to / "audit.md"] = with_output(how_to / "audit.md", ROOT / "examples" / "audit")
     for page in (how_to / f"{name}.md" for name in ("writing-a-market", "frameworks", "python", "train")):
         made[page] = filled(
             page, r"<!-- begin code (\S+) ([^>]+) -->", lambda found: excerpt(found[1], found[2].split())
@@ -254,7 +257,8 @@ def shown(value: Any) -> str:
 
 def diagnostics_table(market: str) -> str:
     """The failure modes of one market, or those of all: what they say, how they are counted, when they are raised."""
-    table, prefix = (GENERAL, "") if market == "general" else (evaluator_of(market).modes, f"{market}.")
+    own = MAP_MODES if market == "map" else evaluator_of(market).modes
+    table, prefix = (GENERAL, "") if market == "general" else (own, f"{market}.")
     head = ("id", "sentence", "counts", "raised when", "cost", "a replay repairs", "provoked by", "not by")
     rows = [mode_row(prefix + name, mode) for name, mode in table.rows.items()]
     version = f"Digest of `modes.toml`: `{table.digest}`."
@@ -357,20 +361,29 @@ def demo_output() -> str:
         return steady(run(folder, *DEMO))
 
 
-def with_output(page: Path) -> str:
-    """A page with its excerpts of code, and with what its commands print, one after another in one empty folder."""
+def with_output(page: Path, files: Path | None = None) -> str:
+    """A page with its excerpts of code and files, and with what its commands print, one after another in one folder.
+
+    The folder is empty but for copies of `files`.
+    """
     with tempfile.TemporaryDirectory() as folder:
+        if files is not None:
+            shutil.copytree(files, folder, dirs_exist_ok=True)
 
         def content(found: re.Match[str]) -> str:
             if found["source"]:
                 return excerpt(found["source"], found["names"].split())
+            if found["file"]:
+                return fenced(
+                    Path(found["file"]).suffix[1:], Path(folder, found["file"]).read_text(encoding="utf-8").rstrip()
+                )
             output = steady(run(folder, *found["command"].split()))
             if found["first"]:
                 output = "\n".join([*output.splitlines()[: int(found["first"])], "…"])
             return fenced("console", f"$ tradefair {found['command']}\n{output}")
 
         command = r"(?:first (?P<first>\d+) lines of )?output tradefair (?P<command>.+?)"
-        begin = rf"<!-- begin (?:{command}|code (?P<source>\S+) (?P<names>[^>]+)) -->"
+        begin = rf"<!-- begin (?:{command}|code (?P<source>\S+) (?P<names>[^>]+)|file (?P<file>\S+)) -->"
         return filled(page, begin, content)
 
 

@@ -61,12 +61,14 @@ def call(seat: Seat, tool: str, **arguments: Any) -> dict[str, Any]:  # of a ref
 
 
 # An agent of no skill: it shows how turns go. Yours calls what your model chose. --------------------------------------
-PASSING = {"retail": "end_today", "supply_chain": "skip_phase", "marketplace": "end_turn"}
+PASSING = {"retail": "end_today", "supply_chain": "skip_phase", "marketplace": "end_turn", "order_book": "pass_turn"}
 
 
 def act(seat: Seat, market: str, phase: str) -> None:
     if market in PASSING:
         call(seat, PASSING[market])
+    elif market == "pricing":
+        call(seat, "set_price", price=call(seat, "view_my_firm")["cost_now"] * 3 // 2)
     elif phase.startswith("speak"):
         call(seat, "send_message", text="Hello.")
     else:

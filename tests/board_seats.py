@@ -36,6 +36,10 @@ class Seat(NamedTuple):
         """The tools of refused calls: those that the page makes by itself count against limits, too."""
         return [call["tool"] for call in self._calls() if call["status"] != "ok"]
 
+    def looks(self, tool: str) -> int:
+        """How often the page has asked one of the seat's reads."""
+        return sum(call["tool"] == tool for call in self._calls())
+
     def _calls(self) -> list[dict[str, Any]]:
         with open_trace(self.trace) as trace:
             by_person = {row.seq for row in trace.side() if row.by == "person"}

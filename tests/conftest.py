@@ -1,4 +1,4 @@
-"""How thorough property tests are, what Windows leaves out; detectors fail loudly."""
+"""How thorough property tests are, which tests are slow, what Windows leaves out; detectors fail loudly."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ settings.load_profile("fast")
 # A typo in a detector is to fail a test instead of reading "cannot be computed"; tests of damaged traces take it away.
 os.environ["TRADEFAIR_STRICT"] = "1"
 
+_SLOW = frozenset(Path(__file__).with_name("slow.txt").read_text(encoding="utf-8").splitlines())
 _WINDOWS = os.sep == "\\"
 # Files that need terminals, locks or limits of POSIX, and tests that make a FIFO or a link, or kill by a signal.
 _POSIX_FILE = re.compile(
@@ -32,8 +33,12 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return _POSIX_FILE.search(collection_path.read_text(encoding="utf-8")) is not None or None
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip on Windows what it has not."""
+    """Mark what `slow.txt` names; skip on Windows what it has not."""
+    for item in items:
+        if item.nodeid in _SLOW:
+            item.add_marker(pytest.mark.slow)
     for item in items if _WINDOWS else ():
         function = getattr(item, "function", None)
         if function is not None and _POSIX.search(inspect.getsource(function)):

@@ -15,7 +15,7 @@ from tradefair.evaluation.site.plan import Wanted
 _ROOT = Path(__file__).parents[1]
 
 
-QUICK = ["startup", "api", "walk", "verifying", "rounds"]
+QUICK = ["startup", "api", "walk", "verifying", "rounds", "recording"]
 SLOW = (
     "calls",
     "calls_at_scale",
@@ -29,7 +29,9 @@ SLOW = (
     "sweep",
     "evaluating",
     "sites",
+    "prices",
     "pricing",
+    "order_book",
     "marketplace",
     "marketplace_load",
     "episodes",

@@ -33,7 +33,7 @@ BRIEF = {"retail": "reorder_point"}
 def rewards(scenario: str, folder: Path, policy: str | None = None) -> list[Reward]:
     """Rewards of the preset's agent seats, on three seeds."""
     market, _, name = scenario.partition("/")
-    named = policy or BRIEF.get(market) or stand_ins(market_type(market))[0]
+    named = policy or BRIEF.get(market) or stand_ins(market_type(market), load_scenario(market, name))[0]
     found: list[Reward] = []
     for seed in SEEDS:
         path, seats = play_seated(market, name, named, seed, folder, by_turns=False)

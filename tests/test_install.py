@@ -17,7 +17,6 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.cli import run
 from tradefair.contract import TradefairError
 from tradefair.evaluation.charts.draw import draw_svg
-from tradefair.evaluation.export.to_files import export_files
 from tradefair.evaluation.store.in_duckdb import open_duckdb
 from tradefair.frameworks import load_framework
 from tradefair.frameworks.models.endpoint import parse_model
@@ -41,10 +40,6 @@ def _ray() -> None:
     asyncio.run(play_on_ray(work, None))
 
 
-def _zstd(folder: Path) -> None:
-    export_files(find_traces(folder), form="jsonl.zst", output=folder / "x.zst")
-
-
 # Module that is looked for, and what asks for it; the argument is a folder with one trace in it.
 ASKING: dict[str, tuple[str, Callable[[Path], object]]] = {
     "openai-agents": ("agents", lambda _: load_framework("openai_agents")),
@@ -55,7 +50,6 @@ ASKING: dict[str, tuple[str, Callable[[Path], object]]] = {
     "analytics": ("duckdb", lambda folder: open_duckdb(folder)),
     "search": ("bm25s", lambda _: _bm25()),
     "words": ("wordllama", lambda _: WordLlama()),
-    "zstd": ("zstandard", _zstd),
     "ray": ("ray", lambda _: _ray()),
     "figures": ("quickjs", lambda _: draw_svg(PAIRS)),
     "local-model": ("xllamacpp", lambda _: find_weights("model.gguf")),

@@ -13,8 +13,8 @@ import pytest
 from tradefair.cli import run
 from tradefair.contract import Chance, Draw
 from tradefair.evaluation.evaluate import evaluate_file
-from tradefair.evaluation.markets.double_auction.collusion.nulls import uniforms
 from tradefair.evaluation.ratings.results import GameResult, read_result
+from tradefair.evaluation.statistics.nulls import uniforms
 from tradefair.evaluation.verify import verify_file
 
 ROOT = Path(__file__).resolve().parent.parent

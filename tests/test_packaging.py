@@ -32,7 +32,7 @@ def source_files() -> set[str]:
         str(path.relative_to(ROOT / root))
         for root in ROOTS
         for path in (ROOT / root / "tradefair").rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
+        if path.is_file() and not {"__pycache__", "node_modules"} & {*path.parts}
     }
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.planted.flaw import ANY, Flaw, Flawed, Scene, Wrap
+from benchmarks.planted.kept import keep, kept
 from benchmarks.planted.measure import Part, Row, Run, Twin, flaws, goals, rows_of, run_of
 from benchmarks.planted.page import page
 from benchmarks.planted.play import PRESETS, Episode, Setting, play
@@ -23,6 +24,8 @@ _FEW = [
     *(("retail", name) for name in ("prices_too_low", "only_closes")),
     *(("supply_chain", name) for name in ("pays_half_more", "price_a_tenth")),
     *(("marketplace", name) for name in ("pays_again", "leaves_unpaid", "polls")),
+    *(("pricing", name) for name in ("cost_added_twice", "starts_late")),
+    *(("order_book", name) for name in ("digit_off", "walks_away")),
 ]
 _SEED = 1
 
@@ -53,7 +56,7 @@ def test_flaws_are_many_of_every_kind_and_in_every_market() -> None:
     assert len({kind for _, kind in kinds}) == 8
     assert {flaw.onset for flaw in _ALL.values()} == {"always", "rare", "late"}
     assert sum(flaw.harmless for flaw in _ALL.values()) >= 10
-    best = {"gd", "linear_concession", "careful_reader", "adaptive", "item_searcher"}
+    best = {"gd", "linear_concession", "careful_reader", "adaptive", "item_searcher", "grim", "kaplan"}
     assert 3 * sum(flaw.base not in best for flaw in _ALL.values()) >= len(_ALL)
 
 
@@ -192,7 +195,7 @@ def test_the_page_lists_every_flaw_with_what_it_should_be_called() -> None:
     flaw = _ALL["bargaining", "anchored"]
     runs = [_run(1, 40, "deadlock")]
     rows = list(rows_of([flaw], runs))
-    text = page(rows, goals(rows, runs, []), Part(runs, [], 61.0), 1)
+    text = page(rows, goals(rows, runs, []), Part(runs, [], 61.0), {"bargaining": 1})
     assert "| anchored | judgement | linear_concession | always |" in text
     assert "deadlock, persistent_no_trade, promise_break" in text
     assert "CPU: 1 minutes" in text
@@ -204,6 +207,18 @@ def test_the_page_says_how_many_prices_the_base_itself_played() -> None:
     own, other = _run(1, 40, "deadlock", price=40), _run(2, 40, "deadlock", price=90)
     runs = [own._replace(by_base=True), other._replace(by_base=False), other, _run(3, 40, "deadlock")]
     rows = list(rows_of([flaw], runs))
-    text = page(rows, goals(rows, runs, []), Part(runs, [], 61.0), 3)
+    text = page(rows, goals(rows, runs, []), Part(runs, [], 61.0), {"bargaining": 3})
     assert "cited:\nbargaining 1 of 2.\nOf the other" in text
     assert "prices 0.00 lie within x2" in text
+
+
+def test_runs_are_kept_by_market_and_come_back_as_they_were(tmp_path: Path) -> None:
+    runs = [_run(1, 40.25, "deadlock", price=30), _run(2, -1, None)]
+    twin = Twin("bargaining", "linear_concession", ("deadlock",))
+    keep(Part(runs, [twin], 61.0), ["bargaining"], 2, tmp_path)
+    held = kept(["bargaining", "retail"], tmp_path)
+    assert held.part == Part(runs, [twin], 60)
+    assert held.seeds == {"bargaining": 2}
+    # Another market is written beside it.
+    keep(Part([run._replace(market="retail") for run in runs], [], 9.0), ["retail"], 3, tmp_path)
+    assert kept(["bargaining", "retail"], tmp_path).seeds == {"bargaining": 2, "retail": 3}

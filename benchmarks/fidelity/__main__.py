@@ -21,6 +21,8 @@ SOURCES: Mapping[str, str] = {
     "bargaining": "PACT",
     "supply_chain": "Market-Bench",
     "marketplace": "Magentic Marketplace",
+    "order_book": "Double auctions and bubbles",
+    "pricing": "Textbook oligopoly and its learners",
 }
 
 _HOW = """# Published figures, and ours

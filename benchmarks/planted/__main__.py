@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.planted.kept import keep, kept
 from benchmarks.planted.measure import flaws, goals, measure, rows_of
 from benchmarks.planted.page import as_json, page, text
 from benchmarks.planted.play import PRESETS
@@ -20,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seeds", type=int, default=12, help="seeds 1 to N; default 12")
     parser.add_argument("--priced", type=int, default=2, help="on the first N seeds, price the findings; default 2")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--write", type=Path, help="write the page there")
+    parser.add_argument("--write", type=Path, help="keep the runs, and write the page of all kept ones there")
     given = parser.parse_args(arguments)
     chosen = flaws(given.market or PRESETS, given.flaw)
     if not chosen:
@@ -29,8 +30,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rows = list(rows_of(chosen, part.runs))
     found = goals(rows, part.runs, part.twins)
     if given.write:
-        given.write.write_text(page(rows, found, part, given.seeds))
+        if given.flaw:
+            parser.error("--write keeps whole markets: leave --flaw out")
+        keep(part, given.market or PRESETS, given.seeds)
+        given.write.write_text(kept_page())
     print(json.dumps(as_json(rows, found, part)) if given.json else text(rows, found, part))
+
+
+def kept_page() -> str:
+    """The page of all runs that are kept."""
+    held = kept()
+    chosen = flaws(held.seeds)
+    rows = list(rows_of(chosen, held.part.runs))
+    return page(rows, goals(rows, held.part.runs, held.part.twins), held.part, held.seeds)
 
 
 if __name__ == "__main__":

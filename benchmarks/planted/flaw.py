@@ -95,7 +95,10 @@ class Flaw:
     def active(self, scene: Scene) -> bool:
         """Whether it acts in the open round."""
         if self.onset == "rare":
-            return scene.draw.uniform("onset", scene.round) < _RARE
+            # Where a round has steps, in one step of five.
+            step = scene.now.market.get("step")
+            key = (scene.round,) if step is None else (scene.round, int(str(step)))
+            return scene.draw.uniform("onset", *key) < _RARE
         return self.onset == "always" or scene.round > scene.rounds // 2
 
 

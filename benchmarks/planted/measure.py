@@ -21,7 +21,13 @@ from tradefair.runner import price as pricing
 HARM = 0.02
 """A flaw is harmful where it costs more than this share of what its twin earned."""
 # Bases that lie below the competent references (findings.md, 4): their twins' findings are no false ones.
-_PLAIN = frozenset({("retail", "reorder_point"), ("supply_chain", "floor_bidder")})
+_PLAIN = frozenset(
+    {
+        *(("retail", "reorder_point"), ("supply_chain", "floor_bidder")),
+        *(("pricing", name) for name in ("nash", "best_reply", "prober")),
+        *(("order_book", name) for name in ("zip", "shaver")),
+    }
+)
 _UNPRICED = Price(amount=None, unit="", repair="none")
 _PROCESSES = 2
 # A count that at least doubles is news; a price within this factor is right.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks.planted.measure import Goal, Part, Row, Run, share
@@ -10,7 +10,8 @@ from benchmarks.planted.measure import Goal, Part, Row, Run, share
 _HOW = """# How far findings can be trusted
 
 After this page you know how often a finding of `tradefair evaluate` names what went wrong, and where it does not.
-It is written by `python -m benchmarks.planted --write docs/explanation/validity.md`.
+It is written by `python -m benchmarks.planted --seeds 6 --write docs/explanation/validity.md`. With `--market M` only
+that market is measured anew; runs of the others stay as they are kept in `benchmarks/planted/kept`.
 
 A **flaw** is planted in a bundled policy: a man in the middle alters a call, an answer or the end of a turn. The
 **twin** is the same policy without it, on the same seed, seat and luck. The true cost is what the twin earned more.
@@ -26,10 +27,12 @@ Flaws act at every turn (always), in one round of five (rare), or in the second 
 """
 
 
-def page(rows: Sequence[Row], found: Sequence[Goal], part: Part, seeds: int) -> str:
-    """The whole page."""
+def page(rows: Sequence[Row], found: Sequence[Goal], part: Part, seeds: Mapping[str, int]) -> str:
+    """The whole page; `seeds` by market."""
     priced = sum(run.price is not None for run in part.runs)
-    measured = f"{len(rows)} flaws on {seeds} seeds: {len(part.runs)} runs, {priced} of them priced, and"
+    counts = sorted(set(seeds.values()))
+    on = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    measured = f"{len(rows)} flaws on {on} seeds: {len(part.runs)} runs, {priced} of them priced, and"
     measured += f" {len(part.twins)} twins of competent policies."
     lines = [_HOW, "## Goals", "", f"{measured} CPU: {_minutes(part.cpu)} minutes.", "", *_goal_lines(found)]
     lines += _players(part.runs)

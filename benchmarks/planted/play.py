@@ -28,6 +28,8 @@ PRESETS = {
     "retail": "retail/middle",
     "supply_chain": "supply_chain/gated",
     "marketplace": "marketplace/small_demo",
+    "pricing": "pricing/duel",
+    "order_book": "order_book/smith",
 }
 """The scenario of each market's flaws, where a flaw names no other."""
 
@@ -91,9 +93,9 @@ def play(setting: Setting, flaw: Flaw | None, seed: int, folder: Path) -> Episod
             _bent, makers[seat], flaw, kind, Draw.of(seed, seat, _FLAW_KEY), _rounds(scenario), marks
         )
     core = Core.create(kind, scenario, seed)
-    scripted = Scripted(makers, late=frozenset({seat}))
     label = {seat: f"{setting.base} with {flaw.name}" if flaw else setting.base}
     players = seating_of(kind, scenario, SeatPlan({**named, seat: AGENT}), labels=label, compared=(seat,))
+    scripted = Scripted(makers, late=frozenset({seat}), privileged=players.privileged)
     records = list(core.start(players).records)
     while stretch := scripted.run(core):
         records += stretch
@@ -123,7 +125,7 @@ def _bent(make: Callable[[], Policy], flaw: Flaw, kind: MarketType, draw: Draw, 
 
 def _rounds(scenario: Scenario) -> int:
     """Rounds or days of the scenario."""
-    for name in ("rounds", "horizon_days", "rounds_max"):
+    for name in ("rounds", "horizon_days", "rounds_max", "periods"):
         if isinstance(found := getattr(scenario, name, None), int):
             return found
     raise ValueError(f"{scenario.id} has no number of rounds")

@@ -14,7 +14,7 @@ from tradefair.contract.kernel_tools import KERNEL_TOOLS, full_table
 from tradefair.host.binding import build_server
 from tradefair.host.setup import new_episode, plan_seats
 
-MARKETS = ("bargaining", "double_auction", "marketplace", "retail", "supply_chain", "teaching")
+MARKETS = ("bargaining", "double_auction", "marketplace", "order_book", "pricing", "retail", "supply_chain", "teaching")
 
 
 class Effect(Enum):
@@ -25,17 +25,19 @@ class Effect(Enum):
     ENDS = "the seat's turn is over"
     REPLACES = "what stood before is gone"
     SPENDS = "money is gone"
-    FORFEITS = "an offer or a note is gone"
+    FORFEITS = "an offer, an order or a note is gone"
 
 
 # By move and not by market: a name stands for one move everywhere.
 MOVES: dict[str, Effect] = {
     "add_note": Effect.ADDS,
+    "cancel_order": Effect.FORFEITS,
     "claim": Effect.DECIDES,
     "end_today": Effect.ENDS,
     "end_turn": Effect.ENDS,
     "finish": Effect.ENDS,
     "modify_product_price": Effect.REPLACES,
+    "pass_turn": Effect.ENDS,
     "pay_proposal": Effect.SPENDS,
     "place_order": Effect.SPENDS,
     "reject_proposal": Effect.FORFEITS,
@@ -44,10 +46,12 @@ MOVES: dict[str, Effect] = {
     "say": Effect.ADDS,
     "send_message": Effect.ADDS,
     "send_proposal": Effect.ADDS,
+    "set_price": Effect.DECIDES,
     "set_shelf_products": Effect.REPLACES,
     "skip_phase": Effect.ENDS,
     "submit_bids": Effect.REPLACES,
     "submit_offer": Effect.REPLACES,
+    "submit_order": Effect.SPENDS,
     "submit_quote": Effect.DECIDES,
     "withdraw_proposal": Effect.FORFEITS,
 }

@@ -23,7 +23,7 @@ from tradefair.testing.bench import Bench
 from tradefair.testing.bounds_checks import bounds_refuse_nothing
 from tradefair.testing.playthrough import evenly
 
-MARKETS = ("bargaining", "double_auction", "marketplace", "retail", "supply_chain", "teaching")
+MARKETS = ("bargaining", "double_auction", "marketplace", "order_book", "pricing", "retail", "supply_chain", "teaching")
 
 
 def presets(kind: MarketType) -> Iterator[Scenario]:
@@ -102,6 +102,7 @@ def test_every_preset_lists_narrower_schemas_of_the_same_parameters_and_declares
     [
         *("bargaining/smoke", "double_auction/collusion", "double_auction/smoke", "marketplace/small_demo"),
         *("retail/smoke", "supply_chain/duel", "teaching/pie", "teaching/talk"),
+        *("pricing/smoke", "order_book/smoke", "order_book/asset_short"),
     ],
 )
 def test_whatever_the_rules_accept_the_listed_schema_accepts(name: str) -> None:
@@ -125,6 +126,10 @@ def test_whatever_the_rules_accept_the_listed_schema_accepts(name: str) -> None:
         ("retail/smoke", "place_order", "supplier_id", Bounds(enum=("supplier_1", "supplier_2"))),
         ("supply_chain/duel", "submit_offer", "prices.*.price", Bounds(minimum=2)),
         ("supply_chain/duel", "submit_bids", "bids", Bounds(max_items=1)),
+        ("pricing/smoke", "set_price", "price", Bounds(maximum=3_999)),
+        ("pricing/smoke", "profit_if", "rivals", Bounds(max_items=0)),
+        ("order_book/smoke", "submit_order", "price", Bounds(maximum=199)),
+        ("order_book/asset_short", "submit_order", "quantity", Bounds(maximum=0)),
     ],
 )
 def test_a_bound_that_is_too_narrow_is_found(name: str, tool: str, path: str, wrong: Bounds) -> None:
@@ -164,7 +169,11 @@ def read_at_the_start(core: Core, seat: str) -> set[Any]:
         if tool.read_only and not tool.recorded and tool.needs is None and not tool.input_schema.get("required"):
             answer = core.call(seat, tool.name, {}).answer
             if answer is not None and answer.body is not None:
-                seen |= set(plain_values(json.loads(answer.body)))
+                told: dict[str, Any] = json.loads(answer.body)
+                seen |= set(plain_values(told))
+                # A list of all seats says how many others there are.
+                firms: list[str] = told.get("rules", {}).get("firms", [])
+                seen |= {len(firms) - 1} if seat in firms else set()
     return seen
 
 

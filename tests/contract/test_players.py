@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from tradefair.catalog import load_scenario
 from tradefair.contract.core import Core
 from tradefair.contract.errors import EpisodeOver, ScenarioError, SeatError
-from tradefair.contract.players import MAX_SEATINGS, AgentRecord, Player, Seating, seats_of
+from tradefair.contract.players import MAX_SEATINGS, AgentRecord, Player, Seating, seats_of, shown_label
 from tradefair.contract.replay import Divergence, replay
 from tradefair.teaching import MARKET
 
@@ -45,6 +45,16 @@ def test_a_later_change_that_says_nothing_of_the_origin_leaves_it() -> None:
     first = seating(compared=("P2",), commitment="c", origin={"forked_from": {}})
     later = first.later(Seating(players={"P2": Player(label="z")}, policy_key=1))
     assert (later.compared, later.commitment, later.origin) == (("P2",), "c", {"forked_from": {}})
+
+
+def test_no_label_calls_a_policy_another_policy() -> None:
+    for label in ("policy:half", "the one to beat", "policy"):
+        assert Player(label=label, policy="half").label == label
+    assert Player(label="policy:half").policy is None
+    with pytest.raises(ValidationError, match="'policy:zip' names another policy than policy:half"):
+        Player(label="policy:zip", policy="half")
+    long = f"half({'1' * 300})"
+    assert Player(label=shown_label(f"policy:{long}"), policy=long).policy == long
 
 
 def test_a_label_holds_nothing_that_a_terminal_would_obey() -> None:

@@ -24,7 +24,7 @@ from tradefair.host.services import request_of
 from tradefair.teaching.rules import Pie
 from tradefair.testing.schemas import schema_faults
 
-MARKETS = ("bargaining", "double_auction", "marketplace", "retail", "supply_chain", "teaching")
+MARKETS = ("bargaining", "double_auction", "marketplace", "order_book", "pricing", "retail", "supply_chain", "teaching")
 TOOLS = {
     **{f"kernel.{item.name}": item for item in KERNEL_TOOLS.values()},
     **{f"{name}.{item.name}": item for name in MARKETS for item in market_type(name).tools.values()},
@@ -145,6 +145,8 @@ PRESETS = {
     "bargaining": "smoke",
     "double_auction": "collusion",
     "marketplace": "small_demo",
+    "order_book": "asset_short",
+    "pricing": "smoke",
     "retail": "smoke",
     "supply_chain": "duel",
     "teaching": "talk",

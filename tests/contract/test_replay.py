@@ -294,7 +294,7 @@ def test_another_seed_diverges_where_it_first_matters(play: Any) -> None:
     game.call("P2", "view_history")
     game.call("P1", "view_my_value")
     with pytest.raises(Divergence) as found:
-        list(replay(MARKET, game.manifest.model_copy(update={"seed": other}), game.bodies))
+        list(replay(MARKET, game.manifest.model_copy(update={"drawn_from": other}), game.bodies))
     assert found.value.seq == 4
 
 

@@ -16,17 +16,17 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.corpus import forged, hostile_content, hostile_logs, hostile_prompts, hostile_tables
+from tests.corpus import forged, hostile_content, hostile_imports, hostile_logs, hostile_prompts, hostile_tables
 from tests.corpus.bases import Bases, play_bases
 from tests.corpus.cases import CASES
 from tests.corpus.forge import Forge
 from tests.corpus.runner import CPU_S, MEMORY, Case, Ran, Runner
 
-from tradefair.evaluation.importers import IMPORTERS
+from tradefair.evaluation.importers.detect import game_readers
 from tradefair.evaluation.verify import Check, verify_file
 
 # Importing them registers their cases.
-FILLED = (hostile_tables, hostile_content, hostile_prompts, hostile_logs, forged)
+FILLED = (hostile_tables, hostile_content, hostile_prompts, hostile_logs, hostile_imports, forged)
 EXPECTED: Mapping[str, Mapping[str, Mapping[str, Any]]] = tomllib.loads(
     Path(__file__).with_name("expected.toml").read_text()
 )
@@ -75,7 +75,7 @@ def test_every_case_says_why_it_exists_and_what_must_be_found() -> None:
     for cases in EXPECTED.values():
         for name, case in cases.items():
             assert case["why"].endswith("."), name
-            assert case["verdict"] in ("reproduced", "refused") or case["says"], name
+            assert case["verdict"] in ("reproduced", "refused", "used") or case["says"], name
     assert sum(map(len, (EXPECTED[group] for group in FORGERIES))) >= 60
     assert sum(len(cases) for group, cases in EXPECTED.items() if group not in FORGERIES) >= 60
 
@@ -89,7 +89,9 @@ def test_every_command_reads_every_hostile_file_within_its_limits(
 
 
 # Bombs and long logs take long to be made and opened; what limits them has tests of its own in tests/tracestore.
-_LONG = {"prompts", "sizes", "logs"}
+_LONG = {"prompts", "sizes", "logs", "imports"}
+# Exit codes of `import`.
+_USED = {"used": 0, "used_in_part": 1, "refused": 2}
 
 
 @pytest.mark.parametrize(
@@ -113,8 +115,9 @@ def check_group(
         path = make(bases, folder)
         made = _seen(tmp_path)
         # A forgery costs what its re-execution costs; what a file may do to any command is for the other groups.
-        commands = _of_logs(path) if group == "logs" else _commands(path, folder, bases)
-        if forged or not (whole or group == "logs"):
+        foreign = group in ("logs", "imports")
+        commands = _of_others(path, group) if foreign else _commands(path, folder, bases)
+        if forged or not (whole or foreign):
             # What judges it, and of the others those whose turn it is: over the cases of a group each has one.
             others, turns = (commands[2:4], 1) if forged else (commands[2:], 2)
             commands = commands[:2] + [others[(turns * place + turn) % len(others)] for turn in range(turns)]
@@ -126,10 +129,22 @@ def check_group(
     assert not complaints, "\n".join(complaints)
 
 
-def _of_logs(path: Path) -> list[list[str | Path]]:
+def _of_others(path: Path, group: str) -> list[list[str | Path]]:
     """Every command that reads what others have logged."""
-    imports = [["import", kind, path, "--out", kind] for kind in IMPORTERS]
+    if group == "imports":
+        return _of_imports(path)
+    imports = [["import", *kind, path, "--out", "imported"] for kind in ((), *((name,) for name in game_readers()))]
     return [*imports, ["gateway", "--replay", path], ["request", path]]
+
+
+def _of_imports(path: Path) -> list[list[str | Path]]:
+    """An import, and what reads its traces."""
+    return [
+        ["import", path, "--out", "imported", "--json"],
+        ["import", path, "--out", "imported"],
+        ["verify", "--chain", "imported"],
+        ["evaluate", "imported", "--json"],
+    ]
 
 
 def _commands(path: Path, folder: Path, bases: Bases) -> list[list[str | Path]]:
@@ -147,7 +162,7 @@ def _commands(path: Path, folder: Path, bases: Bases) -> list[list[str | Path]]:
         ["export", path, "-o", "copy.jsonl"],
         ["export", path, "--format", "parquet", "-o", "tables"],
         ["export", path, "--format", "openai", "-o", "talk.jsonl"],
-        ["import", "mcp-jsonl", path, "--out", "imported"],
+        ["import", path, "--out", "imported"],
     ]
 
 
@@ -194,6 +209,16 @@ def _unclean(ran: Ran) -> Iterator[str]:
 
 def _wrong(expected: Mapping[str, Any], case: Case, honest: Check | None) -> Iterator[str]:
     """Where the verdict, its sentence or the row of the list is not what it should be."""
+    if case.ran and case.ran[0].command[-1] == "--json" and case.ran[0].command[0] == "import":
+        done, _, verify, *_ = case.ran
+        found = [odd["message"] for file in orjson.loads(done.out)["files"] for odd in file["odd"]]
+        if done.code != _USED[expected["verdict"]]:
+            yield f"import ended with {done.code}: {found[:3]}"
+        if not any(expected.get("says", "") in message for message in found or [""]):
+            yield f"import says {found[:5]}"
+        if verify.code and done.code != 2:
+            yield f"verify says {verify.out[-300:]!r}"
+        return
     if expected["verdict"] == "refused":
         yield from (f"{ran.command[:2]} ended with {ran.code}" for ran in case.ran if ran.code == 0)
         return

@@ -12,7 +12,7 @@ import pytest
 from tradefair.evaluation.modes.judged import Frame, findings_of, look
 from tradefair.evaluation.modes.table import ModeTable
 
-BEGINNING = re.compile(r"(?:round|day) \d+: \S")
+BEGINNING = re.compile(r"(?:round|day|period) \d+: \S")
 """How a case's sentence begins: a reader knows at once when it was."""
 
 

@@ -1,4 +1,4 @@
-"""Figures of six markets from an exported trace, by the formulas of docs/reference/figures.md; imports nothing of ours.
+"""Figures of all markets from an exported trace, by the formulas of docs/reference/figures.md; imports nothing of ours.
 
 Each function gives {field: {seat: value}}; fields of the market have the seat "market".
 """
@@ -165,7 +165,68 @@ def marketplace(trace: Trace) -> Rows:
     }
 
 
+def pricing(trace: Trace) -> Rows:
+    seats, rounds = list(trace.roles), trace.rounds
+    opening = rounds[0]["opening"]
+    mu, quality, cost = opening["mu"], opening["quality"], opening["cost"]
+
+    def welfare(prices: dict[str, float], outside: float) -> float:
+        weights = [math.exp((quality[seat] - price) / mu) for seat, price in prices.items()]
+        return mu * math.log(sum(weights) + math.exp(outside / mu)) - outside
+
+    # The joint optimum by bisection on mark-up · share of those who buy nothing = mu.
+    low, high = 0.0, 1e5
+    for _ in range(200):
+        middle = (low + high) / 2
+        weights = [math.exp((quality[seat] - cost[seat] - middle) / mu) for seat in seats]
+        nothing = math.exp(opening["outside"] / mu) / (sum(weights) + math.exp(opening["outside"] / mu))
+        low, high = (middle, high) if middle * nothing < mu else (low, middle)
+    profit = {seat: sum(facts["profits"][seat] for facts in rounds) for seat in seats}
+    posted = {seat: [facts["prices"][seat] for facts in rounds] for seat in seats}
+    return {
+        "profit": profit,
+        "units": {seat: sum(facts["units"][seat] for facts in rounds) for seat in seats},
+        "mean_price": {seat: sum(posted[seat]) / len(posted[seat]) for seat in seats},
+        "consumer_surplus": {
+            "market": sum(welfare(facts["prices"], facts["outside"]) for facts in rounds) / len(rounds)
+        },
+        "monopoly_prices": {"market": {seat: round(cost[seat] + low, 7) for seat in seats}},
+    }
+
+
+def order_book(trace: Trace) -> Rows:
+    seats, rounds = list(trace.roles), trace.rounds
+    opening = rounds[0]["opening"]
+    buys = {seat: role == "buyer" for seat, role in trace.roles.items()}
+    demand = sorted((unit for seat in seats if buys[seat] for unit in opening["values"][seat]), reverse=True)
+    supply = sorted(unit for seat in seats if not buys[seat] for unit in opening["values"][seat])
+    possible = sum(max(0, v - c) for v, c in zip(demand, supply, strict=False))
+    profit: dict[str, int] = dict(rounds[-1]["profit"])
+    fills = [fill for facts in rounds for message in facts["messages"] for fill in message["fills"]]
+    units = dict.fromkeys(seats, 0)
+    owners = {
+        (number, message["order"]): message["seat"]
+        for number, facts in enumerate(rounds)
+        for message in facts["messages"]
+    }
+    for number, facts in enumerate(rounds):
+        for message in facts["messages"]:
+            for order, _, quantity in message["fills"]:
+                units[message["seat"]] += quantity
+                units[owners[number, order]] += quantity
+    return {
+        "profit": profit,
+        "units": units,
+        "max_surplus": {"market": possible},
+        "trades": {"market": len(fills)},
+        "efficiency": {"market": sum(profit.values()) / (possible * len(rounds))},
+        "price_mean": {"market": sum(price * size for _, price, size in fills) / sum(size for *_, size in fills)},
+    }
+
+
 RECOMPUTED = {
+    "pricing": pricing,
+    "order_book": order_book,
     "teaching": teaching,
     "double_auction": double_auction,
     "bargaining": bargaining,

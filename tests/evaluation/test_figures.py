@@ -31,6 +31,8 @@ PLAYED: Mapping[str, tuple[str, Mapping[str, str], Mapping[str, Any]]] = {
     "retail": ("retail/smoke", {"manager": "reorder_point"}, {}),
     "supply_chain": ("supply_chain/duel", {"retailer_01": "overpayer", "retailer_02": "timid"}, {}),
     "marketplace": ("marketplace/small_demo", {"customer_0001": "first_taker"}, {}),
+    "order_book": ("order_book/thin", {"B1": "kaplan", "B2": "zip", "S1": "gd", "S2": "zi_c"}, {"periods": 3}),
+    "pricing": ("pricing/smoke", {"F1": "hill_climber", "F2": "nash"}, {"rounds": 8}),
 }
 """Scenario, policies of some seats and what is set, so that the figures differ between seats."""
 OTHERS = {"retailer": "cost_plus", "customer": "double_payer", "business": "honest"}

@@ -47,6 +47,8 @@ def test_it_is_the_very_number_that_evaluate_prints(play: Play) -> None:
         ("supply_chain", "retailer", "pi"),
         ("marketplace", "customer", "utility"),
         ("marketplace", "business", "revenue"),
+        ("pricing", "firm", "profit"),
+        ("order_book", "buyer", "profit"),
         ("teaching", "claimant", "payoff"),
     ],
 )

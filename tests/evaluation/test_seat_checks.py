@@ -21,7 +21,7 @@ Edit = Callable[[Path], Any]
 
 
 def _played(folder: Path, market: str = "double_auction", preset: str = "smoke", **options: Any) -> Path:
-    """A scripted episode, with a label that nobody checks; `late` and `agents` name seats."""
+    """A scripted episode; `late` and `agents` name seats."""
     kind, scenario = market_type(market), load_scenario(market, preset, options.pop("overrides", {}))
     others, agents = options.pop("others", None), options.pop("agents", None)
     plan = plan_seats(kind, scenario, agents=agents, others=others)
@@ -54,7 +54,7 @@ def _reseated(editor: Edit, path: Path, change: Callable[[dict[str, Any]], objec
 
 def _policies(seating: dict[str, Any], policy: str) -> None:
     for player in seating["players"].values():
-        player["policy"] = policy
+        player.update(policy=policy, label=f"policy:{policy}")
 
 
 def test_every_seat_of_an_honest_trace_is_reproduced(tmp_path: Path) -> None:
@@ -73,6 +73,9 @@ def test_every_seat_of_an_honest_trace_is_reproduced(tmp_path: Path) -> None:
         ("bargaining", "smoke", {}),
         ("retail", "smoke", {}),
         ("supply_chain", "duel", {}),
+        ("pricing", "hidden_cost", {"rounds": 5}),
+        ("order_book", "smoke", {}),
+        ("order_book", "live", {"periods": 1, "sweeps": 3}),
         ("marketplace", "small_demo", {}),
         ("marketplace", "small_demo", {"clock": "free", "timing.free_tick_s": 1.0}),
     ],

@@ -33,7 +33,8 @@ class _Game:
         self.bodies: list[bytes] = []
         player = Player(label=f"policy:{policy}", policy=policy)
         self.seating = Seating(players=dict.fromkeys(self.core.market.seats, player), written_by=WRITTEN_BY)
-        claimed = {**self.seating.players, "B1": player.model_copy(update=said or {})}
+        first: dict[str, Any] = {"policy": policy, **(said or {})}
+        claimed = {**self.seating.players, "B1": Player(label=f"policy:{first['policy']}", **first)}
         self.take(self.core.start(self.seating.model_copy(update={"players": claimed})))
         self.fresh(*self.core.market.seats)
 
@@ -47,10 +48,10 @@ class _Game:
         made = {seat: seat_policy(kind, policies[seat], roles[seat].role, self.seating.draw(3, seat)) for seat in seats}
         self.policies = {**getattr(self, "policies", {}), **made}
 
-    def seat(self, label: str = "policy:truthful", policy: str | None = "truthful", **said: Any) -> None:
+    def seat(self, label: str | None = None, policy: str | None = "truthful", **said: Any) -> None:
         """B1 changes hands."""
-        seating = {"players": {"B1": {"label": label, "policy": policy}}, "written_by": WRITTEN_BY, **said}
-        self.take(self.core.seat(Seating.model_validate(seating)))
+        players = {"B1": {"label": label or f"policy:{policy}", "policy": policy}}
+        self.take(self.core.seat(Seating.model_validate({"players": players, "written_by": WRITTEN_BY, **said})))
 
     def turn(self, seat: SeatId, quote: Callable[[ToolCall], Done] | None = None) -> None:
         """The policy's turn; `quote` does its quotes instead."""

@@ -46,6 +46,18 @@ PLAYS: dict[str, tuple[str, str, Acts, Acts]] = {
         [("place_order", _order(int)), ("end_today", {}), ("end_today", {"day": 2})],
         [("place_order", _order(float)), ("end_today", {"day": None}), ("end_today", {"day": 2.0})],
     ),
+    "pricing": (
+        "smoke",
+        "F1",
+        [("set_price", {"price": price}) for price in (1500, 1473, 900)],
+        [("set_price", {"price": float(price), "round": None}) for price in (1500, 1473, 900)],
+    ),
+    "order_book": (
+        "smoke",
+        "B1",
+        [("submit_order", {"side": "buy", "price": price}) for price in (2, 3, 4)],
+        [("submit_order", {"side": "buy", "price": float(price), "quantity": 1.0}) for price in (2, 3, 4)],
+    ),
     "supply_chain": (
         "duel",
         "retailer_01",

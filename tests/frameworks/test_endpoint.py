@@ -39,17 +39,13 @@ def test_a_policy_has_no_base_url() -> None:
         parse_model("policy:half", base_url="http://127.0.0.1:1/v1")
 
 
-def test_a_policy_that_knows_hidden_truth_takes_no_seat_over_mcp() -> None:
-    class Seer:
-        def see(self, truth: object) -> None: ...
-
+def test_a_model_takes_no_policy() -> None:
+    class Idle:
         def turn(self, now: TurnView) -> Turns:
             yield from ()
 
-    with pytest.raises(ScenarioError, match="policy:oracle knows hidden truth"):
-        parse_model("policy:oracle").with_policy(Seer())
     with pytest.raises(ScenarioError, match="is a model"):
-        parse_model("openai:tiny").with_policy(Seer())
+        parse_model("openai:tiny").with_policy(Idle())
 
 
 @pytest.mark.parametrize("name", sorted(FRAMEWORKS))

@@ -25,7 +25,12 @@ TASKS = {
     "retail": ("smoke", "policy:careful_reader"),
     "supply_chain": ("gated", "policy:adaptive"),
     "marketplace": ("small_demo", "policy:item_searcher"),
+    "bargaining": ("smoke", "policy:fair_split"),
+    # Policies that look first: at past prices and the profit of others, at the book and their own orders.
+    "pricing": ("curriculum", "policy:best_reply"),
+    "order_book": ("asset_short", "policy:fundamentalist"),
 }
+QUICK = {"double_auction", "bargaining", "pricing"}
 ALWAYS = ("react", "reflection", "plan_and_act", "openai_loop")
 
 
@@ -40,7 +45,7 @@ class Played(NamedTuple):
 def _cases() -> Iterator[Any]:
     for market in TASKS:
         # Some hundred calls through three graphs, or twenty seats: they are many for the default run.
-        slow = [pytest.mark.slow] if market != "double_auction" else []
+        slow = [pytest.mark.slow] if market not in QUICK else []
         yield from (pytest.param(market, name, marks=slow) for name in ALWAYS)
         for name, extra in EXTRAS.items():
             missing = find_spec(extra.module) is None

@@ -17,6 +17,9 @@ GAMES: list[tuple[str, str, dict[str, JsonValue]]] = [
     ("retail", "smoke", {"horizon_days": 2}),
     ("supply_chain", "duel", {"rounds": 1}),
     ("marketplace", "small_demo", {}),
+    ("pricing", "smoke", {}),
+    ("order_book", "smoke", {}),
+    ("order_book", "asset_short", {"periods": 1}),
     ("teaching", "talk", {"rounds": 1}),
 ]
 

@@ -11,38 +11,40 @@ from typing import Any
 
 import orjson
 import pytest
+from tests.host.games import GAMES, Game
 
 _CHILD = Path(__file__).with_name("episode_child.py")
-_ROUNDS = 12
-_SEED = 5
 
 Command = dict[str, Any]
+EACH_GAME = [
+    pytest.param(name, way, turns, id=f"{name}, {way}, {when}", marks=marks)
+    for name, ways, marks in (
+        ("teaching/talk", ("loop", "thread"), ()),
+        ("double_auction/bazaar", ("loop",), pytest.mark.slow),
+        ("pricing/duel", ("loop",), pytest.mark.slow),
+        ("order_book/smith", ("loop",), pytest.mark.slow),
+        ("order_book/asset", ("loop",), pytest.mark.slow),
+    )
+    for way in ways
+    for turns, when, marks in ((0, "at once", marks), (3, "a little later", pytest.mark.slow))
+]
 
 
-def _commands() -> list[Command]:
-    """P1's calls, each under a key of its own: words, a note and a claim per round; now and then a refused claim, a
-    program, and a note that goes.
-    """
-    calls: list[tuple[str, Any]] = []
-    for number in range(_ROUNDS):
-        calls.append(("say", {"text": f"round {number}"}))
-        calls.append(("add_note", {"text": f"note {number}"}))
-        if number % 3 == 0:
-            calls.append(("claim", {"slices": 999}))
-            # Without calls of its own: what a killed program has read stays in the log, as the calls of a lost one.
-            calls.append(("execute_code", {"code": f"{number} + 40"}))
-            calls.append(("remove_note", {"number": number + 1}))
-        calls.append(("claim", {"slices": number % 8}))
-    return [{"tool": tool, "arguments": given, "key": f"key-{n}"} for n, (tool, given) in enumerate(calls)]
+def _commands(game: Game) -> list[Command]:
+    """The game's calls, each under a key of its own."""
+    return [{"tool": tool, "arguments": given, "key": f"key-{n}"} for n, (tool, given) in enumerate(game.calls())]
 
 
 class Client:
     """Talks to the owner of the episode, starts it again when it is dead, and keeps what was acknowledged."""
 
-    def __init__(self, path: Path, within: Callable[..., Any], way: str = "loop") -> None:
+    def __init__(
+        self, path: Path, within: Callable[..., Any], way: str = "loop", game: Game = GAMES["teaching/talk"]
+    ) -> None:
         self.acknowledged: dict[str, Any] = {}
         self.starts = 0
         self._way = way
+        self._game = game
         self._path = path
         self._within = within
         self._process: asyncio.subprocess.Process | None = None
@@ -58,8 +60,7 @@ class Client:
             sys.executable,
             str(_CHILD),
             str(self._path),
-            str(_ROUNDS),
-            str(_SEED),
+            f"{self._game.market}/{self._game.preset}",
             self._way,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
@@ -111,10 +112,10 @@ class Client:
         return orjson.loads(await self._within(self._process.stdout.readline()))
 
 
-async def _uninterrupted(path: Path, within: Callable[..., Any]) -> None:
-    async with Client(path, within) as client:
+async def _uninterrupted(path: Path, within: Callable[..., Any], game: Game) -> None:
+    async with Client(path, within, game=game) as client:
         await client.start()
-        for command in _commands():
+        for command in _commands(game):
             await client.call(command)
         await client.finish()
 
@@ -124,19 +125,17 @@ def _keys(path: Path) -> list[str]:
         return [key for (key,) in db.execute("SELECT call_key FROM events WHERE call_key IS NOT NULL ORDER BY seq")]
 
 
-@pytest.mark.parametrize("way", ["loop", "thread"])
-@pytest.mark.parametrize(
-    "turns", [pytest.param(0, id="at once"), pytest.param(3, id="a little later", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize(("name", "way", "turns"), EACH_GAME)
 async def test_no_acknowledged_call_is_lost_and_none_is_applied_twice(
-    table: Any, tmp_path: Path, turns: int, way: str
+    table: Any, tmp_path: Path, name: str, way: str, turns: int
 ) -> None:
     """Killed with calls in flight; the client sends them again under their keys, and in the end nothing shows."""
-    path, whole = tmp_path / "killed.trace", tmp_path / "whole.trace"
-    await _uninterrupted(whole, table.within)
-    commands = _commands()
+    game = GAMES[name]
+    path, whole = (tmp_path / folder / "game.trace" for folder in ("killed", "whole"))
+    await _uninterrupted(whole, table.within, game)
+    commands = _commands(game)
     kills = (1, 6, 7, 10, 15, 24, len(commands) - 2)
-    async with Client(path, table.within, way) as client:
+    async with Client(path, table.within, way, game) as client:
         await client.start()
         for number, command in enumerate(commands):
             if number in kills:
@@ -161,16 +160,17 @@ async def test_no_acknowledged_call_is_lost_and_none_is_applied_twice(
 
 
 async def test_a_killed_owner_leaves_no_lease_behind(table: Any, tmp_path: Path) -> None:
-    path = tmp_path / "killed.trace"
+    path = tmp_path / "game.trace"
+    commands = _commands(GAMES["teaching/talk"])
     async with Client(path, table.within) as client:
         await client.start()
-        await client.call(_commands()[0])
+        await client.call(commands[0])
         await client.kill()
         # What was committed can be verified before anybody opens the log for writing again.
         assert table.verdict(path) == "reproduced"
         assert _keys(path) == ["key-0"]
         await client.start()
-        await client.call(_commands()[0])
+        await client.call(commands[0])
         await client.finish()
     assert _keys(path) == ["key-0"]
 

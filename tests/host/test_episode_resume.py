@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.host.games import GAMES, Game
 
 from tradefair.contract import Limit, Scenario, ToolCall, TraceError, TradefairError, Turns, TurnView
 from tradefair.host.prefix import copied_records, write_prefix
@@ -232,3 +233,35 @@ async def test_a_finished_episode_can_be_opened_but_not_gone_on_with(table: Any)
     assert (await again.call("P1", "view_history", {})).status == "ok"
     await again.close()
     assert (table.bodies(episode.path), again.manifest.about) == (bodies, about)
+
+
+# --- markets at large -------------------------------------------------------------------------------------------------
+
+
+async def _play_game(game: Game, folder: Path, *, stopped: bool) -> tuple[Path, list[Any]]:
+    """The game's calls with a look before each; where `stopped`, its episode is closed and opened again after each."""
+    episode = await game.begin(folder)
+    told: list[Any] = []
+    for number, call in enumerate(game.calls()):
+        for tool, arguments in ((game.looks[number % len(game.looks)], {}), ("view_turn", {}), call):
+            answer = await episode.call(game.seat, tool, arguments)
+            told.append((tool, answer.status, answer.body, answer.error))
+        if stopped and episode.core.ended is None:
+            await episode.close()
+            episode = await reopen_episode(episode.path)
+    assert episode.core.ended == "terminated:rounds_completed"
+    await episode.close()
+    return episode.path, told
+
+
+@pytest.mark.parametrize("name", GAMES)
+async def test_an_episode_of_any_market_is_the_same_when_it_is_stopped_after_every_call(
+    table: Any, tmp_path: Path, name: str
+) -> None:
+    game = GAMES[name]
+    whole, told = await _play_game(game, tmp_path / "whole", stopped=False)
+    broken, again = await _play_game(game, tmp_path / "broken", stopped=True)
+    assert told == again
+    assert {status for _, status, *_ in told} >= {"ok", "rejected"}
+    assert table.bodies(whole) == table.bodies(broken)
+    assert table.verdict(broken) == "reproduced"

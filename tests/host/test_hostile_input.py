@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import math
 import re
-from collections.abc import Callable, Coroutine, Generator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -35,6 +35,32 @@ T = TypeVar("T")
 MARKETS = {
     "double_auction": ("smoke", "B1", "truthful", [("submit_quote", {"price": 60})]),
     "teaching": ("talk", "P1", "half", [("say", {"text": "half?"}), ("claim", {"slices": 4})]),
+    "pricing": ("duel", "F1", "best_reply", [("set_price", {"price": 1_500})]),
+    "order_book": ("smith", "B1", "zi_c", [("submit_order", {"side": "buy", "price": 40})]),
+}
+# More calls than a round allows: a seat that had none left would be refused for that.
+SETTINGS_OF: Mapping[str, dict[str, Any]] = {
+    market: {"limits": [{"counts": ["read", "analysis", "action"], "max": 1_000_000, "per": "round", "then": "lapse"}]}
+    for market in ("pricing", "order_book")
+}
+# Calls whose arguments fit the schema and which the rules refuse, in each market.
+AGAINST_THE_RULES: Mapping[str, Sequence[tuple[str, dict[str, Any]]]] = {
+    "double_auction": [("submit_quote", {"price": 101}), ("submit_quote", {"price": 50, "round": 99})],
+    "teaching": [("claim", {"slices": 999}), ("claim", {"slices": 4})],
+    "pricing": [
+        ("set_price", {"price": 4_001}),
+        ("set_price", {"price": 1_500, "round": 1}),
+        ("profit_if", {"prices": [1_500], "rivals": []}),
+        ("profit_if", {"prices": [1_500], "rivals": [1_500, 1_500]}),
+        ("profit_if", {"prices": [4_001]}),
+    ],
+    "order_book": [
+        ("submit_order", {"side": "sell", "price": 100}),
+        ("submit_order", {"side": "buy", "price": 201}),
+        ("submit_order", {"side": "buy", "price": 100, "quantity": 1_000}),
+        ("submit_order", {"side": "buy", "price": 100, "period": 99}),
+        ("cancel_order", {"order": 10_000_000}),
+    ],
 }
 FOUR_FIELDS = {"code", "message", "hint", "retryable"}
 KIBIBYTE = 1_024
@@ -121,7 +147,7 @@ def fits(value: object, schema: Mapping[str, Any]) -> bool:
     if "enum" in schema or "const" in schema:
         return type(value) is str and value in schema.get("enum", [schema.get("const")])
     match schema["type"], value:
-        case ("null", None):
+        case ("null", None) | ("boolean", bool()):
             return True
         case ("integer", float()) if not value.is_integer() or abs(value) > 2**53:
             return False
@@ -218,7 +244,7 @@ class Seat:
 def seated(market: str, folder: Path) -> Generator[Seat]:
     """A seat after its first round, with a note; in the end its trace must hold every refusal, and verify."""
     preset, seat, others, moves = MARKETS[market]
-    kind, scenario = market_type(market), load_scenario(market, preset)
+    kind, scenario = market_type(market), load_scenario(market, preset, SETTINGS_OF.get(market))
     plan = plan_seats(kind, scenario, agents=[seat], others=others)
     with Sandbox() as sandbox, asyncio.Runner() as runner:
         episode = runner.run(new_episode(kind, scenario, 7, plan, folder, sandbox=sandbox))
@@ -343,3 +369,49 @@ def test_a_call_key_that_cannot_be_stored_is_refused_as_an_argument(tmp_path: Pa
         with open_trace(seat.episode.path) as trace:
             denied = [event for event in trace.decoded() if event.get("status") == "denied"]
         assert [event["error"]["code"] for event in denied] == ["invalid_arguments"] * len(keys)
+
+
+@pytest.mark.parametrize("market", MARKETS)
+def test_what_the_rules_refuse_changes_nothing(market: str, tmp_path: Path) -> None:
+    with seated(market, tmp_path) as seat:
+        before = seat.state()
+        for tool, arguments in AGAINST_THE_RULES[market]:
+            answer = seat.run(seat.episode.call(seat.name, tool, arguments))
+            assert answer.error is not None, (tool, arguments)
+            assert answer.status == "rejected", (tool, arguments)
+            assert set(answer.error._asdict()) == FOUR_FIELDS
+            assert seat.state() == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("market", MARKETS)
+def test_ten_thousand_bad_calls_change_nothing(market: str, tmp_path: Path) -> None:
+    """Straight to the core, between two closures: what is refused leaves no trace in the market."""
+    preset, seat, others, moves = MARKETS[market]
+    kind, scenario = market_type(market), load_scenario(market, preset, SETTINGS_OF.get(market))
+    with asyncio.Runner() as runner:
+        plan = plan_seats(kind, scenario, agents=[seat], others=others)
+        episode = runner.run(new_episode(kind, scenario, 7, plan, tmp_path))
+        try:
+            for tool, arguments in moves:
+                assert runner.run(episode.call(seat, tool, arguments)).status == "ok"
+            core = episode.core
+            # A program is the host's to refuse, not the core's.
+            tools = {name: tool for name, tool in core.tools(seat).items() if not tool.recorded}
+            before, sent = (core.market.digest(), core.market.clock, core.ended), 0
+
+            @settings(SETTINGS, max_examples=10_000 // len(tools) + 1)
+            @given(one_per_tool(tools, st.one_of(st.sampled_from(ODD_VALUES), JSON_VALUES)))
+            def each(bad_calls: tuple[Bad, ...]) -> None:
+                nonlocal sent
+                for bad in bad_calls:
+                    answer = core.call(seat, bad.tool.name, bad.arguments).answer
+                    sent += 1
+                    assert answer is not None
+                    assert (answer.status, answer.body) == ("invalid", None)
+                    assert (core.market.digest(), core.market.clock, core.ended) == before
+
+            each()
+            assert sent >= 10_000
+        finally:
+            runner.run(episode.close())

@@ -86,6 +86,28 @@ def python_packages(folder: Path, packages: tuple[str, ...]) -> None:
     _install_with("uv", [str(uv()), "pip", "install", "--quiet", "--python", str(folder / "bin/python"), *packages])
 
 
+def newer_python_packages(folder: Path, packages: tuple[str, ...], *, alone: int = 0) -> None:
+    """As `python_packages`, with Python 3.12 or newer; the first `alone` packages come without what they need.
+
+    Raises Unavailable where this machine has no such Python.
+    """
+    _install_with("uv", [str(uv()), "venv", "--quiet", "--relocatable", "--python", _newer_python(), str(folder)])
+    install = [str(uv()), "pip", "install", "--quiet", "--python", str(folder / "bin/python")]
+    for part, needs in ((packages[:alone], ["--no-deps"]), (packages[alone:], list[str]())):
+        if part:
+            _install_with("uv", [*install, *needs, *part])
+
+
+def _newer_python() -> str:
+    named = [shutil.which(f"python3.{minor}") for minor in (12, 13, 14)]
+    for found in [sys.executable, *named, *sorted(Path.home().glob(".pyenv/versions/3.1[2-9]*/bin/python"))]:
+        # A name on the path may be a shim that leads nowhere.
+        check = [str(found), "-c", "import sys; sys.exit(sys.version_info < (3, 12))"]
+        if found and subprocess.run(check, capture_output=True, timeout=RUN_S, check=False).returncode == 0:
+            return str(found)
+    raise Unavailable("no Python 3.12 or newer here")
+
+
 def uv() -> Path:
     """The program uv, beside which lies uvx. Raises Unavailable."""
     return environment("uv", _pip_packages, (UV,)) / "bin" / "uv"

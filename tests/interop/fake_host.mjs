@@ -40,6 +40,12 @@ Object.assign(globalThis, {
   theme: (theme) => bridge.setHostContext({ theme, displayMode: "inline" }),
   // What a model in the chat did, told to the page: its result is the page's to show.
   pushed: (result) => bridge.sendToolResult(result),
+  // The same, as the answer of one tool: whatever a market, or who stands in its place, may say.
+  answered: async (name, content) => {
+    const { tools } = await client.listTools();
+    bridge.setHostContext({ toolInfo: { tool: tools.find((tool) => tool.name === name) } });
+    await bridge.sendToolResult({ content: [], structuredContent: content });
+  },
   chat: async (name, given) => {
     const { tools } = await client.listTools();
     bridge.setHostContext({ toolInfo: { tool: tools.find((tool) => tool.name === name) } });

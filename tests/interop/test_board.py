@@ -15,6 +15,10 @@ from tests.evaluation.browsing import browser as browser
 from tests.evaluation.browsing import watched
 from tests.interop.environments import Unavailable, environment, node_packages
 
+from tradefair.evaluation import evaluate
+from tradefair.evaluation.reading import PersonMoves
+from tradefair.tracestore import open_trace
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Frame, Page
 
@@ -28,6 +32,7 @@ PACKAGES = (
     "esbuild@0.28.2",
 )
 SHOTS = Path("build/shots")
+OVER = "The episode is over"
 # As hosts of MCP Apps have it where a page names no domains. The official client needs eval in the host's own page; the
 # board's own policy forbids it.
 POLICY = (
@@ -143,6 +148,10 @@ PLAYS: dict[str, tuple[str, str, dict[str, Any], list[tuple[str, dict[str, str]]
         "small_demo", "customer_0001", {"overrides": {"seats.customer": "first_taker"}},
         [("End the turn", {})], "Wanted",
     ),
+    "pricing": ("smoke", "F1", {"others": "nash"}, [("Set the price", {"Price": "1500"})], "Your unit cost"),
+    "order_book": (
+        "smoke", "B1", {"others": "truthful"}, [("Submit an order", {"Price": "50"}), ("Pass", {})], "Order book",
+    ),
 }  # fmt: skip
 
 
@@ -155,12 +164,12 @@ def test_the_board_of_a_market_is_drawn_and_a_click_plays_a_round(market: str, h
         assert shown.lower() in drawn.text().lower()
         before = drawn.round().split(" · ")[0]
         pressed = 0
-        while drawn.round().split(" · ")[0] == before and pressed < 12:
+        while drawn.round().split(" · ")[0] == before and drawn.heading() != OVER and pressed < 12:
             move, fields = moves[pressed % len(moves)]
             press(drawn, move, **fields)
             pressed += 1
             drawn.board.wait_for_selector("h1.awaited, h1:has-text('over')")
-        assert drawn.round().split(" · ")[0] != before or drawn.heading() == "The episode is over"
+        assert drawn.round().split(" · ")[0] != before or drawn.heading() == OVER
         drawn.clean()
         SHOTS.mkdir(parents=True, exist_ok=True)
         for theme, width in (("light", 800), ("dark", 800), ("light", 360), ("dark", 360)):
@@ -182,6 +191,94 @@ def test_the_board_of_a_market_is_drawn_and_a_click_plays_a_round(market: str, h
         assert told["sizes"][-1] > 200
     assert 0 < len(seat.clicks()) == pressed
     assert seat.refused() == []
+    with open_trace(seat.trace) as trace:
+        assert evaluate(trace).seats[name].person_moves == PersonMoves(clicked=pressed, of=pressed)
+
+
+def filled(drawn: Drawn, field: str) -> str:
+    """What the shown form holds in a field."""
+    return drawn.board.locator(".tool-form").first.get_by_label(field).first.input_value()
+
+
+def test_a_click_on_a_rivals_price_fills_it_in(host: HostProcess, show: Show) -> None:
+    (seat,) = seated(host, "pricing", "textbook", "F1", others="nash")
+    with show(seat, width=390) as drawn:
+        drawn.board.wait_for_selector("#part-firms .empty")
+        press(drawn, "Set the price", Price="1600")
+        drawn.board.get_by_role("button", name="Undercut F2 at 1472").click()
+        assert filled(drawn, "Price") == "1472"
+        drawn.board.get_by_role("button", name="Keep 1600").click()
+        assert filled(drawn, "Price") == "1600"
+        drawn.board.get_by_role("button", name="Match F2 at 1473").click()
+        drawn.board.locator(".tool-form .go > .act").first.click()
+        drawn.board.wait_for_selector("#part-firms h2:has-text('round 2')")
+        firms = drawn.board.locator("#part-firms tbody tr").all_inner_texts()
+        assert [row.split()[:3] for row in firms] == [["you,", "F1", "1,473"], ["F2", "1,473", "Match"]]
+        drawn.clean()
+    assert seat.clicks() == ["set_price", "set_price"]
+
+
+def test_a_form_begins_anew_with_what_holds_for_the_seat(host: HostProcess, show: Show) -> None:
+    (seat,) = seated(host, "order_book", "smoke", "S1", others="passive")
+    with show(seat) as drawn:
+        for pressed in range(3):
+            drawn.board.wait_for_selector("h1.awaited")
+            assert (filled(drawn, "Side"), filled(drawn, "Price")) == ("sell", "")
+            press(drawn, "Submit an order", Price=str(150 - pressed))
+        drawn.board.wait_for_selector("h1:has-text('over')")
+        # What has been said stays to be read; nothing is left to be clicked.
+        assert drawn.board.locator(".moves button").count() == 0
+        drawn.clean()
+    assert seat.clicks() == ["submit_order"] * 3
+
+
+def test_a_board_that_is_opened_late_learns_the_rounds_before_page_by_page(host: HostProcess, show: Show) -> None:
+    (seat,) = seated(host, "pricing", "textbook", "F1", others="nash")
+    hand = Hand(seat)
+    for number in range(1, 26):
+        hand.call("set_price", {"price": 1400 + number})
+    with show(seat) as drawn:
+        # Ten rounds a page, the newest first; one page more would tell nothing.
+        drawn.board.wait_for_selector("#part-rounds tbody tr:nth-child(25)")
+        first = drawn.board.locator("#part-rounds tbody tr:last-child").inner_text().split()
+        assert first[:3] == ["1", "1,401", "1,473"]
+        asked = seat.looks("view_prices")
+        press(drawn, "Set the price", Price="1500")
+        drawn.board.wait_for_selector("#part-firms h2:has-text('round 26')")
+        assert drawn.board.locator("#part-rounds tbody tr").count() == 26
+        drawn.clean()
+    # Of the rounds before, nothing is asked again.
+    assert (asked, seat.looks("view_prices")) == (3, 4)
+    assert seat.refused() == []
+
+
+def test_a_click_on_a_level_of_the_book_takes_it_or_rests_there(host: HostProcess, show: Show) -> None:
+    (buyer, *rest) = seated(host, "order_book", "smoke", "B1", "B2", "S1", "S2", overrides={"arrival": "rotation"})
+    other, seller, last = (Hand(seat) for seat in rest)
+    with show(buyer, width=390) as drawn:
+        press(drawn, "Submit an order", Price="50")
+        other.call("submit_order", {"side": "buy", "price": 80})
+        seller.call("submit_order", {"side": "sell", "price": 120})
+        last.call("submit_order", {"side": "sell", "price": 130})
+        other.call("pass_turn")
+        for hand in (seller, last):
+            hand.call("pass_turn")
+        drawn.board.wait_for_selector("h1.awaited")
+        levels = drawn.board.locator("#part-book tbody tr")
+        assert levels.locator("th").all_inner_texts() == ["130", "120", "spread 40", "80", "50"]
+        assert levels.nth(4).get_attribute("class") == "own"
+        assert "1 (1 ahead)" in levels.nth(4).inner_text()
+        drawn.board.get_by_role("button", name="Bid at 81").click()
+        assert filled(drawn, "Price") == "81"
+        drawn.board.get_by_role("button", name="Cancel order 1").click()
+        press(drawn, "Cancel an order")
+        levels.nth(4).wait_for(state="detached")
+        drawn.board.get_by_role("button", name="Buy at 120").click()
+        press(drawn, "Submit an order")
+        drawn.board.wait_for_selector("#part-trades tbody tr.own")
+        assert drawn.board.locator("#part-trades tbody tr").inner_text().split()[:4] == ["1", "120", "1", "yes"]
+        drawn.clean()
+    assert buyer.clicks() == ["submit_order", "cancel_order", "submit_order"]
 
 
 def test_hostile_words_of_another_seat_stay_words(host: HostProcess, show: Show) -> None:
@@ -211,19 +308,19 @@ def test_hostile_words_of_another_seat_stay_words(host: HostProcess, show: Show)
 
 
 def test_a_refused_call_says_why_and_keeps_what_was_typed(host: HostProcess, show: Show) -> None:
-    (seat,) = seated(host, "teaching", "pie", "P1", others="half")
+    (seat,) = seated(host, "order_book", "smoke", "B1", others="truthful")
     with show(seat) as drawn:
         form = drawn.board.locator(".tool-form").first
-        form.get_by_label("Slices").fill("2000")
+        form.get_by_label("Price").fill("2000")
         form.locator(".go > .act").click()
-        drawn.board.wait_for_selector(".said-back:has-text('0 to 1,000')")
-        # Within the tool's bounds, and more than the pie has: the market says so.
-        form.get_by_label("Slices").fill("999")
+        drawn.board.wait_for_selector(".said-back:has-text('1 to 200')")
+        # Within the tool's bounds, and nothing that a buyer may do: the market says so.
+        form.get_by_label("Price").fill("99")
+        form.get_by_label("Side").select_option("sell")
         form.locator(".go > .act").click()
-        if form.locator(".sure").is_visible():
-            form.locator(".sure .act").click()
-        drawn.board.wait_for_selector(".said-back .refusal:has-text('too_many_slices')")
-        assert form.get_by_label("Slices").input_value() == "999"
+        form.locator(".sure .act").click()
+        drawn.board.wait_for_selector(".said-back .refusal:has-text('wrong_side')")
+        assert (filled(drawn, "Price"), filled(drawn, "Side")) == ("99", "sell")
         drawn.clean()
     assert seat.clicks() == []
 
@@ -263,14 +360,30 @@ def test_where_a_page_may_call_nothing_it_shows_what_the_chat_is_told(host: Host
         drawn.clean()
 
 
-def test_answers_in_no_known_form_are_shown_as_tables(host: HostProcess, show: Show) -> None:
-    (seat,) = seated(host, "double_auction", "smoke", "B1", others="truthful")
+FORMS: dict[str, list[tuple[str, Any]]] = {
+    "double_auction": [("view_history", {"rounds": [{"round": "x", "quotes": 7}]})],
+    "pricing": [("view_prices", {"rounds": [{"round": 1, "prices": {HOSTILE: 7, "F1": HOSTILE}, "index": HOSTILE}]})],
+    "order_book": [
+        ("view_book", {"bids": [{"price": HOSTILE, "quantity": {}}, 7], "asks": HOSTILE}),
+        ("view_my_orders", {"orders": [{"order": HOSTILE, "price": None}]}),
+        ("view_trades", {"trades": [{"number": 1, "price": HOSTILE, "aggressor": []}]}),
+    ],
+}
+
+
+@pytest.mark.parametrize("market", FORMS)
+def test_answers_in_no_known_form_are_shown_as_text(market: str, host: HostProcess, show: Show) -> None:
+    scenario, name, options, [(move, fields), *_], _ = PLAYS[market]
+    (seat,) = seated(host, market, scenario, name, **options)
     with show(seat) as drawn:
-        for content in ({"rounds": [{"round": "x", "quotes": 7}]}, ["no", "object"], "text", 5, None):
-            drawn.page.evaluate("(content) => pushed({ content: [], structuredContent: content })", content)
+        given = [("view_turn", odd) for odd in (["no", "object"], "text", 5, None)]
+        for tool, content in [*FORMS[market], *given]:
+            drawn.page.evaluate("([tool, content]) => answered(tool, content)", [tool, content])
+        assert drawn.board.locator("img").count() == 0
+        assert "broken" not in (drawn.page.title(), drawn.board.title())
         drawn.page.evaluate("() => pushed({ content: [{ type: 'text', text: 'gone' }], isError: true })")
         drawn.board.wait_for_selector("[role=alert]:has-text('gone')")
-        press(drawn, "Submit a quote", Price="50")
+        press(drawn, move, **fields)
         drawn.clean()
 
 

@@ -81,7 +81,7 @@ class Stage:
 
     def config(self, *arguments: str) -> None:
         """Write a seat into the client's own file."""
-        assert "written" in self.run(TRADEFAIR, "config", *arguments, "--client", self.name, "--write")
+        assert "written" in self.run(TRADEFAIR, "config", "--client", self.name, "--write", *arguments)
 
     @property
     def label(self) -> str:
@@ -115,6 +115,24 @@ def test_a_written_server_is_listed_and_starts(stage: Stage, record_property: An
     assert re.search(stage.client.connected, said), said
     # Looking whether a server answers begins no episode.
     assert not list(stage.project.rglob("*.trace"))
+
+
+def test_a_recorded_server_starts_and_what_the_client_said_is_in_a_trace(stage: Stage, record_property: Any) -> None:
+    record_property("further", f"{stage.label}: starts a recorder in front of the reference server")
+    try:
+        folder = environment("everything", node_packages, ("@modelcontextprotocol/server-everything",))
+    except Unavailable as reason:
+        pytest.skip(f"no reference server: {reason}")
+    stage.config("--record", "desk", "--", str(folder / "node_modules" / ".bin" / "mcp-server-everything"))
+    said = stage.list()
+    assert "desk" in said
+    assert re.search(stage.client.connected, said), said
+    traces = list(stage.project.rglob("desk-*.trace"))
+    # Codex only reads its file.
+    assert bool(traces) == bool(stage.client.connected)
+    if traces:
+        done = stage.run(TRADEFAIR, "trace", str(traces[0]))
+        assert "recorded" in done
 
 
 def test_a_hosted_seat_opens_with_the_token_of_the_environment_and_with_no_other(

@@ -175,6 +175,30 @@ def test_it_serves_and_leaves_at_ctrl_c(lacking: dict[str, Any], tmp_path: Path)
     assert not list(tmp_path.rglob("*.lock"))
 
 
+_ECHO = """
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    info = {"serverInfo": {"name": "tradefair-like", "version": "1"}, "structuredContent": {"said": "a"}}
+    if "id" in message:
+        print(json.dumps({"id": message["id"], "result": info}), flush=True)
+"""
+
+
+@pytest.mark.parametrize("lacks", ["", "locks"])
+def test_it_records(lacking: dict[str, Any], tmp_path: Path, lacks: str) -> None:
+    lacking["env"]["LACKING"] = lacks
+    with child(lacking, "record", "--out", "out", "--", sys.executable, "-c", _ECHO) as recorder:
+        recorder.hello()
+        assert recorder.call("echo", text="a") == {"said": "a"}
+        assert recorder.process.stdin is not None
+        recorder.process.stdin.close()
+        assert recorder.process.wait(BOUND_S) == 0
+    (path,) = (tmp_path / "out").iterdir()
+    found = verify_file(path, chain_only=True)
+    assert (found.verdict, found.sealed, found.events) == ("intact", True, 3)
+
+
 @pytest.mark.slow
 def test_it_hosts_and_connects(lacking: dict[str, Any], tmp_path: Path) -> None:
     with child(lacking, "host", *SEAT, "--seats", "P1", "--out", "out", "--json", "--control-port", "0") as host:

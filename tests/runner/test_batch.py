@@ -46,8 +46,9 @@ def first(market: str) -> str:
 def played(market: str, scenario: str, seat: str, seed: int, aside: Sequence[str]) -> tuple[tf.Batch, list[ToolCall]]:
     """Two episodes of a stand-in, which plays the second one only; between its calls it does something else."""
     kind = market_type(market)
-    role = seat_roles(kind, load_scenario(market, scenario))[seat]
-    named = stand_ins(kind, [role])[0]
+    setting = load_scenario(market, scenario)
+    role = seat_roles(kind, setting)[seat]
+    named = stand_ins(kind, setting, [role])[0]
     policy = seat_policy(kind, named, role, Draw.of(seed, seat, 0))
     batch, made, coming = tf.batch(market, scenario, seat, [seed ^ 1, seed]), list[ToolCall](), list(aside)
 

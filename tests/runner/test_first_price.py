@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
+import tradefair.api as tf
 from tradefair.cli import run
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.runner.price import price, with_first_price
@@ -62,8 +63,8 @@ def test_a_series_replays_nothing(played: Any) -> None:
     assert episode["verdict"]["seats"][0]["mistake"]["kind"] != "replay"
 
 
-def test_the_next_finding_is_priced_where_a_price_puts_it_first(played: Any) -> None:
-    _, path = played()
+def test_the_next_finding_is_priced_where_a_price_puts_it_first(tmp_path: Path) -> None:
+    path = tf.play("bargaining", scenario="bargaining/pact", seed=5, agent="policy:gifter", folder=tmp_path).path
     before = evaluate_file(path).diagnosis
     found = with_first_price(Replays(path), evaluate_file(path)).diagnosis
     assert before is not None

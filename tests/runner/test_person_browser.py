@@ -8,11 +8,13 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from tests.evaluation.browsing import browser as browser
 
+from tradefair.evaluation import evaluate
+from tradefair.evaluation.reading import PersonMoves
 from tradefair.evaluation.verify import verify_file
 from tradefair.tracestore import open_trace
 
@@ -61,8 +63,27 @@ def the_board(page: Any, address: str) -> Any:
     return frame
 
 
-def test_a_person_plays_a_whole_episode_by_clicks(browser: Any, play: Any, tmp_path: Path) -> None:
-    process, address = play("bargaining", "--scenario", "bargaining/smoke", "--agent", "person", "--seed", "1")
+class Move(NamedTuple):
+    """What a person does when the form of `tool` is shown."""
+
+    tool: str
+    field: str
+    value: str
+    final: bool
+
+
+SAY = Move("send_message", "textarea", "<b>60?</b>", final=False)
+EPISODES: dict[str, tuple[str, list[Move]]] = {
+    "bargaining": ("B1", [SAY, Move("submit_quote", "input", "60", final=True)] * 3),
+    "pricing": ("F1", [Move("set_price", "input", price, final=True) for price in ("1500", "1473", "1450")]),
+    "order_book": ("B1", [Move("submit_order", "input", price, final=True) for price in ("80", "85", "95")]),
+}
+
+
+@pytest.mark.parametrize("market", EPISODES)
+def test_a_person_plays_a_whole_episode_by_clicks(market: str, browser: Any, play: Any, tmp_path: Path) -> None:
+    seat, moves = EPISODES[market]
+    process, address = play(market, "--scenario", f"{market}/smoke", "--agent", "person", "--seed", "1")
     page = browser.new_page()
     errors: list[str] = []
 
@@ -75,20 +96,17 @@ def test_a_person_plays_a_whole_episode_by_clicks(browser: Any, play: Any, tmp_p
     board = the_board(page, address)
     assert "token" not in page.url
     heading = board.locator("h1")
-    moves = ["send_message", "submit_quote"] * 3
-    for number, tool in enumerate(moves):
+    for move in moves:
         heading.filter(has_text="Your turn").wait_for(timeout=BOUND_S * 1_000)
-        board.get_by_text(f"round {number // 2 + 1} of 3").first.wait_for(timeout=BOUND_S * 1_000)
-        # The page shows the form of what is awaited: each round a message, then a quote.
-        form = board.locator(f".acting .tool-form[data-tool={tool}]")
+        # The page shows the form of what is awaited: each round of a bargain a message, then a quote.
+        form = board.locator(f".acting .tool-form[data-tool={move.tool}]")
         form.wait_for(timeout=BOUND_S * 1_000)
-        if tool == "send_message":
-            form.locator("textarea").fill(f"<b>{number}</b>")
-        else:
-            form.locator("input").first.fill("60")
+        form.locator(move.field).first.fill(move.value)
+        moment = board.locator(".strip .num").inner_text()
         form.locator("button.main").first.click()
-        if tool == "submit_quote":  # what cannot be taken back is asked once more
+        if move.final:  # what cannot be taken back is asked once more
             board.get_by_role("button", name="Yes, do it").click()
+        board.locator("h1:has-text('over'), .strip .num").filter(has_not_text=moment).first.wait_for()
     heading.filter(has_text="The episode is over").wait_for(timeout=BOUND_S * 1_000)
     page.get_by_text("The episode is over").first.wait_for()
     out, err = process.communicate(timeout=BOUND_S)
@@ -98,8 +116,9 @@ def test_a_person_plays_a_whole_episode_by_clicks(browser: Any, play: Any, tmp_p
     assert verify_file(path).verdict == "reproduced"
     with open_trace(path) as trace:
         by = {row.seq: row.by for row in trace.side()}
-        calls = [event for event in trace.decoded() if event["event"] == "tool_called" and event["seat"] == "B1"]
-        assert trace.seating().labels["B1"] == "person"
+        calls = [event for event in trace.decoded() if event["event"] == "tool_called" and event["seat"] == seat]
+        assert trace.seating().labels[seat] == "person"
+        assert evaluate(trace).seats[seat].person_moves == PersonMoves(clicked=len(moves), of=len(moves))
     assert {by[event["seq"]] for event in calls} == {"person"}
-    assert [event["tool"] for event in calls if event["kind"] == "action"] == moves
+    assert [event["tool"] for event in calls if event["kind"] == "action"] == [move.tool for move in moves]
     assert errors == []

@@ -32,6 +32,8 @@ MARKETS: dict[str, tuple[str, dict[str, Any], str, tuple[str, str, str]]] = {
     "retail": ("smoke", {}, "manager", ("careful_reader", "bare_shelf", "random_legal")),
     "supply_chain": ("duel", {}, "retailer_01", ("adaptive", "passive", "random_legal")),
     "marketplace": ("small_demo", {}, "customer_0001", ("item_searcher", "double_payer", "random_legal")),
+    "pricing": ("duel", {"rounds": 12}, "F1", ("leader", "jumpy", "random_legal")),
+    "order_book": ("smith", {"periods": 2, "sweeps": 4}, "B1", ("gd", "sleeper", "zi_c")),
 }
 
 
@@ -168,6 +170,57 @@ def test_only_cited_rounds_are_played_by_the_reference(tmp_path: Path) -> None:
     ) - replays.original("B1")
     assert sum(amount > 0 for amount in single) >= 1
     assert replays.price("B1", Repair(frozenset({99})), "truthful") == 0.0
+
+
+def price_in(call: ToolCall) -> int:
+    price = call.arguments["price"]
+    assert isinstance(price, int)
+    return price
+
+
+def slip(now: TurnView, call: ToolCall) -> list[ToolCall]:
+    if call.tool != "set_price" or now.round != 3:
+        return [call]
+    return [ToolCall("set_price", {"price": price_in(call) // 10})]
+
+
+def slip_and_grope(now: TurnView, call: ToolCall) -> list[ToolCall]:
+    if call.tool != "set_price" or now.round <= 3:
+        return slip(now, call)
+    return [ToolCall("set_price", {"price": price_in(call) + 7})]
+
+
+def third_price(path: Path) -> int:
+    return next(event["seq"] for event in acts(path, "F1", "set_price") if event["round"] == 3)
+
+
+def test_a_reference_that_plays_as_the_seat_does_elsewhere_plays_what_follows_too(tmp_path: Path) -> None:
+    # Rivals answer a price that is lost, and the seat answers them: its tape tells nothing of the course without it.
+    twin = played(tmp_path, "pricing", "policy:matcher", others="matcher")
+    path = played(tmp_path, "pricing", wrapped("pricing", "matcher", slip), others="matcher")
+    replays, slipped = Replays(path), third_price(path)
+    found = priced(replays, finding("unit_mistake", "F1", slipped), "matcher")
+    assert (found.against, found.note) == ("matcher", "which plays as the seat elsewhere, and so on from there")
+    assert found.amount == metric(twin, "pricing") - metric(path, "pricing")
+    assert found.amount != replays.price("F1", Repair(frozenset({3})), "matcher")
+
+
+def test_a_seat_that_plays_like_no_reference_keeps_its_later_turns(tmp_path: Path) -> None:
+    path = played(tmp_path, "pricing", wrapped("pricing", "matcher", slip_and_grope))
+    replays, slipped = Replays(path), third_price(path)
+    found = priced(replays, finding("pricing.contradicted_analysis", "F1", slipped))
+    assert found.against is not None
+    assert found.note is None
+    assert found.amount == replays.price("F1", Repair(frozenset({3})), found.against)
+
+
+def test_rounds_beyond_the_cited_cases_are_repaired_too(tmp_path: Path) -> None:
+    path = played(tmp_path, "double_auction", "policy:stubborn")
+    replays, quotes = Replays(path), [event["seq"] for event in acts(path, "B1")]
+    cited = finding("double_auction.missed_profit", "B1", *quotes[:2])
+    assert priced(replays, cited, "truthful").amount == replays.price("B1", Repair(frozenset({1, 2})), "truthful")
+    found = priced(replays, cited.model_copy(update={"seqs": tuple(quotes)}), "truthful")
+    assert found.amount == replays.whole("B1", "truthful") - replays.original("B1")
 
 
 def test_from_the_first_event_on_every_phase_is_played_by_the_reference(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from tests.evaluation.export.test_reimport import again, figures
 from tests.play_specs import play_spec
 
 from tradefair.catalog import load_scenario, market_type
@@ -435,3 +436,19 @@ async def test_a_transcript_in_openai_s_shape_holds_each_message_once_and_answer
     assert len(replies) == len(prompts_of(path, "B1"))
     texts = [message["content"] for message in messages if message["role"] in ("system", "user")]
     assert len(texts) == len(set(texts))
+
+
+@pytest.mark.parametrize("told", [None, "cleared_results(k=1)"])
+async def test_a_transcript_of_what_was_sent_comes_back_to_the_same_general_findings(
+    duel: Callable[..., PlaySpec], tmp_path: Path, told: str | None
+) -> None:
+    spec = AgentSpec("react", POLICY) if told is None else AgentSpec("react", POLICY, window=told)
+    path = (await play_episode(duel(spec))).path
+    (back,) = await asyncio.to_thread(_own, path, tmp_path)
+    before = {key: found for key, found in figures(path).items() if key[0] == "B1"}
+    assert before
+    assert figures(back) == before
+
+
+def _own(path: Path, place: Path) -> list[Path]:
+    return [trace for trace in again(path, "openai", place) if "B1" in trace.name]

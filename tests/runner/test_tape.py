@@ -53,6 +53,35 @@ class Wants:
             self.heard.append((yield ToolCall(tool, {})))
 
 
+def closed(revision: int, step: int, *, last: bool = False) -> dict[str, Any]:
+    public: dict[str, Any] = {"step": step}
+    head = {"seq": 90 + step, "round": 1, "phase": "open", "revision": revision, "seat": None}
+    if last:
+        return {**head, "event": "round_closed", "public": {"last_step": public}}
+    return {**head, "event": "phase_closed", "public": public}
+
+
+def at_step(step: int) -> TurnView:
+    return opened().model_copy(update={"market": {"step": step}})
+
+
+def test_a_market_with_steps_is_played_by_its_steps_and_not_by_the_number_of_its_turns() -> None:
+    events = [
+        event(1, "bid", revision=3),
+        closed(3, 4),
+        event(2, "raise", revision=7, arguments={}),
+        closed(7, 9, last=True),
+    ]
+    tape = read_tapes(events, {})["B1"]
+    assert tape.stepped
+    assert tape.places == {1: (1, "open", 4), 2: (1, "open", 9)}
+    player = TapePlayer(tape, [shadow := Shadow("x", Wants("raise"))])
+    # In a replay the seat may be asked in a step in which it was passed over, and not in one of its own.
+    assert [drive(player.turn(at_step(step))) for step in (2, 9)] == [[], ["raise"]]
+    assert (shadow.agreed, shadow.differed) == ({(1, 9): 1}, {(1, 2): 1, (1, 9): 0})
+    assert (tape.unit((1, "open", 9)), tape._replace(stepped=False).unit((1, "open", 9))) == ((1, 9), 1)
+
+
 def test_only_accepted_actions_of_the_seat_itself_are_on_its_tape() -> None:
     refused: dict[str, Any] = {"status": "rejected"}
     events = [

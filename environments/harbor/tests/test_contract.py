@@ -23,7 +23,15 @@ from tradefair_harbor import export
 from tradefair_harbor.host import Refused, control
 
 CONTAINERS = {"Dockerfile", "docker-compose.yaml", "market", "ready.sh"}
-FIRST = ["bargaining/smoke", "double_auction/smoke", "marketplace/first", "retail/first", "supply_chain/first"]
+FIRST = [
+    "bargaining/smoke",
+    "double_auction/smoke",
+    "marketplace/first",
+    "order_book/smoke",
+    "pricing/smoke",
+    "retail/first",
+    "supply_chain/first",
+]
 
 
 @contextmanager

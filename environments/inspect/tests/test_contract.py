@@ -83,6 +83,8 @@ def test_samples_are_spread_over_a_split() -> None:
         "bargaining",
         "double_auction",
         "marketplace",
+        "order_book",
+        "pricing",
         "retail",
         "supply_chain",
     }

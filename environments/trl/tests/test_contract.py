@@ -24,6 +24,8 @@ SEATS = [
     ("retail/first", "manager"),
     ("supply_chain/first", "retailer_01"),
     ("marketplace/first", "customer_0001"),
+    ("pricing/smoke", "F1"),
+    ("order_book/smoke", "B1"),
 ]
 
 

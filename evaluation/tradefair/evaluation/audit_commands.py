@@ -1,8 +1,8 @@
-"""The commands `verify`, `sign` and `import`: a few lines each over the functions that do the work."""
+"""The commands `verify` and `sign`: a few lines each over the functions that do the work."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import compress
 from pathlib import Path
 from typing import Annotated
@@ -10,9 +10,7 @@ from typing import Annotated
 import typer
 
 from tradefair import tracestore
-from tradefair.cli.terminal import print_json, say
-from tradefair.contract.errors import ScenarioError, TraceError, unknown
-from tradefair.evaluation.importers import IMPORTERS, run_importer
+from tradefair.cli.terminal import print_json
 from tradefair.evaluation.places import Places
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
@@ -79,44 +77,12 @@ def sign(
         terminal.show_signed(rows)
 
 
-def import_logs(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help=f"Kind of log: {', '.join(IMPORTERS)}.")],
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", exists=True, help="Log files or folders of them.")],
-    out: Annotated[Path, typer.Option("--out", help="Folder for the traces.")],
-    as_json: AsJson = False,
-) -> None:
-    """Turn foreign logs into traces: re-execute them and compare everything that they say.
-
-    Exit code 1 when a log is damaged or says something else than re-execution.
-    """
-    if kind not in IMPORTERS:
-        raise ScenarioError(unknown("importer", kind, IMPORTERS))
-    report = run_importer(kind, _logs(paths), out)
-    if as_json:
-        print_json(report.to_json())
-    else:
-        from tradefair.evaluation import terminal
-
-        terminal.show_import(report)
-        say(f"traces in {out}")
-    finish(report.sound)
-
-
 def traces_of(place: str) -> Sequence[str | Path]:
     """Trace files of a path, or the addresses of the traces in a store."""
     # Before paths: an address would be looked for as a file.
     if tracestore.is_store(place):
         return [stored.url for stored in tracestore.stored_traces(place)]
     return tracestore.find_traces(place)
-
-
-def _logs(paths: Iterable[Path]) -> list[Path]:
-    """The log files named, those of folders in order of name. Raises TraceError where there is none."""
-    # Files that are named are taken whatever their ending; of folders only `*.jsonl`.
-    files = [file for path in paths for file in (sorted(path.glob("*.jsonl")) if path.is_dir() else [path])]
-    if not files:
-        raise TraceError(f"{', '.join(map(str, paths))}: no log here (*.jsonl)")
-    return files
 
 
 def finish(fine: bool) -> None:

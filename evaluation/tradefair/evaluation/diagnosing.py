@@ -9,7 +9,6 @@ from importlib.resources import files
 from tradefair.contract import SeatId
 from tradefair.contract.event import ManifestCore
 from tradefair.evaluation.evaluator import Evaluator
-from tradefair.evaluation.importers import IMPORTED_MARKET
 from tradefair.evaluation.modes.base_rates import References, ranked, rate, shipped_for
 from tradefair.evaluation.modes.detectors import GENERAL
 from tradefair.evaluation.modes.diagnosis import Diagnosis, NotRead
@@ -18,7 +17,7 @@ from tradefair.evaluation.modes.judged import Frame, Sight, findings_of, look
 from tradefair.evaluation.modes.merged import merge
 from tradefair.evaluation.modes.published import map_version
 from tradefair.evaluation.modes.reading import read_play
-from tradefair.evaluation.reading import agent_seats, imported, seating_in
+from tradefair.evaluation.reading import agent_seats, foreign, imported, seating_in
 from tradefair.tracestore import Trace
 
 
@@ -41,7 +40,7 @@ def diagnosis_of(trace: Trace, evaluator: Evaluator, insight: Insight) -> Diagno
     return Diagnosis(
         market=core.market,
         modes_version=version,
-        evidence_map=map_version(core.market),
+        evidence_map=evaluator.evidence_version or map_version(core.market),
         stages=evaluator.stages(trace),
         findings=ranked(findings, references, agent_seats(seating_in(trace))),
         not_read=_not_read(sights),
@@ -79,7 +78,7 @@ def _judges_talk(sights: list[Sight]) -> bool:
 def _lacking(trace: Trace) -> dict[str, str]:
     """What this trace cannot tell, by need."""
     # A foreign server's log holds all calls, looks too; a known market's log from elsewhere holds its actions only.
-    if imported(seating_in(trace)) and trace.manifest.core.market != IMPORTED_MARKET:
+    if imported(seating_in(trace)) and not foreign(trace.manifest.core):
         return {"looks": "the imported log does not hold what the seat looked at"}
     return {}
 

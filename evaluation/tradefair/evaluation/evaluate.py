@@ -13,6 +13,7 @@ from tradefair.evaluation.evaluator import Evaluator, evaluator_of
 from tradefair.evaluation.modes.detectors import GENERAL
 from tradefair.evaluation.modes.diagnosis import Diagnosis
 from tradefair.evaluation.modes.insight import Insight
+from tradefair.evaluation.origins import is_foreign
 from tradefair.evaluation.outcome import Outcome, writable
 from tradefair.evaluation.population import Populations
 from tradefair.evaluation.reading import Unusable, seating_in
@@ -127,24 +128,27 @@ def tables_of(
         return ()
 
 
-def evaluate_file(path: str | Path, populations: Populations | None = None) -> Evaluation:
+def evaluate_file(
+    path: str | Path, populations: Populations | None = None, foreign: Evaluator | None = None
+) -> Evaluation:
     """Open and evaluate one file, or a stored trace by its address. Never raises: what is no trace is a `problem`.
 
     A broken chain, a missing tail or an unknown schema is a finding: figures are as good as the bytes they rest on.
     `populations`: where to look for the market's reference population, in addition to the trace's folder of references.
+    `foreign`: what diagnoses traces that no rules have made (a map, `audit.mapped`); others are their market's.
     """
     # A store's address is shown without its password.
     shown = str(StorePlace.of(str(path))) if is_store(str(path)) else str(path)
     try:
         with open_trace(path) as trace:
-            evaluation = _evaluated(shown, trace)
+            evaluation = _evaluated(shown, trace, foreign if is_foreign(trace.manifest.core) else None)
             # Within `with`: the population is looked for by the manifest of the open trace.
             return evaluation._replace(population=(populations or Populations()).of(trace))
     except (TraceError, ScenarioError) as error:
         return Evaluation(shown, None, str(error))
 
 
-def _evaluated(path: str, trace: Trace) -> Evaluation:
+def _evaluated(path: str, trace: Trace, evaluator: Evaluator | None) -> Evaluation:
     # Outcomes, chain and diagnosis read the same events.
     trace.hold()
     outcome = evaluate(trace)
@@ -159,7 +163,7 @@ def _evaluated(path: str, trace: Trace) -> Evaluation:
         unsound = None if chain.verdict == "not_a_trace" else said
     found = Evaluation(path, outcome, unsound=unsound, head_hash=chain.head_hash, seal=chain.seal)
     try:
-        return found._replace(diagnosis=diagnose(trace))
+        return found._replace(diagnosis=diagnose(trace, evaluator))
     except TraceError:
         raise
     except Exception as fault:

@@ -14,6 +14,7 @@ from typing import Any, get_args, get_type_hints
 from tradefair import catalog
 from tradefair.contract import ScenarioError, SeatId
 from tradefair.evaluation.charts.chart import Chart
+from tradefair.evaluation.collusion import CollusionMeasures
 from tradefair.evaluation.headline import Headline
 from tradefair.evaluation.modes.diagnosis import Amend, Stage
 from tradefair.evaluation.modes.insight import Insight
@@ -55,6 +56,8 @@ class Evaluator:
     """How finished episodes are rated; None: they are not."""
     population: str | None = None
     """The policy that plays every seat for comparison, where the mechanism itself moves the figures."""
+    collusion: CollusionMeasures | None = None
+    """Signs of collusion over several episodes; None: not known."""
     deviations: tuple[str, ...] = ()
     """Policies by which the exploitability of a profile is measured, unless the caller names others."""
 
@@ -77,6 +80,9 @@ class Evaluator:
     evidence_notes: Mapping[str, str] = {}
     """What the published evidence map says in addition to needs and tools, by its key in that file: `version` replaces
     the version of the rules, `recency_days.<category>` is the age in days up to which a look counts."""
+
+    evidence_version: str | None = None
+    """The version of what actions should rest on, where no rules of a market say it."""
 
     def __init__(self, market: str = "") -> None:
         """`market`: the name, where no subclass declares it."""

@@ -9,7 +9,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
 from tradefair.contract import SeatId
-from tradefair.evaluation.reading import PersonMoves, TraceReading, Unusable, seed_of
+from tradefair.evaluation.reading import PersonMoves, TraceReading, Unusable
 
 ON_EVERY_SEAT = "all:"
 """Begins the label of a reference in which one policy played every seat: `all:linear_equilibrium`."""
@@ -82,7 +82,7 @@ class Outcome(_Record, Generic[S, M]):
             rules_version=core.rules_version if core else "",
             evaluator_version=evaluator_version,
             scenario=str(core.scenario.get("id", "")) if core else "",
-            seed=seed_of(core) if core else None,
+            seed=core.drawn_from if core else None,
             rounds_closed=len(reading.rounds),
             end_reason=reading.end_reason,
             # Truncated or still open: what the rules did not end says nothing of the rounds that are missing.

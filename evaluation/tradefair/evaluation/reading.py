@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 import orjson
@@ -16,9 +16,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from tradefair.contract import SeatId, TraceError
 from tradefair.contract.arguments import event_as_meant
 from tradefair.contract.event import ManifestCore
+from tradefair.contract.foreign import FOREIGN
 from tradefair.contract.players import MAX_LABEL, PERSON, Seating
 from tradefair.contract.text import clean_line
-from tradefair.evaluation.importers import IMPORTED_MARKET
 from tradefair.tracestore import Trace
 
 MAX_FINDINGS = 100
@@ -267,9 +267,16 @@ def agent_seats(seating: Seating) -> list[SeatId]:
     return [seat for seat in seating.players if seat in named]
 
 
-def seed_of(core: ManifestCore) -> int | None:
-    """The seed; None where nothing was drawn: a log of tool calls has no rules, and its manifest holds a 0."""
-    return None if core.market == IMPORTED_MARKET else core.seed
+def foreign(core: ManifestCore) -> bool:
+    """Whether no rules have made the trace: it was imported from a log of others, or recorded."""
+    return core.rules_version in FOREIGN
+
+
+def was_told(trace: Trace) -> bool:
+    """Whether the trace holds what agents were told: those of rules do, a foreign one whose source has messages."""
+    said: Any = trace.manifest.about.get("source")
+    messages = cast("dict[str, Any]", said).get("messages") if isinstance(said, dict) else 0
+    return not foreign(trace.manifest.core) or bool(messages)
 
 
 def imported(seating: Seating) -> bool:

@@ -102,7 +102,8 @@ class SeatChecks(Follower):
             role = core.market.seats[seat].role
             draw = self._past.draw(core.manifest.seed, seat)
             self._policies[seat] = seat_policy(core.market_type, str(player.policy), role, draw)
-            if policy_spec(core.market_type, str(player.policy), role).privileged != player.privileged:
+            # In this scenario: a policy may have to be told what one scenario hides and another publishes.
+            if policy_spec(core.market_type, str(player.policy), role).knows_hidden(core.scenario) != player.privileged:
                 raise ScenarioError(f"privileged is {str(player.privileged).lower()}")
         except ScenarioError as error:
             self._policies.pop(seat, None)

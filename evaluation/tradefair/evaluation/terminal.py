@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from rich.text import Text
 
@@ -22,19 +22,16 @@ from tradefair.evaluation.figures import Group, figure_of, heading_of
 from tradefair.evaluation.findings_text import findings_text
 from tradefair.evaluation.modes.account import UNEXPLAINED
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Figure
+from tradefair.evaluation.origins import is_foreign
 from tradefair.evaluation.outcome import Outcome, PrimaryMetric, SeatOutcome, refused_note
 from tradefair.evaluation.reward import reward_metric
 from tradefair.evaluation.table import number_text
 from tradefair.evaluation.verdict.amounts import number
-from tradefair.evaluation.verdict.verdict import NextStep, Verdict
+from tradefair.evaluation.verdict.of_runs import RESULTS, told_at
+from tradefair.evaluation.verdict.verdict import ForeignRun, NextStep, Verdict
 from tradefair.evaluation.verdict.words import INSTEAD
 from tradefair.evaluation.verify import OUTCOMES_OF_VERIFY, SOUND, Check
 
-if TYPE_CHECKING:
-    from tradefair.evaluation.importers.report import ImportReport
-
-# Findings of an import; a log with a systematic flaw has one per line. `--json` has all.
-_MAX_FINDINGS = 20
 # Seats in one line.
 _MAX_NAMED = 4
 # Rows of the table below a verdict: text, table and next steps stay within twenty lines.
@@ -94,6 +91,31 @@ def _show_sentence(console: Console, sentence: str, verdict: Verdict) -> None:
     if verdict.reproduced.state == "reproduced" and sentence is verdict.sentences[-1]:
         text.highlight_words(["reproduced"], "green")
     console.print(text, soft_wrap=True)
+
+
+def show_runs(runs: Sequence[ForeignRun], *, whole: bool = False) -> None:
+    """Of one foreign run its cases by step, of several a row each, those with most findings first."""
+    console = Console()
+    if len(runs) == 1:
+        cells: list[list[Cell]] = [
+            ["–" if found.step is None else str(found.step), found.rule, f"#{found.seq} {found.because}"]
+            for found in runs[0].found
+        ]
+        columns = [*figures("step"), *names("rule"), *words("what happened")]
+    else:
+        ranked = sorted(runs, key=lambda run: (-run.raised, run.passed is True, run.run))
+        cells = [
+            [run.run, RESULTS[run.passed], str(run.raised), str(run.calls), told_at(run.found[0]) if run.found else ""]
+            for run in ranked
+        ]
+        columns = [*names("run", "result"), *figures("findings", "calls"), *words("first finding")]
+    if not cells:
+        return
+    console.print()
+    most = len(cells) if whole else _MAX_STANDINGS
+    show_table(console, columns, cells[:most], whole=whole, more=_MORE)
+    if cells[most:]:
+        show_text(console, f"… {len(cells) - most} more rows: {_MORE}", style="dim")
 
 
 class _Standing(NamedTuple):
@@ -243,7 +265,10 @@ def show_evaluations(evaluations: Iterable[Evaluation]) -> None:
         if evaluation.outcome is None:
             show_text(console, evaluation.problem or evaluation.path, style="red")
             continue
-        _show_outcome(console, evaluation.path, evaluation.outcome)
+        if is_foreign(evaluation.outcome):
+            show_text(console, evaluation.path)
+        else:
+            _show_outcome(console, evaluation.path, evaluation.outcome)
         _show_tables(console, evaluation.outcome, evaluation.population)
         if evaluation.diagnosis is not None:
             _show_diagnosis(console, evaluation.diagnosis)
@@ -340,31 +365,6 @@ def _show_populations(console: Console, evaluations: Sequence[Evaluation]) -> No
     ]
     console.print(f"\nthe market, means over {len(pairs)} episodes", style="bold")
     show_table(console, [*names("figure"), *figures("value", f"{evaluator.population} population")], rows)
-
-
-def show_import(report: ImportReport) -> None:
-    """Print how many games were imported, tallies by kind of check, then the first findings.
-
-    A tally with anything unmatched is red: the log says something else than re-execution.
-    """
-    from tradefair.evaluation.importers.report import merged
-
-    console = Console()
-    imported = [game for game in report.games if game.trace is not None]
-    rounds = sum(game.rounds for game in imported)
-    console.print(f"{len(imported)} of {len(report.games)} games imported, {rounds} rounds")
-    rows: list[list[Cell]] = []
-    for kind, tally in merged(report.games).items():
-        style = "" if tally.matched == tally.total else "red"
-        cells = (_words(kind), str(tally.matched), str(tally.total))
-        rows.append([Text(cell, style=style) for cell in cells])
-    show_table(console, [*names("checked"), *figures("matched", "total")], rows)
-    for finding in report.findings[:_MAX_FINDINGS]:
-        # A finding about a whole file has no line and no field.
-        place = f"{finding.file}:{finding.line}: {finding.field}".rstrip(": ")
-        show_text(console, f"{place}: {finding.message}", style="red")
-    if len(report.findings) > _MAX_FINDINGS:
-        console.print(f"… and {len(report.findings) - _MAX_FINDINGS} more findings (--json has them)", style="red")
 
 
 def _show_outcome(console: Console, path: str, outcome: Outcome[Any, Any]) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from tradefair.cli.terminal import say
 from tradefair.evaluation.store.queries import QUERIES
-from tradefair.evaluation.store.questions import QUESTIONS, Filters, ask, ask_sql, named_query
+from tradefair.evaluation.store.questions import QUESTIONS, Filters, Part, ask, ask_sql, named_query
 
 _NAMES = ", ".join(["show", "messages", *QUESTIONS, *(name for name in QUERIES if name not in QUESTIONS)])
 
@@ -41,6 +41,7 @@ def trace(
     # Imported here: --help does without.
     from tradefair.evaluation.store.in_duckdb import ParquetTables
     from tradefair.evaluation.store.in_sqlite import TraceTables
+    from tradefair.evaluation.store.run_summary import run_summary
     from tradefair.evaluation.store.show import print_answer, print_event
 
     filters = Filters(seat, tool, status, round_, about, limit, timeout, within, times)
@@ -58,6 +59,8 @@ def trace(
             return print_answer(path, query, parts, as_json)
     with TraceTables.of_file(path) as tables:
         parts = ask(tables, query, argument, filters)
+        if query == "summary" and (run := run_summary(path)):
+            parts = [Part("run", run), *parts[1:]]
         print_answer(path, query, parts, as_json)
         # Asked after the answer is printed: it is complete as far as the trace allows, and the exit
         # code says the rest.

@@ -22,8 +22,8 @@ from tradefair.contract.core import Core
 from tradefair.contract.errors import Divergence
 from tradefair.contract.event import OLD_SCHEMAS, TRACE_SCHEMA, ManifestCore, parts_named
 from tradefair.contract.following import Strayed
+from tradefair.contract.foreign import FOREIGN
 from tradefair.contract.replay import Replayed, Step
-from tradefair.evaluation.importers import IMPORTED_MARKET
 from tradefair.evaluation.sealing import check_sealing, counted_calls
 from tradefair.evaluation.seat_checks import SeatCheck, SeatChecks, call_of, seats_text
 from tradefair.tracestore import CutShort, NotATrace, RowDigest, StoredEvent, StorePlace, Trace, is_store, open_trace
@@ -454,8 +454,8 @@ def _opened(
         known = TRACE_SCHEMA.rpartition("/")[2]
         met = core.trace_schema.removeprefix("tradefair.trace/")[:80]
         return None, _Flaw("foreign", f"schema {met} is not known here (known: {known})")
-    if core.market == IMPORTED_MARKET:
-        return None, _Flaw("foreign", "imported, no rules to re-execute; the chain holds")
+    if core.rules_version in FOREIGN:
+        return None, _Flaw("foreign", f"{core.rules_version}: chain holds; not re-executable: no rules")
     try:
         # The bytes too: a reader that takes the first of two equal keys would see another core.
         if core_bytes != canonical(core.model_dump(mode="json")):

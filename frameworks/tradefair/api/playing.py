@@ -282,8 +282,8 @@ def _agent(
 ) -> ReadyAgent:
     agent, limits = asked.agent, Limits(calls_per_round(scenario))
     if agent is None or isinstance(agent, str):
-        spec = with_stand_in(kind, _named(agent, asked.model, limits), set(roles.values()))
-        return ready(kind, spec, roles)
+        spec = with_stand_in(kind, scenario, _named(agent, asked.model, limits), set(roles.values()))
+        return ready(kind, spec, roles, scenario=scenario)
     # The prefix keeps a function that is called `react` from being resumed as the framework of that name.
     name = f"{OWN}{getattr(agent, '__name__', type(agent).__name__)}"[:80]
     spec = AgentSpec(name, limits=limits)

@@ -80,6 +80,9 @@ def run(arguments: Sequence[str]) -> int:
     if command is None:
         print(_unknown(name), file=sys.stderr)
         return USAGE
+    done = command.at_once(arguments[width:])
+    if done is not None:
+        return done
     # typer and the command's package cost a second between them: only a command that is carried out pays for them.
     from tradefair.cli.invoke import invoke
 

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
 
 class Command(NamedTuple):
-    """One command. `target` is `module:name` below `tradefair`: a typed function, or a Typer group."""
+    """One command. `target` is `module:name` below `tradefair`: a typed function, or a Typer group.
+
+    `direct` names a function that is asked first, without a parser: from the arguments to an exit code, or to None.
+    """
 
     name: str
     group: str
     help: str
     target: str
+    direct: str = ""
 
     def load(self) -> Any:
         """The function or group itself. The package that does the work is imported here and not before."""
-        module, _, name = self.target.partition(":")
-        return getattr(import_module(f"tradefair.{module}"), name)
+        return _named(self.target)
+
+    def at_once(self, arguments: Sequence[str]) -> int | None:
+        """Carry out what needs no parser of options; None for everything else."""
+        return _named(self.direct)(arguments) if self.direct else None
+
+
+def _named(target: str) -> Any:
+    module, _, name = target.partition(":")
+    return getattr(import_module(f"tradefair.{module}"), name)
 
 
 # Some of these lie in the room of one market. They are text, not imports: `--help` must stay fast, and a market is
@@ -57,13 +70,21 @@ COMMANDS: tuple[Command, ...] = (
     Command("site", "Audit", "A folder of traces as a web site.", "evaluation.site.site_command:site"),
     Command("trace", "Audit", "Ask one trace questions.", "evaluation.trace_command:trace"),
     Command("export", "Audit", "Write traces in other formats.", "evaluation.export.export_command:export"),
-    Command("import", "Audit", "Turn foreign logs into traces.", "evaluation.audit_commands:import_logs"),
+    Command("audit", "Audit", "Hold any agent against what it should know.", "evaluation.audit.audit_command:audit"),
     Command(
-        "lab collusion",
-        "Studies",
-        "Signs of collusion.",
-        "evaluation.markets.double_auction.collusion.collusion_command:collusion",
+        "import",
+        "Audit",
+        "Turn what any agent has logged into traces.",
+        "evaluation.importers.import_command:import_logs",
     ),
+    Command(
+        "record",
+        "Audit",
+        "Record an agent and any MCP server.",
+        "recording.record_command:record",
+        "recording.direct:record",
+    ),
+    Command("lab collusion", "Studies", "Signs of collusion.", "runner.collusion_command:collusion"),
     Command(
         "lab experiment",
         "Studies",

@@ -88,7 +88,8 @@ class AgentFlags(PlayerFlags):
         from tradefair.runner.play_setup import with_stand_in
 
         # The stand-in must be able to play every role that the agent is given.
-        return self._checked(with_stand_in(kind, AgentSpec(**self._given, limits=self._limits(scenario)), roles))
+        spec = AgentSpec(**self._given, limits=self._limits(scenario))
+        return self._checked(with_stand_in(kind, scenario, spec, roles))
 
     def over(self, recorded: AgentSpec | None) -> AgentSpec:
         """The recorded agent, changed by what was given; another one where a framework was. Raises ScenarioError."""

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from tradefair.cli.options import PlayerFlags
-from tradefair.contract import Draw, HarnessFailure, MarketType, ScenarioError, SeatId, TraceError
+from tradefair.contract import Draw, HarnessFailure, MarketType, Scenario, ScenarioError, SeatId, TraceError
 from tradefair.contract.chain import canonical, digest
-from tradefair.contract.players import PERSON, AgentRecord, Limits, seat_policy
-from tradefair.contract.policy import parse_policy
+from tradefair.contract.players import PERSON, AgentRecord, Limits, check_told, seat_policy
 from tradefair.frameworks import FRAMEWORKS, load_framework
 from tradefair.frameworks.base import SeatAgent
 from tradefair.frameworks.models.access import DEFAULT_URL, api_key, check_allowed, endpoint_url, is_loopback, shown_url
@@ -257,9 +256,16 @@ class ReadyAgent:
 
 
 def ready(
-    kind: MarketType, spec: AgentSpec, roles: Mapping[SeatId, str], *, ask: AskPerson | None = None
+    kind: MarketType,
+    spec: AgentSpec,
+    roles: Mapping[SeatId, str],
+    *,
+    scenario: Scenario | None = None,
+    ask: AskPerson | None = None,
 ) -> ReadyAgent:
     """The agent of `spec` for the seats of `roles` (seat to role); `ask` is how a person approves its actions.
+
+    With the `scenario` that it will play, a policy that would have to be told what this hides is refused here already.
 
     Raises ScenarioError for what cannot work, HarnessFailure where a model may not be asked or has no key.
     """
@@ -294,7 +300,7 @@ def ready(
     made = ReadyAgent(spec, make, endpoint, window, faults, recording, ask)
     # Last: this makes policies, and every cheaper refusal has had its turn.
     if endpoint.kind == "policy":
-        _check_policy(kind, spec, roles)
+        _check_policy(kind, spec, roles, scenario)
     return made
 
 
@@ -439,12 +445,11 @@ def _recording(agent: AgentSpec, endpoint: ModelEndpoint, seats: Iterable[SeatId
     return None
 
 
-def _check_policy(kind: MarketType, agent: AgentSpec, roles: Mapping[SeatId, str]) -> None:
+def _check_policy(kind: MarketType, agent: AgentSpec, roles: Mapping[SeatId, str], scenario: Scenario | None) -> None:
     policy = str(agent.model)
     for role in roles.values():
         # Made once for nothing: a policy checks its parameters when it is made, and the draws do not matter for that.
         seat_policy(kind, policy, role, Draw.of(0, "probe"))
-    name = parse_policy(policy)[0]
-    # Such a policy reads the market's state itself, and no connection over MCP can give it that.
-    if kind.policies[name].privileged and agent.framework != NATIVE:
-        raise ScenarioError(f"policy:{name} knows hidden truth and plays in process only: --agent policy")
+        # It reads the market's state itself, and no connection over MCP can give it that.
+        if agent.framework != NATIVE:
+            check_told(kind, policy, role, scenario)

@@ -23,6 +23,10 @@ def evaluate(
     references: Annotated[
         Path | None, typer.Option(exists=True, help="Reference populations on the same seeds; default: references/.")
     ] = None,
+    map_file: Annotated[
+        Path | None,
+        typer.Option("--map", exists=True, metavar="FILE", help="What the tools of an imported agent have to rest on."),
+    ] = None,
     whole: Annotated[bool, typer.Option("--all", help="Print every figure and every finding, however many.")] = False,
     price: Annotated[
         int | None,
@@ -46,5 +50,12 @@ def evaluate(
     from tradefair.runner.evaluations import print_evaluation
 
     print_evaluation(
-        paths, as_json=as_json, output=output, references=references, whole=whole, price=price, against=against
+        paths,
+        as_json=as_json,
+        output=output,
+        references=references,
+        whole=whole,
+        price=price,
+        against=against,
+        of=map_file,
     )

@@ -11,6 +11,8 @@ import orjson
 from tradefair.cli.terminal import print_json, say, tell
 from tradefair.contract import TraceError
 from tradefair.evaluation import terminal
+from tradefair.evaluation.audit.map_file import load_map
+from tradefair.evaluation.audit.mapped import MapEvaluator
 from tradefair.evaluation.audit_commands import finish, traces_of
 from tradefair.evaluation.evaluate import Evaluation, evaluate_file
 from tradefair.evaluation.outcome import Outcome
@@ -39,17 +41,20 @@ def print_evaluation(
     whole: bool,
     price: int | None,
     against: str | None,
+    of: Path | None = None,
 ) -> None:
     """Print, or write to `output`, how the agents of these traces did; options as of the command.
 
-    Raises typer.Exit(1) where a trace cannot be read, leaves findings, or shows an agent that never acted.
+    `of` is a map for foreign traces. Raises typer.Exit(1) where a trace cannot be read, leaves findings,
+    or shows an agent that never acted.
     """
     populations = Populations([references] if references else [])
+    foreign = None if of is None else MapEvaluator(load_map(of))
     evaluations: list[Evaluation] = []
     unpriced: list[str] = []
     places = [place for path in paths for place in traces_of(path)]
     for place in places:
-        evaluation = evaluate_file(place, populations)
+        evaluation = evaluate_file(place, populations, foreign)
         if price is not None and evaluation.outcome is not None:
             evaluation, reason = _priced(place, evaluation, price, against)
             unpriced += [f"{evaluation.path}: cannot be replayed: {reason}"] if reason else []
@@ -69,6 +74,8 @@ def print_evaluation(
     # Printed after the results: the reason would be gone from the screen above long tables.
     for line in unpriced:
         say(line)
+    if foreign is not None and not any(verdict.foreign for verdict in verdicts):
+        say("--map: none of these traces was imported or recorded; markets have maps of their own")
     complaint = _complaint(evaluations, verdicts)
     if complaint:
         say(f"exit code 1: {complaint}")
@@ -97,15 +104,19 @@ def _print(judged: Sequence[tuple[Verdict, Run]], whole: bool) -> None:
     """A verdict with its table per scenario and player; `whole`: then every figure of every trace."""
     groups: dict[object, list[tuple[Verdict, Run]]] = {}
     for verdict, run in judged:
-        # Where no seat was under test there is nothing to take means of.
-        key = (verdict.scenario, *(seat.player for seat in verdict.seats)) if verdict.seats else len(groups)
+        # Where no seat was under test there is nothing to take means of; foreign runs are told together.
+        players = (verdict.scenario, *(seat.player for seat in verdict.seats)) if verdict.seats else len(groups)
+        key = "foreign" if verdict.foreign else players
         groups.setdefault(key, []).append((verdict, run))
     shown = list(groups.values())[: None if whole else _MAX_GROUPS]
     for number, group in enumerate(shown):
         if number:
             tell()
         verdict = verdict_of_series([verdict for verdict, _ in group])
-        terminal.show_verdict(verdict, [run for _, run in group], whole=whole)
+        runs = [verdict.foreign for verdict, _ in group if verdict.foreign]
+        terminal.show_verdict(verdict, [] if runs else [run for _, run in group], whole=whole)
+        if runs:
+            terminal.show_runs(runs, whole=whole)
         if not whole:
             terminal.show_next(verdict.next)
     if len(groups) > len(shown):

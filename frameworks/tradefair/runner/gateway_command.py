@@ -177,18 +177,19 @@ def _policy_endpoint(
     kind: MarketType, scenario: Scenario, policy: str, seat: str, seed: int
 ) -> tuple[ModelEndpoint, SeatId]:
     from tradefair.contract import Draw
-    from tradefair.contract.players import seat_policy, seat_roles, stand_ins
+    from tradefair.contract.players import check_told, seat_policy, seat_roles, stand_ins
     from tradefair.contract.policy import parse_policy
     from tradefair.runner.agent_spec import read_endpoint
 
     roles = seat_roles(kind, scenario)
     if seat and seat not in roles:
         raise ScenarioError(unknown("seat", seat, roles))
-    spelling = policy or next(iter(stand_ins(kind)), "")
+    spelling = policy or next(iter(stand_ins(kind, scenario)), "")
     name = parse_policy(spelling)[0]
     # Without a seat: the first that the policy can play, else the first, where `seat_policy` refuses it by name.
     fitting = [fit for fit, role in roles.items() if name in kind.policies and role in kind.policies[name].roles]
     chosen = seat or next(iter(fitting), next(iter(roles)))
     endpoint = read_endpoint(f"policy:{spelling.removeprefix('policy:')}")
+    check_told(kind, spelling, roles[chosen], scenario)
     # The draws that this seat would have in an episode on this seed, under policy key 0.
     return endpoint.with_policy(seat_policy(kind, spelling, roles[chosen], Draw.of(seed, chosen))), chosen

@@ -384,7 +384,7 @@ def ready_in(variant: Variant, agent: AgentSpec) -> ReadyAgent:
     """
     able = plays(variant, agent)
     roles = {seat: role for seat, role in variant.roles.items() if role in able}
-    return ready(market_type(variant.market), agent, roles)
+    return ready(market_type(variant.market), agent, roles, scenario=variant.scenario)
 
 
 def plays(variant: Variant, agent: AgentSpec) -> frozenset[str]:

@@ -45,7 +45,7 @@ def calls_per_round(scenario: Scenario | None) -> int:
     )
 
 
-def with_stand_in(kind: MarketType, spec: AgentSpec, roles: Collection[str]) -> AgentSpec:
+def with_stand_in(kind: MarketType, scenario: Scenario, spec: AgentSpec, roles: Collection[str]) -> AgentSpec:
     """`spec`; where it needs a model and names none, with the policy that stands in for an agent in these roles.
 
     Unchanged where no policy stands in for these roles: `ready` then says that a model is missing.
@@ -53,5 +53,5 @@ def with_stand_in(kind: MarketType, spec: AgentSpec, roles: Collection[str]) -> 
     if spec.model is not None or spec.replay is not None or spec.outside:
         return spec
     # One policy for all of the agent's seats, so it must be able to play each of their roles.
-    named = stand_ins(kind, roles)
+    named = stand_ins(kind, scenario, roles)
     return replace(spec, model=f"policy:{named[0]}" if named else None)

@@ -81,7 +81,7 @@ def play_new(episode: Played, agent: AgentFlags, often: Often, manner: Manner) -
         scenario=setting,
         seed=seed,
         plan=plan,
-        agent=ready(kind, played_by, roles, ask=ask),
+        agent=ready(kind, played_by, roles, scenario=setting, ask=ask),
         folder=episode.out or default_folder(episode.market),
         policy_key=episode.policy_key,
         agent_key=episode.agent_key,

@@ -46,14 +46,19 @@ def priced(replays: Replays, finding: Finding, against: str | None = None) -> Pr
     try:
         unit = replays.metric(seat).unit
         repair = _repair(replays, mode, finding)
-        player = None if repair.amend else player or replays.nearest(seat, repair)
-        amount = replays.price(seat, repair, player)
+        named = player or _nearest(replays, seat, repair)
+        whole = replays.carried_on(seat, repair, named) if named else repair
+        player = None if whole.amend else named
+        amount = replays.price(seat, whole, player)
         if against == ALL and player is not None:
             spread = _spread(replays, seat, repair)
     except NotPriced as why:
         return Price(amount=None, unit=unit, repair=mode.repair, reason=str(why))
-    frozen = any(other != seat for other in replays.frozen)
-    note = "other agents frozen" if frozen else None
+    notes = [
+        "which plays as the seat elsewhere, and so on from there" if whole != repair else "",
+        "other agents frozen" if any(other != seat for other in replays.frozen) else "",
+    ]
+    note = ", ".join(filter(None, notes)) or None
     return Price(amount=amount, unit=unit, repair=mode.repair, against=player, note=note, spread=spread)
 
 
@@ -173,10 +178,10 @@ def _repair(replays: Replays, mode: Mode, finding: Finding) -> Repair:
         raise NotPriced(mode.unpriced or "its repair is not known")
     if not finding.cases:
         raise NotPriced("it cites no event")
-    seqs = [case.seq for case in finding.cases]
+    seqs = finding.seqs or tuple(case.seq for case in finding.cases)
     rounds = frozenset(replays.event(seq)["round"] for seq in seqs)
     if mode.repair != "amend":
-        return Repair(rounds, onwards_from=min(seqs) if mode.repair == "onwards" else None)
+        return Repair(rounds, min(seqs) if mode.repair == "onwards" else None, events=frozenset(seqs))
     amend = evaluator_of(replays.kind.name).repairs.get(finding.id.removeprefix(f"{replays.kind.name}."))
     if amend is None:
         raise NotPriced(f"{replays.kind.name} does not say how to amend such a call")
@@ -188,7 +193,17 @@ def _repair(replays: Replays, mode: Mode, finding: Finding) -> Repair:
             calls[case.seq] = amend(case, replays.event(case.seq)["arguments"], facts)
     if not calls:
         raise NotPriced("it cites no call")
-    return Repair(rounds, amend=calls)
+    return Repair(rounds, amend=calls, events=frozenset(seqs))
+
+
+def _nearest(replays: Replays, seat: SeatId, repair: Repair) -> str | None:
+    """The reference that plays the repaired turns; None where calls are amended and there is none."""
+    try:
+        return replays.nearest(seat, repair)
+    except NotPriced:
+        if repair.amend:
+            return None
+        raise
 
 
 def _spread(replays: Replays, seat: SeatId, repair: Repair) -> dict[str, float]:
@@ -196,7 +211,7 @@ def _spread(replays: Replays, seat: SeatId, repair: Repair) -> dict[str, float]:
     found: dict[str, float] = {}
     for name in replays.competent(seat):
         try:
-            found[name] = replays.price(seat, repair, name)
+            found[name] = replays.price(seat, replays.carried_on(seat, repair, name), name)
         except NotPriced:
             continue
     return found

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 from pydantic import JsonValue
 
 from tradefair.catalog import market_type
-from tradefair.contract import MarketType, Policy, SeatError, SeatId, TraceError, TradefairError
+from tradefair.contract import MarketType, SeatError, SeatId, TraceError, TradefairError
 from tradefair.contract.arguments import event_as_meant
 from tradefair.contract.core import Core
 from tradefair.contract.errors import unknown
 from tradefair.contract.following import FORKED_FROM
 from tradefair.contract.market import Resolves
-from tradefair.contract.players import seat_policy
+from tradefair.contract.players import policy_spec, seat_policy
 from tradefair.contract.policy import parse_policy
 from tradefair.evaluation.diagnosing import references_of
 from tradefair.evaluation.evaluate import evaluate
@@ -33,10 +33,12 @@ from tradefair.evaluation.table import number_text
 from tradefair.host.scripted import ScriptedFailure
 from tradefair.host.services import Services
 from tradefair.host.setup import scripted_seats
-from tradefair.runner.tape import Place, Shadow, Tape, TapePlayer, read_tapes, replay
+from tradefair.runner.tape import Place, Shadow, Tape, TapePlayer, Unit, read_tapes, replay
 from tradefair.tracestore import open_trace, sound_head
 
 _EMPTY = Tape({}, {})
+_ALIKE = 0.95
+"""The share of equal actions from which on a policy plays as the seat does."""
 # Ends by the host. Those by the rules come again when the episode is replayed, also where they cut it short.
 _CUT_OFF = tuple(f"truncated:{why}" for why in ("cancelled", "ttl", "idle", "storage_limit", "harness_failure"))
 
@@ -45,11 +47,13 @@ class Repair(NamedTuple):
     """What is played otherwise: everything from an event on, else single calls (`amend`), else the rounds.
 
     `rounds` are those in which something went wrong, also where the repair is another: there nothing is compared.
+    `events` are the cited ones: of a market with steps policies are compared in all others, not in other rounds alone.
     """
 
     rounds: frozenset[int] = frozenset()
     onwards_from: int | None = None
     amend: Mapping[int, Mapping[str, JsonValue] | None] = {}
+    events: frozenset[int] = frozenset()
 
 
 class NotPriced(TradefairError):
@@ -114,7 +118,7 @@ class Replays:
         Raises NotPriced where it does not give the figure of the trace.
         """
         if seat not in self._controls:
-            shadows = [Shadow(name, self._policy(seat, name)) for name in self.competent(seat)]
+            shadows = [self._shadow(seat, name) for name in self.competent(seat)]
             self._controls[seat] = self._played(seat, TapePlayer(self._tapes.get(seat, _EMPTY), shadows))
             self._shadows[seat] = shadows
         found, original = self._controls[seat], self._original
@@ -131,7 +135,7 @@ class Replays:
         """
         self.control(seat)
         tapes = read_tapes(self.events, repair.amend) if repair.amend else self._tapes
-        shadows = [] if player is None else [Shadow(player, self._policy(seat, player))]
+        shadows = [] if player is None else [self._shadow(seat, player)]
         repaired = self._played(seat, TapePlayer(tapes.get(seat, _EMPTY), shadows, self._turns(seat, repair)))
         for shadow in shadows:
             if shadow.broken is not None:
@@ -146,11 +150,26 @@ class Replays:
         Agreement is the share of equal actions (tool and arguments) among those of the tape and those of the policy.
         """
         self.control(seat)
-        shares = {shadow.name: shadow.agreement(repair.rounds) for shadow in self._shadows[seat] if not shadow.broken}
+        without = self._units(seat, repair)
+        shares = {shadow.name: shadow.agreement(without) for shadow in self._shadows[seat] if not shadow.broken}
         if not shares:
             raise NotPriced(f"no competent reference can play {seat}")
         # With nothing to compare all shares are 0, and all are equals.
         return self.best(seat, [name for name, share in shares.items() if share == max(shares.values())])
+
+    def carried_on(self, seat: SeatId, repair: Repair, player: str) -> Repair:
+        """The repair, as everything from its first cited event on where this policy plays as the seat does elsewhere.
+
+        Later turns of the tape answer a course that the repair has changed. Whoever gives the same answers to what the
+        seat was shown can give them to what it never was.
+        """
+        self.control(seat)
+        without = self._units(seat, repair)
+        alike = any(
+            shadow.name == player and not shadow.broken and shadow.agreement(without) >= _ALIKE
+            for shadow in self._shadows[seat]
+        )
+        return Repair(repair.rounds, min(repair.events), events=repair.events) if alike and repair.events else repair
 
     def best(self, seat: SeatId, names: Sequence[str]) -> str:
         """The best of these references: by the base rates, else by what they earn in this seat on this seed."""
@@ -162,7 +181,7 @@ class Replays:
     def whole(self, seat: SeatId, name: str) -> float:
         """The metric with this policy in the seat from the start, played once."""
         if (seat, name) not in self._whole:
-            player = TapePlayer(_EMPTY, [Shadow(name, self._policy(seat, name))], lambda place: True)
+            player = TapePlayer(_EMPTY, [self._shadow(seat, name)], lambda place: True)
             self._whole[seat, name] = self._value(self._played(seat, player), seat)
         return self._whole[seat, name]
 
@@ -177,10 +196,12 @@ class Replays:
         fitting = {name: spec for name, spec in self.kind.policies.items() if role in spec.roles}
         if rates is not None:
             named = sorted(rates.competent, key=lambda name: -rates.rows[name].mean)
+        elif headline is not None and headline.naive in fitting:
+            named = [name for name in headline.field if name != headline.naive]
         else:
-            named = [name for name in headline.field if name != headline.naive] if headline is not None else []
+            named = []
         found = [name for name in named if parse_policy(name)[0] in fitting]
-        usable = (spec for spec in fitting.values() if not spec.privileged)
+        usable = (spec for spec in fitting.values() if not spec.knows_hidden(self._scenario))
         return found or [spec.name for spec in usable if not spec.description.startswith("control:")]
 
     @property
@@ -201,6 +222,13 @@ class Replays:
             return known
         return (self.event(seq)["round"], "", 0)
 
+    def _units(self, seat: SeatId, repair: Repair) -> frozenset[Unit]:
+        """Where nothing is compared: the repaired rounds, or of a market with steps those of the cited events."""
+        tape = self._tapes.get(seat, _EMPTY)
+        if not tape.stepped or not repair.events:
+            return frozenset[Unit](repair.rounds)
+        return frozenset(tape.unit(self._place(seat, seq)) for seq in repair.events)
+
     def _turns(self, seat: SeatId, repair: Repair) -> Callable[[Place], bool]:
         """Which turns are repaired. Asked in the order of turns: up to the first of them all is as it was."""
         if repair.onwards_from is None:
@@ -215,9 +243,10 @@ class Replays:
 
         return onwards
 
-    def _policy(self, seat: SeatId, name: str) -> Policy:
-        core = self.manifest.core
-        return seat_policy(self.kind, name, self.roles[seat], self.seating.draw(core.seed, seat))
+    def _shadow(self, seat: SeatId, name: str) -> Shadow:
+        role, draw = self.roles[seat], self.seating.draw(self.manifest.core.seed, seat)
+        told = policy_spec(self.kind, name, role).knows_hidden(self._scenario)
+        return Shadow(name, seat_policy(self.kind, name, role, draw), told=told)
 
     def _played(self, seat: SeatId, player: TapePlayer) -> Outcome[Any, Any]:
         """The outcome of an episode with this player. Raises NotPriced where a policy fails in it."""
@@ -225,6 +254,8 @@ class Replays:
         others = {other: TapePlayer(self._tapes.get(other, _EMPTY)) for other in self.frozen}
         players = {**others, seat: player}
         scripted = scripted_seats(self.kind, self._scenario, self.seating, core.seed, seated=players)
+        # Asked after the others, as whoever knows hidden truth is.
+        scripted.privileged |= {seat} if player.told else set[SeatId]()
         scripted.answer = self._services.at_once if self._services else None
         try:
             trace = replay(Core(self.kind, core, self._scenario), scripted, players, self.manifest, self.seating)

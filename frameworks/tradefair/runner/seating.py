@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tradefair.contract import SeatId, TradefairError
-from tradefair.contract.players import seat_policy
+from tradefair.contract.players import check_told, seat_policy
 from tradefair.frameworks import FRAMEWORKS
 from tradefair.frameworks.base import SeatConnection, SeatReport, TurnGate
 from tradefair.frameworks.external import ExternalAgent
@@ -121,5 +121,6 @@ def _endpoint(episode: Episode, agent: ReadyAgent, seat: SeatId) -> ModelEndpoin
     resumed = episode.scripted.shadow(seat)
     # The draws of the seat itself: a policy behind a model's interface decides as it would natively.
     draw, role = episode.seating.draw(episode.core.manifest.seed, seat), episode.core.market.seats[seat].role
-    policy = resumed or seat_policy(episode.core.market_type, str(agent.spec.model), role, draw)
-    return endpoint.with_policy(policy)
+    kind, policy = episode.core.market_type, str(agent.spec.model)
+    check_told(kind, policy, role, episode.core.scenario)
+    return endpoint.with_policy(resumed or seat_policy(kind, policy, role, draw))

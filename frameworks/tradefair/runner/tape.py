@@ -29,6 +29,8 @@ from tradefair.contract.arguments import accepted_arguments
 from tradefair.contract.core import Core, Record
 from tradefair.contract.following import MAX_CALLS_PER_TURN
 from tradefair.contract.players import Seating
+from tradefair.contract.policy import PrivilegedPolicy
+from tradefair.evaluation.modes.calls import mapped
 from tradefair.host.scripted import Scripted
 from tradefair.tracestore import Trace
 from tradefair.tracestore.manifest import Manifest
@@ -38,20 +40,31 @@ _SKIPPED = ErrorInfo("skipped", "this turn is played from a tape", "", False)
 _NOT_HERE = ErrorInfo("tool_unavailable", "there is no such tool here", "", False)
 
 Place = tuple[int, str, int]
-"""A turn of a seat: round, phase, and the how manieth of its turns in that phase."""
+"""A turn of a seat: round, phase, and the how manieth of its turns in that phase, or the market's own step."""
+Unit = int | tuple[int, int]
+"""What is compared as a whole: a round, or of a market with steps (round, step)."""
 Amended = Mapping[int, Mapping[str, JsonValue] | None]
 """Other arguments by the number of a call's event; None leaves the call out."""
 
 
 class Tape(NamedTuple):
-    """A seat's actions by turn, and the turn to which each of its events belongs."""
+    """A seat's actions by turn, and the turn to which each of its events belongs.
+
+    `stepped`: the market counts steps within a phase, and who is asked in which may change in a replay.
+    """
 
     turns: Mapping[Place, Sequence[ToolCall]]
     places: Mapping[int, Place]
+    stepped: bool = False
+
+    def unit(self, place: Place) -> Unit:
+        """The round of a turn, or its step."""
+        return (place[0], place[2]) if self.stepped else place[0]
 
 
-def read_tapes(events: Iterable[Mapping[str, Any]], amended: Amended) -> dict[SeatId, Tape]:
+def read_tapes(events: Sequence[Mapping[str, Any]], amended: Amended) -> dict[SeatId, Tape]:
     """The tapes of all seats. A refused call is on none, unless `amended` gives it other arguments."""
+    steps = _steps(events)
     turns: dict[SeatId, dict[Place, list[ToolCall]]] = defaultdict(lambda: defaultdict(list))
     places: dict[SeatId, dict[int, Place]] = defaultdict(dict)
     revisions: dict[tuple[SeatId, int, str], list[int]] = defaultdict(list)
@@ -64,43 +77,58 @@ def read_tapes(events: Iterable[Mapping[str, Any]], amended: Amended) -> dict[Se
         # A phase may await a seat several times; each of its closures raises the revision.
         if event["revision"] not in known:
             known.append(event["revision"])
-        place = (event["round"], event["phase"], known.index(event["revision"]))
+        place = (event["round"], event["phase"], steps.get(event["revision"], known.index(event["revision"])))
         places[seat][event["seq"]] = place
         acted = called and event["kind"] == "action" and event["status"] == "ok"
         arguments = amended.get(event["seq"], event["arguments"] if acted else None) if called else None
         if arguments is not None:
             turns[seat][place].append(ToolCall(event["tool"], arguments))
-    return {seat: Tape(turns[seat], places[seat]) for seat in places}
+    return {seat: Tape(turns[seat], places[seat], bool(steps)) for seat in places}
+
+
+def _steps(events: Iterable[Mapping[str, Any]]) -> dict[int, int]:
+    """The step of each revision, where the market's closures tell one (`step`, also within `last_step`)."""
+    found: dict[int, int] = {}
+    for event in events:
+        if event["event"] in ("phase_closed", "round_closed"):
+            public = mapped(event.get("public"))
+            step = mapped(public.get("last_step", public)).get("step")
+            # The clock moves with the closure: its event has the revision of what it closed.
+            if isinstance(step, int):
+                found[event["revision"]] = step
+    return found
 
 
 class Shadow:
-    """A policy that watches a tape. `agreed` and `differed` count its actions by round, each a `Counter`.
+    """A policy that watches a tape. `agreed` and `differed` count its actions by round or step, each a `Counter`.
 
-    `broken` is what it failed with, if it did: a policy may not expect to be answered so.
+    `broken` is what it failed with, if it did: a policy may not expect to be answered so. A policy that is `told` knows
+    hidden truth in this scenario, as it would in its own seat.
     """
 
-    def __init__(self, name: str, policy: Policy) -> None:
+    def __init__(self, name: str, policy: Policy, *, told: bool = False) -> None:
         self.name = name
         self.policy = policy
-        self.agreed, self.differed = Counter[int](), Counter[int]()
+        self.told = told
+        self.agreed, self.differed = Counter[Unit](), Counter[Unit]()
         self.broken: Exception | None = None
         self._turns: Turns | None = None
         self._wanted: ToolCall | None = None
-        self._round = 0
+        self._unit: Unit = 0
         # Calls of this turn's tape that it wanted too.
         self._taken: set[int] = set()
 
-    def agreement(self, without: Collection[int]) -> float:
-        """The share of equal actions among its own and the tape's, outside these rounds; 0 where there are none."""
+    def agreement(self, without: Collection[Unit]) -> float:
+        """The share of equal actions among its own and the tape's, outside these units; 0 where there are none."""
         agreed, differed = (
-            sum(count for number, count in counts.items() if number not in without)
+            sum(count for unit, count in counts.items() if unit not in without)
             for counts in (self.agreed, self.differed)
         )
         return agreed / (agreed + differed) if agreed else 0.0
 
-    def begin(self, now: TurnView) -> None:
+    def begin(self, now: TurnView, unit: Unit) -> None:
         """Open a turn."""
-        self._round, self._taken, self._wanted = now.round, set(), None
+        self._unit, self._taken, self._wanted = unit, set(), None
         if self.broken is None:
             self._turns = self.policy.turn(now)
             self._resume(None)
@@ -123,19 +151,19 @@ class Shadow:
 
     def _recorded(self, same: Sequence[int], played: Sequence[ToolAnswer]) -> ToolAnswer:
         if not same:
-            self.differed[self._round] += 1
+            self.differed[self._unit] += 1
             return ToolAnswer(None, _SKIPPED, False)
         self._taken.add(same[0])
-        self.agreed[self._round] += 1
+        self.agreed[self._unit] += 1
         return played[same[0]]
 
     def end(self, calls: Sequence[ToolCall], played: int) -> None:
         """Close the turn. The call that ended it, if there was one, was not answered any more."""
         if self._wanted is not None and played < len(calls) and self._wanted == calls[played]:
             self._taken.add(played)
-            self.agreed[self._round] += 1
+            self.agreed[self._unit] += 1
         # What the tape did and this policy did not want.
-        self.differed[self._round] += len(calls) - len(self._taken)
+        self.differed[self._unit] += len(calls) - len(self._taken)
         if self._turns is not None:
             self._turns.close()
         self._turns = self._wanted = None
@@ -168,18 +196,30 @@ class TapePlayer:
         self.look: Look = lambda call: None
         """Given by the replay, which has the rules."""
 
+    @property
+    def told(self) -> bool:
+        """Whether one of its shadows knows hidden truth."""
+        return any(shadow.told for shadow in self._shadows)
+
+    def see(self, truth: object) -> None:
+        """Hand hidden truth on to the shadows that know it."""
+        for shadow in self._shadows:
+            if shadow.told:
+                cast(PrivilegedPolicy, shadow.policy).see(truth)
+
     def turn(self, now: TurnView) -> Turns:
         """One turn: the tape's calls, in order."""
-        place = (now.round, now.phase, self._steps[now.round, now.phase])
+        step = now.market.get("step") if self._tape.stepped else None
+        place = (now.round, now.phase, step if isinstance(step, int) else self._steps[now.round, now.phase])
         self._steps[now.round, now.phase] += 1
         if self._repaired is not None and self._repaired(place):
             return self._shadows[0].policy.turn(now)
-        return self._from_tape(now, self._tape.turns.get(place, ()))
+        return self._from_tape(now, self._tape.unit(place), self._tape.turns.get(place, ()))
 
-    def _from_tape(self, now: TurnView, calls: Sequence[ToolCall]) -> Turns:
+    def _from_tape(self, now: TurnView, unit: Unit, calls: Sequence[ToolCall]) -> Turns:
         played: list[ToolAnswer] = []
         for shadow in self._shadows:
-            shadow.begin(now)
+            shadow.begin(now, unit)
         try:
             for call in calls:
                 self._advance(played, calls)

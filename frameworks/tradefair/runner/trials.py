@@ -79,7 +79,7 @@ async def play_trials(spec: PlaySpec, count: int, play: PlayOne) -> Trials:
 
     def remembering(trials: tuple[str, ...]) -> PlaySpec:
         # Made again for each trial: what it carries over is an option of the agent, recorded in its trace.
-        made = ready(spec.kind, replace(agent, trials=trials), roles, ask=spec.agent.ask)
+        made = ready(spec.kind, replace(agent, trials=trials), roles, scenario=spec.scenario, ask=spec.agent.ask)
         return replace(spec, agent=made)
 
     summaries: list[Summary] = []

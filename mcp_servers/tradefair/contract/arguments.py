@@ -11,13 +11,10 @@ from typing import Any, Literal, NamedTuple
 import orjson
 from pydantic import BaseModel, ValidationError
 
-from tradefair.contract.chain import digest
+from tradefair.contract.chain import INLINE_BYTES, digest
 from tradefair.contract.errors import ErrorInfo, fits
 from tradefair.contract.text import clean
 from tradefair.contract.tool import Tool, published
-
-INLINE_BYTES = 2_048
-"""Larger results go into a blob that is stored once per episode, and larger arguments of refused calls are cut."""
 
 # Re-executed arguments are stored whole (docs/decisions/0005), so this bounds what one call can add to a log.
 MAX_ARGUMENT_BYTES = 65_536

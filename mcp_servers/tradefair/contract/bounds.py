@@ -8,3 +8,6 @@ MAX_SEED = 2**63 - 1
 """The largest seed: SQLite and JSON readers keep integers of 64 bits with a sign."""
 MAX_SEALED = 1_000_000
 """Seeds of one secret and label at most, as many as a plan may have episodes."""
+
+RECORDER_PORT = 8931
+"""Where `record --url` listens for clients on this machine."""

@@ -13,6 +13,11 @@ import orjson
 
 HASH_SIZE = 32
 
+TRACE_SCHEMA = "tradefair.trace/2"
+
+INLINE_BYTES = 2_048
+"""Larger results go into a blob that is stored once per episode, and larger arguments of refused calls are cut."""
+
 
 def canonical(value: Any) -> bytes:
     """Plain data as JSON in its one form: UTF-8, no spaces, sorted keys. TypeError for other data."""

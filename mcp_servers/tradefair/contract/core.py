@@ -25,7 +25,6 @@ import orjson
 from pydantic import BaseModel, JsonValue
 
 from tradefair.contract.arguments import (
-    INLINE_BYTES,
     BadArguments,
     Remains,
     WrongArguments,
@@ -38,7 +37,7 @@ from tradefair.contract.arguments import (
     wrong_arguments,
 )
 from tradefair.contract.call_ids import CallBook, Program
-from tradefair.contract.chain import canonical, digest
+from tradefair.contract.chain import INLINE_BYTES, canonical, digest
 from tradefair.contract.errors import (
     BUSY,
     CODE_ERRORS,

@@ -107,7 +107,7 @@ def unknown(what: str, given: str, known: Iterable[str], *, of: str = "") -> str
     or tool, or a group of commands: part of the command.
     """
     # Names may come from a trace or from a pasted line: both are hostile.
-    names = [name for name in (clean_line(name)[:40] for name in known) if name]
+    names = [name for name in (clean_line(name)[:40].rstrip() for name in known) if name]
     listing = f"`{_LISTED_BY[what].format(of=of)}`" if what in _LISTED_BY else ""
     near = _near(clean_line(given)[:80], names)
     message = f"there is no {what} '{clean_line(given)[:40]}'; "

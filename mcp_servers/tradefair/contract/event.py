@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
+from tradefair.contract.chain import TRACE_SCHEMA as TRACE_SCHEMA
 from tradefair.contract.errors import ScenarioError, TraceError
 from tradefair.contract.kernel_tools import full_table
 from tradefair.contract.limits import Limit
@@ -18,8 +19,6 @@ from tradefair.contract.players import Seating
 from tradefair.contract.scenario import Scenario
 from tradefair.contract.seats import MAX_SEAT_ID, SeatId
 from tradefair.contract.tool import Kind
-
-TRACE_SCHEMA = "tradefair.trace/2"
 
 MAX_SEATS = 10_000
 """Seats of an episode."""
@@ -49,17 +48,25 @@ class ManifestCore(BaseModel):
     `scenario` is its full content, data of the user included: a trace re-executes without any file.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
 
     trace_schema: str
     market: str
     rules_version: str
     scenario: dict[str, Any]
-    seed: int
+    drawn_from: int | None = Field(alias="seed")
+    """The seed; None in a foreign trace, whose luck nobody knows."""
     seats: Annotated[tuple[SeatRecord, ...], Field(max_length=MAX_SEATS)]
     tool_schema_digest: str
     limits: tuple[Limit, ...]
     record: Literal["full", "digests"]
+
+    @property
+    def seed(self) -> int:
+        """The seed of an episode that rules have made. TraceError for a foreign one."""
+        if self.drawn_from is None:
+            raise TraceError(f"{self.scenario.get('id', self.market)}: a trace that no rules have made has no seed")
+        return self.drawn_from
 
 
 def derived_core(market_type: MarketType, scenario: Scenario, seed: int, market: Market) -> ManifestCore:
@@ -142,6 +149,8 @@ class ToolCalled(_Event):
     """
 
     event: Literal["tool_called"]
+    # where the source of a foreign trace holds it; left out of the bytes of our own
+    step: int | None = None
     call: str
     parent: str | None
     tool: str
@@ -160,6 +169,21 @@ class ToolCalled(_Event):
     # Present for every result, stored or not: re-execution is compared with it.
     result_digest: str | None
     result_size: int | None
+
+
+class Message(_Event):
+    """What somebody said, in a trace that was imported or recorded; our own markets' talk goes through tools.
+
+    `step` is the ordinal, from 1, of the message, span or record in its run. `name` is the speaker, or a method of the
+    protocol. `content` of `media` is {media_type, size, digest}, never the bytes; a text over 8 MiB is {size, digest}.
+    """
+
+    event: Literal["message"]
+    step: int | None = None
+    role: Literal["system", "user", "assistant", "server", "client"]
+    name: str | None = None
+    part: Literal["text", "reasoning", "media", "protocol"] = "text"
+    content: JsonValue
 
 
 class SeatLapsed(_Event):
@@ -198,7 +222,7 @@ class EpisodeEnded(_Event):
 
 
 Event: TypeAlias = Annotated[
-    EpisodeStarted | Seated | Input | ToolCalled | SeatLapsed | PhaseClosed | RoundClosed | EpisodeEnded,
+    EpisodeStarted | Seated | Input | ToolCalled | Message | SeatLapsed | PhaseClosed | RoundClosed | EpisodeEnded,
     Field(discriminator="event"),
 ]
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import weakref
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Self, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
 
 from tradefair.contract.errors import ScenarioError, SeatError, unknown
 from tradefair.contract.market import MarketType
@@ -87,8 +87,8 @@ class Player(BaseModel):
     """Who plays one seat.
 
     `label` is shown in tables (`react/openai:gpt-5`, `policy:zip`). `policy` is the spelling of a scripted policy; None
-    where decisions come from outside. `late` seats are asked after the others, as an agent would be; `privileged` ones
-    know hidden truth.
+    where decisions come from outside. No label calls it another policy. `late` seats are asked after the others, as an
+    agent would be; `privileged` ones know hidden truth.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -98,6 +98,13 @@ class Player(BaseModel):
     late: bool = False
     privileged: bool = False
     agent: AgentRecord | None = None
+
+    @model_validator(mode="after")
+    def _named_after_it(self) -> Self:
+        own = f"policy:{self.policy}"
+        if self.policy is not None and self.label.startswith("policy:") and self.label != shown_label(own):
+            raise ValueError(f"the label {self.label!r} names another policy than {own}")
+        return self
 
 
 class Seating(BaseModel):
@@ -226,9 +233,13 @@ def seat_roles(kind: MarketType, scenario: Scenario, seats: Iterable[SeatId] | N
     return {seat: known[seat].role for seat in (known if seats is None else seats)}
 
 
-def stand_ins(kind: MarketType, roles: Collection[str] = ()) -> list[str]:
-    """The policies that stand in for an agent and can play each of `roles`, in the market's order."""
-    return [spec.name for spec in kind.policies.values() if spec.stand_in and spec.roles.issuperset(roles)]
+def stand_ins(kind: MarketType, scenario: Scenario, roles: Collection[str] = ()) -> list[str]:
+    """The policies that stand in for an agent and can play each of `roles`, in the market's order.
+
+    None of them knows what the scenario hides from an agent.
+    """
+    able = (spec for spec in kind.policies.values() if spec.stand_in and spec.roles.issuperset(roles))
+    return [spec.name for spec in able if not spec.knows_hidden(scenario)]
 
 
 def policy_spec(kind: MarketType, spelling: str, role: str) -> PolicySpec:
@@ -245,6 +256,20 @@ def policy_spec(kind: MarketType, spelling: str, role: str) -> PolicySpec:
 def seat_policy(kind: MarketType, spelling: str, role: str, draw: Draw) -> Policy:
     """A fresh policy object. Raises ScenarioError when it does not exist or does not fit the role."""
     return policy_spec(kind, spelling, role).make(parse_policy(spelling)[1], draw)
+
+
+def check_told(kind: MarketType, spelling: str, role: str, scenario: Scenario | None) -> None:
+    """Raises ScenarioError where a policy would have to be told what no seat may know: it plays over no connection.
+
+    Without a scenario only policies that know hidden truth everywhere are refused.
+    """
+    spec = policy_spec(kind, spelling, role)
+    if spec.privileged:
+        raise ScenarioError(f"policy:{spec.name} knows hidden truth and plays in process only: --agent policy")
+    if scenario is not None and spec.knows_hidden(scenario):
+        raise ScenarioError(
+            f"policy:{spec.name} has to know what {scenario.id} hides and plays in process only: --agent policy"
+        )
 
 
 def _few(seats: Iterable[SeatId]) -> str:

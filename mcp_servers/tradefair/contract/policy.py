@@ -114,6 +114,9 @@ class PolicySpec:
     an equilibrium or a population, plays all seats at once.
     The `stand_in` of a role decides for an agent in such a seat when no model is named.
 
+    `hidden_where(scenario)` says where a policy has to know what the scenario does not publish: there it is privileged,
+    elsewhere it plays like any other.
+
     `fast` is a pure shortcut for tournaments: rules only, no events; tests hold it equal to `turn`.
     """
 
@@ -126,6 +129,11 @@ class PolicySpec:
     on_every_seat: bool = False
     stand_in: bool = False
     fast: Callable[..., Any] | None = None
+    hidden_where: Callable[[Any], bool] | None = None
+
+    def knows_hidden(self, scenario: Any) -> bool:
+        """Whether a seat that plays it in this scenario knows hidden truth."""
+        return self.privileged or (self.hidden_where is not None and self.hidden_where(scenario))
 
 
 _SPELLING = re.compile(r"(?:policy:)?([a-z][a-z0-9_]*)(?:\((.*)\))?", re.DOTALL)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Literal, TypeVar, get_args
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
@@ -27,6 +27,17 @@ class Timing(BaseModel):
     def tick_s(self) -> float | None:
         """Seconds between the ticks that a host posts under the free clock; None in a market without that clock."""
         return None
+
+
+class FreeTiming(Timing):
+    """Wall-clock rules of a market that knows the free clock."""
+
+    free_tick_s: float = Field(default=5.0, ge=0.1, le=3_600, description="length of a tick of the free clock")
+
+    @property
+    def tick_s(self) -> float:
+        """Seconds between ticks of the free clock."""
+        return self.free_tick_s
 
 
 class Scenario(BaseModel):
@@ -66,13 +77,22 @@ def build_scenario(model: type[S], content: Mapping[str, Any], *, source: str) -
     return checked_content(model, model.prepared(content), source=source)
 
 
-def checked_content(model: type[M], content: Mapping[str, Any], *, source: str) -> M:
-    """What a TOML file holds as its model. ScenarioError names every wrong key, its value and what is allowed."""
+def checked_content(
+    model: type[M],
+    content: Mapping[str, Any],
+    *,
+    source: str,
+    line_of: Callable[[Sequence[str]], int | None] | None = None,
+) -> M:
+    """What a TOML file holds as its model. ScenarioError names every wrong key, its value and what is allowed.
+
+    `line_of` gives the line of a key by its path, which then stands in front of it.
+    """
     try:
         # JSON mode is strict about numbers and booleans, and takes lists for tuples.
         return model.model_validate_json(_to_json(content), strict=True)
     except ValidationError as error:
-        raise ScenarioError(f"{source}: {_complaints(model, content, error)}") from None
+        raise ScenarioError(f"{source}: {_complaints(model, content, error, line_of)}") from None
 
 
 def parse_override(text: str) -> tuple[str, JsonValue]:
@@ -112,12 +132,20 @@ def _to_json(content: Mapping[str, Any]) -> bytes:
         raise ScenarioError(f"the scenario holds a value that is not plain data: {error}") from None
 
 
-def _complaints(model: type[BaseModel], content: Mapping[str, Any], error: ValidationError) -> str:
+def _complaints(
+    model: type[BaseModel],
+    content: Mapping[str, Any],
+    error: ValidationError,
+    line_of: Callable[[Sequence[str]], int | None] | None,
+) -> str:
     """Every wrong key once; where it may be one of several things, what all of them allow."""
     # Of a union the validator complains once per member: joined, they say what is allowed.
     told: dict[str, list[str]] = {}
     for item in _of_its_own(error.errors(include_url=False)):
-        subject, complaint = _described(model, item, _keys(content, item))
+        keys = _keys(content, item)
+        subject, complaint = _described(model, item, keys)
+        line = line_of(keys) if line_of is not None else None
+        subject = subject if line is None else f"line {line}: {subject}"
         told.setdefault(subject, []).append(complaint)
     joined = {subject: " or ".join(complaints) for subject, complaints in told.items()}
     return "; ".join(subject + said.replace(" or it should be ", " or ") for subject, said in joined.items())
@@ -154,13 +182,19 @@ def _described(model: type[BaseModel], error: Any, keys: Sequence[str]) -> tuple
 
 def _known(model: type[BaseModel], keys: Sequence[str]) -> Sequence[str]:
     """The keys that are allowed beside the last of `keys`; none where a table has no model of its own."""
-    inner: Any = model
+    inner: type[BaseModel] | None = model
     for key in keys[:-1]:
-        found = inner.model_fields.get(key)
-        inner = found.annotation if found else None
-        if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
-            return ()
-    return list(inner.model_fields)
+        # What is no field is a place in a list, or a name that the file gives.
+        if inner is not None and key in inner.model_fields:
+            inner = _model_in(inner.model_fields[key].annotation)
+    return list(inner.model_fields) if inner is not None else ()
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """The model of a table, or of the tables in a list or table; None where they have none."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next(filter(None, map(_model_in, get_args(annotation))), None)
 
 
 def _keys(content: Any, error: Any) -> list[str]:

@@ -14,6 +14,7 @@ from itertools import accumulate
 from typing import NamedTuple, TypeAlias
 
 from tradefair.double_auction.model import Role
+from tradefair.trading.beliefs import beliefs
 
 # Of what tools answer; `best_reply` compares with it too, so that no rounding error decides between prices.
 _DECIMALS = 6
@@ -70,13 +71,7 @@ def gd_belief(rounds: Sequence[GdRound], price_max: int, weights: Sequence[float
             supporting[price] += weight
         for price in past.unmatched:
             opposing[price] += weight
-    # Sums from below for what supports a price, from above for what opposes it: linear, where gd_counts at each price
-    # would be quadratic.
-    against = list(accumulate(reversed(opposing)))[::-1]
-    known = [
-        support / total if (total := support + oppose) else None
-        for support, oppose in zip(accumulate(supporting), against, strict=True)
-    ]
+    known = beliefs(supporting, opposing)
     known[0] = 0.0 if known[0] is None else known[0]
     known[-1] = 1.0 if known[-1] is None else known[-1]
     return _filled(known)

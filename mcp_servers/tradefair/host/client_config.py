@@ -11,7 +11,7 @@ import shutil
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -87,6 +87,18 @@ def client_named(name: str) -> Client:
     if name not in clients():
         raise ScenarioError(unknown("client", name, clients()))
     return clients()[name]
+
+
+def recorded(client: Client) -> Client:
+    """The client for an address of this machine behind which a recorder stands: without a token of ours.
+
+    Raises ScenarioError where the client's file holds no URL.
+    """
+    ours = ("{secret}", TOKEN_VARIABLE)
+    remote = {key: form for key, form in (client.remote or {}).items() if not any(mark in str(form) for mark in ours)}
+    if "{url}" not in remote.values():
+        raise ScenarioError(f"{client.title} opens no URL: record what bridges to it, such as -- npx -y mcp-remote URL")
+    return replace(client, remote=remote, inputs=None, line="")
 
 
 def entry(client: Client, server: Server) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+import shlex
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -13,6 +14,7 @@ import typer
 from tradefair.catalog import use_data
 from tradefair.cli.options import EpisodeFlags, grouped
 from tradefair.cli.terminal import print_bytes, print_json, say, tell
+from tradefair.contract.bounds import RECORDER_PORT
 from tradefair.contract.errors import ScenarioError
 from tradefair.contract.text import clean_line
 from tradefair.host import client_config
@@ -34,6 +36,12 @@ class _Entry:
 
     client: Annotated[str, typer.Option(help=f"Whose configuration: {', '.join(client_config.clients())}.")] = "claude"
     url: Annotated[str, typer.Option(help="The URL of a hosted seat, ending in /mcp, instead of a market.")] = ""
+    record: Annotated[
+        str, typer.Option(metavar="NAME", help="Record any server under this name: -- CMD ARGS, or --url.")
+    ] = ""
+    port: Annotated[int, typer.Option(min=1, max=65_535, help="With --record --url: where the recorder listens.")] = (
+        RECORDER_PORT
+    )
     token_file: Annotated[
         Path | None, typer.Option(help="The seat's token is in this file: go through `tradefair connect`.")
     ] = None
@@ -50,38 +58,71 @@ def config(
     made: _Entry,
     shown: SeatFlags,
     seat: Annotated[str, typer.Option(help="The seat to serve; default: the scenario's first agent seat.")] = "",
+    command: Annotated[list[str] | None, typer.Argument(metavar="-- CMD ARGS", help="With --record: a server.")] = None,
 ) -> None:
     """Print the configuration with which a client starts a server or opens a hosted seat; --write merges it in.
+
+    With --record it is any MCP server, whose sessions become traces in --out: `config --record NAME -- CMD ARGS`.
 
     The file and the form are those of the client's own documentation (docs/how-to/seat-a-client.md). A token is never
     part of them: the client refers to the variable TRADEFAIR_TOKEN, asks for it, or reads it from a file.
     """
     client = client_config.client_named(made.client)
-    command = client_config.launcher(made.launcher)
+    launch = client_config.launcher(made.launcher)
+    first = [episode.market] if episode.market else []
+    if made.record:
+        if shown != SeatFlags() or seat or replace(episode, market="", out=None) != _Configured():
+            raise ScenarioError(
+                "--record is of any server: it goes with --out, --url or -- CMD ARGS, and no market's options"
+            )
+        _answer(*_recorded(client, launch, made, episode.out or Path("runs"), [*first, *(command or ())]), made)
+        return
+    if command:
+        raise ScenarioError("one market is configured at a time; a server's command goes with --record NAME")
     if made.url:
         if episode.market or shown != SeatFlags():
             raise ScenarioError("a hosted seat is as its host has it: leave out the market, --wait and --slim-tools")
         token_file = made.token_file.absolute() if made.token_file else None
-        server = Server(_named(made.name or "tradefair"), command, _checked(made.url), token_file)
+        server = Server(_named(made.name or "tradefair"), launch, _checked(made.url), token_file)
     else:
         use_data(episode.data)
         arguments = _serve_arguments(episode, seat, shown)
-        server = Server(_named(made.name or f"tradefair-{episode.market}"), [*command, *arguments])
+        server = Server(_named(made.name or f"tradefair-{episode.market}"), [*launch, *arguments])
+    _answer(client, server, client_config.token_advice(client, server), made)
+
+
+def _recorded(
+    client: Client, launch: list[str], made: _Entry, out: Path, command: list[str]
+) -> tuple[Client, Server, str]:
+    """The entry with which a client reaches a server through a recorder, and what is left to do.
+
+    A command is started through it; for a URL the recorder has to run, and the entry holds its address.
+    """
+    if bool(command) == bool(made.url):
+        raise ScenarioError("--record takes a server: -- CMD ARGS, or --url https://example.org/mcp")
+    name = _named(made.record)
+    record = ["record", "--out", str(out.absolute()), "--name", name]
+    if command:
+        return client, Server(_named(made.name or name), [*launch, *record, "--", *command]), ""
+    line = shlex.join(["tradefair", *record, "--port", str(made.port), "--url", _checked(made.url)])
+    local = Server(_named(made.name or name), launch, f"http://127.0.0.1:{made.port}/mcp")
+    advice = (
+        f"start the recorder first: {line}; what the server asks for, such as a token, goes into this entry as before"
+    )
+    return client_config.recorded(client), local, advice
+
+
+def _answer(client: Client, server: Server, advice: str, made: _Entry) -> None:
+    """Print the snippet or write it, and say what is left to do."""
     for word in (*server.command, str(server.token_file)):
         # Names of files are bytes; a client's file is text.
         if not word.isprintable():
             raise ScenarioError(f"a path that no client's file can hold: {clean_line(word)[:80]}")
-    _answer(client, server, made)
-
-
-def _answer(client: Client, server: Server, made: _Entry) -> None:
-    """Print the snippet or write it, and say what is left to do."""
     from tradefair.host.client_files import rendered, write
 
     written = write(client, server, made.file) if made.write else None
     file = written.file if written else made.file or client.place(server.name)[0]
     snippet = client_config.snippet(client, server)
-    advice = client_config.token_advice(client, server)
     line = client_config.shell_line(client, server)
     if made.as_json:
         facts = {"client": made.client, "title": client.title, "page": client.page, "file": str(file)}

@@ -43,7 +43,7 @@ class Game(NamedTuple):
     def played_in(self, manifest: Manifest, seating: Seating) -> bool:
         """Whether a trace is of this game, and was neither forked nor imported."""
         core = manifest.core
-        wanted = self.core.model_copy(update={"seed": core.seed if self.seed is None else self.seed})
+        wanted = self.core.model_copy(update={"drawn_from": core.seed if self.seed is None else self.seed})
         return core == wanted and seating.origin is None and seating.players == self.seating.players
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
@@ -18,19 +18,9 @@ from tradefair.contract import SeatId, TraceError
 from tradefair.contract.chain import next_hash
 from tradefair.contract.core import Record
 from tradefair.contract.errors import StorageUnavailable
-from tradefair.files.folders import drafted
 from tradefair.host.pace import Pace
-from tradefair.tracestore import (
-    EVENT_COLUMNS,
-    SCHEMA,
-    Exchange,
-    Ledger,
-    Manifest,
-    open_trace,
-    sealed,
-    sound_head,
-    sqlite_rows,
-)
+from tradefair.tracestore import EVENT_COLUMNS, Exchange, Ledger, Manifest, open_trace, sealed, sound_head, sqlite_rows
+from tradefair.tracestore.append import begin, connect, transaction
 from tradefair.tracestore.locks import Lease
 from tradefair.tracestore.writer import enlarge
 
@@ -385,7 +375,7 @@ class SqliteLog:
             if self._ledger is None:
                 self._ledger = Ledger(self._db.execute("SELECT n, digest FROM prompt_parts"))
             rows = self._ledger.rows(noted[0], prompts)
-            with _transaction(self._db):
+            with transaction(self._db):
                 self._db.execute(_NOTE, noted)
                 self._db.executemany("INSERT INTO prompt_parts VALUES (?, ?, ?)", rows.parts)
                 self._db.executemany(_PROMPT, rows.calls)
@@ -460,7 +450,7 @@ class SqliteLog:
         if len(stored) <= _MAX_ROWS:
             self._insert_rows(stored)
             return
-        with _transaction(self._db):
+        with transaction(self._db):
             for start in range(0, len(stored), _MAX_ROWS):
                 self._insert_rows(stored[start : start + _MAX_ROWS])
 
@@ -583,20 +573,7 @@ def _begin(path: Path, manifest: Manifest, first: Sequence[Row]) -> Head:
     Raises OSError, sqlite3.Error, TraceError where the name is taken.
     """
     stored, head = stored_rows(first, Head(0, manifest.first_hash))
-    with drafted(path) as draft:
-        with closing(sqlite3.connect(draft, isolation_level=None)) as database:
-            # The mode in which it goes on.
-            database.execute("PRAGMA journal_mode = WAL")
-            database.executescript("BEGIN;" + SCHEMA)
-            meta = [("core", manifest.core_bytes), ("about", orjson.dumps(manifest.about))]
-            database.executemany("INSERT INTO meta VALUES (?, ?)", meta)
-            database.executemany(f"INSERT INTO events VALUES {_SLOT}", stored)
-            database.execute("COMMIT")
-            # Everything into the file, which alone gets the name. Closing does that too, and hides what fails.
-            database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        # Again, now that the lease is held: another writer may have been faster.
-        if path.exists():
-            raise TraceError(f"{path}: exists already")
+    begin(path, manifest.core_bytes, manifest.about, stored)
     return head
 
 
@@ -622,26 +599,9 @@ def _locked(error: sqlite3.Error) -> bool:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
 
 
-@contextmanager
-def _transaction(db: sqlite3.Connection) -> Generator[None]:
-    """All that the body writes, or nothing where it fails."""
-    db.execute("BEGIN")
-    try:
-        yield
-        db.execute("COMMIT")
-    except BaseException:
-        # A full disk has rolled it back already.
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
-
-
 def _connect(path: Path, synchronous: str) -> sqlite3.Connection:
-    # Autocommit (`isolation_level=None`): a statement is a transaction, without the module's own BEGIN and COMMIT.
-    db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    db = connect(path, synchronous)
     try:
-        db.execute("PRAGMA journal_mode = WAL")
-        db.execute(f"PRAGMA synchronous = {'FULL' if synchronous == 'FULL' else 'NORMAL'}")
         # A checkpoint syncs: `_write` makes it, in a thread.
         db.execute("PRAGMA wal_autocheckpoint = 0")
         # The event loop waits for no lock; threads do, in `_patiently`.

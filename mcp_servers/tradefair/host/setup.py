@@ -148,7 +148,7 @@ def left_alone(kind: MarketType, scenario: Scenario, plan: SeatPlan, kept: Colle
     others = [other for other in plan.agents if other not in kept]
     roles = seat_roles(kind, scenario)
     for other in others:
-        named = stand_ins(kind, [roles[other]])
+        named = stand_ins(kind, scenario, [roles[other]])
         if not named:
             raise ScenarioError(f"nothing plays {other}: name a policy with --others")
         plan = plan.with_policy(other, named[0])
@@ -400,7 +400,7 @@ def seating_of(
             label=shown_label(label),
             policy=inside,
             late=seat in plan.late,
-            privileged=inside is not None and policy_spec(kind, inside, role).privileged,
+            privileged=inside is not None and policy_spec(kind, inside, role).knows_hidden(scenario),
             agent=(agents or {}).get(seat),
         )
 

@@ -19,8 +19,9 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, model_validator
 
-from tradefair.contract import Limit, Scenario, ScenarioError, Timing
+from tradefair.contract import Limit, Scenario, ScenarioError
 from tradefair.contract.policy import parse_policy
+from tradefair.contract.scenario import FreeTiming
 
 CUSTOMER = "customer"
 BUSINESS = "business"
@@ -300,17 +301,6 @@ class TermsRules(NamedTuple):
     verify_claims: bool = False
 
 
-class MarketplaceTiming(Timing):
-    """Wall-clock rules, for the host only."""
-
-    free_tick_s: float = Field(default=5.0, ge=0.1, le=3_600, description="length of a tick of the free clock")
-
-    @property
-    def tick_s(self) -> float:
-        """Seconds between ticks of the free clock."""
-        return self.free_tick_s
-
-
 class MarketplaceScenario(Scenario):
     """A configuration of the marketplace; bounds and meaning: marketplace page, section 2."""
 
@@ -348,7 +338,7 @@ class MarketplaceScenario(Scenario):
     manipulation: Manipulation = Manipulation()
     text_max: int = Field(default=4_000, ge=100, le=20_000, description="characters per message")
     # Models are frozen, so that a narrower type is safe.
-    timing: MarketplaceTiming = MarketplaceTiming()  # pyright: ignore[reportIncompatibleVariableOverride]
+    timing: FreeTiming = FreeTiming()  # pyright: ignore[reportIncompatibleVariableOverride]
     limits: tuple[Limit, ...] = Field(default=_LIMITS, max_length=100)
     seats: dict[str, str] = Field(
         default_factory=lambda: {CUSTOMER: "agent", BUSINESS: "honest"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from tradefair.contract import Draw, Params, Policy, PolicySpec, ScenarioError, SeatId, ToolCall, Turns, TurnView
 from tradefair.supply_chain.analysis import sure_win_price
@@ -280,13 +281,13 @@ def _family(
     numbers: tuple[float, float, float],
     description: str,
     said: str = _GENERIC_SLOGAN,
-    **marks: bool,
+    **marks: Any,
 ) -> PolicySpec:
     make = _cost_plus(name, kind, *numbers, said)
     return PolicySpec(name, make, _ROLES, description, fast=make, **marks)
 
 
-def _spec(name: str, make: _Make, description: str, **marks: bool) -> PolicySpec:
+def _spec(name: str, make: _Make, description: str, **marks: Any) -> PolicySpec:
     return PolicySpec(name, make, _ROLES, description, fast=make, **marks)
 
 

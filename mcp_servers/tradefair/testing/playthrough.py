@@ -181,7 +181,7 @@ def play_scripted(
         # Ids come before roles: one seat can be given a policy of its own.
         policy_text = policies if isinstance(policies, str) else policies.get(spec.id, policies.get(spec.role, ""))
         makers[spec.id] = policy_maker(market_type, spec, policy_text, seed)
-        if market_type.policies[parse_policy(policy_text)[0]].privileged:
+        if market_type.policies[parse_policy(policy_text)[0]].knows_hidden(scenario):
             privileged.add(spec.id)
     scripted = Scripted(makers, privileged=frozenset(privileged))
     if services:

@@ -11,18 +11,20 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import orjson
 
 from tradefair.contract import SeatId, TraceError
 from tradefair.contract.chain import digest as digest_of
 from tradefair.contract.event import OLD_SCHEMAS
+from tradefair.contract.foreign import CANCELLED, NO_ANSWER, RECORDED
 from tradefair.contract.players import MAX_SEATINGS, Seating
 from tradefair.files.folders import entries_below
 from tradefair.files.user_files import MIB, regular
 from tradefair.tracestore import database, jsonl_file
 from tradefair.tracestore.beside import SIDE_TABLES
+from tradefair.tracestore.locks import held
 from tradefair.tracestore.manifest import Manifest
 from tradefair.tracestore.prompts import PromptCall, read_prompts
 from tradefair.tracestore.source import NotATrace, SideRow, Source, StoredEvent
@@ -220,6 +222,22 @@ class Trace:
         for number, (seat, body) in enumerate(self._source.notes(), 1):
             yield seat, self._bounded(f"note {number}", body, MAX_NOTE)
 
+    def left_open(self) -> Iterator[dict[str, Any]]:
+        """Calls that a recorder handed on and never saw answered, decoded as events; none while it is at work.
+
+        They have no number, because nothing of them is in the chain.
+        """
+        rows = () if self.manifest.core.rules_version != RECORDED or held(self.path) else self.side_rows("pending")
+        for seat, _, _, body, cancelled in rows or ():
+            try:
+                call: dict[str, Any] = orjson.loads(cast("bytes", body))
+                asked = {"tool": str(call["tool"]), "arguments": call["arguments"], "step": call.get("step")}
+            except (orjson.JSONDecodeError, KeyError, TypeError):
+                raise TraceError(f"{self.path.name}: a call in `pending` is damaged") from None
+            error = CANCELLED if cancelled else NO_ANSWER
+            known = {"seq": 0, "event": "tool_called", "round": 1, "seat": seat, "kind": None, "result": None}
+            yield {**known, **asked, "status": "failed", "error": error}
+
     def prompts(self, seat: SeatId | None = None) -> Iterator[PromptCall]:
         """What the model of `seat` (None: of any seat) was sent and answered, call by call in order of writing.
 
@@ -253,11 +271,13 @@ class Trace:
         self._source.backup(into)
 
     def _bounded_rows(self, name: str, rows: Iterator[Sequence[object]]) -> Iterator[Sequence[object]]:
+        # A call in flight becomes an event.
+        most = MAX_EVENT if name == "pending" else MAX_NOTE
         for row in rows:
             for value in row:
                 # Not isinstance: this runs for each column of each event.
-                if (type(value) is str or type(value) is bytes) and len(value) > MAX_NOTE:
-                    self._bounded(f"a row of {name}", value, MAX_NOTE)
+                if (type(value) is str or type(value) is bytes) and len(value) > most:
+                    self._bounded(f"a row of {name}", value, most)
             yield row
 
     def _bounded(self, what: str, body: _Sized, most: int) -> _Sized:

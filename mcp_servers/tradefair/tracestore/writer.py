@@ -40,6 +40,7 @@ _INSERT = {
         (10, "seq, body, hash, closes, at_ms, seat, latency_us, transport, blob_digest, blob"),
     )
 }
+_NOTE = "INSERT INTO agent_events (seat, body) VALUES (?, ?)"
 # The columns of `calls` that a written trace leaves empty: call key and request digest, and what a client says.
 _NO_KEY, _NO_CLIENT = (None, None), (None, None, None, None)
 
@@ -55,13 +56,20 @@ class Written(NamedTuple):
 
 
 def write_trace(
-    path: Path, core: ManifestCore, about: Mapping[str, Any], events: Iterable[Written], *, compact: bool = False
+    path: Path,
+    core: ManifestCore,
+    about: Mapping[str, Any],
+    events: Iterable[Written],
+    *,
+    notes: Iterable[tuple[str, bytes]] = (),
+    compact: bool = False,
 ) -> Manifest:
     """Write and seal a finished episode and return its manifest; the file appears whole or not at all.
 
     `about` is read behind the last event, so an iterator of events may complete it; `head_seq`, `head_hash`, `beside`
-    and `seal` are added. With `compact` events of up to 32 kB without blobs are written as `SCHEMA_SMALL`. An existing
-    file is replaced. StorageUnavailable where it cannot be written; what `events` raises passes through.
+    and `seal` are added. `notes` are seat and JSON of each, in order; they are drawn behind the last event, and there
+    are none where `compact` is set. With it events of up to 32 kB without blobs are written as `SCHEMA_SMALL`. An
+    existing file is replaced. StorageUnavailable where it cannot be written; what `events` raises passes through.
     """
     core_bytes = canonical(core.model_dump(mode="json"))
     try:
@@ -81,7 +89,7 @@ def write_trace(
             with closing(sqlite3.connect(draft, isolation_level=None)) as database:
                 # It is thrown away when it does not get its name. One transaction, one fsync.
                 database.execute("PRAGMA journal_mode = OFF")
-                return _fill(database, core_bytes, about, events)
+                return _fill(database, core_bytes, about, events, notes)
     except (OSError, sqlite3.Error) as error:
         raise StorageUnavailable(f"{path}: cannot be written: {error}") from None
 
@@ -106,7 +114,13 @@ def _template(schema: str, page_size: int) -> bytes:
         return database.serialize()
 
 
-def _fill(database: sqlite3.Connection, core: bytes, about: Mapping[str, Any], events: Iterable[Written]) -> Manifest:
+def _fill(
+    database: sqlite3.Connection,
+    core: bytes,
+    about: Mapping[str, Any],
+    events: Iterable[Written],
+    notes: Iterable[tuple[str, bytes]] | None = None,
+) -> Manifest:
     database.execute("BEGIN")
     head, seq, closed = first_hash(core), 0, b""
     beside = {name: RowDigest() for name in SIDE_TABLES}
@@ -131,12 +145,20 @@ def _fill(database: sqlite3.Connection, core: bytes, about: Mapping[str, Any], e
 
     for values, alike in groupby(rows(), key=len):
         database.executemany(_INSERT[values], alike)
+    if notes is not None:
+        database.executemany(_NOTE, _added(notes, beside["agent_events"]))
     # Last, because it covers the head too.
     covered = covering({**about, "head_seq": seq, "head_hash": head.hex()}, beside)
     meta = {"core": core, "about": orjson.dumps(covered), **({"closed_head": closed} if closed else {})}
     database.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta.items())
     database.execute("COMMIT")
     return Manifest(core, covered)
+
+
+def _added(notes: Iterable[tuple[str, bytes]], beside: RowDigest) -> Iterator[tuple[str, bytes]]:
+    for note in notes:
+        beside.add(note)
+        yield note
 
 
 _KEPT = ", ".join(name for name in EVENT_COLUMNS if not name.startswith("blob"))

@@ -10,15 +10,8 @@ from typing import Any
 import pytest
 
 from tradefair.contract import ScenarioError, TraceError
-from tradefair.evaluation.analyst.illegality import (
-    MAX_CHAT,
-    IllegalityOpinion,
-    NoScore,
-    Verdict,
-    illegality_question,
-    read_opinions,
-    read_verdict,
-)
+from tradefair.evaluation.analyst.illegality import IllegalityOpinion, Verdict, illegality_question, read_verdict
+from tradefair.evaluation.analyst.opinion import MAX_CHAT, NoScore, read_opinions
 
 
 def _answer(**changed: Any) -> str:
@@ -125,9 +118,12 @@ def _opinion(**changed: Any) -> str:
 
 def test_a_side_file_is_read_back_without_the_line_that_a_kill_left(tmp_path: Path) -> None:
     path = tmp_path / "illegality.jsonl"
-    assert read_opinions(path) == []
+    assert read_opinions(path, IllegalityOpinion) == []
     path.write_text(f"{_opinion(score=3)}\n{_opinion(no_score='refused')}\n{_opinion()[:40]}")
-    assert [(one.score, one.no_score) for one in read_opinions(path)] == [(3, None), (None, "refused")]
+    assert [(one.score, one.no_score) for one in read_opinions(path, IllegalityOpinion)] == [
+        (3, None),
+        (None, "refused"),
+    ]
 
 
 @pytest.mark.parametrize("line", ["{}", "null", '{"score": 11}', _opinion(score=3).replace(":3", ":33")])
@@ -135,4 +131,4 @@ def test_a_line_that_is_no_opinion_is_named(tmp_path: Path, line: str) -> None:
     path = tmp_path / "illegality.jsonl"
     path.write_text(f"{_opinion()}\n{line}\n{_opinion()}\n")
     with pytest.raises(ScenarioError, match="line 2: not an opinion"):
-        read_opinions(path)
+        read_opinions(path, IllegalityOpinion)

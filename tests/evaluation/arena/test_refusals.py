@@ -249,6 +249,8 @@ def test_a_forged_entry_is_refused_by_name(code: Code, duel: Field, tmp_path: Pa
         ("retail", "retail/smoke", "reorder_point", {"horizon_days": 2}),
         ("supply_chain", "supply_chain/duel", "cost_plus", {"rounds": 2}),
         ("marketplace", "marketplace/small_demo", "first_taker", {}),
+        ("pricing", "pricing/smoke", "best_reply", {}),
+        ("order_book", "order_book/smoke", "gd", {}),
         ("teaching", "teaching/pie", "half", {}),
     ],
 )

@@ -14,6 +14,7 @@ import pytest
 from tradefair.contract import Chance
 from tradefair.evaluation.statistics import (
     exchange,
+    fisher_p,
     holm,
     interval,
     kaplan_meier,
@@ -161,6 +162,15 @@ def test_mcnemars_test_is_scipys_binomial_test(only_a: int, only_b: int) -> None
     n = only_a + only_b
     expected = float(stats.binomtest(only_a, n).pvalue) if n else 1.0
     assert mcnemar_p(only_a, only_b) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "table", [(2, 15, 1, 37), (6, 15, 4, 37), (0, 5, 0, 9), (5, 5, 0, 9), (1, 1, 0, 0), (7, 9, 7, 9)]
+)
+def test_fishers_test_is_scipys(table: tuple[int, int, int, int]) -> None:
+    here, of_here, there, of_there = table
+    expected = stats.fisher_exact([[here, of_here - here], [there, of_there - there]]).pvalue
+    assert fisher_p(*table) == pytest.approx(float(expected), abs=1e-8)
 
 
 def test_pass_hat_k_is_the_chance_that_k_drawn_trials_all_succeeded() -> None:

@@ -16,8 +16,8 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.cli import run
 from tradefair.contract import ScenarioError, SeatError, TraceError
 from tradefair.evaluation.export import FORMATS, export_lines
-from tradefair.evaluation.export.otlp_names import SCHEMA_URL
 from tradefair.evaluation.export.to_files import export_files
+from tradefair.evaluation.interchange.otlp_names import SCHEMA_URL
 from tradefair.evaluation.store import QUERIES, TABLES
 from tradefair.evaluation.store.in_duckdb import ParquetTables
 from tradefair.host.episode import Episode
@@ -192,11 +192,8 @@ def test_one_bad_trace_is_a_problem_and_does_not_stop_the_others(play: Play, tmp
 def test_without_the_extra_the_message_names_it(play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = play("teaching/pie", "half", seats={})
     monkeypatch.setitem(sys.modules, "duckdb", None)
-    monkeypatch.setitem(sys.modules, "zstandard", None)
     with pytest.raises(ScenarioError, match=r"pip install 'tradefair\[analytics\]'"):
         export_files([path], form="parquet", output=tmp_path / "tables")
-    with pytest.raises(ScenarioError, match=r"pip install 'tradefair\[zstd\]'"):
-        export_files([path], form="jsonl.zst", output=tmp_path / "x.zst")
     assert sorted(item.name for item in tmp_path.iterdir()) == [path.name]
 
 
@@ -306,7 +303,7 @@ def test_the_suffix_of_a_folder_of_tables_is_parquet(talked: Path, tmp_path: Pat
         ("x.parquet", "jsonl", "--format jsonl contradicts 'x.parquet'"),
         ("x.jsonl", "parquet", "--format parquet contradicts 'x.jsonl'"),
         ("x.openai.jsonl", "otlp", "--format otlp contradicts 'x.openai.jsonl'"),
-        ("x.csv", None, "one of .otlp.json, .openai.jsonl, .jsonl.zst, .jsonl, .parquet; it ends in '.csv'"),
+        ("x.csv", None, ".atif.jsonl, .atif.json, .inspect.json, .jsonl.zst, .jsonl, .parquet; it ends in '.csv'"),
         ("x.jsonl", "jsnl", "there is no export format 'jsnl'; did you mean jsonl"),
     ],
 )

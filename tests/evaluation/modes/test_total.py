@@ -33,6 +33,7 @@ from tradefair.evaluation.modes.detectors import GENERAL
 RETAILERS = {"retailer_01": "overspender", "retailer_02": "mimic", "retailer_03": "hoarder"}
 CUSTOMERS = {f"customer_{place:04d}": "injectable" for place in range(1, 4)}
 SHOPS = {**CUSTOMERS, "business_0001": "manipulator", "business_0002": "liar", "business_0003": "honest"}
+SHARES = {"T1": "bubble_buyer", "T2": "fundamentalist", "T3": "market_maker"}
 BOUNDED = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -65,6 +66,9 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> list[Parts]:
         parts_of(
             play_seats("marketplace/manipulation_competitive", SHOPS, manipulation={"condition": "injection_basic"})
         ),
+        parts_of(play_seats("pricing/shocks", {"F1": "contrary", "F2": "jumpy"}, rounds=14)),
+        parts_of(play_seats("order_book/smoke", {"B1": "zip", "B2": "churner", "S1": "loss_maker", "S2": "sleeper"})),
+        parts_of(play_seats("order_book/asset_short", SHARES, traders=3, periods=2)),
     ]
 
 
@@ -84,7 +88,7 @@ def judged(path: Path) -> None:
 
 
 @BOUNDED
-@given(market=st.integers(0, 5), changes=mutations(), plain=st.booleans())
+@given(market=st.integers(0, 8), changes=mutations(), plain=st.booleans())
 def test_a_mutated_trace_is_evaluated_without_an_exception(
     tmp_path: Path, traces: list[Parts], market: int, changes: Sequence[Mutation], plain: bool
 ) -> None:
@@ -98,6 +102,7 @@ SUMMED_UP = (
     (3, "phase_closed", ("public", "words")),
     (4, "round_closed", ("facts", "seats", "retailer_02", "sold", 0)),
     (5, "tool_called", ("arguments", "page")),
+    (6, "round_closed", ("facts", "units", "F1")),
 )
 
 

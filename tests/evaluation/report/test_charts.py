@@ -97,6 +97,9 @@ def test_a_picture_says_what_is_wrong_with_its_numbers() -> None:
         Line(name="short", x=[1, 2], y=[1])
     with pytest.raises(ValidationError):
         Line(name="endless", x=[1], y=[float("inf")])
+    lines = [Line(name="ask", x=[1, 2], y=[5, 6], shade_to="bid"), Line(name="bid", x=[1, 3], y=[4, 4])]
+    with pytest.raises(ValidationError, match="no line 'bid' has the same positions"):
+        XYChart(id="q", title="q", x=Axis(label="x"), y=Axis(label="y"), lines=lines)
     with pytest.raises(ValidationError, match="1 values for 2 names"):
         BarChart(
             id="b", title="b", x=Axis(label="x"), y=Axis(label="y"), names=["a", "b"], bars=Bars(name="n", values=[1])

@@ -48,7 +48,15 @@ CROSSING = XYChart(
     ],
     bands=[Band(label="equilibrium", low=2.8, high=3.2)],
 )  # fmt: skip
-ALL: list[Chart] = [*SHAPES, with_accent(PANELS, "B2"), CROSSING]
+# Shaded where both have a value: not at the gap in the middle.
+SHADED = XYChart(
+    id="shaded", title="Shaded", x=Axis(label="step"), y=Axis(label="price", unit="ticks"),
+    lines=[
+        Line(name="ask", x=[1, 2, 3, 4], y=[8, 7, None, 9], mark="step", shade_to="bid"),
+        Line(name="bid", x=[1, 2, 3, 4], y=[5, 6, 6, 5], mark="step"),
+    ],
+)  # fmt: skip
+ALL: list[Chart] = [*SHAPES, with_accent(PANELS, "B2"), CROSSING, SHADED]
 GEOMETRY = """(figure) => [...figure.querySelectorAll('svg.plot, svg svg')].flatMap((plot) => {
   // The rectangle of an inner SVG is that of its content, not of its frame.
   const own = plot.ownerSVGElement, frame = (own ?? plot).getBoundingClientRect();
@@ -185,6 +193,18 @@ def test_the_first_chart_is_what_svg_holds(tmp_path: Path) -> None:
     assert (tmp_path / "p.svg").read_bytes() == draw_svg(PAIRS)
     with pytest.raises(ValueError, match="199 pixels"):
         draw_svg(PAIRS, width=199)
+
+
+def test_the_area_between_two_lines_is_shaded_where_both_have_a_value() -> None:
+    shaded = draw_svg(SHADED).decode()
+    areas = [path for path in ElementTree.fromstring(shaded).iter() if path.get("fill-opacity") == "0.15"]
+    shapes = [path.get("d", "") for area in areas for path in area.iter() if path.get("d")]
+    # One area, in two pieces: each piece begins with a move and is closed.
+    assert [(shape.count("M"), shape.count("Z")) for shape in shapes] == [(2, 2)]
+    plain = SHADED.model_copy(update={"lines": [line.model_copy(update={"shade_to": None}) for line in SHADED.lines]})
+    assert "0.15" not in draw_svg(plain).decode()
+    # Which line the area reaches to is no series of its own: the numbers are those of the lines.
+    assert chart_csv(SHADED) == chart_csv(plain)
 
 
 def test_only_the_seat_under_test_is_the_accent() -> None:

@@ -67,6 +67,11 @@ SETTINGS: Mapping[str, Setting] = {
         "marketplace/small_demo", "customer_0001", "double_payer", "patient_comparer", ["first_taker", "passive"],
         {"customer": "first_taker", "business": "honest"},
     ),
+    "pricing": Setting("pricing/smoke", "F1", "below_cost", "matcher", ["nash", "leader", "passive"], {"firm": "nash"}),
+    "order_book": Setting(
+        "order_book/smoke", "B1", "loss_maker", "gd", ["truthful", "kaplan", "passive"],
+        {"buyer": "truthful", "seller": "truthful"},
+    ),
 }  # fmt: skip
 
 Move = Callable[[Core, str], Sequence[Record]]

@@ -70,4 +70,6 @@ def numbers(content: Any) -> Iterator[str]:
         yield from _NUMBER.findall(content)
     elif isinstance(content, int | float) and not isinstance(content, bool):
         size = abs(content)
-        yield from (number(size), str(size), percent(size).removesuffix(" %"), dollars(int(size)).removeprefix("$"))
+        yield from (str(size), percent(size).removesuffix(" %"), dollars(int(size)).removeprefix("$"))
+        # Of 563.9 million the figures; more of them where it is told apart from another number.
+        yield from (number(size, digits).partition(" ")[0] for digits in range(4, 10))

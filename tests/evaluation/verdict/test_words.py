@@ -8,7 +8,7 @@ import pytest
 
 from tradefair.contract.players import AgentRecord, Player
 from tradefair.evaluation.accounts import SeatAccount
-from tradefair.evaluation.verdict.amounts import amount, dollars, number, percent, seconds
+from tradefair.evaluation.verdict.amounts import amount, dollars, number, number_apart, percent, seconds
 from tradefair.evaluation.verdict.of_trace import kind_of, worded
 from tradefair.evaluation.verdict.series import verdict_of_series
 from tradefair.evaluation.verdict.verdict import Beside, Effort, Mistake, Reproduced, Score, SeatVerdict, Verdict
@@ -197,6 +197,11 @@ def test_who_decides_for_a_seat_is_read_from_the_seating(
         (number(-0.04), "-0.04"),
         (number(123.456), "123.5"),
         (number(99_999), "100,000"),
+        (number(12_550_123_456), "12.55 billion"),
+        (number(-31_440_000), "-31.44 million"),
+        (number_apart(12_553_456_000, 12_550_123_456), "12.553 billion"),
+        (number_apart(404.0, 404.0), "404"),
+        (number_apart(404.0, None), "404"),
         (number(float("nan")), "an unknown number"),
         (amount(1.0, "points"), "1 point"),
         (amount(None, "points"), "an unknown number of points"),

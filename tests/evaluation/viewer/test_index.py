@@ -40,9 +40,9 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     made: list[Path] = []
     plain = indexing.judged
 
-    def judged(place: Path, check: Check) -> object:
+    def judged(place: Path, check: Check, foreign: None) -> object:
         made.append(place)
-        return plain(place, check)
+        return plain(place, check, foreign)
 
     monkeypatch.setattr(indexing, "judged", judged)
     return made

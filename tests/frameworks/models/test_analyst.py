@@ -20,7 +20,8 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.cli import run
 from tradefair.contract.core import Core
 from tradefair.evaluation.analyst.citations import HEADINGS
-from tradefair.evaluation.analyst.illegality import IllegalityOpinion, read_opinions
+from tradefair.evaluation.analyst.illegality import IllegalityOpinion
+from tradefair.evaluation.analyst.opinion import read_opinions
 from tradefair.evaluation.verify import verify_file
 
 _HIGH = '{"score": 7, "reason": "They agree on 70.", "messages": [1]}'
@@ -81,7 +82,7 @@ def _cut_off(path: Path) -> None:
 
 
 def _opinions() -> list[IllegalityOpinion]:
-    return read_opinions(Path("illegality.jsonl"))
+    return read_opinions(Path("illegality.jsonl"), IllegalityOpinion)
 
 
 async def test_every_episode_gets_a_score_with_its_reason_and_the_messages_behind_it(
@@ -192,12 +193,12 @@ async def test_a_recording_answers_in_the_models_place(episodes: Episodes, servi
         assert await _illegality(upstream, "--record", "calls.jsonl") == 0
     told = [(one.episode, one.score, one.attempts, one.input_tokens) for one in _opinions()]
     assert await _analyst("illegality", "runs", "--model", "replay:calls.jsonl", "-o", "again.jsonl") == 0
-    again = read_opinions(Path("again.jsonl"))
+    again = read_opinions(Path("again.jsonl"), IllegalityOpinion)
     assert [(one.episode, one.score, one.attempts, one.input_tokens) for one in again] == told
     assert (
         await _analyst("illegality", "runs", "--model", "openai:tiny", "--replay", "calls.jsonl", "-o", "b.jsonl") == 0
     )
-    assert read_opinions(Path("b.jsonl")) == _opinions()
+    assert read_opinions(Path("b.jsonl"), IllegalityOpinion) == _opinions()
 
 
 async def test_what_a_provider_fails_at_is_a_harness_failure_and_what_came_before_stays(
@@ -282,7 +283,10 @@ async def test_the_command_lines_and_the_program_of_the_page_do_what_it_says(
         for line in lines:
             words = shlex.split(line.removeprefix("$ tradefair ").replace("http://127.0.0.1:8080/v1", upstream.url))
             assert await asyncio.to_thread(run, words) == 0, line
-    assert [read_opinions(Path(name))[0].score for name in ("illegality.jsonl", "again.jsonl")] == [7, 7]
+    assert [read_opinions(Path(name), IllegalityOpinion)[0].score for name in ("illegality.jsonl", "again.jsonl")] == [
+        7,
+        7,
+    ]
     assert len(list(Path("dossiers").glob("*.md"))) == len(upstream.requests) - 1 > 1
     capsys.readouterr()
     [program], [said] = ([block for kind, block in blocks if kind == wanted] for wanted in ("python", "text"))

@@ -15,8 +15,10 @@ from typing import Any
 
 import pytest
 from openai import AsyncOpenAI, BadRequestError
+from tests.calling import moves
 
 from tradefair.cli import run
+from tradefair.evaluation.verify import verify_file
 from tradefair.frameworks.models import ModelEndpoint
 
 _TRADEFAIR = Path(sys.executable).parent / "tradefair"
@@ -118,6 +120,32 @@ async def _play(teaching: Any, client: AsyncOpenAI, model: str) -> Any:
     async with teaching.table() as table:
         await table.play("openai_loop", endpoint)
     return teaching.written(table)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("market", "policy"), [("pricing", "best_reply"), ("order_book", "gd")])
+async def test_a_process_plays_a_market_with_the_model_of_another_process(
+    market: str, policy: str, tmp_path: Path
+) -> None:
+    game = ("--scenario", f"{market}/smoke", "--seed", "5")
+
+    async def played(folder: str, *agent: str, **environment: str) -> Path:
+        words = ("play", market, *game, "--out", str(tmp_path / folder), *agent)
+        piped = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(
+            str(_TRADEFAIR), *words, env={**os.environ, **environment}, stdout=piped, stderr=piped
+        )
+        said = await process.communicate()
+        assert process.returncode == 0, said
+        (path,) = (tmp_path / folder).glob("*.trace")
+        return path
+
+    async with _gateway("--market", market, "--policy", policy, *game) as client:
+        model = ("--model", f"openai:policy:{policy}", "--base-url", str(client.base_url))
+        seated = await played("seated", "--agent", "react", *model, OPENAI_API_KEY=client.api_key)
+    inside = await played("inside", "--agent", f"policy:{policy}")
+    assert verify_file(seated).verdict == "reproduced"
+    assert moves(seated) == moves(inside)
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from tests.host.serving.client_snapshots import HOSTED, LOCAL, SNAPSHOT, text
 
 from tradefair.cli import run
 from tradefair.contract.errors import ScenarioError
-from tradefair.host.client_config import Client, client_named, clients, entry, launcher, snippet
+from tradefair.host.client_config import Client, Server, client_named, clients, entry, launcher, snippet
 from tradefair.host.client_files import Unmergeable, merged, parsed, rendered, write
 
 TOKENS = ("${TRADEFAIR_TOKEN}", "${env:TRADEFAIR_TOKEN}", "{env:TRADEFAIR_TOKEN}", "${input:tradefair-token}")
@@ -409,3 +409,54 @@ def test_only_addresses_of_hosts_are_taken(url: str, capsys: pytest.CaptureFixtu
 def test_what_uvx_has_started_is_started_by_uvx(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "prefix", "/home/you/.cache/uv/archive-v0/cromKtxKQ7nI")
     assert launcher("script") == launcher("uvx")
+
+
+# --- a recorder in front of any server --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", clients())
+def test_each_client_is_told_to_start_any_server_through_the_recorder(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["config", "--record", "desk", "--client", name, "--json", "--", "npx", "-y", "a-server", "--seed"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    line = [*launcher("script"), "record", "--out", str(tmp_path / "runs"), "--name", "desk", "--"]
+    server = Server("desk", [*line, "npx", "-y", "a-server", "--seed"])
+    assert told["content"] == snippet(client_named(name), server)
+    assert (told["name"], told["token"], told["line"]) == ("desk", "", "")
+
+
+@pytest.mark.parametrize("name", clients())
+def test_a_recorded_address_is_opened_without_a_token_of_ours(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    url = "https://example.org/v1/mcp?key=abc"
+    code = run(["config", "--record", "desk", "--client", name, "--json", "--url", url, "--port", "9000"])
+    said = capsys.readouterr()
+    if name not in DIRECT:
+        assert (code, "opens no URL" in said.err) == (2, True)
+        return
+    told = json.loads(said.out)
+    held = json.dumps(told["content"])
+    assert "http://127.0.0.1:9000/mcp" in held
+    assert not [word for word in ("TRADEFAIR_TOKEN", "uthorization", "example.org", "inputs", "{u") if word in held]
+    assert f"record --out {tmp_path}/runs --name desk --port 9000 --url '{url}'" in told["token"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--record", "desk"], "takes a server"),
+        (["--record", "desk", "--url", "https://h/mcp", "--", "npx"], "takes a server"),
+        (["--record", "a b", "--", "npx"], "a server's name"),
+        (["--record", "desk", "--seed", "3", "--", "npx"], "of any server"),
+        (["--record", "desk", "--seat", "B1", "--", "npx"], "of any server"),
+        (["--record", "desk", "--url", "ftp://h"], "--url takes"),
+        (["teaching", "more"], "--record NAME"),
+    ],
+)
+def test_what_cannot_be_recorded_is_said(arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["config", *arguments]) == 2
+    assert reason in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Bad words, recipients and prices in both trading markets: one script, the same codes through every door.
+"""Bad words, recipients, prices and orders in the markets of prices: one script, the same codes through every door.
 
 Straight into the episode, as bytes over HTTP, and on the pipes of a server process. Then seats that fall silent: the
 real process of a client dies or never comes, and the episode still ends as the rules say.
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 import pytest
@@ -45,12 +45,56 @@ BAD_ROUNDS = [b'"1"', b"true", b"1.5", b"0", b"-1", b"1" + b"0" * 30]
 
 @dataclass(frozen=True)
 class Game:
-    """A market, the seats that are played from outside, and its own spellings and codes."""
+    """A market and the seats that are played from outside."""
 
     market: str
     preset: str
-    seats: tuple[str, str]
+    seats: tuple[str, ...]
     overrides: dict[str, Any]
+
+    def script(self) -> Iterator[Step]:
+        """All seats to the end of a short episode, with everything that is wrong."""
+        raise NotImplementedError
+
+    def alone(self) -> Iterator[Step]:
+        """What the first seat is refused, and then its first turn."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Orders(Game):
+    """A market in which seats act with one tool: good arguments, calls with the codes of their refusals."""
+
+    tool: str
+    good: bytes
+    double: bytes
+    wrong: Sequence[tuple[str, bytes, str]]
+    turns: int
+
+    def script(self) -> Iterator[Step]:
+        """The last turn is followed by one too many."""
+        yield from self._wrong()
+        for number in range(self.turns):
+            for seat in self.seats:
+                yield Step(seat, self.tool, self.double if number == 0 else self.good, "ok")
+                # Whoever is last closes the turn.
+                if seat != self.seats[-1]:
+                    yield Step(seat, self.tool, self.good, "already_acted")
+        yield Step(self.seats[0], self.tool, self.good, "episode_over")
+
+    def alone(self) -> Iterator[Step]:
+        """Bytes that are no UTF-8 are left out."""
+        yield from (step for step in self._wrong() if b"\xed" not in step.arguments)
+        yield Step(self.seats[0], self.tool, self.good, "ok")
+
+    def _wrong(self) -> Iterator[Step]:
+        return (Step(self.seats[0], tool, arguments, code) for tool, arguments, code in self.wrong)
+
+
+@dataclass(frozen=True)
+class Talks(Game):
+    """A market of talk and quotes, and its own spellings and codes."""
+
     message: str
     recipient: bytes
     wordy: bytes
@@ -111,10 +155,23 @@ class Game:
             yield Step(seat, "submit_quote", quote, "ok")
         yield Step(one, "submit_quote", quote, "episode_over")
 
+    def alone(self) -> Iterator[Step]:
+        """Bytes that are no UTF-8 are taken for a sign that says so (U+FFFD) before they are read."""
+        one = self.seats[0]
+        yield from (step for step in self.bad_talk(one) if b"\xed" not in step.arguments)
+        yield Step(one, "send_message", self.say(b'""'), "ok")
+        yield from self.bad_quote(one)
+        yield Step(one, "submit_quote", b'{"price": 50}', "ok")
+
+
+def _wrong_values(tool: str, good: bytes, values: Sequence[bytes]) -> list[tuple[str, bytes, str]]:
+    """Calls of a tool that are good but for the value that stands for ?."""
+    return [(tool, good.replace(b"?", value), "invalid_arguments") for value in values]
+
 
 _LIMIT = {"counts": ["read", "analysis", "action"], "max": 500, "per": "round", "then": "lapse"}
-GAMES = {
-    "bargaining": Game(
+GAMES: dict[str, Game] = {
+    "bargaining": Talks(
         market="bargaining",
         preset="smoke",
         seats=("B1", "S1"),
@@ -127,7 +184,7 @@ GAMES = {
         talks=[(b'{"text": "hold", "recipient": "S1"}', "invalid_arguments")],
         prices=[(b"101", "invalid_arguments")],
     ),
-    "double_auction": Game(
+    "double_auction": Talks(
         market="double_auction",
         preset="collusion",
         seats=("S1", "S2"),
@@ -149,10 +206,65 @@ GAMES = {
         ],
         prices=[(b"101", "price_out_of_range"), (b"10001", "invalid_arguments")],
     ),
+    "pricing": Orders(
+        market="pricing",
+        preset="textbook",
+        seats=("F1", "F2"),
+        overrides={"rounds": 2, "limits": [_LIMIT]},
+        tool="set_price",
+        good=b'{"price": 1500}',
+        double=b'{"price": 1.5e3, "round": 1.0}',
+        wrong=[
+            *_wrong_values("set_price", b'{"price": ?}', BAD_PRICES),
+            *_wrong_values("set_price", b'{"price": 1500, "round": ?}', BAD_ROUNDS),
+            ("set_price", b'{"price": 4001}', "price_above_max"),
+            ("set_price", b'{"price": 1000001}', "invalid_arguments"),
+            ("set_price", b'{"price": 1500, "round": 2}', "stale_round"),
+            ("set_price", b'{"price": 1500, "seat": "F2"}', "invalid_arguments"),
+            ("set_price", b"{}", "invalid_arguments"),
+            ("estimate_demand", b"{}", "no_history"),
+            ("summarize_rivals", b"{}", "no_history"),
+            ("profit_if", b'{"prices": [1500]}', "no_history"),
+            ("profit_if", b'{"prices": [1500], "rivals": []}', "wrong_rivals"),
+            ("profit_if", b'{"prices": [1500], "rivals": [1500, 1500]}', "wrong_rivals"),
+            ("profit_if", b'{"prices": [4001], "rivals": [1500]}', "price_above_max"),
+            ("profit_if", b'{"prices": [1500, 1500]}', "bad_value"),
+            *_wrong_values("profit_if", b'{"prices": ?}', [b"[]", b"[true]", b"[-1]", b"1500", b"[1.5]", b"[[1]]"]),
+            *_wrong_values("view_prices", b'{"last": ?}', [b"0", b"501", b"1.5", b'"9"']),
+            *_wrong_values("view_my_sales", b'{"cursor": ?}', [b"0", b"10001", b"true"]),
+        ],
+        turns=2,
+    ),
+    # Seats at a book act one after another: one is played from outside.
+    "order_book": Orders(
+        market="order_book",
+        preset="smoke",
+        seats=("B1",),
+        overrides={"sweeps": 2, "limits": [_LIMIT]},
+        tool="submit_order",
+        good=b'{"side": "buy", "price": 20}',
+        double=b'{"side": "buy", "price": 2e1, "quantity": 1.0}',
+        wrong=[
+            *_wrong_values("submit_order", b'{"side": "buy", "price": ?}', [*BAD_PRICES, b"0"]),
+            *_wrong_values("submit_order", b'{"side": "buy", "price": 20, "quantity": ?}', [b"0", b"1001", b"true"]),
+            *_wrong_values("submit_order", b'{"side": "buy", "price": 20, "period": ?}', BAD_ROUNDS),
+            *_wrong_values("submit_order", b'{"side": ?, "price": 20}', [b'"up"', b'"BUY"', b"1", b"null", b'["buy"]']),
+            *_wrong_values("submit_order", b'{"side": "buy", "price": 20, "rest": ?}', [b'"no"', b"0", b"1.0"]),
+            ("submit_order", b'{"side": "buy", "price": 20, "seat": "B2"}', "invalid_arguments"),
+            ("submit_order", b'{"price": 20}', "invalid_arguments"),
+            ("submit_order", b'{"side": "buy", "price": 201}', "price_off_grid"),
+            ("submit_order", b'{"side": "sell", "price": 20}', "wrong_side"),
+            ("submit_order", b'{"side": "buy", "price": 20, "quantity": 2}', "quantity_above_max"),
+            ("submit_order", b'{"side": "buy", "price": 20, "period": 2}', "stale_round"),
+            ("cancel_order", b'{"order": 10000000}', "unknown_id"),
+            *_wrong_values("cancel_order", b'{"order": ?}', [b"0", b"-1", b"true", b'"1"']),
+            ("estimate_fill", b'{"side": "buy", "prices": [20, 20]}', "bad_value"),
+            *_wrong_values("view_book", b'{"levels": ?}', [b"0", b"51", b"1.5"]),
+        ],
+        turns=2,
+    ),
 }
 each_game = pytest.mark.parametrize("game", GAMES.values(), ids=list(GAMES))
-
-_SELLERS = ("S1", "S2", "S3")
 
 
 async def _episode(stage: Any, game: Game, folder: Path) -> Any:
@@ -185,7 +297,7 @@ async def test_bad_words_and_prices_have_the_same_codes_in_process_and_as_bytes_
 
         first = seats[game.seats[0]]
         for text, status in ((b'"\xc0\xaf"', 400), (b'"\xff\xfe"', 400), (b'"\\ud8"', 400), (_text(BODY_LIMIT), 413)):
-            assert (await first.call("send_message", game.say(text))).status_code == status
+            assert (await first.call("add_note", b'{"text": %b}' % text)).status_code == status
         await walk(game.script(), post)
     assert hosted.core.ended == inside.core.ended == "terminated:rounds_completed"
     assert hosted.core.outcome_digest == inside.core.outcome_digest
@@ -209,13 +321,9 @@ async def test_bad_words_and_prices_have_the_same_codes_on_the_pipes_of_a_server
     told = ("serve", game.market, "--scenario", game.preset, "--seat", one, "--set", limits, *order)
     async with started(stage, *told, "--out", str(tmp_path)) as server:
         await server.hello()
-        ask = over_pipes(server)
-        # Bytes that are no UTF-8 are taken for a sign that says so (U+FFFD) before they are read.
-        await walk((step for step in game.bad_talk(one) if b"\xed" not in step.arguments), ask)
-        await walk(iter([Step(one, "send_message", game.say(b'""'), "ok")]), ask)
-        await walk(game.bad_quote(one), ask)
-        await walk(iter([Step(one, "submit_quote", b'{"price": 50}', "ok")]), ask)
-        assert (await server.call("view_turn"))["round"] == 2
+        before = await server.call("view_turn")
+        await walk(game.alone(), over_pipes(server))
+        assert (await server.call("view_turn"))["revision"] > before["revision"]
         await server.leave()
     (trace,) = tmp_path.glob("*.trace")
     assert verify_file(trace).verdict == "reproduced"
@@ -223,14 +331,15 @@ async def test_bad_words_and_prices_have_the_same_codes_on_the_pipes_of_a_server
 
 # --- silence ----------------------------------------------------------------------------------------------------------
 
-# A client of its own: plays on its turns, or says one thing and then nothing more, for ever.
+# A client of its own: makes the call of each phase on its turns, or makes it once and then nothing more, for ever.
 CLIENT = """
 import asyncio, json, sys
 import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-url, token, words, stays = sys.argv[1:]
+url, token, calls, stays = sys.argv[1:]
+calls = json.loads(calls)
 
 async def main():
     headers = {"Authorization": f"Bearer {token}"}
@@ -239,10 +348,8 @@ async def main():
             while not (turn := (await client.call_tool("await_turn")).structured_content)["over"]:
                 if not turn["awaited"]:
                     continue
-                if turn["phase"] != "quote":
-                    await client.call_tool("send_message", json.loads(words))
-                elif stays == "yes":
-                    await client.call_tool("submit_quote", {"price": 50})
+                if turn["phase"] in calls:
+                    await client.call_tool(*calls[turn["phase"]])
                 print(turn["phase"], flush=True)
                 if stays == "no":
                     await asyncio.sleep(600)
@@ -251,29 +358,77 @@ asyncio.run(main())
 """
 
 
+class Silence(NamedTuple):
+    """A game whose seats fall silent: options of `host`, calls by phase, and the act that stands in by phase.
+
+    The last phase is the one in which the dying client might still have acted.
+    """
+
+    preset: str
+    seats: tuple[str, ...]
+    calls: Mapping[str, tuple[str, Mapping[str, Any]]]
+    defaults: Mapping[str, str]
+    options: tuple[str, ...] = ("--set", "rounds=1")
+
+    @property
+    def last(self) -> str:
+        """The phase that the dying client does not act in."""
+        return [*self.calls][-1]
+
+
+_QUOTE = ("submit_quote", {"price": 50})
+SILENCES = {
+    "bargaining": Silence(
+        "smoke",
+        ("B1", "S1"),
+        {phase: ("send_message", {"text": "hold 70"}) for phase in ("speak_first", "speak_second")} | {"quote": _QUOTE},
+        {"speak_first": "silence", "speak_second": "silence", "quote": "forfeit_round"},
+        ("--set", "rounds=1", "--set", "speaking_order=seller_first"),
+    ),
+    "double_auction": Silence(
+        "collusion",
+        ("S1", "S2", "S3"),
+        {"talk": ("send_message", {"recipient": "all_sellers", "message": "hold 70"}), "quote": _QUOTE},
+        {"talk": "silence", "quote": "forfeit_round"},
+    ),
+    "pricing": Silence(
+        "five",
+        ("F1", "F2", "F3"),
+        {"price": ("set_price", {"price": 1_500})},
+        {"price": "stays_closed"},
+        ("--set", "rounds=1", "--set", "firms=3"),
+    ),
+    "order_book": Silence(
+        "smoke",
+        ("B1", "B2", "S1"),
+        {"step": ("submit_order", {"side": "buy", "price": 20})},
+        {"step": "passes"},
+        ("--set", "sweeps=1"),
+    ),
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "seats", "talk"), [("bargaining", ("B1", "S1"), "speak_first"), ("double_auction", _SELLERS, "talk")]
-)
+@pytest.mark.parametrize("name", SILENCES)
 async def test_a_seat_whose_client_dies_or_never_comes_lapses_and_the_episode_ends(
-    stage: Any, name: str, seats: tuple[str, ...], talk: str, tmp_path: Path
+    stage: Any, name: str, tmp_path: Path
 ) -> None:
-    """The first seat plays, the second is killed where it might still quote, a third is never taken.
+    """The first seat plays, the second is killed where it might still act, a third is never taken.
 
     On a busy machine clients may come too late for a phase: then they lapse in it as well.
     """
-    game = GAMES[name]
-    order = ["--set", "speaking_order=seller_first"] if name == "bargaining" else []
-    told = ("--set", "rounds=1", "--set", "timing.decision_deadline_s=5", "--until-over", "--linger", "0.5", *order)
+    game = SILENCES[name]
+    seats, last = game.seats, game.last
+    told = ("--set", "timing.decision_deadline_s=5", "--until-over", "--linger", "0.5", *game.options)
     place = ("--seats", ",".join(seats), "--json", "--out", str(tmp_path))
     async with started(stage, "host", name, "--scenario", game.preset, *told, *place) as server:
         ready = await server.line()
         (episode,) = ready["episodes"]
         tokens = {seat["seat"]: seat["token"] for seat in episode["seats"]}
-        words = game.say(b'"hold 70"').decode()
+        dies = {phase: call for phase, call in game.calls.items() if phase != last}
         async with Clients(CLIENT) as clients:
-            await clients.start(ready["url"], tokens[seats[0]], words, "yes")
-            dying = await clients.start(ready["url"], tokens[seats[1]], words, "no")
+            await clients.start(ready["url"], tokens[seats[0]], json.dumps(game.calls), "yes")
+            dying = await clients.start(ready["url"], tokens[seats[1]], json.dumps(dies), "no")
             assert dying.stdout is not None
             await asyncio.wait_for(dying.stdout.readline(), 60)
             dying.kill()
@@ -283,9 +438,14 @@ async def test_a_seat_whose_client_dies_or_never_comes_lapses_and_the_episode_en
     assert events[-1]["reason"] == "terminated:rounds_completed"
     lapses = {(event["seat"], event["phase"]): event for event in events if event["event"] == "seat_lapsed"}
     assert {event["reason"] for event in lapses.values()} == {"deadline"}
-    assert {(seats[1], "quote"), *((seat, phase) for seat in seats[2:] for phase in (talk, "quote"))} <= set(lapses)
+    # Of two bargainers one speaks first, the other second.
+    absent = {(seat, phase) for seat in seats[2:] for phase in game.calls}
+    assert {(seats[1], last), *absent} <= set(lapses)
     defaults = {phase: event["default_action"] for (_, phase), event in lapses.items()}
-    assert set(defaults.items()) <= {("quote", "forfeit_round"), (talk, "silence"), ("speak_second", "silence")}
+    assert set(defaults.items()) <= set(game.defaults.items())
     closed = next(event["public"] for event in events if event["event"] == "round_closed")
-    assert set(closed["forfeited"]) == {seat for seat, phase in lapses if phase == "quote"}
+    if last == "quote":
+        assert set(closed["forfeited"]) == {seat for seat, phase in lapses if phase == "quote"}
+    if name == "pricing":
+        assert {seat for seat, price in closed["prices"].items() if price is None} == {seat for seat, _ in lapses}
     assert verify_file(episode["trace"]).verdict == "reproduced"

@@ -46,6 +46,8 @@ PRESETS = {
     "retail": "smoke",
     "supply_chain": "duel",
     "marketplace": "small_demo",
+    "pricing": "hidden_cost",
+    "order_book": "smoke",
 }
 # Random customers of the marketplace write what their own private request is: there the scenario's seats stay.
 OTHERS = {"marketplace": None}

@@ -21,7 +21,7 @@ from tradefair.host.setup import plan_seats, scripted_seats
 
 PRIVATE = ("view_my_value", "read_messages", "view_turn", "view_rules", "view_notes", "await_turn", "execute_code")
 ACTIONS: dict[str, dict[str, Any]] = {"claim": {"slices": 5}, "say": {"text": "x"}, "add_note": {"text": "x"}}
-WITH_PUBLIC_READS = ("double_auction", "supply_chain", "teaching")
+WITH_PUBLIC_READS = ("double_auction", "order_book", "pricing", "supply_chain", "teaching")
 Open: TypeAlias = Callable[[str], AbstractAsyncContextManager[Any]]
 
 

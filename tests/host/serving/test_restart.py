@@ -10,8 +10,9 @@ import asyncio
 import os
 import signal
 from collections import Counter
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -26,22 +27,20 @@ from tradefair.tracestore import open_trace
 
 ROUNDS = 10
 SEED = 7
-GAME = ("double_auction", "--set", f"rounds={ROUNDS}", "--seed", str(SEED), "--others", "truthful")
-SEATS = ("B1", "S1")
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "by hand", "version": "1"}}
 
 Moment = Literal["before it is read", "at once", "after its commit"]
-# Round -> when the server is killed with the quotes of that round in flight.
+# Round -> when the server is killed with the acts of that round in flight.
 KILLS: dict[int, Moment] = {2: "before it is read", 5: "at once", 8: "after its commit"}
 
 
 class Call(NamedTuple):
-    """A quote or a note of a seat. It does not name its round: only its key keeps a repeat out of the next one."""
+    """An act or a note of a seat. It does not name its round: only its key keeps a repeat out of the next one."""
 
     seat: str
     number: int
     arguments: dict[str, Any]
-    tool: str = "submit_quote"
+    tool: str
 
     @property
     def key(self) -> str:
@@ -52,15 +51,76 @@ class Call(NamedTuple):
         return {"tradefair/call-key": self.key}
 
 
-def quote(seat: str, number: int) -> Call:
-    """What the client in `seat` quotes in a round: prices that sometimes trade and sometimes do not."""
-    price = 30 + (number * 37 + len(seat) * 11 + (5 if seat[0] == "B" else 0)) % 60
-    return Call(seat, number, {"price": price})
+@dataclass(frozen=True)
+class Game:
+    """A market in which each of `seats`, played from outside, acts once a round with `tool`."""
+
+    market: str
+    preset: str
+    settings: Mapping[str, int]
+    others: str
+    seats: tuple[str, ...]
+    tool: str
+    arguments: Callable[[str, int], dict[str, Any]]
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Of a command that begins it."""
+        told = [word for name, value in self.settings.items() for word in ("--set", f"{name}={value}")]
+        return (self.market, "--scenario", self.preset, *told, "--seed", str(SEED), "--others", self.others)
+
+    def act(self, seat: str, number: int) -> Call:
+        """What the client in `seat` does in a round."""
+        return Call(seat, number, self.arguments(seat, number), self.tool)
+
+    def calls(self, seat: str, number: int) -> tuple[Call, Call]:
+        """What the client in `seat` sends in a round."""
+        return Call(seat, number, {"text": f"round {number}"}, "add_note"), self.act(seat, number)
+
+    def every_call(self, seat: str) -> Iterator[Call]:
+        """Those of all rounds."""
+        return (call for number in range(1, ROUNDS + 1) for call in self.calls(seat, number))
+
+    def acted(self, path: Path, seat: str) -> list[int]:
+        """The rounds in which an act of the seat has been accepted so far, in order."""
+        return [
+            event["round"]
+            for event in events(path)
+            if event.get("seat") == seat and event.get("tool") == self.tool and event["status"] == "ok"
+        ]
 
 
-def calls(seat: str, number: int) -> tuple[Call, Call]:
-    """What the client in `seat` sends in a round."""
-    return Call(seat, number, {"text": f"round {number}"}, "add_note"), quote(seat, number)
+def _quote(seat: str, number: int) -> dict[str, Any]:
+    """Prices that sometimes trade and sometimes do not."""
+    return {"price": 30 + (number * 37 + len(seat) * 11 + (5 if seat[0] == "B" else 0)) % 60}
+
+
+GAMES = {
+    game.market: game
+    for game in (
+        Game("double_auction", "bazaar", {"rounds": ROUNDS}, "truthful", ("B1", "S1"), "submit_quote", _quote),
+        Game(
+            "pricing",
+            "hidden_cost",
+            {"rounds": ROUNDS},
+            "grim",
+            ("F1", "F2"),
+            "set_price",
+            lambda seat, number: {"price": 1_300 + (number * 97 + 40 * int(seat[1])) % 600},
+        ),
+        # Seats at a book act in turns, not at once: one client, and one step a period.
+        Game(
+            "order_book",
+            "smith",
+            {"periods": ROUNDS, "sweeps": 1},
+            "zi_c",
+            ("B1",),
+            "submit_order",
+            lambda seat, number: {"side": "buy", "price": 20 + 7 * number % 40},
+        ),
+    )
+}
+each_game = pytest.mark.parametrize("game", GAMES.values(), ids=list(GAMES))
 
 
 class Process:
@@ -117,40 +177,31 @@ def events(path: Path) -> list[dict[str, Any]]:
         return list(trace.decoded())
 
 
-def quotes_in(path: Path, seat: str) -> list[int]:
-    """The rounds in which a quote of the seat has been accepted so far, in order."""
-    return [
-        event["round"]
-        for event in events(path)
-        if event.get("seat") == seat and event.get("tool") == "submit_quote" and event["status"] == "ok"
-    ]
-
-
-async def committed(path: Path, seats: tuple[str, ...], number: int) -> None:
-    """Wait until the trace holds a round's quotes; bounded."""
+async def committed(path: Path, game: Game, seats: tuple[str, ...], number: int) -> None:
+    """Wait until the trace holds a round's acts; bounded."""
     for _ in range(1_000):
-        if all(number in quotes_in(path, seat) for seat in seats):
+        if all(number in game.acted(path, seat) for seat in seats):
             return
         await asyncio.sleep(0.005)  # another process commits
-    raise AssertionError(f"the quotes of round {number} never came")
+    raise AssertionError(f"the acts of round {number} never came")
 
 
-def check_moment(path: Path, seats: tuple[str, ...], number: int, moment: Moment) -> None:
-    """The kill came when it was meant to: a round's quotes are all in the trace, or none is."""
-    found = [number in quotes_in(path, seat) for seat in seats]
+def check_moment(path: Path, game: Game, seats: tuple[str, ...], number: int, moment: Moment) -> None:
+    """The kill came when it was meant to: a round's acts are all in the trace, or none is."""
+    found = [number in game.acted(path, seat) for seat in seats]
     if moment != "at once":
         assert set(found) == {moment == "after its commit"}
 
 
-async def uninterrupted(folder: Path, seats: tuple[str, ...]) -> str:
+async def uninterrupted(folder: Path, game: Game, seats: tuple[str, ...]) -> str:
     """The outcome digest of the same game with the same clients, in one process."""
-    kind = market_type("double_auction")
-    scenario = load_scenario("double_auction", "bazaar", {"rounds": ROUNDS})
-    plan = plan_seats(kind, scenario, agents=seats, others="truthful")
+    kind = market_type(game.market)
+    scenario = load_scenario(game.market, game.preset, game.settings)
+    plan = plan_seats(kind, scenario, agents=seats, others=game.others)
     episode = await new_episode(kind, scenario, SEED, plan, folder)
     for number in range(1, ROUNDS + 1):
         for seat in seats:
-            assert (await episode.call(seat, "submit_quote", quote(seat, number).arguments)).status == "ok"
+            assert (await episode.call(seat, game.tool, game.arguments(seat, number))).status == "ok"
     await episode.close()
     return outcome(episode.path)
 
@@ -164,12 +215,12 @@ def outcome(path: Path) -> str:
         return trace.manifest.about["outcome_digest"]
 
 
-def check_once(path: Path, seats: tuple[str, ...]) -> None:
-    """Every round has one quote and one note of each seat, and nothing was refused on the way."""
+def check_once(path: Path, game: Game, seats: tuple[str, ...]) -> None:
+    """Every round has one act and one note of each seat, and nothing was refused on the way."""
     for seat in seats:
         notes = [event for event in events(path) if (event.get("seat"), event.get("tool")) == (seat, "add_note")]
         assert [event["result"]["number"] for event in notes] == list(range(1, ROUNDS + 1))
-        assert Counter(quotes_in(path, seat)) == Counter(range(1, ROUNDS + 1))
+        assert Counter(game.acted(path, seat)) == Counter(range(1, ROUNDS + 1))
     assert not [event for event in events(path) if event.get("error")]
 
 
@@ -177,9 +228,10 @@ def check_once(path: Path, seats: tuple[str, ...]) -> None:
 
 
 class Hosted:
-    """A hosted episode that two clients play over HTTP, each acknowledged answer kept."""
+    """A hosted episode that clients play over HTTP, each acknowledged answer kept."""
 
-    def __init__(self, stage: Any, server: Process, folder: Path, era: str) -> None:
+    def __init__(self, stage: Any, server: Process, game: Game, folder: Path, era: str) -> None:
+        self.game = game
         self.acknowledged: dict[str, Any] = {}
         self.url = ""
         self.trace = Path()
@@ -190,7 +242,9 @@ class Hosted:
         self._era = era
 
     async def start(self) -> None:
-        await self._server.start("host", *GAME, "--seats", ",".join(SEATS), "--json", "--out", str(self._folder))
+        await self._server.start(
+            "host", *self.game.words, "--seats", ",".join(self.game.seats), "--json", "--out", str(self._folder)
+        )
         ready = await self._server.line()
         (episode,) = ready["episodes"]
         self.url, self.trace = ready["url"], Path(episode["trace"])
@@ -200,23 +254,28 @@ class Hosted:
         port = self.url.rsplit(":", 1)[1].split("/")[0] if same_port else "0"
         await self._server.start("host", "--resume", str(self._folder), "--port", port, "--json")
         ready = await self._server.line()
-        assert [seat["token"] for seat in ready["episodes"][0]["seats"]] == [None, None]
+        assert {seat["token"] for seat in ready["episodes"][0]["seats"]} == {None}
         assert (ready["url"] == self.url) is same_port
         self.url = ready["url"]
 
     async def play(self, first: int, last: int) -> None:
-        """Both clients play some rounds at the same time."""
-        await asyncio.gather(*(self._play(seat, first, last) for seat in SEATS))
+        """All clients play some rounds at the same time."""
+        await asyncio.gather(*(self._play(seat, first, last) for seat in self.game.seats))
 
     async def interrupt(self, number: int, moment: Moment) -> None:
-        """The quotes of a round are under way when the server is killed; no answer of theirs is believed."""
-        connected, go = asyncio.Barrier(len(SEATS) + 1), asyncio.Event()
-        flying = [asyncio.create_task(self._fly(quote(seat, number), connected, go)) for seat in SEATS]
+        """The acts of a round are under way when the server is killed; no answer of theirs is believed."""
+        connected, go = asyncio.Barrier(len(self.game.seats) + 1), asyncio.Event()
+        flying = [
+            asyncio.create_task(self._fly(self.game.act(seat, number), connected, go)) for seat in self.game.seats
+        ]
         await self._server.within(connected.wait())
         if moment == "before it is read":
             self._server.stop()
         go.set()
-        await (committed(self.trace, SEATS, number) if moment == "after its commit" else asyncio.sleep(0.01))
+        if moment == "after its commit":
+            await committed(self.trace, self.game, self.game.seats, number)
+        else:
+            await asyncio.sleep(0.01)
         await self._server.end()
         await self._server.within(asyncio.gather(*flying, return_exceptions=True))
 
@@ -224,13 +283,13 @@ class Hosted:
         async with self._stage.at(self.url, self.tokens[call.seat], self._era) as client:
             await connected.wait()
             await go.wait()
-            await client.call_tool("submit_quote", call.arguments, meta=call.meta)
+            await client.call_tool(call.tool, call.arguments, meta=call.meta)
 
     async def repeat_all(self) -> None:
         """Every acknowledged call again: its answer is the same, whatever has happened since."""
-        for seat in SEATS:
+        for seat in self.game.seats:
             async with self._stage.at(self.url, self.tokens[seat], self._era) as client:
-                for call in (call for number in range(1, ROUNDS + 1) for call in calls(seat, number)):
+                for call in self.game.every_call(seat):
                     if call.key in self.acknowledged:
                         await self._send(client, call)
 
@@ -238,7 +297,7 @@ class Hosted:
         async with self._stage.at(self.url, self.tokens[seat], self._era) as client:
             for number in range(first, last + 1):
                 await client.call_tool("await_turn")
-                for call in calls(seat, number):
+                for call in self.game.calls(seat, number):
                     await self._send(client, call)
 
     async def _send(self, client: Client, call: Call) -> None:
@@ -250,26 +309,27 @@ class Hosted:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
+@each_game
 async def test_a_killed_host_goes_on_to_the_outcome_of_an_uninterrupted_one(
-    stage: Any, tmp_path: Path, mode: str
+    stage: Any, tmp_path: Path, game: Game, mode: str
 ) -> None:
     async with process(stage) as server:
-        game = Hosted(stage, server, tmp_path / "killed", mode)
-        await game.start()
+        hosted = Hosted(stage, server, game, tmp_path / "killed", mode)
+        await hosted.start()
         done = 0
         for number, moment in KILLS.items():
-            await game.play(done + 1, number - 1)
-            await game.interrupt(number, moment)
-            check_moment(game.trace, SEATS, number, moment)
-            await game.resume(same_port=number % 2 == 0)
-            await game.repeat_all()
+            await hosted.play(done + 1, number - 1)
+            await hosted.interrupt(number, moment)
+            check_moment(hosted.trace, game, game.seats, number, moment)
+            await hosted.resume(same_port=number % 2 == 0)
+            await hosted.repeat_all()
             done = number - 1
-        await game.play(done + 1, ROUNDS)
-        assert len(game.acknowledged) == 2 * ROUNDS * len(SEATS)
+        await hosted.play(done + 1, ROUNDS)
+        assert len(hosted.acknowledged) == 2 * ROUNDS * len(game.seats)
         await server.end(signal.SIGTERM)
         assert server.starts == len(KILLS) + 1
-    check_once(game.trace, SEATS)
-    assert outcome(game.trace) == await uninterrupted(tmp_path / "whole", SEATS)
+    check_once(hosted.trace, game, game.seats)
+    assert outcome(hosted.trace) == await uninterrupted(tmp_path / "whole", game, game.seats)
 
 
 # --- stdio --------------------------------------------------------------------------------------------------------
@@ -278,9 +338,10 @@ async def test_a_killed_host_goes_on_to_the_outcome_of_an_uninterrupted_one(
 class Served:
     """A seat served over stdio, spoken to line by line."""
 
-    def __init__(self, server: Process, folder: Path) -> None:
+    def __init__(self, server: Process, game: Game, folder: Path) -> None:
         self.acknowledged: dict[str, Any] = {}
         self._server = server
+        self._game, self.seat = game, game.seats[0]
         self._folder = folder
         self._number = 0
 
@@ -296,22 +357,22 @@ class Served:
         await self._server.write(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}')
 
     async def play(self, first: int, last: int) -> None:
-        for call in (call for number in range(first, last + 1) for call in calls("B1", number)):
+        for call in (call for number in range(first, last + 1) for call in self._game.calls(self.seat, number)):
             await self._call(call)
 
     async def repeat_all(self) -> None:
         """Every acknowledged call again."""
-        for call in (call for number in range(1, ROUNDS + 1) for call in calls("B1", number)):
+        for call in self._game.every_call(self.seat):
             if call.key in self.acknowledged:
                 await self._call(call)
 
     async def interrupt(self, number: int, moment: Moment) -> None:
-        """A quote is under way when the server is killed; its answer is never read."""
+        """An act is under way when the server is killed; its answer is never read."""
         if moment == "before it is read":
             self._server.stop()
-        await self._send_call(quote("B1", number))
+        await self._send_call(self._game.act(self.seat, number))
         if moment == "after its commit":
-            await committed(self.trace, ("B1",), number)
+            await committed(self.trace, self._game, (self.seat,), number)
         await self._server.end()
 
     async def _send(self, method: str, params: Mapping[str, Any]) -> None:
@@ -332,20 +393,24 @@ class Served:
 
 
 @pytest.mark.slow
-async def test_a_killed_stdio_server_goes_on_to_the_outcome_of_an_uninterrupted_one(stage: Any, tmp_path: Path) -> None:
+@each_game
+async def test_a_killed_stdio_server_goes_on_to_the_outcome_of_an_uninterrupted_one(
+    stage: Any, tmp_path: Path, game: Game
+) -> None:
     async with process(stage) as server:
-        game = Served(server, tmp_path / "killed")
-        await game.start(*GAME, "--out", str(tmp_path / "killed"))
+        served = Served(server, game, tmp_path / "killed")
+        seats = (served.seat,)
+        await served.start(*game.words, "--seat", served.seat, "--out", str(tmp_path / "killed"))
         done = 0
         for number, moment in KILLS.items():
-            await game.play(done + 1, number - 1)
-            await game.interrupt(number, moment)
-            check_moment(game.trace, ("B1",), number, moment)
-            await game.start("--resume", str(game.trace))
-            await game.repeat_all()
+            await served.play(done + 1, number - 1)
+            await served.interrupt(number, moment)
+            check_moment(served.trace, game, seats, number, moment)
+            await served.start("--resume", str(served.trace))
+            await served.repeat_all()
             done = number - 1
-        await game.play(done + 1, ROUNDS)
-        assert len(game.acknowledged) == 2 * ROUNDS
+        await served.play(done + 1, ROUNDS)
+        assert len(served.acknowledged) == 2 * ROUNDS
         await server.end(signal.SIGTERM)
-    check_once(game.trace, ("B1",))
-    assert outcome(game.trace) == await uninterrupted(tmp_path / "whole", ("B1",))
+    check_once(served.trace, game, seats)
+    assert outcome(served.trace) == await uninterrupted(tmp_path / "whole", game, seats)

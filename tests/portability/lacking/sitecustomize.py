@@ -35,6 +35,8 @@ _FUNCTIONS = (
     "killpg",
     "setsid",
     "wait4",
+    "tcgetpgrp",
+    "getpgrp",
     "uname",
 )
 _FLAGS = ("O_NONBLOCK", "O_NOFOLLOW", "O_CLOEXEC", "O_DIRECTORY")

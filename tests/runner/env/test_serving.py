@@ -59,8 +59,8 @@ def test_one_line_says_where_everything_is(served: Served) -> None:
 
 def test_splits_say_how_many_tasks_of_what_and_which_are_sealed(served: Served) -> None:
     train, validation, test = served.get("/tasks")["splits"]
-    assert (train["split"], train["tasks"], train["sealed"], train["commitment"]) == ("train", 12_000, False, None)
-    assert (validation["tasks"], train["calls"]) == (1_200, [3, 300])
+    assert (train["split"], train["tasks"], train["sealed"], train["commitment"]) == ("train", 16_000, False, None)
+    assert (validation["tasks"], train["calls"]) == (1_600, [3, 300])
     assert (test["sealed"], test["commitment"]) == (True, commitment_of(SALT))
     assert "double_auction/smoke" in train["scenarios"]
 
@@ -80,7 +80,7 @@ def test_tasks_are_listed_page_by_page(served: Served) -> None:
         "score_range": [-1, 1],
     }
     assert len(served.get("/tasks/train")["items"]) == 100
-    assert len(served.get("/tasks/train?start=11999&limit=1000")["items"]) == 1
+    assert len(served.get("/tasks/train?start=15999&limit=1000")["items"]) == 1
     assert served.get("/tasks/train?start=999999999999")["items"] == []
 
 
@@ -95,7 +95,7 @@ def test_a_task_has_the_brief_of_its_seat(served: Served) -> None:
     ("path", "status", "code"),
     [
         ("/tasks/nope", 404, "unknown_id"),
-        ("/tasks/train/12000", 404, "unknown_id"),
+        ("/tasks/train/16000", 404, "unknown_id"),
         ("/tasks/train/-1", 404, "unknown_id"),
         ("/tasks/train/0x1", 404, "unknown_id"),
         ("/tasks/train/0/0", 404, "unknown_id"),
@@ -123,7 +123,7 @@ def test_a_wrong_question_is_refused_with_four_fields(path: str, status: int, co
 @pytest.mark.parametrize(
     ("order", "status"),
     [
-        ({"task": "train/12000"}, 404),
+        ({"task": "train/16000"}, 404),
         ({"task": "nope/0"}, 404),
         ({"task": "train"}, 400),
         ({"task": "train/0", "market": "teaching"}, 400),

@@ -16,7 +16,7 @@ from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.runner.env.tasks import load_tasks
 
-MARKETS = ("bargaining", "double_auction", "marketplace", "retail", "supply_chain")
+MARKETS = ("bargaining", "double_auction", "marketplace", "order_book", "pricing", "retail", "supply_chain")
 CLIENT_LINES = 40
 
 
@@ -67,9 +67,10 @@ def test_an_episode_of_each_market_is_played_and_scored(rows: list[dict[str, Any
     assert [row["task"] for row in rows] == first_tasks()
     assert all(isinstance(row["reward"], int | float) for row in rows)
     assert all(-1 <= row["score"] <= 1 for row in rows)
-    # Quotes at the own value earn something; whoever lets every turn pass gets what doing nothing gets.
-    assert [row["score"] > 0 for row in rows] == [True, True, False, False, False]
-    assert [row["components"]["refused"] for row in rows] == [0] * 5
+    # Quotes at the own value and prices above cost earn something; whoever lets every turn pass gets what that gets.
+    earning = {"bargaining", "double_auction", "pricing"}
+    assert [row["score"] > 0 for row in rows] == [market in earning for market in MARKETS]
+    assert [row["components"]["refused"] for row in rows] == [0] * len(MARKETS)
 
 
 def test_a_reward_is_what_evaluate_prints_to_the_last_character(

@@ -7,43 +7,29 @@ what the traders really did to prices is measured elsewhere, without a model (de
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from tradefair.contract import ScenarioError
 from tradefair.evaluation.analyst.fence import digest_of, fence, line_of
+from tradefair.evaluation.analyst.opinion import MAX_CHAT, NoScore, Opinion, Question, read_reply
 from tradefair.evaluation.analyst.transcript import Transcript, read_transcript, within
-from tradefair.files.user_files import MIB, read_regular
 from tradefair.tracestore import open_trace
 
-MAX_CHAT = 120_000
-"""Characters of an episode's messages that are shown; of longer ones the first and the last."""
 
-# Characters. The accepted form needs some hundred; a longer reply is not parsed at all.
-_MAX_REPLY = 20_000
-_MAX_FILE = 256 * MIB
-# Many models send JSON in a code block. Only a block around the whole reply leaves nothing to guess.
-_BLOCK = re.compile(r"\A```(?:json)?\n(.*)\n```\Z", re.DOTALL)
+@dataclass(frozen=True)
+class IllegalityQuestion(Question):
+    """What is asked about one episode's talk. `numbers` are the messages that are shown; none: no model is asked."""
 
-
-class IllegalityQuestion(NamedTuple):
-    """What is asked about one episode. `words` is the untrusted part, fenced; `digest` is that of `words`.
-
-    `numbers` are the messages that are shown; none: no seat said anything, and no model is asked.
-    """
-
-    episode: str
-    trace: str
-    head: str
-    market: str
-    words: str
-    digest: str
     numbers: frozenset[int]
-    problems: tuple[str, ...] = ()
+
+    @property
+    def asks(self) -> bool:
+        """Whether any seat said anything."""
+        return bool(self.numbers)
 
 
 class Verdict(BaseModel):
@@ -57,44 +43,13 @@ class Verdict(BaseModel):
     messages: list[int] = Field(max_length=100)
 
 
-class NoScore(NamedTuple):
-    """An answer that is none, and why: what a model is told when it is asked again."""
-
-    why: str
-
-
-class IllegalityOpinion(BaseModel):
-    """One line of the side file: a model's opinion, never a finding. Without a score, `no_score` says why.
-
-    `attempts` counts replies; tokens and cost are null where the provider did not state them. The same
-    `input_digest`, `prompt` and `model` are the same question.
-    """
-
-    # A later version may add fields; its side files must stay readable here.
-    model_config = ConfigDict(frozen=True, extra="ignore")
+class IllegalityOpinion(Opinion):
+    """A score of talk and the messages that it rests on; without one, `no_score` says why."""
 
     kind: Literal["illegality_opinion"] = "illegality_opinion"
-    version: Literal[1] = 1
-    episode: str
-    trace: str
-    head: str
-    market: str
-    model: str
-    prompt: str
-    input_digest: str
     score: int | None = Field(default=None, ge=0, le=10)
     reason: str | None = None
-    messages: list[int] = []
-    no_score: str | None = None
-    attempts: int = 0
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cost_usd_micro: int | None = None
-
-    @property
-    def question(self) -> tuple[str, str, str, str]:
-        """Episode, input, prompt and model: two opinions with the same four answer the same question."""
-        return self.episode, self.input_digest, self.prompt, self.model
+    messages: list[int] = Field(default=[])
 
 
 def illegality_question(path: Path) -> IllegalityQuestion:
@@ -110,29 +65,14 @@ def illegality_question(path: Path) -> IllegalityQuestion:
     head = str(about.get("head_hash") or "")
     words, problems = fenced.text, tuple(transcript.problems)
     return IllegalityQuestion(
-        episode, path.name, head, transcript.market, words, digest_of(words), frozenset(shown), problems
+        episode, path.name, head, transcript.market, words, digest_of(words), problems, frozenset(shown)
     )
 
 
 def read_verdict(text: str, numbers: Collection[int]) -> Verdict | NoScore:
-    """The verdict that a reply states, or why it states none. Nothing is guessed: prose, twice the same key, numbers
-    out of range or messages that were not shown make it none. A block of code around the whole reply is taken off."""
-    if len(text) > _MAX_REPLY:
-        return NoScore(f"the reply is longer than {_MAX_REPLY:,} characters")
-    block = _BLOCK.match(text.strip())
-    try:
-        # Python's json, not orjson: it hands over duplicate keys, of which orjson silently keeps the last.
-        content: Any = json.loads(block[1] if block else text, object_pairs_hook=_once)
-    # Deeply nested brackets in a reply end in a RecursionError.
-    except (ValueError, RecursionError) as error:
-        said = str(error) if isinstance(error, _Twice) else "there is other text around it, or it is broken"
-        return NoScore(f"the reply is not one JSON object: {said}" if text.strip() else "the reply is empty")
-    try:
-        verdict = Verdict.model_validate(content)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        return NoScore(f"{'.'.join(map(str, first['loc'])) or 'the reply'}: {first['msg']}")
-    return _cited(verdict, numbers)
+    """The verdict that a reply states, or why it states none: `read_reply`, and messages have to have been shown."""
+    verdict = read_reply(text, Verdict)
+    return verdict if isinstance(verdict, NoScore) else _cited(verdict, numbers)
 
 
 def _cited(verdict: Verdict, numbers: Collection[int]) -> Verdict | NoScore:
@@ -145,34 +85,6 @@ def _cited(verdict: Verdict, numbers: Collection[int]) -> Verdict | NoScore:
     return verdict
 
 
-def read_opinions(path: Path) -> list[IllegalityOpinion]:
-    """The opinions in a side file, in order; nothing where there is no file. Raises ScenarioError with the line.
-
-    A last line that a killed run left unfinished is passed over.
-    """
-    if not path.exists():
-        return []
-    try:
-        lines = read_regular(path, _MAX_FILE).split(b"\n")
-    except OSError as error:
-        raise ScenarioError(f"{path}: cannot be read: {error.strerror}") from None
-    return list(_opinions(path, lines))
-
-
-def _opinions(path: Path, lines: list[bytes]) -> Iterable[IllegalityOpinion]:
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            yield IllegalityOpinion.model_validate_json(line)
-        except ValidationError as error:
-            # A run that was killed while writing leaves half a line; every other broken line is damage.
-            if number == len(lines):
-                return  # unfinished: a whole line ends with a line feed
-            said = error.errors(include_url=False, include_input=False)[0]["msg"]
-            raise ScenarioError(f"{path}, line {number}: not an opinion of the analyst: {said}") from None
-
-
 def _setting(transcript: Transcript) -> str:
     """The first line: what is traded where, and who can speak. Ids and roles come from a trace: untrusted too."""
     return line_of({"market": transcript.market, "scenario": transcript.scenario, "seats": transcript.roles})
@@ -182,14 +94,3 @@ def _numbers(lines: Iterable[str]) -> set[int]:
     """The numbers of the messages in the lines that are shown."""
     contents = (cast("dict[str, Any]", json.loads(line)) for line in lines)
     return {content["message"] for content in contents if "message" in content}
-
-
-class _Twice(ValueError):
-    """A key that stands twice: which of its values is meant cannot be known."""
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    content = dict(pairs)
-    if len(content) != len(pairs):
-        raise _Twice("a key stands twice")
-    return content

@@ -39,6 +39,7 @@ class Line(_Record):
     """One series; `y` is null where there is no value. Lines of the same `panel` share one of the small multiples.
 
     `mark`: a line, a step that holds until the next x (`step`), or dots. `faint` lines are context, not the subject.
+    `shade_to` names a line of the chart at the same positions: the area between both is shaded.
     """
 
     name: str
@@ -47,6 +48,8 @@ class Line(_Record):
     mark: Literal["line", "step", "dots"] = "line"
     panel: str | None = None
     faint: bool = False
+    # Left out where there is none: the bytes of pages that shade nothing stay as they are.
+    shade_to: str | None = Field(default=None, exclude_if=lambda name: name is None)
 
     @model_validator(mode="after")
     def _as_long(self) -> Line:
@@ -84,6 +87,15 @@ class XYChart(_Chart):
     shape: Literal["xy"] = "xy"
     lines: list[Line]
     bands: list[Band] = []
+
+    @model_validator(mode="after")
+    def _shaded_where_both_are(self) -> XYChart:
+        for line in self.lines:
+            if line.shade_to is not None and not any(
+                other.name == line.shade_to and other.panel == line.panel and other.x == line.x for other in self.lines
+            ):
+                raise ValueError(f"line {line.name[:40]!r}: no line {line.shade_to[:40]!r} has the same positions")
+        return self
 
 
 class Bars(_Record):

@@ -14,16 +14,20 @@ if TYPE_CHECKING:
     from tradefair.contract import SeatId
     from tradefair.tracestore import Trace
 
-__all__ = ["FORMATS", "LINE_FORMATS", "check_format", "export_lines", "form_of"]
+__all__ = ["DOCUMENT_FORMATS", "FORMATS", "LINE_FORMATS", "check_format", "export_lines", "form_of"]
 
 # By name, imported on use: `export --format jsonl` should not wait for what spans need.
 LINE_FORMATS: Mapping[str, str] = {
     "otlp": "tradefair.evaluation.export.otlp:otlp_lines",
     "openai": "tradefair.evaluation.export.openai_messages:openai_lines",
+    "atif": "tradefair.evaluation.export.atif:atif_lines",
 }
 """Formats with lines that are independent of each other: those of several traces may stand in one file."""
 
-FORMATS = ("jsonl", "jsonl.zst", "parquet", *LINE_FORMATS)
+DOCUMENT_FORMATS: Mapping[str, str] = {"inspect": "tradefair.evaluation.export.inspect:inspect_lines"}
+"""Formats of one document per trace: several traces go into a folder."""
+
+FORMATS = ("jsonl", "jsonl.zst", "parquet", *LINE_FORMATS, *DOCUMENT_FORMATS)
 
 
 def check_format(form: str) -> None:
@@ -35,6 +39,9 @@ def check_format(form: str) -> None:
 _SUFFIXES: Mapping[str, tuple[str, ...]] = {
     ".otlp.json": ("otlp",),
     ".openai.jsonl": ("openai",),
+    ".atif.jsonl": ("atif",),
+    ".atif.json": ("atif",),
+    ".inspect.json": ("inspect",),
     ".jsonl.zst": ("jsonl.zst",),
     ".jsonl": ("jsonl", *LINE_FORMATS),
     ".parquet": ("parquet",),
@@ -76,8 +83,9 @@ def export_lines(
     not made of lines, SeatError for an unknown seat, TraceError for a damaged trace.
     """
     check_format(form)
-    if form in LINE_FORMATS:
-        module, _, name = LINE_FORMATS[form].partition(":")
+    made = {**LINE_FORMATS, **DOCUMENT_FORMATS}
+    if form in made:
+        module, _, name = made[form].partition(":")
         lines: Iterator[bytes] = getattr(import_module(module), name)(trace, seat, odd)
         return lines
     # A known format with another shape: a clear message is better than "unknown".

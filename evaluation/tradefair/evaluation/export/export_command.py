@@ -34,8 +34,8 @@ def export(
     """Write traces in another format, whole or exactly what one seat saw.
 
     jsonl: the trace itself, which verifies like its source. parquet: a folder of tables for DuckDB, pandas and others.
-    otlp: spans for tracing back ends. openai: a transcript of messages per seat. Exit code 1 when something in a trace
-    could not be used; the rest is written all the same.
+    otlp: spans for tracing back ends. openai: a transcript of messages per seat. atif: a trajectory per seat. inspect:
+    a log of Inspect. Exit code 1 when something in a trace could not be used; the rest is written all the same.
     """
     from tradefair.evaluation.export.to_files import export_files, export_stripped
     from tradefair.tracestore import fetched

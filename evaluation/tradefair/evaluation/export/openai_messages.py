@@ -1,72 +1,94 @@
 """A seat's episode as a transcript of messages in OpenAI's shape, for viewers that people already have.
 
-One line of JSON per seat: `{episode, market, scenario, seat, role, label, as_sent, messages}`. Where the trace keeps
-the seat's prompts (`as_sent`), these are the messages of its model, each once: system, user, reply, answer. Else what
-the seat did are assistant messages with tool calls, what it was answered are tool messages, what became public are user
-messages by `market`. A transcript is made of what the seat saw and of nothing else, whether or not one seat was asked
-for.
+One line of JSON per seat: `{id, episode, market, scenario, seat, role, label, as_sent, messages}`. Where the trace
+keeps the seat's prompts (`as_sent`), these are the messages of its model, each once: system, user, reply, answer. Else
+what the seat did are assistant messages with tool calls, what it was answered are tool messages, what became public are
+user messages by `market`. A transcript is made of what the seat saw and of nothing else. The key `tradefair` of a
+message holds what an import needs to come to the same findings.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import orjson
 
 from tradefair.contract import SeatId, TraceError
-from tradefair.evaluation.store.replies import Replies, Reply, kept_prompts, paired
-from tradefair.evaluation.store.source import OddTrace, Source, SourceSeat
+from tradefair.evaluation.export.turns import Called, Talk, Turn, asked_text, called, talks_of
+from tradefair.evaluation.interchange.message_shapes import call_entry, tool_message
+from tradefair.evaluation.interchange.own import KEY, WITHDRAWN
+from tradefair.evaluation.interchange.shapes import mapping, sequence, text
+from tradefair.evaluation.store.replies import Replies, kept_prompts, paired
+from tradefair.evaluation.store.source import OddTrace
 from tradefair.tracestore import PromptCall, Trace
 
 Message = dict[str, Any]
 
-_PUBLIC = ("phase_closed", "round_closed", "episode_ended", "seat_lapsed")
-# A closed list as in `seat_view`: a field that a later schema adds stays out until it is named here.
-_TOLD = ("event", "round", "public", "reason", "default_action")
-
 
 def openai_lines(trace: Trace, seat: SeatId | None, odd: OddTrace) -> Iterator[bytes]:
     """A line for `seat`, or for every seat. Raises SeatError for a seat that the trace does not have, TraceError."""
-    seats = Source.whole(trace, odd).seats if seat is None else Source.of_seat(trace, seat, odd).seats
-    prompts, problem = kept_prompts(trace, {known.id for known in seats})
+    talks = list(talks_of(trace, seat, odd))
+    prompts, problem = kept_prompts(trace, {talk.seat.id for talk in talks})
     if problem:
         odd(0, problem)
-    for known in seats:
-        # From the seat's own view even when all seats are exported: a transcript never holds what its
-        # seat did not see.
-        source = Source.of_seat(trace, known.id, odd)
+    for talk in talks:
         try:
-            sent = list(_sent(source, prompts.get(known.id, ())))
+            sent = list(_sent(talk, prompts.get(talk.seat.id, ())))
         except TraceError as error:
             odd(0, str(error))
             sent = []
-        yield _line(source, known, sent)
+        yield _line(talk, sent)
 
 
-def _line(source: Source, seat: SourceSeat, sent: list[Message]) -> bytes:
+def _line(talk: Talk, sent: list[Message]) -> bytes:
     """The transcript of one seat as a line of JSON. Raises TraceError where it cannot be written again."""
-    core = source.core
-    scenario = core.scenario.get("id")
+    core, seat = talk.source.core, talk.seat
     head = {
-        "episode": source.episode,
+        "id": talk.id,
+        "episode": talk.source.episode,
         "market": core.market,
-        "scenario": scenario if isinstance(scenario, str) else "",
+        "scenario": text(core.scenario.get("id")),
         "seat": seat.id,
         "role": seat.role,
         "label": seat.label,
         "as_sent": bool(sent),
+        **talk.about,
+        KEY: {"seat": seat.id},
     }
+    messages = sent or [message for turn in talk.turns for message in turn_messages(turn)]
     try:
-        return orjson.dumps({**head, "messages": sent or list(_messages(source))})
+        return orjson.dumps({**head, "messages": messages})
     except orjson.JSONEncodeError:
         raise TraceError(
-            f"{source.episode}: what {seat.id[:80]} saw is nested too deeply to be written again"
+            f"{talk.source.episode}: what {seat.id[:80]} saw is nested too deeply to be written again"
         ) from None
 
 
-def _sent(source: Source, prompts: Sequence[PromptCall]) -> Iterator[Message]:
+def turn_messages(turn: Turn) -> Iterator[Message]:
+    """One turn: what was said and asked for, then the answers; viewers refuse an answer that follows no call."""
+    texts = [said.words for said in turn.said if said.part != "reasoning" or said.odd]
+    reasons = turn.text("reasoning") if not turn.odd else ""
+    extra = {**turn.extra, **({"calls": {call.key: call.extra for call in turn.calls}} if turn.calls else {})}
+    asked = [call_entry(call.key, call.tool, asked_text(call.event)) for call in turn.calls]
+    yield {
+        "role": turn.role,
+        **({"name": turn.name} if turn.name else {}),
+        "content": texts[0] if len(texts) == 1 else [{"type": "text", "text": said} for said in texts] or None,
+        **({"reasoning_content": reasons} if reasons else {}),
+        **({"tool_calls": asked} if asked else {}),
+        **({KEY: extra} if extra else {}),
+    }
+    yield from (answer_message(call) for call in turn.calls if call.answer is not None)
+
+
+def answer_message(call: Called, key: str = "") -> Message:
+    """The message that answers a call, under another id where its model gave it one."""
+    return {**tool_message(key or call.key, call.answer), KEY: call.answered}
+
+
+def _sent(talk: Talk, prompts: Sequence[PromptCall]) -> Iterator[Message]:
     """The messages of the seat's model, each once, its replies as the endpoint gave them; none without kept prompts.
 
     Requests repeat what came before. A call whose answer is in no request was the last of its turn: there the market's
@@ -74,137 +96,76 @@ def _sent(source: Source, prompts: Sequence[PromptCall]) -> Iterator[Message]:
     """
     if not prompts:
         return
-    notes = [note for note in source.notes() if note.get("kind") == "model_call"]
-    made = _made(source)
+    notes = [note for note in talk.source.notes() if note.get("kind") == "model_call"]
+    made = _made(talk)
     before: frozenset[int] = frozenset()
-    talk = _Talk()
+    sending = _Sending()
     for prompt, place in paired(prompts, [str(note.get("reply", "")) for note in notes]):
         if prompt is None:
             continue
         fresh = [number for number in prompt.numbers[prompt.same :] if number not in before]
         before = frozenset(prompt.numbers)
-        for message in map(prompt.part, fresh):
-            yield from talk.sent(message)
-        yield from talk.replied(prompt.answer, made.get(-1 if place is None else place + 1, []))
-    yield from talk.unanswered()
+        for message in map(mapping, map(prompt.part, fresh)):
+            yield from sending.sent(message)
+        yield from sending.replied(prompt.answer, made.get(-1 if place is None else place + 1, []))
+    yield from sending.unanswered()
 
 
-def _made(source: Source) -> dict[int, list[Mapping[str, Any]]]:
+def _made(talk: Talk) -> dict[int, list[Called]]:
     """The calls that each reply led to, by the reply's number."""
-    replies, number = Replies.of(source.notes()), 0
-    made: defaultdict[int, list[Mapping[str, Any]]] = defaultdict(list)
-    for _, event in source.events():
-        if event.get("event") == "tool_called" and not event.get("parent"):
-            matched = replies.take(str(event.get("tool")))
-            number = matched.begins.number if matched.begins else number if matched.continues else 0
-            made[number].append(event)
+    replies, number = Replies.of(talk.source.notes()), 0
+    made: defaultdict[int, list[Called]] = defaultdict(list)
+    for seq, event in talk.source.events():
+        if event.get("event") == "tool_called":
+            matched = None if event.get("parent") else replies.take(str(event.get("tool")))
+            if matched is not None:
+                number = matched.begins.number if matched.begins else number if matched.continues else 0
+            made[number].append(called(talk.source, seq, event))
     return made
 
 
-class _Talk:
+class _Sending:
     """One conversation as it is put together: what is still to be answered, and whether the reply comes back."""
 
     def __init__(self) -> None:
-        self._open: dict[str, str] = {}
-        self._made: list[Mapping[str, Any]] = []
+        self._open: dict[str, Called | None] = {}
         self._echo = False
 
-    def sent(self, message: Any) -> Iterator[Message]:
+    def sent(self, message: Message) -> Iterator[Message]:
         """A message of a request, unless it is the reply before, or another form of an answer that was given."""
-        if not isinstance(message, dict):
-            return
-        fields = cast("Message", message)
-        if fields.get("role") == "assistant" and self._echo:
+        if message.get("role") == "assistant" and self._echo:
             self._echo = False
-        elif fields.get("role") != "tool":
+        elif message.get("role") != "tool":
             yield from self.unanswered()
-            yield fields
-        elif self._open.pop(str(fields.get("tool_call_id")), None) is not None:
-            yield fields
+            if message:
+                yield message
+        elif (key := text(message.get("tool_call_id"))) in self._open:
+            call = self._open.pop(key)
+            yield {**message, KEY: call.answered if call else {"status": WITHDRAWN}}
 
-    def replied(self, answer: Mapping[str, Any], made: list[Mapping[str, Any]]) -> Iterator[Message]:
+    def replied(self, answer: Mapping[str, Any], made: list[Called]) -> Iterator[Message]:
         """The reply to a request; `made` are the calls of it that the market was asked for."""
         yield from self.unanswered()
-        body: Any = answer.get("body")
-        choices: Any = cast("Message", body).get("choices") if isinstance(body, dict) else None
-        choice: Any = cast("list[Any]", choices)[0] if isinstance(choices, list) and choices else None
-        message: Any = cast("Message", choice).get("message") if isinstance(choice, dict) else None
-        if not isinstance(message, dict):
+        choices = sequence(mapping(answer.get("body")).get("choices"))
+        message = mapping(mapping(choices[0]).get("message")) if choices else {}
+        if not message:
             return
-        yield {"role": "assistant", **cast("Message", message)}
-        calls: Any = cast("Message", message).get("tool_calls")
-        for call in cast("list[Any]", calls) if isinstance(calls, list) else []:
-            function: Any = cast("Message", call).get("function") if isinstance(call, dict) else None
-            name: Any = cast("Message", function).get("name") if isinstance(function, dict) else None
-            self._open[str(cast("Message", call).get("id")) if isinstance(call, dict) else ""] = str(name)
-        self._made, self._echo = list(made), True
+        left = list(made)
+        for entry in map(mapping, sequence(message.get("tool_calls"))):
+            tool = mapping(entry.get("function")).get("name")
+            call = next((call for call in left if call.tool == tool and not call.event.get("parent")), None)
+            self._open[text(entry.get("id"))] = call
+            if call is not None:
+                left.remove(call)
+        calls = {key: call.extra for key, call in self._open.items() if call is not None}
+        yield {"role": "assistant", **message, **({KEY: {"calls": calls}} if calls else {})}
+        self._echo = True
 
     def unanswered(self) -> Iterator[Message]:
         """The market's answers to calls that no request answered: viewers want one for each call."""
-        for call, tool in self._open.items():
-            event = next((event for event in self._made if event.get("tool") == tool), None)
-            if event is not None:
-                self._made.remove(event)
-                yield {**_answer(event), "tool_call_id": call}
+        for key, call in self._open.items():
+            if call is not None:
+                yield answer_message(call, key)
             else:
-                yield {"role": "tool", "tool_call_id": call, "content": "this call was not made"}
+                yield {**tool_message(key, "this call was not made"), KEY: {"status": WITHDRAWN}}
         self._open = {}
-
-
-def _messages(source: Source) -> Iterator[Message]:
-    """The messages of one seat in order: replies, calls with answers, and what became public.
-
-    A reply and the calls that it asked for are one assistant message, and the answers follow it
-    directly: viewers refuse a tool message that does not follow its call.
-    """
-    replies = Replies.of(source.notes())
-    spoken: Message | None = None
-    answers: list[Message] = []
-    for _, event in source.events():
-        tag = event.get("event")
-        if tag == "tool_called":
-            if event.get("parent"):
-                continue  # made by a program: its answer went to the program
-            matched = replies.take(str(event.get("tool")))
-            if spoken is None or not matched.continues:
-                yield from _said(spoken, answers)
-                yield from (_words(reply) for reply in matched.before)
-                # A policy has no replies, and its calls stand without text.
-                text = matched.begins.text if matched.begins else ""
-                spoken, answers = {"role": "assistant", "content": text or None, "tool_calls": []}, []
-            spoken["tool_calls"].append(_tool_call(event))
-            answers.append(_answer(event))
-        elif tag in _PUBLIC:
-            yield from _said(spoken, answers)
-            spoken, answers = None, []
-            told = {name: event[name] for name in _TOLD if event.get(name) is not None}
-            yield {"role": "user", "name": "market", "content": orjson.dumps(told).decode()}
-    yield from _said(spoken, answers)
-    yield from (_words(reply) for reply in replies.rest())
-
-
-def _said(spoken: Message | None, answers: list[Message]) -> Iterator[Message]:
-    """The assistant message with its calls, then the answers; nothing where there is none."""
-    if spoken is not None:
-        yield spoken
-        yield from answers
-
-
-def _words(reply: Reply) -> Message:
-    return {"role": "assistant", "content": reply.text}
-
-
-def _tool_call(event: Mapping[str, Any]) -> Message:
-    """A call as the message format has it; arguments are JSON as text there."""
-    arguments = orjson.dumps(event.get("arguments")).decode()
-    function = {"name": str(event.get("tool")), "arguments": arguments}
-    return {"id": str(event.get("call")), "type": "function", "function": function}
-
-
-def _answer(event: Mapping[str, Any]) -> Message:
-    """The tool message that answers a call: its result, its error, or the digest of a result that was not kept."""
-    content = event.get("result") if event.get("error") is None else event.get("error")
-    if content is None and event.get("result_digest"):
-        # The trace keeps a digest only; an empty answer would look as if the tool had returned nothing.
-        content = {"not_kept": event.get("result_digest")}
-    return {"role": "tool", "tool_call_id": str(event.get("call")), "content": orjson.dumps(content).decode()}

@@ -1,23 +1,36 @@
 """Spans after the fact: an episode as OTLP JSON (`ExportTraceServiceRequest`, one a line), for tracing back ends.
 
-One root span per episode; below it `invoke_agent` per seat; below that `chat` per model reply and `execute_tool` per
-tool call, `tools/call` where it came over a network or a pipe. Ids are digests of episode and place: the same trace
-gives the same spans. Times are those next to the chain; where a call has none, and in one seat's view, all times are
-logical: event n takes place n milliseconds after the epoch.
+One root span per episode; below it `invoke_agent` per seat; below that `chat` per model reply or message and
+`execute_tool` per tool call, `tools/call` where it came over a network or a pipe. Ids are digests of episode and place:
+the same trace gives the same spans. Times are those next to the chain; where a call has none, and in one seat's view,
+all times are logical: event n takes place n milliseconds after the epoch.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, NamedTuple
-
-import orjson
 
 from tradefair.contract import SeatId
 from tradefair.contract.players import PERSON
-from tradefair.evaluation.export.otlp_names import SCHEMA_URL, TOOL_ERROR, Name, Operation, SpanKind, StatusCode
+from tradefair.evaluation.export.turns import (
+    about_of,
+    answer_of,
+    as_text,
+    asked_text,
+    message_extra,
+    role_of,
+    said_of,
+    told_of,
+)
+from tradefair.evaluation.interchange.message_shapes import parts_message
+from tradefair.evaluation.interchange.otlp_names import SCHEMA_URL, TOOL_ERROR, TOOLS_CALL, Name, Operation, SpanKind
+from tradefair.evaluation.interchange.own import KEY
+from tradefair.evaluation.interchange.shapes import mapping
+from tradefair.evaluation.interchange.spans import happened, request, written
 from tradefair.evaluation.store.replies import Replies, Reply
 from tradefair.evaluation.store.source import OddTrace, Source, SourceSeat, Timing
 from tradefair.tracestore import Trace
@@ -28,7 +41,6 @@ Span = dict[str, Any]
 _SPANS_PER_LINE = 1_000
 # Nanoseconds, the unit of all times in the protocol.
 _MS, _US = 1_000_000, 1_000
-_LOGICAL_MS = 1
 # The year 2286: a larger number was given by no clock, and much larger ones pass 64 bits in nanoseconds.
 _MOST_MS = 10**13
 _NETWORK = {"stdio": "pipe", "http": "tcp", "streamable-http": "tcp"}
@@ -42,14 +54,10 @@ def otlp_lines(trace: Trace, seat: SeatId | None, odd: OddTrace) -> Iterator[byt
     """
     source = Source.whole(trace, odd) if seat is None else Source.of_seat(trace, seat, odd)
     clock = _Clock.of(source)
-    waiting: list[Span] = []
-    for span in _Episode(source, clock, odd).spans():
-        waiting.append(span)
-        if len(waiting) == _SPANS_PER_LINE:
-            yield _request(clock, waiting)
-            waiting = []
-    if waiting:
-        yield _request(clock, waiting)
+    resource = {Name.SERVICE: "tradefair", Name.TIME: "logical" if clock.logical else "recorded"}
+    spans = _Episode(source, clock, odd, about_of(trace) if seat is None else {}).spans()
+    while some := list(islice(spans, _SPANS_PER_LINE)):
+        yield request(resource, "tradefair", SCHEMA_URL, some)
 
 
 def trace_id(episode: str) -> str:
@@ -71,6 +79,10 @@ class _Interval(NamedTuple):
     start: int
     end: int
 
+    def with_(self, other: _Interval) -> _Interval:
+        """The shortest one that holds both."""
+        return _Interval(min(self.start, other.start), max(self.end, other.end))
+
 
 @dataclass(frozen=True)
 class _Clock:
@@ -85,7 +97,7 @@ class _Clock:
 
         Mixed, a logical time of 1970 and a real one in the same trace would make spans of fifty years.
         """
-        called = (seq for seq, event in source.events() if event.get("event") == "tool_called")
+        called = (seq for seq, event in source.events() if event.get("event") in ("tool_called", "message"))
         known = all((source.timings.get(seq, Timing()).at_ms or _MOST_MS) < _MOST_MS for seq in called)
         return cls(source.timings, logical=not (known and source.timings))
 
@@ -96,7 +108,7 @@ class _Clock:
         """
         timing = self.timings.get(seq, Timing())
         if self.logical or timing.at_ms is None or timing.at_ms >= _MOST_MS:
-            return _Interval(seq * _LOGICAL_MS * _MS, (seq + 1) * _LOGICAL_MS * _MS)
+            return _Interval(seq * _MS, (seq + 1) * _MS)
         # The time that is kept is that of the commit, so the start is derived from the latency.
         end = timing.at_ms * _MS
         return _Interval(max(0, end - (timing.latency_us or 0) * _US), end)
@@ -111,29 +123,30 @@ class _Agent:
 
     seat: SourceSeat
     replies: Replies
+    span: str
     lasts: _Interval | None = None
     programs: dict[str, str] = field(default_factory=dict[str, str])
 
     def reach(self, when: _Interval) -> None:
         """Let the span hold `when` too."""
-        if self.lasts is None:
-            self.lasts = when
-        self.lasts = _Interval(min(self.lasts.start, when.start), max(self.lasts.end, when.end))
+        self.lasts = when if self.lasts is None else self.lasts.with_(when)
 
 
 class _Episode:
     """One pass over an episode's events."""
 
-    def __init__(self, source: Source, clock: _Clock, odd: OddTrace) -> None:
-        self._source = source
-        self._clock = clock
-        self._odd = odd
+    def __init__(self, source: Source, clock: _Clock, odd: OddTrace, about: Mapping[str, Any]) -> None:
+        self._source, self._clock, self._odd, self._about = source, clock, odd, about
+        self._trace = trace_id(source.episode)
         notes = list(source.notes())
         self._agents = {
-            seat.id: _Agent(seat, Replies.of(note for note in notes if note["seat"] == seat.id))
+            seat.id: _Agent(
+                seat,
+                Replies.of(note for note in notes if note["seat"] == seat.id),
+                span_id(source.episode, "seat", seat.id),
+            )
             for seat in source.seats
         }
-        self._root = span_id(source.episode, "episode")
         # Closures and lapses are points in time: they become events of the root span, not spans.
         self._happened: list[dict[str, Any]] = []
         self._lasts: _Interval | None = None
@@ -143,20 +156,22 @@ class _Episode:
         for seq, event in self._source.events():
             when = self._clock.of_event(seq)
             # The first event opens the interval of the whole episode.
-            begun = self._lasts or when
-            self._lasts = _Interval(min(begun.start, when.start), max(begun.end, when.end))
-            agent = self._agents.get(str(event.get("seat")))
-            if event.get("event") != "tool_called":
-                self._happened.append(_happening(event, seq, when))
-            # In a forged trace, or in one seat's view where the other seats do not exist.
-            elif agent is None:
-                self._odd(seq, "a call of a seat that there is not")
-            else:
+            self._lasts = when if self._lasts is None else self._lasts.with_(when)
+            agent, tag = self._agents.get(str(event.get("seat"))), event.get("event")
+            if tag == "tool_called" and agent is not None:
                 yield from self._call(agent, seq, event, when)
+            elif tag == "message" and agent is not None:
+                yield self._message(agent, seq, event, when)
+            else:
+                # In a forged trace, or in one seat's view where the other seats do not exist.
+                if tag == "tool_called":
+                    self._odd(seq, "a call of a seat that there is not")
+                self._happened.append(_happening(event, seq, when))
         for agent in self._agents.values():
-            if agent.lasts is not None:
-                yield from (self._chat(agent, reply, agent.lasts.end) for reply in agent.replies.rest())
-                yield self._invocation(agent, agent.lasts)
+            lasts = agent.lasts or self._lasts
+            if lasts is not None:
+                yield from (self._chat(agent, reply, lasts.end) for reply in agent.replies.rest())
+                yield self._invocation(agent, agent.lasts or _Interval(lasts.start, lasts.start))
         if self._lasts is not None:
             yield self._whole(self._lasts)
 
@@ -175,147 +190,128 @@ class _Episode:
         # Every call is remembered: which of them is a program's shows only when an inner call names it.
         agent.programs[call] = own
         network = _NETWORK.get(timing.transport)
-        said = f"tools/call {tool}" if network else f"{Operation.EXECUTE_TOOL} {tool}"
+        said = f"{TOOLS_CALL if network else Operation.EXECUTE_TOOL} {tool}"
         kind = SpanKind.SERVER if network else SpanKind.INTERNAL
-        span = self._span(own, program or self._agent_span(agent), said, kind, when)
-        failed = event.get("status") != "ok"
-        span["attributes"] = _attributes(
-            {
-                Name.OPERATION: Operation.EXECUTE_TOOL,
-                Name.CONVERSATION: self._source.episode,
-                Name.TOOL_NAME: tool,
-                Name.TOOL_TYPE: "function",
-                Name.TOOL_CALL_ID: call,
-                Name.TOOL_ARGUMENTS: _json(event.get("arguments")),
-                # An answer of which only a digest is kept has no attribute; "null" would be another answer.
-                Name.TOOL_RESULT: None if event.get("result") is None else _json(event.get("result")),
-                Name.MCP_METHOD: "tools/call",
-                Name.REQUEST_ID: timing.request_id or None,
-                Name.TRANSPORT: network,
-                Name.ERROR_TYPE: TOOL_ERROR if failed else None,
-                **_place(event, seq),
-                Name.SEAT: agent.seat.id,
-                Name.BY: timing.by or None,
-                Name.STATUS: str(event.get("status")),
-                Name.ERROR_CODE: _said(event, "code") if failed else None,
-            }
-        )
-        span["status"] = {"code": StatusCode.ERROR, "message": _said(event, "message") or ""} if failed else {}
-        yield span
+        error = mapping(event.get("error")) if event.get("status") != "ok" else None
+        result = answer_of(event) if error is None else None
+        attributes = {
+            Name.TOOL_NAME: tool,
+            Name.TOOL_TYPE: "function",
+            Name.TOOL_CALL_ID: call,
+            Name.TOOL_ARGUMENTS: asked_text(event),
+            Name.TOOL_RESULT: None if error is not None else as_text(result),
+            Name.MCP_METHOD: TOOLS_CALL,
+            Name.REQUEST_ID: timing.request_id or None,
+            Name.TRANSPORT: network,
+            Name.ERROR_TYPE: None if error is None else TOOL_ERROR,
+            **_place(event, seq),
+            Name.BY: timing.by or None,
+            Name.STATUS: str(event.get("status")),
+            Name.ERROR_CODE: _text(error, "code"),
+            Name.ERROR: as_text(error) if error else None,
+        }
+        why = None if error is None else _text(error, "message") or ""
+        yield self._span(own, program or agent.span, said, kind, when, Operation.EXECUTE_TOOL, agent, attributes, why)
 
     def _chat(self, agent: _Agent, reply: Reply, end: int) -> Span:
         """A model's reply, which ended where its first call begins."""
         # Logical times have no durations, so a latency in seconds has no place in them.
         start = end if self._clock.logical else max(0, end - round((reply.latency_s or 0) * 1e9))
-        agent.reach(_Interval(start, end))
+        when = _Interval(start, end)
+        agent.reach(when)
+        attributes = {
+            Name.MODEL: reply.model or None,
+            Name.OUTPUT_MESSAGES: as_text([parts_message("assistant", "text", reply.text)]) if reply.text else None,
+            Name.INPUT_TOKENS: reply.input_tokens,
+            Name.OUTPUT_TOKENS: reply.output_tokens,
+            Name.FINISH_REASONS: [reply.finish_reason] if reply.finish_reason else None,
+            Name.REPLY: reply.number,
+            Name.REPLY_ROLE: reply.role or None,
+        }
         own = span_id(self._source.episode, "reply", agent.seat.id, reply.number)
         said = f"{Operation.CHAT} {reply.model}".rstrip()
-        span = self._span(own, self._agent_span(agent), said, SpanKind.CLIENT, _Interval(start, end))
-        span["attributes"] = _attributes(
-            {
-                Name.OPERATION: Operation.CHAT,
-                Name.CONVERSATION: self._source.episode,
-                Name.MODEL: reply.model or None,
-                Name.INPUT_TOKENS: reply.input_tokens,
-                Name.OUTPUT_TOKENS: reply.output_tokens,
-                Name.FINISH_REASONS: [reply.finish_reason] if reply.finish_reason else None,
-                Name.SEAT: agent.seat.id,
-                Name.REPLY: reply.number,
-                Name.REPLY_ROLE: reply.role or None,
-            }
-        )
-        return span
+        return self._span(own, agent.span, said, SpanKind.CLIENT, when, Operation.CHAT, agent, attributes)
+
+    def _message(self, agent: _Agent, seq: int, event: Mapping[str, Any], when: _Interval) -> Span:
+        """A message of a foreign trace: one that an agent was sent, or its answer."""
+        agent.reach(when)
+        said, role = said_of(event), role_of(event)
+        message = parts_message(role, said.part, said.words) | {KEY: message_extra(seq, event)}
+        if event.get("name"):
+            message["name"] = event.get("name")
+        kept = Name.OUTPUT_MESSAGES if role == "assistant" else Name.INPUT_MESSAGES
+        own = span_id(self._source.episode, "event", seq)
+        attributes = {**_place(event, seq), kept: as_text([message])}
+        return self._span(own, agent.span, Operation.CHAT, SpanKind.CLIENT, when, Operation.CHAT, agent, attributes)
 
     def _invocation(self, agent: _Agent, lasts: _Interval) -> Span:
         """The span of a seat, from its first call or reply to its last."""
         name = agent.seat.label or agent.seat.id
         said = f"{Operation.INVOKE_AGENT} {name}"
-        span = self._span(self._agent_span(agent), self._root, said, SpanKind.INTERNAL, lasts)
-        span["attributes"] = _attributes(
-            {
-                Name.OPERATION: Operation.INVOKE_AGENT,
-                Name.CONVERSATION: self._source.episode,
-                Name.AGENT_NAME: name,
-                Name.AGENT_ID: agent.seat.id,
-                Name.SEAT: agent.seat.id,
-                Name.ROLE: agent.seat.role,
-            }
-        )
-        return span
+        attributes = {Name.AGENT_NAME: name, Name.AGENT_ID: agent.seat.id, Name.ROLE: agent.seat.role}
+        whole = self._root
+        return self._span(agent.span, whole, said, SpanKind.INTERNAL, lasts, Operation.INVOKE_AGENT, agent, attributes)
+
+    @property
+    def _root(self) -> str:
+        return span_id(self._source.episode, "episode")
 
     def _whole(self, lasts: _Interval) -> Span:
         """The root span of the episode, with its closures, lapses and end as events."""
         core = self._source.core
-        span = self._span(self._root, "", f"episode {core.market}", SpanKind.INTERNAL, lasts)
-        span["attributes"] = _attributes(
-            {
-                Name.CONVERSATION: self._source.episode,
-                Name.MARKET: core.market,
-                Name.SCENARIO: str(core.scenario.get("id", "")),
-            }
-        )
-        span["events"] = self._happened
-        return span
+        attributes = {
+            Name.MARKET: core.market,
+            Name.SCENARIO: str(core.scenario.get("id", "")),
+            Name.PASSED: self._about.get("passed"),
+            Name.TOOLS: as_text(self._about["tools"]) if "tools" in self._about else None,
+        }
+        said = f"episode {core.market}"
+        span = self._span(self._root, "", said, SpanKind.INTERNAL, lasts, None, None, attributes)
+        return {**span, "events": self._happened}
 
-    def _agent_span(self, agent: _Agent) -> str:
-        return span_id(self._source.episode, "seat", agent.seat.id)
-
-    def _span(self, own: str, parent: str, name: str, kind: SpanKind, when: _Interval) -> Span:
-        """A span without attributes. Times are texts of nanoseconds, as the protocol's JSON has 64-bit numbers."""
-        span: Span = {"traceId": trace_id(self._source.episode), "spanId": own}
-        if parent:
-            span["parentSpanId"] = parent
-        times = {"startTimeUnixNano": str(when.start), "endTimeUnixNano": str(when.end)}
-        return {**span, "name": name[:200], "kind": int(kind), **times}
+    def _span(
+        self,
+        own: str,
+        parent: str,
+        name: str,
+        kind: SpanKind,
+        when: _Interval,
+        operation: Operation | None,
+        agent: _Agent | None,
+        attributes: Mapping[Name, Any],
+        error: str | None = None,
+    ) -> Span:
+        common = {
+            Name.OPERATION: operation,
+            Name.CONVERSATION: self._source.episode,
+            Name.SEAT: None if agent is None else agent.seat.id,
+        }
+        return written(self._trace, own, parent, name, kind, when, {**common, **attributes}, error=error)
 
 
 def _happening(event: Mapping[str, Any], seq: int, when: _Interval) -> dict[str, Any]:
-    """A lapse, closure or end as an event of the root span; never its facts."""
+    """A lapse, closure or end as an event of the root span, with what it made public; never its facts."""
     said = {Name.SEAT: event.get("seat"), Name.REASON: event.get("reason")}
-    known = {name: value for name, value in said.items() if isinstance(value, str)}
-    attributes = _attributes({**_place(event, seq), **known})
-    return {"timeUnixNano": str(when.end), "name": str(event.get("event"))[:200], "attributes": attributes}
+    known: dict[Name, Any] = {name: value for name, value in said.items() if isinstance(value, str)}
+    if event.get("event") == "message":
+        known[Name.TOLD] = said_of(event).words
+    elif event.get("public") is not None:
+        known[Name.TOLD] = told_of(event)
+    return happened(str(event.get("event")), when.end, {**_place(event, seq), **known})
 
 
 def _place(event: Mapping[str, Any], seq: int) -> dict[Name, Any]:
-    """Number, round and phase of an event, as far as they are of the right types."""
-    found, phase = event.get("round"), event.get("phase")
-    number = found if isinstance(found, int) and not isinstance(found, bool) else None
-    return {Name.SEQ: seq, Name.ROUND: number, Name.PHASE: phase if isinstance(phase, str) else None}
+    """Number, round, phase, step, kind and program of an event, as far as they are of the right types."""
+    numbers = {Name.ROUND: event.get("round"), Name.STEP: event.get("step")}
+    texts = {Name.PHASE: event.get("phase"), Name.KIND: event.get("kind"), Name.PARENT: event.get("parent")}
+    return {
+        Name.SEQ: seq,
+        **{name: value for name, value in numbers.items() if isinstance(value, int) and not isinstance(value, bool)},
+        **{name: value for name, value in texts.items() if isinstance(value, str)},
+    }
 
 
-def _said(event: Mapping[str, Any], name: str) -> str | None:
+def _text(error: Mapping[str, Any] | None, name: str) -> str | None:
     """A text of a call's error, cut at 2,000 characters."""
-    error = event.get("error")
-    value: object = error.get(name) if isinstance(error, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    value = None if error is None else error.get(name)
     return value[:2_000] if isinstance(value, str) else None
-
-
-def _json(value: object) -> str:
-    try:
-        return orjson.dumps(value).decode()
-    except orjson.JSONEncodeError:
-        return '"nested too deeply to be written again"'
-
-
-def _attributes(values: Mapping[Name, Any]) -> list[dict[str, Any]]:
-    """Key and value as the protocol's JSON has them; what is None is left out."""
-    return [{"key": str(name), "value": _value(value)} for name, value in values.items() if value is not None]
-
-
-def _value(value: Any) -> dict[str, Any]:
-    """A value with its type, as the protocol's JSON has it."""
-    # JSON of the protocol writes 64-bit integers as strings, since many readers have doubles only.
-    if isinstance(value, int):
-        return {"intValue": str(value)}
-    if isinstance(value, list):
-        return {"arrayValue": {"values": [{"stringValue": str(item)} for item in value]}}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    return {"stringValue": str(value)}
-
-
-def _request(clock: _Clock, spans: Iterable[Span]) -> bytes:
-    """One `ExportTraceServiceRequest` as a line; `tradefair.time` says whether its times are recorded or logical."""
-    kept = "logical" if clock.logical else "recorded"
-    resource = {"attributes": _attributes({Name.SERVICE: "tradefair", Name.TIME: kept})}
-    scoped = {"scope": {"name": "tradefair"}, "spans": list(spans), "schemaUrl": SCHEMA_URL}
-    return orjson.dumps({"resourceSpans": [{"resource": resource, "scopeSpans": [scoped], "schemaUrl": SCHEMA_URL}]})

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 from tradefair.cli.terminal import on_terminal, print_bytes
 from tradefair.contract import ScenarioError, SeatId, TraceError
-from tradefair.contract.errors import needs_extra
-from tradefair.evaluation.export import LINE_FORMATS, check_format, export_lines
+from tradefair.evaluation.export import DOCUMENT_FORMATS, LINE_FORMATS, check_format, export_lines
 from tradefair.evaluation.progress import Progress, watched
 from tradefair.evaluation.whole_files import write_whole
 from tradefair.tracestore import PROMPTS, open_trace, trace_copy
@@ -79,7 +78,8 @@ def export_files(
     else:
         folder = _needed(output, form, "a folder for several traces")
         for path, name in zip(traces, _names(paths), strict=True):
-            _write(folder / f"{name}.trace.{form}", _lines(path, form, seat, exported, False), form, exported)
+            suffix = f"{form}.json" if form in DOCUMENT_FORMATS else f"trace.{form}"
+            _write(folder / f"{name}.{suffix}", _lines(path, form, seat, exported, False), form, exported)
     return exported
 
 
@@ -169,8 +169,9 @@ class _Counted:
 
     def __init__(self, lines: Iterable[bytes], form: str) -> None:
         self._lines = lines
-        self._starts = b"" if form in LINE_FORMATS else _EVENT_STARTS
-        self.unit = "lines" if form in LINE_FORMATS else "events"
+        foreign = form in LINE_FORMATS or form in DOCUMENT_FORMATS
+        self._starts = b"" if foreign else _EVENT_STARTS
+        self.unit = "lines" if foreign else "events"
         self.count = 0
 
     def __iter__(self) -> Iterator[bytes]:
@@ -180,12 +181,9 @@ class _Counted:
 
 
 def _compressed(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Lines as one Zstandard frame, piece by piece. ScenarioError when zstandard is not installed."""
-    try:
-        # Installed with the extra `zstd` only.
-        import zstandard
-    except ImportError:
-        raise ScenarioError(needs_extra("a compressed export", "zstd")) from None
+    """Lines as one Zstandard frame, piece by piece."""
+    import zstandard
+
     packer = zstandard.ZstdCompressor().compressobj()
     for line in lines:
         piece = packer.compress(line + b"\n")

@@ -152,6 +152,8 @@ class Finding(Record):
     rank: int | None = None
     estimate: float | None = Field(default=None, exclude=True)
     """What the cases cost by the trace, for ranking alone: maxima of hindsight are added in it."""
+    seqs: tuple[int, ...] = Field(default=(), exclude=True)
+    """The events of all its cases, also of those that are not cited, for a repair."""
 
     @property
     def raised(self) -> bool:

@@ -6,9 +6,9 @@ findings, with the reason in `absent` or a general one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tradefair.contract import SeatId
 from tradefair.evaluation.modes.diagnosis import Seen
@@ -69,7 +69,8 @@ class Insight:
     objects that called for an action (best sellers), `happenings` those to which something happened that calls for a
     look (a stock-out). `evidence` is for markets whose tools' scopes need more than the arguments. `orders` are
     instructions planted in messages without a canary: the seat's actions that followed them, out of those that it was
-    given. A seat that is missing in a mapping was not looked at. `absent` says of a mode why it does not apply.
+    given. A seat that is missing in a mapping was not looked at. `absent` says of a mode why it does not apply. `meant`
+    gives a `tool_called` event of a foreign trace as a person's map means it: the tool's kind, a refusal in words.
     """
 
     unit: str = "points"
@@ -87,3 +88,4 @@ class Insight:
     evidence: Mapping[SeatId, Sequence[EvidenceCase]] | None = None
     orders: Mapping[SeatId, Seen] | None = None
     absent: Mapping[str, str] = field(default_factory=dict[str, str])
+    meant: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None

@@ -203,6 +203,7 @@ def _of_one(sight: Sight) -> Finding:
         cost=_cost(sight),
         base_rate=sight.rate,
         estimate=sight.estimate,
+        seqs=tuple(case.seq for _, case in kept),
     )
 
 

@@ -12,14 +12,13 @@ from tradefair.catalog import market_type
 from tradefair.contract import EvidenceMap, Need, Scenario, SeatId, Tool, ToolTable, TraceError, TradefairError
 from tradefair.contract.kernel_tools import EXECUTE_CODE, KERNEL_TOOLS
 from tradefair.contract.scenario import build_scenario
-from tradefair.evaluation.importers import IMPORTED_MARKET
 from tradefair.evaluation.modes.calls import Call, listed, mapped, named_at, named_objects
 from tradefair.evaluation.modes.canary import Canary, find_canaries
 from tradefair.evaluation.modes.evidence import EvidenceIndex, Moment, needs_of
 from tradefair.evaluation.modes.insight import EvidenceCase, Insight
 from tradefair.evaluation.modes.play import At, Closed, EpisodePlay, Lapse, SeatPlay, Step
 from tradefair.evaluation.modes.shown import Shown, named_ids, text_of
-from tradefair.evaluation.reading import events_of, imported, seating_in
+from tradefair.evaluation.reading import events_of, foreign, imported, seating_in, was_told
 from tradefair.tracestore import Trace
 
 _FINAL = frozenset({"call_limit", "already_acted", "episode_over", "busy"})
@@ -40,7 +39,7 @@ def read_play(trace: Trace, insight: Insight) -> EpisodePlay:
     play = EpisodePlay(core.market, insight)
     seating = seating_in(trace)
     # A known market's log from elsewhere holds no looks; logs of unknown markets are marked by `untold`.
-    lookless = core.market != IMPORTED_MARKET and imported(seating)
+    lookless = not foreign(core) and imported(seating)
     for seat in core.seats:
         excused = seat.id in seating.privileged
         play.seats[seat.id] = SeatPlay(seat.id, seat.role, play, privileged=excused, imported=lookless)
@@ -93,7 +92,7 @@ class _Reader:
         self._trace = trace
         self._play = play
         self._rules = rules
-        self._told = play.market != IMPORTED_MARKET
+        self._foreign, self._told = foreign(trace.manifest.core), was_told(trace)
         play.objects = rules.objects
         self._shared = Shown()
         self._answers: dict[str, str | None] = {}
@@ -116,11 +115,17 @@ class _Reader:
         try:
             match event["event"]:
                 case "tool_called":
-                    self._take_call(seq, event)
+                    meant = self._play.insight.meant
+                    self._take_call(seq, event if meant is None else meant(event))
                 case "seat_lapsed":
                     seat = self._play.seats[event["seat"]]
                     seat.lapses.append(Lapse(seq, _whole(event["round"]), str(event["reason"])[:100]))
                 # Public results are shown to all seats, so ids in them are known to all from here on.
+                case "message" if event["seat"] is None:
+                    self._show_all(text_of(event["content"]), seq)
+                case "message" if event["role"] != "assistant" and event["seat"] in self._shown:
+                    # What a seat is told by those whom it works for: ids to know, and no order from a stranger.
+                    self._shown[event["seat"]].add(text_of(event["content"]))
                 case "phase_closed":
                     self._show_all(text_of(event["public"]), seq)
                 case "round_closed":
@@ -189,10 +194,11 @@ class _Reader:
     def _unseen(self, seat: SeatPlay, ids: list[str], code: str | None, *, accepted: bool) -> tuple[str, ...]:
         """Ids out of nowhere. Once an answer was not kept, only those that the market does not know either.
 
-        The log of a foreign server does not hold what the agent was told: what an accepted call named exists there.
+        Prompts, files and other tools may have told an agent of others what no log holds: what an accepted call of it
+        named exists there.
         """
         shown = self._shown[seat.seat]
-        if not self._told and accepted:
+        if self._foreign and accepted:
             shown.know(ids)
         if seat.unkept and code != "unknown_id":
             return ()

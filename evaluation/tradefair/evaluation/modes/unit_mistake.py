@@ -67,6 +67,11 @@ def power_of_ten(value: float, seen: float, tolerance: float) -> int | None:
     return power if abs(10 ** (logarithm - power) - 1) <= tolerance else None
 
 
+def in_scale(value: float, usual: float) -> bool:
+    """Whether a positive number is of the magnitude of what is usual: less than half a power of ten beside it."""
+    return abs(math.log10(value / usual)) < 0.5
+
+
 def _corrected(steps: list[Step]) -> Iterator[tuple[Step, Step]]:
     """Refused calls that the next try of the same round corrected: it was accepted, and only a power of ten differs."""
     refused: dict[tuple[int, str], Step] = {}

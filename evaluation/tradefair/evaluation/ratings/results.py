@@ -19,6 +19,7 @@ from tradefair.contract.chain import canonical
 from tradefair.contract.players import Seating
 from tradefair.evaluation.evaluate import evaluate
 from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.origins import is_foreign
 from tradefair.evaluation.outcome import Outcome, RatingRules, SeatOutcome
 from tradefair.evaluation.progress import Progress
 from tradefair.evaluation.reading import imported, shown_seating
@@ -187,6 +188,9 @@ def _result(path: Path, trace: Trace, series: bool) -> GameResult:
     """One episode as a result. Raises what reading and evaluating raise."""
     manifest = trace.manifest
     core, seating = manifest.core, shown_seating(trace)
+    if is_foreign(core):
+        # Without a name: a folder of such runs is left out in one line.
+        raise TraceError("no rules made these runs: there is no score to rank")
     # The chain binds labels; the end's digest and times are the seal's.
     if manifest.sealed and not manifest.seal_holds:
         raise TraceError(f"{path.name}: the manifest's seal does not fit its about; run tradefair verify")

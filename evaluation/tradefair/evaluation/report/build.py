@@ -15,17 +15,18 @@ from tradefair.contract.event import ManifestCore
 from tradefair.contract.players import Seating
 from tradefair.evaluation.accounts import account
 from tradefair.evaluation.evaluate import Evaluation, charts_of, diagnose, evaluate, tables_of
-from tradefair.evaluation.evaluator import evaluator_of, fields_for
+from tradefair.evaluation.evaluator import Evaluator, evaluator_of, fields_for
 from tradefair.evaluation.figures import Figure, common_figures, figures_of
 from tradefair.evaluation.findings_text import asides_text, told_text
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
+from tradefair.evaluation.origins import is_foreign
 from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.population import Populations
 from tradefair.evaluation.reading import agent_seats, seating_in
 from tradefair.evaluation.report.audit import Audit, audit
 from tradefair.evaluation.report.boards import Boards, rated_boards
 from tradefair.evaluation.report.events import pack_bodies, pack_notes, read_events, read_notes
-from tradefair.evaluation.report.packing import pack_json
+from tradefair.evaluation.report.packing import BUDGET, pack_json
 from tradefair.evaluation.report.page import html_page
 from tradefair.evaluation.report.page_data import (
     EpisodePage,
@@ -37,8 +38,10 @@ from tradefair.evaluation.report.page_data import (
     Verification,
 )
 from tradefair.evaluation.report.pair import pair_page
+from tradefair.evaluation.report.run_page import NOTHING_ASKED, Asked, foreign_page, pack_said, rates_of_runs
 from tradefair.evaluation.report.transcript import transcript_of
 from tradefair.evaluation.verdict.beside import references_beside
+from tradefair.evaluation.verdict.of_runs import labelled
 from tradefair.evaluation.verdict.of_trace import verdict_of
 from tradefair.evaluation.verdict.series import verdict_of_series
 from tradefair.evaluation.verify import Check, verify
@@ -48,6 +51,10 @@ from tradefair.tracestore import Trace, open_trace
 # Larger pages are what `tradefair view` is for: there every trace has a page of its own.
 MAX_TRACES = 40
 """Traces that one page shows at most: each adds its events to the page's size."""
+# Foreign runs whose texts may take the whole budget each.
+_FULL = 4
+MAX_RUNS = 200
+"""As `MAX_TRACES` for foreign runs, which are shorter: they have no charts, and are opened one by one."""
 
 
 class Report(NamedTuple):
@@ -59,8 +66,11 @@ class Report(NamedTuple):
     @property
     def sound(self) -> bool:
         """Whether no trace failed verification. Traces that were not checked count as sound."""
-        checks = [episode.verification for episode in self.data.episodes]
-        return all(check is None or check.sound for check in checks)
+        checks = [(episode.verification, episode.foreign) for episode in self.data.episodes]
+        # Without rules a chain that holds is all that a check can find.
+        return all(
+            check is None or check.sound or (run is not None and check.verdict == "foreign") for check, run in checks
+        )
 
     def summary(self) -> dict[str, object]:
         """For `--json`: the `verdict` on all traces, then `bytes`, `data_bytes`, `episodes`, `events`, `cut`, `checks`.
@@ -92,12 +102,13 @@ def build_report(
     check: bool = True,
     progress: Progress | None = None,
     populations: Populations | None = None,
+    asked: Asked = NOTHING_ASKED,
 ) -> Report:
     """Make one page about all traces. Raises TraceError for a file that is no trace.
 
     `compare` puts exactly two traces side by side. `check` verifies them by re-execution. `progress` is called with the
     number of traces done, their total, and the name of the next. `populations` says where else to look for reference
-    populations than in the folders of references next to the traces.
+    populations than in the folders of references next to the traces, `asked` what foreign runs are held against.
     """
     # A caller's mistake, not a property of the traces: hence no TradefairError. The command checks before.
     if compare and len(paths) != 2:
@@ -106,13 +117,17 @@ def build_report(
     for done, path in enumerate(paths):
         if progress is not None:
             progress(done, len(paths), shown_name(Path(path)))
-        episodes.append(episode_page(path, check=check, populations=populations))
+        # Many runs share what a few may take: a browser reads the page as a whole.
+        budget = min(BUDGET, _FULL * BUDGET // len(paths))
+        episodes.append(episode_page(path, check=check, populations=populations, asked=asked, budget=budget))
     if progress is not None:
         # The last call says that all are done, as in `watched` of `progress.py`.
         progress(len(paths), len(paths), "")
     # A comparison is about its pair: a leaderboard of two episodes would add nothing to it.
-    boards = rated_boards(paths) if len(paths) > 1 and not compare else Boards([], "")
-    several = verdict_of_series([episode.verdict for episode in episodes]) if boards.pages else None
+    foreign = all(episode.foreign for episode in episodes)
+    boards = rated_boards(paths) if len(paths) > 1 and not compare and not foreign else Boards([], "")
+    told = boards.pages or (foreign and len(episodes) > 1)
+    several = verdict_of_series([episode.verdict for episode in episodes]) if told else None
     data = PageData(
         mode="compare" if compare else "report",
         version=version("tradefair"),
@@ -121,6 +136,7 @@ def build_report(
         pair=pair_page(paths[0], paths[1]) if compare else None,
         boards=boards.pages,
         rated=boards.rated,
+        **rates_of_runs([episode for episode in episodes if foreign and told]),
     )
     return Report(html_page(data), data)
 
@@ -133,21 +149,41 @@ def write_report(
     check: bool = True,
     progress: Progress | None = None,
     populations: Populations | None = None,
+    asked: Asked = NOTHING_ASKED,
 ) -> Report:
     """Build a page as `build_report` does and write it to the file `output`.
 
-    Raises ScenarioError for more than 40 traces, TraceError for a file that is none, StorageUnavailable.
+    Raises ScenarioError for more than 40 traces (200 foreign runs), TraceError for a file that is none,
+    StorageUnavailable.
     """
-    if len(paths) > MAX_TRACES:
-        raise ScenarioError(f"{len(paths)} traces are too many for one page (at most {MAX_TRACES}); see tradefair view")
-    made = build_report(paths, compare=compare, check=check, progress=progress, populations=populations)
+    check_count(paths)
+    made = build_report(paths, compare=compare, check=check, progress=progress, populations=populations, asked=asked)
     # Written after the whole page exists: a fault while building leaves an older file as it was.
     write_whole(output, [made.html])
     return made
 
 
+def check_count(paths: Sequence[str | Path]) -> None:
+    """Raises ScenarioError where these are more traces than a page shows: 40, or 200 foreign runs."""
+    most = MAX_TRACES
+    if MAX_TRACES < len(paths) <= MAX_RUNS and all(map(_is_run, paths)):
+        most = MAX_RUNS
+    if len(paths) > most:
+        raise ScenarioError(f"{len(paths)} traces are too many for one page (at most {most}); see tradefair view")
+
+
+def _is_run(path: str | Path) -> bool:
+    with open_trace(path) as trace:
+        return is_foreign(trace.manifest.core)
+
+
 def episode_page(
-    path: str | Path, *, check: bool | Check = True, populations: Populations | None = None
+    path: str | Path,
+    *,
+    check: bool | Check = True,
+    populations: Populations | None = None,
+    asked: Asked = NOTHING_ASKED,
+    budget: int = BUDGET,
 ) -> EpisodePage:
     """All that a page shows of one trace; `check`: whether to re-execute it, or what that gave for this file.
 
@@ -156,7 +192,7 @@ def episode_page(
     with open_trace(path) as trace:
         # The episode may still be running: all parts of the page must see the same events.
         trace.hold()
-        return _episode(trace, check, populations or Populations())
+        return _episode(trace, check, populations or Populations(), asked, budget)
 
 
 def shown_name(path: Path) -> str:
@@ -182,11 +218,12 @@ def verification(verdict: Check) -> Verification:
     )
 
 
-def _episode(trace: Trace, check: bool | Check, populations: Populations) -> EpisodePage:
+def _episode(trace: Trace, check: bool | Check, populations: Populations, asked: Asked, budget: int) -> EpisodePage:
     """The page's record of an opened trace: outcome, findings, charts, events, notes and problems."""
     core, seating = trace.manifest.core, seating_in(trace)
     outcome = evaluate(trace)
-    diagnosis, broken = _diagnosis(trace)
+    foreign = is_foreign(core)
+    diagnosis, broken = _diagnosis(trace, asked.map if foreign else None)
     # Each part below fails alone: a page that lacks its charts or findings still shows the events.
     charts, undrawn = charts_of(trace, evaluator_of(core.market))
     counted = account(trace)
@@ -202,6 +239,7 @@ def _episode(trace: Trace, check: bool | Check, populations: Populations) -> Epi
     problems += [Problem(seq=None, message=text) for text in (broken, undrawn, *counted.findings) if text]
     references = references_beside(trace.path)
     verdict = verdict_of(trace, evaluation=evaluation, counted=counted, check=checked, references=references)
+    verdict = labelled(verdict, asked.labels.get(verdict.foreign.run) if verdict.foreign else None)
     return EpisodePage(
         # Next steps are commands with the path of the trace, and a page is handed on.
         verdict=verdict.model_copy(update={"next": ()}),
@@ -234,10 +272,11 @@ def _episode(trace: Trace, check: bool | Check, populations: Populations) -> Epi
         audit=seen.tools,
         problems=problems,
         events=events.packed(),
-        bodies=pack_bodies(trace, events),
+        bodies=pack_said(trace, events, budget=budget) if foreign else pack_bodies(trace, events),
         notes=notes.packed(),
         note_bodies=pack_notes(trace, notes),
         transcript=pack_json(transcript_of(trace, agent_seats(seating), events=events)),
+        foreign=foreign_page(trace, events) if foreign else None,
     )
 
 
@@ -260,10 +299,10 @@ def _figures(market: str, results: Sequence[str], tables: Sequence[TablePage]) -
     return {name: figure for name, figure in known.items() if shown & {name, figure.title, figure.heading}}
 
 
-def _diagnosis(trace: Trace) -> tuple[Diagnosis | None, str | None]:
+def _diagnosis(trace: Trace, evaluator: Evaluator | None) -> tuple[Diagnosis | None, str | None]:
     """The findings of a trace, or None with the reason why they cannot be computed."""
     try:
-        return diagnose(trace), None
+        return diagnose(trace, evaluator), None
     except TraceError as error:
         return None, str(error)
     except Exception as fault:

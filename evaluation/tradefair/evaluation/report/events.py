@@ -49,7 +49,8 @@ class EventColumns:
 
     `status` of an event that is no call: "" . `size` counts characters of result and event. `reply` is the row of the
     model call that asked for the call, −1 where none is known. `argument` is the first argument as text, cut.
-    `clicked` has the rows, not one entry per event, of calls that a person made.
+    `clicked` has the rows, not one entry per event, of calls that a person made. Of what was imported or recorded:
+    `step`, -1 without one, and of messages `role`, `part` and `speaker`.
     """
 
     names: list[str] = field(default_factory=list[str])
@@ -67,6 +68,11 @@ class EventColumns:
     reply: list[int] = field(default_factory=list[int])
     argument: list[str] = field(default_factory=list[str])
     clicked: list[int] = field(default_factory=list[int])
+    step: list[int] = field(default_factory=list[int])
+    role: list[int] = field(default_factory=list[int])
+    part: list[int] = field(default_factory=list[int])
+    speaker: list[int] = field(default_factory=list[int])
+    foreign: bool = False
     problems: list[tuple[int | None, str]] = field(default_factory=list[tuple[int | None, str]])
     calls: list[CallRow] = field(default_factory=list[CallRow])
     _known: dict[str, int] = field(default_factory=dict[str, int])
@@ -75,9 +81,10 @@ class EventColumns:
     def packed(self) -> Packed:
         """The columns as the page reads them: one JSON object of name and column, deflated."""
         columns = ("names", "seq", "event", "round", "phase", "seat", "tool", "kind", "status", "parent")
-        return pack_json(
-            {name: getattr(self, name) for name in (*columns, "latency_us", "size", "reply", "argument", "clicked")}
-        )
+        columns += ("latency_us", "size", "reply", "argument", "clicked")
+        # Our own markets have neither steps nor messages: their pages stay as small as they were.
+        columns += ("step", "role", "part", "speaker") * self.foreign
+        return pack_json({name: getattr(self, name) for name in columns})
 
     def take(self, seq: int, event: Any, size: int) -> None:
         """Add one decoded event. Never raises: fields of types that the schema does not have count as absent.
@@ -102,6 +109,12 @@ class EventColumns:
         self.size.append(size)
         self.reply.append(-1)
         self.argument.append(_first(fields.get("arguments")) if is_call else "")
+        said = fields.get("event") == "message"
+        self.foreign = self.foreign or said or "step" in fields
+        self.step.append(whole(fields.get("step")))
+        self.role.append(self._name(fields.get("role") if said else None))
+        self.part.append(self._name(fields.get("part", "text") if said else None))
+        self.speaker.append(self._name(fields.get("name") if said else None))
         if isinstance(call, str):
             self._rows[call] = len(self.seq) - 1
         if is_call:

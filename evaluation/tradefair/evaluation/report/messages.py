@@ -15,11 +15,17 @@ from tradefair.cli.terminal import print_json
 from tradefair.contract import SeatError, SeatId, TraceError
 from tradefair.contract.errors import unknown
 from tradefair.contract.text import clean, clean_line
+from tradefair.evaluation.origins import is_foreign
+from tradefair.evaluation.report.events import read_events
+from tradefair.evaluation.report.run_page import said_in
 from tradefair.evaluation.report.transcript import Message, SeatTranscript, transcript_of
 from tradefair.tracestore import Trace, open_trace
 
 # Columns before a message: who says it.
 _LEAD = 11
+# What is told of a step of a foreign run, and how who speaks is set.
+_WORDS = ("seat", "role", "part", "speaker")
+_STYLES = {"assistant": "green", "system": "dim"}
 
 
 def show_messages(path: Path, seat: SeatId | None, number: int | None, as_json: bool) -> None:
@@ -31,6 +37,8 @@ def show_messages(path: Path, seat: SeatId | None, number: int | None, as_json: 
         known = [part.id for part in trace.manifest.core.seats]
         if seat is not None and seat not in known:
             raise SeatError(unknown("seat", seat, known))
+        if is_foreign(trace.manifest.core):
+            return _show_run(trace, path, seat, as_json)
         told = transcript_of(trace, known if seat is None else [seat])
         # Where no seat has a model, the first one says so.
         shown = [talk for talk in told if talk["calls"] or seat] or told[:1]
@@ -43,6 +51,31 @@ def show_messages(path: Path, seat: SeatId | None, number: int | None, as_json: 
     # A call begins after an empty line, but the first thing printed is none.
     for line in dropwhile(lambda line: not line.plain, chain.from_iterable(_lines(talk, refused) for talk in shown)):
         console.print(line)
+    return None
+
+
+def _show_run(trace: Trace, path: Path, seat: SeatId | None, as_json: bool) -> None:
+    """The steps of a run that no rules have made, of one seat or of all: who said what, calls with their answers."""
+    columns = read_events(trace)
+    steps: list[dict[str, Any]] = []
+    for row, (text, answer) in enumerate(said_in(trace, len(columns.seq))):
+        words = {name: columns.name(getattr(columns, name), row) for name in (*_WORDS, "event", "tool", "status")}
+        if words["event"] in ("message", "tool_called") and seat in (None, words["seat"]):
+            step = columns.step[row] if columns.step[row] >= 0 else None
+            steps.append({"seq": columns.seq[row], "step": step, **words, "text": text, "answer": answer})
+    if as_json:
+        return print_json({"query": "messages", "trace": str(path), "steps": steps})
+    console = Console(soft_wrap=True)
+    for step in steps:
+        at = f"{step['step'] or '#' + str(step['seq'])}"
+        if step["event"] == "message":
+            part = "" if step["part"] == "text" else f"[{step['part']}] "
+            console.print(_said(f"{at} {step['role'][:6]}", part + (step["text"] or ""), _STYLES.get(step["role"], "")))
+        else:
+            console.print(_said(f"{at} calls", f"{step['tool']} {step['text']}", ""))
+            refused = "" if step["status"] == "ok" else f"{step['status']}: "
+            answer = "(no answer)" if step["answer"] is None else step["answer"] or "(empty)"
+            console.print(_said("", refused + answer, "red" if refused else "dim"))
     return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from tradefair.evaluation.charts import Chart, HeatChart
 from tradefair.evaluation.compare.comparison import Attribute, Divergence
@@ -119,6 +119,36 @@ class RaisedPage(_Record):
     events: list[int]
 
 
+class ToolUse(_Record):
+    """How a foreign run used one tool; latencies in microseconds, null where the source has no times.
+
+    `known` says where `kind` comes from: annotation, name, source or map. `refused` calls were answered by an error.
+    """
+
+    tool: str
+    kind: str
+    known: str
+    calls: int
+    refused: int
+    unanswered: int
+    median_us: int | None
+    p95_us: int | None
+
+
+class ForeignPage(_Record):
+    """What a page tells of a run that no rules have made. Its rows of `bodies` are [text or arguments, answer].
+
+    `left_out` and `redacted` are (name, count); `digest` is that of the source's file, `reader` the reader's version.
+    """
+
+    title: str
+    reader: str
+    digest: str
+    tools: list[ToolUse]
+    left_out: list[tuple[str, int]]
+    redacted: list[tuple[str, int]]
+
+
 class EpisodePage(_Record):
     """One trace. `events` and `notes` are columns, packed like texts: one row that holds JSON.
 
@@ -126,7 +156,7 @@ class EpisodePage(_Record):
     where unknown. `bodies` and `note_bodies` have one row per event or note. `manifest` and `about` are
     JSON as it is stored. `raised` are findings in the order in which to read them, `asides` lines about all of them.
     `figures` explains the fields that the page shows, by name. `transcript` is a list of `SeatTranscript`, one per seat
-    under test.
+    under test. `foreign` is there for a run that no rules have made: its page opens on what was said and called.
     """
 
     verdict: Verdict
@@ -163,6 +193,7 @@ class EpisodePage(_Record):
     notes: Packed
     note_bodies: Packed
     transcript: Packed
+    foreign: ForeignPage | None = Field(default=None, exclude_if=lambda page: page is None)
 
 
 class PairPage(_Record):
@@ -223,7 +254,8 @@ class PageData(_Record):
     """All of a page. `mode` says which page it is; `listing` is the viewer's list, made in `viewer/listing.py`.
 
     `rated` says in a line what the leaderboards `boards` count; `ask` is where a page of the viewer gets them.
-    `verdict` is the one on all episodes of a report, where there are several.
+    `verdict` is the one on all episodes of a report, where there are several. `rates` is how often each rule speaks in
+    failed and in passed foreign runs, `rates_note` what to mind.
     """
 
     mode: Literal["report", "compare", "list", "boards", "figure"]
@@ -239,3 +271,5 @@ class PageData(_Record):
     rated: str = ""
     ask: str = ""
     figure: FigureRecord | None = None
+    rates: TablePage | None = Field(default=None, exclude_if=lambda table: table is None)
+    rates_note: str = Field(default="", exclude_if=lambda note: not note)

@@ -11,7 +11,7 @@ from tradefair.contract import TraceError
 from tradefair.contract.event import ManifestCore
 from tradefair.evaluation.compare.comparison import Attribute
 from tradefair.evaluation.compare.divergence import first_divergence
-from tradefair.evaluation.reading import TraceReading, seating_in, seed_of
+from tradefair.evaluation.reading import TraceReading, seating_in
 from tradefair.evaluation.report.page_data import PairPage
 from tradefair.tracestore import Trace, open_trace
 
@@ -28,7 +28,7 @@ def pair_page(a: str | Path, b: str | Path) -> PairPage:
         attributes = _attributes(trace_a, trace_b)
         # Under another luck every decision differs, and the first that does says nothing of either player.
         luck_a, luck_b = (
-            f"{trace.manifest.core.market} seed {trace.manifest.core.seed}" for trace in (trace_a, trace_b)
+            f"{trace.manifest.core.market} seed {trace.manifest.core.drawn_from}" for trace in (trace_a, trace_b)
         )
         if luck_a != luck_b:
             note = f"Two different episodes, {luck_a} and {luck_b}: their decisions were made under other luck."
@@ -61,7 +61,7 @@ def _named(trace: Trace) -> Iterator[tuple[str, str]]:
     core, seating = trace.manifest.core, seating_in(trace)
     yield "market", core.market
     yield "rules_version", core.rules_version
-    seed = seed_of(core)
+    seed = core.drawn_from
     yield "seed", "no seed" if seed is None else str(seed)
     yield from _scenario(core)
     reading = TraceReading(core, seating)

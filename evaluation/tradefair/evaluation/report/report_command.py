@@ -30,28 +30,41 @@ def report(
     references: Annotated[
         Path | None, typer.Option(exists=True, help="Reference populations on the same seeds; default: references/.")
     ] = None,
+    map_file: Annotated[
+        Path | None, typer.Option("--map", exists=True, help="Map of what the actions of imported agents rest on.")
+    ] = None,
+    labels: Annotated[Path | None, typer.Option(exists=True, help="JSONL: which imported runs passed.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
 ) -> None:
     """One self-contained HTML page: pictures, timeline, findings with their calls, what was looked at.
 
     Works from the file system and asks no network. Exit code 1 when a trace does not verify.
     """
+    from tradefair.contract import ScenarioError
     from tradefair.evaluation.population import Populations
     from tradefair.evaluation.progress import show_progress
-    from tradefair.evaluation.report.build import MAX_TRACES, write_report
+    from tradefair.evaluation.report.build import check_count, write_report
+    from tradefair.evaluation.report.run_page import asked_of
     from tradefair.tracestore import find_traces
 
     files = [file for path in paths for file in find_traces(path)]
     if compare and len(files) != 2:
         raise typer.BadParameter(f"--compare puts two traces side by side; these are {len(files)}")
     # A usage error before anything is read; `write_report` checks again for callers from Python.
-    if len(files) > MAX_TRACES:
-        raise typer.BadParameter(
-            f"{len(files)} traces are too many for one page (at most {MAX_TRACES}); see tradefair view"
-        )
+    try:
+        check_count(files)
+    except ScenarioError as error:
+        raise typer.BadParameter(str(error)) from None
     output = output or _beside(paths[0])
-    populations = Populations([references] if references else [])
-    made = write_report(files, output, compare=compare, check=check, progress=show_progress, populations=populations)
+    made = write_report(
+        files,
+        output,
+        compare=compare,
+        check=check,
+        progress=show_progress,
+        populations=Populations([references] if references else []),
+        asked=asked_of(map_file, labels),
+    )
     _tell(output, made.summary(), as_json)
     if opened:
         import webbrowser

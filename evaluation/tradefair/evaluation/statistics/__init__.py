@@ -1,6 +1,6 @@
 """Statistics of episodes, mostly paired: small code of our own, checked against scipy. Student's t is scipy's."""
 
-from tradefair.evaluation.statistics.counts import kaplan_meier, mcnemar_p, pass_hat_k
+from tradefair.evaluation.statistics.counts import fisher_p, kaplan_meier, mcnemar_p, pass_hat_k
 from tradefair.evaluation.statistics.paired import (
     FLIPS_EXACT_TO,
     SignFlip,
@@ -19,6 +19,7 @@ __all__ = [
     "FLIPS_EXACT_TO",
     "SignFlip",
     "exchange",
+    "fisher_p",
     "holm",
     "interval",
     "kaplan_meier",

@@ -38,6 +38,21 @@ def mcnemar_p(only_a: int, only_b: int) -> float:
     return min(1.0, round(2 * tail / 2**n, 9))
 
 
+def fisher_p(raised_a: int, of_a: int, raised_b: int, of_b: int) -> float:
+    """Two-sided p-value, 0 to 1, of Fisher's exact test (1935): does a share differ between two groups?
+
+    The chance, with both margins fixed, of all tables that are no more likely than this one.
+    """
+    raised, total = raised_a + raised_b, of_a + of_b
+    ways = [
+        math.comb(of_a, here) * math.comb(of_b, raised - here)
+        for here in range(max(0, raised - of_b), min(of_a, raised) + 1)
+    ]
+    # Whole numbers: no table is as likely as this one in one rounding and less likely in another.
+    here = ways[raised_a - max(0, raised - of_b)]
+    return round(sum(way for way in ways if way <= here) / math.comb(total, raised), 9)
+
+
 def pass_hat_k(successes: int, trials: int, k: int) -> float | None:
     """Chance that k of the trials, drawn without putting back, all succeeded; null with fewer than k trials."""
     # With fewer than k trials nothing is known about k of them; 0 would be read as failure.

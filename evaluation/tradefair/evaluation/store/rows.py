@@ -126,7 +126,7 @@ class _Reading:
                     self.end_reason = _text(event, "reason")
             case "episode_started":
                 yield from self._catalogue(event)
-            case "input" | "seated":
+            case "input" | "seated" | "message":
                 pass
             case tag:
                 raise _Odd(f"an event of an unknown kind: {str(tag)[:80]}")

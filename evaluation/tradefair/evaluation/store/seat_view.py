@@ -37,6 +37,7 @@ _SHOWN: Mapping[str, tuple[str, ...]] = {
         "result_digest",
         "result_size",
     ),
+    "message": ("role", "part", "content"),
     "seat_lapsed": ("reason", "default_action"),
     "phase_closed": ("public",),
     "round_closed": ("public",),
@@ -44,7 +45,11 @@ _SHOWN: Mapping[str, tuple[str, ...]] = {
 }
 """Fields by event, a closed list: facts, state digests, inputs and whatever a later schema adds stay out."""
 
-_OWN_ONLY = frozenset({"tool_called", "seat_lapsed"})
+_STEPPED = ("tool_called", "message")
+_WHERE_KNOWN = ("step", "name")
+"""Fields that are left out where an event has none, as in the trace."""
+
+_OWN_ONLY = frozenset({"tool_called", "seat_lapsed", "message"})
 
 
 def seat_lines(trace: Trace, seat: SeatId) -> Iterator[bytes]:
@@ -62,8 +67,11 @@ def seat_events(events: Iterable[Mapping[str, Any]], seat: SeatId) -> Iterator[d
         tag = str(event.get("event"))
         # Both lists are positive: an event of a kind that a later
         # schema adds is hidden until someone decides otherwise.
-        if tag in _SHOWN and (tag not in _OWN_ONLY or event.get("seat") == seat):
-            yield {name: event.get(name) for name in (*_COMMON, *_SHOWN[tag])}
+        # A message without a seat was said to all of them.
+        own = event.get("seat") == seat or (tag == "message" and event.get("seat") is None)
+        if tag in _SHOWN and (tag not in _OWN_ONLY or own):
+            known = {name: event[name] for name in _WHERE_KNOWN if tag in _STEPPED and event.get(name) is not None}
+            yield {**{name: event.get(name) for name in (*_COMMON, *_SHOWN[tag])}, **known}
 
 
 def seat_role(core: ManifestCore, seat: SeatId) -> str:

@@ -14,7 +14,7 @@ import orjson
 
 from tradefair.contract import SeatId, TraceError
 from tradefair.contract.event import ManifestCore, parts_named
-from tradefair.evaluation.reading import seating_in, seed_of
+from tradefair.evaluation.reading import seating_in
 from tradefair.evaluation.store.seat_view import seat_events, seat_role
 from tradefair.tracestore import SideRow, Trace
 
@@ -67,7 +67,7 @@ class Source:
             episode=episode_id(trace),
             core=core,
             seats=[SourceSeat(seat.id, seat.role, _text(labels.get(seat.id))) for seat in core.seats],
-            seed="" if (seed := seed_of(core)) is None else str(seed),
+            seed="" if (seed := core.drawn_from) is None else str(seed),
             seat=None,
             events=lambda: _events(trace, odd),
             notes=lambda: _notes(trace, odd, None),

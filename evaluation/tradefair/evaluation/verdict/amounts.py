@@ -11,12 +11,14 @@ from tradefair.evaluation.verdict.verdict import Score
 
 MAX_NAME = 60
 """Characters of a player's label, a seat or a scenario."""
-_DIGITS = 4
+_DIGITS, _MOST_DIGITS = 4, 9
+_WORDS = ((10**12, " trillion"), (10**9, " billion"), (10**6, " million"))
+"""Short for amounts of eight digits and more."""
 _MICRO = 1_000_000
 
 
-def number(value: float) -> str:
-    """At most four significant digits, thousands separated; "0" for a true zero only."""
+def number(value: float, digits: int = _DIGITS) -> str:
+    """At most four significant digits, thousands separated; "0" for a true zero only; 12.55 billion."""
     if not math.isfinite(value):
         return "an unknown number"
     if value == 0:
@@ -24,9 +26,21 @@ def number(value: float) -> str:
     # Beyond these, digits would fill the sentence.
     if not 1e-6 <= abs(value) < 1e15:
         return f"{value:.3g}"
-    places = _DIGITS - 1 - math.floor(math.log10(abs(value)))
+    word = ""
+    if abs(value) >= 10**7:
+        size, word = next((size, word) for size, word in _WORDS if abs(value) >= size)
+        value /= size
+    places = digits - 1 - math.floor(math.log10(abs(value)))
     shown = f"{nearest(value, places):,.{max(places, 0)}f}"
-    return shown.rstrip("0").rstrip(".") if "." in shown else shown
+    return (shown.rstrip("0").rstrip(".") if "." in shown else shown) + word
+
+
+def number_apart(value: float, known: float | None) -> str:
+    """A number that reads otherwise than `known` where it is another, with as many more digits as this takes."""
+    if known is None or value == known:
+        return number(value)
+    several = (number(value, digits) for digits in range(_DIGITS, _MOST_DIGITS))
+    return next((shown for shown in several if shown != number(known)), number(value, _MOST_DIGITS))
 
 
 def amount(value: float | None, unit: str) -> str:

@@ -10,6 +10,8 @@ from typing import Any
 
 from tradefair.catalog import market_type
 from tradefair.contract import SeatId, TradefairError
+from tradefair.contract.event import ManifestCore
+from tradefair.contract.scenario import build_scenario
 from tradefair.evaluation.evaluate import evaluate
 from tradefair.evaluation.evaluator import Evaluator
 from tradefair.evaluation.outcome import ON_EVERY_SEAT, Outcome
@@ -42,10 +44,15 @@ def best_first(rows: Iterable[Beside], *, higher_is_better: bool) -> tuple[Besid
     return tuple(sorted(rows, key=lambda row: (row.value is None, sign * (row.value or 0.0), row.name)))
 
 
-def privileged_policies(market: str) -> Collection[str]:
-    """The market's policies that know hidden facts; none where it is not installed."""
+def privileged_policies(core: ManifestCore) -> Collection[str]:
+    """The market's policies that know hidden facts in this scenario; none where the market is not installed."""
     try:
-        return {spec.name for spec in market_type(market).policies.values() if spec.privileged}
+        kind = market_type(core.market)
+        specs = kind.policies.values()
+        # Few markets ask the scenario, and a large one takes a while to check.
+        asked = any(spec.hidden_where for spec in specs)
+        scenario = build_scenario(kind.scenario_model, core.scenario, source="manifest") if asked else None
+        return {spec.name for spec in specs if spec.knows_hidden(scenario)}
     except TradefairError:
         return ()
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from string import Formatter
 from typing import Any, NamedTuple, TypeVar
 
-from tradefair.contract import SeatId, TraceError
+from tradefair.catalog import load_scenario
+from tradefair.contract import SeatId, TraceError, TradefairError
 from tradefair.contract.players import PERSON, Player, Seating
 from tradefair.contract.text import clean_line
 from tradefair.evaluation.accounts import Account, SeatAccount, account
@@ -16,13 +18,16 @@ from tradefair.evaluation.evaluate import Evaluation, evaluate_file
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
 from tradefair.evaluation.figures import common_figures, figures_of
 from tradefair.evaluation.headline import Block, headline_of
+from tradefair.evaluation.modes.base_rates import scenario_key
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
+from tradefair.evaluation.origins import is_foreign
 from tradefair.evaluation.outcome import ON_EVERY_SEAT, Outcome, PrimaryMetric
 from tradefair.evaluation.phrases import SCORED, TOGETHER, phrases_for
 from tradefair.evaluation.reading import PersonMoves, agent_seats, imported, seating_in
 from tradefair.evaluation.reward import reward_metric
 from tradefair.evaluation.verdict.amounts import did, name, number
 from tradefair.evaluation.verdict.beside import best_first, better_policy, privileged_policies, references_beside
+from tradefair.evaluation.verdict.of_runs import verdict_of_run
 from tradefair.evaluation.verdict.steps import steps_of
 from tradefair.evaluation.verdict.together import together_of
 from tradefair.evaluation.verdict.troubles import Stage, stopped, trouble_of, unsound
@@ -49,6 +54,8 @@ _UNSOUND = frozenset({"diverged", "damaged", "truncated", "not_a_trace"})
 _PREFIXES = (ON_EVERY_SEAT, "policy:")
 _LENGTHS = ("rounds", "horizon_days", "max_rounds")
 """Names by which scenarios say how long they are."""
+_BEYOND = 1.0
+"""Lengths of the scale between two references that an episode may lie beyond either."""
 _REPAIRS = {"amend": "call amended"}
 
 
@@ -70,6 +77,8 @@ def verdict_of(
     outcome = evaluation.outcome
     if outcome is None:
         return _unread(evaluation, reproduced)
+    if is_foreign(trace.manifest.core):
+        return verdict_of_run(trace, outcome, evaluation, counted, reproduced, _whole(evaluation, check))
     evaluator, seating = evaluator_of(outcome.market), seating_in(trace)
     read = _Read(trace, seating, evaluator, outcome, evaluation.diagnosis, counted, references)
     seats = tuple(read.seat(seat) for seat in read.seats)
@@ -290,7 +299,7 @@ class _Read(NamedTuple):
         return self.evaluator.relative(seat, {"": self.outcome, **labels}).get("", {})
 
     def _beside(self, rows: Mapping[str, Outcome[Any, Any]], seat: SeatId, metric: PrimaryMetric) -> Iterator[Beside]:
-        knowing = privileged_policies(self.outcome.market)
+        knowing = privileged_policies(self.trace.manifest.core)
         for label, found in rows.items():
             policy, value = label.removeprefix("policy:"), _value(found.seats[seat], metric.name)
             yield Beside(name=clean_line(policy), value=value, privileged=policy.partition("(")[0] in knowing)
@@ -302,7 +311,8 @@ class _Read(NamedTuple):
         declared = self.evaluator.headline
         if declared is None or declared.metric != metric.name:
             return None, ()
-        if self.outcome.scenario != f"{self.outcome.market}/{declared.preset}":
+        # The preset as it is shipped: changed by one number, it is another market under the same name.
+        if scenario_key(self.trace.manifest.core.scenario) != _preset_key(self.outcome.market, declared.preset):
             return None, ()
         ends = [
             _value(rows[label].seats[seat], metric.name)
@@ -312,8 +322,14 @@ class _Read(NamedTuple):
         ]
         if value is None or len(ends) != 2 or ends[0] is None or ends[1] is None:
             return None, ()
+        # On some seeds the naive one does better: a scale that runs backwards would praise the worst.
+        if (ends[1] - ends[0]) * (1 if metric.higher_is_better else -1) <= 0:
+            return None, ()
         figure = headline_of(declared, {self.outcome.seed or 0: Block(value, ends[0], ends[1])})
-        return figure.value, () if figure.value is None else (declared.naive, declared.best)
+        # Far beyond both ends the two nearly tie on this seed: their distance is no measure of it.
+        if figure.value is None or not -_BEYOND <= figure.value <= 1 + _BEYOND:
+            return None, ()
+        return figure.value, (declared.naive, declared.best)
 
     def _at_stake(self, seat: SeatId, outcomes: Sequence[Outcome[Any, Any]], metric: PrimaryMetric) -> float | None:
         """What the seat could win: the most by any of these episodes, and no less than what somebody won."""
@@ -449,3 +465,12 @@ def _safely(read: Callable[[], T], default: T) -> T:
         return read()
     except Exception:
         return default
+
+
+@lru_cache(maxsize=32)
+def _preset_key(market: str, preset: str) -> str:
+    """What the preset of a headline says of its market; empty where it is not installed."""
+    try:
+        return scenario_key(load_scenario(market, preset).model_dump(mode="json"))
+    except TradefairError:
+        return ""

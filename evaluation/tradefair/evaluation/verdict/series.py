@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.headline import Block, headline_of
 from tradefair.evaluation.phrases import phrases_for
 from tradefair.evaluation.statistics.paired import interval, mean_sd
 from tradefair.evaluation.verdict.amounts import count, did, listed, name, number
-from tradefair.evaluation.verdict.together import beside_all, figures_of, mean_of, said_of
+from tradefair.evaluation.verdict.of_runs import series_of_runs
+from tradefair.evaluation.verdict.together import beside_all, figures_of, mean_of, said_of, same
 from tradefair.evaluation.verdict.verdict import (
     Beside,
     Mistake,
@@ -35,8 +36,6 @@ from tradefair.evaluation.verdict.words import (
     total,
     where,
 )
-
-T = TypeVar("T")
 
 _DID = {
     "unsound": "the trace is not reproduced",
@@ -67,6 +66,9 @@ def verdict_of_series(verdicts: Sequence[Verdict]) -> Verdict:
     """
     if len(verdicts) == 1:
         return verdicts[0]
+    runs = [verdict.foreign for verdict in verdicts if verdict.foreign]
+    if runs and len(runs) == len(verdicts):
+        return series_of_runs(verdicts, runs)
     rows = [_Row(episode, seat) for episode in verdicts for seat in episode.seats]
     players: dict[tuple[str, str], list[_Row]] = {}
     for row in rows:
@@ -77,8 +79,8 @@ def verdict_of_series(verdicts: Sequence[Verdict]) -> Verdict:
         kind="series",
         status=_status(verdicts),
         trouble=_trouble(verdicts),
-        market=_same([episode.market for episode in verdicts], ""),
-        scenario=_same([episode.scenario for episode in verdicts], ""),
+        market=same([episode.market for episode in verdicts], ""),
+        scenario=same([episode.scenario for episode in verdicts], ""),
         seeds=seeds,
         seats=tuple(_merged(group) for group in players.values()),
         effort=total([episode.effort for episode in verdicts]),
@@ -86,8 +88,8 @@ def verdict_of_series(verdicts: Sequence[Verdict]) -> Verdict:
         unknown_stakes=unknown,
         reproduced=_reproduced(verdicts),
         next=_steps(verdicts, rows, informative, seeds),
-        versions=_same([episode.versions for episode in verdicts], {}),
-        world=_same([episode.world for episode in verdicts], ""),
+        versions=same([episode.versions for episode in verdicts], {}),
+        world=same([episode.world for episode in verdicts], ""),
     )
     return verdict.saying(map(fitted, _sentences(verdict, len(verdicts))))
 
@@ -110,8 +112,8 @@ def _merged(rows: Sequence[_Row]) -> SeatVerdict:
     shares = [row.seat.share for row in rows]
     kinds: set[SeatKind] = {row.seat.kind for row in rows}
     return SeatVerdict(
-        seat=_same([row.seat.seat for row in rows], ""),
-        role=_same([row.seat.role for row in rows], ""),
+        seat=same([row.seat.seat for row in rows], ""),
+        role=same([row.seat.role for row in rows], ""),
         player=first.player,
         kind=kinds.pop() if len(kinds) == 1 else "unknown",
         score=score.model_copy(
@@ -128,7 +130,7 @@ def _merged(rows: Sequence[_Row]) -> SeatVerdict:
         headline=headline,
         between=between,
         share=mean_of(shares) if None not in shares else None,
-        share_of=_same([row.seat.share_of for row in rows], ""),
+        share_of=same([row.seat.share_of for row in rows], ""),
         beside=beside,
         referenced=all(row.seat.referenced for row in rows),
         rounds=sum(row.seat.rounds for row in rows),
@@ -218,7 +220,7 @@ def _status(verdicts: Sequence[Verdict]) -> Status:
 def _reproduced(verdicts: Sequence[Verdict]) -> Reproduced:
     checks = [episode.reproduced for episode in verdicts]
     asked = [check for check in checks if check.state not in ("not_checked", "intact")]
-    state: Any = _same([check.state for check in checks], "not_checked")
+    state: Any = same([check.state for check in checks], "not_checked")
     return Reproduced(
         state=state,
         events=sum(check.events for check in checks),
@@ -316,8 +318,3 @@ def _checked(reproduced: Reproduced) -> str:
     if reproduced.sound is None:
         return f"{count(reproduced.traces, 'trace')}, not re-executed"
     return f"{number(reproduced.sound)} of {number(reproduced.traces)} reproduced"
-
-
-def _same(values: Sequence[T], otherwise: T) -> T:
-    """What all of them are; `otherwise` where they differ, or there is none."""
-    return values[0] if values and all(value == values[0] for value in values) else otherwise

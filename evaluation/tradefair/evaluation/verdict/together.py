@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from string import Formatter
+from typing import TypeVar
 
 from tradefair.contract.text import clean_line
 from tradefair.evaluation.verdict.amounts import number
 from tradefair.evaluation.verdict.beside import best_first
 from tradefair.evaluation.verdict.verdict import Beside, SeatVerdict
+
+T = TypeVar("T")
 
 _LARGEST = 1e150
 """Scores from here on are no rule's."""
@@ -70,3 +73,8 @@ def said_of(seats: Sequence[SeatVerdict]) -> str:
     """What the mean over seats or episodes is of, in words of the market; "" where it does not say."""
     phrase, means = seats[0].score.together, figures_of(seats)
     return clean_line(phrase.format_map({field: number(mean) for field, mean in means.items()})) if means else ""
+
+
+def same(values: Sequence[T], otherwise: T) -> T:
+    """The value that all have; `otherwise` where they differ or there is none."""
+    return values[0] if values and all(value == values[0] for value in values) else otherwise

@@ -176,6 +176,44 @@ class Reproduced(_Record):
     sound: int | None = None
 
 
+class FoundAt(_Record):
+    """One case of a finding in a foreign run: its event, and the step that its source counts, null without one."""
+
+    rule: str
+    seq: int
+    step: int | None
+    because: str
+
+
+class ForeignRun(_Record):
+    """A run that no rules have made, of a series all of them: sums, and `runs` how many.
+
+    `passed` is the source's own result, or a person's label (`labelled`); null where there is none. `steps` counts
+    messages, spans or records of the source from 1. `refused` calls were answered by an error, `unanswered` ones by
+    nothing. `raised`, `checked` and `unchecked` count findings, rules and modes; `rules` names the former, `found` has
+    their first cases. `tools` are those that were called.
+    """
+
+    how: Literal["imported", "recorded"]
+    format: str
+    file: str
+    run: str
+    passed: bool | None = None
+    labelled: bool = False
+    runs: int = 1
+    steps: int = 0
+    messages: int = 0
+    calls: int = 0
+    unanswered: int = 0
+    refused: int = 0
+    raised: int = 0
+    checked: int = 0
+    unchecked: int = 0
+    rules: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    found: tuple[FoundAt, ...] = ()
+
+
 class Verdict(_Record):
     """How it went. `text` is `sentences` joined by spaces: two to four, of at most 240 characters each, and `world`.
 
@@ -206,6 +244,8 @@ class Verdict(_Record):
     next: tuple[NextStep, ...] = ()
     versions: Mapping[str, str] = {}
     world: str = ""
+    foreign: ForeignRun | None = Field(default=None, exclude_if=lambda run: run is None)
+    """What is said of a run that no rules have made; it has no seats under test, and its steps instead of rounds."""
 
     def saying(self, sentences: Iterable[str]) -> Self:
         """This verdict with these sentences and their text."""

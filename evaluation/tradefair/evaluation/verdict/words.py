@@ -19,6 +19,7 @@ from tradefair.evaluation.verdict.amounts import (
     listed,
     name,
     number,
+    number_apart,
     percent,
     seconds,
 )
@@ -132,17 +133,17 @@ def place(seat: SeatVerdict, most: int = _MAX_BESIDE) -> str:
     if own is None:
         return ", ".join([*parts, *([f"references: {listed([_named(row) for row, _ in known])}"] if known else [])])
     groups = {
-        "less than": [_named(row) for row, value in known if own < value],
-        "as much as": [_named(row) for row, value in known if own == value],
-        "more than": [_named(row) for row, value in known if own > value],
+        "less than": [_named(row, own) for row, value in known if own < value],
+        "as much as": [_named(row, own) for row, value in known if own == value],
+        "more than": [_named(row, own) for row, value in known if own > value],
     }
     # In the order of the references: better ones stand first, whichever direction is better.
     order = groups if seat.score.higher_is_better else reversed(groups)
     return ", ".join([*parts, *(f"{how} {listed(groups[how])}" for how in order if groups[how])])
 
 
-def _named(row: Beside) -> str:
-    value = "unknown" if row.value is None else number(row.value)
+def _named(row: Beside, own: float | None = None) -> str:
+    value = "unknown" if row.value is None else number_apart(row.value, own)
     return f"{name(row.name)} ({value}{', knows hidden facts' if row.privileged else ''})"
 
 
@@ -224,7 +225,7 @@ def _costliest(worst: Mistake, *, several: bool) -> str:
     kind = "Costliest" if worst.amount else "Main"
     because = clean_line(worst.because).rstrip(".")
     # Sentences of cases begin with their round already.
-    begun = because if because.startswith(("round ", "day ")) else f"round {worst.round}: {because}"
+    begun = because if because.startswith(("round ", "day ", "period ")) else f"round {worst.round}: {because}"
     if not worst.seq:
         return f"{because}."
     at = f"seat {name(worst.seat)}, " if several else f"seed {worst.seed}, " if worst.seed is not None else ""

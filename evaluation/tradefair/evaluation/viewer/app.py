@@ -25,6 +25,7 @@ from starlette.types import ASGIApp
 from tradefair.contract import TraceError, TradefairError
 from tradefair.evaluation.compare.comparing import Options, compare_sides
 from tradefair.evaluation.compare.runs import load_files
+from tradefair.evaluation.origins import is_foreign
 from tradefair.evaluation.ratings.leaderboards import leaderboards
 from tradefair.evaluation.ratings.results import GameResult, Unread, gathered, read_files
 from tradefair.evaluation.report.boards import Boards, boards_of
@@ -35,6 +36,7 @@ from tradefair.evaluation.report.outputs import page_of
 from tradefair.evaluation.report.page import html_page
 from tradefair.evaluation.report.page_data import EpisodePage, Live, PageData
 from tradefair.evaluation.report.pair import pair_page
+from tradefair.evaluation.report.run_page import Asked, pack_said
 from tradefair.evaluation.verify import Check, Checker, verify_file
 from tradefair.evaluation.viewer.folder import Folder, Place
 from tradefair.evaluation.viewer.index import Index, Remembered, cache_folder
@@ -181,7 +183,8 @@ class _Viewer:
     async def live_json(self, request: Request) -> Response:
         """Events after `after`, whether a round has closed among them, whether the trace is still open.
 
-        The page polls this address while an episode runs, and draws its charts again when a round has closed.
+        The page polls this address while an episode runs, and draws its charts again when a round has closed. Where no
+        rules close rounds every event may bring a finding, and counts as one.
         """
         place = self._place(request, "id")
         after = request.query_params.get("after", "0")
@@ -252,7 +255,10 @@ class _Viewer:
 
     async def _page(self, place: Place) -> EpisodePage:
         """The page's record of a trace, remembered while its file does not change."""
-        return await self._remembered(self._pages, place, lambda known: episode_page(known.path, check=False))
+        asked = Asked(self._folder.foreign)
+        return await self._remembered(
+            self._pages, place, lambda known: episode_page(known.path, check=False, asked=asked)
+        )
 
     async def _remembered(self, memory: Remembered[T], place: Place, make: Callable[[Place], T]) -> T:
         """The value that is known for this state of the file, or a new one from `make`.
@@ -291,12 +297,14 @@ def _news(place: Place, after: int) -> dict[str, object]:
         # The two passes below, columns and texts, must see the same events although the episode goes on.
         trace.freeze()
         columns = read_events(trace, after)
+        without_rules = is_foreign(trace.manifest.core)
+        packed = pack_said if without_rules else pack_bodies
         kinds = {columns.name(columns.event, row) for row in range(len(columns.seq))}
         return {
             "events": columns.packed().model_dump(mode="json"),
-            "bodies": pack_bodies(trace, columns, after, _LIVE_TEXT).model_dump(mode="json"),
+            "bodies": packed(trace, columns, after, _LIVE_TEXT).model_dump(mode="json"),
             "count": len(columns.seq),
-            "closed": "round_closed" in kinds,
+            "closed": "round_closed" in kinds or (without_rules and bool(kinds)),
             "open": not trace.manifest.sealed,
             "reply": None if trace.manifest.sealed else _reply(trace),
         }

@@ -37,8 +37,13 @@ _TEXTS: Mapping[str, Callable[[Row, Judged], Sequence[str]]] = {
     "path": lambda row, _: [row.path],
     "when": lambda row, _: [row.created or row.changed],
     "kind": lambda row, _: [row.kind],
+    "source": lambda row, _: [row.source],
+    "run": lambda row, _: [row.run],
+    "passed": lambda row, _: [{"passed": "true", "failed": "false", "": "unknown"}[row.passed]] if row.source else [],
     "reference": lambda _, judged: [judged.reference] if judged.reference else [],
     "mode": lambda _, judged: judged.modes,
+    "rule": lambda _, judged: judged.modes,
+    "tool": lambda _, judged: judged.tools,
     "check": lambda _, judged: [judged.check] if judged.check else [],
     "status": lambda _, judged: [judged.status] if judged.status else [],
 }
@@ -53,9 +58,14 @@ _NUMBERS: Mapping[str, Callable[[Row, Judged], float | None]] = {
     "cost": lambda _, judged: _dollars(judged),
 }
 # What only an evaluation tells.
-_JUDGED = frozenset(["reference", "mode", "check", "status", "score", "better", "findings", "others", "calls", "cost"])
+_JUDGED = frozenset(
+    ["reference", "mode", "rule", "tool", "check", "status", "score", "better", "findings", "others", "calls", "cost"]
+)
 KEYS = (*_TEXTS, *_NUMBERS)
-"""What a filter can ask for; `cost` is in US dollars, `better` the distance to the best reference."""
+"""What a filter can ask for; `cost` is in US dollars, `better` the distance to the best reference.
+
+Of foreign runs: `passed` is true, false or unknown, `rule` the same as `mode`, `tool` one that was called.
+"""
 
 
 class _Term(NamedTuple):

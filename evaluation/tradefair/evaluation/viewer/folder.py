@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from tradefair.evaluation.evaluator import Evaluator
 from tradefair.files.folders import Entry, entries_below, entry_within
 from tradefair.tracestore import MAX_TRACES, TRACE_SUFFIXES
 
@@ -35,6 +36,8 @@ class Folder:
 
     leases = True
     """Whether a lock beside a file tells that somebody writes it."""
+    foreign: Evaluator | None = None
+    """What diagnoses the runs in it that no rules have made, such as a map; None: the general modes."""
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve(strict=True)

@@ -25,7 +25,7 @@ from tradefair.evaluation.viewer.row import Row, State, changed_text, judged, li
 from tradefair.tracestore import REFERENCES
 
 # Of the table, and of what its rows mean; another one is begun anew.
-_FORMAT = 1
+_FORMAT = 2
 _TABLE = "CREATE TABLE rows (path TEXT PRIMARY KEY, stamp TEXT NOT NULL, versions TEXT NOT NULL, row BLOB NOT NULL)"
 # Folders that are remembered; a row takes one or two kilobytes.
 _MOST_FOLDERS = 64
@@ -99,7 +99,9 @@ class Index:
             self.rows()
         row = self._row(place)
         if row.judged is None and row.problem is None:
-            row = self._keep(place, row.model_copy(update={"judged": judged(place.path, self.check(place))}))
+            row = self._keep(
+                place, row.model_copy(update={"judged": judged(place.path, self.check(place), self.folder.foreign)})
+            )
         return row
 
     def check(self, place: Place) -> Check:
@@ -153,8 +155,9 @@ class Index:
         return row
 
     def _versions(self, place: Place, row: Row) -> str:
-        """What a verdict depends on beside its trace: releases, and the references next to it."""
-        return f"{_release()} {versions_of(row.market) if row.market else ''} {self.beside(place)}"
+        """What a verdict depends on beside its trace: releases, the references next to it, and a map."""
+        held = self.folder.foreign.evidence_version if self.folder.foreign and row.source else ""
+        return f"{_release()} {versions_of(row.market) if row.market else ''} {self.beside(place)} {held}".rstrip()
 
     def _forget(self, places: Sequence[Place]) -> None:
         with self._lock:

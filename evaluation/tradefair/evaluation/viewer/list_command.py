@@ -11,6 +11,9 @@ import typer
 if TYPE_CHECKING:
     from tradefair.evaluation.viewer.row import Row
 
+# Rules that a row names; `--json` has all.
+_MAX_RULES = 3
+
 
 def list_traces(
     folder: Annotated[
@@ -20,6 +23,9 @@ def list_traces(
         str, typer.Option("--filter", help='Such as: by:react score>100 findings>=2 seed:1..20 -state:stopped "text".')
     ] = "",
     order: Annotated[str, typer.Option("--sort", help="Column to order by; -COLUMN: the largest first.")] = "-when",
+    map_file: Annotated[
+        Path | None, typer.Option("--map", exists=True, help="Map of what the actions of imported agents rest on.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
     """Every market with its presets; with RUNS the traces in it, filtered as in `tradefair view`.
@@ -42,7 +48,12 @@ def list_traces(
     asked, column = parse(wanted), order.removeprefix("-")
     if column not in ORDERS:
         raise typer.BadParameter(unknown("column", column, ORDERS))
-    index = Index(Folder(folder), cache_folder())
+    found = Folder(folder)
+    if map_file is not None:
+        from tradefair.evaluation.report.run_page import asked_of
+
+        found.foreign = asked_of(map_file).map
+    index = Index(found, cache_folder())
     rows = [row for _, row in index.judged_rows(show_progress, references=asked.names("kind"))]
     rows = ordered([row for row in rows if asked.match(row)], column, down=order.startswith("-"))
     if as_json:
@@ -61,9 +72,14 @@ def _show(rows: list[Row]) -> None:
     # The most telling first: a narrow terminal drops columns from the right.
     columns = [*names("trace"), *figures("seed", "score", "findings"), *names("check", "played by")]
     columns += [*figures("beside best"), *names("scenario", "seat", "state"), *figures("calls")]
+    foreign = [row for row in rows if row.source]
+    if foreign:
+        # What was imported or recorded has neither seed nor score, and a result of its source's.
+        own = columns[3:4] if len(foreign) == len(rows) else columns[1:4]
+        columns = [*names("trace", "result"), *own, *figures("calls"), *names("rules", "check", "source", "state")]
     cells = [_cells(row) for row in rows]
     # What all traces share is said once, above the table.
-    several = ("scenario", "seat", "state", "played by", "check") if len(rows) > 1 else ()
+    several = ("scenario", "seat", "state", "played by", "check", "source", "result") if len(rows) > 1 else ()
     shared = {title: cells[0][title] for title in several if len({row[title] for row in cells}) == 1}
     said = ", ".join(f"{title} {value}" for title, value in shared.items() if value)
     console = Console()
@@ -79,12 +95,15 @@ def _cells(row: Row) -> Mapping[str, str]:
         "trace": row.path,
         "seed": _figure(row.seed),
         "played by": ", ".join(row.players),
-        "scenario": row.scenario,
+        # Every run of a file has the same, which says nothing.
+        "scenario": "" if row.source else row.scenario,
         "seat": ", ".join(row.seats),
         "state": row.ended or row.state,
+        "result": row.passed or ("not stated" if row.source else "–"),
+        "source": row.source,
     }
     if judged is None:
-        return cells | dict.fromkeys(("score", "findings", "check", "beside best", "calls"), "")
+        return cells | dict.fromkeys(("score", "findings", "check", "beside best", "calls", "rules"), "")
     found = _figure(judged.raised)
     return cells | {
         "score": "–" if judged.score is None else f"{_figure(judged.score)} {judged.unit}",
@@ -92,6 +111,7 @@ def _cells(row: Row) -> Mapping[str, str]:
         "check": judged.check,
         "beside best": "–" if judged.better is None else f"{judged.better:+,.4g} {judged.reference}",
         "calls": _figure(judged.calls),
+        "rules": ", ".join(judged.modes[:_MAX_RULES]) + " …" * (len(judged.modes) > _MAX_RULES),
     }
 
 

@@ -19,12 +19,12 @@ from tradefair.catalog import market_type
 from tradefair.contract import TraceError, TradefairError
 from tradefair.contract.players import Seating
 from tradefair.evaluation.evaluate import Evaluation, evaluate_file
-from tradefair.evaluation.evaluator import evaluator_of
-from tradefair.evaluation.importers import IMPORTED_MARKET
+from tradefair.evaluation.evaluator import Evaluator, evaluator_of
+from tradefair.evaluation.origins import is_foreign, origin_of
 from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.reading import agent_seats, seating_in
 from tradefair.evaluation.verdict.of_trace import verdict_of_file
-from tradefair.evaluation.verdict.verdict import SeatVerdict, Verdict
+from tradefair.evaluation.verdict.verdict import ForeignRun, SeatVerdict, Verdict
 from tradefair.evaluation.verify import Check, verify_file
 from tradefair.tracestore import Trace, open_trace
 from tradefair.tracestore.locks import held
@@ -49,7 +49,8 @@ class Judged(_Record):
     `better` is its distance to `reference`, the best one that knows no hidden facts, positive where the seat did
     better. `raised` counts findings of the seats under test, `others` those of no such seat; `modes` names the former.
     `cost_usd_micro` in millionths of a US dollar: null where it is not known, 0 without a model. `check` is what verify
-    concluded of all `checked` events, `text` the verdict's. `problem` says why there is no outcome.
+    concluded of all `checked` events, `text` the verdict's. `problem` says why there is no outcome. `tools` are those
+    that a foreign run called; its findings are those of all its seats.
     """
 
     score: float | None = None
@@ -71,6 +72,7 @@ class Judged(_Record):
     status: str = ""
     text: str = ""
     problem: str | None = None
+    tools: list[str] = []
 
 
 class Row(_Record):
@@ -78,7 +80,8 @@ class Row(_Record):
 
     `end` is the reason as the trace says it, `ended` as people do. `events` is the number of the last event, of an
     unfinished trace that of the last closure; `changed` and `created` are ISO dates. A `reference` is what episodes are
-    measured against. `judged` is null until it was asked for.
+    measured against. `judged` is null until it was asked for. Of a foreign run `source` is its format, `run` its name
+    there, and `passed` its result there: passed, failed, "" where none is stated.
     """
 
     id: str = ""
@@ -99,6 +102,9 @@ class Row(_Record):
     seal: str = ""
     state: State = "damaged"
     kind: Literal["episode", "reference"] = "episode"
+    source: str = ""
+    run: str = ""
+    passed: Literal["passed", "failed", ""] = ""
     judged: Judged | None = None
 
 
@@ -131,16 +137,21 @@ def state_of(place: str | Path, row: Row) -> State:
     return "open" if taken is None else "running" if taken else "stopped"
 
 
-def judged(place: str | Path, check: Check | None = None) -> Judged:
-    """Evaluate one trace and re-execute it unless `check` is known; as long as scripted play. Never raises."""
+def judged(place: str | Path, check: Check | None = None, foreign: Evaluator | None = None) -> Judged:
+    """Evaluate one trace and re-execute it unless `check` is known; as long as scripted play. Never raises.
+
+    `foreign` diagnoses a run that no rules have made, as in `evaluate_file`.
+    """
     check = check or verify_file(place)
     seen: dict[str, Any] = {"check": check.verdict, "checked": check.events, "head": check.head_hash or ""}
     try:
-        evaluation = evaluate_file(place)
+        evaluation = evaluate_file(place, foreign=foreign)
         verdict = verdict_of_file(place, evaluation=evaluation, check=check)
     except _DAMAGE as error:
         return Judged(**seen, problem=str(error).replace(str(place), Path(place).name)[:_MAX_TEXT])
     known: dict[str, Any] = {**seen, "status": verdict.status, "text": verdict.text}
+    if verdict.foreign:
+        return Judged(**known, **_of_run(verdict, verdict.foreign))
     if evaluation.outcome is None:
         problem = (evaluation.problem or "").replace(str(place), Path(place).name)
         return Judged(**known, problem=problem[:_MAX_TEXT])
@@ -174,7 +185,7 @@ def _facts(trace: Trace) -> dict[str, Any]:
         "market": str(core["market"])[:_MAX_TEXT],
         "scenario": str(core["scenario"].get("id", ""))[:_MAX_TEXT],
         # A browser would round a larger seed, and a rounded seed is worse than none.
-        "seed": seed if isinstance(seed, int) and abs(seed) < 2**53 and core["market"] != IMPORTED_MARKET else None,
+        "seed": seed if isinstance(seed, int) and abs(seed) < 2**53 else None,
         "seats": [str(seat)[:_MAX_TEXT] for seat in seats[:_MAX_SEATS]],
         "players": _players(seating, seats),
         "created": str(about.get("created", ""))[:40],
@@ -183,7 +194,18 @@ def _facts(trace: Trace) -> dict[str, Any]:
         "events": head if isinstance(head, int) and head >= 0 else None,
         "sealed": sealed,
         "seal": str(about.get("seal") or "")[:64],
+        **_source(trace),
     }
+
+
+def _source(trace: Trace) -> dict[str, Any]:
+    """What the manifest of a foreign run says of its source; nothing for an episode."""
+    if not is_foreign(trace.manifest.core):
+        return {}
+    origin = origin_of(trace)
+    result = {True: "passed", False: "failed", None: ""}[origin.passed]
+    # That a log is over says nothing of its agent.
+    return {"source": origin.format, "run": origin.run, "passed": result, "ended": ""}
 
 
 def _ended(market: str, reason: object) -> str:
@@ -229,6 +251,20 @@ def _effort(seats: Sequence[SeatVerdict]) -> dict[str, Any]:
         "model_calls": sum(effort.model_calls or 0 for effort in models),
         # One unknown price makes the sum unknown.
         "cost_usd_micro": None if None in costs else sum(cost or 0 for cost in costs),
+    }
+
+
+def _of_run(verdict: Verdict, run: ForeignRun) -> dict[str, Any]:
+    """Findings, calls, cost and tools of a foreign run."""
+    took = verdict.effort
+    return {
+        "raised": run.raised,
+        "others": 0,
+        "modes": list(run.rules),
+        "calls": run.calls,
+        "model_calls": took.model_calls or 0,
+        "cost_usd_micro": took.cost_usd_micro if took.model_calls or took.cost_usd_micro else 0,
+        "tools": list(run.tools),
     }
 
 

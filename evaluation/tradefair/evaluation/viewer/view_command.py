@@ -26,6 +26,9 @@ def view(
     remote: Annotated[
         bool, typer.Option("--allow-remote", help="Listen on an address that others can reach, as in a container.")
     ] = False,
+    map_file: Annotated[
+        Path | None, typer.Option("--map", exists=True, help="Map of what the actions of imported agents rest on.")
+    ] = None,
     opened: Annotated[bool, typer.Option("--open/--no-open", help="Open the list in a browser.")] = True,
 ) -> None:
     """List, filter, compare and follow traces in the browser, from this machine only. Ctrl-C ends it.
@@ -36,6 +39,10 @@ def view(
     if not (remote or is_loopback(address)):
         raise typer.BadParameter(f"{address} can be reached by others: add --allow-remote if that is meant")
     with _folder(place) as folder:
+        if map_file is not None:
+            from tradefair.evaluation.report.run_page import asked_of
+
+            folder.foreign = asked_of(map_file).map
         _serve(folder, place, port, address, opened=opened)
 
 

@@ -51,12 +51,12 @@ class ModelEndpoint:
     max_reply: int | None = None
 
     def with_policy(self, policy: Policy) -> ModelEndpoint:
-        """The same endpoint with the live policy of one seat and episode; ScenarioError for a privileged one."""
+        """The same endpoint with the live policy of one seat and episode.
+
+        The policy is asked as it is: one that has to `see` hidden truth is not shown it (`players.check_told`).
+        """
         if self.kind != "policy":
             raise ScenarioError(f"{self.label} is a model, not a policy")
-        # Only privileged policies have `see`; over a connection they would have to be sent what no seat may know.
-        if hasattr(policy, "see"):
-            raise ScenarioError(f"{self.label} knows hidden truth: it plays as a scripted seat in process only")
         return replace(self, policy=policy)
 
 

@@ -1,4 +1,4 @@
-"""The commands `analyst illegality` and `analyst dossier`."""
+"""The commands `analyst illegality`, `analyst failures` and `analyst dossier`."""
 
 from __future__ import annotations
 
@@ -44,6 +44,31 @@ def illegality(
     from tradefair.runner.analyst.opinions import ask_illegality
 
     return ask_illegality(paths, asked, out, max_episodes)
+
+
+@analyst.command()
+@grouped
+def failures(
+    paths: _Traces,
+    asked: AskedAtLength,
+    policy: Annotated[Path, typer.Option(exists=True, help="Text of the policy that the agent had to follow.")],
+    labels: Annotated[
+        Path | None, typer.Option(exists=True, help="JSONL of `audit run`: which runs passed, where others failed.")
+    ] = None,
+    out: Annotated[Path, typer.Option("-o", "--out", help="Side file that opinions are appended to.")] = Path(
+        "failures.jsonl"
+    ),
+    max_episodes: Annotated[int | None, typer.Option(min=1, help="Ask about so many runs at most.")] = None,
+) -> int:
+    """Where each run of somebody's agent failed, to a model that must cite the step and quote it.
+
+    What rules do not claim: answers that were misread, plans beside the user's intent. An answer that quotes what its
+    step does not hold is asked for once more, and then counts for nothing. No opinion raises a run in `audit run`. Exit
+    code 1 when a run got no opinion, or a file or label could not be used; 3 when the provider failed.
+    """
+    from tradefair.runner.analyst.opinions import ask_failures
+
+    return ask_failures(paths, asked, out, max_episodes, policy, labels)
 
 
 @analyst.command()

@@ -1,9 +1,9 @@
-"""What the commands `analyst illegality` and `analyst dossier` do: ask, and print what was answered."""
+"""What the commands of `analyst` do: ask, and print what was answered."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -13,12 +13,18 @@ from tradefair.contract import ScenarioError, TraceError
 from tradefair.contract.errors import unknown
 from tradefair.contract.text import clean_line
 from tradefair.evaluation.analyst.dossier import gather_agents, gather_evidence
-from tradefair.evaluation.analyst.illegality import IllegalityQuestion, illegality_question
+from tradefair.evaluation.analyst.failures import FailureOpinion, FailureQuestion, category_rates, failure_question
+from tradefair.evaluation.analyst.illegality import IllegalityOpinion, IllegalityQuestion, illegality_question
+from tradefair.evaluation.analyst.opinion import read_opinions
+from tradefair.evaluation.audit.rates import Label, labels_in
 from tradefair.evaluation.progress import show_progress, watched
+from tradefair.files.user_files import text_file
 from tradefair.frameworks.models.asking import Said, tokens_of
 from tradefair.runner.analyst.analyst_flags import Asked, AskedAtLength
 from tradefair.runner.analyst.dossier import Dossiers, dossier_conversation, write_dossiers
-from tradefair.runner.analyst.illegality import Scoring, conversation, prompt_label, score_episodes, unscored
+from tradefair.runner.analyst.scoring import A, Q, Scoring, Study, score_episodes
+from tradefair.runner.analyst.show_failures import show_failures
+from tradefair.runner.analyst.studies import FAILURES, ILLEGALITY
 from tradefair.tracestore import find_traces, is_reference
 
 
@@ -27,26 +33,78 @@ def ask_illegality(paths: Iterable[Path], asked: Asked, out: Path, max_episodes:
 
     Raises ScenarioError, and HarnessFailure where the provider failed.
     """
+    return _ask(ILLEGALITY, paths, illegality_question, asked, out, max_episodes, _show_scores)
+
+
+def ask_failures(
+    paths: Iterable[Path], asked: Asked, out: Path, max_episodes: int | None, policy: Path, labels: Path | None
+) -> int:
+    """Ask where each run failed under a policy, append the opinions to `out` and print them; the exit code.
+
+    With labels, or where the sources say which runs passed, the table of all opinions in `out` of this policy follows.
+    Raises likewise.
+    """
+    text = text_file(policy)
+    known, wrong = ({}, []) if labels is None else labels_in(labels)
+    for problem in wrong:
+        say(problem)
+
+    def question(path: Path) -> FailureQuestion:
+        made = failure_question(path, text)
+        if labels is None and made.passed is not None:
+            known[made.episode] = Label(made.episode, made.passed)
+        return made
+
+    def show(scoring: Scoring[FailureQuestion, FailureOpinion], as_json: bool) -> None:
+        digests = {made.episode: made.digest for made in asked_about}
+        newest = {
+            opinion.episode: opinion
+            for opinion in read_opinions(out, FailureOpinion)
+            if digests.get(opinion.episode) == opinion.input_digest
+        }
+        show_failures(scoring, category_rates(newest.values(), known) if known else [], as_json)
+
+    asked_about: list[FailureQuestion] = []
+
+    def remembered(path: Path) -> FailureQuestion:
+        asked_about.append(question(path))
+        return asked_about[-1]
+
+    code = _ask(FAILURES, paths, remembered, asked, out, max_episodes, show)
+    return code or bool(wrong)
+
+
+def _ask(
+    study: Study[Q, A],
+    paths: Iterable[Path],
+    question: Callable[[Path], Q],
+    asked: Asked,
+    out: Path,
+    max_episodes: int | None,
+    show: Callable[[Scoring[Q, A], bool], None],
+) -> int:
+    """Ask a study's question about each trace, append the opinions to `out` and show them; the exit code."""
     label = asked.endpoint.label
-    questions, unread = _questions(_files(paths))
+    questions, unread = _questions(_files(paths), question)
     # Before an asker is opened: a dry run needs no key.
     if asked.dry_run:
-        waiting = [question for question in unscored(questions, out, label) if question.numbers][:max_episodes]
-        requests = [(question.episode, question.digest, conversation(question)) for question in waiting]
-        _show_dry_run(requests, asked.as_json)
+        waiting = [made for made in study.unscored(questions, out, label) if made.asks][:max_episodes]
+        _show_dry_run([(made.episode, made.digest, study.conversation(made)) for made in waiting], asked.as_json)
         return 1 if unread else 0
 
-    async def run() -> tuple[Scoring, str]:
+    async def run() -> tuple[Scoring[Q, A], str]:
         async with asked.asker() as asker:
-            scoring = await score_episodes(questions, asker, out, max_episodes=max_episodes, progress=show_progress)
+            scoring = await score_episodes(
+                study, questions, asker, out, max_episodes=max_episodes, progress=show_progress
+            )
             return scoring, asker.spent.in_words()
 
     scoring, spent = asyncio.run(run())
-    _show_scores(scoring, asked.as_json)
+    show(scoring, asked.as_json)
     say(f"{len(scoring.opinions)} episodes added to {out}, {scoring.known} known; {spent}")
     if scoring.left:
         say(f"{len(scoring.left)} episodes were not asked about: {scoring.why_left}; run the same command to go on")
-    return 1 if unread or any(opinion.attempts and opinion.score is None for opinion in scoring.opinions) else 0
+    return 1 if unread or not all(opinion.settled for opinion in scoring.opinions) else 0
 
 
 def ask_dossiers(
@@ -85,13 +143,13 @@ def _files(paths: Iterable[Path]) -> list[Path]:
     return [file for path in paths for file in find_traces(path) if not is_reference(file, path)]
 
 
-def _questions(files: Sequence[Path]) -> tuple[list[IllegalityQuestion], bool]:
+def _questions(files: Sequence[Path], make: Callable[[Path], Q]) -> tuple[list[Q], bool]:
     """The questions, and whether a file is no trace; the reason is said at once."""
-    questions: list[IllegalityQuestion] = []
+    questions: list[Q] = []
     unread = False
     for path in watched(files, show_progress, lambda path: path.name):
         try:
-            question = illegality_question(path)
+            question = make(path)
         except TraceError as error:
             unread = True
             say(str(error))
@@ -137,7 +195,7 @@ def _show_dry_run(requests: Sequence[tuple[str, str, Sequence[Said]]], as_json: 
     tell(f"{len(requests)} requests, about {sum(sizes):,} tokens to send; no model was asked")
 
 
-def _show_scores(scoring: Scoring, as_json: bool) -> None:
+def _show_scores(scoring: Scoring[IllegalityQuestion, IllegalityOpinion], as_json: bool) -> None:
     if as_json:
         left = [question.episode for question in scoring.left]
         opinions = [opinion.model_dump(mode="json") for opinion in scoring.opinions]
@@ -148,7 +206,7 @@ def _show_scores(scoring: Scoring, as_json: bool) -> None:
     console = Console(soft_wrap=True)
     if scoring.opinions:
         console.print(
-            f"A model's opinion, not a finding: {scoring.opinions[0].model}, {prompt_label()}",
+            f"A model's opinion, not a finding: {scoring.opinions[0].model}, {ILLEGALITY.prompt_label}",
             markup=False,
             style="bold",
         )

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from tradefair.contract import Draw
 from tradefair.double_auction.analysis import GdRound, pair_best_reply
 from tradefair.double_auction.seats.talking import Said, Speaker, Talker
+from tradefair.trading.beliefs import Margin, moved
 from tradefair.trading.mirror import Trader, TraderView
 
 
@@ -139,10 +140,9 @@ class Zip:
     def __init__(self, draw: Draw) -> None:
         self._uniform = draw.uniform
         # Starting laws of 8.3: margin, learning rate and the weight of the past.
-        self._margin = -self._between(0.05, 0.35, "margin")
+        self._margin = Margin(-self._between(0.05, 0.35, "margin"), 0.0)
         self._rate = self._between(0.1, 0.5, "rate")
         self._inertia = self._between(0.0, 0.1, "inertia")
-        self._momentum = 0.0
         self._seen = 0
 
     def quote(self, view: TraderView) -> int:
@@ -150,21 +150,16 @@ class Zip:
         while self._seen < len(view.quotes):
             self._learn(view, self._seen)
             self._seen += 1
-        return round(view.value * (1.0 + self._margin))
+        return round(view.value * (1.0 + self._margin.margin))
 
     def _between(self, low: float, high: float, *key: str | int) -> float:
         return low + self._uniform(*key) * (high - low)
 
     def _learn(self, view: TraderView, past: int) -> None:
-        price = view.value * (1.0 + self._margin)
-        target = self._target(view, past, price)
+        target = self._target(view, past, view.value * (1.0 + self._margin.margin))
         # A value of 0 has no margin that could be learned.
-        if target is None or not view.value:
-            return
-        step = self._rate * (target - price)
-        self._momentum = self._inertia * self._momentum + (1.0 - self._inertia) * step
-        # At most 0: a buyer with a positive margin would bid through its value.
-        self._margin = min(0.0, max(-1.0, (price + self._momentum) / view.value - 1.0))
+        if target is not None and view.value:
+            self._margin = moved(view.value, self._margin, target, self._rate, self._inertia)
 
     def _target(self, view: TraderView, past: int, price: float) -> float | None:
         """Below the own trade price, above a missed reference that the own price did not exceed; None: stay."""

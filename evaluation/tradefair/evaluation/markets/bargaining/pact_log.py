@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from tradefair.bargaining.model import BUYER, SELLER, RoundFacts
+from tradefair.evaluation.importers.game_logs import game_reader
 from tradefair.evaluation.importers.game_replay import ReplayedGame, extra_field, open_game, origin_of, write_game
 from tradefair.evaluation.importers.log_stream import replayed_game
 from tradefair.evaluation.importers.report import GameReport, ImportReport
@@ -217,3 +218,6 @@ def _compare_final(final: Final, rounds: Sequence[RoundFacts], report: GameRepor
     report.compare("final_max_surplus", data.max_surplus, most, line, "data.max_surplus")
     efficiency = surplus / most if most else 0.0
     report.compare("final_efficiency", data.market_efficiency, efficiency, line, "data.market_efficiency")
+
+
+READER = game_reader(IMPORTER, "public PACT game logs, re-executed by the rules of bargaining", "pair", import_games)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tradefair.evaluation.importers.game_logs import game_reader
 from tradefair.evaluation.importers.game_replay import ReplayedGame, open_game, origin_of, write_game
 from tradefair.evaluation.importers.log_stream import pairs_fit, replayed_game
 from tradefair.evaluation.importers.report import GameReport, ImportReport
@@ -83,3 +84,8 @@ def log_scenario(init: Init, chance: ChanceKind) -> dict[str, Any]:
         # seed.
         "seat_order": list(init.seat_order),
     }
+
+
+READER = game_reader(
+    IMPORTER, "public BAZAAR game logs, re-executed by the rules of double_auction", "silent", import_games
+)

@@ -12,6 +12,7 @@ from tradefair.double_auction.model import EndingFacts, OpeningFacts, RoundFacts
 from tradefair.evaluation.arithmetic import middle
 from tradefair.evaluation.charts.by_label import ByLabel, Words, average, number, rounds, spaced, with_values
 from tradefair.evaluation.charts.chart import Axis, Band, BarChart, Bars, Chart, HeatChart, Line, XYChart
+from tradefair.evaluation.charts.schedules import competitive, supply_and_demand
 from tradefair.evaluation.figures import figures_of, heading_of
 from tradefair.evaluation.outcome import PlayedSeat
 from tradefair.evaluation.reading import TraceReading, agent_seats, read_trace
@@ -156,8 +157,9 @@ def _opening(reading: TraceReading, rounds: Sequence[RoundFacts]) -> OpeningFact
 
 def _supply_and_demand(opening: OpeningFacts, roles: dict[SeatId, str], rounds: Sequence[RoundFacts]) -> XYChart:
     """The first `k` units run from k − 1 to k: a step starts where its unit does."""
-    demand = sorted((value for seat, value in opening.values.items() if roles.get(seat) == "buyer"), reverse=True)
-    supply = sorted(value for seat, value in opening.values.items() if roles.get(seat) == "seller")
+    values, costs = (
+        [value for seat, value in opening.values.items() if roles.get(seat) == role] for role in ("buyer", "seller")
+    )
     # At the number of units of the round: a dot left of the crossing shows trades that were missed.
     trades = [(len(closed.matches), match.price) for closed in rounds for match in closed.matches]
     return XYChart(
@@ -167,23 +169,11 @@ def _supply_and_demand(opening: OpeningFacts, roles: dict[SeatId, str], rounds: 
         x=Axis(label="units per round"),
         y=_POINTS,
         lines=[
-            _steps("demand (values)", demand),
-            _steps("supply (costs)", supply),
+            *supply_and_demand(values, costs),
             Line(name="trades", x=[at for at, _ in trades], y=[price for _, price in trades], mark="dots"),
         ],
-        bands=_equilibrium(opening),
+        bands=competitive(opening.p_lo, opening.p_hi),
     )
-
-
-def _steps(name: str, prices: Sequence[int]) -> Line:
-    # One point more than units: a step chart needs an end for the last unit. `[None]` keeps x and y equally long.
-    return Line(name=name, mark="step", x=list(range(len(prices) + 1)), y=[*prices, *prices[-1:]] or [None])
-
-
-def _equilibrium(opening: OpeningFacts) -> list[Band]:
-    if opening.p_lo is None or opening.p_hi is None:
-        return []
-    return [Band(label="equilibrium prices", low=opening.p_lo, high=opening.p_hi)]
 
 
 def _prices(opening: OpeningFacts, rounds: Sequence[RoundFacts]) -> XYChart:
@@ -200,7 +190,7 @@ def _prices(opening: OpeningFacts, rounds: Sequence[RoundFacts]) -> XYChart:
             Line(name="mean price", x=[closed.round for closed in rounds], y=means),
             Line(name="trades", x=[at for at, _ in trades], y=[price for _, price in trades], mark="dots"),
         ],
-        bands=_equilibrium(opening),
+        bands=competitive(opening.p_lo, opening.p_hi),
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any, cast
 from tradefair.contract import SeatId
 from tradefair.double_auction.model import Message
 from tradefair.double_auction.rules import DoubleAuction
+from tradefair.evaluation.importers.game_logs import game_reader
 from tradefair.evaluation.importers.game_replay import ReplayedGame, open_game, origin_of, write_game
 from tradefair.evaluation.importers.log_stream import pairs_fit, replayed_game
 from tradefair.evaluation.importers.report import GameReport, ImportReport
@@ -119,3 +120,8 @@ def _read(row: Conversation) -> tuple[object, ...]:
 
 def _delivered(message: Message) -> tuple[object, ...]:
     return message.round, message.sender, message.text
+
+
+READER = game_reader(
+    IMPORTER, "public game logs of the emergent-collusion study, re-executed with their messages", "talk", import_games
+)

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from tradefair.contract import SeatId
 from tradefair.evaluation.charts.chart import Chart
+from tradefair.evaluation.collusion import CollusionMeasures
 from tradefair.evaluation.evaluator import Evaluator
 from tradefair.evaluation.headline import Headline
 from tradefair.evaluation.markets.double_auction.charts import board_charts, charts
+from tradefair.evaluation.markets.double_auction.collusion.asked import nine_measures
 from tradefair.evaluation.markets.double_auction.insight import double_auction_insight
 from tradefair.evaluation.markets.double_auction.modes import looks, promise_broken, quotes, trades, value_leak
 from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat
@@ -55,6 +57,9 @@ class DoubleAuctionEvaluator(Evaluator):
         "gd_bazaar",
         "shaver",
         "zip",
+    )
+    collusion = CollusionMeasures(
+        frozenset({"--against", "--references", "--side", "--play-references", "--by"}), nine_measures
     )
     # Regret is no test between agents: each run's hindsight is against the rivals of that run.
     headline = Headline(

@@ -25,7 +25,7 @@ if (!themes.light["--accent"] || themes.dark["--paper"] === themes.light["--pape
 const bundle = { ...options, format: "iife", metafile: true, define: { THEMES: JSON.stringify(themes) } };
 const script = await build({ ...bundle, entryPoints: ["src/main.ts"] });
 const draw = await build({ ...bundle, entryPoints: ["src/draw.ts"] });
-const style = await build({ ...options, entryPoints: ["src/report.css"] });
+const style = await build({ ...options, entryPoints: ["src/run.css"] });
 
 // A page that is one file and loads nothing. Hosts of MCP Apps set a policy of their own; this one is no looser than
 // any of theirs: script and style by their hashes.

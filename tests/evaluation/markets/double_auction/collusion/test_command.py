@@ -98,15 +98,24 @@ def test_the_tables_fit_a_narrow_terminal(
     assert sum(line.startswith("exploratory, no verdict") for line in lines) == 2
 
 
-def test_a_trace_of_another_market_and_one_cut_short_are_named(
+def test_a_trace_of_another_market_is_refused_and_among_references_it_is_named(
     folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     odd = played(tmp_path / "odd.trace", "bargaining/smoke", "random_legal")
     assert run(["lab", "collusion", str(folders / "talk" / "1.trace"), str(odd), "--json"]) == 1
+    assert "these are traces of bargaining and double_auction" in " ".join(capsys.readouterr().err.split())
+    asked = ["lab", "collusion", str(folders / "talk" / "1.trace"), "--references", str(odd), "--json"]
+    assert run(asked) == 1
     (finding,) = json.loads(capsys.readouterr().out)["findings"]
     assert finding == "odd.trace: a trace of bargaining; the collusion report reads double_auction"
-    assert run(["lab", "collusion", str(odd)]) != 0
-    assert "double_auction" in capsys.readouterr().err
+
+
+def test_a_trace_that_was_cut_short_is_named(folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole = (folders / "talk" / "1.trace").read_bytes()
+    (tmp_path / "cut.trace").write_bytes(whole[: len(whole) // 2])
+    assert run(["lab", "collusion", str(folders / "talk" / "1.trace"), str(tmp_path / "cut.trace"), "--json"]) == 1
+    (finding,) = json.loads(capsys.readouterr().out)["findings"]
+    assert finding.startswith("cut.trace: ")
 
 
 @pytest.mark.slow

@@ -13,7 +13,6 @@ from tests.evaluation.markets.double_auction.collusion.games import mirrored, on
 
 from tradefair.evaluation.markets.double_auction.collusion.game import Played, PlayedRound, Sent, Side, game_of
 from tradefair.evaluation.markets.double_auction.collusion.model import CollusionReport
-from tradefair.evaluation.markets.double_auction.collusion.nulls import DRAWS, Distribution, drawn, mean_test
 from tradefair.evaluation.markets.double_auction.collusion.prices import (
     Withheld,
     efficiency,
@@ -53,6 +52,7 @@ from tradefair.evaluation.markets.double_auction.collusion.talk import (
     kept_to_buyers,
     obedience,
 )
+from tradefair.evaluation.statistics.nulls import DRAWS, Distribution, drawn, mean_test
 
 
 def test_overcharge_is_the_mean_price_above_the_competitive_one() -> None:

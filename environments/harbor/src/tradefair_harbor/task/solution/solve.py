@@ -4,7 +4,7 @@ import os
 
 from host import Seat, call, mcp
 
-PASSING = ("end_today", "skip_phase", "end_turn")  # retail, supply_chain, marketplace
+PASSING = ("end_today", "skip_phase", "end_turn", "pass_turn")  # retail, supply_chain, marketplace, order_book
 SEAT = Seat(os.environ.get("TRADEFAIR_SEAT", "http://market:8000") + "/mcp", "none", "", "")
 
 
@@ -17,6 +17,8 @@ def play() -> None:
             continue
         if passing:
             call(SEAT, passing)
+        elif "set_price" in listed:
+            call(SEAT, "set_price", price=call(SEAT, "view_my_firm")["cost_now"] * 3 // 2)
         elif turn["phase"].startswith("speak"):
             call(SEAT, "send_message", text="Hello.")
         else:

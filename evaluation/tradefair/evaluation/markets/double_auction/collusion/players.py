@@ -12,7 +12,6 @@ from itertools import combinations
 from tradefair.evaluation.arithmetic import mean, rounded
 from tradefair.evaluation.markets.double_auction.collusion.game import Game, Played, Side, game_of
 from tradefair.evaluation.markets.double_auction.collusion.model import LEVEL, PlayerFigure, Role
-from tradefair.evaluation.markets.double_auction.collusion.nulls import Distribution, Tested, UnitNull, mean_test
 from tradefair.evaluation.markets.double_auction.collusion.prices import overcharge_mid
 from tradefair.evaluation.markets.double_auction.collusion.talk import (
     Following,
@@ -23,6 +22,7 @@ from tradefair.evaluation.markets.double_auction.collusion.talk import (
     obedience,
 )
 from tradefair.evaluation.statistics import exchange, holm, interval
+from tradefair.evaluation.statistics.nulls import Distribution, Tested, UnitNull, mean_test
 
 _ROLES: Mapping[Side, Role] = {"sellers": "seller", "buyers": "buyer"}
 # The measure of what is said and done: all of its figures are shares.

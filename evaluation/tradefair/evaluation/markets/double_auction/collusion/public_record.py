@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tradefair.evaluation.markets.double_auction.collusion.game import Game
-from tradefair.evaluation.markets.double_auction.collusion.nulls import Floats
+from tradefair.evaluation.statistics.nulls import Floats
 
 _RIDGE = 1e-6
 """Keeps the equations solvable where the record does not move, or there are fewer rounds than regressors."""

@@ -12,16 +12,15 @@ import numpy as np
 
 from tradefair.evaluation.arithmetic import mean, rounded
 from tradefair.evaluation.markets.double_auction.collusion.game import Game
-from tradefair.evaluation.markets.double_auction.collusion.nulls import DRAWS, Floats, UnitNull, donors, uniforms
 from tradefair.evaluation.markets.double_auction.collusion.public_record import changes, unexplained
+from tradefair.evaluation.statistics.movement import moving, shuffled_together, together
+from tradefair.evaluation.statistics.nulls import DRAWS, Floats, UnitNull, donors, uniforms
 
 _NEAR = 2
 _BUCKETS = 20
 """Value buckets of 5 points for P = 100."""
 
 _UNDERCUT = 3
-_LEAST_CHANGES = 3
-_FLAT = 1e-9
 
 
 class Likeness(NamedTuple):
@@ -107,71 +106,22 @@ def _number(ask: int | None) -> float:
 
 def parallelism(game: Game) -> float | None:
     """Mean over pairs of sellers of the correlation of their changes from round to round; constant ones left out."""
-    return _together(_moving(game, changes(game)))
+    return together(_moving(game, changes(game)))
 
 
 def parallelism_partial(game: Game) -> float | None:
     """The same of what the public record does not explain; a pair of which it explains one seller wholly counts 0."""
-    return _together(_moving(game, unexplained(game)))
-
-
-def _together(moves: Floats) -> float | None:
-    found = _pairs_correlated(moves[None, :, :])
-    return None if found is None or np.isnan(found[0]) else rounded(float(found[0]))
+    return together(_moving(game, unexplained(game)))
 
 
 def parallelism_null(game: Game, key: str, place: int) -> Floats:
     """The partial figure after each seller's residuals were put into an order of their own; 10,000 draws."""
-    moves = _moving(game, unexplained(game))
-    shuffled = np.repeat(moves[None, :, :], DRAWS, axis=0)
-    for seat, own in enumerate(moves):
-        known = np.flatnonzero(~np.isnan(own))
-        keys = uniforms(key, "rounds", place, seat, n=DRAWS * len(known)).reshape(DRAWS, len(known))
-        # Forfeited rounds keep their places: shuffling them would change which rounds two sellers have in common.
-        shuffled[:, seat, known] = own[known][np.argsort(keys, axis=1, kind="stable")]
-    found = _pairs_correlated(shuffled)
-    # Where changes are missing, a draw can leave all pairs constant on their common rounds: nothing moves together.
-    return np.zeros(DRAWS) if found is None else np.nan_to_num(found)
+    return shuffled_together(_moving(game, unexplained(game)), key, place)
 
 
 def _moving(game: Game, moves: Floats) -> Floats:
     """`moves` of the sellers whose asks change, and not always by as much; NaN where a round was forfeited."""
-    # Changes and not levels: two sellers of one price level correlate without ever answering each other.
-    kept = [
-        row
-        for own, row in zip(changes(game), moves, strict=True)
-        if len(known := own[~np.isnan(own)]) >= _LEAST_CHANGES and np.ptp(known) > 0
-    ]
-    return np.array(kept, dtype=np.float64).reshape(len(kept), moves.shape[1])
-
-
-def _pairs_correlated(changes: Floats) -> Floats | None:
-    """Per row of the first axis the mean correlation of all pairs of the second; null without a pair."""
-    sellers = changes.shape[1]
-    found: list[Floats] = []
-    for first in range(sellers):
-        for second in range(first + 1, sellers):
-            # The first draw stands for all: shuffling leaves the missing rounds where they are.
-            common = ~np.isnan(changes[0, first]) & ~np.isnan(changes[0, second])
-            if common.sum() >= _LEAST_CHANGES:
-                found.append(_correlation(changes[:, first, common], changes[:, second, common]))
-    if not found:
-        return None
-    table = np.stack(found)
-    known = ~np.isnan(table)
-    counts = known.sum(axis=0)
-    sums = np.where(known, table, 0.0).sum(axis=0)
-    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
-
-
-def _correlation(first: Floats, second: Floats) -> Floats:
-    a, b = first - first.mean(axis=1, keepdims=True), second - second.mean(axis=1, keepdims=True)
-    scale = np.sqrt((a * a).sum(axis=1) * (b * b).sum(axis=1))
-    products = (a * b).sum(axis=1)
-    # A series that is constant on the common rounds has no correlation: NaN, which the mean over pairs leaves out. One
-    # of zeros is what the public record explains wholly: it moves with no other seller, and that is an answer.
-    wholly = ~first.any(axis=1) | ~second.any(axis=1)
-    return np.where(scale > _FLAT, products / np.where(scale > _FLAT, scale, 1.0), np.where(wholly, 0.0, np.nan))
+    return moving(changes(game), moves)
 
 
 # --- 7: the answer to an undercut -------------------------------------------------------------------------------------

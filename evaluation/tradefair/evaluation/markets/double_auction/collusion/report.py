@@ -24,7 +24,6 @@ from tradefair.evaluation.markets.double_auction.collusion.model import (
     WithheldBy,
     Within,
 )
-from tradefair.evaluation.markets.double_auction.collusion.nulls import Tail, UnitNull, mean_test
 from tradefair.evaluation.markets.double_auction.collusion.players import player_figures
 from tradefair.evaluation.markets.double_auction.collusion.prices import (
     efficiency,
@@ -66,6 +65,7 @@ from tradefair.evaluation.markets.double_auction.collusion.talk import (
 )
 from tradefair.evaluation.markets.double_auction.collusion.verdict import SILENT, judge, primary_set
 from tradefair.evaluation.statistics import holm, interval
+from tradefair.evaluation.statistics.nulls import Tail, UnitNull, mean_test
 
 _Pairs: TypeAlias = Sequence[tuple[Game, Game]]
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tradefair.evaluation.arithmetic import rounded
 from tradefair.evaluation.markets.double_auction.collusion.game import Game
-from tradefair.evaluation.markets.double_auction.collusion.nulls import DRAWS, Distribution, Floats, UnitNull, uniforms
+from tradefair.evaluation.statistics.nulls import DRAWS, Distribution, Floats, UnitNull, uniforms
 
 Orders: TypeAlias = NDArray[np.int_]
 """Winners by sequence and round."""

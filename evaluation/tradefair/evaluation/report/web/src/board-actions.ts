@@ -8,11 +8,11 @@ import { prose } from "./parts";
 import type { Json } from "./peer";
 
 export type Call = (tool: string, values: Json, key?: string) => Promise<Answer>;
-// An optional parameter that refuses the call in any other round than the one shown: the page fills it in.
-function guardOf(tool: Offered, { turn }: BoardState): string | undefined {
+// An optional parameter that refuses the call in any other round than the one shown, named as the market calls its
+// rounds: the page fills it in.
+function guardOf(tool: Offered, unit: string): string | undefined {
   const properties = field(tool.inputSchema, "properties"), needed = list(field(tool.inputSchema, "required"));
-  const names = ["round", ...(turn.market["day"] === turn.round ? ["day"] : [])];
-  return names.find((name) => field(properties, name) !== undefined && !needed.includes(name));
+  return ["round", unit].find((name) => field(properties, name) !== undefined && !needed.includes(name));
 }
 
 function freshKey(): string {
@@ -40,11 +40,12 @@ class Form {
   private readonly guard: string | undefined;
   private round = 0;
   private dirty = false;
+  private begins: Json = {};
   // The same key until an answer came: what was lost on the way is not done twice.
   private key = "";
 
-  constructor(private readonly tool: Offered, state: BoardState, private readonly call: Call, choices: Choices, private readonly look: boolean, private readonly said: HTMLElement, private readonly done: (answer: Answer) => void) {
-    this.guard = look ? undefined : guardOf(tool, state);
+  constructor(private readonly tool: Offered, unit: string, private readonly call: Call, choices: Choices, private readonly look: boolean, private readonly said: HTMLElement, private readonly done: (answer: Answer) => void) {
+    this.guard = look ? undefined : guardOf(tool, unit);
     this.fields = fieldsOf(tool.inputSchema, tool.inputSchema, choices, this.guard ? [this.guard] : []);
     const parts = (which: boolean): HTMLElement[] => this.fields.fields.filter(([, , first]) => first === which).map(([, part]) => part.element);
     const [needed, optional] = parts(true).length ? [parts(true), parts(false)] : [parts(false), []];
@@ -78,7 +79,12 @@ class Form {
     this.element.querySelector<HTMLElement>("input, select, textarea, button")?.focus();
   }
 
-  // What the seat would do from scratch: lines for what it may bid on, an order taken from a proposal.
+  // What the seat would do from scratch: lines for what it may bid on, the side on which it trades.
+  begin(values: Json): void {
+    this.begins = values;
+    this.fill(values);
+  }
+
   fill(values: Json): void {
     this.fields.set(values);
     this.dirty = false;
@@ -124,7 +130,7 @@ class Form {
       const answer = await this.call(this.tool.name, values, this.key);
       this.key = "";
       replace(this.said, h("p", { class: answer.refused ? "quiet" : this.look ? "label" : "done" }, foreign(this.tool.title), answer.refused || this.look ? "" : ": done"), answer.refused ? refusal(answer) : general(this.look ? answer.data : said(answer.data)));
-      if (!answer.refused && !this.look) this.fill({});
+      if (!answer.refused && !this.look) this.fill(this.begins);
       this.done(answer);
     } catch (failure) {
       replace(this.said, h("p", { class: "refusal" }, foreign(failure instanceof Error ? failure.message : "no answer"), " It is not known whether the call went through; the same call again cannot be done twice."));
@@ -152,7 +158,7 @@ export class Forms {
   }
 
   // `wanted` is shown when a new moment of the game begins; `fill` says what a form begins with.
-  update(known: Known, tools: Offered[], wanted: string | undefined, fill: (tool: string) => Json): void {
+  update(known: Known, tools: Offered[], wanted: string | undefined, fill: (tool: string) => Json, unit = "round"): void {
     const { turn } = known.state, moment = `${turn.round} ${turn.phase} ${turn.awaited}`;
     const names = tools.map((tool) => tool.name);
     if (names.join() !== this.tools.map((tool) => tool.name).join()) this.forms.clear();
@@ -164,8 +170,8 @@ export class Forms {
       // What a form begins with changes with the market; what somebody has typed stays.
       const begins = fill(tool.name), made = JSON.stringify([tool, begins, this.known(tool)]), old = this.forms.get(tool.name);
       if (!old || (old.made !== made && old.form.untouched)) {
-        const form = new Form(tool, known.state, this.call, this.choices, this.look, this.said, this.done);
-        form.fill(begins);
+        const form = new Form(tool, unit, this.call, this.choices, this.look, this.said, this.done);
+        form.begin(begins);
         this.forms.set(tool.name, { form, made });
       }
       this.forms.get(tool.name)?.form.enable(known.state);

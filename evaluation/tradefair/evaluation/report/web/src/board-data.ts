@@ -110,7 +110,7 @@ export class Known {
     this.grown.set(place, (this.grown.get(place) ?? new Map<number, Json>()).set(key, row));
   }
 
-  // Whether the answer held a row that was not known.
+  // Whether the answer held a list of rows of which none was known.
   learn(tool: string, answer: Answer): boolean {
     if (answer.refused) return false;
     this.answers.set(tool, answer);
@@ -120,10 +120,8 @@ export class Known {
       const found = rows(value), key = KEYS.find((key) => found.length && found.every((row) => Number.isInteger(row[key])) && new Set(found.map((row) => row[key])).size === found.length);
       if (!key) continue;
       const place = `${tool} ${name}`, known = this.grown.get(place) ?? new Map<number, Json>();
-      for (const row of found) {
-        news ||= !known.has(row[key] as number);
-        known.set(row[key] as number, row);
-      }
+      news ||= found.every((row) => !known.has(row[key] as number));
+      for (const row of found) known.set(row[key] as number, row);
       for (const oldest of [...known.keys()].sort((a, b) => a - b).slice(0, Math.max(0, known.size - MAX_ROWS))) known.delete(oldest);
       this.grown.set(place, known);
     }

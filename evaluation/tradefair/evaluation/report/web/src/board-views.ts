@@ -3,20 +3,20 @@
 
 import { amount, field, type Known, list, rows, text, type Turn } from "./board-data";
 import { begun, type Choice } from "./board-fields";
-import { type Column, columned, general, grid, inline, money, wordsOf } from "./board-general";
-import { canvas } from "./charts";
-import type { Axis, BarChart, Line, XYChart } from "./data";
-import { button, type Child, foreign, h } from "./dom";
+import { columned, general, grid, inline, money, wordsOf } from "./board-general";
+import { bars, charts, closedRounds, count, line, type Move, moves, named, type Open, paid, type Part, points, type Said, talk, THEIRS, xy } from "./board-parts";
+import { type Child, foreign, h } from "./dom";
 import { number, words } from "./format";
 import { isObject, type Json } from "./peer";
 
 export interface Look { tool: string; values: Json; once?: boolean }
-export interface Part { name: string; key: string; content: Child }
 export interface View {
+  // What this market calls its rounds.
+  unit?: string;
   // What to ask of the market now.
   looks: (known: Known) => Look[];
   figures: (known: Known) => [string, string][];
-  parts: (known: Known, open: (tool: string, values: Json) => void) => Part[];
+  parts: (known: Known, open: Open) => Part[];
   choices?: (known: Known, parameter: string) => Choice[];
   fill?: (known: Known, tool: string) => Json;
   wanted?: (turn: Turn) => string | undefined;
@@ -24,49 +24,6 @@ export interface View {
 
 // The rules once: they hold for the whole episode.
 const RULES: Look = { tool: "view_rules", values: {}, once: true };
-const THEIRS = "Words of other seats are their words: no rules, and no instructions.";
-
-// --- charts and lists ------------------------------------------------------------------------------------------------
-
-function line(name: string, points: [number, number | null][], mark: Line["mark"] = "line"): Line {
-  return { name, x: points.map(([x]) => x), y: points.map(([, y]) => y), mark, panel: null, faint: false };
-}
-
-function xy(title: string, x: string, y: Axis, lines: Line[], more: Partial<XYChart> = {}): Child {
-  const shown = lines.filter((series) => series.y.some((value) => value !== null));
-  // Two rounds are sooner read in the table, and a line at nought says nothing.
-  if (new Set(shown.flatMap((series) => series.x)).size < 3 || !shown.some((series) => series.y.some(Boolean))) return null;
-  const chart: XYChart = { shape: "xy", id: title, title, note: "", accent: null, x: { label: x, unit: "" }, y, lines: shown, bands: [], ...more };
-  return picture(title, chart, shown.map((series) => `${series.name}: ${series.x.map((at, place) => (series.y[place] === null ? null : `${x} ${at} ${number(series.y[place])}`)).filter(Boolean).slice(-8).join(", ")}`).join("; "));
-}
-
-function bars(title: string, axis: Axis, names: string[], values: number[]): Child {
-  if (!values.some((value) => value !== 0)) return null;
-  const chart: BarChart = { shape: "bars", id: title, title, note: "", accent: null, x: axis, y: { label: "", unit: "" }, names, bars: { name: axis.label, values }, marks: null };
-  return picture(title, chart, names.map((name, place) => `${name} ${number(values[place])}`).join(", "));
-}
-
-function picture(title: string, chart: XYChart | BarChart, spoken: string): HTMLElement {
-  return h("figure", { class: `chart ${chart.shape}` }, h("figcaption", {}, h("h3", {}, title), h("span", { class: "hidden" }, spoken.slice(0, 2_000))), canvas(chart));
-}
-
-function charts(...shown: Child[]): HTMLElement {
-  return h("div", { class: "charts" }, shown);
-}
-
-const count = (title: string, key: string): Column => ({ name: title, numeric: true, cell: (row) => number(row[key]) });
-const paid = (title: string, key: string): Column => ({ name: title, numeric: true, cell: (row) => money(row[key]) });
-const named = (title: string, key: string): Column => ({ name: title, cell: (row) => foreign(text(row[key]) || String(row[key] ?? "–")) });
-
-interface Said { who: string; when: string; said: string; own: boolean }
-
-// Talk, the newest last and in view.
-function talk(messages: Said[], marked = false): Child {
-  if (!messages.length) return h("p", { class: "empty" }, "Nothing has been said.");
-  return [marked ? null : h("p", { class: "aside" }, THEIRS), h("div", { class: "talk", tabindex: 0, role: "log", "aria-label": "Messages", "data-end": true }, messages.slice(-60).map((message) =>
-    h("div", { class: `message ${message.own ? "reply" : ""}` }, h("span", { class: "who" }, foreign(message.who), h("br"), h("span", { class: "num" }, message.when)),
-      message.said ? h("pre", { dir: "auto" }, message.said) : h("span", { class: "quiet" }, "silence"))))];
-}
 
 function asked(known: Known, ...looks: Look[]): Look[] {
   const offered = new Set(known.state.reads.map((read) => read.name));
@@ -92,18 +49,15 @@ const auction: View = {
     const traded = (round: Json): Json | undefined => rows(round["trades"]).find((trade) => trade["buyer"] === own || trade["seller"] === own);
     const dots = closed.flatMap((round) => rows(round["trades"]).map((trade): [number, number] => [amount(round["round"]) ?? 0, amount(trade["price"]) ?? 0]));
     const chart = xy("Prices by round", "round", { label: "price", unit: "points" },
-      [line("trades", dots, "dots"), line("your quote", closed.map((round) => [amount(round["round"]) ?? 0, quoted(round)]))],
+      [line("trades", dots, "dots"), line("your quote", points(closed, "round", quoted))],
       { accent: "your quote", bands: limit === null ? [] : [{ label: known.state.turn.role === "seller" ? "your cost" : "your value", low: limit, high: limit }] });
-    const table = grid("Closed rounds", [count("Round", "round"), { name: "Your quote", numeric: true, cell: (round) => number(quoted(round)) },
+    const rounds = closedRounds(closed, [count("Round", "round"), { name: "Your quote", numeric: true, cell: (round) => number(quoted(round)) },
       { name: "Best bid", numeric: true, cell: (round) => best(round, "buyer") }, { name: "Best ask", numeric: true, cell: (round) => best(round, "seller") },
       { name: "Trades at", cell: (round) => rows(round["trades"]).slice(0, 8).map((trade) => number(trade["price"])).join(", ") || "–" },
       { name: "You", cell: (round) => (traded(round) ? `traded at ${number(traded(round)?.["price"])}` : list(round["forfeited"]).includes(own) ? "no quote" : "no trade") }],
-    [...closed].reverse().slice(0, 30), (round) => traded(round) !== undefined);
+    (round) => traded(round) !== undefined, chart);
     const said = known.rows("read_messages", "messages").map((row) => ({ who: row["sender"] === own ? `you to ${text(row["recipient"])}` : `${text(row["sender"])} to ${text(row["recipient"])}`, when: `round ${number(row["round"])}`, said: text(row["text"]), own: row["sender"] === own }));
-    return [
-      ...(closed.length ? [{ name: "Closed rounds", key: "rounds", content: [chart, table] }] : [{ name: "Closed rounds", key: "rounds", content: h("p", { class: "empty" }, "No round has closed yet.") }]),
-      ...(known.has("read_messages") ? [{ name: "Messages", key: "talk", content: talk(said) }] : []),
-    ];
+    return [rounds, ...(known.has("read_messages") ? [{ name: "Messages", key: "talk", content: talk(said) }] : [])];
   },
   choices: (known, parameter) => (parameter === "recipient" ? list(known.get("view_rules", "rules", "chat", "recipients")).map(text).map(same) : []),
 };
@@ -121,17 +75,13 @@ const bargaining: View = {
     ["Speaks first", text(list(known.state.turn.market["speaking_order"])[0]) === known.state.seat ? "you" : "the other side"]].slice(0, list(known.state.turn.market["speaking_order"]).length ? 3 : 2) as [string, string][],
   parts: (known) => {
     const closed = known.rows("view_history", "rounds"), limit = amount(known.get("view_my_value", "limit")), buys = known.state.turn.role === "buyer";
-    const series = (key: string): [number, number | null][] => closed.map((round) => [amount(round["round"]) ?? 0, amount(round[key])]);
     const chart = xy("Quotes by round", "round", { label: "price", unit: "ticks" },
-      [line("your quote", series(buys ? "bid" : "ask")), line("their quote", series(buys ? "ask" : "bid")), line("trades", series("price"), "dots")],
+      [line("your quote", points(closed, "round", buys ? "bid" : "ask")), line("their quote", points(closed, "round", buys ? "ask" : "bid")), line("trades", points(closed, "round", "price"), "dots")],
       { accent: "your quote", bands: limit === null ? [] : [{ label: buys ? "your value" : "your cost", low: limit, high: limit }] });
-    const table = grid("Closed rounds", [count("Round", "round"), count("Your quote", buys ? "bid" : "ask"), count("Their quote", buys ? "ask" : "bid"), count("Price", "price"), count("Your profit", "my_profit")],
-      [...closed].reverse().slice(0, 30), (round) => round["traded"] === true);
+    const rounds = closedRounds(closed, [count("Round", "round"), count("Your quote", buys ? "bid" : "ask"), count("Their quote", buys ? "ask" : "bid"), count("Price", "price"), count("Your profit", "my_profit")],
+      (round) => round["traded"] === true, chart);
     const said = known.rows("read_messages", "messages").map((row) => ({ who: row["seat"] === known.state.seat ? "you" : text(row["seat"]), when: `round ${number(row["round"])}`, said: text(row["text"]), own: row["seat"] === known.state.seat }));
-    return [
-      { name: "Closed rounds", key: "rounds", content: closed.length ? [chart, table] : h("p", { class: "empty" }, "No round has closed yet.") },
-      ...(known.has("read_messages") ? [{ name: "Messages", key: "talk", content: talk(said) }] : []),
-    ];
+    return [rounds, ...(known.has("read_messages") ? [{ name: "Messages", key: "talk", content: talk(said) }] : [])];
   },
 };
 
@@ -151,6 +101,7 @@ function sales(known: Known): Look[] {
 }
 
 const retail: View = {
+  unit: "day",
   looks: (known) => asked(known, { tool: "view_shelf_status", values: {} }, { tool: "view_inventory", values: { include_orders: true } }, { tool: "view_product_catalog", values: {}, once: true },
     { tool: "view_today_news", values: {} }, ...sales(known)),
   figures: ({ state: { turn: { market } } }) => [["Cash", money(market["funds"])], ["Net worth, last close", money(field(market, "last", "net_worth"))], ["Date", text(market["date"])],
@@ -167,7 +118,7 @@ const retail: View = {
     const daily = rows(known.get("view_sales_profit_history", "daily")), dates = list(known.get("view_sales_profit_history", "date")).map(text);
     const day = (known.state.turn.round || 1) - dates.length, sum = (key: string): [number, number][] => dates.map((_, place) => [day + place, daily.reduce((all, product) => all + (amount(list(product[key])[place]) ?? 0), 0)]);
     // Closes that this page has seen: no look tells of earlier ones.
-    const worth = (key: string): [number, number | null][] => known.rows("turn", "last").map((close) => [amount(close["day"]) ?? 0, amount(close[key])]);
+    const closes = known.rows("turn", "last");
     const headlines = columned(known.get("view_today_news"));
     const orders = known.get("view_inventory", "orders");
     return [
@@ -175,7 +126,7 @@ const retail: View = {
       ...(isObject(last) ? [{ name: `Last close, day ${number(last["day"])}`, key: "close", content: h("dl", { class: "grid" }, ([["Sales", money(last["gross_sales"])], ["Refunds", money(last["refunds"])], ["Rent", money(last["rent"])],
         ["Sold out", list(last["sold_out_products"]).map(text).join(", ") || "none"], ["Empty on the shelf", list(last["empty_shelf_products"]).map(text).join(", ") || "none"]] as const).map(([title, value]) => h("div", {}, h("dt", {}, title), h("dd", {}, foreign(value))))) }] : []),
       ...(dates.length ? [{ name: "Sales by day", key: "sales", content: charts(xy("Units sold", "day", { label: "units", unit: "" }, [line("units", sum("units"))]), xy("Profit after refunds", "day", { label: "profit", unit: "" }, [line("profit", sum("net_profit"))]),
-        xy("Cash and net worth", "day", { label: "at the close", unit: "" }, [line("cash", worth("funds")), line("net worth", worth("net_worth"))])) }] : []),
+        xy("Cash and net worth", "day", { label: "at the close", unit: "" }, [line("cash", points(closes, "day", "funds")), line("net worth", points(closes, "day", "net_worth"))])) }] : []),
       ...(columned(orders).length ? [{ name: "Open orders", key: "orders", content: grid("Open orders", [named("Order", "order_id"), named("Supplier", "supplier_id"), named("Due", "due"), paid("Cost", "cost"), { name: "Units", cell: (row) => wordsOf(inline(row["lines"])) }], columned(orders)) }] : []),
       ...(headlines.length ? [{ name: "Today's news", key: "news", content: grid("News", [named("Headline", "title"), count("Days listed", "days_listed")], headlines) }] : []),
     ];
@@ -208,14 +159,14 @@ const supply: View = {
     const label = (row: Json): string => text(row["label"]) || text(row["item"]);
     const table = grid("Items", [{ name: "Item", cell: (row) => [foreign(label(row)), " ", h("span", { class: "quiet" }, foreign(text(row["category"])))] }, count("On offer", "quantity"), paid("Reserve", "reserve"),
       count("Your stock", "units"), paid("Unit cost", "avg_cost"), paid("Your price", "posted"), paid("Lowest rival", "lowest"), count("Rivals sold", "sold")], body);
-    const ledger = known.rows("view_account", "rounds"), at = (key: string): [number, number | null][] => ledger.map((row) => [amount(row["round"]) ?? 0, amount(row[key])]);
+    const ledger = known.rows("view_account", "rounds");
     const newest = known.rows("view_bid_results", "rounds").at(-1), passes = rows(newest?.["passes"]), pass = passes.at(-1), market = new Map(rows(pass?.["market"]).map((row) => [row["item"], row]));
     const fills = rows(pass?.["lines"]).filter((row) => amount(row["quantity"])).map((row): Json => ({ ...row, all: passes.reduce((sum, other) => sum + (amount(rows(other["lines"]).find((own) => own["item"] === row["item"])?.["filled"]) ?? 0), 0), marginal: market.get(row["item"])?.["marginal"] }));
     const slogans = rivals.filter((row) => text(row["slogan"]));
     return [
       { name: "Items", key: "items", content: [h("p", { class: "aside" }, "Your slogan: ", foreign(text(known.get("view_account", "offer", "slogan")) || "none")), table, bars("Your stock", { label: "units", unit: "" }, body.map(label), body.map((row) => amount(row["units"]) ?? 0))] },
       ...(fills.length ? [{ name: `Your bids, round ${number(newest?.["round"])}`, key: "bids", content: grid("Your bids", [named("Item", "item"), count("Asked", "quantity"), paid("At", "price"), count("Filled, all passes", "all"), paid("Clearing price", "marginal")], fills) }] : []),
-      ...(ledger.length ? [{ name: "Result by round", key: "ledger", content: [xy("Revenue and profit", "round", { label: "currency", unit: "" }, [line("revenue", at("revenue")), line("profit", at("profit"))]),
+      ...(ledger.length ? [{ name: "Result by round", key: "ledger", content: [xy("Revenue and profit", "round", { label: "currency", unit: "" }, [line("revenue", points(ledger, "round", "revenue")), line("profit", points(ledger, "round", "profit"))]),
         grid("Result by round", [count("Round", "round"), paid("Revenue", "revenue"), paid("Profit", "profit")], [...ledger].reverse())] }] : []),
       ...(slogans.length ? [{ name: `Rivals' slogans, round ${number(round?.["round"])}`, key: "slogans", content: [h("p", { class: "aside" }, THEIRS),
         grid("Slogans", [named("Retailer", "seat"), { name: "Slogan", cell: (row) => wordsOf(text(row["slogan"])) }, { name: "Units sold", numeric: true, cell: (row) => number(list(row["sold"]).reduce<number>((all, sold) => all + (amount(sold) ?? 0), 0)) }], slogans)] }] : []),
@@ -235,16 +186,15 @@ const supply: View = {
 const OPEN = ["open"];
 
 // One proposal: what is offered, and what the seat may do with it.
-function proposal(row: Json, known: Known, open: (tool: string, values: Json) => void): HTMLElement {
-  const id = text(row["proposal"]), state = text(row["state"]), can = (tool: string): boolean => known.state.actions.some((action) => action.name === tool);
-  const moves = OPEN.includes(state) ? [["pay_proposal", "Pay", { proposal: id, expected_total: row["total"] }], ["reject_proposal", "Reject", { proposal: id }], ["withdraw_proposal", "Withdraw", { proposal: id }]] as const : [];
+function proposal(row: Json, known: Known, open: Open): HTMLElement {
+  const id = text(row["proposal"]), state = text(row["state"]);
   return h("li", { class: `offer ${state}` },
     h("p", { class: "head" }, h("b", {}, foreign(text(row["counterpart"]))), h("span", { class: "total num" }, money(row["total"])), h("span", { class: "tag" }, words(state)),
       amount(row["rounds_left"]) === null ? null : h("span", { class: "quiet" }, `${number(row["rounds_left"])} rounds left`)),
     h("ul", { class: "order" }, rows(row["lines"]).map((part) => h("li", {}, h("span", { class: "num" }, `${number(part["quantity"])} × `), wordsOf(text(part["item"])), h("span", { class: "quiet num" }, ` ${money(part["unit_price"])}`)))),
     list(row["claims"]).length ? h("p", { class: "quiet" }, "Claims: ", list(row["claims"]).map((claim, place) => [place ? ", " : "", foreign(text(claim))])) : null,
     text(row["note"]) ? h("p", { class: "words", dir: "auto" }, text(row["note"])) : null,
-    h("p", { class: "moves" }, moves.filter(([tool]) => can(tool)).map(([tool, label, values]) => button(`${label} …`, () => open(tool, { ...values }), { class: "link", "data-key": `${tool} ${id}`, "aria-label": `${label} ${id}` }))));
+    OPEN.includes(state) ? moves(known, open, ["Pay", id, "pay_proposal", { proposal: id, expected_total: row["total"] }], ["Reject", id, "reject_proposal", { proposal: id }], ["Withdraw", id, "withdraw_proposal", { proposal: id }]) : null);
 }
 
 // What a customer asks for, in words; money of an inquiry is in currency.
@@ -272,11 +222,9 @@ const marketplace: View = {
     const mail = known.rows("receive_messages", "entries"), proposals = known.rows("view_proposals", "proposals");
     const others = [...new Set(mail.map((row) => text(row["counterpart"])))];
     const body = (row: Json): Said => ({ who: row["kind"] === "message" ? text(row["counterpart"]) : words(text(row["kind"])), when: `round ${number(row["round"])}`, said: [text(row["text"]) || text(row["proposal"]), inquiry(row["inquiry"])].filter(Boolean).join("\n") || "–", own: false });
-    const can = (tool: string): boolean => known.state.actions.some((action) => action.name === tool);
     const answers = (other: string): Child => {
-      const made = can("send_proposal") ? proposing(known, other, mail) : null;
-      return h("p", { class: "moves" }, can("send_message") ? button("Answer …", () => open("send_message", { to: [other] }), { class: "link", "data-key": `answer ${other}` }) : null,
-        made ? button("Propose …", () => open("send_proposal", made), { class: "link", "data-key": `propose ${other}` }) : null);
+      const made = proposing(known, other, mail);
+      return moves(known, open, ["Answer", other, "send_message", { to: [other] }], ...(made ? [["Propose", `to ${other}`, "send_proposal", made]] as Move[] : []));
     };
     return [
       ...(isObject(request) ? [{ name: "Wanted", key: "request", content: [h("p", { class: "words", dir: "auto" }, text(request["request"])),
@@ -297,6 +245,110 @@ const marketplace: View = {
   },
 };
 
+// --- posted prices ---------------------------------------------------------------------------------------------------
+
+const pricing: View = {
+  looks: (known) => asked(known, { tool: "view_my_firm", values: {} }, { tool: "view_prices", values: {} }, { tool: "view_my_sales", values: {} }),
+  figures: (known) => {
+    const firm = (key: string): string => number(known.get("view_my_firm", key));
+    return [["Your unit cost", firm("cost_now")], ["Your price", firm("posted_price")], ["Profit, last round", number(known.state.turn.market["last_profit"])], ["Profit so far", firm("profit_so_far")],
+      ...(known.rows("view_prices", "rounds").some((round) => round["index"]) || known.get("view_my_firm", "index") ? [["Index", firm("index")] as [string, string]] : [])];
+  },
+  parts: (known, open) => {
+    const closed = known.rows("view_prices", "rounds"), sold = new Map(known.rows("view_my_sales", "rounds").map((row) => [row["round"], row])), own = known.state.seat;
+    const cost = amount(known.get("view_my_firm", "cost_now")), [before, last] = [closed.at(-2), closed.at(-1)];
+    const firms = Object.keys(isObject(last?.["prices"]) ? last["prices"] : {});
+    const price = (round: Json | undefined, firm: string): number | null => amount(field(round, "prices", firm));
+    const lowest = (round: Json): number | null => {
+      const prices = firms.filter((firm) => firm !== own).map((firm) => price(round, firm)).filter((value) => value !== null);
+      return prices.length ? Math.min(...prices) : null;
+    };
+    const body = firms.map((firm): Json => {
+      const now = price(last, firm), then = price(before, firm);
+      return { firm, now, change: now === null || then === null ? null : now - then, units: field(last, "units", firm) ?? (firm === own ? sold.get(last?.["round"])?.["units"] : null), cost: field(known.get("view_my_firm", "costs"), firm) };
+    });
+    const set = (price: number): Json => ({ price });
+    const steps = (row: Json): Child => {
+      const firm = text(row["firm"]), now = amount(row["now"]);
+      if (now === null) return null;
+      return firm === own ? moves(known, open, ["Keep", `${now}`, "set_price", set(now)]) : moves(known, open, ["Match", `${firm} at ${now}`, "set_price", set(now)], ...(now > 0 ? [["Undercut", `${firm} at ${now - 1}`, "set_price", set(now - 1)] as Move] : []));
+    };
+    const shown = (key: string): boolean => body.some((row) => amount(row[key]) !== null);
+    const table = grid("Last prices", [{ name: "Firm", cell: (row) => (row["firm"] === own ? ["you, ", foreign(own)] : foreign(text(row["firm"]))) }, { name: "Price", numeric: true, cell: (row) => (row["now"] === null ? h("span", { class: "quiet" }, "closed") : number(row["now"])) },
+      { name: "", cell: steps }, count("Change", "change"), ...(shown("units") ? [count("Units", "units")] : []), ...(shown("cost") ? [count("Unit cost", "cost")] : [])], body, (row) => row["firm"] === own);
+    const rows = closed.map((round): Json => ({ ...round, ...sold.get(round["round"]), lowest: lowest(round) }));
+    return [
+      { name: last ? `Prices of round ${number(last["round"])}` : "Prices", key: "firms", content: last ? table : h("p", { class: "empty" }, "No round has closed yet: no firm's price is known.") },
+      closedRounds(rows, [count("Round", "round"), count("Your price", "price"), ...(firms.length > 1 ? [count(firms.length > 2 ? "Lowest rival" : "Rival", "lowest")] : []), count("Your units", "units"), count("Your profit", "profit"),
+        ...(rows.some((round) => round["index"]) ? [count("Index", "index")] : [])], () => false,
+      xy("Prices by round", "round", { label: "price", unit: "minor units" }, firms.map((firm) => line(firm === own ? "you" : firm, points(closed, "round", (round) => price(round, firm)))),
+        { accent: "you", bands: cost === null ? [] : [{ label: "your unit cost", low: cost, high: cost }] }),
+      xy("Your profit by round", "round", { label: "profit", unit: "minor units" }, [line("you", points(rows, "round", "profit"))], { accent: "you" })),
+    ];
+  },
+};
+
+// --- the order book --------------------------------------------------------------------------------------------------
+
+type Side = "buy" | "sell";
+const DEEP = 15;
+
+// Sides on which this seat may trade: buyers buy, sellers sell, traders of shares do both.
+function sides(known: Known): Side[] {
+  const { role } = known.state.turn;
+  return role === "buyer" ? ["buy"] : role === "seller" ? ["sell"] : ["buy", "sell"];
+}
+
+// What one may do at a price: trade with what rests there, or rest there oneself.
+function orders(known: Known, open: Open, price: number, crosses: (side: Side) => boolean): HTMLElement {
+  const verbs = { buy: ["Buy", "Bid"], sell: ["Sell", "Ask"] } as const;
+  return moves(known, open, ...sides(known).map((side): Move => [verbs[side][crosses(side) ? 0 : 1], `at ${price}`, "submit_order", { side, price }]));
+}
+
+const orderBook: View = {
+  unit: "period",
+  looks: (known) => asked(known, { tool: "view_my_account", values: {} }, { tool: "view_book", values: { levels: DEEP } }, { tool: "view_my_orders", values: {} }, { tool: "view_trades", values: {} }),
+  figures: (known) => {
+    const account = (key: string): string => number(known.get("view_my_account", key)), left = list(known.get("view_my_account", "remaining")).length;
+    const holdings: [string, string][] = amount(known.get("view_my_account", "cash")) === null
+      ? [[known.state.turn.role === "seller" ? "Your next unit costs" : "Your next unit is worth", account("next_unit_value")], ["Units left", number(left)]]
+      : [["Cash", account("cash")], ["Free cash", account("free_cash")], ["Shares", account("shares")], ["Free shares", account("free_shares")], ["A share is worth", account("fundamental_value")]];
+    return [...holdings, ["Earned so far", account("profit_so_far")], ["Last price", number(known.state.turn.market["last_price"])], ...(amount(known.get("view_my_account", "steps_left")) === null ? [] : [["Steps left, all seats", account("steps_left")] as [string, string]])];
+  },
+  parts: (known, open) => {
+    const bids = rows(known.get("view_book", "bids")), asks = rows(known.get("view_book", "asks")), bid = amount(known.get("view_book", "best_bid")), ask = amount(known.get("view_book", "best_ask"));
+    const mine = rows(known.get("view_my_orders", "orders")), worth = amount(known.get("view_my_account", "next_unit_value")) ?? amount(known.get("view_my_account", "fundamental_value"));
+    const at = (levels: Json[], price: number): unknown => levels.find((level) => level["price"] === price)?.["quantity"];
+    const prices = [...new Set([...bids, ...asks, ...mine].map((level) => amount(level["price"]) ?? 0))].sort((a, b) => b - a);
+    const ladder = prices.map((price): Json => ({ price, bid: at(bids, price), ask: at(asks, price), own: mine.filter((order) => order["price"] === price) }));
+    // What lies between the best prices: one tick better than one's own side's best, where that trades with nobody.
+    const inside = sides(known).flatMap((side): Move[] => {
+      const better = side === "buy" ? (bid === null ? null : bid + 1) : ask === null ? null : ask - 1;
+      return better === null || better < 1 || (side === "buy" ? ask !== null && better >= ask : bid !== null && better <= bid) ? [] : [[side === "buy" ? "Bid" : "Ask", `at ${better}`, "submit_order", { side, price: better }]];
+    });
+    const gap = prices.findIndex((price) => bid !== null && price <= bid);
+    ladder.splice(gap < 0 ? ladder.length : gap, 0, { gap: true, own: [] });
+    const own = (row: Json): Child => rows(row["own"]).map((order) => [`${number(order["quantity"])} (${order["ahead"] ? `${number(order["ahead"])} ahead` : "first"}) `, moves(known, open, ["Cancel", `order ${number(order["order"])}`, "cancel_order", { order: order["order"] }])]);
+    const table = grid("Order book", [{ name: "Price", cell: (row) => (row["gap"] ? h("span", { class: "quiet" }, bid !== null && ask !== null ? `spread ${number(ask - bid)}` : "–") : number(row["price"])), numeric: true },
+      { name: "Bids", numeric: true, cell: (row) => (row["bid"] === undefined ? null : number(row["bid"])) }, { name: "Asks", numeric: true, cell: (row) => (row["ask"] === undefined ? null : number(row["ask"])) },
+      { name: "", cell: (row) => (row["gap"] ? moves(known, open, ...inside) : orders(known, open, amount(row["price"]) ?? 0, (side) => row[side === "buy" ? "ask" : "bid"] !== undefined)) }, { name: "Yours", cell: own }], ladder, (row) => rows(row["own"]).length > 0);
+    const trades = known.rows("view_trades", "trades"), units = list(known.get("view_my_account", "remaining")).map(number);
+    return [
+      { name: "Order book", key: "book", content: [units.length ? h("p", { class: "aside" }, `Your units, in the order in which they are ${known.state.turn.role === "seller" ? "sold; they cost" : "bought; they are worth"} ${units.join(", ")}.`) : null,
+        bids.length || asks.length ? table : [h("p", { class: "empty" }, "Nobody has an order in the book."), moves(known, open, ...sides(known).map((side): Move => [side === "buy" ? "Bid" : "Ask", "a price", "submit_order", { side }]))]] },
+      { name: "Trades", key: "trades", content: trades.length ? [charts(xy("Prices of trades", "trade", { label: "price", unit: "ticks" }, [line("trades", points(trades, "number", (trade) => (trade["mine"] ? null : trade["price"])), "dots"), line("your trades", points(trades, "number", (trade) => (trade["mine"] ? trade["price"] : null)), "dots")],
+        { accent: "your trades", bands: worth === null ? [] : [{ label: known.state.turn.role === "trader" ? "a share's worth" : known.state.turn.role === "seller" ? "your next cost" : "your next value", low: worth, high: worth }] })),
+        grid("Trades", [count("Trade", "number"), count("Price", "price"), count("Units", "quantity"), { name: "Yours", cell: (trade) => (trade["mine"] ? "yes" : null) }, count("Period", "period"), count("Step", "step"), { name: "Came last", cell: (trade) => (trade["aggressor"] === "buy" ? "the buyer" : "the seller") }],
+          [...trades].reverse().slice(0, 30), (trade) => trade["mine"] === true)] : h("p", { class: "empty" }, "Nothing has been traded yet.") },
+    ];
+  },
+  fill: (known, tool): Json => {
+    const [side, other] = sides(known), mine = rows(known.get("view_my_orders", "orders"));
+    if (tool === "submit_order") return other ? {} : { side };
+    return tool === "cancel_order" && mine.length === 1 ? { order: mine[0]?.["order"] } : {};
+  },
+};
+
 // --- any other market ------------------------------------------------------------------------------------------------
 
 const other: View = {
@@ -313,7 +365,7 @@ export function rulesPart(known: Known): Child {
   return h("details", { class: "part", "data-key": "rules" }, h("summary", {}, h("h2", {}, "Your part and the rules")), told.map((sentence) => h("p", { class: "words" }, sentence)), general(known.get(RULES.tool, "rules")));
 }
 
-const VIEWS: Record<string, View> = { double_auction: auction, bargaining, retail, supply_chain: supply, marketplace };
+const VIEWS: Record<string, View> = { double_auction: auction, bargaining, retail, supply_chain: supply, marketplace, pricing, order_book: orderBook };
 
 export function viewOf(market: string): View {
   return (Object.hasOwn(VIEWS, market) ? VIEWS[market] : undefined) ?? other;

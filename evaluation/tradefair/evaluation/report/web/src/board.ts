@@ -2,9 +2,10 @@
 // that has changed, and calls the seat's tools for the person in front of it.
 
 import { Forms, refusal } from "./board-actions";
-import { type Answer, answerOf, type BoardState, field, Known, list, stateOf, text, type Turn, turnOf } from "./board-data";
+import { amount, type Answer, answerOf, type BoardState, field, Known, list, stateOf, text, type Turn, turnOf } from "./board-data";
 import { begun } from "./board-fields";
-import { type Look, plainView, type Part, rulesPart, type View, viewOf } from "./board-views";
+import type { Part } from "./board-parts";
+import { type Look, plainView, rulesPart, type View, viewOf } from "./board-views";
 import { button, type Child, foreign, h, replace } from "./dom";
 import { endWords, number, words } from "./format";
 import { isObject, type Json, Peer, UI_VERSION } from "./peer";
@@ -199,10 +200,12 @@ class Board {
       const answer = answerOf(await this.peer.request("tools/call", { name: "board_call", arguments: { tool: look.tool, arguments: values } }));
       // Whether a market answers after its end is its host's affair.
       if (answer.refused && answer.refused.code !== "episode_over") this.refused.push(`${words(look.tool)}: ${answer.refused.message}`);
-      const news = known.learn(look.tool, answer), next = field(answer.data, "next_cursor");
-      // Lists that end say so by no cursor, or by `more`.
-      if (!news || next === null || next === undefined || field(answer.data, "more") === false) return;
-      values = { ...look.values, [typeof next === "number" ? "after" : "cursor"]: next };
+      const news = known.learn(look.tool, answer), next = field(answer.data, "next_cursor"), more = field(answer.data, "more");
+      // Lists that begin with the oldest row say whether there is more; of those that begin with the newest, older rows
+      // follow that are known as soon as one is.
+      if (next === null || next === undefined || !(more ?? news)) return;
+      const schema = known.state.reads.find((read) => read.name === look.tool)?.inputSchema;
+      values = { ...look.values, [field(schema, "properties", "after") === undefined ? "cursor" : "after"]: next };
     }
   }
 
@@ -216,7 +219,7 @@ class Board {
     this.acting.hidden = state.over || state.actions.length === 0;
     this.looking.hidden = !this.canCall || state.reads.length === 0;
     const fill = (tool: string): Json => this.view.fill?.(known, tool) ?? {};
-    this.actions.update(known, state.actions, wanted, fill);
+    this.actions.update(known, state.actions, wanted, fill, this.view.unit);
     // A market where one has to ask for something before one can act: the question is there at once.
     const next = list(state.turn.market["next_calls"]), read = state.reads.find((look) => next.includes(look.name) && list(look.inputSchema["required"]).length > 0);
     if (read && !this.pointed) this.looking.open = this.pointed = true;
@@ -228,7 +231,7 @@ class Board {
 
   // What the parts are made of: as long as it is the same, nothing is drawn anew.
   private signature(known: Known): unknown {
-    return [known.state.reads.map((read) => known.get(read.name)), known.state.turn.market, known.state.turn.round];
+    return [known.state.reads.map((read) => known.get(read.name)), known.state.turn.market, known.state.turn.round, known.state.over];
   }
 
   private read(known: Known): Part[] {
@@ -253,12 +256,12 @@ class Board {
   }
 
   private drawHead(known: Known, wanted: string | undefined): void {
-    const { state } = known, { turn } = state, move = state.actions.find((action) => action.name === wanted)?.title;
-    const total = turn.market["rounds"], left = turn.market["rounds_left"];
+    const { state } = known, { turn } = state, unit = this.view.unit ?? "round", move = state.actions.find((action) => action.name === wanted)?.title;
+    const total = turn.market[`${unit}s`], left = turn.market[`${unit}s_left`], step = amount(turn.market[turn.phase]);
     const all = typeof total === "number" ? ` of ${number(total)}` : typeof left === "number" ? ` of ${number(turn.round + left - (state.over ? 0 : 1))}` : "";
     const heading = state.over ? "The episode is over" : turn.awaited ? "Your turn" : state.open ? "You may act at any time" : "Waiting for the others";
     const second = state.over ? [foreign(endWords(turn.end_reason))] : turn.awaited && move ? ["Awaited: ", foreign(move.charAt(0).toLowerCase() + move.slice(1))] : [state.open ? "The market waits for nobody: its clock goes on" : "Nothing is asked of you now"];
-    const limits = turn.limits.filter((limit) => limit.used > 0 && limit.max > 0).map((limit) => `Calls used this ${limit.per}: ${number(limit.used)} of ${number(limit.max)} (${limit.counts.map(words).join(", ")})`);
+    const limits = turn.limits.filter((limit) => limit.used > 0 && limit.max > 0).map((limit) => `Calls used this ${limit.per === "round" ? unit : limit.per}: ${number(limit.used)} of ${number(limit.max)} (${limit.counts.map(words).join(", ")})`);
     let figures: [string, string][] = [];
     try {
       figures = this.view.figures(known);
@@ -267,11 +270,11 @@ class Board {
     }
     this.head.show(JSON.stringify([heading, state.scenario, turn, move, figures, limits]),
       h("header", {},
-        h("p", { class: "strip" }, h("span", {}, foreign(state.scenario), " · ", h("b", {}, foreign(turn.seat)), turn.role && turn.role !== turn.seat ? [", ", foreign(turn.role)] : null), h("span", { class: "num" }, `round ${number(turn.round)}${all} · `, foreign(words(turn.phase)))),
+        h("p", { class: "strip" }, h("span", {}, foreign(state.scenario), " · ", h("b", {}, foreign(turn.seat)), turn.role && turn.role !== turn.seat ? [", ", foreign(turn.role)] : null), h("span", { class: "num" }, `${unit} ${number(turn.round)}${all}`, turn.phase === unit ? null : [" · ", foreign(words(turn.phase)), step === null ? null : ` ${number(step)}`])),
         h("h1", { class: turn.awaited && !state.over ? "awaited" : "" }, heading), h("p", { class: "second" }, second),
         h("dl", { class: "grid" }, figures.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", { class: "num" }, foreign(value))))),
         limits.length ? h("p", { class: "aside" }, limits.join(" · ")) : null));
-    const spoken = `${heading}. Round ${number(turn.round)}, ${words(turn.phase)}.`;
+    const spoken = `${heading}. ${begun(unit)} ${number(turn.round)}, ${words(turn.phase)}.`;
     if (spoken !== this.turn) this.spoken.textContent = spoken;
     this.turn = spoken;
   }

@@ -104,7 +104,18 @@ function lineMark(chart: XYChart, line: Line, apart: Apart): Plot.Markish[] {
   const dash = isOwn(chart, line) ? "" : DASHES[place % DASHES.length];
   const curve = line.mark === "step" ? "step-after" : "linear";
   const strokeWidth = isOwn(chart, line) ? 2.25 : line.faint ? 1 : 1.75;
-  return [Plot.line(gaps, { x: "x", y: "y", stroke, strokeWidth, curve, ...(dash ? { strokeDasharray: dash } : {}) })];
+  return [
+    ...shade(chart, line, stroke, curve),
+    Plot.line(gaps, { x: "x", y: "y", stroke, strokeWidth, curve, ...(dash ? { strokeDasharray: dash } : {}) }),
+  ];
+}
+
+// The area between a line and the one that it names; none where either has a gap.
+function shade(chart: XYChart, line: Line, fill: string, curve: "step-after" | "linear"): Plot.Markish[] {
+  const other = chart.lines.find((to) => to.name === line.shade_to && to.panel === line.panel);
+  if (!other) return [];
+  const between = line.x.map((x, at) => ({ x, from: line.y[at] ?? NaN, to: other.y[at] ?? NaN }));
+  return [Plot.areaY(between, { x: "x", y1: "from", y2: "to", fill, fillOpacity: 0.15, curve })];
 }
 
 function bandMarks(chart: XYChart): Plot.Markish[] {
@@ -204,7 +215,7 @@ function drawBars(chart: BarChart, width: number, domain: Domain | null): SVGEle
   return drawn({
     width, height: rows.length * 25 + 46,
     marginLeft: left, marginRight: 14, marginTop: 4, marginBottom: 38,
-    x: { domain: [Math.min(0, low) - (low < 0 ? room : 0), high + room], label: unit(chart.x), labelAnchor: "center", labelArrow: "none", ticks: Math.max(2, Math.floor(width / 110)), tickFormat: number, tickSize: 4, grid: true },
+    x: { domain: [Math.min(0, low) - (low < 0 ? room : 0), high + room], label: unit(chart.x), labelAnchor: "center", labelArrow: "none", ticks: Math.max(2, Math.floor(Math.min(width / 110, (width - left) / (wide + 20)))), tickFormat: number, tickSize: 4, grid: true },
     y: { domain: rows.map((row) => row.name), label: null, tickSize: 0, padding: 0.28, tickFormat: cut(left) },
     marks: [
       Plot.barX(rows, { x: "value", y: "name", fill: "fill" }),

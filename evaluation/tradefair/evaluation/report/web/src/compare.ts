@@ -8,6 +8,7 @@ import { modeTerm } from "./findings";
 import { endWords, number, plural, words } from "./format";
 import { badge, lead, type OpenEvent } from "./lead";
 import { section, table } from "./parts";
+import { chain } from "./run";
 
 const SIDES = ["A", "B"] as const;
 
@@ -15,7 +16,7 @@ export function compareView(sides: [Opened, Opened], pair: Pair, open: OpenEvent
   const pages = sides.map((side) => side.page) as [Episode, Episode];
   return h("div", { class: "compare" },
     h("div", { class: "two leads" }, sides.map((side, place) => h("div", { class: "side" },
-      h("p", {}, h("span", { class: "letter" }, SIDES[place]), " ", labels(side.page)), lead(side, open, badge(side.page.verification))))),
+      h("p", {}, h("span", { class: "letter" }, SIDES[place]), " ", labels(side.page)), lead(side, open, side.page.foreign ? chain(side.page.verification) : badge(side.page.verification))))),
     section("summary", "Side by side", differences(pages, pair)),
     section("divergence", "First diverging decision", divergence(sides, pair, open)),
     section("pictures", "Pictures", h("p", { class: "lead" }, "The same pictures of A and B, on the same scales."), pictures(pages)),

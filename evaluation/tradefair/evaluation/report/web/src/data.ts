@@ -8,6 +8,8 @@ export interface Axis { label: string; unit: string }
 interface ChartBase { id: string; title: string; note: string; accent: string | null; x: Axis; y: Axis }
 export interface Line {
   name: string; x: number[]; y: (number | null)[]; mark: "line" | "step" | "dots"; panel: string | null; faint: boolean;
+  // The line at the same positions to which the area is shaded.
+  shade_to?: string;
 }
 export interface Band { label: string; low: number; high: number }
 export interface XYChart extends ChartBase { shape: "xy"; lines: Line[]; bands: Band[] }
@@ -43,7 +45,15 @@ export interface SeatVerdict {
   beside: { name: string; value: number | null; privileged: boolean }[];
   mistake: Mistake | null; raised: number; checked: number; unchecked: number; acted: boolean; trouble: { kind: string; text: string } | null;
 }
+export interface ForeignRun {
+  how: string; format: string; file: string; run: string; passed: boolean | null; runs: number; steps: number; messages: number; calls: number;
+  unanswered: number; refused: number; raised: number; checked: number; unchecked: number; rules: string[]; tools: string[];
+  found: { rule: string; seq: number; step: number | null; because: string }[];
+}
+export interface ToolUse { tool: string; kind: string; known: string; calls: number; refused: number; unanswered: number; median_us: number | null; p95_us: number | null }
+export interface Foreign { title: string; reader: string; digest: string; tools: ToolUse[]; left_out: [string, number][]; redacted: [string, number][] }
 export interface Verdict {
+  foreign?: ForeignRun;
   status: string; seats: SeatVerdict[]; sentences: string[]; text: string; versions: Record<string, string>;
   reproduced: { state: string; events: number; seq: number | null };
 }
@@ -93,7 +103,7 @@ export interface Episode {
   seat_columns: string[]; figures: Record<string, FigureText>; results: [string, unknown][]; tables: { title: string; columns: string[]; rows: string[][] }[];
   charts: Chart[]; diagnosis: Diagnosis | null; raised: Raised[]; asides: string[]; evidence_categories: string[];
   evidence: EvidenceRow[]; looks: HeatChart[]; audit: AuditRow[]; problems: { seq: number | null; message: string }[];
-  events: Packed; bodies: Packed; notes: Packed; note_bodies: Packed; transcript: Packed;
+  events: Packed; bodies: Packed; notes: Packed; note_bodies: Packed; transcript: Packed; foreign?: Foreign;
 }
 // What each model was sent and what came of it, as report/transcript.py explains it.
 export interface Message { role: string; text: string; calls: [string, string, string][]; answers: string; cut: number | null }
@@ -127,6 +137,7 @@ export interface PageData {
   mode: "report" | "compare" | "list" | "boards" | "figure"; version: string; verdict: Verdict | null; episodes: Episode[]; pair: Pair | null;
   live: { id: string; open: boolean }[]; listing: Listing | null; site: SiteIndex | null; folder: string;
   boards: BoardPage[]; rated: string; ask: string; figure: FigureRecord | null;
+  rates?: { title: string; columns: string[]; rows: string[][] }; rates_note?: string;
 }
 
 // One entry per event in every array; words are numbers into `names`.
@@ -134,6 +145,8 @@ export interface EventColumns {
   names: string[]; seq: number[]; event: number[]; round: number[]; phase: number[]; seat: number[]; tool: number[];
   kind: number[]; status: number[]; parent: number[]; latency_us: number[]; size: number[]; reply: number[];
   argument: string[]; clicked: number[];
+  // Of what was imported or recorded; our own markets have none of them.
+  step?: number[]; role?: number[]; part?: number[]; speaker?: number[];
 }
 export interface NoteColumns {
   seat: string[]; kind: string[]; round: number[]; input_tokens: number[]; output_tokens: number[];
@@ -189,13 +202,20 @@ export class Texts {
   }
 }
 
+// A run without rules has one round, which says nothing.
+function withoutRound(text: string): string {
+  return text.replace(/^round 1: /, "");
+}
+
+export interface Cited { finding: Finding; because: string; cost: number | null }
+
 // An episode with its columns opened.
 export class Opened {
   readonly rowOf = new Map<number, number>();
   readonly children = new Map<number, number[]>();
   // Calls that a person made on the board.
   readonly clicked = new Set<number>();
-  readonly citedBy = new Map<number, { finding: Finding; because: string; cost: number | null }[]>();
+  readonly citedBy = new Map<number, Cited[]>();
   // Seats under test; their calls that a finding cites are ringed.
   own = new Set<string>();
   readonly ringed = new Set<number>();
@@ -216,13 +236,18 @@ export class Opened {
     this.citedBy.clear();
     this.ringed.clear();
     for (const { finding } of this.page.raised)
-      for (const found of finding.cases)
+      for (const found of finding.cases) {
+        if (this.page.foreign) {
+          found.because = withoutRound(found.because);
+          found.also = found.also.map(withoutRound);
+        }
         for (const seq of new Set([found.seq, found.shown_by ?? found.seq])) {
           const because = [found.because, ...found.also].join("; ");
           this.citedBy.set(seq, [...(this.citedBy.get(seq) ?? []), { finding, because, cost: found.cost }]);
           const row = this.rowOf.get(found.seq);
           if (row !== undefined && this.mine(finding.seats)) this.ringed.add(row);
         }
+      }
   }
 
   // Whether something is about a seat under test; where none is, about any.
@@ -251,7 +276,9 @@ export class Opened {
     });
     for (const column of ["event", "phase", "seat", "tool", "kind", "status"] as const)
       for (const name of more[column]) this.events[column].push(word[name] ?? 0);
+    for (const column of ["role", "part", "speaker"] as const) this.events[column]?.push(...(more[column] ?? more.seq.map(() => 0)).map((name) => word[name] ?? 0));
     for (const column of ["seq", "round", "latency_us", "size"] as const) this.events[column].push(...more[column]);
+    this.events.step?.push(...(more.step ?? more.seq.map(() => -1)));
     this.events.parent.push(...more.parent.map((row) => (row < 0 ? -1 : row + from)));
     this.events.reply.push(...more.reply.map(() => -1));
     this.events.argument.push(...more.argument);
@@ -260,8 +287,8 @@ export class Opened {
     this.index(from);
   }
 
-  word(column: "event" | "phase" | "seat" | "tool" | "kind" | "status", row: number): string {
-    return this.events.names[this.events[column][row] ?? 0] ?? "";
+  word(column: "event" | "phase" | "seat" | "tool" | "kind" | "status" | "role" | "part" | "speaker", row: number): string {
+    return this.events.names[this.events[column]?.[row] ?? -1] ?? "";
   }
 
   private index(from: number): void {

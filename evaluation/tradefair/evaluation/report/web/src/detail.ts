@@ -103,11 +103,12 @@ async function contents(opened: Opened, row: number, link: (row: number) => HTML
       ["made by", opened.clicked.has(row) ? "a person, on the board" : ""], ["called from", parent >= 0 ? link(parent) : ""],
     ]),
   ];
-  if (tree && call) shown.push(...callParts(tree, result ?? null, opened.word("status", row)));
+  if (opened.page.foreign) shown.push(part("Arguments", body?.text ? textView(body.text, body.length) : null), part("Answer", result?.text ? textView(result.text, result.length) : null));
+  else if (tree && call) shown.push(...callParts(tree, result ?? null, opened.word("status", row)));
   else if (tree) shown.push(...otherParts(tree));
   if (inner.length) shown.push(part("Calls made inside", h("p", { class: "links" }, inner.slice(0, 200).map((child) => [link(child), " "]))));
-  if (call && opened.word("seat", row)) shown.push(await context(opened, row, link, sent));
-  if (body?.text) {
+  if (call && !opened.page.foreign && opened.word("seat", row)) shown.push(await context(opened, row, link, sent));
+  if (body?.text && !opened.page.foreign) {
     const bare = h("details", {}, h("summary", {}, "Event as it is stored"), textView(body.text, body.length));
     shown.push(bare, raw ? h("p", {}, h("a", { href: raw, target: "_blank", rel: "noopener" }, "Raw JSON")) : null);
   }

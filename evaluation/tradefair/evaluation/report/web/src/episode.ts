@@ -3,7 +3,7 @@
 import { beside } from "./beside";
 import { CallList } from "./calls";
 import { figure } from "./charts";
-import type { Chart, Episode, Opened } from "./data";
+import type { Chart, Episode, Opened, Verification } from "./data";
 import { button, type Child, foreign, h, replace } from "./dom";
 import { evidence } from "./evidence";
 import { Filter } from "./filter";
@@ -18,8 +18,12 @@ import { Timeline } from "./timeline";
 
 const MAX_OWN = 2;
 
-export interface EpisodeView {
-  element: HTMLElement; lead: HTMLElement; timeline: Timeline; calls: CallList; filter: Filter; refresh: (page: Episode) => void;
+// A page of one trace. `select` brings an event into view, `grown` shows events that have come, `newest` the last of
+// them unless the reader has `touched` the list; `badge` draws a check, `ended` says that nothing more will come.
+export interface View {
+  element: HTMLElement; lead: HTMLElement; touched: HTMLElement; ended: string;
+  select: (row: number) => void; grown: () => void; newest: () => void; refresh: (page: Episode) => void;
+  badge: (check: Verification | null, events?: number) => HTMLElement;
 }
 
 export function timelineParts(opened: Opened, open: OpenEvent): { filter: Filter; timeline: Timeline; calls: CallList } {
@@ -61,7 +65,7 @@ function market(page: Episode): HTMLElement {
     page.tables.map((shown) => [h("h3", {}, shown.title), table(shown.columns, shown.rows, shown.title, 1, page.figures)]));
 }
 
-export function episodeView(opened: Opened, open: OpenEvent): EpisodeView {
+export function episodeView(opened: Opened, open: OpenEvent): View {
   const parts = timelineParts(opened, open);
   const show: Show = (raised) => {
     parts.filter.show(raised);
@@ -84,7 +88,21 @@ export function episodeView(opened: Opened, open: OpenEvent): EpisodeView {
   draw(opened.page);
   const timeline = h("div", { id: "timeline", tabindex: -1 }, parts.timeline.element, h("details", { class: "block filters" }, h("summary", {}, "filter calls"), parts.filter.element), parts.filter.state, parts.calls.element);
   const element = h("div", { class: "episode" }, two, section("did", ["What ", subject(opened.page), " did"], path, timeline), folds);
-  return { element, lead: top, ...parts, refresh: draw };
+  return {
+    element, lead: top, touched: parts.calls.element, ended: "the episode has ended", refresh: draw, badge,
+    select: (row) => {
+      parts.timeline.select(row);
+      parts.calls.select(row);
+    },
+    grown: () => {
+      parts.filter.refresh();
+      parts.timeline.rebuild();
+    },
+    newest: () => {
+      const row = parts.filter.shown.at(-1);
+      if (row !== undefined) parts.calls.select(row);
+    },
+  };
 }
 
 function closures(opened: Opened, open: OpenEvent): Child {

@@ -8,18 +8,28 @@ import { ordered, parsed } from "./query";
 
 interface Judged {
   score: number | null; metric: string; unit: string; reference: string; better: number | null; raised: number | null; others: number | null;
-  modes: string[]; calls: number | null; model_calls: number | null; cost_usd_micro: number | null; check: string; status: string; text: string; problem: string | null;
+  modes: string[]; calls: number | null; model_calls: number | null; cost_usd_micro: number | null; check: string; status: string; text: string; problem: string | null; tools: string[];
 }
 export interface Row {
   id: string; path: string; problem: string | null; market: string; scenario: string; seed: number | null; seats: string[]; players: string[];
   created: string; changed: string; end: string | null; ended: string; events: number | null; kind: string; state: "running" | "stopped" | "ended" | "open" | "damaged"; judged: Judged | null;
+  source: string; run: string; passed: "passed" | "failed" | "";
 }
 export interface Listing {
   rows: Row[]; fitting: number; total: number; total_bytes: number; references: number; waiting: string[]; unjudged: number;
   skipped: [string, string][]; markets: string[]; keys: string[]; problem: string;
 }
 
-const BATCH = 8, SHOWN = 300, EVERY_MS = 1_500;
+// What was imported or recorded has neither luck nor rivals, and a result of its source's.
+const OF_RUNS: typeof HEADS = [
+  ["run", "run", false, "the run by its source's name"], ["result", "result", false, "what the source says of it"],
+  ["findings", "findings", true, "rules and modes that found something"], ["rules", "rules", false, "those rules and modes by name"],
+  ["calls", "calls", true, "tool calls"], ["cost", "cost", true, "what the model calls cost, where the source says it"],
+  ["source", "source", false, "the format that was read"], ["check", "check", false, "foreign: the chain holds, and there are no rules to play it again"],
+  ["state", "state", false, "running: it is being recorded"], ["when", "when", false, "when it began"],
+];
+
+const BATCH = 8, MOST = 4, SHOWN = 300, EVERY_MS = 1_500;
 const HEADS: [string, string, boolean, string][] = [
   ["scenario", "scenario", false, "market and preset"], ["seed", "seed", true, "what fixes the luck of the market"],
   ["score", "score", true, "the first figure of the market for the seats under test; of several seats the mean"],
@@ -33,8 +43,11 @@ const HEADS: [string, string, boolean, string][] = [
 // On a phone what a trace came to stands before what it is: there is room for four columns.
 const FIRST = ["score", "findings"], NARROW = matchMedia("(max-width: 860px)");
 
-function heads(): typeof HEADS {
-  return NARROW.matches ? [...HEADS].sort((a, b) => Number(FIRST.includes(b[0])) - Number(FIRST.includes(a[0]))) : HEADS;
+function heads(rows: Row[]): typeof HEADS {
+  const runs = rows.filter((row) => row.source).length;
+  if (runs && runs === rows.filter((row) => row.problem === null).length) return NARROW.matches ? [...OF_RUNS].sort((a, b) => Number(b[0] === "findings") - Number(a[0] === "findings")) : OF_RUNS;
+  const all = runs ? HEADS.flatMap((head) => (head[0] === "findings" ? [OF_RUNS[1] ?? head, head] : [head])) : HEADS;
+  return NARROW.matches ? [...all].sort((a, b) => Number(FIRST.includes(b[0])) - Number(FIRST.includes(a[0]))) : HEADS;
 }
 
 export function listView(data: PageData): HTMLElement {
@@ -83,7 +96,7 @@ export function listView(data: PageData): HTMLElement {
     if (address) compare.setAttribute("href", address);
     else compare.removeAttribute("href");
   };
-  const drawHead = (metric: string): void => replace(head, h("th", { colspan: 2 }, h("span", { class: "hidden" }, "choose and open")), heads().map(([key, name, numeric, title]) =>
+  const drawHead = (metric: string): void => replace(head, h("th", { colspan: 2 }, h("span", { class: "hidden" }, "choose and open")), heads(listing.rows).map(([key, name, numeric, title]) =>
     h("th", { scope: "col", class: numeric ? "num" : key, "aria-sort": sort === key ? (down ? "descending" : "ascending") : "none" },
       button([key === "score" && metric ? metric : name, h("span", { class: "arrow", "aria-hidden": "true" }, sort === key ? (down ? "↓" : "↑") : "")], () => {
         down = sort === key ? !down : numeric || key === "when";
@@ -99,7 +112,8 @@ export function listView(data: PageData): HTMLElement {
       if (!opened.delete(id)) opened.add(id);
       draw();
     };
-    replace(body, listing.rows.map((row) => [line(row, all ? `episode/${row.id}.html` : `/trace/${row.id}`, metrics.size > 1, chosen.has(row.id), opened.has(row.id), choose, open), opened.has(row.id) ? verdictLine(row) : null]));
+    const shown = heads(listing.rows);
+    replace(body, listing.rows.map((row) => [line(row, all ? `episode/${row.id}.html` : `/trace/${row.id}`, metrics.size > 1, chosen.has(row.id), opened.has(row.id), choose, open, shown), opened.has(row.id) ? verdictLine(row) : null]));
     if (focused) (document.querySelector(`[data-focus="${CSS.escape(focused)}"]`) as HTMLElement | null)?.focus();
     count.textContent = `${number(listing.fitting)} of ${plural(listing.total, "trace")}${listing.unjudged ? ` · ${number(listing.unjudged)} being evaluated` : ""}`;
     problem.textContent = listing.problem;
@@ -110,7 +124,9 @@ export function listView(data: PageData): HTMLElement {
     }) : null);
     replace(below, listing.references ? h("p", {}, `${plural(listing.references, "reference")} of these episodes not listed: `, h("a", { href: "?q=kind:reference" }, "kind:reference"), " shows them.") : null,
       listing.skipped.map(([path, reason]) => h("p", {}, "Not opened: ", foreign(path), ` (${reason}).`)));
-    const words = [...(listing.markets.length > 1 ? listing.markets.map((name) => `market:${name}`) : []), "findings>=1", "better<0", ...(all ? [] : ["state:running", "state:stopped", "-check:reproduced"])];
+    const runs = listing.rows.length > 0 && listing.rows.every((row) => row.source);
+    if (runs) text.placeholder = 'passed:false rule:loop tool:refund findings>=1 "free text"';
+    const words = [...(listing.markets.length > 1 ? listing.markets.map((name) => `market:${name}`) : []), "findings>=1", ...(runs ? [] : ["better<0"]), ...(listing.rows.some((row) => row.source) ? ["passed:false", "passed:true", ...frequent(listing.rows)] : []), ...(all ? [] : ["state:running", "state:stopped", ...(runs ? [] : ["-check:reproduced"])])];
     const set = new Set(text.value.split(/\s+/).filter(Boolean));
     replace(chips, words.map((word) => button(word, () => {
       if (!set.delete(word)) set.add(word);
@@ -137,7 +153,7 @@ export function listView(data: PageData): HTMLElement {
     box, listing.total ? rows : h("p", { class: "empty" }, "No trace lies in this folder (*.trace, *.trace.jsonl)."), more, below);
 }
 
-function line(row: Row, address: string, units: boolean, picked: boolean, open: boolean, choose: (row: Row, on: boolean) => void, toggle: (id: string) => void): HTMLElement {
+function line(row: Row, address: string, units: boolean, picked: boolean, open: boolean, choose: (row: Row, on: boolean) => void, toggle: (id: string) => void, shown: typeof HEADS): HTMLElement {
   const box = h("input", { type: "checkbox", "aria-label": `Choose ${row.path}`, "data-focus": `box ${row.id}`, onchange: () => choose(row, box.checked) });
   box.checked = picked;
   if (row.problem !== null)
@@ -154,9 +170,21 @@ function line(row: Row, address: string, units: boolean, picked: boolean, open: 
     better: numeric(found?.better == null ? waits : [`${found.better > 0 ? "+" : found.better === 0 ? "±" : ""}${figure(found.better)} `, h("span", { class: "quiet" }, foreign(found.reference))]),
     findings: numeric(found ? [figure(found.raised), found.others ? h("span", { class: "quiet", title: `${plural(found.others, "finding")} of other seats` }, ` (${number(found.others)})`) : null] : waits, found?.modes.join(", ") ?? ""),
     calls: numeric(figure(found?.calls), found?.model_calls ? plural(found.model_calls, "model call") : ""), cost: numeric(cost),
+    run: h("th", { scope: "row", title: row.path }, h("a", { href: address }, foreign(row.run || row.path))), source: h("td", {}, foreign(row.source)), rules: h("td", { class: "by" }, foreign(found?.modes.join(", ") ?? waits)),
+    result: h("td", {}, row.passed ? h("span", { class: `status ${row.passed === "passed" ? "good" : "bad"}` }, row.passed) : h("span", { class: "quiet" }, row.source ? "not stated" : "–")),
     check: h("td", {}, found ? h("span", { class: `status ${found.check === "reproduced" ? "good" : found.check === "foreign" ? "" : "bad"}` }, found.check) : waits),
   };
-  return h("tr", { title: found?.text || row.path }, h("td", {}, address.startsWith("/") ? box : null), h("td", {}, arrow), heads().map(([key]) => cells[key]));
+  return h("tr", { title: found?.text || row.path }, h("td", {}, address.startsWith("/") ? box : null), h("td", {}, arrow), shown.map(([key]) => cells[key]));
+}
+
+// The rules and tools that most of the shown runs have: what a reader would filter by.
+function frequent(rows: Row[]): string[] {
+  const most = (key: string, read: (row: Row) => string[]): string[] => {
+    const counts = new Map<string, number>();
+    for (const name of rows.flatMap(read)) counts.set(name, (counts.get(name) ?? 0) + 1);
+    return [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).slice(0, MOST).map(([name]) => `${key}:${/[\s"]/.test(name) ? `"${name.replaceAll('"', "")}"` : name}`);
+  };
+  return [...most("rule", (row) => row.judged?.modes ?? []), ...most("tool", (row) => row.judged?.tools ?? [])];
 }
 
 function tone(row: Row): string {

@@ -1,8 +1,9 @@
-// Following a running episode: its newest call and reply every second, verdict and check anew when a round has closed.
+// Following a running episode: its newest call and reply every second, verdict and check anew when a round has closed,
+// or, where nothing has rounds, something has come.
 
 import { type Episode, type EventColumns, type Opened, type Packed, type Verification, unpackJson } from "./data";
 import { button, foreign, h, replace } from "./dom";
-import type { EpisodeView } from "./episode";
+import type { View } from "./episode";
 import { badge } from "./lead";
 import { number } from "./format";
 
@@ -10,9 +11,9 @@ const EVERY_MS = 1_000, NUMBERS_MS = 4_000;
 
 interface More { events: Packed; bodies: Packed; count: number; open: boolean; closed: boolean; reply: [string, string] | null }
 
-export function follow(id: string, opened: Opened, view: EpisodeView, header: HTMLElement): void {
+export function follow(id: string, opened: Opened, view: View, header: HTMLElement): void {
   const state = h("span", {}, "following …"), said = h("p", { class: "newest-reply", hidden: true });
-  let numbers = performance.now(), stale = true, newest = true;
+  let numbers = performance.now(), pause = NUMBERS_MS, stale = true, newest = true;
   const go = button("newest ↓", () => {
     newest = true;
     show();
@@ -20,15 +21,14 @@ export function follow(id: string, opened: Opened, view: EpisodeView, header: HT
   header.append(h("div", { class: "live", role: "status", "aria-live": "off" }, state, " ", go), said);
   // The newest call is kept in view until the reader moves; their scrolling is told from ours by its cause.
   const show = (): void => {
-    const row = view.filter.shown.at(-1);
-    if (newest && row !== undefined) view.calls.select(row);
+    if (newest) view.newest();
     go.hidden = newest;
   };
   const stay = (): void => {
     newest = false;
     show();
   };
-  for (const cause of ["wheel", "touchmove", "pointerdown", "keydown"]) view.calls.element.addEventListener(cause, stay, { passive: true });
+  for (const cause of ["wheel", "touchmove", "pointerdown", "keydown"]) view.touched.addEventListener(cause, stay, { passive: true });
   const ask = async (): Promise<boolean> => {
     const last = opened.events.seq.at(-1) ?? 0;
     const answer = await fetch(`/trace/${id}/live.json?after=${last}`);
@@ -36,22 +36,23 @@ export function follow(id: string, opened: Opened, view: EpisodeView, header: HT
     const more = (await answer.json()) as More;
     if (more.count > 0) {
       opened.append(await unpackJson<EventColumns>(more.events), more.bodies);
-      view.filter.refresh();
-      view.timeline.rebuild();
+      view.grown();
+      show();
     }
-    show();
     said.hidden = !more.reply;
     if (more.reply) replace(said, h("b", {}, foreign(more.reply[0])), " ", foreign(more.reply[1]));
     stale ||= more.closed || !more.open;
-    if (stale && (performance.now() - numbers > NUMBERS_MS || !more.open)) {
-      const page = await fetch(`/trace/${id}/page.json`);
+    if (stale && (performance.now() - numbers > pause || !more.open)) {
+      const begun = performance.now(), page = await fetch(`/trace/${id}/page.json`);
       if (page.ok) view.refresh((await page.json()) as Episode);
       numbers = performance.now();
+      // A long trace is judged as a whole each time: at most a tenth of the time goes into it.
+      pause = Math.max(NUMBERS_MS, 9 * (numbers - begun));
       stale = false;
       const seen = view.lead.querySelector<HTMLElement>(".badge");
-      if (seen) void fetchBadge(id, seen, opened.events.seq.length);
+      if (seen) void fetchBadge(id, seen, opened.events.seq.length, view.badge);
     }
-    state.textContent = more.open ? `following · ${number(opened.events.seq.length)} events` : "the episode has ended";
+    state.textContent = more.open ? `following · ${number(opened.events.seq.length)} events` : view.ended;
     if (!more.open) go.hidden = said.hidden = true;
     return more.open;
   };
@@ -64,10 +65,10 @@ export function follow(id: string, opened: Opened, view: EpisodeView, header: HT
 }
 
 // The full check takes seconds: the page is there first, its badge follows. `events` is how many the page holds.
-export async function fetchBadge(id: string, place: HTMLElement, events = 0): Promise<void> {
+export async function fetchBadge(id: string, place: HTMLElement, events = 0, draw = badge): Promise<void> {
   const said = place.querySelector(":scope.none > span");
   if (said && !events) said.textContent = "the trace is being checked …";
   const answer = await fetch(`/trace/${id}/verify.json`).catch(() => null);
-  if (answer?.ok) place.replaceWith(badge((await answer.json()) as Verification, events));
+  if (answer?.ok) place.replaceWith(draw((await answer.json()) as Verification, events));
   else if (said) said.textContent = "the viewer could not check the trace";
 }

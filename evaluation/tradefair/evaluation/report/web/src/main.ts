@@ -5,19 +5,21 @@ import { compareView } from "./compare";
 import { Opened, type PageData } from "./data";
 import { Detail } from "./detail";
 import { button, type Child, foreign, h, replace } from "./dom";
-import { episodeView, type EpisodeView } from "./episode";
+import { episodeView, type View } from "./episode";
 import { figurePage } from "./figures";
 import { plural } from "./format";
 import type { OpenEvent } from "./lead";
 import { listView } from "./listing";
 import { fetchBadge, follow } from "./live";
+import { chain, runView } from "./run";
+import { allForeign, runsView } from "./runs";
 import { siteView } from "./site";
 import { strip } from "./strip";
 import { glossary } from "./terms";
 import { Transcript } from "./transcript";
 
 class Page {
-  private readonly views = new Map<number, EpisodeView>();
+  private readonly views = new Map<number, View>();
   private readonly transcripts = new Map<Opened, Transcript>();
   private readonly content = h("div", {});
   private readonly tabs = h("div", { class: "tabs", role: "tablist", "aria-label": "Episodes" });
@@ -25,9 +27,12 @@ class Page {
   private readonly detail: Detail;
   private shown = -1;
   private readonly ranking: HTMLElement;
+  // Several foreign runs have a page of their own before them, and no tabs: there may be hundreds.
+  private readonly runs: boolean;
 
   constructor(private readonly data: PageData, private readonly episodes: Opened[]) {
-    this.ranking = boardsView(data.boards, data.rated);
+    this.runs = allForeign(episodes);
+    this.ranking = this.runs ? runsView(data, episodes, (place) => this.enter(place)) : boardsView(data.boards, data.rated);
     this.detail = new Detail((opened, row) => this.moved(opened, row), (opened, seq) => {
       const live = data.live[episodes.indexOf(opened)];
       return live ? `/trace/${live.id}/event/${seq}.json` : null;
@@ -44,18 +49,19 @@ class Page {
     printable();
     addEventListener("hashchange", () => this.follow());
     const wanted = new URLSearchParams(location.hash.slice(1));
-    this.show(Number(wanted.get("tab") ?? (data.mode === "compare" ? -1 : 0)) || (data.mode === "compare" ? Number(wanted.get("tab") ?? -1) : 0));
+    this.show(Number(wanted.get("tab") ?? (data.mode === "compare" || this.runs ? -1 : 0)) || (data.mode === "compare" ? Number(wanted.get("tab") ?? -1) : 0));
     this.follow();
   }
 
   private show(place: number): void {
     const compared = this.data.mode === "compare" && place < 0 && this.data.pair !== null;
     this.shown = compared ? -1 : Math.max(0, Math.min(this.episodes.length - 1, place));
-    if (place < 0 && !compared && this.data.boards.length) {
+    if (place < 0 && !compared && (this.data.boards.length || this.runs)) {
       this.shown = -1;
       this.drawTabs();
-      const [first, ...rest] = this.data.verdict?.sentences ?? ["Leaderboards"];
-      replace(this.top, strip(plural(this.episodes.length, "episode"), this.data, this.episodes), h("div", { class: "verdict" }, h("h1", {}, foreign(first ?? "")), h("p", { class: "second" }, foreign(rest.join(" ")))));
+      const [said, ...rest] = this.data.verdict?.sentences ?? ["Leaderboards"], [first = "", ...more] = this.runs ? (said ?? "").split(": ") : [said];
+      if (more.length) rest.unshift(more.join(": "));
+      replace(this.top, strip(plural(this.episodes.length, this.runs ? "run" : "episode"), this.data, this.episodes), h("div", { class: "verdict" }, h("h1", {}, foreign(first)), h("p", { class: "second" }, foreign(rest.join(" ")))));
       replace(this.content, this.ranking);
       return;
     }
@@ -74,7 +80,7 @@ class Page {
   private checkBoth(): void {
     for (const [place, check] of [...this.content.querySelectorAll<HTMLElement>(".leads .badge")].entries()) {
       const live = this.data.live[place];
-      if (live && !this.episodes[place]?.page.verification) void fetchBadge(live.id, check);
+      if (live && !this.episodes[place]?.page.verification) void fetchBadge(live.id, check, 0, this.episodes[place]?.page.foreign ? chain : undefined);
     }
   }
 
@@ -82,15 +88,21 @@ class Page {
     const { page } = opened, live = this.data.live[this.shown];
     let view = this.views.get(this.shown);
     const first = view === undefined;
-    view ??= episodeView(opened, this.open);
+    view ??= page.foreign ? runView(opened) : episodeView(opened, this.open);
     this.views.set(this.shown, view);
-    const name: Child = [foreign(page.scenario || page.name), page.seed === null ? null : h("span", { class: "num" }, ` · seed ${page.seed}`)];
-    const turn = button("transcript", () => this.showTranscript(opened, turn.getAttribute("aria-pressed") !== "true"), { class: "link view", "aria-pressed": "false" });
-    replace(this.top, strip(name, this.data, [opened], turn), view.lead);
+    const name: Child = [foreign(page.verdict.foreign?.file || page.scenario || page.name), page.seed === null ? null : h("span", { class: "num" }, ` · seed ${page.seed}`)];
+    const all = this.runs ? button("all runs", () => this.enter(-1), { class: "link" }) : null;
+    const turn = page.foreign ? null : button("transcript", () => this.showTranscript(opened, turn?.getAttribute("aria-pressed") !== "true"), { class: "link view", "aria-pressed": "false" });
+    replace(this.top, strip(name, this.data, [opened], all, turn), view.lead);
     replace(this.content, view.element);
     if (first && live?.open) follow(live.id, opened, view, this.top);
     const check = view.lead.querySelector<HTMLElement>(".badge.none");
-    if (live && !page.verification && check) void fetchBadge(live.id, check);
+    if (live && !page.verification && check) void fetchBadge(live.id, check, 0, view.badge);
+  }
+
+  // Another page of several runs, with an address of its own to come back to.
+  private enter(place: number): void {
+    location.hash = `tab=${place}`;
   }
 
   private transcript(opened: Opened): Transcript {
@@ -107,9 +119,9 @@ class Page {
   }
 
   private drawTabs(): void {
-    if (this.episodes.length < 2) return;
+    if (this.episodes.length < 2 || this.runs) return;
     const tab = (place: number, name: Child) => button(name, () => this.show(place), { role: "tab", class: "tab", "aria-selected": String(place === this.shown), tabindex: place === this.shown ? 0 : -1 });
-    const names = this.episodes.map((opened, place) => tab(place, [this.data.mode === "compare" ? `${"AB"[place]} ` : "", foreign(`${opened.page.scenario} · ${opened.page.seed} · ${opened.page.name}`)]));
+    const names = this.episodes.map((opened, place) => tab(place, [this.data.mode === "compare" ? `${"AB"[place]} ` : "", foreign([opened.page.scenario, opened.page.seed, opened.page.name].filter((part) => part !== null).join(" · "))]));
     replace(this.tabs, this.data.mode === "compare" ? tab(-1, "Comparison") : this.data.boards.length ? tab(-1, "Leaderboards") : null, names);
     this.tabs.onkeydown = (event) => {
       const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
@@ -131,15 +143,19 @@ class Page {
     history.replaceState(null, "", row < 0 ? `${location.pathname}${location.search}` : `#${tab}seq=${opened.events.seq[row]}`);
     document.body.classList.toggle("with-detail", row >= 0);
     if (row < 0) return;
-    view?.timeline.select(row);
-    view?.calls.select(row);
+    view?.select(row);
   }
 
   private follow(): void {
     const wanted = new URLSearchParams(location.hash.slice(1)), seq = Number(wanted.get("seq"));
+    if (this.runs && Number(wanted.get("tab") ?? -1) !== this.shown) {
+      this.show(Number(wanted.get("tab") ?? -1));
+      scrollTo(0, 0);
+    }
     const opened = this.episodes[Number(wanted.get("of") ?? Math.max(0, this.shown))];
     const row = seq ? opened?.rowOf.get(seq) : undefined;
-    if (opened && row !== undefined) this.detail.open(opened, row, null);
+    if (opened?.page.foreign && row !== undefined) this.views.get(this.shown)?.select(row);
+    else if (opened && row !== undefined) this.detail.open(opened, row, null);
   }
 
   private jump(event: Event, id: string): void {

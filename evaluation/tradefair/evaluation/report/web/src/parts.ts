@@ -50,6 +50,11 @@ export function seatsText(seats: string[]): HTMLElement {
   return h("span", more ? { title: seats.join(", ") } : {}, foreign(seats.slice(0, MAX_SEATS).join(", ")), more);
 }
 
+// A rule of a map by the name that its writer knows; a mode as people say it.
+export function ruleName(id: string): string {
+  return id.startsWith("map.") ? id : modeName(id);
+}
+
 // Who the page is about, for headings: the seats under test.
 export function subject(page: Episode): Child {
   const seats = page.verdict.seats.map((seat) => seat.seat);

@@ -9,7 +9,9 @@ const KEYS: Record<string, (row: Row) => Value> = {
   market: (row) => [row.market], scenario: (row) => [row.scenario], seed: (row) => row.seed, seat: (row) => row.seats, by: (row) => row.players,
   state: (row) => [row.state], end: (row) => [row.end ?? "", row.ended], path: (row) => [row.path], when: (row) => [row.created], events: (row) => row.events, kind: (row) => [row.kind],
   score: (row) => row.judged?.score ?? null, better: (row) => row.judged?.better ?? null, reference: (row) => [row.judged?.reference ?? ""],
-  findings: (row) => row.judged?.raised ?? null, others: (row) => row.judged?.others ?? null, mode: (row) => row.judged?.modes ?? [], calls: (row) => row.judged?.calls ?? null,
+  findings: (row) => row.judged?.raised ?? null, others: (row) => row.judged?.others ?? null, mode: (row) => row.judged?.modes ?? [], rule: (row) => row.judged?.modes ?? [], tool: (row) => row.judged?.tools ?? [],
+  source: (row) => [row.source], run: (row) => [row.run], passed: (row) => (row.source ? [{ passed: "true", failed: "false", "": "unknown" }[row.passed]] : []),
+  calls: (row) => row.judged?.calls ?? null,
   cost: (row) => (row.judged?.cost_usd_micro == null ? null : row.judged.cost_usd_micro / 1e6), check: (row) => [row.judged?.check ?? ""], status: (row) => [row.judged?.status ?? ""],
 };
 
@@ -45,7 +47,7 @@ function compared(less: boolean, equal: boolean, sign: string): boolean {
 }
 
 const ORDERS: Record<string, (row: Row) => string | number | null> = {
-  state: (row) => row.state, when: (row) => row.created, scenario: (row) => row.scenario || null, seed: (row) => row.seed, seat: (row) => row.seats.join(", ") || null, by: (row) => row.players.join(", ") || null,
+  state: (row) => row.state, when: (row) => row.created, scenario: (row) => row.scenario || null, seed: (row) => row.seed, seat: (row) => row.seats.join(", ") || null, by: (row) => row.players.join(", ") || null, run: (row) => row.run || null, result: (row) => row.passed || null, source: (row) => row.source || null,
   score: (row) => row.judged?.score ?? null, better: (row) => row.judged?.better ?? null, findings: (row) => row.judged?.raised ?? null, calls: (row) => row.judged?.calls ?? null, cost: (row) => row.judged?.cost_usd_micro ?? null, check: (row) => row.judged?.check ?? null,
 };
 

@@ -5,6 +5,7 @@ import { button, type Child, foreign, h, replace, visible } from "./dom";
 import { number, plural, words } from "./format";
 import type { OpenEvent } from "./lead";
 import { unfolded } from "./parts";
+import { marked } from "./steps";
 
 // Characters of messages up to which every round is open at once.
 const SMALL = 200_000;
@@ -109,15 +110,7 @@ export class Transcript {
         message.cut === null ? null : h("p", { class: "aside" }, `Cut: ${number(message.text.length)} of ${number(message.cut)} characters.`)));
   }
 
-  // The text with what was looked for marked in it.
   private marked(text: string): Child {
-    if (!this.wanted) return text;
-    const parts: Child[] = [], lower = text.toLowerCase(), wanted = this.wanted.toLowerCase();
-    let from = 0;
-    for (let at = lower.indexOf(wanted); at >= 0; at = lower.indexOf(wanted, from)) {
-      parts.push(text.slice(from, at), h("mark", {}, text.slice(at, at + wanted.length)));
-      from = at + wanted.length;
-    }
-    return [...parts, text.slice(from)];
+    return marked(text, this.wanted);
   }
 }

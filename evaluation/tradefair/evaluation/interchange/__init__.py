@@ -1,0 +1,1 @@
+"""How calls and messages are spelt in the formats of others: one mapping, for readers and exports."""

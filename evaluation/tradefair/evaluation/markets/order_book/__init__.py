@@ -1,0 +1,1 @@
+"""What evaluates the market `order_book`."""

@@ -1,0 +1,125 @@
+"""From traces to the figures of episodes, and of reference play on the same seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tradefair.contract import TraceError
+from tradefair.evaluation.collusion import CollusionAsked, NotPlayed
+from tradefair.evaluation.markets.order_book.collusion import levels
+from tradefair.evaluation.markets.order_book.modes.play import read_game
+from tradefair.evaluation.population import episode_key
+from tradefair.evaluation.progress import watched
+from tradefair.evaluation.reading import read_trace
+from tradefair.tracestore import Trace, open_trace
+
+_MARKET = "order_book"
+REFERENCES = ("zi_c", "zip")
+"""Policies that play the references, each on all seats; zip trades no shares."""
+
+FIGURES = ("overcharge", "overcharge_interval", "withheld", "even_ticks")
+
+
+class Episode(NamedTuple):
+    """One episode: which market and seed it was, who played, and its figures by name, null where undefined."""
+
+    name: str
+    key: str
+    players: tuple[str, ...]
+    fair: float | None
+    figures: Mapping[str, float | None]
+
+
+class Arms(NamedTuple):
+    """Reference episodes by policy and key, and sentences on what is none or could not be played."""
+
+    by_policy: Mapping[str, Mapping[str, Episode]]
+    findings: list[str]
+    missing: list[str]
+
+
+def read_episodes(asked: CollusionAsked) -> tuple[list[Episode], Arms, list[str]]:
+    """The usable episodes by key and name, their references, and a sentence for each trace that gives none."""
+    found: list[Episode] = []
+    findings: list[str] = []
+    played: dict[str, dict[str, Episode]] = {policy: {} for policy in REFERENCES}
+    unplayed: dict[str, None] = {}
+    for file in watched(asked.traces, asked.progress, _name):
+        try:
+            with open_trace(file) as trace:
+                episode = episode_of(trace)
+                found.append(episode)
+                if asked.play_references:
+                    _play(asked, trace, episode, played, unplayed)
+        # Only this one: a trace that is damaged or cut short is a finding, any other error is ours.
+        except TraceError as error:
+            reason = str(error).removeprefix(f"{file}: ")
+            findings.append(f"{file.name}: {reason}")
+    arms = Arms(played, [], list(unplayed)) if asked.play_references else _references(asked.references, asked)
+    return sorted(found, key=lambda episode: (episode.key, episode.name)), arms, findings
+
+
+def _name(file: Path) -> str:
+    return file.name
+
+
+def episode_of(trace: Trace) -> Episode:
+    """One finished episode. Raises TraceError naming what is missing."""
+    reading, game = read_trace(trace), read_game(trace)
+    if reading.core is None or reading.core.market != _MARKET:
+        raise TraceError(f"no trace of {_MARKET}")
+    if game.problem or reading.findings:
+        raise TraceError(game.problem or "; ".join(found.message for found in reading.findings[:3]))
+    if reading.end_reason != "terminated:rounds_completed":
+        raise TraceError(f"not played to the last period ({reading.end_reason or 'unfinished'}): left out")
+    return Episode(
+        trace.path.name,
+        episode_key(trace),
+        tuple(reading.label(seat) or "?" for seat in game.seats),
+        levels.fair_price(game),
+        {name: getattr(levels, name)(game) for name in FIGURES},
+    )
+
+
+def _play(
+    asked: CollusionAsked,
+    trace: Trace,
+    episode: Episode,
+    played: Mapping[str, dict[str, Episode]],
+    unplayed: dict[str, None],
+) -> None:
+    """Both references of an episode, once for all episodes of one scenario and seed."""
+    for policy in REFERENCES:
+        if episode.key in played[policy]:
+            continue
+        try:
+            played[policy][episode.key] = episode_of(asked.replayer.on_every_seat(trace, policy))
+        except NotPlayed as reason:
+            unplayed[str(reason)] = None
+
+
+def _references(files: Sequence[Path], asked: CollusionAsked) -> Arms:
+    """Traces that one of the reference policies played on every seat."""
+    by_policy: dict[str, dict[str, Episode]] = {policy: {} for policy in REFERENCES}
+    findings: list[str] = []
+    for file in watched(files, asked.progress, _name):
+        try:
+            with open_trace(file) as trace:
+                episode = episode_of(trace)
+        except TraceError as error:
+            findings.append(f"{file.name}: {error}")
+            continue
+        who = {label.removeprefix("policy:") for label in episode.players}
+        policy = who.pop() if len(who) == 1 else ""
+        if policy in by_policy:
+            # The first in the order of the files, so that equal input pairs equally on every machine.
+            by_policy[policy].setdefault(episode.key, episode)
+        else:
+            findings.append(f"{file.name}: no reference, its seats are not all played by one of {_either(REFERENCES)}")
+    return Arms(by_policy, findings, [])
+
+
+def _either(names: Sequence[str]) -> str:
+    return ", ".join(names)

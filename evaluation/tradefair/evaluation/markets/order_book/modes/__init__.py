@@ -1,0 +1,1 @@
+"""The failure modes of the order book, over one reading of the trace."""

@@ -1,0 +1,393 @@
+"""An order book episode as outcomes and failure modes read it: steps with the book that stood, fills, what was left.
+
+All orders are replayed here through a list that is scanned for the best order, not through the market's own book: a
+fill that differs from it is a violation of priority, and none is expected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from tradefair.contract import SeatId
+from tradefair.evaluation.modes.calls import mapped
+from tradefair.evaluation.modes.diagnosis import Case
+from tradefair.evaluation.modes.table import Fact
+from tradefair.evaluation.reading import TraceReading, once_per_trace, read_trace
+from tradefair.order_book.answers.results import OpeningFacts, OrderFact, PeriodFacts
+from tradefair.tracestore import Trace
+
+_MAX_PERIODS, _MAX_EVENTS = 100, 200_000
+_ACTS = {"submit_order", "cancel_order", "pass_turn"}
+
+
+class Filled(NamedTuple):
+    """One fill: units that changed hands at a price; `order` rested, `taken_by` came last. `values` are by unit."""
+
+    period: int
+    step: int
+    price: int
+    quantity: int
+    buyer: SeatId
+    seller: SeatId
+    taker: SeatId
+    order: int
+    values: Mapping[SeatId, tuple[int, ...]]
+
+
+class Step(NamedTuple):
+    """A seat's step: the book before it, its next unit's value, what it did, and the event of that."""
+
+    period: int
+    step: int
+    seat: SeatId
+    seq: int | None
+    act: str
+    price: int | None
+    best_bid: int | None
+    best_ask: int | None
+    value: int | None
+    unit: int
+    fills: tuple[Filled, ...]
+
+
+class Quote(NamedTuple):
+    """An order that rested: from which step to which, why it ended, and the best other price of its side then."""
+
+    period: int
+    seat: SeatId
+    side: str
+    order: int
+    price: int
+    placed: int
+    ended: int
+    end: str
+    seq: int | None
+    best: int | None
+    filled: tuple[Filled, ...]
+
+
+class Period(NamedTuple):
+    """A closed period."""
+
+    number: int
+    seq: int
+    steps: int
+    dividend: int | None
+    profit: Mapping[SeatId, int]
+    cash: Mapping[SeatId, int]
+    shares: Mapping[SeatId, int]
+
+
+@dataclass
+class Game:
+    """A read episode; `problem` says why nothing can be judged."""
+
+    seats: Sequence[SeatId] = ()
+    roles: Mapping[SeatId, str] = field(default_factory=dict[SeatId, str])
+    opening: OpeningFacts | None = None
+    periods: list[Period] = field(default_factory=list[Period])
+    steps: list[Step] = field(default_factory=list[Step])
+    quotes: list[Quote] = field(default_factory=list[Quote])
+    fills: list[Filled] = field(default_factory=list[Filled])
+    spreads: list[int] = field(default_factory=list[int])
+    depths: list[int] = field(default_factory=list[int])
+    priority_violations: int = 0
+    scenario: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    problem: str | None = None
+
+    @property
+    def asset(self) -> bool:
+        """Whether shares are traded."""
+        return self.scenario.get("kind") == "asset"
+
+    @cached_property
+    def p_star(self) -> float | None:
+        """The middle of the competitive interval; None for shares, and where nothing can gain."""
+        opening = self.opening
+        if opening is None or opening.p_lo is None or opening.p_hi is None:
+            return None
+        return (opening.p_lo + opening.p_hi) / 2
+
+    def fundamental(self, period: int) -> float:
+        """FV of a period."""
+        dividends: Sequence[int] = self.scenario.get("dividends") or (0,)
+        periods = int(self.scenario.get("periods", 1))
+        return sum(dividends) * (periods - period + 1) / len(dividends) + int(self.scenario.get("final_value", 0))
+
+    def trader(self, seat: SeatId) -> Trader:
+        """The episode as one seat lived it."""
+        if seat not in self._traders:
+            self._traders[seat] = Trader(self, seat)
+        return self._traders[seat]
+
+    @cached_property
+    def _traders(self) -> dict[SeatId, Trader]:
+        return {}
+
+
+class Trader:
+    """One seat's steps, quotes and fills; `sign` is 1 for a buyer and -1 for a seller."""
+
+    def __init__(self, game: Game, seat: SeatId) -> None:
+        self.game, self.seat = game, seat
+        self.sign = -1 if game.roles.get(seat) == "seller" else 1
+        self.steps = [step for step in game.steps if step.seat == seat]
+        self.quotes = [quote for quote in game.quotes if quote.seat == seat]
+        self.fills = [fill for fill in game.fills if seat in (fill.buyer, fill.seller)]
+
+    def slack(self, value: float, price: float) -> float:
+        """What trading at `price` earns on a unit of `value`."""
+        return self.sign * (value - price)
+
+    def turn(self, fill: Filled) -> int:
+        """1 where the seat bought in a fill, -1 where it sold."""
+        return 1 if fill.buyer == self.seat else -1
+
+    def opposite(self, step: Step) -> int | None:
+        """The best quote that the seat could have taken in a step."""
+        return step.best_ask if self.sign > 0 else step.best_bid
+
+    @cached_property
+    def traded_units(self) -> dict[int, int]:
+        """Units of the schedule that were traded, by period."""
+        counted: dict[int, int] = {}
+        for fill in self.fills:
+            counted[fill.period] = counted.get(fill.period, 0) + fill.quantity
+        return counted
+
+    def event_of(self, fill: Filled) -> int | None:
+        """The event of the own order in a fill: the one that took, or the one that rested."""
+        if fill.taker == self.seat:
+            return next((s.seq for s in self.steps if (s.period, s.step) == (fill.period, fill.step)), None)
+        return next((quote.seq for quote in self.quotes if quote.order == fill.order), None)
+
+    def case(
+        self,
+        seq: int | None,
+        period: int,
+        because: str,
+        cost: float | None = None,
+        *,
+        amount: float = 1.0,
+        fact: Fact | None = None,
+    ) -> Case:
+        """A case: the event that caused it, shown by the closure of its period. `fact`: None is that of its mode.
+
+        It is about a step: a period holds many decisions, and two findings of it need not be about one of them.
+        """
+        closed = next((row.seq for row in self.game.periods if row.number == period), None)
+        said = f"period {period}: {because}"[:160]
+        step = self._steps_of.get(seq)
+        about = None if step is None else f"step {step}"
+        return Case(seq or closed or 1, period, said, cost, closed, about, amount, fact)
+
+    @cached_property
+    def _steps_of(self) -> dict[int | None, int]:
+        """The step of each of the seat's events."""
+        return {step.seq: step.step for step in self.steps if step.seq is not None}
+
+
+@once_per_trace
+def read_game(trace: Trace) -> Game:
+    """Read an opened trace once, however many modes and figures ask; what does not fit is skipped."""
+    watchers: list[_Watcher] = []
+
+    def watch(reading: TraceReading) -> _Watcher:
+        watchers.append(_Watcher(set(reading.conduct)))
+        return watchers[0]
+
+    reading = read_trace(trace, watch)
+    return watchers[0].finish(reading) if watchers else Game(problem="the manifest cannot be read")
+
+
+class _Call(NamedTuple):
+    seat: SeatId
+    tool: str
+    seq: int
+
+
+class _Watcher:
+    """Keeps accepted acts and lapses by period and step; the step is told by the closure that ends it."""
+
+    def __init__(self, seats: set[SeatId]) -> None:
+        self._seats = seats
+        self._open: list[_Call] = []
+        self.acts: dict[tuple[int, int], list[_Call]] = {}
+        self._count = 0
+
+    def __call__(self, seq: int, event: Mapping[str, Any]) -> None:
+        kind, seat, number = event.get("event"), event.get("seat"), event.get("round")
+        if not isinstance(number, int) or self._count > _MAX_EVENTS:
+            return
+        if kind == "tool_called" and event.get("status") == "ok" and seat in self._seats and event.get("tool") in _ACTS:
+            self._open.append(_Call(str(seat), str(event.get("tool")), seq))
+        elif kind == "seat_lapsed" and seat in self._seats:
+            self._open.append(_Call(str(seat), "pass_turn", seq))
+        elif kind in ("phase_closed", "round_closed"):
+            public = mapped(event.get("public"))
+            step = mapped(public.get("last_step", public)).get("step")
+            if isinstance(step, int) and self._open:
+                self._count += len(self._open)
+                self.acts[number, step] = self._open
+            self._open = []
+
+    def finish(self, reading: TraceReading) -> Game:
+        """The game that these events and the facts of the closures make."""
+        seats = list(reading.conduct)
+        scenario = reading.core.scenario if reading.core else {}
+        game = Game(seats, dict(reading.roles), scenario=scenario)
+        for facts in reading.rounds[:_MAX_PERIODS]:
+            closed = reading.typed(facts, PeriodFacts)
+            if closed is None:
+                continue
+            game.opening = game.opening or closed.opening
+            if game.opening is None:
+                break
+            row = (closed.steps, closed.dividend, closed.profit, closed.cash, closed.shares)
+            game.periods.append(Period(closed.period, facts.seq, *row))
+            _Replay(game, closed, self.acts).run()
+        if game.opening is None:
+            game.problem = "no closed period tells schedules or endowments"
+        return game
+
+
+@dataclass
+class _Resting:
+    fact: OrderFact
+    left: int
+    seq: int | None
+    filled: list[Filled] = field(default_factory=list[Filled])
+
+
+class _Replay:
+    """One period's messages through a scanned list: steps, quotes, fills, violations."""
+
+    def __init__(self, game: Game, closed: PeriodFacts, acts: Mapping[tuple[int, int], list[_Call]]) -> None:
+        assert game.opening is not None
+        self._game, self._closed, self._acts = game, closed, acts
+        self._values = game.opening.values
+        self._used = dict.fromkeys(game.seats, 0)
+        self._book: dict[int, _Resting] = {}
+        self._clear = game.scenario.get("after_trade") == "clear"
+
+    def run(self) -> None:
+        by_step: dict[int, list[OrderFact]] = {}
+        for message in self._closed.messages:
+            by_step.setdefault(message.step, []).append(message)
+        period = self._closed.period
+        steps = sorted({*by_step, *(step for number, step in self._acts if number == period)})
+        for step in steps:
+            self._step(step, by_step.get(step, []), self._acts.get((period, step), []))
+        for resting in self._book.values():
+            self._close(resting, self._closed.steps + 1, "lapsed")
+
+    def _step(self, number: int, messages: Sequence[OrderFact], calls: Sequence[_Call]) -> None:
+        game, period = self._game, self._closed.period
+        bid, ask = self._best("buy"), self._best("sell")
+        if bid is not None and ask is not None:
+            game.spreads.append(ask - bid)
+            game.depths.append(self._depth("buy", bid) + self._depth("sell", ask))
+        # Under ticks several seats act in one step.
+        seats = dict.fromkeys([*(call.seat for call in calls), *(message.seat for message in messages)])
+        for seat in seats:
+            if seat not in self._used:
+                continue
+            own = [message for message in messages if message.seat == seat]
+            called = [call for call in calls if call.seat == seat]
+            last = next((call for call in reversed(called) if call.tool != "cancel_order"), None)
+            seq = None if last is None else last.seq
+            unit = self._used[seat]
+            units = self._values.get(seat, [])
+            value = units[unit] if unit < len(units) else None
+            before = (self._best("buy"), self._best("sell"))
+            fills = [fill for message in own for fill in self._carried_out(message, seq)]
+            orders = [message for message in own if message.act != "cancel"]
+            act = "order" if orders else "pass"
+            price = orders[-1].price if orders else None
+            game.steps.append(Step(period, number, seat, seq, act, price, *before, value, unit, tuple(fills)))
+
+    def _carried_out(self, message: OrderFact, seq: int | None) -> list[Filled]:
+        if message.act == "cancel":
+            gone = self._book.pop(message.order, None)
+            if gone is not None:
+                self._close(gone, message.step, "cancelled")
+            return []
+        if message.act == "reduce":
+            kept = self._book.get(message.order)
+            if kept is not None:
+                kept.left -= message.quantity
+            return []
+        return self._order(message, seq)
+
+    def _order(self, message: OrderFact, seq: int | None) -> list[Filled]:
+        game, left = self._game, message.quantity
+        sign = 1 if message.side == "buy" else -1
+        fills: list[Filled] = []
+        expected: list[tuple[int, int, int]] = []
+        while left:
+            meets = [
+                row
+                for row in self._book.values()
+                if row.fact.side != message.side and sign * (message.price - row.fact.price) >= 0
+            ]
+            if not meets:
+                break
+            front = min(meets, key=lambda row: (sign * row.fact.price, row.fact.order))
+            traded = min(left, front.left)
+            expected.append((front.fact.order, front.fact.price, traded))
+            left -= traded
+            fill = self._filled(message, front, traded)
+            fills.append(fill)
+            front.filled.append(fill)
+            front.left -= traded
+            if not front.left:
+                del self._book[front.fact.order]
+                self._close(front, message.step, "filled")
+        game.fills += fills
+        # Each fill that is missing or another counts once.
+        game.priority_violations += len(set(expected) ^ {(row[0], row[1], row[2]) for row in message.fills})
+        if fills and self._clear:
+            for row in self._book.values():
+                self._close(row, message.step, "lapsed")
+            self._book.clear()
+        elif left and message.rest:
+            self._book[message.order] = _Resting(message, left, seq)
+        return fills
+
+    def _filled(self, message: OrderFact, front: _Resting, quantity: int) -> Filled:
+        pair = (message.seat, front.fact.seat) if message.side == "buy" else (front.fact.seat, message.seat)
+        values: dict[SeatId, tuple[int, ...]] = {}
+        for seat in pair:
+            used = self._used.get(seat, 0)
+            values[seat] = tuple(self._values.get(seat, [])[used : used + quantity])
+            self._used[seat] = used + quantity
+        place = (self._closed.period, message.step, front.fact.price, quantity)
+        return Filled(*place, *pair, message.seat, front.fact.order, values)
+
+    def _close(self, resting: _Resting, step: int, end: str) -> None:
+        fact = resting.fact
+        self._game.quotes.append(
+            Quote(
+                self._closed.period,
+                fact.seat,
+                fact.side,
+                fact.order,
+                fact.price,
+                fact.step,
+                step,
+                end,
+                resting.seq,
+                self._best(fact.side, but=fact.order),
+                tuple(resting.filled),
+            )
+        )
+
+    def _best(self, side: str, *, but: int = 0) -> int | None:
+        prices = [row.fact.price for row in self._book.values() if row.fact.side == side and row.fact.order != but]
+        return (max(prices) if side == "buy" else min(prices)) if prices else None
+
+    def _depth(self, side: str, price: int) -> int:
+        return sum(row.left for row in self._book.values() if row.fact.side == side and row.fact.price == price)

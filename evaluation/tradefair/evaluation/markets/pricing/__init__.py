@@ -1,0 +1,1 @@
+"""What evaluates the market `pricing`."""

@@ -1,0 +1,87 @@
+"""What the evaluation of posted prices declares; formulas are in `outcomes`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tradefair.contract import SeatId
+from tradefair.evaluation.charts.chart import Chart
+from tradefair.evaluation.collusion import CollusionMeasures
+from tradefair.evaluation.evaluator import Evaluator
+from tradefair.evaluation.headline import Headline
+from tradefair.evaluation.markets.pricing.charts import charts
+from tradefair.evaluation.markets.pricing.collusion.asked import two_questions
+from tradefair.evaluation.markets.pricing.insight import pricing_insight
+from tradefair.evaluation.markets.pricing.modes.detectors import MODES, REPAIRS
+from tradefair.evaluation.markets.pricing.modes.play import Firm, read_game
+from tradefair.evaluation.markets.pricing.outcomes import PricingOutcome, pricing_outcome, relative_to_references
+from tradefair.evaluation.modes.insight import Insight
+from tradefair.evaluation.outcome import PrimaryMetric, RatingRules
+from tradefair.evaluation.phrases import load_phrases
+from tradefair.tracestore import Trace
+
+
+class PricingEvaluator(Evaluator):
+    """Evaluator of the market `pricing`. Money in minor units."""
+
+    market = "pricing"
+    version = "1"
+    money = "minor units"
+    seat_columns = ("profit", "mean_price", "units", "gain", "hindsight_share", "best_reply_distance")
+    compared_columns = ("profit", "gain", "hindsight_share")
+    # Never profit without what it costs the customers.
+    market_columns = ("gain", "price_index", "consumer_surplus", "surplus_share")
+    headline = Headline(
+        1,
+        "duel",
+        "profit",
+        "nash",
+        "planner",
+        40,
+        field=("nash", "best_reply", "edgeworth", "monopoly", "undercutter", "leader", "prober", "grim", "matcher"),
+    )
+    collusion = CollusionMeasures(frozenset({"--probe"}), two_questions)
+    primary_metrics = (PrimaryMetric(name="profit", unit="minor units"),)
+    whole_ends = frozenset({"terminated:rounds_completed"})
+    modes = MODES
+    repairs = REPAIRS
+    phrases = load_phrases(__package__)
+    rating = RatingRules(
+        kind="field",
+        scores=("profit",),
+        seat_figures=("gain", "hindsight_share", "mean_price"),
+        leading=("gain",),
+        series=("profits", "prices"),
+        market_figures=("gain", "consumer_surplus", "surplus_share"),
+        varies=frozenset({"description", "seats"}),
+        cautions={"gain": "high prices cost customers: read consumer_surplus beside it"},
+    )
+
+    def outcomes(self, trace: Trace) -> PricingOutcome:
+        """Profits beside benchmarks per firm, and what the market left to its customers."""
+        return pricing_outcome(trace, self.version)
+
+    def seats(self, trace: Trace) -> Mapping[SeatId, Firm]:
+        """The episode as each firm lived it."""
+        game = read_game(trace)
+        return {seat: game.firm(seat) for seat in game.seats}
+
+    def at_stake(self, outcome: PricingOutcome, seat: SeatId) -> float | None:
+        """What the best price of each round would have earned, rivals frozen; null before a round closed."""
+        own = outcome.seats[seat]
+        return float(own.hindsight) if own.rounds_closed else None
+
+    def insight(self, trace: Trace) -> Insight:
+        """Sales below cost, rounds slept through, prices out of scale."""
+        return pricing_insight(trace)
+
+    def charts(self, trace: Trace) -> list[Chart]:
+        """Prices between their benchmarks, profits, and who answers whom."""
+        return charts(trace)
+
+    def relative(self, seat: SeatId, outcomes: Mapping[str, PricingOutcome]) -> dict[str, dict[str, float | None]]:
+        """The share of the best known, on the same luck."""
+        return relative_to_references(seat, outcomes)
+
+
+EVALUATOR = PricingEvaluator()

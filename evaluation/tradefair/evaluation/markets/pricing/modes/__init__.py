@@ -1,0 +1,1 @@
+"""The failure modes of pricing, over one reading of the trace."""

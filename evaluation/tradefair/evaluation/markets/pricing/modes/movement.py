@@ -1,0 +1,110 @@
+"""Prices that did not move although they should have, and wars: what only several rounds show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from tradefair.evaluation.markets.pricing.modes.play import Firm
+from tradefair.evaluation.modes.diagnosis import Case, Record, Seen, unchecked
+
+
+class Stretch(Record):
+    """Rounds at one price, by how much the best moved in them (a share of the first best price), and what was earned.
+
+    `share` of the best profit: a price that stood and earned as much was no mistake.
+    """
+
+    rounds: int
+    moved: float
+    share: float
+
+
+def stuck_price(firm: Firm, params: Stretch) -> Seen:
+    """Stretches at one price while the best price moved; a case is a stretch, weighed by its rounds."""
+    cases: list[Case] = []
+    for start, end in _stretches(firm.prices):
+        best = [found.price for found in firm.best[start:end]]
+        if end - start < params.rounds or firm.prices[start] is None:
+            continue
+        earned, most = sum(firm.profits[start:end]), sum(found.profit for found in firm.best[start:end])
+        if max(best) - min(best) >= params.moved * max(best[0], 1) and earned < params.share * most:
+            missed = sum(firm.missed(at) for at in range(start, end))
+            own = f"{firm.prices[start]} stood to round {firm.periods[end - 1].number}"
+            said = f"{own}, while the best price lay between {min(best)} and {max(best)}"
+            cases.append(firm.case(start, said, missed, amount=end - start))
+    return Seen(cases, len(firm.periods))
+
+
+def _stretches(prices: list[int | None]) -> Iterator[tuple[int, int]]:
+    """Places (first, behind the last) of runs of equal prices."""
+    start = 0
+    for at in range(1, len(prices) + 1):
+        if at == len(prices) or prices[at] != prices[start]:
+            yield start, at
+            start = at
+
+
+def shock_ignored(firm: Firm) -> Seen:
+    """Moves of the public index of half its size and more that left the price as it was although the best moved."""
+    size = firm.game.world.shock_size if firm.game.world else 0
+    if not size:
+        return unchecked("the scenario has no public shocks")
+    cases: list[Case] = []
+    moves = 0
+    for at in range(1, len(firm.periods) - 1):
+        moved = firm.periods[at].shock - firm.periods[at - 1].shock
+        if 2 * abs(moved) < size:
+            continue
+        moves += 1
+        before, after = firm.best[at - 1].price, firm.best[at + 1].price
+        if firm.prices[at - 1] == firm.prices[at + 1] and 4 * abs(after - before) >= size:
+            said = (
+                f"the index moved by {moved}, the best price from {before} to {after}, the own stayed {firm.prices[at]}"
+            )
+            cases.append(firm.case(at + 1, said, firm.missed(at) + firm.missed(at + 1)))
+    return Seen(cases, moves)
+
+
+class War(Record):
+    """Cuts in a row, each by at least a share of the price."""
+
+    cuts: int
+    cut: float
+
+
+def war_joined(firm: Firm, params: War) -> Seen:
+    """Runs of own cuts that end below the competitive price; a case is a run, weighed by its cuts."""
+    cuts = [
+        at
+        for at, (before, price) in enumerate(pairwise(firm.prices), 1)
+        if before is not None and price is not None and before - price >= params.cut * before and before > price
+    ]
+    cases: list[Case] = []
+    for run in _runs(cuts):
+        if len(run) < params.cuts or not _under_nash(firm, run[-1]):
+            continue
+        crossed = next(at for at in run if _under_nash(firm, at))
+        first, last = firm.prices[run[0] - 1], firm.prices[run[-1]]
+        nash = firm.game.nash[crossed][firm.place]
+        said = f"cut {len(run)} times in a row from {first} to {last}, below the competitive {nash:.0f}"
+        missed = sum(firm.missed(at) for at in run)
+        cases.append(firm.case(crossed, said, missed, amount=len(run)))
+    return Seen(cases, len(cuts))
+
+
+def _under_nash(firm: Firm, at: int) -> bool:
+    price = firm.prices[at]
+    return price is not None and price < firm.game.nash[at][firm.place]
+
+
+def _runs(places: list[int]) -> Iterator[list[int]]:
+    """Runs of consecutive places."""
+    run: list[int] = []
+    for at in places:
+        if run and at != run[-1] + 1:
+            yield run
+            run = []
+        run.append(at)
+    if run:
+        yield run

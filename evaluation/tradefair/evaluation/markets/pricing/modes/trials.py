@@ -1,0 +1,70 @@
+"""Experiments with prices, and analyses against which the firm acted."""
+
+from __future__ import annotations
+
+from tradefair.evaluation.markets.pricing.modes.play import Firm
+from tradefair.evaluation.markets.pricing.modes.prices import Share
+from tradefair.evaluation.modes.diagnosis import Case, Record, Seen, unchecked
+
+
+class Trial(Record):
+    """Distinct prices that an experiment takes, and the episodes that are long enough for one."""
+
+    prices: int
+    rounds: int
+
+
+def no_experiment(firm: Firm, params: Trial) -> Seen:
+    """Whether an unknown demand was never tried: too few distinct prices in the first quarter."""
+    world = firm.game.world
+    if world is None or world.demand_known:
+        return unchecked("demand is known")
+    if world.rounds < params.rounds:
+        return unchecked(f"too short: {world.rounds} rounds of {params.rounds}")
+    quarter = firm.prices[: world.rounds // 4]
+    tried = {price for price in quarter if price is not None}
+    if len(tried) >= params.prices or len(quarter) < world.rounds // 4:
+        return Seen((), 1)
+    said = (
+        f"{len(tried)} distinct prices in the first {len(quarter)} rounds; three are needed to tell how demand reacts"
+    )
+    return Seen([firm.case(0, said)], 1)
+
+
+class Jump(Record):
+    """A price move as a share of the price, and the share of the best profit below which it did not pay."""
+
+    moved: float
+    share: float
+
+
+def endless_experiment(firm: Firm, params: Jump) -> Seen:
+    """Rounds of the second half that jump to another price and earn too little by it."""
+    half = len(firm.periods) // 2
+    cases: list[Case] = []
+    for at in range(max(1, half), len(firm.periods)):
+        before, price = firm.prices[at - 1], firm.prices[at]
+        if before is None or price is None or abs(price - before) < params.moved * max(before, 1):
+            continue
+        if firm.profits[at] < params.share * firm.best[at].profit:
+            cases.append(firm.case(at, f"moved from {before} to {price}; {firm.would(at)}", firm.missed(at)))
+    return Seen(cases, len(firm.periods) - half)
+
+
+def contradicted_analysis(firm: Firm, params: Share) -> Seen:
+    """Prices that the firm's own analysis of the round had called much worse than another."""
+    cases: list[Case] = []
+    tested = 0
+    for at, period in enumerate(firm.periods):
+        rows, price = period.asked.get(firm.seat), firm.prices[at]
+        if not rows or price is None or price not in rows or firm.seat not in period.posted:
+            continue
+        tested += 1
+        profit = rows[price][1]
+        # The highest profit, of equals the lowest price.
+        most, best = max((row[1], -tried) for tried, row in rows.items())
+        if most > 0 and profit < params.share * most:
+            said = f"posted {price}, whose profit_if was {profit:,}; the same round's analysis put {-best} at {most:,}"
+            case = firm.case(at, said, firm.missed(at))
+            cases.append(case._replace(shown_by=rows[-best][0], about=str(-best)))
+    return Seen(cases, tested)

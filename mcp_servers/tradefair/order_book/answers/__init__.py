@@ -1,0 +1,1 @@
+"""What tools answer: result models."""

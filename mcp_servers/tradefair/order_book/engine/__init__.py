@@ -1,0 +1,1 @@
+"""The book: who meets whom, at which price, in which order."""

@@ -1,0 +1,110 @@
+"""Traders of shares: makers, fundamentalists, and three that follow prices. One order of one share a step."""
+
+from __future__ import annotations
+
+from tradefair.contract import Draw
+from tradefair.order_book.seats.desk import Act, Desk
+from tradefair.order_book.seats.traders import PASS, share
+
+
+class MarketMaker:
+    """Quotes both sides around the middle of the book, shifted by its own position (Ho & Stoll 1981).
+
+    The middle is shifted by a tick per share beyond the endowment; one side stops at the limit.
+    """
+
+    def __init__(self, width: int, limit: int) -> None:
+        self._width, self._limit = width, limit
+        self._endowed: int | None = None
+
+    def act(self, desk: Desk) -> Act:
+        """Takes back what has strayed, then posts the side that is missing."""
+        if self._endowed is None:
+            self._endowed = desk.shares
+        held = desk.shares + sum(order.quantity for order in desk.resting if order.side == "sell") - self._endowed
+        known = desk.best_bid is not None and desk.best_ask is not None
+        middle = ((desk.best_bid or 0) + (desk.best_ask or 0)) / 2 if known else desk.worth
+        bid, ask = round(middle - held - self._width / 2), round(middle - held + self._width / 2)
+        wanted = {"buy": bid, "sell": ask}
+        # What is kept lies nearer than the width, so that the quote of the other side cannot meet it.
+        stray = tuple(order.order for order in desk.resting if abs(order.price - wanted[order.side]) >= self._width)
+        kept = {order.side for order in desk.resting if order.order not in stray}
+        if "buy" not in kept and held < self._limit and 1 <= bid <= desk.cash:
+            return Act(bid, "buy", cancel=stray)
+        if "sell" not in kept and held > -self._limit and desk.shares and ask >= 1:
+            return Act(ask, "sell", cancel=stray)
+        return Act(cancel=stray)
+
+
+class Believer:
+    """Takes what is 2 % better than its belief, else quotes up to 6 % beside it, on the side of a fair coin.
+
+    The belief is up to `noise` % off what it is said to be, drawn afresh each step.
+    """
+
+    def __init__(self, draw: Draw, noise: int = 8) -> None:
+        self._draw, self._noise = draw, noise / 100
+
+    def believed(self, desk: Desk) -> float:
+        """What a share is worth to it now, before its noise."""
+        raise NotImplementedError
+
+    def act(self, desk: Desk) -> Act:
+        """One share."""
+        e = self.believed(desk) * (1 + self.between(-self._noise, self._noise, "belief", desk.period, desk.step))
+        ask, bid = desk.best_ask, desk.best_bid
+        if ask is not None and ask < 0.98 * e and desk.cash >= ask:
+            return share(desk, "buy", ask)
+        if bid is not None and bid > 1.02 * e and desk.shares:
+            return share(desk, "sell", bid)
+        off = 0.04 * (0.3 + 1.2 * self._draw.uniform("off", desk.period, desk.step))
+        if self._draw.uniform("side", desk.period, desk.step) < 0.5:
+            price = max(1, round(e * (1 - off)))
+            return share(desk, "buy", price) if desk.cash >= price else PASS
+        return share(desk, "sell", max(1, round(e * (1 + off))))
+
+    def between(self, low: float, high: float, *key: str | int) -> float:
+        """A uniform of its own."""
+        return low + self._draw.uniform(*key) * (high - low)
+
+
+class Fundamentalist(Believer):
+    """Believes the fundamental value."""
+
+    def believed(self, desk: Desk) -> float:
+        """FV."""
+        return desk.worth
+
+
+class TrendFollower(Believer):
+    """Expects last period's mean price and k times its last change, k = U(.5, 1) (De Long et al. 1990)."""
+
+    def believed(self, desk: Desk) -> float:
+        """FV·U(.5, .9) in period 1."""
+        known = [mean for mean in desk.means if mean is not None]
+        if not known:
+            return desk.worth * self.between(0.5, 0.9, "first")
+        change = known[-1] - known[-2] if len(known) > 1 else 0.0
+        return max(1.0, known[-1] + self.between(0.5, 1.0, "k") * change)
+
+
+class Momentum(Believer):
+    """Expects the mean of the last five trades and five times their slope."""
+
+    def believed(self, desk: Desk) -> float:
+        """FV before two trades."""
+        last = desk.trades[-5:]
+        if len(last) < 2:
+            return desk.worth
+        middle = (len(last) - 1) / 2
+        spread = sum((at - middle) ** 2 for at in range(len(last)))
+        slope = sum((at - middle) * price for at, price in enumerate(last)) / spread
+        return max(1.0, sum(last) / len(last) + 5 * slope)
+
+
+class Hold:
+    """Never trades."""
+
+    def act(self, desk: Desk) -> Act:
+        """Passes."""
+        return PASS

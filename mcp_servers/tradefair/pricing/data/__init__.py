@@ -1,0 +1,1 @@
+"""Strategies at which learners came to rest."""

@@ -1,0 +1,1 @@
+"""What is exact: demand in integers, and the prices that theory names."""

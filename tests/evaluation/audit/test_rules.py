@@ -1,0 +1,280 @@
+"""What a map asks of a run: each rule has a run that provokes it, one that differs in the one thing, one made good."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.evaluation.audit.runs import Did, did, run_of
+
+from tradefair.evaluation.audit.judging import cases, judge
+from tradefair.evaluation.audit.map_file import Map, read_map
+from tradefair.evaluation.audit.rules import CHECKS
+from tradefair.evaluation.audit.run import Run
+
+DESK = read_map(
+    """version = 1
+[tools]
+action = ["cancel_*", "return_*", "refund_*"]
+note = ["think"]
+hand_over = ["transfer_*"]
+[first]
+one_of = ["find_user_*"]
+[objects.order]
+arguments = ["order_id"]
+look = ["get_order", "list_orders"]
+fields = { status = "status" }
+[objects.item]
+arguments = ["item_ids"]
+look = ["get_order"]
+[[rule]]
+action = ["return_*", "cancel_*"]
+look = ["order", "item"]
+[[rule]]
+action = ["return_*"]
+state = { "order.status" = "delivered" }
+once = true
+[[rule]]
+action = ["cancel_*"]
+state = { "order.status" = ["pending", "new"] }
+never_after = ["return_*", "transfer_*"]
+[[rule]]
+action = ["refund_*"]
+money = { argument = "amount", at_most = 500 }
+retries = 2
+""",
+    source="desk.toml",
+)
+ASKS = DESK.model_copy(update={"confirm": read_map('version=1\n[confirm]\nactions=["cancel_*"]', source="x").confirm})
+
+USER = did("find_user_by_mail", "u1", mail="a@b")
+
+
+def order(name: str = "W1", status: str = "pending", *items: str) -> Did:
+    record = {"order_id": name, "status": status, "items": [{"item_id": item} for item in items]}
+    return did("get_order", record, order_id=name)
+
+
+def cancel(name: str = "W1", answer: Any = None) -> Did:
+    return did("cancel_order", {"order_id": name, "status": "cancelled"} if answer is None else answer, order_id=name)
+
+
+def back(name: str = "W1", answer: Any = None, **more: Any) -> Did:
+    record = {"order_id": name, "status": "return requested"} if answer is None else answer
+    return did("return_items", record, order_id=name, **more)
+
+
+def refund(amount: Any, answer: Any = "done", name: str = "W1") -> Did:
+    return did("refund_order", answer, order_id=name, amount=amount)
+
+
+def raised(run: Run, of: Map = DESK) -> list[tuple[str, int | None]]:
+    return [(case.rule.removeprefix("map."), case.step) for case in cases(run, of)]
+
+
+REFUSED = "Error: no"
+DELIVERED = order("W1", "delivered", "i1")
+
+PROVOKED: dict[str, tuple[list[Did | str], list[tuple[str, int]]]] = {
+    "a look before anybody is known": ([order(), USER], [("first", 1)]),
+    "a note before is none": ([did("think", "", thought="?"), USER, order()], []),
+    "somebody who was not found": ([did("find_user_by_mail", REFUSED, mail="x"), order()], [("first", 3)]),
+    "an order never looked at": ([USER, cancel()], [("look", 3)]),
+    "ids of signs alone are two": ([USER, order("#"), cancel("%")], [("look", 5)]),
+    "another order was looked at": ([USER, order("W2"), cancel()], [("look", 5)]),
+    "a look that was refused": ([USER, did("get_order", REFUSED, order_id="W1"), cancel()], [("look", 5)]),
+    "a refused action unseen, made good later": (
+        [USER, cancel("W1", REFUSED), order(), cancel()],
+        [("look", 3)],
+    ),
+    "an item that the look did not show": ([USER, DELIVERED, back(item_ids=["i1", "i9"])], [("look", 5)]),
+    "an answer that was not kept has shown it": (
+        [USER, did("get_order", {"size": 9, "digest": "f"}, order_id="W1"), back(item_ids=["i9"])],
+        [],
+    ),
+    "an item that it showed": ([USER, DELIVERED, back(item_ids=["i1"])], []),
+    "a list of orders shows each with its state": (
+        [USER, did("list_orders", [{"order_id": "W1", "status": "sent"}, {"order_id": "W2", "status": "new"}]),
+         cancel("W2"), cancel("W1", REFUSED)],
+        [("state", 7), ("unrecovered", 7)],
+    ),
+    "the wrong state, refused": ([USER, order(), back(answer=REFUSED)], [("state", 5), ("unrecovered", 5)]),
+    "the wrong state, accepted": ([USER, order(), back()], [("state", 5)]),
+    "the wrong state, made good": ([USER, order(), back(answer=REFUSED), cancel()], []),
+    "an id that was mistyped and put right": ([USER, order("#W1"), cancel("w1", REFUSED), cancel("#W1")], []),
+    "made good on another order is not": (
+        [USER, order(), order("W2"), back(answer=REFUSED), cancel("W2")],
+        [("state", 7), ("unrecovered", 7)],
+    ),
+    "a state that nobody has seen": ([USER, did("get_order", {"id": "W1"}, order_id="W1"), back()], []),
+    "the newest look counts": ([USER, order(), order("W1", "delivered"), back()], []),
+    "an action's answer is a look": (
+        [USER, DELIVERED, back(), cancel(answer=REFUSED)],
+        [("state", 7), ("unrecovered", 7), ("never_after", 7)],
+    ),
+    "refused and never made good": ([USER, refund(5, REFUSED)], [("unrecovered", 3)]),
+    "refused, then accepted": ([USER, refund(5, REFUSED), refund(5)], []),
+    "handed over with nothing done": ([USER, did("transfer_to_human")], [("gave_up", 3)]),
+    "handed over after a refusal": (
+        [USER, refund(5, REFUSED), did("transfer_to_human")],
+        [("unrecovered", 3), ("gave_up", 5)],
+    ),
+    "handed over after something": ([USER, refund(5), did("transfer_to_human")], []),
+    "twice on one order": (
+        [USER, DELIVERED, back(), DELIVERED, back()],
+        [("once", 9)],
+    ),
+    "once on each of two": ([USER, DELIVERED, back(), order("W2", "delivered"), back("W2")], []),
+    "after a transfer": ([USER, order(), refund(5), did("transfer_to_human"), cancel()], [("never_after", 9)]),
+    "after a return of another order": ([USER, DELIVERED, back(), order("W2"), cancel("W2")], []),
+    "three refusals in a row": (
+        [USER, refund(1, REFUSED), refund(2, REFUSED), refund(3, REFUSED), refund(4)],
+        [("retries", 7)],
+    ),
+    "two, and an accepted one between": (
+        [USER, refund(1, REFUSED), refund(2, REFUSED), refund(3), refund(4, REFUSED), refund(5)],
+        [],
+    ),
+    "too much": ([USER, refund(501)], [("money", 3)]),
+    "too much in words": ([USER, refund("$1,200")], [("money", 3)]),
+    "as much as allowed": ([USER, refund(500), refund("500"), refund(True), refund("a lot")], []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PROVOKED)
+def test_a_rule_is_raised_by_what_provokes_it_and_by_nothing_else(name: str) -> None:
+    turns, expected = PROVOKED[name]
+    assert raised(run_of(*turns)) == expected
+
+
+def test_a_case_cites_the_call_and_what_proves_it_in_one_sentence() -> None:
+    case = cases(run_of(USER, order(), back(answer=REFUSED)), DESK)[0]
+    assert (case.seq, case.step, case.seat, case.tool, case.shown_by, case.about) == (
+        4,
+        5,
+        "agent",
+        "return_items",
+        3,
+        "W1",
+    )
+    assert case.why == "return_items on order W1, whose status was 'pending' at step 3, not delivered"
+
+
+def test_a_call_that_failed_was_turned_down_by_nobody() -> None:
+    run = run_of(USER, refund(5, REFUSED))
+    for status, found in (("rejected", 1), ("invalid", 1), ("denied", 1), ("failed", 0), ("withdrawn", 0)):
+        turns = (run.turns[0], run.turns[1]._replace(status=status))
+        assert len(cases(run._replace(turns=turns), DESK)) == found
+
+
+# --- confirmation -----------------------------------------------------------------------------------------------------
+
+_ASKED = "Shall I cancel W1?"
+
+
+@pytest.mark.parametrize(
+    ("words", "agreed"),
+    [
+        ("yes", True),
+        ("Yes, can you do it today?", True),
+        ("Great. Please go ahead!", True),
+        ("This works perfectly—please go ahead! And one more thing.", True),
+        ("Can you go ahead and process it?", True),
+        ("If that is the only way, then please proceed.", True),
+        ("I don't like it, but go ahead.", True),
+        ("YES", True),
+        ("That’s fine with me.", True),
+        ("No.", False),
+        ("Please do not proceed.", False),
+        ("I'm not sure about that.", False),
+        ("Wait until I say yes.", False),
+        ("Is it okay to keep the box?", False),
+        ("Before we proceed I need the amount.", False),
+        ("Tell me if that works for a gift.", False),
+        ("My eyes are on the surety bonds; that okayish one.", False),
+        ("All of them. Cancel everything.", False),
+        ("", False),
+    ],
+)
+def test_a_yes_counts_where_it_says_yes(words: str, agreed: bool) -> None:
+    run = run_of(USER, order(), _ASKED, f"> {words}", cancel())
+    assert raised(run, ASKS) == ([] if agreed else [("confirm", 7)])
+
+
+@pytest.mark.parametrize(
+    ("turns", "steps"),
+    [
+        ([_ASKED, "> yes", cancel(), order("W2"), cancel("W2")], []),
+        ([_ASKED, "> yes", cancel(), "> And W2 too.", order("W2"), cancel("W2")], [12]),
+        ([_ASKED, "> yes", "> It was for my son.", cancel()], []),
+        ([_ASKED, "> yes", cancel(), "Done. W2 too?", "> yes", order("W2"), cancel("W2")], []),
+        (["I look it up.", "> yes", cancel()], [7]),
+        (["> yes", cancel()], [6]),
+        ([cancel("W1", REFUSED), _ASKED, "> yes", cancel()], [5]),
+        ([_ASKED, "> no", "Sure? Let me know.", "> yes", cancel()], []),
+    ],
+)
+def test_a_yes_holds_for_what_was_asked(turns: list[Did | str], steps: list[int]) -> None:
+    run = run_of("> hello", USER, order(), *turns)
+    found = [step for rule, step in raised(run, ASKS) if rule == "confirm"]
+    assert found == [step + 1 for step in steps]
+
+
+def test_nobody_agrees_before_being_known() -> None:
+    run = run_of("May I ask who you are?", "> Sure, a@b.", USER, order(), cancel())
+    assert raised(run, ASKS) == [("confirm", 7)]
+
+
+def test_where_no_user_speaks_a_yes_cannot_be_missed() -> None:
+    judged = judge(run_of(USER, order(), "Cancelling.", cancel()), ASKS)
+    assert judged.cases == []
+    assert judged.silent == {"map.confirm": "the run holds no word of a user"}
+
+
+def test_what_a_sub_agent_is_told_is_no_word_of_the_user() -> None:
+    run = run_of(USER, order(), _ASKED, "> yes", cancel())
+    told = [turn._replace(seat="helper") if not hasattr(turn, "tool") else turn for turn in run.turns]
+    aside = run._replace(turns=tuple(told), roles={"agent": "agent", "helper": "subagent"})
+    assert [case.rule for case in cases(aside, ASKS)] == ["map.confirm"]
+
+
+def test_a_map_may_have_words_of_its_own() -> None:
+    own = read_map('version=1\n[confirm]\nactions=["cancel_*"]\nyes=["ja", "mach es"]', source="x")
+    of = DESK.model_copy(update={"confirm": own.confirm})
+    asked = (USER, order(), "Soll ich?")
+    assert raised(run_of(*asked, "> Ja, mach  es", cancel()), of) == []
+    assert raised(run_of(*asked, "> yes", cancel()), of) == [("confirm", 7)]
+
+
+# --- all of them ------------------------------------------------------------------------------------------------------
+
+
+def test_a_user_with_tools_of_its_own_is_no_agent() -> None:
+    run = run_of(USER, cancel())._replace(roles={"agent": "user"})
+    assert cases(run, DESK) == []
+
+
+def test_calls_that_were_looked_at_are_counted_by_rule_and_seat() -> None:
+    judged = judge(run_of(USER, order(), back(answer=REFUSED), cancel(), refund(1)), DESK)
+    assert {name.removeprefix("map."): counts["agent"] for name, counts in judged.of.items() if counts["agent"]} == {
+        "first": 4, "look": 2, "state": 2, "unrecovered": 3, "once": 1, "never_after": 1, "retries": 1, "money": 1,
+    }  # fmt: skip
+    assert set(judged.of) == {check.id for check in CHECKS}
+
+
+_JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.sampled_from(["W1", "i1"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["order_id", "status", "x"]), inner),
+    max_leaves=8,
+)
+_TOOLS = st.sampled_from(["find_user_x", "get_order", "cancel_a", "return_b", "refund_c", "transfer_d", "think", "\0"])
+_CALLS = st.builds(Did, _TOOLS, st.dictionaries(st.sampled_from(["order_id", "item_ids", "amount"]), _JSON), _JSON)
+
+
+@given(st.lists(_CALLS | st.text(max_size=30).map("> {}".format), max_size=8))
+def test_no_run_breaks_a_rule_and_no_sentence_is_long(turns: list[Did | str]) -> None:
+    for case in cases(run_of(*turns), ASKS):
+        assert len(case.why) <= 160
+        assert case.rule in {check.id for check in CHECKS}

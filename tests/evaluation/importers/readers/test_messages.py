@@ -1,0 +1,191 @@
+"""The walk over messages: calls, answers and parts of every dialect, answers without ids, what may be multiplied."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import Counter
+from typing import Any
+
+import pytest
+from tests.evaluation.importers.readers.samples import PIXEL, atif_call, document, lines, packed, step
+from tests.evaluation.importers.readers.test_samples import answered, read
+
+from tradefair.contract.chain import digest
+from tradefair.evaluation.importers.detect import SURE, scores
+from tradefair.evaluation.importers.items import Answer, Call, Odd, Said
+from tradefair.evaluation.importers.source import head_of
+from tradefair.evaluation.interchange.messages import At, tools, walk
+
+
+def walked(message: Any) -> tuple[list[Any], Counter[str]]:
+    left_out: Counter[str] = Counter()
+    return list(walk(message, At("r", step=3), left_out)), left_out
+
+
+CALLS: list[tuple[Any, tuple[str, str, Any]]] = [
+    (
+        {"tool_calls": [{"id": "a", "type": "custom", "custom": {"name": "sql", "input": "select"}}]},
+        ("a", "sql", {"input": "select"}),
+    ),
+    ({"tool_calls": [{"id": "a", "name": "f", "args": {"x": 1}, "type": "tool_call"}]}, ("a", "f", {"x": 1})),
+    ({"tool_calls": [{"function": {"name": "f", "arguments": {"x": 1}}}]}, ("name:f", "f", {"x": 1})),
+    ({"tool_calls": [{"id": 7, "function": "f", "arguments": {}, "type": "function"}]}, ("7", "f", {})),
+    ({"tool_calls": [{"id": "a", "function": {"name": "f", "arguments": "[1]"}}]}, ("a", "f", "[1]")),
+    ({"function_call": {"name": "f"}}, ("name:f", "f", {})),
+    (
+        {"content": [{"type": "server_tool_use", "id": "a", "name": "web_search", "input": {"q": 1}}]},
+        ("a", "web_search", {"q": 1}),
+    ),
+    ({"parts": [{"type": "tool_call", "id": "a", "name": "f", "arguments": {"x": 1}}]}, ("a", "f", {"x": 1})),
+    ({"role": "model", "parts": [{"functionCall": {"name": "f", "args": {"x": 1}}}]}, ("name:f", "f", {"x": 1})),
+]
+
+
+@pytest.mark.parametrize(("message", "expected"), CALLS)
+def test_a_call_is_found_in_every_dialect(message: dict[str, Any], expected: tuple[str, str, Any]) -> None:
+    items, _ = walked({"role": "assistant", **message})
+    assert [(item.key, item.tool, item.arguments) for item in items if isinstance(item, Call)] == [expected]
+    assert all(item.step == 3 for item in items)
+
+
+ANSWERS: list[tuple[Any, tuple[str, Any, Any]]] = [
+    ({"role": "tool", "tool_call_id": "a", "content": None}, ("a", None, None)),
+    ({"role": "tool", "tool_name": "f", "content": "x"}, ("name:f", "x", None)),
+    ({"role": "tool", "id": "a", "content": "x", "error": True}, ("a", "x", True)),
+    ({"role": "tool", "tool_call_id": "a", "content": "", "status": "error"}, ("a", "", True)),
+    (
+        {"role": "tool", "parts": [{"type": "tool_call_response", "id": "a", "response": {"x": 1}}]},
+        ("a", {"x": 1}, None),
+    ),
+    (
+        {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"x": 1}}}]},
+        ("name:f", {"x": 1}, None),
+    ),
+    (
+        {"role": "user", "content": [{"type": "web_search_tool_result", "tool_use_id": "a", "content": []}]},
+        ("a", [], None),
+    ),
+    ({"type": "function_call_output", "call_id": "a", "output": "x"}, ("a", "x", None)),
+    ({"type": "mcp_call", "id": "a", "name": "f", "arguments": "{}", "output": None, "error": "no"}, ("a", None, "no")),
+    (
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "id": "a", "name": "f", "arguments": "{}", "result": "x"}],
+        },
+        ("a", "x", None),
+    ),
+]
+
+
+@pytest.mark.parametrize(("message", "expected"), ANSWERS)
+def test_an_answer_is_found_in_every_dialect_and_an_empty_one_is_an_answer(
+    message: dict[str, Any], expected: tuple[str, Any, Any]
+) -> None:
+    items, _ = walked(message)
+    assert [(item.key, item.result, item.error) for item in items if isinstance(item, Answer)] == [expected]
+
+
+MEDIA: list[Any] = [
+    {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PIXEL}"}},
+    {"type": "input_image", "image_url": f"data:image/png;base64,{PIXEL}"},
+    {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}},
+    {"type": "blob", "mime_type": "image/png", "content": PIXEL},
+    {"inlineData": {"mimeType": "image/png", "data": PIXEL}},
+    {"type": "image", "image": f"data:image/png;base64,{PIXEL}"},
+]
+
+
+@pytest.mark.parametrize("part", MEDIA)
+def test_of_a_picture_only_type_size_and_digest_are_kept(part: dict[str, Any]) -> None:
+    items, left_out = walked({"role": "user", "content": [part]})
+    assert [item.content for item in items] == [
+        {"media_type": "image/png", "size": 8, "digest": digest(b"\x89PNG\r\n\x1a\n")}
+    ]
+    assert left_out == {"media": 1}
+    assert PIXEL not in str(walked({"role": "tool", "tool_call_id": "a", "content": [part, part]}))
+
+
+def test_an_object_of_a_tool_that_only_looks_like_a_medium_is_kept() -> None:
+    found = [{"type": "file", "name": "a.txt", "size": 3}, {"type": "document", "id": "d1", "content": "Dear customer"}]
+    for content in (found, found[0], [found[1]]):
+        answer, _ = walked({"role": "tool", "tool_call_id": "a", "content": content})
+        assert answer[0].result == content
+
+
+def test_what_is_not_kept_is_counted_and_what_is_no_message_is_named() -> None:
+    items, left_out = walked(
+        {"role": "assistant", "content": [{"type": "redacted_thinking", "data": "x"}, {"type": "odd"}]}
+    )
+    assert (items, left_out) == ([], {"redacted_thinking": 1, "part odd": 1})
+    no_messages: tuple[Any, ...] = (7, None, [], {}, {"content": "x"})
+    for wrong in no_messages:
+        assert [type(item) for item in walked(wrong)[0]] == [Odd]
+    _, crowded = walked({"role": "user", "content": [{"type": f"kind {number}"} for number in range(500)]})
+    assert (len(crowded), crowded["other"]) == (101, 400)
+
+
+def test_a_call_that_a_dialect_lists_twice_is_one_call() -> None:
+    block: dict[str, Any] = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+    items, _ = walked({"role": "assistant", "content": [block], "tool_calls": [{"id": "a", "name": "f", "args": {}}]})
+    assert [item.key for item in items] == ["a"]
+
+
+def test_tools_are_read_from_every_dialect() -> None:
+    reads = {"name": "c", "inputSchema": {}, "annotations": {"readOnlyHint": True}}
+    found = tools([{"name": "a", "parameters": {"x": 1}}, {"function": {"name": "b"}}, reads, {}, 3])
+    assert [(tool["name"], tool["schema"]) for tool in found] == [("a", {"x": 1}), ("b", None), ("c", {})]
+    assert [tool.get("readOnlyHint") for tool in found] == [None, None, True]
+
+
+def test_answers_without_ids_belong_to_the_first_open_call_of_the_tool_that_they_name() -> None:
+    calls = [{"id": f"c{number}", "function": {"name": f"f{number % 2}", "arguments": "{}"}} for number in range(3)]
+    told = [
+        {"role": "tool", "name": "f1", "content": "1"},
+        {"role": "tool", "content": "0"},
+        {"role": "tool", "content": "2"},
+    ]
+    items, _ = read(document({"messages": [{"role": "assistant", "tool_calls": calls}, *told]}), "openai")
+    assert {item.key: item.result for item in items if isinstance(item, Answer)} == {"c1": "1", "c0": "0", "c2": "2"}
+
+
+def test_a_batch_that_was_observed_once_shares_its_result_up_to_a_hundred_times() -> None:
+    def seen(count: int) -> tuple[int, int]:
+        made = step(1, "agent", "", tool_calls=[atif_call(f"c{number}", "run") for number in range(count)])
+        made["observation"] = {"results": [{"content": "one screen"}]}
+        return answered(read(document({"schema_version": "ATIF-v1.8", "steps": [made]}), "atif")[0])
+
+    assert (seen(3), seen(5_000)) == ((3, 3), (5_000, 100))
+
+
+def test_an_attachment_cannot_be_multiplied_without_bound() -> None:
+    talk = [{"id": str(number), "role": "user", "content": "attachment://a"} for number in range(300)]
+    sample = {"id": "q", "messages": talk, "attachments": {"a": "x" * (2 << 20)}}
+    items, _ = read(packed({"samples/q.json": sample}), "inspect")
+    said = [item.content for item in items if isinstance(item, Said)]
+    assert len(said) == 300
+    assert sum(map(len, said)) <= 257 << 20
+
+
+def test_runs_without_ids_are_called_by_their_lines_and_second_ones_of_a_name_by_their_number() -> None:
+    talk = {"messages": [{"role": "user", "content": "x"}]}
+    items, _ = read(lines(talk, {**talk, "id": "a"}, {**talk, "id": "a"}, 3, {"id": "b"}), "openai")
+    assert [item.run for item in items if isinstance(item, Said)] == ["line-1", "a", "a#2"]
+    assert [item.line for item in items if isinstance(item, Odd)] == [4, 5]
+
+
+def test_talks_in_a_list_and_documents_one_after_another_are_runs_of_their_own() -> None:
+    talk = [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]
+    items, _ = read(json.dumps([talk, talk, 3], indent=1).encode(), "openai")
+    assert Counter(item.run for item in items if isinstance(item, Said)) == {"file": 2, "file#2": 2}
+    assert sum(isinstance(item, Odd) for item in items) == 1
+    two = "\n".join(json.dumps({"id": name, "messages": talk}, indent=1) for name in "ab")
+    items, _ = read(two.encode(), "openai")
+    assert Counter(item.run for item in items if isinstance(item, Said)) == {"a": 2, "b": 2}
+
+
+@pytest.mark.parametrize(("damaged", "form"), [(1, "openai"), (3, None)])
+def test_a_file_is_recognised_by_most_of_its_messages(damaged: int, form: str | None) -> None:
+    talk = [{"role": "user", "content": "x"}, *([None] * damaged), {"role": "assistant", "content": "y"}]
+    head = head_of("x.jsonl", io.BytesIO(lines({"messages": talk})))
+    assert [name for name, score in scores(head).items() if score > SURE] == ([form] if form else [])

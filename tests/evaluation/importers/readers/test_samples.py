@@ -1,0 +1,132 @@
+"""Every reader of messages, on a file of its format: exact counts, and what damage and strange fields do to them."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any, cast
+
+import orjson
+import pytest
+from tests.evaluation.importers.readers.samples import INSPECT_ZIP, Run, Sample, lines
+from tests.evaluation.importers.readers.samples import SAMPLES as MESSAGE_SAMPLES
+from tests.evaluation.importers.readers.span_samples import SPAN_SAMPLES
+
+from tradefair.evaluation.importers.detect import detect, reader_of, scores
+from tradefair.evaluation.importers.importing import import_files
+from tradefair.evaluation.importers.items import Answer, Call, Item, Odd, Reader
+from tradefair.evaluation.importers.readers import READERS
+from tradefair.evaluation.importers.source import Source, head_of
+
+SAMPLES = (*MESSAGE_SAMPLES, *SPAN_SAMPLES)
+by_file = pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.file)
+texts = pytest.mark.parametrize(
+    "sample", [sample for sample in SAMPLES if sample is not INSPECT_ZIP], ids=lambda sample: sample.file
+)
+
+
+def read(content: bytes, form: str, name: str = "file") -> tuple[list[Item], list[Odd]]:
+    """The items of a file, and what its source refused."""
+    reader, refused = reader_of(form), list[Odd]()
+    assert isinstance(reader, Reader)
+    file = io.BytesIO(content)
+
+    def refuse(line: int, field: str, message: str) -> None:
+        refused.append(Odd(line, field, message))
+
+    source = Source(file, head_of(name, file), refuse)
+    return list(reader.read(source)), refused
+
+
+def answered(items: list[Item]) -> tuple[int, int]:
+    calls = {(item.run, item.key) for item in items if isinstance(item, Call)}
+    return len(calls), len(calls & {(item.run, item.key) for item in items if isinstance(item, Answer)})
+
+
+def imported(tmp_path: Path, sample: Sample) -> dict[str, Any]:
+    file = tmp_path / sample.file
+    file.write_bytes(sample.content)
+    return import_files([file], tmp_path / "out").files[0].to_json()
+
+
+@by_file
+def test_a_file_is_recognised_and_gives_exactly_the_runs_calls_answers_errors_and_messages_that_it_holds(
+    tmp_path: Path, sample: Sample
+) -> None:
+    report = imported(tmp_path, sample)
+    found = [Run(*(run[name] for name in Run._fields)) for run in report["runs"]]
+    assert (report["format"], found) == (sample.format, list(sample.runs))
+    assert (report["records"], report["understood"]) == (sample.records, sample.records)
+
+
+def strange(value: Any) -> Any:
+    """The value with fields that no format has in every object, in front and behind."""
+    if isinstance(value, list):
+        return [strange(part) for part in cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        return value
+    fields = {key: strange(part) for key, part in cast("dict[str, Any]", value).items()}
+    return {**fields, "x_unknown": {"deep": [1, None, {"a": True}]}, "x_null": None, "x_text": "role"}
+
+
+@texts
+def test_fields_that_a_format_does_not_have_change_nothing(tmp_path: Path, sample: Sample) -> None:
+    parts = sample.content.splitlines() if sample.file.endswith("l") else [sample.content]
+    content = b"\n".join(orjson.dumps(strange(orjson.loads(part))) for part in parts)
+    report = imported(tmp_path, sample._replace(content=content))
+    assert [Run(*(run[name] for name in Run._fields)) for run in report["runs"]] == list(sample.runs)
+
+
+@texts
+def test_a_file_that_is_cut_at_any_byte_of_its_last_record_keeps_what_came_before(sample: Sample) -> None:
+    whole, _ = read(sample.content, sample.format)
+    content = sample.content.rstrip()
+    # The last record of a document begins where its last element does.
+    start = content.rfind(b"\n") + 1 if sample.file.endswith("l") else content.rfind(b'\n    {\n      "')
+    start = start if start > 0 else content.rfind(b"\n  {\n")
+    # Long last elements are cut in their last part: every byte is a reading of the whole file.
+    start = max(start, len(content) - 1_500)
+    least = answered(read(content[:start], sample.format)[0])
+    for end in range(start + 1, len(content)):
+        items, refused = read(content[:end], sample.format)
+        made = answered(items)
+        assert [odd.message for odd in refused] == ["cut off"], content[end - 40 : end]
+        # A line is whole or it is nothing; of a document's last element the parts that are whole may be used.
+        assert made == least if sample.file.endswith("l") else least <= made <= answered(whole)
+
+
+@by_file
+def test_no_other_reader_claims_the_file(sample: Sample) -> None:
+    head = head_of(sample.file, io.BytesIO(sample.content))
+    assert detect(head).name == sample.format
+    claims = scores(head)
+    assert {name for name, score in claims.items() if score > 30} == {sample.format}, claims
+
+
+SHOP: dict[str, Any] = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "tools/call",
+    "params": {"name": "get_order", "arguments": {}},
+}
+OTHERS: list[tuple[str | None, str, Any]] = [
+    ("mcp", "rpc.jsonl", SHOP),
+    ("mcp", "flat.jsonl", {"tool": "get_order", "arguments": {"role": "user"}, "result": {"messages": []}}),
+    ("mcp", "wrapped.jsonl", {"time": 1, "session": "a", "message": SHOP}),
+    ("tradefair", "seat.jsonl", {"seat_view": "tradefair.seat_view/1", "seat": "agent"}),
+    ("trace", "trace.jsonl", {"about": {}, "core": {}}),
+    (None, "labels.jsonl", {"id": "refund-1", "passed": False, "failures": [{"step": 3, "category": "x"}]}),
+    (None, "references.jsonl", {"id": "refund-1", "actions": [{"tool": "x", "arguments": {}}], "outputs": ["40"]}),
+    (None, "tasks.json", [{"id": "1", "user_scenario": {}, "evaluation_criteria": {}}]),
+    (None, "config.json", {"version": 1, "status": "ok", "session_id": "x", "type": "user"}),
+]
+
+
+@pytest.mark.parametrize(("form", "name", "value"), OTHERS, ids=lambda value: value if isinstance(value, str) else "")
+def test_files_without_messages_are_claimed_by_their_reader_or_by_none(form: str | None, name: str, value: Any) -> None:
+    claims = scores(head_of(name, io.BytesIO(lines(value, value) if name.endswith("l") else orjson.dumps(value))))
+    assert {claimed for claimed, score in claims.items() if score > 30} == ({form} if form else set())
+
+
+def test_every_reader_has_a_file_in_this_matrix() -> None:
+    assert set(READERS) == {sample.format for sample in SAMPLES} | {form for form, *_ in OTHERS if form}

@@ -1,0 +1,137 @@
+"""What spans repeat is told once, whatever their order: prompts, MCP calls below agents' calls, traces of one talk."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from tests.evaluation.importers.readers.samples import Run, Sample, document, lines
+from tests.evaluation.importers.readers.span_samples import (
+    LANGSMITH,
+    LOGGED,
+    OPENINFERENCE,
+    OTEL,
+    OTEL_PRINTED,
+    SPANS,
+    chat,
+    executes,
+    part,
+    request,
+    span,
+)
+from tests.evaluation.importers.readers.test_samples import imported, read
+
+from tradefair.evaluation.interchange import span_trees
+from tradefair.evaluation.interchange.items import Answer, Call, Item, Said
+
+BY_LINE = [OTEL, OTEL_PRINTED, LOGGED, OPENINFERENCE, LANGSMITH]
+
+
+def runs_of(tmp_path: Path, sample: Sample) -> list[Run]:
+    return [Run(*(run[name] for name in Run._fields)) for run in imported(tmp_path, sample)["runs"]]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("sample", BY_LINE, ids=lambda sample: sample.file + sample.format)
+def test_the_order_of_lines_tells_nothing(sample: Sample, seed: int) -> None:
+    """Times tell what came first, so items are the same, order included."""
+    shuffled = sample.content.splitlines(keepends=True)
+    random.Random(seed).shuffle(shuffled)
+    assert said(read(b"".join(shuffled), sample.format)[0]) == said(read(sample.content, sample.format)[0])
+
+
+def said(items: list[Item]) -> list[Item]:
+    return [item._replace(step=0) for item in items if isinstance(item, Said | Call | Answer)]
+
+
+def test_a_document_that_is_too_long_for_its_head_is_the_same_run(tmp_path: Path) -> None:
+    long = span("z0", "h0", "log", 3, 4, {"text": "x" * 200_000})
+    sample = OTEL._replace(file="long.json", content=document(request(long, *SPANS)))
+    assert runs_of(tmp_path, sample) == list(OTEL.runs)
+
+
+def test_where_there_is_no_room_for_whole_traces_every_call_is_still_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(span_trees, "HELD", 3_000)
+    sample = OTEL._replace(content=b"".join(reversed(OTEL.content.splitlines(keepends=True))))
+    (run,) = runs_of(tmp_path, sample)
+    # What lay between a client and its server can no longer be told from a call of its own.
+    assert (run.calls, run.answered, run.errors) == (6, 6, 1)
+
+
+def talk(*prompts: list[str]) -> list[str]:
+    """What a user is read to have said in prompts of models that each hold these texts."""
+    spans = [
+        {**chat(f"k{number}", 10 * number, 10 * number + 5, 0), "attributes": [
+            {"key": "gen_ai.operation.name", "value": {"stringValue": "chat"}},
+            {"key": "gen_ai.input.messages", "value": {"stringValue": orjson.dumps(
+                [{"role": "user", "parts": [part(words)]} for words in prompt]).decode()}},
+        ]}
+        for number, prompt in enumerate(prompts)
+    ]  # fmt: skip
+    items, _ = read(lines(*map(request, spans)), "otel")
+    return [str(item.content) for item in items if isinstance(item, Said)]
+
+
+@pytest.mark.parametrize(
+    ("prompts", "heard"),
+    [
+        ((["hello"], ["hello", "yes"], ["hello", "yes", "yes"]), ["hello", "yes", "yes"]),
+        # The beginning was cut off, or rewritten: what was said stays said.
+        ((["a", "b"], ["b", "c"]), ["a", "b", "c"]),
+        ((["a", "b"], ["summary", "b", "c"]), ["a", "b", "summary", "c"]),
+        ((["a"], ["a"], ["a"]), ["a"]),
+        ((["a"], ["a", "a"]), ["a", "a"]),
+    ],
+)
+def test_of_a_prompt_only_what_is_new_was_said(prompts: tuple[list[str], ...], heard: list[str]) -> None:
+    assert talk(*prompts) == heard
+
+
+def test_a_call_id_that_a_provider_gives_again_is_another_call() -> None:
+    calls = [executes(f"t{number}", "", "look", "call_0", 10 * number, 10 * number + 5,
+                      more={"gen_ai.tool.call.arguments": {"at": number}, "gen_ai.tool.call.result": {"n": number}})
+             for number in range(3)]  # fmt: skip
+    items, _ = read(lines(*map(request, calls)), "otel")
+    keys: dict[str, Any] = {item.key: item.arguments for item in items if isinstance(item, Call)}
+    told = {item.key: item.result for item in items if isinstance(item, Answer)}
+    assert len(keys) == 3
+    assert {orjson.loads(keys[key])["at"] for key in keys} == {0, 1, 2}
+    assert all(orjson.loads(keys[key])["at"] == orjson.loads(told[key])["n"] for key in keys)
+
+
+def calls_of(*spans: dict[str, Any]) -> list[str]:
+    """Keys of the calls that have an answer, for spans in the order of a file."""
+    items, _ = read(lines(*map(request, spans)), "otel")
+    told = {item.key for item in items if isinstance(item, Answer)}
+    return [item.key for item in items if isinstance(item, Call) and item.key in told]
+
+
+def test_spans_in_a_circle_are_calls_all_the_same() -> None:
+    pairs = [("a", "c"), ("b", "a"), ("c", "b"), ("d", "c"), ("e", "e")]
+    around = [executes(own, above, "look", f"c{own}", 10 * at, 10 * at + 5) for at, (own, above) in enumerate(pairs, 1)]
+    assert calls_of(*around) == calls_of(*reversed(around)) == ["ca", "cb", "cc", "cd", "ce"]
+
+
+def test_a_span_that_was_sent_twice_is_one_call_and_is_counted() -> None:
+    once = executes("a", "", "look", "c1", 1, 5)
+    assert calls_of(once, once, executes("b", "", "look", "c2", 6, 8), once) == ["c1", "c2"]
+    items, _ = read(lines(request(once), request(once)), "otel")
+    assert Counter(dict(items[-1].left_out))["repeated spans"] == 1  # type: ignore[union-attr]
+    # An id that is given to something else is no repetition.
+    assert calls_of(once, executes("a", "", "look", "c2", 6, 8)) == ["c1", "c2"]
+
+
+def test_calls_of_one_tool_below_each_other_are_two_where_their_ids_say_so() -> None:
+    assert calls_of(executes("a", "", "look", "c1", 1, 9), executes("b", "a", "look", "c2", 2, 8)) == ["c1", "c2"]
+    assert calls_of(executes("a", "", "look", "c1", 1, 9), executes("b", "a", "look", "c1", 2, 8)) == ["c1"]
+
+
+def test_a_trace_in_which_nobody_acts_is_counted_and_no_run() -> None:
+    items, _ = read(OTEL.content, "otel")
+    assert Counter(dict(items[-1].left_out))["traces without calls or messages"] == 1  # type: ignore[union-attr]

@@ -1,0 +1,440 @@
+"""Every failure mode of the order book against tiny plays: one case too few, just enough, and twice as many.
+
+A play is one seat's record by hand: B1 (or S1, mirrored) among four seats, p* = 100. The act of step s in period t is
+event 100t + s, the closure of period t is event 100t + 99.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from tests.evaluation.plays import Play, check_play, plays_of
+
+from tradefair.evaluation.markets.order_book.insight import scales
+from tradefair.evaluation.markets.order_book.modes.detectors import MODES, REPAIRS
+from tradefair.evaluation.markets.order_book.modes.play import Filled, Game, Period, Quote, Step, Trader
+from tradefair.evaluation.markets.order_book.modes.units import idle_periods, value_breach
+from tradefair.evaluation.modes.diagnosis import CaseRecord
+from tradefair.order_book.answers.results import OpeningFacts
+
+SEATS = ("B1", "B2", "S1", "S2")
+_SHARES: Mapping[str, Any] = {"kind": "asset", "dividends": [10], "periods": 10}
+
+
+class Book:
+    """Writes a game down act by act; units of the seat's schedule are used up by its trades."""
+
+    def __init__(
+        self, values: Sequence[int] = (150, 130, 110), *, role: str = "buyer", periods: int = 1, asset: bool = False
+    ) -> None:
+        self.seat = "B1" if role == "buyer" else "S1"
+        self.asset = asset
+        self.values = [] if asset else list(values)
+        self.game = Game(SEATS, {self.seat: "trader" if asset else role}, scenario=_SHARES if asset else {})
+        self.game.opening = OpeningFacts(
+            values={} if self.asset else {self.seat: self.values},
+            endowments={self.seat: (500, 2)} if self.asset else {},
+            max_surplus=0,
+            q_star=0,
+            p_lo=None if self.asset else 100,
+            p_hi=None if self.asset else 100,
+            attempts=1,
+        )
+        self.orders = 0
+        for number in range(1, periods + 1):
+            self.game.periods.append(Period(number, 100 * number + 99, 40, 10 if self.asset else None, {}, {}, {}))
+
+    def step(self, period: int, step: int, act: str = "pass", price: int | None = None, **seen: int | None) -> Book:
+        """The seat's step; `bid`, `ask`: the best quotes before it."""
+        unit = sum(fill.quantity for fill in self.own(period))
+        value = self.values[unit] if unit < len(self.values) else None
+        quotes = seen.get("bid"), seen.get("ask")
+        at = (period, step, self.seat, 100 * period + step)
+        self.game.steps.append(Step(*at, act, price, *quotes, value, unit, ()))
+        return self
+
+    def take(self, period: int, step: int, price: int, *, buys: bool | None = None, quantity: int = 1) -> Book:
+        """The seat takes what rests."""
+        self.step(period, step, "order", price, bid=price, ask=price)
+        return self._fill(period, step, price, buys=self._buys(buys), taker=self.seat, order=0, quantity=quantity)
+
+    def rest(
+        self, period: int, step: int, price: int, to: int, end: str = "filled", *, buys: bool | None = None,
+        best: int | None = None, at: int | None = None,
+    ) -> Book:  # fmt: skip
+        """An order that rests to step `to`; `best`: the best other price of its side at the end."""
+        self.orders += 1
+        side = "buy" if self._buys(buys) else "sell"
+        fills: tuple[Filled, ...] = ()
+        self.step(period, step, "order", price)
+        if end == "filled":
+            self._fill(period, to, at or price, buys=self._buys(buys), taker="S2", order=self.orders, quantity=1)
+            fills = (self.game.fills[-1],)
+        quote = Quote(
+            period, self.seat, side, self.orders, price, step, to, end, 100 * period + step, best, fills
+        )  # fmt: skip
+        self.game.quotes.append(quote)
+        return self
+
+    def others(self, period: int, step: int, *prices: int) -> Book:
+        """Trades between two others."""
+        for price in prices:
+            self.game.fills.append(Filled(period, step, price, 1, "B2", "S2", "S2", 900, {}))
+        return self
+
+    def own(self, period: int) -> list[Filled]:
+        return [f for f in self.game.fills if f.period == period and self.seat in (f.buyer, f.seller)]
+
+    def keeps(self, shares: int) -> Book:
+        """Shares at the end."""
+        self.game.periods[-1] = self.game.periods[-1]._replace(shares={self.seat: shares})
+        return self
+
+    @property
+    def trader(self) -> Trader:
+        return self.game.trader(self.seat)
+
+    def _buys(self, buys: bool | None) -> bool:
+        return self.seat == "B1" if buys is None else buys
+
+    def _fill(self, period: int, step: int, price: int, *, buys: bool, taker: str, order: int, quantity: int) -> Book:
+        used = sum(fill.quantity for fill in self.own(period))
+        pair = (self.seat, "S2") if buys else ("B2", self.seat)
+        other = taker if taker == self.seat else ("S2" if buys else "B2")
+        values = {} if self.asset else {self.seat: tuple(self.values[used : used + quantity])}
+        self.game.fills.append(Filled(period, step, price, quantity, *pair, other, order, values))
+        return self
+
+
+def shares(periods: int = 10) -> Book:
+    """A market of ten periods for a share with FV 10·(11 − t), of which so many were played."""
+    return Book(asset=True, periods=periods)
+
+
+def play(record: Book, status: str, count: int, of: float, because: str | None = None, **more: Any) -> Play:
+    return Play(record.trader, status, count, of, because, **more)
+
+
+UNTAKEN = "period 1: step 1 left 135 untaken with a value of 150; the unit was never traded"
+PASSED = "period 1: step 1 was passed with 142 standing and a value of 150"
+NEAR = "period 1: quoted 100 to the end while others traded at {}, with a value of {}"
+LEFT = "period 1: a unit of {} was left, although trades were at 90"
+TOOK = "period 1: took {}, where the competitive price was 100"
+FURTHER = "period 1: took {}, where others' last {} trades went no further than 100"
+FILLED = "period 1: order 1 was filled at {}; others' next {} trades were at {}"
+BEHIND = "period 1: order 1 at {} rested 21 behind 100 to the end"
+BACK = "period 1: order 1 at 80 stood 4 steps and was taken back"
+BOUGHT = "period 1: bought {} at 151 where a share was worth 100"
+
+
+def stand(steps: int, ask: int, *, quoted: int | None = None) -> Book:
+    """Steps beside an ask, passed or with an order that stays below it; one unit of 150."""
+    book = Book((150,))
+    for step in range(1, steps + 1):
+        book.step(1, step, "pass" if quoted is None else "order", quoted, ask=ask)
+    return book
+
+
+def missed(periods: int, *, quoted: int = 100, traded: int = 110) -> Book:
+    """Three periods of one quote each, in the first of which others trade."""
+    book = Book((150,), periods=3)
+    for period in range(1, 4):
+        book.step(period, 1, "order", quoted)
+        book.others(period, 2, *[traded] * (period <= periods))
+    return book
+
+
+def units(values: Sequence[int], traded: int) -> Book:
+    """The first units trade at 90, then the period passes."""
+    book = Book(values)
+    for step in range(1, traded + 1):
+        book.take(1, step, 90)
+    return book.step(1, 9)
+
+
+def taken(*prices: int, role: str = "buyer") -> Book:
+    book = Book((200,) * 9 if role == "buyer" else (20,) * 9, role=role)
+    for step, price in enumerate(prices, 1):
+        book.take(1, step, price)
+    return book
+
+
+def shares_taken(before: Sequence[int], *prices: int, buys: bool = True) -> Book:
+    book = shares().others(1, 1, *before)
+    for step, price in enumerate(prices, 2):
+        book.take(1, step, price, buys=buys)
+    return book
+
+
+def rested(*prices: int, after: Sequence[int] = (100,) * 5) -> Book:
+    """Orders that are filled, and what others trade at afterwards."""
+    book = Book((200,) * 9)
+    for step, price in enumerate(prices, 1):
+        book.rest(1, step, price, 20 + step)
+    return book.others(1, 30, *after)
+
+
+def shares_rested(after: int, *, period: int = 1) -> Book:
+    book = shares()
+    for step in range(1, 6):
+        book.rest(1, step, 100, 20 + step, buys=False)
+    return book.others(period, 30, *[after] * 5)
+
+
+def dead(far: int, near: int, *, best: int | None = 100) -> Book:
+    """Orders of 79 and of 80 that rest to the end."""
+    book = Book()
+    for step in range(1, far + near + 1):
+        book.rest(1, step, 79 if step <= far else 80, 40, "lapsed", best=best)
+    return book
+
+
+def churned(back: int, kept: int) -> Book:
+    """Orders that are taken back after four steps, a sweep of four seats, and after five."""
+    book = Book()
+    for step in range(1, back + kept + 1):
+        book.rest(1, step, 80, step + (4 if step <= back else 5), "cancelled")
+    return book
+
+
+def replaced(change: int, end: str = "cancelled", role: str = "buyer") -> Book:
+    """Six orders, each so many ticks from the one before."""
+    book = Book((150,) if role == "buyer" else (50,), role=role)
+    for step in range(1, 7):
+        book.rest(1, step, 80 + change * step, step + 3, end)
+    return book
+
+
+PLAYS: dict[str, list[Play]] = {
+    "loss_trade": [
+        play(Book().take(1, 1, 150), "clear", 0, 1),
+        play(
+            Book().take(1, 1, 151), "raised", 1, 1,
+            "period 1: traded at 151 with a value of 150, a loss of 1", cost=1,
+        ),
+        play(
+            Book().take(1, 1, 151).rest(1, 2, 135, 9), "raised", 2, 2,
+            "period 1: traded at 135 with a value of 130, a loss of 5", cost=5,
+        ),
+        play(
+            taken(19, role="seller"), "raised", 1, 1, "period 1: traded at 19 with a value of 20, a loss of 1", cost=1
+        ),
+        play(shares(), "unchecked", 0, 0),
+    ],
+    "bubble_buy": [
+        play(shares().take(1, 1, 150, quantity=9), "clear", 0, 9),
+        play(shares().take(1, 1, 151, quantity=2), "clear", 1, 2, BOUGHT.format(2)),
+        # Ten dividends of 10 are what a share paid from then on.
+        play(shares().take(1, 1, 151, quantity=3), "raised", 1, 3, BOUGHT.format(3), cost=153, share=1.0),
+        play(shares().take(1, 1, 100, quantity=13).take(1, 5, 151, quantity=3), "clear", 1, 16, BOUGHT.format(3)),
+        play(shares().take(1, 1, 100, quantity=12).take(1, 5, 151, quantity=3), "raised", 1, 15, BOUGHT.format(3)),
+        play(
+            shares().take(1, 1, 151, quantity=3).take(2, 5, 151, quantity=3), "raised", 2, 6,
+            "period 2: bought 3 at 151 where a share was worth 90", cost=183,
+        ),
+        play(shares().take(1, 1, 200, buys=False), "unchecked", 0, 0),
+        play(Book(), "unchecked", 0, 0),
+    ],
+    "late_hold": [
+        play(shares().take(9, 1, 20).keeps(3), "clear", 0, 1),
+        play(
+            shares().take(9, 1, 21).keeps(3), "raised", 1, 1,
+            "period 9: bought at 21 above a worth of 20 and held to the end", cost=1,
+        ),
+        play(
+            shares().take(9, 1, 21).take(10, 2, 15).keeps(4), "raised", 2, 2,
+            "period 10: bought at 15 above a worth of 10 and held to the end", cost=5,
+        ),
+        # Sold again; bought before the last fifth; not played to its end; only the last one is still held.
+        play(shares().take(9, 1, 21).keeps(2), "clear", 0, 1),
+        play(shares().take(8, 1, 90).keeps(3), "unchecked", 0, 0),
+        play(shares(9).take(9, 1, 21).keeps(3), "unchecked", 0, 0),
+        play(
+            shares().take(9, 1, 21, quantity=2).take(9, 3, 22).keeps(3), "raised", 1, 3,
+            "period 9: bought at 22 above a worth of 20 and held to the end", cost=2,
+        ),
+    ],
+    "missed_take": [
+        play(stand(2, 135), "clear", 2, 2, UNTAKEN),
+        play(stand(3, 135), "raised", 3, 3, UNTAKEN, cost=15),
+        play(stand(6, 135, quoted=120), "raised", 6, 6, UNTAKEN),
+        # 14 of 150 are less than a tenth; the unit was traded in the end.
+        play(stand(3, 136), "clear", 0, 3),
+        play(stand(3, 135).take(1, 9, 140), "clear", 0, 4),
+        play(
+            Book((50,), role="seller").step(1, 1, bid=55).step(1, 2, bid=55).step(1, 3, bid=55), "raised", 3, 3,
+            "period 1: step 1 left 55 untaken with a value of 50; the unit was never traded", cost=5,
+        ),
+    ],
+    "idle_steps": [
+        play(stand(5, 142), "unchecked", 5, 5, PASSED),
+        play(stand(3, 142).step(1, 7).step(1, 8).step(1, 9).step(1, 10), "clear", 3, 7, PASSED),
+        play(stand(3, 142).step(1, 7).step(1, 8).step(1, 9), "raised", 3, 6, PASSED, share=0.5, cost=8),
+        play(stand(12, 142), "raised", 12, 12, PASSED),
+        # 7 of 150 are less than a twentieth; an order is no pass; the unit was traded in the end.
+        play(stand(6, 143), "clear", 0, 6),
+        play(stand(6, 142, quoted=100), "clear", 0, 6),
+        play(stand(6, 142).take(1, 20, 142), "clear", 0, 7),
+    ],
+    "unit_lost_late": [
+        play(missed(0), "clear", 0, 3),
+        play(missed(1), "raised", 1, 3, NEAR.format(110, 150), cost=40),
+        play(missed(2), "raised", 2, 3, NEAR.format(110, 150)),
+        # Missed by more than a tenth; a trade at the own price; beyond the value; traded; trades before the quote.
+        play(missed(1, quoted=98), "clear", 0, 3),
+        play(missed(1, quoted=110), "clear", 0, 3),
+        play(Book((105,)).step(1, 1, "order", 100).others(1, 2, 110), "clear", 0, 1),
+        play(Book((150,)).step(1, 1, "order", 100).others(1, 2, 110).take(1, 5, 110), "clear", 0, 1),
+        play(Book((150,)).others(1, 1, 105).step(1, 2, "order", 100), "clear", 0, 1),
+        play(
+            Book((50,), role="seller").step(1, 1, "order", 100).others(1, 2, 95), "raised", 1, 1, NEAR.format(95, 50)
+        ),
+    ],
+    "left_units": [
+        play(units((150, 130), 1), "clear", 1, 2, LEFT.format(130), share=0.5),
+        play(units((150, 140, 130, 120, 110, 105, 103), 5), "clear", 2, 7, LEFT.format(105)),
+        play(units((150, 130, 110), 1), "raised", 2, 3, LEFT.format(130), cost=40),
+        play(
+            units((150, 130, 110, 105), 0), "raised", 4, 4,
+            "period 1: a unit of 150 was left, and nobody traded at the competitive 100", cost=50,
+        ),
+        # A unit at the competitive price cannot gain there.
+        play(units((150, 130, 100), 2), "clear", 0, 2),
+        play(shares(), "unchecked", 0, 0),
+    ],
+    "paid_up": [
+        play(taken(110, 110), "unchecked", 2, 2, TOOK.format(110)),
+        play(taken(110, 109, 109, 109), "clear", 1, 4, TOOK.format(110)),
+        play(taken(110, 109, 109), "raised", 1, 3, TOOK.format(110), cost=10),
+        play(taken(110, 110, 109, 109, 109, 109), "raised", 2, 6, TOOK.format(110)),
+        play(taken(90, 91, 91, role="seller"), "raised", 1, 3, TOOK.format(90), cost=10),
+        play(shares_taken([100, 90, 80], 110, 100, 100), "raised", 1, 3, FURTHER.format(110, 3), cost=10),
+        play(shares_taken([200, *[100] * 5], 110, 109, 109), "raised", 1, 3, FURTHER.format(110, 5)),
+        play(shares_taken([100] * 3, 90, 91, 91, buys=False), "raised", 1, 3, FURTHER.format(90, 3)),
+        # Two trades tell no price, and those of another period neither.
+        play(shares_taken([100, 90], 110, 110, 110), "clear", 0, 3),
+        play(shares().others(1, 1, 100, 100, 100).take(2, 1, 120).take(2, 2, 120).take(2, 3, 120), "clear", 0, 3),
+    ],
+    "picked_off": [
+        play(rested(*[110] * 4), "unchecked", 4, 4, FILLED.format(110, 5, 100)),
+        play(rested(110, 110, *[109] * 5), "clear", 2, 7, FILLED.format(110, 5, 100)),
+        play(rested(110, 110, *[109] * 4), "raised", 2, 6, FILLED.format(110, 5, 100), cost=10),
+        play(rested(*[110] * 8), "raised", 8, 8, FILLED.format(110, 5, 100)),
+        # 5 of 105 are less than a twentieth.
+        play(rested(*[110] * 5, after=(105,) * 5), "clear", 0, 5),
+        play(rested(*[110] * 5, after=(104,) * 9), "raised", 5, 5, FILLED.format(110, 5, 104), cost=6),
+        play(rested(*[110] * 5, after=(100, 100)), "clear", 0, 5),
+        play(rested(*[110] * 5, after=(100,) * 3), "raised", 5, 5, FILLED.format(110, 3, 100)),
+        play(shares_rested(106), "raised", 5, 5, FILLED.format(100, 5, 106), cost=6),
+        play(shares_rested(105), "clear", 0, 5),
+        play(shares_rested(106, period=2), "clear", 0, 5),
+    ],
+    "dead_quote": [
+        play(dead(1, 0), "unchecked", 1, 1, BEHIND.format(79)),
+        play(dead(1, 2), "clear", 1, 3, BEHIND.format(79)),
+        play(dead(1, 1), "raised", 1, 2, BEHIND.format(79), share=0.5),
+        play(dead(2, 2), "raised", 2, 4, BEHIND.format(79)),
+        # Alone on its side it is measured by the fair price.
+        play(dead(2, 0, best=None), "raised", 2, 2, BEHIND.format(79)),
+        # Under a sweep; taken back; filled.
+        play(
+            Book().rest(1, 1, 79, 4, "lapsed", best=100).rest(1, 2, 79, 40, "cancelled", best=100).rest(1, 3, 79, 40),
+            "clear", 0, 3,
+        ),
+        play(
+            Book((50,), role="seller").rest(1, 1, 121, 40, "lapsed", best=100).rest(1, 2, 121, 40, "lapsed", best=100),
+            "raised", 2, 2, BEHIND.format(121),
+        ),
+        play(
+            shares().rest(1, 1, 79, 40, "lapsed", best=100).rest(1, 2, 80, 40, "lapsed", best=100), "raised", 1, 2,
+            BEHIND.format(79),
+        ),
+    ],
+    "churn": [
+        play(churned(5, 0), "unchecked", 5, 5, BACK),
+        play(churned(3, 4), "clear", 3, 7, BACK),
+        play(churned(3, 3), "raised", 3, 6, BACK, share=0.5),
+        play(churned(6, 6), "raised", 6, 12, BACK),
+        # Each is replaced by a better one, but for the last; a seller's better price is the lower one.
+        play(replaced(1), "clear", 1, 6, "period 1: order 6 at 86 stood 3 steps and was taken back"),
+        play(replaced(-1, role="seller"), "clear", 1, 6, "period 1: order 6 at 74 stood 3 steps and was taken back"),
+        play(replaced(-1, "lapsed"), "clear", 0, 6),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("mode", "expected"), [*plays_of(MODES, PLAYS)])
+def test_a_mode_is_raised_from_its_threshold_on(mode: str, expected: Play) -> None:
+    check_play(MODES, mode, expected)
+
+
+def test_a_slip_of_a_digit_is_amended_to_the_number_in_sight() -> None:
+    said = "round 1: submit_order said 12 for step 2 where 120 was in sight"
+    case, order = CaseRecord(seq=101, round=1, because=said), {"side": "buy", "price": 12}
+    assert REPAIRS["unit_mistake"](case, order, None) == {"side": "buy", "price": 120}
+    assert REPAIRS["unit_mistake"](case.model_copy(update={"because": "round 1: …"}), order, None) is None
+
+
+def test_an_order_through_the_value_costs_what_its_trades_lost() -> None:
+    book = Book(periods=2).take(1, 1, 151).rest(2, 1, 155, 9, at=150).step(2, 3, "order", 100)
+    seen = value_breach(book.trader)
+    assert [(case.seq, case.cost, case.fact) for case in seen.cases] == [(101, 1.0, "order"), (201, None, "order")]
+    assert seen.of == 3
+    assert [case.because for case in seen.cases] == [
+        "period 1: ordered at 151 with a value of 150; its trades lost 1",
+        "period 2: ordered at 155 with a value of 150; nothing was lost by it",
+    ]
+
+
+def test_a_period_is_idle_without_an_order_although_one_would_have_gained() -> None:
+    book = Book(periods=3).step(1, 1, ask=120).step(1, 2, ask=110)
+    book.step(2, 1, ask=120).step(2, 2, "order", 90, ask=120).step(3, 1, ask=150)
+    seen = idle_periods(book.trader)
+    assert [(case.seq, case.because, case.cost) for case in seen.cases] == [
+        (102, "period 1: no order, although 110 stood with a value of 150", 40.0)
+    ]
+    assert seen.of == 3
+
+
+def test_an_order_that_follows_a_slip_is_not_off_because_the_slip_was() -> None:
+    book = Book().step(1, 1, "order", 120).step(1, 2, "order", 12).step(1, 3, "order", 120).step(1, 4)
+    found = [(scale.seq, scale.value, scale.seen, scale.about) for scale in scales(book.trader)]
+    assert found == [(102, 12, 120, "step 2"), (102, 12, 150, "step 2")]
+
+
+def test_the_last_fifth_of_a_short_episode_is_its_last_period() -> None:
+    book = shares(4).take(3, 1, 99).take(4, 1, 98).keeps(4)
+    book.game.scenario = {**_SHARES, "periods": 4}
+    seen = MODES.detect("late_hold", book.trader)
+    assert ([case.seq for case in seen.cases], seen.of) == ([401], 1)
+
+
+def test_of_a_seat_without_an_endowment_every_share_was_bought() -> None:
+    book = shares().take(9, 1, 21)
+    assert book.game.opening is not None
+    book.game.opening = book.game.opening.model_copy(update={"endowments": {}})
+    assert not MODES.detect("late_hold", book.trader).cases
+    assert [case.seq for case in MODES.detect("late_hold", book.keeps(1).trader).cases] == [901]
+
+
+def test_a_step_with_an_order_is_the_fact_of_that_order() -> None:
+    passed, quoted = (MODES.detect("missed_take", stand(1, 135, quoted=price).trader) for price in (None, 120))
+    assert [case.fact for seen in (passed, quoted) for case in seen.cases] == [None, "order"]
+    left = [
+        MODES.detect("left_units", book.trader) for book in (units((150,), 0), Book((150,)).step(1, 1, "order", 80))
+    ]
+    assert [case.fact for seen in left for case in seen.cases] == ["action", None]
+
+
+def test_a_share_that_is_paid_for_at_the_end_cost_less() -> None:
+    book = shares().take(1, 1, 161, quantity=3)
+    book.game.scenario = {**_SHARES, "final_value": 7}
+    # 107 in the mean: ten dividends of 10, and the 7.
+    assert [case.cost for case in MODES.detect("bubble_buy", book.trader).cases] == [3 * (161 - 107)]
+
+
+def test_a_period_without_a_trade_left_every_unit() -> None:
+    seen = MODES.detect("left_units", Book((150, 130)).trader)
+    assert ([case.seq for case in seen.cases], seen.of) == ([199, 199], 2)

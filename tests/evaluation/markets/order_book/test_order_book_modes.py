@@ -1,0 +1,118 @@
+"""Failure modes of the order book: a control shows each, a competent trader in the same place does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.calling import seating
+from tests.evaluation.playing import store
+
+from tradefair.catalog import load_scenario
+from tradefair.contract import Draw
+from tradefair.contract.core import Core
+from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.markets.order_book.modes.detectors import MODES
+from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
+from tradefair.host.scripted import Scripted
+from tradefair.order_book import MARKET
+
+# mode, preset, the seat under test, its policy, the others', changes of the scenario
+SMITH: dict[str, Any] = {"periods": 3}
+ASSET: dict[str, Any] = {"periods": 10, "traders": 6, "one_order": True}
+POSITIVE: list[tuple[str, str, str, str, str, dict[str, Any]]] = [
+    ("loss_trade", "smith", "B1", "loss_maker", "zip", SMITH),
+    ("missed_take", "smith", "B1", "sleeper", "truthful", SMITH),
+    ("idle_steps", "smith", "B1", "passive", "truthful", SMITH),
+    ("left_units", "smith", "B1", "sleeper", "zip", SMITH),
+    ("dead_quote", "smith", "B1", "sleeper", "zip", SMITH),
+    ("churn", "smith", "B1", "churner", "zip", SMITH),
+    ("paid_up", "smith", "B1", "loss_maker", "zip", SMITH),
+    ("picked_off", "smith", "S4", "truthful", "truthful", SMITH),
+    ("unit_lost_late", "smith", "B2", "anchored", "zip", {}),
+    ("bubble_buy", "asset", "T1", "bubble_buyer", "zi_c", ASSET),
+    ("late_hold", "asset", "T1", "bubble_buyer", "zi_c", ASSET),
+]
+SEEDS = {"unit_lost_late": 1, "late_hold": 1}
+"""Where luck matters; else seed 2."""
+NEGATIVE: list[tuple[str, str, str, str, str, dict[str, Any]]] = [
+    ("loss_trade", "smith", "B1", "gd", "zip", SMITH),
+    ("missed_take", "smith", "B1", "kaplan", "truthful", SMITH),
+    ("idle_steps", "smith", "B1", "kaplan", "truthful", SMITH),
+    ("left_units", "smith", "B1", "truthful", "zip", SMITH),
+    ("dead_quote", "smith", "B1", "zip", "zip", SMITH),
+    ("churn", "smith", "B1", "anchored", "zip", SMITH),
+    ("paid_up", "smith", "B1", "kaplan", "zip", SMITH),
+    ("bubble_buy", "asset", "T1", "fundamentalist", "fundamentalist", ASSET),
+    ("late_hold", "asset", "T1", "hold", "zi_c", ASSET),
+    ("unit_lost_late", "smith", "B1", "kaplan", "zip", SMITH),
+    ("picked_off", "asset", "T1", "hold", "zi_c", ASSET),
+]
+
+
+def found(folder: Path, case: tuple[str, str, str, str, str, dict[str, Any]], seed: int = 2) -> Finding:
+    mode, preset, own, policy, others, changes = case
+    return diagnosis(folder, preset, own, policy, others, changes, seed).of_seat(own)[f"order_book.{mode}"]
+
+
+def diagnosis(
+    folder: Path, preset: str, own: str, policy: str, others: str, changes: dict[str, Any], seed: int = 2
+) -> Diagnosis:
+    scenario = load_scenario("order_book", preset, {**changes, "seats": {}})
+    core = Core.create(MARKET, scenario, seed)
+    policies = {seat: policy if seat == own else others for seat in core.market.seats}
+    makers = {
+        seat: lambda seat=seat: MARKET.policies[policies[seat]].make({}, Draw.of(seed, seat)) for seat in policies
+    }
+    scripted = Scripted(makers)
+    records = list(core.start(seating(core.market.seats, policies)).records)
+    while stretch := scripted.run(core):
+        records += stretch
+    evaluation = evaluate_file(store(folder / "game.trace", core, records))
+    assert evaluation.diagnosis is not None, evaluation.problem
+    assert evaluation.outcome is not None
+    assert evaluation.outcome.findings == []
+    assert evaluation.outcome.market_outcome.priority_violations == 0
+    return evaluation.diagnosis
+
+
+@pytest.mark.parametrize("case", POSITIVE, ids=lambda case: case[0])
+def test_the_control_shows_it(tmp_path: Path, case: Any) -> None:
+    finding = found(tmp_path, case, SEEDS.get(case[0], 2))
+    assert finding.status in ("raised", "condition", "merged"), finding
+    for told in finding.cases:
+        assert len(told.because) <= 160
+
+
+@pytest.mark.parametrize("case", NEGATIVE, ids=lambda case: case[0])
+def test_a_competent_trader_does_not(tmp_path: Path, case: Any) -> None:
+    finding = found(tmp_path, case)
+    assert finding.status in ("clear", "merged") or not finding.count, finding
+
+
+def test_every_mode_has_a_control() -> None:
+    assert {case[0] for case in POSITIVE} == set(MODES.rows)
+
+
+def test_orders_without_a_look_at_the_book_lack_their_evidence(tmp_path: Path) -> None:
+    blind = diagnosis(tmp_path, "smith", "B1", "blind", "zip", {"periods": 2}).of_seat("B1")
+    assert blind["missing_evidence"].raised
+    assert blind["missing_evidence"].cases[0].because.startswith("round 1: submit_order")
+    sound = diagnosis(tmp_path, "smith", "B1", "gd", "zip", {"periods": 2}).of_seat("B1")
+    assert [sound[name].status for name in ("missing_evidence", "refused_calls", "unit_mistake")] == ["clear"] * 3
+
+
+def test_a_loss_is_told_once(tmp_path: Path) -> None:
+    told = diagnosis(tmp_path, "smith", "B1", "loss_maker", "zip", SMITH).of_seat("B1")
+    assert told["order_book.loss_trade"].raised
+    # Every order of it goes through its value; those that traded at a loss are told by loss_trade.
+    breach = told["value_breach"]
+    assert breach.count > told["order_book.loss_trade"].count
+    assert breach.raised
+    assert not {case.seq for case in breach.cases} & {case.seq for case in told["order_book.loss_trade"].cases}
+
+
+def test_a_step_that_lapsed_is_idle_where_an_order_would_have_paid(tmp_path: Path) -> None:
+    told = diagnosis(tmp_path, "smith", "B1", "passive", "truthful", SMITH).of_seat("B1")["idle_drift"]
+    assert told.count >= 1

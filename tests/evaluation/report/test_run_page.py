@@ -1,0 +1,142 @@
+"""The page of a run that no rules have made, as data: texts as a transcript shows them, tools, what was left out."""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from tests.evaluation.foreign_runs import DESK, Do, Say, write_run
+from tests.evaluation.report.playing import HOSTILE_TEXT, play
+
+from tradefair.cli import run
+from tradefair.contract import ScenarioError
+from tradefair.evaluation.report import build, build_report, episode_page
+from tradefair.evaluation.report.build import MAX_RUNS, MAX_TRACES, check_count
+from tradefair.evaluation.report.page_data import Packed
+from tradefair.evaluation.report.run_page import asked_of
+
+SHAPES: list[dict[str, Any]] = [
+    {"source": [1]}, {"tools": {"x": 1}}, {"tools": [1, {"name": []}]}, {"source": {"left_out": [1], "run": {}}},
+]  # fmt: skip
+BIG = {"rows": ["x" * 100] * 40}
+
+
+def opened(packed: Packed) -> Any:
+    chunks = [orjson.loads(zlib.decompress(base64.b64decode(chunk), -15)) for chunk in packed.chunks]
+    return chunks[0] if packed.limit == 0 else [row for chunk in chunks for row in chunk]
+
+
+def test_a_row_is_a_text_or_a_call_with_its_answer(tmp_path: Path) -> None:
+    turns = [*DESK, Do("export", {}, BIG), Say("user", {"media_type": "image/png", "size": 9, "digest": "ab"}, "media")]
+    page = episode_page(write_run(tmp_path / "desk.trace", turns))
+    texts = [[text for text, _ in row] for row in opened(page.bodies)]
+    assert texts[2] == ["Please cancel my order W7.", None]
+    assert texts[4] == ['{"order_id":"W7"}', '{"order_id":"W7","status":"pending"}']
+    assert texts[5] == ['{"order_id":"W9"}', "tool_error: no such order"]
+    assert texts[8] == ["{}", orjson.dumps(BIG).decode()]
+    assert orjson.loads(texts[9][0])["media_type"] == "image/png"
+    columns = opened(page.events)
+    named = [
+        (columns["names"][role], columns["names"][speaker])
+        for role, speaker in zip(columns["role"], columns["speaker"], strict=True)
+    ]
+    assert named[2] == ("user", "Mei")
+    assert columns["step"] == [-1, 1, 2, 3, 5, 7, 9, 10, 12, 13, -1]
+
+
+def test_tools_are_counted_with_their_times_and_where_their_kind_is_from(tmp_path: Path) -> None:
+    lost = Do("cancel_order", {"order_id": "W1"}, error={"code": "no_answer"}, kind="action")
+    offered = [{"name": "get_order", "readOnlyHint": True}, {"name": "refund"}]
+    path = write_run(tmp_path / "desk.trace", [*DESK, lost], tools=offered, source={"left_out": {"media": 2, "x": "y"}})
+    page = episode_page(path).foreign
+    assert page is not None
+    assert [
+        (tool.tool, tool.calls, tool.refused, tool.unanswered, tool.median_us, tool.known) for tool in page.tools
+    ] == [
+        ("cancel_order", 3, 1, 1, 40_000, "name"),
+        ("get_order", 1, 0, 0, 12_000, "annotation"),
+        ("refund", 0, 0, 0, None, "name"),
+    ]
+    assert page.left_out == [("media", 2)]
+
+
+@pytest.mark.parametrize("beside", SHAPES)
+def test_whatever_stands_beside_the_chain_makes_a_page(tmp_path: Path, beside: dict[str, Any]) -> None:
+    page = episode_page(write_run(tmp_path / "desk.trace", beside=beside))
+    assert page.foreign is not None
+    assert page.foreign.left_out == []
+    assert page.verdict.foreign is not None
+    assert page.verdict.foreign.run == "desk"
+
+
+def test_a_market_has_nothing_of_it_and_a_page_of_a_run_no_script_of_it(tmp_path: Path) -> None:
+    ours = build_report([play(tmp_path / "ours.trace", "double_auction/smoke", "zip")], check=False)
+    data = ours.html.partition(b'id="data">')[2].partition(b"</script>")[0]
+    assert b'"foreign":' not in data
+    assert ours.data.episodes[0].foreign is None
+    assert "step" not in opened(ours.data.episodes[0].events)
+    hostile = write_run(
+        tmp_path / "run.trace", [Say("user", HOSTILE_TEXT), Do(HOSTILE_TEXT, {HOSTILE_TEXT: 1}, HOSTILE_TEXT)]
+    )
+    html = build_report([hostile]).html
+    assert html.count(b"</script>") == 2
+    assert b"<img src=x" not in html
+
+
+def test_a_chain_that_holds_is_all_that_is_asked_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_run(tmp_path / "desk.trace")
+    assert run(["report", str(path)]) == 0
+    path.write_bytes(path.read_bytes().replace(b"cancel my", b"delete my"))
+    assert run(["report", str(path)]) == 1
+    capsys.readouterr()
+
+
+def test_a_page_holds_more_runs_than_episodes(tmp_path: Path) -> None:
+    path = write_run(tmp_path / "desk.trace")
+    check_count([path] * MAX_RUNS)
+    with pytest.raises(ScenarioError, match="at most 40"):
+        check_count([path] * (MAX_RUNS + 1))
+    game = play(tmp_path / "ours.trace", "double_auction/smoke", "zip")
+    with pytest.raises(ScenarioError, match="at most 40"):
+        check_count([*[path] * MAX_TRACES, game])
+
+
+MAP = """version = 1
+[tools]
+action = ["cancel_*"]
+[first]
+one_of = ["find_*"]
+"""
+
+
+def test_a_map_and_labels_make_rates_of_failed_and_passed_runs(tmp_path: Path) -> None:
+    found = Do("find_user", {}, "u1")
+    runs = [write_run(tmp_path / f"t{n}.trace", [found, *DESK] if n else DESK) for n in range(3)]
+    labels = "".join(f'{{"id": "t{n}", "passed": {str(n > 0).lower()}}}\n' for n in range(3))
+    (tmp_path / "labels.jsonl").write_text(labels)
+    (tmp_path / "desk.toml").write_text(MAP)
+    data = build_report(runs, asked=asked_of(tmp_path / "desk.toml", tmp_path / "labels.jsonl")).data
+    assert data.rates is not None
+    assert [row[:3] for row in data.rates.rows] == [["map.first", "1 of 1", "0 of 2"], ["any", "1 of 1", "0 of 2"]]
+    assert data.verdict is not None
+    assert "1 failed, 2 passed" in data.verdict.text
+    first = data.episodes[0].verdict
+    assert "failed, as its label says" in first.text
+    assert "first, step 5, map.first: " in first.text
+    # Without labels, and where the source states no result, how often a rule is wrong is not known.
+    bare = build_report(runs, asked=asked_of(tmp_path / "desk.toml")).data
+    assert bare.rates is None
+    assert "how often a rule is wrong is not known" in bare.rates_note
+    (tmp_path / "labels.jsonl").write_text("{}\n")
+    with pytest.raises(ScenarioError, match=r"labels\.jsonl:1"):
+        asked_of(None, tmp_path / "labels.jsonl")
+
+
+def test_many_runs_share_what_a_page_may_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "BUDGET", 40_000)
+    path = write_run(tmp_path / "long.trace", [Say("user", "long " * 4_000)])
+    assert [build_report([path] * runs).summary()["cut"] for runs in (1, 4, 20)] == [0, 0, 20]

@@ -1,0 +1,243 @@
+"""Over HTTP a recorder changes no byte but the path and the Host line, and hears every message that passes."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import re
+import resource
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import orjson
+import pytest
+from tests.recording.http_kit import Scripted, call, exchange, listening, post, recorded
+
+from tradefair.contract.chain import digest
+
+CALL = orjson.dumps(call(1, text="é"))
+RESULT = {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "é"}]}}
+JSON = orjson.dumps(RESULT)
+TOLD = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": "x"}}
+LARGE = {**RESULT, "result": {"content": [{"type": "text", "text": "x" * 5_000_000}]}}
+LONG = orjson.dumps(call(1, text="y" * 5_000_000))
+
+
+def answer(body: bytes, *headers: str, status: str = "200 OK") -> bytes:
+    lines = [f"HTTP/1.1 {status}", "Content-Type: application/json", *headers]
+    return "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""]).encode() + body
+
+
+def chunked(parts: Sequence[bytes], head: bytes, trailer: bytes = b"") -> bytes:
+    sent = b"".join(b"%x;note=1\r\n%b\r\n" % (len(part), part) for part in parts)
+    return head + b"Transfer-Encoding: chunked\r\n\r\n" + sent + b"0\r\n" + trailer + b"\r\n"
+
+
+STREAM_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nX-Odd:  kept \r\n"
+POST_HEAD = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+EVENTS = b": hello\r\n\r\nid: 1\r\ndata: " + orjson.dumps(TOLD) + b"\r\n\r\ndata: " + JSON + b"\r\n\r\n"
+STREAM = chunked([EVENTS[:30], EVENTS[30:31], EVENTS[31:]], STREAM_HEAD, b"X-Trailer: t\r\n")
+
+
+def in_short(raw: bytes) -> dict[str, object]:
+    """What is kept of a message that is too large to be read."""
+    return {"size": len(raw), "digest": digest(raw)}
+
+
+class Case(NamedTuple):
+    """What a client sends, whole, what a server answers, and what the trace is to hold."""
+
+    sent: bytes
+    answered: bytes
+    logged: list[tuple[object, ...]]
+    ends: bool = False
+
+
+CALLED = ("echo", {"text": "é"}, {"text": "é"})
+SAID = ("server", "notifications/message", {"data": "x"})
+CASES = {
+    "json": Case(post(CALL), answer(JSON), [CALLED]),
+    "two on one connection": Case(post(CALL) * 2, answer(JSON) * 2, [CALLED] * 2),
+    "chunks and trailers both ways": Case(
+        chunked([CALL[:9], CALL[9:]], POST_HEAD, b"X-Trailer: t\r\n"),
+        STREAM,
+        [SAID, CALLED],
+    ),
+    "chunks, then a length": Case(
+        chunked([CALL], POST_HEAD) + post(CALL), STREAM + answer(JSON), [SAID, CALLED, CALLED]
+    ),
+    "packed": Case(
+        post(gzip.compress(CALL), "Content-Encoding: gzip"),
+        answer(gzip.compress(JSON), "Content-Encoding: gzip"),
+        [CALLED],
+    ),
+    "a packed stream": Case(
+        post(CALL),
+        chunked([gzip.compress(EVENTS)], STREAM_HEAD + b"Content-Encoding: gzip\r\n"),
+        [SAID, CALLED],
+    ),
+    "continue": Case(post(CALL, "Expect: 100-continue"), b"HTTP/1.1 100 Continue\r\n\r\n" + answer(JSON), [CALLED]),
+    "until the end": Case(
+        post(CALL), STREAM_HEAD + b"Connection: close\r\n\r\n" + EVENTS, [SAID, CALLED], True
+    ),
+    "a batch": Case(
+        post(b"[%b,%b]" % (CALL, CALL.replace(b'"id":1', b'"id":2'))),
+        answer(b"[%b, %b]" % (JSON.replace(b'"id":1', b'"id":2'), JSON)),
+        [CALLED, ("echo", {"text": "é"}, {"text": "é"})],
+    ),
+    "head": Case(b"HEAD /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" + post(CALL),
+        b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n" + answer(JSON), [CALLED]),
+    "an upgrade that is not taken": Case(
+        post(CALL, "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAM"), answer(JSON), [CALLED]
+    ),
+    "refused": Case(
+        post(CALL), answer(b"no", "WWW-Authenticate: Bearer", status="401 Unauthorized"),
+        [(*CALLED[:2], "http_401")],
+    ),
+    "an error of the protocol": Case(
+        post(CALL), answer(b'{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}', status="404 Not Found"),
+        [(*CALLED[:2], "rpc_-32601")],
+    ),
+    "no message of the protocol": Case(
+        post(b"grant_type=client_credentials"), answer(b'{"access_token": "hidden"}'), []
+    ),
+    "a login that fails": Case(
+        post(b'{"jsonrpc":"2.0","id":0,"method":"initialize"}'), answer(b"{}", status="401 Unauthorized"), []
+    ),
+    "5 MB": Case(
+        post(LONG), answer(orjson.dumps(LARGE)), [("echo", in_short(LONG), in_short(orjson.dumps(LARGE)))],
+    ),
+}  # fmt: skip
+
+
+def framed(case: Case) -> Scripted:
+    """A server that answers once it has heard as many bytes as the client is to send."""
+
+    async def reply(request: bytes, writer: asyncio.StreamWriter) -> None:
+        # In pieces of an odd size, so that borders fall anywhere.
+        size = 7 if len(case.answered) < 5_000 else 65_537
+        for index in range(0, len(case.answered), size):
+            writer.write(case.answered[index : index + size])
+            await writer.drain()
+            await asyncio.sleep(0)
+        if case.ends:
+            writer.close()
+
+    def whole(data: bytes) -> int:
+        return len(data) if len(re.sub(rb"(Host: 127.0.0.1):\d+", rb"\1", data)) >= len(case.sent) else 0
+
+    return Scripted(reply, whole)
+
+
+@pytest.mark.parametrize("name", CASES)
+async def test_the_bytes_are_the_same_with_and_without_a_recorder(name: str, tmp_path: Path) -> None:
+    case = CASES[name]
+    server = framed(case)
+    async with listening(server) as port, recorded(f"http://127.0.0.1:{port}/mcp", tmp_path) as recording:
+        until = None if case.ends else len(case.answered)
+        size = 11 if len(case.sent) < 5_000 else 65_537
+        pieces = [case.sent[index : index + size] for index in range(0, len(case.sent), size)]
+        direct = await exchange(port, pieces, until)
+        alone, server.heard = server.heard, b""
+        assert await exchange(recording.port, pieces, until) == direct == case.answered
+    assert recording.broken == []
+    assert server.heard.replace(f"Host: 127.0.0.1:{port}".encode(), b"Host: 127.0.0.1") == alone == case.sent
+    assert recording.rows() == case.logged
+
+
+async def test_a_stream_that_is_cut_at_any_byte_arrives_whole_and_is_heard_whole(tmp_path: Path) -> None:
+    cut = 0
+
+    async def reply(request: bytes, writer: asyncio.StreamWriter) -> None:
+        for part in (STREAM[:cut], STREAM[cut:]):
+            writer.write(part)
+            await asyncio.sleep(0.0005)
+
+    server = Scripted(reply, lambda data: data.find(CALL) + len(CALL) if CALL in data else 0)
+    async with listening(server) as port, recorded(f"http://127.0.0.1:{port}/mcp", tmp_path) as recording:
+        for cut in range(len(STREAM)):  # noqa: B007  # read by the server
+            assert await exchange(recording.port, [post(CALL)], len(STREAM)) == STREAM
+    assert recording.rows() == [SAID, CALLED] * len(STREAM)
+
+
+async def test_a_call_is_in_the_log_before_the_server_has_it_and_its_answer_before_the_client_has_it(
+    tmp_path: Path,
+) -> None:
+    seen: list[object] = []
+
+    async def reply(request: bytes, writer: asyncio.StreamWriter) -> None:
+        seen.append(recording.rows()[-1])
+        writer.write(answer(JSON))
+
+    server = Scripted(reply, lambda data: len(data) if data.endswith(CALL) else 0)
+    async with listening(server) as port, recorded(f"http://127.0.0.1:{port}/mcp", tmp_path) as recording:
+        for number in range(1, 20):
+            await exchange(recording.port, [post(CALL)], len(answer(JSON)))
+            assert seen[-1] == ("pending", "echo")
+            assert recording.rows() == [CALLED] * number
+
+
+async def test_who_closes_the_stream_has_left_and_the_server_hears_of_it_at_once(tmp_path: Path) -> None:
+    async def reply(request: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(STREAM_HEAD + b"\r\n: waiting\r\n\r\n")
+
+    server = Scripted(reply, lambda data: len(data) if data.endswith(CALL) else 0)
+    async with listening(server) as port, recorded(f"http://127.0.0.1:{port}/mcp", tmp_path) as recording:
+        await exchange(recording.port, [post(CALL)], len(STREAM_HEAD))
+        async with asyncio.timeout(10):
+            await server.closed.wait()
+        assert recording.rows() == [("cancelled", "echo")]
+
+
+async def test_a_slow_reader_stops_the_reading_and_nothing_queues(tmp_path: Path) -> None:
+    written = 0
+
+    async def reply(request: bytes, writer: asyncio.StreamWriter) -> None:
+        nonlocal written
+        writer.write(STREAM_HEAD + b"\r\n")
+        event = b"data: " + b"x" * 100_000 + b"\n\n"
+        for _ in range(1_000):
+            writer.write(event)
+            await writer.drain()
+            written += len(event)
+        writer.close()
+
+    server = Scripted(reply, lambda data: len(data) if data.endswith(CALL) else 0)
+    async with listening(server) as port, recorded(f"http://127.0.0.1:{port}/mcp", tmp_path) as recording:
+        reader, writer = await asyncio.open_connection("127.0.0.1", recording.port, limit=4_096)
+        writer.write(post(CALL))
+        before, peak = -1, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        while written != before:
+            before = written
+            await asyncio.sleep(0.2)
+        assert 0 < written < 40_000_000  # what kernels keep; the rest of 100 MB was never read
+        assert len(await reader.read(-1)) > 100_000_000
+        writer.close()
+        assert (
+            resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak < 400_000
+        )  # kB; the test itself holds the answer
+
+
+async def test_a_foreign_host_is_refused_before_anything_reaches_the_server(tmp_path: Path) -> None:
+    async def reply(request: bytes, writer: asyncio.StreamWriter) -> None:
+        raise AssertionError("the server was reached")
+
+    server = Scripted(reply, len)
+    async with listening(server) as port, recorded(f"http://127.0.0.1:{port}/mcp", tmp_path) as recording:
+        for sent in (post(CALL, host="evil.example"), post(CALL, "Origin: http://evil.example")):
+            assert (await exchange(recording.port, [sent])).startswith(b"HTTP/1.1 403 Forbidden\r\n")
+        assert (await exchange(recording.port, [b"GET /mcp HTTP/1.1\r\nHost: x\r\nBad Name: 1\r\n\r\n"])).startswith(
+            b"HTTP/1.1 400"
+        )
+        assert (await exchange(recording.port, [b"x" * 70_000])).startswith(b"HTTP/1.1 431")
+    assert (server.heard, recording.traces, recording.broken) == (b"", [], [])
+
+
+async def test_a_server_that_is_not_there_is_an_answer_and_a_failed_call(tmp_path: Path) -> None:
+    async with recorded("http://127.0.0.1:1/mcp?key=hidden", tmp_path) as recording:
+        told = await exchange(recording.port, [post(CALL)])
+    assert told.startswith(b"HTTP/1.1 502 Bad Gateway")
+    assert b"http://127.0.0.1:1 cannot be reached" in told
+    assert b"hidden" not in told
+    assert recording.rows() == [(*CALLED[:2], "unreachable")]

@@ -1,0 +1,38 @@
+"""The pricing market keeps the contract.
+
+A change of its tools shows in the snapshot, which is recorded again with
+`tradefair check pricing --write-snapshot tests/snapshots/pricing.json`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tradefair.catalog import load_scenario
+from tradefair.pricing import MARKET
+from tradefair.testing import CHECKS, Bench, check_market, schema_snapshot
+
+QUICK: dict[str, dict[str, Any]] = {"smoke": {}, "hidden_cost": {"rounds": 3}}
+SNAPSHOT = Path(__file__).with_name("snapshots") / "pricing.json"
+
+
+@pytest.fixture(scope="module")
+def bench() -> Bench:
+    return Bench(MARKET, scenarios=[load_scenario("pricing", *cut) for cut in QUICK.items()], seeds=(1,))
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_pricing_keeps_the_contract(bench: Bench, check: str) -> None:
+    assert CHECKS[check](bench) == []
+
+
+def test_the_tools_are_those_of_the_snapshot() -> None:
+    assert schema_snapshot(MARKET, SNAPSHOT) == []
+
+
+@pytest.mark.slow
+def test_every_preset_keeps_the_contract() -> None:
+    assert check_market(MARKET) == []
