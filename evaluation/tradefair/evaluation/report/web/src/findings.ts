@@ -12,7 +12,7 @@ export type Show = (raised: Raised) => void;
 
 // Cards that stand open: on a phone the references must fit under them on the first screen.
 const NARROW = matchMedia("(max-width: 860px)");
-const MAX_CARDS = NARROW.matches ? 2 : 3, MAX_CHIPS = NARROW.matches ? 4 : 6;
+const MAX_CARDS = NARROW.matches ? 2 : 3, MAX_CHIPS = NARROW.matches ? 3 : 6;
 
 // One entry per decision, the costliest first: a call that several cases cite is one decision.
 export function decisions(finding: Finding): Case[] {
@@ -66,14 +66,14 @@ function card(opened: Opened, raised: Raised, open: OpenEvent, show: Show, named
   const { finding, events } = raised, cases = decisions(finding), [first] = cases;
   const more = finding.count - Math.min(cases.length, MAX_CHIPS);
   // A phone has no timeline: there the finding filters the list of calls.
-  const where = NARROW.matches ? "shown alone in the list" : "shown on the timeline";
+  const [rest, where] = NARROW.matches ? [" more", "in the list"] : [" more,", "shown on the timeline"];
   const marked = events.some((seq) => isMark(opened, opened.rowOf.get(seq)));
   const rate = finding.base_rate ? `${number(finding.base_rate.raised)} of ${number(finding.base_rate.of)} competent seats do it too` : "";
   return h("li", { class: "finding", "data-finding": finding.id, "data-seat": finding.seats.join(" ") },
     h("div", { class: "head" }, h("h3", {}, modeTerm(finding), named ? [" ", seatsText(finding.seats)] : null), h("span", { class: "num" }, counted(finding)), h("span", { class: "num price" }, costText(finding))),
     first ? h("p", { class: "because" }, foreign(first.because)) : h("p", { class: "because" }, foreign(finding.says)),
     h("p", { class: "chips" }, cases.slice(0, MAX_CHIPS).map((found) => [chip(opened, found, open), " "]),
-      marked ? button(more > 0 ? `${number(more)} more, ${where}` : where, () => show(raised), { class: "link" }) : more > 0 ? h("span", { class: "quiet" }, `${number(more)} more`) : null),
+      marked ? button(`${more > 0 ? `${number(more)}${rest} ` : ""}${where}`, () => show(raised), { class: "link" }) : more > 0 ? h("span", { class: "quiet" }, `${number(more)} more`) : null),
     h("div", { class: "foot" }, unfolded("reasons", () => reasons(opened, raised, cases, open), { class: "reasons" }), rate ? h("span", { class: "quiet" }, rate) : null));
 }
 
