@@ -159,6 +159,18 @@ def _takes_anything(scene: Scene) -> Iterable[ToolCall] | None:
     ]
 
 
+def _orders_the_worst(scene: Scene, call: ToolCall) -> Altered:
+    """Asks for the chances of five prices within its value and takes one end of them."""
+    price, account = price_of(call), scene.heard.get(_ACCOUNT, {})
+    value = account.get("next_unit_value")
+    if price is None or value is None:
+        return call
+    parts = (0.55, 0.7, 0.8, 0.9, 0.99) if buys(call) else (1.45, 1.3, 1.2, 1.1, 1.01)
+    tried = sorted({max(1, min(_top(scene), round(value * part))) for part in parts})
+    far = tried[-1] if scene.chance(0.5, "side") else tried[0]
+    return [ToolCall("estimate_fill", {"side": call.arguments["side"], "prices": [*tried]}), ordering(call, far)]
+
+
 def _dumps(scene: Scene, call: ToolCall) -> Altered:
     """Sells at half of what a share is worth."""
     if price_of(call) is None or not scene.heard[_ACCOUNT]["free_shares"]:
@@ -274,6 +286,10 @@ FLAWS = [
         "takes whatever stands within its value at once", "always", Wrap(instead=_takes_anything)),
     _plant("trades_through", "judgement", "gd", ".loss_trade value_breach .paid_up",
         "believes that volume counts, and quotes a fifth beyond its value", "late", Wrap(call=_repriced(_through))),
+    _plant("orders_the_worst", "judgement", "gd",
+        ".contradicted_analysis .missed_take .left_units .dead_quote .unit_lost_late .paid_up .picked_off",
+        "asks for the chances of five prices and orders at the highest or lowest of them", "rare",
+        Wrap(call=_orders_the_worst)),
     _plant("one_unit_only", "persistence", "kaplan", ".missed_take .left_units .idle_steps idle_drift",
         "passes once one unit of a period is traded", "always", Wrap(instead=_one_unit_only)),
     _plant("walks_away", "persistence", "gd", "lapse idle_drift .missed_take .left_units .idle_steps",

@@ -110,6 +110,9 @@ def _spec(rule: _Rule) -> PolicySpec:
 POLICIES: Mapping[str, PolicySpec] = {
     **{rule.name: _spec(rule) for rule in _RULES},
     "blind": PolicySpec("blind", controls.blind, _GOODS, "control: quotes without a look at the book"),
+    "contrary": PolicySpec(
+        "contrary", controls.contrary, _GOODS, "control: orders where its own analysis expects least"
+    ),
 }
 
 

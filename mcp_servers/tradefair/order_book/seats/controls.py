@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from pydantic import JsonValue
+
 from tradefair.contract import Draw, Params, ToolCall, Turns, TurnView
 from tradefair.order_book.seats.desk import Act, Desk, only
 
@@ -81,6 +85,39 @@ class Blind:
         answer = yield ToolCall("submit_order", {"side": "buy" if buys else "sell", "price": price})
         if answer.error is not None:
             yield ToolCall("pass_turn")
+
+
+class Contrary:
+    """Asks for the chances of several prices within its value and orders at the one that it expects least of."""
+
+    def turn(self, now: TurnView) -> Turns:
+        """view_my_account, view_book, estimate_fill, submit_order."""
+        mine = yield ToolCall("view_my_account")
+        value = None if mine.error is not None else mine.data["next_unit_value"]
+        if value is None:
+            yield ToolCall("pass_turn")
+            return
+        yield ToolCall("view_book")
+        buys, most = mine.data["role"] == "buyer", mine.data["price_max"]
+        side = "buy" if buys else "sell"
+        parts = (60, 70, 80, 90, 98) if buys else (140, 130, 120, 110, 102)
+        tried = sorted({min(max(1, value * part // 100), most) for part in parts})
+        arguments: Mapping[str, JsonValue] = {"side": side, "prices": [*tried]}
+        told = yield ToolCall("estimate_fill", arguments)
+        price = tried[0] if buys else tried[-1]
+        if told.error is None:
+            price = min(told.data["rows"], key=lambda row: (row["probability"] or 0) * abs(value - row["price"]))[
+                "price"
+            ]
+        answer = yield ToolCall("submit_order", {"side": side, "price": price})
+        if answer.error is not None:
+            yield ToolCall("pass_turn")
+
+
+def contrary(params: Params, draw: Draw) -> Contrary:
+    """The control of contradicted analysis."""
+    only(params)
+    return Contrary()
 
 
 def blind(params: Params, draw: Draw) -> Blind:

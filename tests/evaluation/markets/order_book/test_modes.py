@@ -14,12 +14,13 @@ from tests.evaluation.plays import Play, check_play, plays_of
 
 from tradefair.evaluation.markets.order_book.insight import scales
 from tradefair.evaluation.markets.order_book.modes.detectors import MODES, REPAIRS
-from tradefair.evaluation.markets.order_book.modes.play import Filled, Game, Period, Quote, Step, Trader
+from tradefair.evaluation.markets.order_book.modes.play import Advice, Filled, Game, Period, Quote, Step, Trader
 from tradefair.evaluation.markets.order_book.modes.units import idle_periods, value_breach
 from tradefair.evaluation.modes.diagnosis import CaseRecord
 from tradefair.order_book.answers.results import OpeningFacts
 
 SEATS = ("B1", "B2", "S1", "S2")
+NOTHING: Mapping[int, float] = {}
 _SHARES: Mapping[str, Any] = {"kind": "asset", "dividends": [10], "periods": 10}
 
 
@@ -46,13 +47,17 @@ class Book:
         for number in range(1, periods + 1):
             self.game.periods.append(Period(number, 100 * number + 99, 40, 10 if self.asset else None, {}, {}, {}))
 
-    def step(self, period: int, step: int, act: str = "pass", price: int | None = None, **seen: int | None) -> Book:
-        """The seat's step; `bid`, `ask`: the best quotes before it."""
+    def step(
+        self, period: int, step: int, act: str = "pass", price: int | None = None, told: Mapping[int, float] = NOTHING,
+        **seen: int | None,
+    ) -> Book:  # fmt: skip
+        """The seat's step; `bid`, `ask`: the best quotes before it; `told`: chances by price, from its own estimate."""
         unit = sum(fill.quantity for fill in self.own(period))
         value = self.values[unit] if unit < len(self.values) else None
         quotes = seen.get("bid"), seen.get("ask")
         at = (period, step, self.seat, 100 * period + step)
-        self.game.steps.append(Step(*at, act, price, *quotes, value, unit, ()))
+        asked = [Advice(100 * period + step - 1, "buy" if self._buys(None) else "sell", *row) for row in told.items()]
+        self.game.steps.append(Step(*at, act, price, *quotes, value, unit, (), tuple(asked)))
         return self
 
     def take(self, period: int, step: int, price: int, *, buys: bool | None = None, quantity: int = 1) -> Book:
@@ -121,6 +126,7 @@ UNTAKEN = "period 1: step 1 left 135 untaken with a value of 150; the unit was n
 PASSED = "period 1: step 1 was passed with 142 standing and a value of 150"
 NEAR = "period 1: quoted 100 to the end while others traded at {}, with a value of {}"
 LEFT = "period 1: a unit of {} was left, although trades were at 90"
+SPOKE = "period 1: ordered at {}, where its own estimate expected {}, and {} at {}"
 TOOK = "period 1: took {}, where the competitive price was 100"
 FURTHER = "period 1: took {}, where others' last {} trades went no further than 100"
 FILLED = "period 1: order 1 was filled at {}; others' next {} trades were at {}"
@@ -144,6 +150,11 @@ def missed(periods: int, *, quoted: int = 100, traded: int = 110) -> Book:
         book.step(period, 1, "order", quoted)
         book.others(period, 2, *[traded] * (period <= periods))
     return book
+
+
+def advised(price: int, told: Mapping[int, float], *, role: str = "buyer", ask: int | None = None) -> Book:
+    """One order after an estimate; a unit of 150, or one that costs 50."""
+    return Book((150,) if role == "buyer" else (50,), role=role).step(1, 1, "order", price, told, ask=ask)
 
 
 def units(values: Sequence[int], traded: int) -> Book:
@@ -302,6 +313,33 @@ PLAYS: dict[str, list[Play]] = {
         ),
         # A unit at the competitive price cannot gain there.
         play(units((150, 130, 100), 2), "clear", 0, 2),
+        play(shares(), "unchecked", 0, 0),
+    ],
+    # 140 is expected to earn .9 of 10, 120 a half of 30.
+    "contradicted_analysis": [
+        play(advised(140, {120: 0.59, 140: 0.9}), "clear", 0, 1),
+        play(advised(140, {120: 0.6, 140: 0.9}), "clear", 0, 1),
+        play(advised(140, {120: 0.61, 140: 0.9}), "raised", 1, 1, SPOKE.format(140, "9.0", "18.3", 120), cost=0),
+        play(
+            advised(140, {120: 0.61, 140: 0.9}, ask=130).step(1, 2, "order", 140, {120: 0.61, 140: 0.9}),
+            "raised", 2, 2, SPOKE.format(140, "9.0", "18.3", 120), cost=20,
+        ),
+        # The row may be 3 of 150 away, no more; of two as near the better one; nothing asked, nothing judged.
+        play(advised(143, {120: 0.61, 140: 0.9}), "raised", 1, 1, SPOKE.format(143, "9.0", "18.3", 120)),
+        play(advised(144, {120: 0.61, 140: 0.9}), "unchecked", 0, 0),
+        play(advised(139, {120: 0.61, 138: 0.8, 140: 0.9}), "clear", 0, 1),
+        play(advised(140, {}), "unchecked", 0, 0),
+        # Expected gains of at most 2 % of the value are no reason.
+        play(advised(140, {120: 0.1, 140: 0.0}), "clear", 0, 1),
+        play(advised(140, {120: 0.11, 140: 0.0}), "raised", 1, 1, SPOKE.format(140, "0.0", "3.3", 120)),
+        play(
+            advised(60, {60: 0.5, 80: 0.5}, role="seller"), "raised", 1, 1, SPOKE.format(60, "5.0", "15.0", 80), cost=0
+        ),
+        # What the unit earned in the end is taken off what the best price would have earned.
+        play(
+            Book((150,)).step(1, 1, "order", 90, {90: 0.0, 120: 0.5}, ask=120).others(1, 2, 125).take(1, 5, 130),
+            "raised", 1, 1, SPOKE.format(90, "0.0", "15.0", 120), cost=10,
+        ),
         play(shares(), "unchecked", 0, 0),
     ],
     "paid_up": [

@@ -33,6 +33,7 @@ POSITIVE: list[tuple[str, str, str, str, str, dict[str, Any]]] = [
     ("unit_lost_late", "smith", "B2", "anchored", "zip", {}),
     ("bubble_buy", "asset", "T1", "bubble_buyer", "zi_c", ASSET),
     ("late_hold", "asset", "T1", "bubble_buyer", "zi_c", ASSET),
+    ("contradicted_analysis", "smith", "B1", "contrary", "zip", SMITH),
 ]
 SEEDS = {"unit_lost_late": 1, "late_hold": 1}
 """Where luck matters; else seed 2."""
@@ -48,6 +49,7 @@ NEGATIVE: list[tuple[str, str, str, str, str, dict[str, Any]]] = [
     ("late_hold", "asset", "T1", "hold", "zi_c", ASSET),
     ("unit_lost_late", "smith", "B1", "kaplan", "zip", SMITH),
     ("picked_off", "asset", "T1", "hold", "zi_c", ASSET),
+    ("contradicted_analysis", "smith", "B1", "gd", "zip", SMITH),
 ]
 
 

@@ -270,6 +270,40 @@ def test_several_seats_may_act_in_one_tick_and_a_pass_is_told_too(tmp_path: Path
     assert game.spreads == [2]
 
 
+def test_a_step_knows_what_its_own_seat_had_asked_in_it_before_it_acted(tmp_path: Path) -> None:
+    floor = Floor("smoke", **GOODS, sweeps=3)
+    # Nothing is counted yet: rows without a probability tell nothing.
+    floor.does("B1", "estimate_fill", side="buy", prices=[50])
+    floor.bids("B1", 80)
+    floor.bids("B2", 70)
+    # Of another seat, and of a step that is over.
+    floor.does("S2", "estimate_fill", side="sell", prices=[60])
+    floor.asks("S1", 85)
+    first = floor.does("S2", "estimate_fill", side="sell", prices=[75, 100])
+    second = floor.does("S2", "estimate_fill", side="buy", prices=[90])
+    floor.asks("S2", 100)
+    floor.rest_passes()
+    path = floor.kept(tmp_path)
+
+    told = {(step.seat, step.price): step.advice for step in read(path).steps if step.advice}
+    sell, other, buy = told["S2", 100]
+    assert [*told] == [("S2", 100)]
+    assert [(row.seq, row.side, row.price) for row in (sell, other, buy)] == [
+        (first, "sell", 75), (first, "sell", 100), (second, "buy", 90),
+    ]  # fmt: skip
+    assert sell.probability == 1.0
+    assert other.probability < 1
+
+    def unfit(event: dict[str, Any]) -> None:
+        rows = event["result"]["rows"]
+        event["result"]["rows"] = [7, {**rows[0], "probability": 2}, {**rows[0], "price": "75"}, rows[1]]
+
+    game = forged(path, lambda forge: forge.edit(first, unfit))
+    assert [row.price for step in game.steps for row in step.advice] == [100, 90]
+    game = forged(path, lambda forge: forge.edit(first, lambda event: event["result"].update(rows="many")))
+    assert [row.price for step in game.steps for row in step.advice] == [90]
+
+
 def test_a_fill_that_priority_does_not_give_is_a_violation(tmp_path: Path) -> None:
     path = Morning(tmp_path).path
 

@@ -52,6 +52,7 @@ MODES = load_modes(
         "idle_steps": _known(units.idle_steps, asset=False),
         "unit_lost_late": _known(units.unit_lost_late, asset=False),
         "left_units": _known(units.left_units, asset=False),
+        "contradicted_analysis": _known(units.contradicted_analysis, asset=False),
         "paid_up": _known(quotes.paid_up),
         "picked_off": _known(quotes.picked_off),
         "dead_quote": _known(quotes.dead_quote),

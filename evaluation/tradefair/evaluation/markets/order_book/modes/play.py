@@ -6,10 +6,10 @@ fill that differs from it is a violation of priority, and none is expected.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from tradefair.contract import SeatId
 from tradefair.evaluation.modes.calls import mapped
@@ -37,8 +37,20 @@ class Filled(NamedTuple):
     values: Mapping[SeatId, tuple[int, ...]]
 
 
+class Advice(NamedTuple):
+    """One row of `estimate_fill`: its event, and the probability that an order at the price would trade."""
+
+    seq: int
+    side: str
+    price: int
+    probability: float
+
+
 class Step(NamedTuple):
-    """A seat's step: the book before it, its next unit's value, what it did, and the event of that."""
+    """A seat's step: the book before it, its next unit's value, what it did, and the event of that.
+
+    `advice`: what `estimate_fill` had told it in the same step before it acted.
+    """
 
     period: int
     step: int
@@ -51,6 +63,7 @@ class Step(NamedTuple):
     value: int | None
     unit: int
     fills: tuple[Filled, ...]
+    advice: tuple[Advice, ...] = ()
 
 
 class Quote(NamedTuple):
@@ -210,29 +223,34 @@ class _Call(NamedTuple):
 
 
 class _Watcher:
-    """Keeps accepted acts and lapses by period and step; the step is told by the closure that ends it."""
+    """Keeps accepted acts, lapses and estimates by period and step; the step is told by the closure that ends it."""
 
     def __init__(self, seats: set[SeatId]) -> None:
         self._seats = seats
         self._open: list[_Call] = []
+        self._asked: list[tuple[SeatId, Advice]] = []
         self.acts: dict[tuple[int, int], list[_Call]] = {}
+        self.advice: dict[tuple[int, int], list[tuple[SeatId, Advice]]] = {}
         self._count = 0
 
     def __call__(self, seq: int, event: Mapping[str, Any]) -> None:
         kind, seat, number = event.get("event"), event.get("seat"), event.get("round")
         if not isinstance(number, int) or self._count > _MAX_EVENTS:
             return
-        if kind == "tool_called" and event.get("status") == "ok" and seat in self._seats and event.get("tool") in _ACTS:
-            self._open.append(_Call(str(seat), str(event.get("tool")), seq))
+        if kind == "tool_called" and event.get("status") == "ok" and seat in self._seats:
+            if event.get("tool") in _ACTS:
+                self._open.append(_Call(str(seat), str(event.get("tool")), seq))
+            elif event.get("tool") == "estimate_fill":
+                self._asked += ((str(seat), row) for row in _advice(seq, mapped(event.get("result"))))
         elif kind == "seat_lapsed" and seat in self._seats:
             self._open.append(_Call(str(seat), "pass_turn", seq))
         elif kind in ("phase_closed", "round_closed"):
             public = mapped(event.get("public"))
             step = mapped(public.get("last_step", public)).get("step")
             if isinstance(step, int) and self._open:
-                self._count += len(self._open)
-                self.acts[number, step] = self._open
-            self._open = []
+                self._count += len(self._open) + len(self._asked)
+                self.acts[number, step], self.advice[number, step] = self._open, self._asked
+            self._open, self._asked = [], []
 
     def finish(self, reading: TraceReading) -> Game:
         """The game that these events and the facts of the closures make."""
@@ -248,10 +266,19 @@ class _Watcher:
                 break
             row = (closed.steps, closed.dividend, closed.profit, closed.cash, closed.shares)
             game.periods.append(Period(closed.period, facts.seq, *row))
-            _Replay(game, closed, self.acts).run()
+            _Replay(game, closed, self.acts, self.advice).run()
         if game.opening is None:
             game.problem = "no closed period tells schedules or endowments"
         return game
+
+
+def _advice(seq: int, result: Mapping[str, Any]) -> Iterator[Advice]:
+    """The rows of an estimate that tell a probability; what does not fit is skipped."""
+    side, rows = result.get("side"), result.get("rows")
+    for row in map(mapped, cast("list[object]", rows)) if isinstance(rows, list) else ():
+        price, probability = row.get("price"), row.get("probability")
+        if isinstance(price, int) and isinstance(probability, int | float) and 0 <= probability <= 1:
+            yield Advice(seq, str(side), price, float(probability))
 
 
 @dataclass
@@ -265,9 +292,15 @@ class _Resting:
 class _Replay:
     """One period's messages through a scanned list: steps, quotes, fills, violations."""
 
-    def __init__(self, game: Game, closed: PeriodFacts, acts: Mapping[tuple[int, int], list[_Call]]) -> None:
+    def __init__(
+        self,
+        game: Game,
+        closed: PeriodFacts,
+        acts: Mapping[tuple[int, int], list[_Call]],
+        advice: Mapping[tuple[int, int], list[tuple[SeatId, Advice]]],
+    ) -> None:
         assert game.opening is not None
-        self._game, self._closed, self._acts = game, closed, acts
+        self._game, self._closed, self._acts, self._advice = game, closed, acts, advice
         self._values = game.opening.values
         self._used = dict.fromkeys(game.seats, 0)
         self._book: dict[int, _Resting] = {}
@@ -307,7 +340,9 @@ class _Replay:
             orders = [message for message in own if message.act != "cancel"]
             act = "order" if orders else "pass"
             price = orders[-1].price if orders else None
-            game.steps.append(Step(period, number, seat, seq, act, price, *before, value, unit, tuple(fills)))
+            told = self._advice.get((period, number), ())
+            advice = tuple(row for asked, row in told if asked == seat and seq is not None and row.seq < seq)
+            game.steps.append(Step(period, number, seat, seq, act, price, *before, value, unit, tuple(fills), advice))
 
     def _carried_out(self, message: OrderFact, seq: int | None) -> list[Filled]:
         if message.act == "cancel":

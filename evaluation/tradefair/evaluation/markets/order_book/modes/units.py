@@ -146,3 +146,56 @@ def unit_lost_late(trader: Trader, params: Near) -> Seen:
             said = f"quoted {price} to the end while others traded at {best}, with a value of {value}"
             cases.append(trader.case(last.seq, period.number, said, float(trader.slack(value, best))))
     return Seen(cases, of)
+
+
+class Contradiction(Record):
+    """When an order speaks against an analysis: less than `part` of the best expected gain, which is above `worth`.
+
+    Its row is the nearest one within `near`; `near` and `worth` are shares of the value.
+    """
+
+    near: float
+    part: float
+    worth: float
+
+
+def contradicted_analysis(trader: Trader, params: Contradiction) -> Seen:
+    """Orders with less than a part of the best expected gain that the seat's own estimate of the step told it.
+
+    A row's expected gain is its probability of a trade times what the unit would earn at its price.
+    """
+    cases: list[Case] = []
+    of = 0
+    side = "buy" if trader.sign > 0 else "sell"
+    for step in trader.steps:
+        value, price = step.value, step.price
+        if value is None or price is None:
+            continue
+        # A later answer replaces an earlier one.
+        rows = {row.price: row for row in step.advice if row.side == side}
+        gains = {row.price: row.probability * trader.slack(value, row.price) for row in rows.values()}
+        near = {asked: abs(asked - price) for asked in gains if abs(asked - price) <= params.near * value}
+        if not near:
+            continue
+        of += 1
+        # Of two rows at equal distance the better one counts: the doubt is the seat's.
+        own = min(near, key=lambda asked: (near[asked], -gains[asked]))
+        best = max(gains, key=lambda asked: gains[asked])
+        if gains[best] > params.worth * value and gains[own] < params.part * gains[best]:
+            said = (
+                f"ordered at {price}, where its own estimate expected {gains[own]:.1f}, and {gains[best]:.1f} at {best}"
+            )
+            case = trader.case(step.seq, step.period, said, _given_up(trader, step))
+            cases.append(case._replace(shown_by=rows[best].seq))
+    return Seen(cases, of)
+
+
+def _given_up(trader: Trader, step: Step) -> float:
+    """What the unit could have earned at the best price from the step on, less what it earned."""
+    value = step.value or 0
+    fills = [fill for fill in trader.game.fills if fill.period == step.period]
+    quote = trader.opposite(step)
+    prices = [fill.price for fill in fills if fill.step >= step.step] + ([] if quote is None else [quote])
+    sold = [fill.price for fill in fills if trader.seat in (fill.buyer, fill.seller) for _ in range(fill.quantity)]
+    earned = trader.slack(value, sold[step.unit]) if step.unit < len(sold) else 0.0
+    return max(0.0, max((trader.slack(value, price) for price in prices), default=0.0) - earned)
