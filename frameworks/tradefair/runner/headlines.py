@@ -7,7 +7,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
-from tradefair.catalog import load_scenario
 from tradefair.cli.console import Console
 from tradefair.cli.tables import figures, names, show_table
 from tradefair.cli.terminal import print_json, say
@@ -15,7 +14,7 @@ from tradefair.contract import ScenarioError, TraceError
 from tradefair.evaluation.audit_commands import finish, traces_of
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.headline import Block, Headline, HeadlineFigure, headline_of
-from tradefair.evaluation.modes.base_rates import scenario_key
+from tradefair.evaluation.modes.base_rates import as_shipped
 from tradefair.evaluation.progress import show_progress, watched
 from tradefair.evaluation.table import number_text
 from tradefair.runner.replays import NotPriced, Replays
@@ -63,8 +62,7 @@ def _run(replays: Replays) -> _Run:
     known = evaluator_of(core.market).headline
     if known is None:
         raise ScenarioError(f"{core.market} has no headline")
-    preset = load_scenario(core.market, known.preset)
-    if scenario_key(core.scenario) != scenario_key(preset.model_dump(mode="json")):
+    if not as_shipped(core, known.preset):
         raise ScenarioError(f"not the headline's preset {core.market}/{known.preset}, unchanged")
     if not replays.agents:
         raise ScenarioError("no agent played in it")

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
-from tradefair.contract import SeatId
+from tradefair.catalog import load_scenario
+from tradefair.contract import SeatId, TradefairError
 from tradefair.contract.chain import canonical, digest
 from tradefair.contract.event import ManifestCore
 from tradefair.evaluation.modes.diagnosis import BaseRate, Finding, Record
@@ -72,6 +73,22 @@ class References(Record):
 def scenario_key(scenario: Mapping[str, Any]) -> str:
     """Digest of what a scenario says of the market itself, not of who plays."""
     return digest(canonical({name: value for name, value in scenario.items() if name not in MAY_DIFFER}))
+
+
+def as_shipped(core: ManifestCore, preset: str) -> bool:
+    """Whether a scenario is this preset of its market, whoever plays: changed by one number, it is another market.
+
+    False where the preset is not installed.
+    """
+    return scenario_key(core.scenario) == _preset_key(core.market, preset)
+
+
+@lru_cache(maxsize=32)
+def _preset_key(market: str, preset: str) -> str | None:
+    try:
+        return scenario_key(load_scenario(market, preset).model_dump(mode="json"))
+    except TradefairError:
+        return None
 
 
 def shipped_for(core: ManifestCore, package: str) -> References | None:

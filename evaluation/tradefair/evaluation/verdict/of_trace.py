@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from string import Formatter
 from typing import Any, NamedTuple, TypeVar
 
-from tradefair.catalog import load_scenario
-from tradefair.contract import SeatId, TraceError, TradefairError
+from tradefair.contract import SeatId, TraceError
 from tradefair.contract.players import PERSON, Player, Seating
 from tradefair.contract.text import clean_line
 from tradefair.evaluation.accounts import Account, SeatAccount, account
@@ -18,7 +16,7 @@ from tradefair.evaluation.evaluate import Evaluation, evaluate_file
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
 from tradefair.evaluation.figures import common_figures, figures_of
 from tradefair.evaluation.headline import Block, headline_of
-from tradefair.evaluation.modes.base_rates import scenario_key
+from tradefair.evaluation.modes.base_rates import as_shipped
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 from tradefair.evaluation.origins import is_foreign
 from tradefair.evaluation.outcome import ON_EVERY_SEAT, Outcome, PrimaryMetric
@@ -311,8 +309,7 @@ class _Read(NamedTuple):
         declared = self.evaluator.headline
         if declared is None or declared.metric != metric.name:
             return None, ()
-        # The preset as it is shipped: changed by one number, it is another market under the same name.
-        if scenario_key(self.trace.manifest.core.scenario) != _preset_key(self.outcome.market, declared.preset):
+        if not as_shipped(self.trace.manifest.core, declared.preset):
             return None, ()
         ends = [
             _value(rows[label].seats[seat], metric.name)
@@ -465,12 +462,3 @@ def _safely(read: Callable[[], T], default: T) -> T:
         return read()
     except Exception:
         return default
-
-
-@lru_cache(maxsize=32)
-def _preset_key(market: str, preset: str) -> str:
-    """What the preset of a headline says of its market; empty where it is not installed."""
-    try:
-        return scenario_key(load_scenario(market, preset).model_dump(mode="json"))
-    except TradefairError:
-        return ""
