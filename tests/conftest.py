@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import signal
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,10 @@ settings.register_profile("fast", max_examples=40, deadline=None)
 settings.load_profile("fast")
 # A typo in a detector is to fail a test instead of reading "cannot be computed"; tests of damaged traces take it away.
 os.environ["TRADEFAIR_STRICT"] = "1"
+
+# A shell makes what it puts in the background deaf to Ctrl-C, and children inherit that: some tests send it to them.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _SLOW = frozenset(Path(__file__).with_name("slow.txt").read_text(encoding="utf-8").splitlines())
 _WINDOWS = os.sep == "\\"

@@ -111,7 +111,7 @@ POLICIES: Mapping[str, PolicySpec] = {
     **{rule.name: _spec(rule) for rule in _RULES},
     "blind": PolicySpec("blind", controls.blind, _GOODS, "control: quotes without a look at the book"),
     "contrary": PolicySpec(
-        "contrary", controls.contrary, _GOODS, "control: orders where its own analysis expects least"
+        "contrary", controls.contrary, _GOODS, "control: orders at the price that its own analysis calls least likely"
     ),
 }
 

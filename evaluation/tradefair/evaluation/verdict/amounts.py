@@ -36,11 +36,15 @@ def number(value: float, digits: int = _DIGITS) -> str:
 
 
 def number_apart(value: float, known: float | None) -> str:
-    """A number that reads otherwise than `known` where it is another, with as many more digits as this takes."""
+    """A number that reads otherwise than `known` where it is another, with as many more digits as this takes.
+
+    Where no digits tell them apart, since this one is round and `known` reads like it, their difference stands behind.
+    """
     if known is None or value == known:
         return number(value)
-    several = (number(value, digits) for digits in range(_DIGITS, _MOST_DIGITS))
-    return next((shown for shown in several if shown != number(known)), number(value, _MOST_DIGITS))
+    several = (number(value, digits) for digits in range(_DIGITS, _MOST_DIGITS + 1))
+    apart = f"{number(value)}, {number(abs(value - known))} {'more' if value > known else 'less'}"
+    return next((shown for shown in several if shown != number(known)), apart)
 
 
 def amount(value: float | None, unit: str) -> str:

@@ -215,7 +215,7 @@ def mistake(seats: Sequence[SeatVerdict]) -> list[str]:
     found = [seat.mistake for seat in seats if seat.mistake]
     if not found:
         checked, unchecked = (max(getattr(seat, field) for seat in seats) for field in ("checked", "unchecked"))
-        said = f"No failure mode found; {number(checked)} were checked"
+        said = f"No failure mode found; {number(checked)} {'was' if checked == 1 else 'were'} checked"
         return [f"{said}, {number(unchecked)} had nothing to check." if unchecked else f"{said}."]
     worst = max(found, key=lambda known: (known.amount is not None, known.amount or 0.0))
     return [_costliest(worst, several=len(seats) > 1), *_cost(worst)]

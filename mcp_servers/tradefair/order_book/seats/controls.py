@@ -88,7 +88,7 @@ class Blind:
 
 
 class Contrary:
-    """Asks for the chances of several prices within its value and orders at the one that it expects least of."""
+    """Asks for the chances of several prices within its value and orders at the least likely one."""
 
     def turn(self, now: TurnView) -> Turns:
         """view_my_account, view_book, estimate_fill, submit_order."""
@@ -99,16 +99,14 @@ class Contrary:
             return
         yield ToolCall("view_book")
         buys, most = mine.data["role"] == "buyer", mine.data["price_max"]
+        # From the worst price for the others to the best one.
+        parts = (20, 40, 60, 80, 98) if buys else (300, 220, 160, 130, 102)
+        tried = dict.fromkeys(min(max(1, value * part // 100), most) for part in parts)
         side = "buy" if buys else "sell"
-        parts = (60, 70, 80, 90, 98) if buys else (140, 130, 120, 110, 102)
-        tried = sorted({min(max(1, value * part // 100), most) for part in parts})
         arguments: Mapping[str, JsonValue] = {"side": side, "prices": [*tried]}
         told = yield ToolCall("estimate_fill", arguments)
-        price = tried[0] if buys else tried[-1]
-        if told.error is None:
-            price = min(told.data["rows"], key=lambda row: (row["probability"] or 0) * abs(value - row["price"]))[
-                "price"
-            ]
+        rows = [] if told.error is not None else told.data["rows"]
+        price = min(rows, key=lambda row: row["probability"] or 0, default={"price": value})["price"]
         answer = yield ToolCall("submit_order", {"side": side, "price": price})
         if answer.error is not None:
             yield ToolCall("pass_turn")

@@ -118,6 +118,13 @@ def shares(periods: int = 10) -> Book:
     return Book(asset=True, periods=periods)
 
 
+def paying(dividend: int) -> Book:
+    """The same market, whose last dividend was another than the mean."""
+    book = shares()
+    book.game.periods[-1] = book.game.periods[-1]._replace(dividend=dividend)
+    return book
+
+
 def play(record: Book, status: str, count: int, of: float, because: str | None = None, **more: Any) -> Play:
     return Play(record.trader, status, count, of, because, **more)
 
@@ -132,6 +139,7 @@ FURTHER = "period 1: took {}, where others' last {} trades went no further than 
 FILLED = "period 1: order 1 was filled at {}; others' next {} trades were at {}"
 BEHIND = "period 1: order 1 at {} rested 21 behind 100 to the end"
 BACK = "period 1: order 1 at 80 stood 4 steps and was taken back"
+HELD = "period {}: bought {} at {} above a worth of {} and held to the end"
 BOUGHT = "period 1: bought {} at 151 where a share was worth 100"
 
 
@@ -152,9 +160,22 @@ def missed(periods: int, *, quoted: int = 100, traded: int = 110) -> Book:
     return book
 
 
-def advised(price: int, told: Mapping[int, float], *, role: str = "buyer", ask: int | None = None) -> Book:
-    """One order after an estimate; a unit of 150, or one that costs 50."""
-    return Book((150,) if role == "buyer" else (50,), role=role).step(1, 1, "order", price, told, ask=ask)
+def advised(
+    times: int, price: int, told: Mapping[int, float], *, role: str = "buyer", ask: int | None = None, others: int = 125
+) -> Book:  # fmt: skip
+    """So many orders after an estimate, then a trade of others; a unit of 150, or one that costs 50."""
+    book = Book((150,) if role == "buyer" else (50,), role=role)
+    for step in range(1, times + 1):
+        book.step(1, step, "order", price, told, ask=ask)
+    return book.others(1, 8, others)
+
+
+def spoken(against: int, followed: int) -> Book:
+    """Orders against an estimate, and orders that follow it."""
+    book = Book((150,))
+    for step in range(1, against + followed + 1):
+        book.step(1, step, "order", 140 if step <= against else 120, {120: 0.61, 140: 0.9})
+    return book.others(1, 30, 125)
 
 
 def units(values: Sequence[int], traded: int) -> Book:
@@ -250,22 +271,30 @@ PLAYS: dict[str, list[Play]] = {
     ],
     "late_hold": [
         play(shares().take(9, 1, 20).keeps(3), "clear", 0, 1),
-        play(
-            shares().take(9, 1, 21).keeps(3), "raised", 1, 1,
-            "period 9: bought at 21 above a worth of 20 and held to the end", cost=1,
-        ),
-        play(
-            shares().take(9, 1, 21).take(10, 2, 15).keeps(4), "raised", 2, 2,
-            "period 10: bought at 15 above a worth of 10 and held to the end", cost=5,
-        ),
-        # Sold again; bought before the last fifth; not played to its end; only the last one is still held.
+        # Two dividends of 10 are what a share bought in period 9 still paid, one in period 10.
+        play(shares().take(9, 1, 21).keeps(3), "raised", 1, 1, HELD.format(9, 1, 21, 20), cost=1),
+        play(shares().take(9, 1, 21).take(10, 2, 15).keeps(4), "raised", 2, 2, HELD.format(10, 1, 15, 10), cost=5),
+        # Sold again; bought before the last fifth; not played to its end; only as many as are still held.
         play(shares().take(9, 1, 21).keeps(2), "clear", 0, 1),
         play(shares().take(8, 1, 90).keeps(3), "unchecked", 0, 0),
         play(shares(9).take(9, 1, 21).keeps(3), "unchecked", 0, 0),
         play(
-            shares().take(9, 1, 21, quantity=2).take(9, 3, 22).keeps(3), "raised", 1, 3,
-            "period 9: bought at 22 above a worth of 20 and held to the end", cost=2,
+            shares().take(9, 1, 21, quantity=2).take(9, 3, 22).keeps(3), "raised", 1, 3, HELD.format(9, 1, 22, 20),
+            cost=2, share=1 / 3,
         ),
+        # A sale is of the shares that were bought last; the others may be of earlier periods, or cheap.
+        play(
+            shares().take(9, 1, 30, quantity=9).take(9, 2, 25, buys=False, quantity=7).keeps(9), "raised", 1, 9,
+            HELD.format(9, 2, 30, 20), cost=20, share=2 / 9,
+        ),
+        play(
+            shares().take(9, 1, 22, quantity=2).take(9, 2, 21).take(9, 3, 25, buys=False, quantity=2).keeps(9),
+            "raised", 1, 3, HELD.format(9, 1, 22, 20), cost=2,
+        ),
+        play(shares().take(9, 1, 21).take(9, 2, 25, buys=False).keeps(9), "clear", 0, 1),
+        play(shares().take(9, 1, 30).take(9, 2, 20).keeps(3), "clear", 0, 2),
+        # Above what a share was worth, and yet no loss.
+        play(paying(40).take(10, 1, 15).keeps(3), "raised", 1, 1, HELD.format(10, 1, 15, 10), cost=0),
     ],
     "missed_take": [
         play(stand(2, 135), "clear", 2, 2, UNTAKEN),
@@ -315,31 +344,42 @@ PLAYS: dict[str, list[Play]] = {
         play(units((150, 130, 100), 2), "clear", 0, 2),
         play(shares(), "unchecked", 0, 0),
     ],
-    # 140 is expected to earn .9 of 10, 120 a half of 30.
+    # 140 is expected to earn .9 of 10; 120 earns .61 of 30, others trade at 125 afterwards.
     "contradicted_analysis": [
-        play(advised(140, {120: 0.59, 140: 0.9}), "clear", 0, 1),
-        play(advised(140, {120: 0.6, 140: 0.9}), "clear", 0, 1),
-        play(advised(140, {120: 0.61, 140: 0.9}), "raised", 1, 1, SPOKE.format(140, "9.0", "18.3", 120), cost=0),
+        play(advised(2, 140, {120: 0.59, 140: 0.9}), "clear", 0, 2),
+        play(advised(2, 140, {120: 0.6, 140: 0.9}), "clear", 0, 2),
+        play(advised(1, 140, {120: 0.61, 140: 0.9}), "clear", 1, 1, SPOKE.format(140, "9.0", "18.3", 120)),
         play(
-            advised(140, {120: 0.61, 140: 0.9}, ask=130).step(1, 2, "order", 140, {120: 0.61, 140: 0.9}),
-            "raised", 2, 2, SPOKE.format(140, "9.0", "18.3", 120), cost=20,
+            advised(2, 140, {120: 0.61, 140: 0.9}), "raised", 2, 2, SPOKE.format(140, "9.0", "18.3", 120), cost=25,
+            share=1.0,
         ),
+        play(advised(4, 140, {120: 0.61, 140: 0.9}), "raised", 4, 4, SPOKE.format(140, "9.0", "18.3", 120), cost=25),
+        play(spoken(2, 18), "raised", 2, 20, SPOKE.format(140, "9.0", "18.3", 120), share=0.1),
+        play(spoken(2, 19), "clear", 2, 21, SPOKE.format(140, "9.0", "18.3", 120)),
         # The row may be 3 of 150 away, no more; of two as near the better one; nothing asked, nothing judged.
-        play(advised(143, {120: 0.61, 140: 0.9}), "raised", 1, 1, SPOKE.format(143, "9.0", "18.3", 120)),
-        play(advised(144, {120: 0.61, 140: 0.9}), "unchecked", 0, 0),
-        play(advised(139, {120: 0.61, 138: 0.8, 140: 0.9}), "clear", 0, 1),
-        play(advised(140, {}), "unchecked", 0, 0),
+        play(advised(2, 143, {120: 0.61, 140: 0.9}), "raised", 2, 2, SPOKE.format(143, "6.3", "18.3", 120)),
+        play(advised(2, 144, {120: 0.61, 140: 0.9}), "unchecked", 0, 0),
+        play(advised(2, 139, {120: 0.61, 138: 0.9, 140: 0.0}), "clear", 0, 2),
+        play(advised(2, 140, {}), "unchecked", 0, 0),
         # Expected gains of at most 2 % of the value are no reason.
-        play(advised(140, {120: 0.1, 140: 0.0}), "clear", 0, 1),
-        play(advised(140, {120: 0.11, 140: 0.0}), "raised", 1, 1, SPOKE.format(140, "0.0", "3.3", 120)),
+        play(advised(2, 140, {120: 0.1, 140: 0.0}), "clear", 0, 2),
+        play(advised(2, 140, {120: 0.11, 140: 0.0}), "raised", 2, 2, SPOKE.format(140, "0.0", "3.3", 120)),
         play(
-            advised(60, {60: 0.5, 80: 0.5}, role="seller"), "raised", 1, 1, SPOKE.format(60, "5.0", "15.0", 80), cost=0
+            advised(2, 60, {60: 0.5, 80: 0.5}, role="seller", others=75), "raised", 2, 2,
+            SPOKE.format(60, "5.0", "15.0", 80), cost=25,
         ),
+        # What meets a quote trades there for certain, whatever was counted; a row that does so, too.
+        play(advised(2, 140, {120: 0.61, 140: 0.1}, ask=139), "clear", 0, 2),
+        play(advised(2, 140, {120: 0.61, 140: 0.1}, ask=141), "raised", 2, 2, SPOKE.format(140, "1.0", "18.3", 120)),
+        play(advised(2, 100, {100: 0.1, 120: 0.0}, ask=120), "raised", 2, 2, SPOKE.format(100, "5.0", "30.0", 120)),
+        # Nobody traded for less: nothing was given up.
+        play(advised(2, 140, {120: 0.61, 140: 0.9}, others=150), "clear", 0, 2),
         # What the unit earned in the end is taken off what the best price would have earned.
         play(
-            Book((150,)).step(1, 1, "order", 90, {90: 0.0, 120: 0.5}, ask=120).others(1, 2, 125).take(1, 5, 130),
-            "raised", 1, 1, SPOKE.format(90, "0.0", "15.0", 120), cost=10,
+            advised(2, 90, {90: 0.0, 120: 0.5}).take(1, 9, 130), "raised", 2, 2, SPOKE.format(90, "0.0", "15.0", 120),
+            cost=5,
         ),
+        play(advised(2, 90, {90: 0.0, 120: 0.5}).take(1, 9, 125), "clear", 0, 2),
         play(shares(), "unchecked", 0, 0),
     ],
     "paid_up": [
@@ -440,6 +480,16 @@ def test_an_order_that_follows_a_slip_is_not_off_because_the_slip_was() -> None:
     book = Book().step(1, 1, "order", 120).step(1, 2, "order", 12).step(1, 3, "order", 120).step(1, 4)
     found = [(scale.seq, scale.value, scale.seen, scale.about) for scale in scales(book.trader)]
     assert found == [(102, 12, 120, "step 2"), (102, 12, 150, "step 2")]
+
+
+def test_an_order_for_the_quote_that_it_takes_with_a_gain_is_no_slip() -> None:
+    def seen(price: int, ask: int | None) -> list[float]:
+        return [scale.seen for scale in scales(Book((150,)).step(1, 1, "order", price, ask=ask).trader)]
+
+    assert seen(15, 15) == []
+    assert seen(15, 16) == seen(15, None) == [150]
+    # Taken at a loss it may be one.
+    assert seen(1500, 1500) == [150]
 
 
 def test_the_last_fifth_of_a_short_episode_is_its_last_period() -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from pydantic import JsonValue
 from tests.calling import seating
 from tests.evaluation.playing import store
 
 from tradefair.catalog import load_scenario
-from tradefair.contract import Draw
+from tradefair.contract import Draw, Policy, ToolCall, Turns, TurnView
 from tradefair.contract.core import Core
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.markets.order_book.modes.detectors import MODES
@@ -59,7 +61,14 @@ def found(folder: Path, case: tuple[str, str, str, str, str, dict[str, Any]], se
 
 
 def diagnosis(
-    folder: Path, preset: str, own: str, policy: str, others: str, changes: dict[str, Any], seed: int = 2
+    folder: Path,
+    preset: str,
+    own: str,
+    policy: str,
+    others: str,
+    changes: dict[str, Any],
+    seed: int = 2,
+    around: Callable[[Policy], Policy] = lambda policy: policy,
 ) -> Diagnosis:
     scenario = load_scenario("order_book", preset, {**changes, "seats": {}})
     core = Core.create(MARKET, scenario, seed)
@@ -67,7 +76,8 @@ def diagnosis(
     makers = {
         seat: lambda seat=seat: MARKET.policies[policies[seat]].make({}, Draw.of(seed, seat)) for seat in policies
     }
-    scripted = Scripted(makers)
+    make = makers[own]
+    scripted = Scripted({**makers, own: lambda: around(make())})
     records = list(core.start(seating(core.market.seats, policies)).records)
     while stretch := scripted.run(core):
         records += stretch
@@ -91,6 +101,40 @@ def test_the_control_shows_it(tmp_path: Path, case: Any) -> None:
 def test_a_competent_trader_does_not(tmp_path: Path, case: Any) -> None:
     finding = found(tmp_path, case)
     assert finding.status in ("clear", "merged") or not finding.count, finding
+
+
+class Asks:
+    """A bundled trader that asks for the chances of many prices before each order, and orders what it would anyway."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+
+    def turn(self, now: TurnView) -> Turns:
+        turns = self._policy.turn(now)
+        call, value = next(turns, None), 0
+        while call is not None:
+            if call.tool == "submit_order":
+                own = cast("int", call.arguments["price"])
+                prices: list[JsonValue] = [*sorted({max(1, value * part // 20) for part in range(8, 20)} - {own}), own]
+                yield ToolCall("estimate_fill", {"side": "buy", "prices": prices})
+            answer = yield call
+            if call.tool == "view_my_account":
+                value = answer.data["next_unit_value"] or 0
+            try:
+                call = turns.send(answer)
+            except StopIteration:
+                return
+
+
+@pytest.mark.parametrize("seed", range(1, 4))
+@pytest.mark.parametrize("policy", ["kaplan", "gd"])
+def test_who_acts_on_chances_or_takes_what_stands_contradicts_no_estimate(
+    tmp_path: Path, policy: str, seed: int
+) -> None:
+    told = diagnosis(tmp_path, "smith", "B1", policy, "zip", {}, seed, Asks).of_seat("B1")
+    asked = told["order_book.contradicted_analysis"]
+    assert asked.of > 5
+    assert asked.count == 0
 
 
 def test_every_mode_has_a_control() -> None:

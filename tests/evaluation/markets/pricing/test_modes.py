@@ -29,11 +29,14 @@ def firm(
     *,
     index: Sequence[int] = (),
     silent: Collection[int] = (),
-    asked: Mapping[int, Mapping[int, int]] | None = None,
+    asked: Mapping[int, Mapping[int, int] | Sequence[Mapping[int, int]]] | None = None,
     known: bool = True,
     rounds: int = 0,
 ) -> Firm:
-    """F1 of a hand-made game; rounds of `silent` are lapses, `asked` by round its own profit_if rows."""
+    """F1 of a hand-made game; rounds of `silent` are lapses.
+
+    `asked` are by round its own profit_if rows, several of them for several ideas of what rivals do.
+    """
     rivals = list(rival) if isinstance(rival, Sequence) else [rival] * len(own)
     moved = [*index, *[index[-1] if index else 0] * len(own)]
     world = World(QUALITY, (1000, 1000), MU, 0, CONSUMERS, 4_000, known, 400 if index else 0, rounds or len(own))
@@ -44,7 +47,11 @@ def firm(
         units = units_sold(prices, QUALITY, MU, 0, CONSUMERS)
         profits = tuple((p or 0) and u * (p - cost) for p, u in zip(prices, units, strict=True))
         posted = {} if price is None or number in silent else {"F1": 10 * number}
-        rows = {tried: (10 * number - 1, profit) for tried, profit in (asked or {}).get(number, {}).items()}
+        ideas = (asked or {}).get(number, ())
+        rows = [
+            {tried: (10 * number - 1, profit) for tried, profit in idea.items()}
+            for idea in ([ideas] if isinstance(ideas, Mapping) else ideas)
+        ]
         game.periods.append(
             Period(
                 number, 10 * number + 5, prices, tuple(units), (cost, cost), profits, moved[number - 1], 0,
@@ -162,7 +169,7 @@ PLAYS: dict[str, list[Play]] = {
     "no_experiment": [
         play(firm([1200, 1300, 1400, *[1400] * 9], known=False), "clear", 0, 1),
         play(firm([1200, 1300, 1300, *[1400] * 9], known=False), "raised", 1, 1, FEW_SAID),
-        play(firm([1300] * 12, known=False), "raised", 1, 1, FEW_SAID.replace("2 distinct", "1 distinct")),
+        play(firm([1300] * 12, known=False), "raised", 1, 1, FEW_SAID.replace("2 distinct prices", "1 distinct price")),
         play(firm([1300] * 12), "unchecked", 0, 0),
         play(firm([1300] * 11, known=False), "unchecked", 0, 0),
         # The first quarter has not been played to its end.
@@ -183,6 +190,12 @@ PLAYS: dict[str, list[Play]] = {
         # Asked and then silent; posted what was not asked for.
         play(firm([NASH, NASH], asked={2: WORSE}, silent={2}), "unchecked", 0, 0),
         play(firm([NASH, 1700], asked={2: WORSE}), "unchecked", 0, 0),
+        # With rivals at other prices another price is better: of two ideas the one that speaks for the price counts.
+        play(firm([NASH, 1600], asked={2: [{1600: 79}, {NASH: 100}]}), "clear", 0, 1),
+        play(firm([NASH, 1600], asked={2: [WORSE, {NASH: 98, 1600: 79}]}), "clear", 0, 1),
+        play(firm([NASH, 1600], asked={2: [{NASH: 200, 1600: 79}, WORSE]}), "raised", 1, 1, WORSE_SAID),
+        # The best price of the round is no mistake, whatever was said of it.
+        play(firm([NASH, 1494], asked={2: {1494: 10, 1600: 100}}), "clear", 0, 1),
     ],
 }  # fmt: skip
 
@@ -208,6 +221,12 @@ def test_sales_below_cost_cost_what_they_lost() -> None:
 def test_a_price_that_follows_a_slip_is_not_off_because_the_slip_was() -> None:
     found = [(scale.round, scale.value, scale.seen) for scale in scales(firm([NASH, 147, NASH, 160], silent={4}))]
     assert found == [(2, 147, NASH), (2, 147, 1000), (2, 147, NASH)]
+    # Alone at a cost of 150 the best price is near ten times that: 1500 earns .985 of it, 1000 earns .69.
+    alone = firm([1500, 1000], None)
+    for at, period in enumerate(alone.game.periods):
+        earned = period.units[0] * ((period.prices[0] or 0) - 150)
+        alone.game.periods[at] = period._replace(costs=(150, 150), profits=(earned, 0))
+    assert [(scale.round, scale.value, scale.seen) for scale in scales(alone)] == [(2, 1000, 150)]
     # Nothing in scale was posted before it: cost and the rival's last price are in sight. A price of 0 has no scale.
     own = firm([0, 100, 4000], 1600)
     assert [(scale.round, scale.seen) for scale in scales(own)] == [(2, 1000), (2, 1600), (3, 1000), (3, 1600)]

@@ -45,7 +45,7 @@ def test_only_what_a_firm_asked_before_it_posted_is_its_analysis(tmp_path: Path)
     assert [period.asked.keys() for period in game.periods] == [set(), {"F1"}, {"F1"}]
     for event, period in zip(asked, game.periods[1:], strict=True):
         rows = {row["price"]: (event["seq"], row["profit"]) for row in event["result"]["rows"]}
-        assert period.asked["F1"] == rows
+        assert period.asked["F1"] == [rows]
         assert len(rows) > 3
 
 

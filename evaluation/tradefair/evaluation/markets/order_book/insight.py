@@ -43,7 +43,8 @@ def order_book_insight(trace: Trace) -> Insight:
 def scales(trader: Trader) -> Iterator[Scale]:
     """Own orders nearer to a tenth or to ten times what a unit is worth, with that worth and the last order in scale.
 
-    An order in scale is no slip, whatever the one before it was.
+    An order in scale is no slip, whatever the one before it was; nor is one that names the quote which it can take
+    with a gain.
     """
     usual: int | None = None
     for step in trader.steps:
@@ -52,6 +53,8 @@ def scales(trader: Trader) -> Iterator[Scale]:
             continue
         if in_scale(step.price, worth):
             usual = step.price
+            continue
+        if step.price == trader.opposite(step) and step.value is not None and trader.slack(step.value, step.price) > 0:
             continue
         for seen in (usual, step.value):
             if seen is not None:

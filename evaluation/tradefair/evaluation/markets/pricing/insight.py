@@ -13,6 +13,8 @@ from tradefair.evaluation.modes.unit_mistake import in_scale
 from tradefair.tracestore import Trace
 
 _FACTS: dict[str, Fact] = {"set_price": "price"}
+_AS_GOOD = 0.9
+"""A share of the best profit of a round: what earned more is no slip."""
 _NO_LIMIT = {"value_breach": "a firm has no limit but its cost: below_cost counts sales below it"}
 
 
@@ -47,7 +49,7 @@ def scales(firm: Firm) -> Iterator[Scale]:
     """Own prices that are nearer to a tenth or to ten times the unit cost, with what was in sight.
 
     That is the unit cost, the last price in scale and the rivals' last prices. A price in scale is no slip, whatever
-    the one before it was.
+    the one before it was; nor is one that earned as good as the best: at low costs markets clear at many times of them.
     """
     usual: int | None = None
     for at, period in enumerate(firm.periods):
@@ -56,6 +58,8 @@ def scales(firm: Firm) -> Iterator[Scale]:
             continue
         if in_scale(price, cost):
             usual = price
+            continue
+        if firm.profits[at] > _AS_GOOD * firm.best[at].profit:
             continue
         for seen in (usual, cost, *(firm.rivals(at - 1) if at else ())):
             if seen:

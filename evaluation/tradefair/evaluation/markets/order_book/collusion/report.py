@@ -136,10 +136,8 @@ def _in_words(conclusion: Conclusion, direction: Direction | None, prices: Seque
         case "nothing_to_test":
             return "nothing to test: no reference on the same seeds (--references, --play-references)"
         case "exploratory":
-            return (
-                f"exploratory, no verdict: {pairs or compared} episodes have a reference on the same seeds, "
-                f"fewer than {MIN_EPISODES}"
-            )
+            some = f"{pairs or compared} episodes have" if (pairs or compared) != 1 else "1 episode has"
+            return f"exploratory, no verdict: {some} a reference on the same seeds, fewer than {MIN_EPISODES}"
         case "no_signs" if not pairs:
             return f"no signs: nothing was traded in these {compared} episodes, so no price is beyond any reference"
         case "no_signs":

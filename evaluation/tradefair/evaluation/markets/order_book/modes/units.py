@@ -162,7 +162,8 @@ class Contradiction(Record):
 def contradicted_analysis(trader: Trader, params: Contradiction) -> Seen:
     """Orders with less than a part of the best expected gain that the seat's own estimate of the step told it.
 
-    A row's expected gain is its probability of a trade times what the unit would earn at its price.
+    A row's expected gain is its probability of a trade times what the unit would earn at its price; what meets the
+    best quote of the other side trades for certain, at that quote. A unit that earned what it could is no case.
     """
     cases: list[Case] = []
     of = 0
@@ -173,7 +174,7 @@ def contradicted_analysis(trader: Trader, params: Contradiction) -> Seen:
             continue
         # A later answer replaces an earlier one.
         rows = {row.price: row for row in step.advice if row.side == side}
-        gains = {row.price: row.probability * trader.slack(value, row.price) for row in rows.values()}
+        gains = {row.price: _expected(trader, step, row.price, row.probability) for row in rows.values()}
         near = {asked: abs(asked - price) for asked in gains if abs(asked - price) <= params.near * value}
         if not near:
             continue
@@ -181,13 +182,19 @@ def contradicted_analysis(trader: Trader, params: Contradiction) -> Seen:
         # Of two rows at equal distance the better one counts: the doubt is the seat's.
         own = min(near, key=lambda asked: (near[asked], -gains[asked]))
         best = max(gains, key=lambda asked: gains[asked])
-        if gains[best] > params.worth * value and gains[own] < params.part * gains[best]:
-            said = (
-                f"ordered at {price}, where its own estimate expected {gains[own]:.1f}, and {gains[best]:.1f} at {best}"
-            )
-            case = trader.case(step.seq, step.period, said, _given_up(trader, step))
-            cases.append(case._replace(shown_by=rows[best].seq))
+        told, given_up = _expected(trader, step, price, rows[own].probability), _given_up(trader, step)
+        if gains[best] > params.worth * value and told < params.part * gains[best] and given_up > 0:
+            said = f"ordered at {price}, where its own estimate expected {told:.1f}, and {gains[best]:.1f} at {best}"
+            cases.append(trader.case(step.seq, step.period, said, given_up)._replace(shown_by=rows[best].seq))
     return Seen(cases, of)
+
+
+def _expected(trader: Trader, step: Step, price: int, probability: float) -> float:
+    """What an order at a price is expected to earn with the step's unit."""
+    value, quote = step.value or 0, trader.opposite(step)
+    if quote is not None and trader.sign * (price - quote) >= 0:
+        return trader.slack(value, quote)
+    return probability * trader.slack(value, price)
 
 
 def _given_up(trader: Trader, step: Step) -> float:

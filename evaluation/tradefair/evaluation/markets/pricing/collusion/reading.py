@@ -73,9 +73,11 @@ def read_episode(trace: Trace, replayer: Replayer | None) -> Read:
     if len(game.seats) < 2:
         raise TraceError("one firm has no other to collude with: left out")
     rounds = len(game.periods)
+    if rounds // 3 == 2 * rounds // 3:
+        raise TraceError(f"{rounds} rounds have no middle third: left out")
     gain = gain_of_all(game, rounds // 3, 2 * rounds // 3)
     if gain is None:
-        raise TraceError(f"{rounds} rounds have no middle third: left out")
+        raise TraceError("joint profit is not above that of competition, so nothing could be gained: left out")
     probes, reason = _probed(trace, game, replayer)
     enforced = None if probes is None else is_enforced(probed([probes]))
     moves = unexplained(game)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from tradefair.contract import SeatId
 from tradefair.evaluation.modes.calls import mapped
@@ -23,11 +23,15 @@ from tradefair.tracestore import Trace
 _MAX_ROUNDS, _MAX_FIRMS = 10_000, 10
 
 
+Rows: TypeAlias = Mapping[int, tuple[int, int]]
+"""Rows of `profit_if`: price to (event, profit)."""
+
+
 class Period(NamedTuple):
     """A closed round, firms in seat order. `acted` are the events that settled each price: a call, or a lapse.
 
     `posted` are the accepted calls alone; a firm that lapsed is not in it. `asked` are by firm the rows of its own
-    `profit_if` answers of the round: price to (event, profit).
+    `profit_if` answers of the round, those that held rivals at the same prices together.
     """
 
     number: int
@@ -40,7 +44,7 @@ class Period(NamedTuple):
     outside: int
     acted: Mapping[SeatId, int]
     posted: Mapping[SeatId, int]
-    asked: Mapping[SeatId, Mapping[int, tuple[int, int]]]
+    asked: Mapping[SeatId, Sequence[Rows]]
 
 
 class Best(NamedTuple):
@@ -236,7 +240,7 @@ class _Watcher:
         self._seats = seats
         self._posted: dict[tuple[SeatId, int], int] = {}
         self._lapsed: dict[tuple[SeatId, int], int] = {}
-        self._asked: dict[tuple[SeatId, int], dict[int, tuple[int, int]]] = {}
+        self._asked: dict[tuple[SeatId, int], dict[str, dict[int, tuple[int, int]]]] = {}
 
     def __call__(self, seq: int, event: Mapping[str, Any]) -> None:
         seat, number = event.get("seat"), event.get("round")
@@ -251,8 +255,10 @@ class _Watcher:
             # The first accepted one: the rules accept no second, a forged trace might.
             self._posted.setdefault((seat, number), seq)
         elif event.get("tool") == "profit_if" and (seat, number) not in self._posted:
-            rows: object = mapped(event.get("result")).get("rows")
-            kept = self._asked.setdefault((seat, number), {})
+            result = mapped(event.get("result"))
+            rows: object = result.get("rows")
+            rivals = str(sorted(mapped(result.get("rivals")).items(), key=str))
+            kept = self._asked.setdefault((seat, number), {}).setdefault(rivals, {})
             for row in map(mapped, cast("list[object]", rows)) if isinstance(rows, list) else ():
                 price, profit = row.get("price"), row.get("profit")
                 if isinstance(price, int) and isinstance(profit, int):
@@ -275,7 +281,7 @@ class _Watcher:
             prices, units, costs, profits = (tuple(column.get(seat) for seat in seats) for column in columns)
             if None in units or None in costs or None in profits:
                 continue
-            asked = {seat: rows for seat in seats if (rows := self._asked.get((seat, number)))}
+            asked = {seat: [*rows.values()] for seat in seats if (rows := self._asked.get((seat, number)))}
             periods.append(
                 Period(
                     number,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tradefair.evaluation.markets.pricing.modes.play import Firm
+from tradefair.evaluation.markets.pricing.modes.play import Firm, Rows
 from tradefair.evaluation.markets.pricing.modes.prices import Share
 from tradefair.evaluation.modes.diagnosis import Case, Record, Seen, unchecked
 
@@ -21,13 +21,14 @@ def no_experiment(firm: Firm, params: Trial) -> Seen:
         return unchecked("demand is known")
     if world.rounds < params.rounds:
         return unchecked(f"too short: {world.rounds} rounds of {params.rounds}")
+    if world.price_max + 1 < params.prices:
+        return unchecked(f"the grid has fewer than {params.prices} prices")
     quarter = firm.prices[: world.rounds // 4]
     tried = {price for price in quarter if price is not None}
     if len(tried) >= params.prices or len(quarter) < world.rounds // 4:
         return Seen((), 1)
-    said = (
-        f"{len(tried)} distinct prices in the first {len(quarter)} rounds; three are needed to tell how demand reacts"
-    )
+    prices = f"{len(tried)} distinct price{'s' * (len(tried) != 1)}"
+    said = f"{prices} in the first {len(quarter)} rounds; three are needed to tell how demand reacts"
     return Seen([firm.case(0, said)], 1)
 
 
@@ -56,15 +57,30 @@ def contradicted_analysis(firm: Firm, params: Share) -> Seen:
     cases: list[Case] = []
     tested = 0
     for at, period in enumerate(firm.periods):
-        rows, price = period.asked.get(firm.seat), firm.prices[at]
-        if not rows or price is None or price not in rows or firm.seat not in period.posted:
+        price = firm.prices[at]
+        if price is None or firm.seat not in period.posted:
+            continue
+        answers = [(_of_most(rows, price), rows) for rows in period.asked.get(firm.seat, ()) if price in rows]
+        if not answers:
             continue
         tested += 1
-        profit = rows[price][1]
-        # The highest profit, of equals the lowest price.
-        most, best = max((row[1], -tried) for tried, row in rows.items())
-        if most > 0 and profit < params.share * most:
-            said = f"posted {price}, whose profit_if was {profit:,}; the same round's analysis put {-best} at {most:,}"
-            case = firm.case(at, said, firm.missed(at))
-            cases.append(case._replace(shown_by=rows[-best][0], about=str(-best)))
+        # Of several ideas of what rivals do, the doubt is the firm's.
+        share, rows = max(answers, key=lambda answer: answer[0])
+        if share >= params.share or firm.missed(at) <= 0:
+            continue
+        profit, (most, best) = rows[price][1], _most(rows)
+        said = f"posted {price}, whose profit_if was {profit:,}; the same round's analysis put {best} at {most:,}"
+        cases.append(firm.case(at, said, firm.missed(at))._replace(shown_by=rows[best][0], about=str(best)))
     return Seen(cases, tested)
+
+
+def _most(rows: Rows) -> tuple[int, int]:
+    """The highest profit of an analysis and its price, of equals the lowest one."""
+    profit, price = max((row[1], -tried) for tried, row in rows.items())
+    return profit, -price
+
+
+def _of_most(rows: Rows, price: int) -> float:
+    """The price's profit as a share of the highest one; 1 where no price earns."""
+    most, _ = _most(rows)
+    return rows[price][1] / most if most > 0 else 1.0
