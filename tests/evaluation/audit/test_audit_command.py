@@ -134,6 +134,23 @@ def test_what_the_source_says_of_passing_is_a_label(command: Command) -> None:
 
 
 @pytest.mark.usefixtures("runs")
+def test_of_two_runs_with_one_id_each_has_what_its_source_says_and_neither_has_the_label(command: Command) -> None:
+    for name, looked in (("first", False), ("second", True)):
+        Path(f"{name}.jsonl").write_text(_desk("task", looked=looked, passed=looked), encoding="utf-8")
+    assert run(["import", "first.jsonl", "second.jsonl", "--out", "two"]) == 0
+    code, told, _ = command("run", "two", "--map", "desk.toml", "--json")
+    (look,) = (row for row in told["rules"] if row["rule"] == "map.look")
+    assert [(look[kind]["raised"], look[kind]["of"]) for kind in ("failed", "passed")] == [(1, 1), (0, 1)]
+    assert code == 0
+
+    Path("one.jsonl").write_text('{"id": "task", "passed": false}', encoding="utf-8")
+    code, told, _ = command("run", "two", "--map", "desk.toml", "--labels", "one.jsonl", "--json")
+    assert told["problems"] == ["label task: 2 runs have this id, so it is of none of them"]
+    assert code == 1
+    assert [row["failed"]["of"] for row in told["rules"]] == [0] * len(told["rules"])
+
+
+@pytest.mark.usefixtures("runs")
 def test_what_the_source_offers_as_a_reference_is_one(command: Command) -> None:
     """Results of tau-bench hold the actions that solve a task."""
     criteria: dict[str, Any] = {

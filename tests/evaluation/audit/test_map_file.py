@@ -86,6 +86,11 @@ def test_a_map_has_a_name_of_its_content() -> None:
         ("get?", "gets", False),
         ("a.c", "abc", False),
         ("*" * 60 + "x", "y" * 200, False),
+        ("a*b*c", "a-b-b-c", True),
+        ("a*b*c", "a-c-b", False),
+        ("a*bb", "abb", True),
+        ("*ab*ab", "ab", False),
+        ("a*" * 30 + "b", "a" * 20_000, False),
     ],
 )
 def test_only_a_star_stands_for_something(name: str, tool: str, matched: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -69,7 +70,6 @@ def audit_traces(files: Sequence[Path], asked: Asked, problems: Sequence[str] = 
     `problems` are those of the files of labels and references. Ids without a trace are problems, too.
     """
     found = Audit(problems=list(problems))
-    labels: dict[str, Label] = {}
     checked: set[str] = set()
     compared = False
     for path in files:
@@ -86,20 +86,18 @@ def audit_traces(files: Sequence[Path], asked: Asked, problems: Sequence[str] = 
             cases = judged.cases
             checked.update(rule for rule, of in judged.of.items() if of.total() and rule not in judged.silent)
         raised = Raised(run.id, cases, None if wanted is None else divergence(run, wanted))
-        label = (asked.labels or {}).get(run.id)
-        if label is None and asked.labels is None and run.passed is not None:
-            label = Label(run.id, run.passed)
-        if label is not None:
-            labels[run.id] = label
-        found.runs.append(Audited(path, run.passed if label is None else label.passed, raised))
+        found.runs.append(Audited(path, run.passed, raised))
     if asked.map is None and asked.references is None and not compared and found.runs:
         raise ScenarioError(
             "nothing to hold these runs against: name --map, --references or --reference-run; "
             "`tradefair audit init` drafts a map"
         )
+    labels = _labelled(found, asked.labels)
     found.problems += _without_trace(found, "label", asked.labels or {})
     found.problems += _without_trace(found, "reference", asked.references or {})
-    found.rates = rates_of([run.raised for run in found.runs], labels, checked, references=compared)
+    # Names may repeat over files: what counts is the run.
+    by_place = [run.raised._replace(id=str(at)) for at, run in enumerate(found.runs)]
+    found.rates = rates_of(by_place, labels, checked, references=compared)
     found.labelled = bool(labels)
     return found
 
@@ -142,6 +140,28 @@ def _action_of(kinds: Mapping[str, str], map_: Map | None) -> Callable[[str], bo
         return (kind if map_ is None else map_.kind_of(tool, kind)) == "action"
 
     return acts
+
+
+def _labelled(found: Audit, labels: Mapping[str, Label] | None) -> dict[str, Label]:
+    """The label of each run by its place: what its source says where there are no labels, else that of its id.
+
+    An id of several runs says nothing: it is a problem.
+    """
+    if labels is None:
+        return {str(at): Label("", run.passed) for at, run in enumerate(found.runs) if run.passed is not None}
+    named = Counter(run.raised.id for run in found.runs)
+    several = [name for name in labels if named[name] > 1]
+    found.problems += [
+        f"label {name[:80]}: {named[name]} runs have this id, so it is of none of them"
+        for name in several[:MAX_PROBLEMS]
+    ]
+    kept: dict[str, Label] = {}
+    for at, run in enumerate(found.runs):
+        label = labels.get(run.raised.id)
+        if label is not None and named[run.raised.id] == 1:
+            kept[str(at)] = label
+            found.runs[at] = run._replace(passed=label.passed)
+    return kept
 
 
 def _without_trace(found: Audit, what: str, ids: Mapping[str, Any]) -> Iterator[str]:

@@ -129,7 +129,10 @@ def matches(names: Iterable[str], tool: str) -> bool:
 
 @lru_cache(maxsize=2_000)
 def _pattern(name: str) -> re.Pattern[str]:
-    return re.compile(re.sub(r"(\\\*)+", ".*", re.escape(name)), re.DOTALL)
+    """Stars are any text. Each part is taken where it stands first and never given back: names are a stranger's."""
+    first, *others = [re.escape(part) for part in name.split("*")]
+    middle = "".join(f"(?>.*?{part})" for part in others[:-1] if part)
+    return re.compile(f"{first}{middle}.*{others[-1]}", re.DOTALL)
 
 
 def plain_text(value: object) -> str:
