@@ -39,8 +39,10 @@ MEMORY = 512 * 1024**2
 """What a command may take, in CPU seconds, and a case with all its commands, in bytes of resident memory."""
 
 # Beyond these the kernel ends the child. More than what is allowed, so that a case can be said to be over its limit.
-_LIMITS = {resource.RLIMIT_CPU: 15, resource.RLIMIT_AS: 4 * 1024**3, resource.RLIMIT_FSIZE: 64 * 1024**2}
-# A child that waits for a pipe or a socket takes no CPU; this bound ends it, however loaded the machine is.
+_LIMITS = {resource.RLIMIT_AS: 4 * 1024**3, resource.RLIMIT_FSIZE: 64 * 1024**2}
+# Of each command: a case has a dozen of them.
+_MOST_CPU_S = 15
+# A command that waits for a pipe or a socket takes no CPU; this bound ends it, however loaded the machine is.
 _PATIENCE_S = 60
 
 
@@ -174,7 +176,6 @@ def _child(folder: Path, commands: Sequence[Sequence[str]]) -> None:
     """Run all commands; what each wrote and how it ended lies beside the working folder."""
     for limit, value in _LIMITS.items():
         resource.setrlimit(limit, (value, value))
-    signal.alarm(_PATIENCE_S)
     _drop_privileges()
     work = folder / "work"
     temporary = folder / "tmp"
@@ -190,6 +191,8 @@ def _child(folder: Path, commands: Sequence[Sequence[str]]) -> None:
             os.dup2(opened, stream)
             os.close(opened)
         before = time.process_time()
+        resource.setrlimit(resource.RLIMIT_CPU, (int(before) + _MOST_CPU_S, resource.RLIM_INFINITY))
+        signal.alarm(_PATIENCE_S)
         code = _command(words)
         sys.stdout.flush()
         sys.stderr.flush()

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tradefair.evaluation.importers import elements
 from tradefair.evaluation.importers.elements import CutShort, Elements, NoDocument
+from tradefair.evaluation.importers.source import parsed
 
 KEYS = ("a", "b", "item", 'q"\\', "")
 JSON = st.recursive(
@@ -95,3 +96,17 @@ def test_what_is_no_json_ends_in_an_exception_that_names_it(raw: bytes) -> None:
 def test_depth_and_digits_cost_nothing(raw: bytes) -> None:
     with pytest.raises(CutShort) if not raw.endswith(b"}") else pytest.MonkeyPatch.context():
         assert list(Elements(BytesIO(raw)).cut(("item.x", "a.b"))) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ('{"id": 123456789012345678901234}', {"id": "123456789012345678901234"}),
+        ("[18446744073709551615, 18446744073709551616]", [2**64 - 1, "18446744073709551616"]),
+        ("[-9223372036854775808, -9223372036854775809]", [-(2**63), "-9223372036854775809"]),
+        ('["12345678901234567890", 1.5, 12345678901234567890e2]', ["12345678901234567890", 1.5, 1.234567890123457e21]),
+        ("9" * 300, "9" * 300),
+    ],
+)  # fmt: skip
+def test_a_number_of_more_than_64_bits_keeps_its_digits_as_a_text(text: str, kept: Any) -> None:
+    assert parsed(text.encode()) == kept

@@ -369,6 +369,81 @@ def test_no_byte_of_a_secret_is_written(tmp_path: Path) -> None:
     assert done.exit_code == 0
 
 
+def test_no_name_of_a_secret_is_written_and_runs_and_calls_stay_apart(tmp_path: Path) -> None:
+    ann, bob = "ann@acme.com", "bob@acme.com"
+    tool = {"name": f"mail_{bob}", "description": f"to {bob}", "readOnlyHint": True}
+    items = [
+        *(
+            item
+            for run_id in (f"chat-{ann}", f"chat-{bob}", f"{'x' * 400}{bob}")
+            for item in (
+                Fact(run_id, None, "tools", [tool]),
+                Fact(run_id, bob, "role", "subagent"),
+                Fact(run_id, bob, "model", f"tuned for {bob}"),
+                Fact(run_id, bob, "tokens", {"input": 1, "output": 1}),
+                Fact(run_id, bob, f"of {bob}", 1),
+                Call(run_id, bob, f"call {ann}", f"mail_{bob}", {}, 1, parent=f"call {bob}"),
+                Call(run_id, ann, f"call {bob}", f"mail_{ann}", {}, 2),
+                Answer(run_id, f"call {bob}", 2, None, 3),
+                Answer(run_id, f"call {ann}", 1, None, 4),
+                Answer(run_id, f"unknown to {bob}", 1, None, 5),
+                Said(run_id, EVERYBODY, "user", "text", "hello", 5, name=bob),
+            )
+        )
+    ]
+    file = tmp_path / f"log of {bob}.jsonl"
+    file.write_bytes(b"".join(map(line, items)) + orjson.dumps({"plain": f"item of {bob}"}))
+    done = import_files([file], tmp_path / "out", redact=Redactor([r"[a-z]+@acme\.com"]))
+    paths = list((tmp_path / "out").iterdir())
+    assert not [path for path in paths if b"acme.com" in path.name.encode() + path.read_bytes()]
+    (report,) = done.files
+    assert "acme.com" not in str(report.runs) + str(report.found) + str(report.left_out)
+    assert (len(paths), len({run.run for run in report.runs})) == (3, 3)
+    assert [(run.seats, run.calls, run.answered) for run in report.runs] == [(2, 2, 2)] * 3
+    for place in range(3):
+        first, second = (event for event in events(report, place) if event["event"] == "tool_called")
+        assert (first["result"], first["arguments"], second["result"]) == (2, {}, 1)
+        assert first["seat"] != second["seat"]
+        assert (first["kind"], second["kind"]) == ("action", "read")
+
+
+def test_runs_whose_ids_become_equal_by_redaction_stay_two(tmp_path: Path) -> None:
+    class Blunt(Redactor):
+        def token(self, secret: str, rule: str) -> str:
+            return f"no {rule}"
+
+    items = [Said(f"chat of {name}", "", "user", "text", "hello", 1) for name in ("ann", "bob")]
+    (tmp_path / "log.jsonl").write_bytes(b"".join(map(line, [*items, *items])))
+    (report,) = import_files([tmp_path / "log.jsonl"], tmp_path / "out", redact=Blunt(["ann|bob"])).files
+    assert [(run.run, run.messages) for run in report.runs] == [("chat of no redact 1", 2)] * 2
+    assert len({run.trace for run in report.runs}) == 2
+
+
+def test_a_second_import_replaces_only_traces_of_the_same_content(tmp_path: Path) -> None:
+    long = "0f8fad5b-d9cb-469f-a165-70867728950e"
+
+    def names(*files: tuple[str, str]) -> list[str]:
+        """Names of the traces of an import of these files, each with one message in the run `r` and in a joined one."""
+        for name, said in files:
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            items = [Said(run_id, name, "user", "text", said, 1) for run_id in ("r", long)]
+            (tmp_path / name).write_bytes(b"".join(map(line, items)))
+        done = import_files([tmp_path / name for name, _ in files], tmp_path / "out")
+        return [Path(run.trace).stem.removeprefix("log-") for file in done.files for run in file.runs]
+
+    first, second = ("a/log.jsonl", "hello"), ("b/log.jsonl", "goodbye")
+    assert names(first) == names(first) == ["r", long]
+    assert names(second) == names(second) == ["r-2", f"{long}-2"]
+    # One that holds all of an older one, and more, takes its place; one that holds less of it does not.
+    assert names(first, second) == ["r", long, "r-2"]
+    assert names(first) == ["r", f"{long}-3"]
+    # What is no trace of an import is never replaced.
+    write_run(tmp_path / "out" / "log-r.trace")
+    (tmp_path / "out" / "log-r-2.trace").write_bytes(b"notes")
+    assert names(first) == ["r-3", f"{long}-3"]
+    assert (tmp_path / "out" / "log-r-2.trace").read_bytes() == b"notes"
+
+
 def test_the_command_says_what_was_used_and_ends_accordingly(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

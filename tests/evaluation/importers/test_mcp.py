@@ -95,6 +95,42 @@ def test_json_rpc_requests_and_responses_become_calls(tmp_path: Path) -> None:
         assert trace.seating().labels == {"agent": "inspector"}
 
 
+BOOK: Json = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "book"}}
+BOOKED: Json = {"jsonrpc": "2.0", "id": 2, "result": {"content": [{"type": "text", "text": "booked"}]}}
+FAILED: Json = {"jsonrpc": "2.0", "id": 2, "error": {"code": -32603, "message": "internal"}}
+ASKED_BACK: list[tuple[str, Json]] = [
+    ("elicitation/create", {"action": "accept", "content": {"sure": True}}),
+    ("sampling/createMessage", {"role": "assistant", "model": "m", "content": {"type": "text", "text": "yes"}}),
+    ("roots/list", {"roots": []}),
+    ("ping", {}),
+]
+
+
+@pytest.mark.parametrize(("method", "result"), ASKED_BACK)
+@pytest.mark.parametrize(("told", "status"), [(BOOKED, "ok"), (FAILED, "failed")])
+def test_what_a_server_asks_under_the_id_of_a_call_takes_nothing_from_the_call(
+    method: str, result: Json, told: Json, status: str, tmp_path: Path
+) -> None:
+    """Both sides number their requests on their own."""
+    asks: Json = {"jsonrpc": "2.0", "id": 2, "method": method}
+    for gives in ({"result": result}, {"error": {"code": -1, "message": "declined"}}):
+        report, calls = imported(tmp_path, BOOK, asks, {"jsonrpc": "2.0", "id": 2, **gives}, told)
+        assert not report.found
+        assert [(call["tool"], call["status"]) for call in calls] == [("book", status)]
+
+
+@pytest.mark.parametrize(("method", "result"), ASKED_BACK[:3])
+def test_an_answer_under_an_id_that_both_sides_use_goes_where_it_looks_like_one(
+    method: str, result: Json, tmp_path: Path
+) -> None:
+    asks: Json = {"jsonrpc": "2.0", "id": 2, "method": method}
+    gives: Json = {"jsonrpc": "2.0", "id": 2, "result": result}
+    for lines in ((BOOK, asks, BOOKED, gives), (asks, BOOK, BOOKED, gives), (asks, BOOK, gives, BOOKED)):
+        report, calls = imported(tmp_path, *lines)
+        assert not report.found
+        assert [call["result"] for call in calls] == [{"text": "booked"}]
+
+
 def test_wrapped_messages_bring_times_and_sessions_which_are_runs(tmp_path: Path) -> None:
     request = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "get_rate"}}
     answer = {"jsonrpc": "2.0", "id": 7, "result": {"content": [{"type": "text", "text": '{"rate": 4}'}]}}

@@ -15,7 +15,7 @@ import orjson
 from tradefair.contract.answers import MAX_NAME, listed_tool
 from tradefair.contract.chain import digest
 from tradefair.contract.foreign import reduced
-from tradefair.evaluation.importers.items import EVERYBODY, Answer, Call, Fact, Item, Odd, Said, Tallied
+from tradefair.evaluation.importers.items import EVERYBODY, LONG_ID, Answer, Call, Fact, Item, Odd, Said, Tallied
 from tradefair.evaluation.importers.settle import object_of, settle
 from tradefair.evaluation.importers.spool import ANSWER, CALL, MAX_RUNS, ROUND, SAID, Row, Run, Spool
 from tradefair.evaluation.interchange.shapes import mapping
@@ -25,7 +25,6 @@ MAX_SEATS = 1_000
 
 _MAX_TOOLS = 2_000
 _MAX_KEY = 400
-_LONG_ID = 16
 _ROLES = frozenset({"agent", "subagent", "user"})
 _SAID_BY = frozenset({"system", "user", "assistant", "server", "client"})
 _PARTS = frozenset({"text", "reasoning", "media", "protocol"})
@@ -74,11 +73,12 @@ class Intake:
     def take(self, item: Item, line: int) -> None:
         """The next item; `line` is where the file is being read."""
         if isinstance(item, Odd):
-            return self._odd(item)
+            return self._odd(item._replace(field=self._plain(item.field), message=self._plain(item.message)))
         if isinstance(item, Tallied):
             self.records += item.records
             self.understood += item.understood
-            self.left_out.update(dict(item.left_out))
+            for name, number in item.left_out:
+                self.left_out[self._plain(name)] += number
             return None
         try:
             name, run = self._last
@@ -86,11 +86,23 @@ class Intake:
                 run = self._run(item.run, line)
                 self._last = item.run, run
             if run is not None:
-                self._kept(run, item, line)
+                self._kept(run, item if self._redact is None else self._named(item), line)
         # What no JSON of a file can hold and a reader may have made: lone surrogates, numbers without end.
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             self._odd(Odd(line, type(item).__name__.lower(), f"cannot be kept: {error}"[:200]))
         return None
+
+    def _named(self, item: Call | Answer | Said | Fact) -> Call | Answer | Said | Fact:
+        """The item without secrets in its names, which are written as they are."""
+        if isinstance(item, Answer):
+            return item._replace(key=self._plain(item.key))
+        seat = item.seat if item.seat == EVERYBODY else self._plain(item.seat or "")
+        if isinstance(item, Fact):
+            return item if item.seat is None else item._replace(seat=seat)
+        if isinstance(item, Said):
+            return item._replace(seat=seat, name=item.name and self._plain(item.name))
+        parent = item.parent and self._plain(item.parent)
+        return item._replace(seat=seat, key=self._plain(item.key), tool=self._plain(item.tool), parent=parent)
 
     def _kept(self, run: Run, item: Call | Answer | Said | Fact, line: int) -> None:
         if isinstance(item, Fact):
@@ -160,15 +172,21 @@ class Intake:
             value = self._redact.clean(value)
         return orjson.dumps(reduced(value))
 
+    def _plain(self, text: str) -> str:
+        return text if self._redact is None else self._redact.text(text)
+
     def _text(self, text: str) -> str:
-        return (text if self._redact is None else self._redact.text(text))[:MAX_NAME]
+        return self._plain(text)[:MAX_NAME]
 
     def _run(self, name: str, line: int) -> Run | None:
         """The run of this name; joined with that of another file where nobody else can have its id."""
-        if len(name) > _MAX_KEY:
-            name = f"{name[:_MAX_KEY]}#{digest(name.encode(errors='replace'))[:12]}"
-        file = "" if self._joins and len(name) >= _LONG_ID else self._file
-        run = self._spool.run(f"{file}\0{name}", self._runs < MAX_RUNS)
+        place = "" if self._joins and len(name) >= LONG_ID else str(self._file)
+        if (plain := self._plain(name)) != name:
+            # Names that become equal stay two runs; nobody can guess a name from the hash of one process.
+            place += f" {hash(name)}"
+        if len(plain) > _MAX_KEY:
+            plain = f"{plain[:_MAX_KEY]}#{digest(plain.encode(errors='replace'))[:12]}"
+        run = self._spool.run(f"{place}\0{plain}", self._runs < MAX_RUNS)
         if run is None:
             if not self._full:
                 self._full = True
@@ -212,17 +230,18 @@ class Intake:
             case "model" | "tokens" | "usd" | "stop":
                 self._spent(run, seat, fact.name, value)
             case _:
-                self.left_out[f"fact {fact.name}"[:60]] += 1
+                self.left_out[self._plain(f"fact {fact.name}")[:60]] += 1
 
     def _tools(self, run: Run, listed: Any) -> None:
         for tool in map(mapping, cast("list[Any]", listed) if isinstance(listed, list) else []):
             name = tool.get("name")
             if isinstance(name, str) and len(run.tools) < _MAX_TOOLS:
                 hints = {key: tool[key] for key in ("readOnlyHint", "destructiveHint") if key in tool}
-                known = run.tools.get(name[:MAX_NAME])
-                kept = run.tools[name[:MAX_NAME]] = listed_tool({"annotations": hints, **tool})
+                name = self._text(name)
+                known = run.tools.get(name)
+                kept = run.tools[name] = listed_tool({"annotations": hints, **tool, "name": name})
                 if known != kept:
-                    self._schema(run, name[:MAX_NAME], tool)
+                    self._schema(run, name, tool)
 
     def _schema(self, run: Run, name: str, tool: dict[str, Any]) -> None:
         definition = {"description": tool.get("description"), "schema": tool.get("schema") or tool.get("inputSchema")}
@@ -244,9 +263,9 @@ class Intake:
             note |= {"input_tokens": tokens.get("input"), "output_tokens": tokens.get("output")}
             note |= {"cached_tokens": tokens["cached"]} if "cached" in tokens else {}
         elif name == "model":
-            note["model"] = str(value)[:MAX_NAME]
+            note["model"] = self._text(str(value))
         elif name == "stop":
-            note["finish_reason"] = str(value)[:MAX_NAME]
+            note["finish_reason"] = self._text(str(value))
         elif isinstance(value, int | float):
             note["cost_usd_micro"] = round(value * 1_000_000)
 

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from tradefair.contract.errors import StorageUnavailable
+from tradefair.contract.errors import StorageUnavailable, TradefairError
 from tradefair.evaluation.importers.detect import Undetected, detect, reader_of
 from tradefair.evaluation.importers.foreign import Intake, Redactor
 from tradefair.evaluation.importers.items import Odd, Reader, WholeReader
 from tradefair.evaluation.importers.run_report import FileReport, Imported
 from tradefair.evaluation.importers.source import Source, head_of
 from tradefair.evaluation.importers.spool import Spool
-from tradefair.evaluation.importers.writing import trace_name, write_run
+from tradefair.evaluation.importers.writing import safe_name, trace_name, write_run
+from tradefair.evaluation.interchange.shapes import mapping, sequence
 from tradefair.files.user_files import regular
+from tradefair.tracestore import open_trace
 
 _CHUNK = 1 << 20
 
@@ -105,18 +108,21 @@ class _Batch:
                 source: dict[str, Any] = {
                     "format": reader.name,
                     "reader": reader.version,
-                    "file": report.file,
+                    "file": self._plain(report.file),
                     "blake2b": digests[run.files[0]],
                 }
                 if len(run.files) > 1:
-                    also = [{"file": files[at][1].file, "blake2b": digests[at]} for at in run.files[1:1_000]]
-                    source["also"] = also
+                    further = [(self._plain(files[at][1].file), digests[at]) for at in run.files[1:1_000]]
+                    source["also"] = [{"file": file, "blake2b": seen} for file, seen in further]
                 if redacted:
                     source["redacted"] = redacted
                 if report.left_out:
                     source["left_out"] = dict(report.left_out)
-                name = self._named(trace_name(path.stem, run.source_id))
-                written = write_run(self._out / f"{name}.trace", path.stem, run, rows, spool, source, report)
+                stem = path.stem
+                if (plain := self._plain(stem)) != stem:
+                    stem = safe_name(plain)
+                name = self._named(trace_name(stem, run.source_id), {**source, "run": run.source_id})
+                written = write_run(self._out / f"{name}.trace", stem, run, rows, spool, source, report)
                 if written is not None:
                     report.runs.append(written)
                     for at in run.files[1:]:
@@ -131,27 +137,50 @@ class _Batch:
         try:
             with regular(path) as file:
                 seen = _digest(file)
-                source = Source(file, head_of(path.name, file), report.refused)
+                source = Source(file, head_of(path.name, file), report.refused, spool.met)
                 try:
                     for item in reader.read(source):
                         intake.take(item, source.line)
                 # A reader of somebody else, or a file that ours did not foresee: the rest of the import goes on.
                 except Exception as fault:
-                    report.odd(Odd(source.line, "", f"the reader {reader.name} failed: {fault!r}"[:300]))
+                    failed = Odd(source.line, "", f"the reader {reader.name} failed: {fault!r}"[:300])
+                    intake.take(failed, source.line)
                 report.records, report.understood = intake.records + source.refused, intake.understood
         except OSError as error:
             report.odd(Odd(0, "", f"cannot be read: {error.strerror}"))
         report.left_out = intake.left_out
         return seen
 
-    def _named(self, wanted: str) -> str:
-        """A name that no other trace of this import has, in any case of its letters."""
+    def _plain(self, text: str) -> str:
+        return text if self._redact is None else self._redact.text(text)
+
+    def _named(self, wanted: str, source: Mapping[str, Any]) -> str:
+        """A name that no other trace of this import has, in any case of its letters, and no other run in the folder."""
         name, number = wanted, 1
-        while name.lower() in self._names:
+        while name.lower() in self._names or not _free(self._out / f"{name}.trace", source):
             number += 1
             name = f"{wanted}-{number}"
         self._names.add(name.lower())
         return name
+
+
+def _free(path: Path, source: Mapping[str, Any]) -> bool:
+    """Whether no trace stands here, or one of the same run whose whole content is in this source, too."""
+    # Of a name that is too long `write_trace` says what is wrong.
+    if not os.path.lexists(path):
+        return True
+    try:
+        with open_trace(path) as trace:
+            before = mapping(trace.manifest.about.get("source"))
+    except (OSError, TradefairError):
+        return False
+    same = all(before.get(name) == source[name] for name in ("format", "run"))
+    return same and _contents(before) <= _contents(source)
+
+
+def _contents(source: Mapping[str, Any]) -> set[str]:
+    """Digests of the files that a run was read from."""
+    return {str(mapping(file).get("blake2b")) for file in (source, *sequence(source.get("also")))}
 
 
 def _digest(file: BinaryIO) -> str:

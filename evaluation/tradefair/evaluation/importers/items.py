@@ -20,11 +20,15 @@ if TYPE_CHECKING:
     from tradefair.evaluation.importers.source import Head, Source
 
 
+LONG_ID = 16
+"""Characters from which on nobody else has the id of a run."""
+
+
 class Reader(NamedTuple):
     """One format. `sniff` gives 0 to 100: how sure it is that a file with this head is its own.
 
     `unit` is what `Tallied` counts. `joins`: a run may go on in another file of the same import (sub-agents, rotated
-    logs), where its id is one that nobody else has (16 characters or more).
+    logs), where its id is one that nobody else has (`LONG_ID`).
     """
 
     name: str

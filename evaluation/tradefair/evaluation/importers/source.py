@@ -5,10 +5,13 @@ Whatever is read here is hostile: lines, elements and nesting are bounded, numbe
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from io import BytesIO
+from itertools import pairwise
 from typing import Any, BinaryIO, NamedTuple
 
 import orjson
@@ -26,6 +29,9 @@ _SMALL = 65_536
 _CHUNK = 65_536
 # orjson writes 254 levels: a value in this many lists can be written if it is at most MAX_DEPTH deep.
 _AROUND = 254 - MAX_DEPTH
+# The closing quote may be missing: then it goes to the end, and no place is looked at twice.
+_TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+("?)')
+_LONG = re.compile(rb"(?<![\w.])\d{19,}(?![\w.])")
 _TOO_DEEP = f"nested deeper than {MAX_DEPTH}"
 _TOO_LARGE = f"longer than {MAX_LINE:,} bytes: left out"
 
@@ -44,6 +50,11 @@ class Head(NamedTuple):
     value: Any
     keys: tuple[str, ...]
     lines: bool
+
+    @property
+    def listed(self) -> bool:
+        """Whether the first value is a list, as far as its first byte says."""
+        return self.raw.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
 
 
 class Refused(Exception):
@@ -65,7 +76,13 @@ def parsed(raw: bytes) -> Any:
             orjson.dumps(around)
         except orjson.JSONEncodeError:
             raise Refused(_TOO_DEEP) from None
-    return value
+    # Two ids must not become one: a number of more than 64 bits would be rounded, so its digits are kept as a text.
+    return json.loads(raw, parse_int=_whole) if _LONG.search(raw) else value
+
+
+def _whole(digits: str) -> int | str:
+    number = int(digits) if len(digits) <= 20 else None
+    return digits if number is None or not -(2**63) <= number < 2**64 else number
 
 
 def head_of(name: str, file: BinaryIO) -> Head:
@@ -79,10 +96,14 @@ def head_of(name: str, file: BinaryIO) -> Head:
     lines = found is not None
     if found is None and size <= HEAD:
         found = _read(raw)
-    # A log whose first line is damaged is one all the same; a document on several lines begins with a bare bracket.
-    if found is None and first.strip() not in (b"{", b"["):
-        values = (_read(line) for line in raw.split(b"\n")[:_FURTHER])
-        found = next((value for value in values if value is not None and isinstance(value[0], dict) and value[0]), None)
+    # A log whose first line is damaged is one all the same.
+    if found is None:
+        values = [_read(line) for line in raw.split(b"\n")[:_FURTHER] if line.strip()]
+        objects = [value if value is not None and isinstance(value[0], dict) and value[0] else None for value in values]
+        found = next(filter(None, objects), None)
+        # In a document an object may have a line of its own, but between two of them a comma stands.
+        if found is not None and _goes_on(first) and not any(all(pair) for pair in pairwise(objects)):
+            found = None
         lines = found is not None
     value = None if found is None else found[0]
     return Head(name, raw, value, _keys(value, raw), lines)
@@ -102,6 +123,13 @@ def _read(raw: bytes) -> tuple[Any] | None:
     with suppress(Refused):
         return (parsed(raw.removeprefix(b"\xef\xbb\xbf")),)
     return None
+
+
+def _goes_on(line: bytes) -> bool:
+    """Whether a line ends within a list or an object, and not in the middle of a text."""
+    bare, texts = _TEXT.subn(rb"\1", line)
+    depth = bare.count(b"{") + bare.count(b"[") - bare.count(b"}") - bare.count(b"]")
+    return depth > 0 and bare.count(b'"') == texts
 
 
 def _keys(value: Any, raw: bytes) -> tuple[str, ...]:
@@ -124,7 +152,13 @@ class Source:
     It counts them as records, too: a reader's `Tallied` tells of those only that it was given.
     """
 
-    def __init__(self, file: BinaryIO, head: Head, report: Callable[[int, str, str], None]) -> None:
+    def __init__(
+        self,
+        file: BinaryIO,
+        head: Head,
+        report: Callable[[int, str, str], None],
+        met: Callable[[int], bool] = lambda _: False,
+    ) -> None:
         self.name = head.name
         self.head = head
         self.refused = 0
@@ -133,6 +167,8 @@ class Source:
         """Where the reading is, for findings; 0 in a document."""
         self.document: int = 0
         """Which of the documents that follow each other is being read, from 1; 0 in lines."""
+        self.met = met
+        """Whether a mark (a hash) was met before, in this file or in another one that is joined with it."""
         self._file = file
         self._report = report
         self._fields: dict[str, Any] = {}

@@ -38,6 +38,7 @@ CREATE TABLE items (
     seat TEXT, key TEXT, name TEXT, extra BLOB, body BLOB
 );
 CREATE TABLE notes (id INTEGER PRIMARY KEY, run INTEGER, seat TEXT, body BLOB);
+CREATE TABLE marks (mark INTEGER PRIMARY KEY);
 """
 _INSERT = (
     "INSERT INTO items (run, at, timed, type, file, step, seat, key, name, extra, body) VALUES (?,?,?,?,?,?,?,?,?,?,?)"
@@ -165,6 +166,10 @@ class Spool:
         """A note about a seat."""
         run.notes += 1
         self._database.execute("INSERT INTO notes (run, seat, body) VALUES (?, ?, ?)", (run.id, seat, body))
+
+    def met(self, mark: int) -> bool:
+        """Whether this mark (64 bits) was met before."""
+        return self._database.execute("INSERT OR IGNORE INTO marks VALUES (?)", (mark,)).rowcount == 0
 
     def runs(self) -> Iterator[tuple[Run, Iterator[tuple[int, Row]]]]:
         """Every run that has items, with its rows in order, each with the number that `body` takes."""

@@ -263,9 +263,14 @@ class _Writer:
         return Written(Record(*event), name, at, latency, None if name is None else _TRANSPORT)
 
 
+def safe_name(text: str) -> str:
+    """The text in characters that every system takes in the name of a file."""
+    return "".join(char if char.isascii() and (char.isalnum() or char in "._-") else "-" for char in text).strip("-.")
+
+
 def trace_name(stem: str, run: str) -> str:
     """`<stem>-<run>`, of characters that every system takes; two ids never give one name."""
-    safe = "".join(char if char.isascii() and (char.isalnum() or char in "._-") else "-" for char in run).strip("-.")
+    safe = safe_name(run)
     if safe == run and len(run) <= 80:
         return f"{stem}-{run}" if run else stem
     return f"{stem}-{safe[:66]}-{digest(run.encode(errors='replace'))[:12]}"

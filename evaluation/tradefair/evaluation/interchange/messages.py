@@ -77,7 +77,7 @@ def _items(fields: dict[str, Any], at: At, left_out: Counter[str]) -> Iterator[I
         if fields.get(name):
             count(left_out, name)
     kind, role = text(fields.get("type")), text(fields.get("role") or fields.get("type"))
-    if "role" not in fields and _is_item(kind):
+    if "role" not in fields and is_item(kind):
         yield from _block(fields, "assistant", at, left_out)
     elif role in _ANSWERS:
         yield from _answers(fields, at, left_out)
@@ -87,7 +87,8 @@ def _items(fields: dict[str, Any], at: At, left_out: Counter[str]) -> Iterator[I
         yield from _spoken(fields, role, at, left_out)
 
 
-def _is_item(kind: str) -> bool:
+def is_item(kind: str) -> bool:
+    """Whether items of a response are of this type: calls, also those of a provider's own tools, answers, reasoning."""
     return kind.endswith(("_call", "_call_output", "_list_tools")) or kind in _CALLS or kind in _REASONS
 
 
@@ -104,17 +105,24 @@ def _answers(fields: dict[str, Any], at: At, left_out: Counter[str]) -> Iterator
 
 
 def _answer(fields: dict[str, Any], at: At, left_out: Counter[str]) -> Answer:
-    """The answer of one block or message; the error flag is that of its dialect."""
+    """The answer of one block or message."""
     key = text(first(fields, *_IDS)) or f"name:{text(first(fields, 'name', 'tool_name'))}"
-    error = first(fields, "error", "is_error")
-    if isinstance(error, dict) and "code" not in error and "type" in error:
-        error = {**mapping(error), "code": mapping(error)["type"]}
-    if error is None and fields.get("status") in ("error", "failed"):
-        error = True
     content = fields.get("content") if "content" in fields else first(fields, *_OUTPUTS)
     if fields.get("type") == "image_generation_call":
         content = {"type": "image", "media_type": "image/png", "data": content}
-    return Answer(at.run, key, _plain(content, left_out), error or None, at.step, at.at_ns)
+    return Answer(at.run, key, _plain(content, left_out), error_in(fields), at.step, at.at_ns)
+
+
+def error_in(fields: dict[str, Any]) -> Any:
+    """The error of an answer, as `Answer.error`, by the flag of its dialect: None where it has no flag."""
+    error, status = first(fields, "error", "is_error"), fields.get("status")
+    if error is None and status in ("error", "failed"):
+        return True
+    # `success` is LangChain's. `completed`, as items of responses have it, says that a call has ended and not how.
+    if error is False or (error is None and status == "success"):
+        return False
+    told = mapping(error)
+    return {**told, "code": told["type"]} if "type" in told and "code" not in told else error or None
 
 
 def _spoken(fields: dict[str, Any], role: str, at: At, left_out: Counter[str]) -> Iterator[Item]:

@@ -128,4 +128,5 @@ class StatusCode(IntEnum):
     """`Status.StatusCode` of the protocol."""
 
     UNSET = 0
+    OK = 1
     ERROR = 2

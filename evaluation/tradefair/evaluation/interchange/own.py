@@ -52,7 +52,7 @@ def marked(item: Item, extra: Mapping[str, Any]) -> Item:
         if (status := extra.get("status")) not in _STATUSES:
             return item._replace(round=numbered)
         # The words of a refusal stand where the format has its answers.
-        said = parsed(item.result if item.error in (None, True) else item.error)
+        said = parsed(item.result if item.error in (None, True, False) else item.error)
         return item._replace(round=numbered, status=status, error=None if status == "ok" else said)
     if isinstance(item, Said):
         kept = {name: extra[name] for name in ("part", "name", "content") if name in extra}

@@ -42,7 +42,10 @@ def items_of(pieces: Iterable[Piece | Odd]) -> Iterator[Item]:
 
 @dataclass
 class _Known:
-    """A call: what is to be said of it yet, and what was met of it; `recalled`: a prompt told it before its reply."""
+    """A call: what is to be said of it yet, and what was met of it; `recalled`: a prompt told it before its reply.
+
+    `ended` is its answer without the result, where its span has ended and holds none.
+    """
 
     key: str
     call: Call | None
@@ -51,6 +54,7 @@ class _Known:
     told: bool = False
     recalled: bool = False
     answered: bool = False
+    ended: Answer | None = None
 
 
 @dataclass
@@ -165,7 +169,7 @@ class _Part:
         for known in self._open.values():
             if not known.answered:
                 known.answered = True
-                yield Answer(self._run.id, known.key, None, None, self._run.next_step())
+                yield known.ended or Answer(self._run.id, known.key, None, None, self._run.next_step())
 
     def _seat(self, piece: Piece) -> str:
         name = text(piece.marks.get("seat")) or self._tree.agent(piece)
@@ -248,6 +252,10 @@ class _Part:
             yield from self._called(known)
             known.answered = True
             item = item._replace(key=known.key)
+            if (ended := known.ended) is not None:
+                # A prompt only repeats what came when the span ended, and the span may say that it is no error.
+                error = ended.error if item.error is None else item.error
+                item = item._replace(error=error, step=ended.step, at_ns=ended.at_ns)
         yield item
 
     # --- calls ----------------------------------------------------------------------------------------------------
@@ -297,14 +305,21 @@ class _Part:
         if known is None and (outer := self._tree.outer(piece)) is not None and outer.result is MISSING:
             # The same call once more, nearer to the tool: what the outer span lacks is taken from here.
             known = self._open.get(outer.mark)
-        if known is None or known.answered or (piece.result is MISSING and piece.error is None):
+        if known is None or known.answered:
+            return
+        if piece.marks and mapping(piece.marks.get("error")).get("code") == "no_answer":
+            known.answered = True
+            return
+        error = False if piece.error is None and piece.span.ok else piece.error
+        step = known.step if piece.marks else self._run.next_step()
+        answer = Answer(self._run.id, known.key, None, error, step, piece.span.end)
+        if piece.result is MISSING and not error and not piece.marks:
+            # Many record no results; then a later prompt may tell this one.
+            known.ended = answer
             return
         known.answered = True
-        if piece.marks and mapping(piece.marks.get("error")).get("code") == "no_answer":
-            return
         result = None if piece.result is MISSING else piece.result
-        step = known.step if piece.marks else self._run.next_step()
-        yield marked(Answer(self._run.id, known.key, result, piece.error, step, piece.span.end), piece.marks)
+        yield marked(answer._replace(result=result), piece.marks)
 
 
 def _listed(messages: Any) -> list[Any]:

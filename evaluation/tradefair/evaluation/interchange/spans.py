@@ -28,7 +28,8 @@ class Happening(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A span. Times are nanoseconds since 1970; `error` is None where it did not fail, else why, perhaps empty.
+    """A span. Times are nanoseconds since 1970; `error` is None where it did not fail, else why, perhaps empty;
+    `ok`: the source says that it did not fail.
 
     A log record is one, too: it lies below the span that it names, and `body` is what it says.
     """
@@ -44,6 +45,7 @@ class Span(NamedTuple):
     events: tuple[Happening, ...] = ()
     body: Any = None
     line: int = 0
+    ok: bool = False
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
@@ -103,6 +105,8 @@ def span_of(fields: dict[str, Any], resource: Mapping[str, Any], line: int) -> S
         events=events,
         body=None if body is None else _value(body) if is_log else body,
         line=line,
+        # Unset, as it mostly is, says nothing.
+        ok=code == StatusCode.OK or text(code).upper().endswith("OK"),
     )
 
 

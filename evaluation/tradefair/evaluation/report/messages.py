@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain, dropwhile
+from itertools import chain, dropwhile, islice
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from tradefair.tracestore import Trace, open_trace
 
 # Columns before a message: who says it.
 _LEAD = 11
+_AT_ONCE = 200
 # What is told of a step of a foreign run, and how who speaks is set.
 _WORDS = ("seat", "role", "part", "speaker")
 _STYLES = {"assistant": "green", "system": "dim"}
@@ -49,8 +50,8 @@ def show_messages(path: Path, seat: SeatId | None, number: int | None, as_json: 
         refused = _refusals(trace, [seq for talk in shown for call in talk["calls"] for seq in call["refused"]])
     console = Console(soft_wrap=True)
     # A call begins after an empty line, but the first thing printed is none.
-    for line in dropwhile(lambda line: not line.plain, chain.from_iterable(_lines(talk, refused) for talk in shown)):
-        console.print(line)
+    lines = chain.from_iterable(_lines(talk, refused) for talk in shown)
+    _print_all(console, dropwhile(lambda line: not line.plain, lines))
     return None
 
 
@@ -65,18 +66,29 @@ def _show_run(trace: Trace, path: Path, seat: SeatId | None, as_json: bool) -> N
             steps.append({"seq": columns.seq[row], "step": step, **words, "text": text, "answer": answer})
     if as_json:
         return print_json({"query": "messages", "trace": str(path), "steps": steps})
-    console = Console(soft_wrap=True)
+    _print_all(Console(soft_wrap=True), _lines_of(steps))
+    return None
+
+
+def _print_all(console: Console, lines: Iterable[Text]) -> None:
+    """Print lines, many at once: each call of rich's costs more than a line of it."""
+    left = iter(lines)
+    while some := [*islice(left, _AT_ONCE)]:
+        console.print(Text("\n").join(some))
+
+
+def _lines_of(steps: Iterable[dict[str, Any]]) -> Iterator[Text]:
+    """The steps of a run: who said what, calls with their answers."""
     for step in steps:
         at = f"{step['step'] or '#' + str(step['seq'])}"
         if step["event"] == "message":
             part = "" if step["part"] == "text" else f"[{step['part']}] "
-            console.print(_said(f"{at} {step['role'][:6]}", part + (step["text"] or ""), _STYLES.get(step["role"], "")))
+            yield _said(f"{at} {step['role'][:6]}", part + (step["text"] or ""), _STYLES.get(step["role"], ""))
         else:
-            console.print(_said(f"{at} calls", f"{step['tool']} {step['text']}", ""))
+            yield _said(f"{at} calls", f"{step['tool']} {step['text']}", "")
             refused = "" if step["status"] == "ok" else f"{step['status']}: "
             answer = "(no answer)" if step["answer"] is None else step["answer"] or "(empty)"
-            console.print(_said("", refused + answer, "red" if refused else "dim"))
-    return None
+            yield _said("", refused + answer, "red" if refused else "dim")
 
 
 def _lines(talk: SeatTranscript, refused: dict[int, str]) -> Iterator[Text]:

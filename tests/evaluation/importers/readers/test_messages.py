@@ -14,6 +14,7 @@ from tests.evaluation.importers.readers.test_samples import answered, read
 from tradefair.contract.chain import digest
 from tradefair.evaluation.importers.detect import SURE, scores
 from tradefair.evaluation.importers.items import Answer, Call, Odd, Said
+from tradefair.evaluation.importers.settle import settle
 from tradefair.evaluation.importers.source import head_of
 from tradefair.evaluation.interchange.messages import At, tools, walk
 
@@ -84,6 +85,37 @@ def test_an_answer_is_found_in_every_dialect_and_an_empty_one_is_an_answer(
 ) -> None:
     items, _ = walked(message)
     assert [(item.key, item.result, item.error) for item in items if isinstance(item, Answer)] == [expected]
+
+
+def status_of(message: dict[str, Any]) -> str:
+    (answer,) = (item for item in walked(message)[0] if isinstance(item, Answer))
+    return settle(answer.result, answer.error, answer.status)[0]
+
+
+LOG = "Error: disk full (line 1 of the log)"
+NO_ERROR: list[dict[str, Any]] = [
+    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": LOG, "is_error": False}]},
+    {"role": "tool", "id": "a", "content": LOG, "error": False},
+    {"type": "tool", "tool_call_id": "a", "content": LOG, "status": "success"},
+]
+
+
+@pytest.mark.parametrize("message", NO_ERROR)
+def test_a_flag_that_says_no_error_outweighs_an_answer_that_begins_like_one(message: dict[str, Any]) -> None:
+    assert status_of(message) == "ok"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "tool", "tool_call_id": "a", "content": LOG},
+        {"role": "tool", "tool_call_id": "a", "content": LOG, "error": None, "is_error": None},
+        # That an item of a response has ended does not say how.
+        {"type": "function_call_output", "call_id": "a", "output": LOG, "status": "completed"},
+    ],
+)
+def test_where_no_flag_is_set_an_answer_that_begins_like_an_error_is_one(message: dict[str, Any]) -> None:
+    assert status_of(message) == "rejected"
 
 
 MEDIA: list[Any] = [
@@ -172,6 +204,62 @@ def test_runs_without_ids_are_called_by_their_lines_and_second_ones_of_a_name_by
     items, _ = read(lines(talk, {**talk, "id": "a"}, {**talk, "id": "a"}, 3, {"id": "b"}), "openai")
     assert [item.run for item in items if isinstance(item, Said)] == ["line-1", "a", "a#2"]
     assert [item.line for item in items if isinstance(item, Odd)] == [4, 5]
+
+
+def test_messages_that_stand_alone_are_runs_by_the_conversation_that_they_name() -> None:
+    def spoken(name: str, **fields: Any) -> dict[str, Any]:
+        return {"id": f"m-{name}", "conversation_id": name, "task_id": "t", "role": "user", "content": "x", **fields}
+
+    talk = [spoken("A"), spoken("B"), spoken("A", role="assistant"), {"id": "m", "role": "user", "content": "x"}]
+    long = [*talk, *([spoken("B", content="x" * 1_000)] * 200)]
+    forms = {"lines": lines(*talk), "list": document(talk), "list beyond the head": document(long)}
+    found = {
+        name: Counter(item.run for item in read(forms[name], "openai")[0] if isinstance(item, Said)) for name in forms
+    }
+    assert found["lines"] == found["list"] == {"A": 2, "B": 1, "file": 1}
+    assert found["list beyond the head"] == {"A": 2, "B": 201, "file": 1}
+    steps = [item.step for item in read(forms["lines"], "openai")[0] if isinstance(item, Said) and item.run == "A"]
+    assert steps == [1, 2]
+
+
+BUILT_IN: list[tuple[dict[str, Any], tuple[str, Any, Any]]] = [
+    (
+        {"type": "code_interpreter_call", "id": "a", "code": "print(1)", "outputs": [{"type": "logs", "logs": "1"}]},
+        ("code_interpreter", {"code": "print(1)"}, [{"type": "logs", "logs": "1"}]),
+    ),
+    ({"type": "web_search_call", "id": "a", "action": {"query": "x"}}, ("web_search", {"query": "x"}, None)),
+    # No list names this one: its type ends like a call's.
+    ({"type": "some_later_tool_call", "id": "a", "result": "x"}, ("some_later_tool", {}, "x")),
+]
+
+
+@pytest.mark.parametrize(("item", "expected"), BUILT_IN, ids=[item["type"] for item, _ in BUILT_IN])
+def test_a_response_with_calls_of_built_in_tools_is_recognised(
+    item: dict[str, Any], expected: tuple[str, Any, Any]
+) -> None:
+    said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "done"}]}
+    response = {"object": "response", "id": "r", "output": [{**item, "status": "completed"}, said]}
+    bare = {"input": "x", "output": response["output"]}
+    for content in (lines(response), lines(bare), lines(response["output"]), lines(said, item), document(response)):
+        head = head_of("x.jsonl", io.BytesIO(content))
+        assert [name for name, score in scores(head).items() if score > SURE] == ["openai"]
+        items, _ = read(content, "openai")
+        (call,) = (found for found in items if isinstance(found, Call))
+        (answer,) = (found for found in items if isinstance(found, Answer))
+        assert (call.tool, call.arguments, answer.result) == expected
+        assert answer.key == call.key
+
+
+def test_a_response_with_an_item_of_an_unknown_type_is_recognised_and_a_log_of_such_types_is_none_of_ours() -> None:
+    response = {"object": "response", "output": [{"type": "tidings"}, {"type": "message", "role": "assistant"}]}
+    assert scores(head_of("x.jsonl", io.BytesIO(lines(response))))["openai"] > SURE
+    others: list[Any] = [
+        {"type": "llm_call", "ms": 3},
+        {"type": "tool_call", "tool": "f", "arguments": {}, "result": 1},
+    ]
+    for other in others:
+        for value in (other, [other], {"output": [other]}):
+            assert scores(head_of("x.jsonl", io.BytesIO(lines(value))))["openai"] <= SURE
 
 
 def test_talks_in_a_list_and_documents_one_after_another_are_runs_of_their_own() -> None:

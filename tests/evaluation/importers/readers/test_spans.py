@@ -9,22 +9,27 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.evaluation.importers.readers.samples import Run, Sample, document, lines
+from tests.evaluation.importers.readers.samples import ORDER, Run, Sample, document, lines
 from tests.evaluation.importers.readers.span_samples import (
+    KIND,
     LANGSMITH,
     LOGGED,
     OPENINFERENCE,
     OTEL,
     OTEL_PRINTED,
     SPANS,
+    START,
     chat,
     executes,
+    lc,
     part,
     request,
+    run,
     span,
 )
 from tests.evaluation.importers.readers.test_samples import imported, read
 
+from tradefair.evaluation.importers.settle import settle
 from tradefair.evaluation.interchange import span_trees
 from tradefair.evaluation.interchange.items import Answer, Call, Item, Said
 
@@ -130,6 +135,72 @@ def test_a_span_that_was_sent_twice_is_one_call_and_is_counted() -> None:
 def test_calls_of_one_tool_below_each_other_are_two_where_their_ids_say_so() -> None:
     assert calls_of(executes("a", "", "look", "c1", 1, 9), executes("b", "a", "look", "c2", 2, 8)) == ["c1", "c2"]
     assert calls_of(executes("a", "", "look", "c1", 1, 9), executes("b", "a", "look", "c1", 2, 8)) == ["c1"]
+
+
+LOG = "Error: disk full (line 1 of the log)"
+RESULT = "gen_ai.tool.call.result"
+
+
+def statuses(form: str, *values: Any) -> list[str]:
+    items, _ = read(lines(*values), form)
+    return [settle(item.result, item.error, item.status)[0] for item in items if isinstance(item, Answer)]
+
+
+@pytest.mark.parametrize(
+    ("status", "became"),
+    [({}, "rejected"), ({"code": 0}, "rejected"), ({"code": 1}, "ok"), ({"code": "STATUS_CODE_OK"}, "ok"),
+     ({"status_code": "OK"}, "ok"), ({"code": "STATUS_CODE_UNSET"}, "rejected"), ({"code": 2}, "rejected")],
+)  # fmt: skip
+def test_only_where_a_spans_status_is_unset_does_the_text_of_the_answer_say_that_it_failed(
+    status: dict[str, Any], became: str
+) -> None:
+    told = executes("a", "", "get_log", "c1", 1, 5, more={RESULT: LOG}, status=status)
+    assert statuses("otel", request(told)) == [became]
+    inferred = {KIND: "TOOL", "tool.name": "get_log", "output.value": LOG}
+    assert statuses("openinference", request(span("a", "", "get_log", 1, 5, inferred, status=status))) == [became]
+
+
+@pytest.mark.parametrize(
+    ("fields", "became"),
+    [({}, "ok"), ({"end_time": None}, "rejected"), ({"error": "ToolException('full')"}, "rejected")],
+)
+def test_a_run_that_ended_without_an_error_is_none_whatever_its_answer_says(
+    fields: dict[str, Any], became: str
+) -> None:
+    assert statuses("langsmith", run("t", "tool", "get_log", 1, {}, {"output": LOG}, **fields)) == [became]
+
+
+def test_the_flag_of_a_tools_message_outweighs_the_status_of_the_span_around_it() -> None:
+    failed = lc("Tool", content="no such log", tool_call_id="c1", status="error")
+    assert statuses("langsmith", run("t", "tool", "get_log", 1, {}, {"output": failed})) == ["rejected"]
+    inferred = {KIND: "TOOL", "tool.name": "get_log", "output.value": failed}
+    assert statuses("openinference", request(span("a", "", "get_log", 1, 5, inferred, status={"code": 1}))) == [
+        "rejected"
+    ]
+
+
+def ends(*spans: dict[str, Any]) -> list[tuple[str, Any, int, int]]:
+    """Key, result, step and milliseconds of every answer, in the order of their times."""
+    items, _ = read(lines(*map(request, spans)), "otel")
+    told = sorted((item for item in items if isinstance(item, Answer)), key=lambda item: item.at_ns or 0)
+    return [(item.key, item.result, item.step, ((item.at_ns or 0) - START) // 1_000_000) for item in told]
+
+
+def test_a_call_whose_span_holds_no_result_was_answered_when_the_span_ended() -> None:
+    first, second = (
+        executes("a", "", "look", "c1", 10, 20),
+        executes("b", "", "pay", "c2", 30, 40, more={RESULT: "paid"}),
+    )
+    assert ends(first, second) == [("c1", None, 2, 20), ("c2", "paid", 4, 40)]
+
+
+def test_a_result_that_only_a_later_prompt_tells_came_when_the_span_ended() -> None:
+    looked = executes("t1", "a0", "get_order", "c1", 30, 35, status={"code": 1})
+    refunded = executes("t2", "a0", "refund_order", "c2", 31, 40, more={RESULT: "done"})
+    asked, later = chat("c0", 10, 20, 0), chat("c5", 50, 60, 1)
+    found = ends(asked, looked, refunded, later)
+    assert [(key, at) for key, _, _, at in found] == [("c1", 35), ("c2", 40)]
+    assert (found[0][1], found[0][2] < found[1][2]) == (ORDER, True)
 
 
 def test_a_trace_in_which_nobody_acts_is_counted_and_no_run() -> None:

@@ -7,9 +7,10 @@ join it by the session's id.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import Any
 
-from tradefair.evaluation.importers.items import Call, Fact, Item, Reader
+from tradefair.evaluation.importers.items import Call, Fact, Item, Odd, Reader
 from tradefair.evaluation.importers.source import Head, Source
 from tradefair.evaluation.interchange.messages import At, tools, used, walk
 from tradefair.evaluation.interchange.own import extra_in, seat_in
@@ -39,14 +40,24 @@ def sniff(head: Head) -> int:
 def read(source: Source) -> Iterator[Item]:
     """One run for each trajectory, or for each session of which they are parts."""
     reading = _Reading(source.name.rpartition("/")[2].partition(".")[0])
-    value = source.head.value
-    if source.head.lines:
-        for line, trajectory in source.lines():
-            yield from reading.trajectory(_places(mapping(trajectory)), At("", line=line), 0)
-    else:
-        places = source.elements(*_FIELDS, *_PARTS) if value is None else _places(mapping(value))
-        yield from reading.trajectory(places, At(""), 0)
+    for line, places in _trajectories(source):
+        yield from reading.trajectory(places, At("", line=line), 0)
+    if not reading.tally.records and not source.refused:
+        yield Odd(0, "steps", "no trajectory")
     yield reading.tally.total()
+
+
+def _trajectories(source: Source) -> Iterator[tuple[int, Iterable[tuple[str, Any]]]]:
+    """Line and parts of every trajectory: a line, an element of a list, or one of the documents of a file."""
+    if source.head.lines or source.head.value is not None:
+        for line, value in source.lines() if source.head.lines else [(0, source.head.value)]:
+            yield from ((line, _places(mapping(held))) for held in sequence(value) or [value])
+    elif source.head.listed:
+        yield from ((0, _places(mapping(held))) for _, held in source.elements("item"))
+    else:
+        # Read as it comes: a trajectory may be longer than what is held.
+        for _, places in groupby(source.elements(*_FIELDS, *_PARTS), lambda _: source.document):
+            yield 0, places
 
 
 def _places(fields: dict[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -7,10 +7,10 @@ The format is internal to its maker: what is not known is counted and never stop
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from tradefair.evaluation.importers.items import Call, Fact, Item, Odd, Reader
+from tradefair.evaluation.importers.items import LONG_ID, Call, Fact, Item, Odd, Reader
 from tradefair.evaluation.importers.source import Head, Source
 from tradefair.evaluation.interchange.messages import At, used, walk
 from tradefair.evaluation.interchange.shapes import count, first, mapping, nanoseconds, sequence, text
@@ -37,7 +37,7 @@ def sniff(head: Head) -> int:
 
 def read(source: Source) -> Iterator[Item]:
     """All sessions of a file; a session is a run, a sub-agent a seat of it."""
-    log = _Log()
+    log = _Log(source.met)
     for line, value in source.lines():
         yield from log.line(value, line)
     yield from log.rest()
@@ -46,7 +46,8 @@ def read(source: Source) -> Iterator[Item]:
 class _Log:
     """What is remembered from line to line, all of it bounded."""
 
-    def __init__(self) -> None:
+    def __init__(self, met: Callable[[int], bool]) -> None:
+        self._met_elsewhere = met
         self._tally = Tally()
         self._seen: OrderedDict[int, None] = OrderedDict()
         self._spent: OrderedDict[tuple[str, str], tuple[str, list[Fact]]] = OrderedDict()
@@ -64,8 +65,10 @@ class _Log:
         if kind in _TALK and not run:
             self._tally.understood -= 1
             yield Odd(line, "sessionId", "no session")
-        elif fields.get("uuid") and self._repeated(text(fields["uuid"])):
+        elif fields.get("uuid") and self._repeated(run, text(fields["uuid"])):
             count(self._tally.left_out, "repeated lines")
+            # A file that only repeats what others hold is a file of the run all the same.
+            yield from self._introduced(fields, At(run, self._seat(fields))) if kind in _TALK else ()
         elif fields.get("isCompactSummary"):
             # It says once more what was said before.
             count(self._tally.left_out, "compact summaries")
@@ -98,7 +101,7 @@ class _Log:
         # What the program says in the user's place (`isMeta`) is no word of the user.
         role = "system" if fields.get("isMeta") and kind == "user" else kind
         for item in walk({**message, "role": role}, at, self._tally.left_out):
-            if isinstance(item, Call) and self._repeated(f"{at.run} {at.seat} {item.key}"):
+            if isinstance(item, Call) and self._repeated(at.run, f"{at.seat} {item.key}"):
                 count(self._tally.left_out, "repeated calls")
             elif isinstance(item, Odd):
                 self._tally.understood -= 1
@@ -107,18 +110,12 @@ class _Log:
                 yield item
 
     def _met(self, fields: dict[str, Any], message: dict[str, Any], at: At) -> Iterator[Item]:
-        """Who acts, when first met; and what its reply before cost, once another reply begins.
+        """Who acts; and what its reply before cost, once another reply begins.
 
         A reply is several lines, and only the last of them has its whole cost.
         """
+        yield from self._introduced(fields, at)
         seat = (at.run, at.seat)
-        if seat not in self._seats and len(self._seats) < _SEATS:
-            self._seats.add(seat)
-            version = text(fields.get("version"))
-            label = text(first(fields, "agentName", "subagent_type")) or f"claude-code {version}".strip()
-            yield Fact(*seat, "agent", label)
-            if at.seat:
-                yield Fact(*seat, "role", "subagent")
         reply = text(message.get("id"))
         if reply and message.get("model") != "<synthetic>":
             before, facts = self._spent.pop(seat, ("", []))
@@ -130,6 +127,17 @@ class _Log:
         usd = fields.get("costUSD")
         if isinstance(usd, int | float):
             yield Fact(*seat, "usd", usd)
+
+    def _introduced(self, fields: dict[str, Any], at: At) -> Iterator[Item]:
+        """Who acts, when first met."""
+        seat = (at.run, at.seat)
+        if seat not in self._seats and len(self._seats) < _SEATS:
+            self._seats.add(seat)
+            version = text(fields.get("version"))
+            label = text(first(fields, "agentName", "subagent_type")) or f"claude-code {version}".strip()
+            yield Fact(*seat, "agent", label)
+            if at.seat:
+                yield Fact(*seat, "role", "subagent")
 
     def _result(self, fields: dict[str, Any], run: str) -> Iterator[Item]:
         """The end of an output stream: its price, and whom it was denied what."""
@@ -149,9 +157,10 @@ class _Log:
     def _at(self, fields: dict[str, Any], at: At) -> At:
         return at._replace(step=self._tally.step(at.run), at_ns=nanoseconds(fields.get("timestamp")), place="message")
 
-    def _repeated(self, name: str) -> bool:
-        mark = hash(name)
-        if mark in self._seen:
+    def _repeated(self, run: str, name: str) -> bool:
+        mark = hash((run, name))
+        # A session of a short id is another one in every file.
+        if mark in self._seen or (len(run) >= LONG_ID and self._met_elsewhere(mark)):
             return True
         self._seen[mark] = None
         if len(self._seen) > _REMEMBERED:

@@ -8,17 +8,23 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import groupby
 from typing import Any
 
 from tradefair.evaluation.importers.items import Item, Odd, Reader
 from tradefair.evaluation.importers.source import Head, Source
-from tradefair.evaluation.interchange.messages import tools
+from tradefair.evaluation.interchange.messages import error_in, tools
 from tradefair.evaluation.interchange.shapes import first, mapping, nanoseconds, parsed, sequence, text
 from tradefair.evaluation.interchange.span_runs import items_of
 from tradefair.evaluation.interchange.span_trees import MISSING, Piece
 from tradefair.evaluation.interchange.spans import Span, unwrapped
 
 _THREADS = ("thread_id", "session_id", "conversation_id")
+_LISTS = ("item", "runs.item", "child_runs.item")
+_FIELDS = (
+    "id", "trace_id", "parent_run_id", "name", "run_type", "start_time", "end_time", "extra", "metadata", "inputs",
+    "outputs", "error", "input_tokens", "prompt_tokens", "output_tokens", "completion_tokens",
+)  # fmt: skip
 _MAX_DEPTH = 60
 _MAX_LITERAL = 100_000
 
@@ -48,8 +54,24 @@ def _pieces(source: Source) -> Iterator[Piece | Odd]:
         ):
             yield from _inside(entry, 0)
     else:
-        for _, value in source.elements("item", "runs.item", "child_runs.item"):
-            yield from _inside(value, 0)
+        yield from _documents(source)
+
+
+def _documents(source: Source) -> Iterator[Piece | Odd]:
+    """Lists of runs, or runs one after another; those below a run may be more than can be held."""
+    places = source.elements(*_LISTS, *_FIELDS)
+    for _, parts in groupby(places, lambda _: source.document):
+        fields: dict[str, Any] = {}
+        for place, value in parts:
+            if place in _FIELDS:
+                fields[place] = value
+            elif place == "child_runs.item":
+                own = text(first(fields, "trace_id", "id"))
+                yield from _inside({"parent_run_id": fields.get("id"), **mapping(value)}, 0, own, 1)
+            else:
+                yield from _inside(value, 0)
+        if "run_type" in fields:
+            yield from _inside(fields, 0)
 
 
 def _inside(value: Any, line: int, trace: str = "", depth: int = 0) -> Iterator[Piece | Odd]:
@@ -79,13 +101,14 @@ def _piece(fields: dict[str, Any], trace: str, line: int) -> Piece:
         {},
         text(error) if error else None,
         line=line,
+        ok="error" in fields and not error and fields.get("end_time") is not None,
     )
     conversation, agent = text(first(metadata, *_THREADS)), text(metadata.get("lc_agent_name"))
     asked, replied = mapping(fields.get("inputs")), mapping(fields.get("outputs"))
     match fields["run_type"]:
         case "tool":
-            key, answer = _answer(fields.get("outputs"))
-            arguments, failed = _arguments(fields.get("inputs")), span.error or None
+            key, answer, flag = _answer(fields.get("outputs"))
+            arguments, failed = _arguments(fields.get("inputs")), span.error or flag
             return Piece(
                 span,
                 "tool",
@@ -119,14 +142,14 @@ def _arguments(inputs: Any) -> Any:
     return given
 
 
-def _answer(outputs: Any) -> tuple[str, Any]:
-    """The call's id, where the answer is a message, and the answer."""
+def _answer(outputs: Any) -> tuple[str, Any, Any]:
+    """The call's id and error, where the answer is a message, and between them the answer."""
     fields = mapping(outputs)
     said = unwrapped(parsed(fields.get("output", outputs)))
     message = mapping(said)
     if "tool_call_id" in message:
-        return text(message["tool_call_id"]), message.get("content")
-    return "", said
+        return text(message["tool_call_id"]), message.get("content"), error_in(message)
+    return "", said, None
 
 
 def _prompt(inputs: dict[str, Any]) -> list[Any]:

@@ -31,6 +31,14 @@ _DURATION = ("duration_ms", "latency_ms", "elapsed_ms")
 _STATUSES = ("ok", "rejected", "invalid", "denied", "failed")
 # Fields of a tool's answer in MCP: a response with none of them answers some other method.
 _TOOL_ANSWER = frozenset({"content", "structuredContent", "isError", "resultType"})
+# By method: fields of which its answer has one. What a server asks comes first: those answers may hold `content`, too.
+_ANSWERS = {
+    "elicitation/create": frozenset({"action"}),
+    "sampling/createMessage": frozenset({"role"}),
+    "roots/list": frozenset({"roots"}),
+    "tools/list": frozenset({"tools"}),
+    "tools/call": _TOOL_ANSWER,
+}
 _MAX_WAITING = 100_000
 
 
@@ -92,7 +100,7 @@ class _Reading:
 
     def __init__(self) -> None:
         self.records = self.understood = 0
-        self._waiting: OrderedDict[tuple[str, str], str] = OrderedDict()
+        self._waiting: OrderedDict[tuple[str, str], tuple[str, ...]] = OrderedDict()
         self._steps: Counter[str] = Counter()
         self._step = self._flats = 0
 
@@ -156,12 +164,23 @@ class _Reading:
             if method == "initialize" and isinstance(named, str):
                 yield Fact(around.session, around.seat, "agent", named)
         else:
-            yield from self._response(item, around, key, self._waiting.pop(key, None))
+            yield from self._response(item, around, key, self._asked(key, mapping(item.get("result"))))
 
     def _wait(self, key: tuple[str, str], method: str) -> None:
-        self._waiting[key] = method
+        # Client and server number their requests on their own: two may wait under one id.
+        before = [waiting for waiting in self._waiting.get(key, ()) if waiting != method]
+        self._waiting[key] = (*before[-1:], method)
         if len(self._waiting) > _MAX_WAITING:
             self._waiting.popitem(last=False)
+
+    def _asked(self, key: tuple[str, str], result: dict[str, Any]) -> str | None:
+        """The method that a response answers: the one whose answer looks like it, else the one that was asked last."""
+        waiting = self._waiting.pop(key, ())
+        alike = (name for name, fields in _ANSWERS.items() if name in waiting and not fields.isdisjoint(result))
+        asked = next(alike, waiting[-1] if waiting else None)
+        if len(waiting) > 1:
+            self._waiting[key] = tuple(method for method in waiting if method != asked)
+        return asked
 
     def _response(
         self, item: dict[str, Any], around: _Around, key: tuple[str, str], asked: str | None

@@ -1,7 +1,8 @@
 """`openai`: transcripts of chat messages or of response items, of OpenAI or Anthropic: a run a line, or one document.
 
 A line or document is `{messages}`, a bare list of messages, a logged pair of `request` and `response`, or a response
-alone; or every line is one message of the run that the file is. A run is called by its id, else by its line.
+alone; a run is called by its id, else by its line. Or every line is one message: of the conversation that it names,
+else of the run that the file is.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from typing import Any
 
 from tradefair.evaluation.importers.items import Fact, Item, Odd, Reader
 from tradefair.evaluation.importers.source import Head, Source
-from tradefair.evaluation.interchange.messages import At, tools, used, walk
+from tradefair.evaluation.interchange.messages import At, is_item, tools, used, walk
 from tradefair.evaluation.interchange.own import seat_in
 from tradefair.evaluation.interchange.shapes import count, first, mapping, nanoseconds, sequence, text
 from tradefair.evaluation.interchange.tally import MAX_NAMES, Tally
 
 _IDS = ("id", "trajectory_id", "task_id", "conversation_id", "session_id", "custom_id")
+# Of a message. Its `id` is its own, and of the others the narrowest comes first: a task may be tried more than once.
+_CONVERSATIONS = ("conversation_id", "thread_id", "session_id", "trajectory_id", "custom_id", "task_id")
 _PASSED = ("passed", "success", "resolved")
 _ITEMS = ("message", "function_call", "function_call_output", "reasoning", "mcp_call", "custom_tool_call")
 _LISTS = ("item", "messages.item", "input.item", "output.item", "response.output.item")
@@ -30,17 +33,26 @@ def sniff(head: Head) -> int:
     messages = sequence(fields.get("messages")) or sequence(value)
     if messages:
         # A damaged message among others is no reason to leave the file.
-        known = sum(map(_is_message, messages))
+        known = sum(map(_is_message, messages)) if any(map(_is_named, messages)) else 0
         return 80 if known == len(messages) else 60 if 2 * known > len(messages) else 20
-    if _is_message(fields) and "sessionId" not in fields:
+    if _is_message(fields) and any(map(_is_named, listed or [fields])) and "sessionId" not in fields:
         return 70
     if fields:
         talk = _talk(fields)
-        return 75 if talk and all(map(_is_message, talk)) and mapping(talk[-1]).get("role") != "user" else 0
+        # A response says that it is one, also with items of a type that is yet to come.
+        response = _halves(fields)[1].get("object") == "response"
+        known = response or (all(map(_is_message, talk)) and any(map(_is_named, talk)))
+        return 75 if talk and known and mapping(talk[-1]).get("role") != "user" else 0
     return 60 if {"messages", "role", "input", "output"} & set(head.keys) and b'"role"' in head.raw else 0
 
 
 def _is_message(value: Any) -> bool:
+    """Whether it is a message or an item of a response, whatever built-in tool it is of; what holds a talk is a run."""
+    return _is_named(value) or (is_item(text(mapping(value).get("type"))) and not _talk(mapping(value)))
+
+
+def _is_named(value: Any) -> bool:
+    """Whether it says so by itself: types that only end like a call's are those of many a log."""
     fields = mapping(value)
     return isinstance(fields.get("role"), str) or fields.get("type") in _ITEMS
 
@@ -69,13 +81,17 @@ class _Reading:
     def record(self, value: Any, line: int) -> Iterator[Item]:
         """A line, or a whole document: a run, several runs, or one message."""
         listed = sequence(value)
-        fields = {"messages": listed} if listed and _is_message(listed[0]) else mapping(value)
-        if listed and "messages" not in fields:
+        fields = mapping(value)
+        if listed and _is_message(listed[0]):
+            run = self._named({}, line)
+            for message in listed:
+                yield from self._message(message, At(_conversation(message) or run, line=line))
+        elif listed:
             for entry in listed:
                 run = isinstance(entry, dict) or _is_message((sequence(entry) or [None])[0])
                 yield from self.record(entry, line) if run else self._unused(line)
         elif _is_message(fields) and not _talk(fields):
-            yield from self._message(fields, At(self._stem, line=line))
+            yield from self._message(fields, At(_conversation(fields) or self._stem, line=line))
         else:
             yield from self._run(fields, line)
 
@@ -94,7 +110,7 @@ class _Reading:
                 yield from self._run(mapping(value), 0)
             else:
                 run = run or self._named(fields, 0)
-                yield from self._message(value, At(run))
+                yield from self._message(value, At((place == "item" and _conversation(value)) or run))
         if run:
             yield from _facts(fields, At(run))
 
@@ -140,6 +156,11 @@ class _Reading:
         yield Odd(line, "messages", "no messages here: a run is {messages: […]}")
 
 
+def _conversation(message: Any) -> str:
+    """The run of a message that stands alone, as far as it names one."""
+    return text(first(mapping(message), *_CONVERSATIONS))
+
+
 def _halves(fields: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """What a model was asked and what it answered, in a logged pair or in one object."""
     answer = mapping(fields.get("response")) or fields
@@ -152,7 +173,7 @@ def _talk(fields: dict[str, Any]) -> list[Any]:
     told = first(asked, "messages", "input")
     said = [mapping(choice).get("message") for choice in sequence(answer.get("choices"))[:1]]
     said = said or sequence(answer.get("output"))
-    if answer is not fields and _is_message(answer):
+    if answer is not fields and _is_named(answer):
         said = [answer]
     head = first(asked, "instructions", "system")
     listed = [{"role": "user", "content": told}] if isinstance(told, str) else sequence(told)

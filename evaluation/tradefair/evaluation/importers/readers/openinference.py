@@ -12,7 +12,7 @@ from typing import Any
 from tradefair.evaluation.importers.items import Item, Odd, Reader
 from tradefair.evaluation.importers.readers.otel import read_spans
 from tradefair.evaluation.importers.source import Head, Source
-from tradefair.evaluation.interchange.messages import tools
+from tradefair.evaluation.interchange.messages import error_in, tools
 from tradefair.evaluation.interchange.otlp_names import Inference
 from tradefair.evaluation.interchange.shapes import first, mapping, parsed, sequence, text
 from tradefair.evaluation.interchange.span_runs import items_of
@@ -60,8 +60,9 @@ def _piece(span: Span) -> Piece:
 def _tool(span: Span, attributes: dict[str, Any], conversation: str) -> Piece:
     given: Any = parsed(attributes.get(Inference.INPUT))
     answer = unwrapped(parsed(attributes.get(Inference.OUTPUT, MISSING)))
-    key = text(first(attributes, *Inference.CALL_IDS))
+    key, error = text(first(attributes, *Inference.CALL_IDS)), None
     if mapping(answer).get("tool_call_id"):
+        error = error_in(answer)
         key, answer = key or text(answer["tool_call_id"]), answer.get("content")
     # A tool of one argument often has only its value here; the reply that asked for it has its name.
     arguments = mapping(given) if isinstance(given, dict) or given is None else {"input": given}
@@ -73,7 +74,7 @@ def _tool(span: Span, attributes: dict[str, Any], conversation: str) -> Piece:
         key=key,
         arguments=arguments,
         result=answer,
-        error=span.error if span.error is None else span.error or True,
+        error=error if span.error is None else span.error or True,
     )
 
 

@@ -93,11 +93,18 @@ def read_spans(source: Source) -> Iterator[Span | Odd]:
 
 
 def _document(source: Source) -> Iterator[Span | Odd]:
-    """One document that is too long to be held."""
+    """Documents that are too long to be held, or that follow each other, as SDKs print span after span."""
+    if not source.head.listed and source.head.keys and not {*REQUESTS} & {*source.head.keys}:
+        for _, value in source.elements(""):
+            yield from spans_in(value, 0)
+        return
     lists = [f"{name}.item.{inner}.item.spans.item" for name in REQUESTS for inner in SPAN_LISTS]
     lists += [f"{name}.item.{inner}.item.{logs}.item" for name in REQUESTS for inner in LOG_LISTS for logs in LOGS]
     resource: Mapping[str, Any] = {}
+    document = 0
     for place, value in source.elements("item", *lists, *(f"{name}.item.resource" for name in REQUESTS)):
+        if source.document != document:
+            resource, document = {}, source.document
         if place.endswith("resource"):
             resource = attributes_of(mapping(value).get("attributes"))
         elif place == "item":
