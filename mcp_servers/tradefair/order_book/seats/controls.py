@@ -105,8 +105,9 @@ class Contrary:
         side = "buy" if buys else "sell"
         arguments: Mapping[str, JsonValue] = {"side": side, "prices": [*tried]}
         told = yield ToolCall("estimate_fill", arguments)
-        rows = [] if told.error is not None else told.data["rows"]
-        price = min(rows, key=lambda row: row["probability"] or 0, default={"price": value})["price"]
+        price = value
+        if told.error is None:
+            price = min(told.data["rows"], key=lambda row: row["probability"] or 0)["price"]
         answer = yield ToolCall("submit_order", {"side": side, "price": price})
         if answer.error is not None:
             yield ToolCall("pass_turn")
