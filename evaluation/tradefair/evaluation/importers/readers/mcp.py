@@ -70,8 +70,7 @@ def read(source: Source) -> Iterator[Item]:
             yield from reading.line(number, value)
     else:
         # A list of records, or one record after another, each over several lines.
-        listed = source.head.raw.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
-        for _, value in source.elements("item" if listed else ""):
+        for _, value in source.elements("item" if source.head.listed else ""):
             yield from reading.line(0, value)
     yield Tallied(reading.records, reading.understood)
 
