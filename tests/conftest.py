@@ -1,4 +1,4 @@
-"""How thorough property tests are, which tests are slow, what Windows leaves out; detectors fail loudly."""
+"""How thorough property tests are, which kind each test is of, what Windows leaves out; detectors fail loudly."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.kinds import Watch, mark_kinds
+from tests.outcomes import gather
+
 settings.register_profile("fast", max_examples=40, deadline=None)
 settings.load_profile("fast")
 # A typo in a detector is to fail a test instead of reading "cannot be computed"; tests of damaged traces take it away.
@@ -20,7 +23,6 @@ os.environ["TRADEFAIR_STRICT"] = "1"
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-_SLOW = frozenset(Path(__file__).with_name("slow.txt").read_text(encoding="utf-8").splitlines())
 _WINDOWS = os.sep == "\\"
 # Files that need terminals, locks or limits of POSIX, and tests that make a FIFO or a link, or kill by a signal.
 _POSIX_FILE = re.compile(
@@ -29,6 +31,12 @@ _POSIX_FILE = re.compile(
 _POSIX = re.compile(
     r"\b(?:mkfifo|symlink_to|chmod|st_mode|fork|killpg|SIGKILL|SIGTERM|SIGINT|send_signal)\b|/(?:dev|bin|proc)/"
 )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Watch what tests do, and gather how they went."""
+    config.pluginmanager.register(Watch())
+    gather(config)
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
@@ -40,10 +48,8 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what `slow.txt` names; skip on Windows what it has not."""
-    for item in items:
-        if item.nodeid in _SLOW:
-            item.add_marker(pytest.mark.slow)
+    """Mark each test with its kind; skip on Windows what it has not."""
+    mark_kinds(items)
     for item in items if _WINDOWS else ():
         function = getattr(item, "function", None)
         if function is not None and _POSIX.search(inspect.getsource(function)):

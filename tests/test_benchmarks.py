@@ -84,13 +84,10 @@ def test_the_rate_of_importing_is_that_of_each_kind_of_game_log(monkeypatch: pyt
     assert measure(tiny=True) == []
 
 
-@pytest.mark.parametrize("group", ["default", pytest.param("extras", marks=pytest.mark.extra)])
 def test_the_benchmark_of_frameworks_measures_what_is_installed_and_names_the_rest(
-    group: str, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     missing = [name for name in ("langchain", "pydantic_ai", "agents") if find_spec(name) is None]
-    if group == "extras" and missing:
-        pytest.skip(f"{missing[0]} is not installed: make test-extras")
     monkeypatch.setattr(sys, "path", [str(_ROOT), *sys.path])
     from benchmarks.frameworks import measure
 

@@ -21,8 +21,8 @@ from tradefair.frameworks.models.wire import read_arguments
 
 def _extra(name: str) -> Any:
     missing = find_spec(EXTRAS[name].module) is None
-    reason = f"{EXTRAS[name].module} is not installed: make test-extras"
-    return pytest.param(name, marks=[pytest.mark.extra, pytest.mark.skipif(missing, reason=reason)])
+    reason = f"{EXTRAS[name].module} is not installed"
+    return pytest.param(name, marks=pytest.mark.skipif(missing, reason=reason))
 
 
 each_framework = pytest.mark.parametrize("framework", ["openai_loop", *map(_extra, EXTRAS)])

@@ -49,8 +49,8 @@ def _cases() -> Iterator[Any]:
         yield from (pytest.param(market, name, marks=slow) for name in ALWAYS)
         for name, extra in EXTRAS.items():
             missing = find_spec(extra.module) is None
-            skip = pytest.mark.skipif(missing, reason=f"{extra.module} is not installed: make test-extras")
-            yield pytest.param(market, name, marks=[pytest.mark.extra, skip])
+            skip = pytest.mark.skipif(missing, reason=f"{extra.module} is not installed")
+            yield pytest.param(market, name, marks=[skip])
 
 
 async def _play(market: str, framework: str, folder: Path) -> Played:

@@ -76,7 +76,7 @@ async def listening(address: Address, heard: list[bytes]) -> AsyncGenerator[str]
 
 def _frameworks() -> list[Any]:
     extra = [
-        pytest.param(name, marks=[pytest.mark.extra, pytest.mark.skipif(find_spec(known.module) is None, reason=name)])
+        pytest.param(name, marks=pytest.mark.skipif(find_spec(known.module) is None, reason=name))
         for name, known in EXTRAS.items()
     ]
     return [*OURS, *extra]

@@ -172,7 +172,6 @@ def test_a_swept_folder_is_compared_and_viewed_as_it_is(tmp_path: Path) -> None:
     assert [row.problem for row in rows] == [None] * 12
 
 
-@pytest.mark.extra
 @pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed (extra: ray)")
 def test_every_executor_ends_with_the_same_traces(tmp_path: Path) -> None:
     found: dict[Executor, dict[str, str]] = {}

