@@ -1,7 +1,7 @@
 """What a framework costs: the same 500 tool calls in each, a scripted model that takes no time, CPU time per turn.
 
 Every model is a fake of the framework's own kind, in this process; every tool goes through one bridge to a client that
-answers at once. What is not installed is left out and named; `make test-extras` installs all of it. Beside them a bare
+answers at once. What is not installed is left out and named; `make test` installs all of it. Beside them a bare
 loop over `mcp.Client` and a server that does nothing: what no agent over MCP can do without.
 """
 
@@ -83,7 +83,7 @@ def _figures(costs: Mapping[str, Sequence[float]], turns: int, missing: Sequence
             ratio = ratio_of_medians(costs[ours], costs[theirs])
             figures.append(Figure(f"{ours} over {theirs}", ratio, "x", goal, how=figures[0].how))
     if missing:
-        left_out = f"{figures[0].how}; not installed: {', '.join(missing)} (make test-extras)"
+        left_out = f"{figures[0].how}; not installed: {', '.join(missing)} (make test)"
         figures[0] = figures[0]._replace(how=left_out)
     return figures
 

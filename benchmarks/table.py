@@ -25,7 +25,6 @@ from rich.table import Table
 from benchmarks.figures import Figure, pace
 
 _HERE = Path(__file__).parent
-_EXTRAS = _HERE.parent / ".venv-extras" / "bin" / "python"
 _BEGIN, _END = "<!-- begin table -->", "<!-- end table -->"
 
 
@@ -96,9 +95,7 @@ def _row(row: Row, found: Mapping[str, Figure] | str) -> Measured:
 
 def _figures(name: str, *, tiny: bool) -> Mapping[str, Figure] | str:
     """Figures of a benchmark by name, or why it has failed."""
-    # Other people's frameworks are installed beside ours, if at all.
-    python = str(_EXTRAS) if name == "frameworks" and _EXTRAS.exists() else sys.executable
-    command = [python, "-m", "benchmarks", name, "--json", *(["--tiny"] if tiny else [])]
+    command = [sys.executable, "-m", "benchmarks", name, "--json", *(["--tiny"] if tiny else [])]
     done = subprocess.run(command, capture_output=True, cwd=_HERE.parent, check=False)
     if done.returncode:
         return (done.stderr.decode(errors="replace").strip().splitlines() or ["it ended without a word"])[-1]
