@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import runpy
 import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,9 +13,10 @@ import pytest
 import yaml
 from tests.interop import environments
 
+from release import ci, environment
+
 ROOT = Path(__file__).resolve().parents[2]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-JOBS: dict[str, Any] = runpy.run_path(str(ROOT / ".ci" / "job.py"))["JOBS"]
 SYSTEMS = {"ubuntu-latest": "POSIX :: Linux", "macos-latest": "MacOS", "windows-latest": "Microsoft :: Windows"}
 # Whose actions may see the code; one of a stranger needs a look and a line here.
 ACTION = re.compile(r"(actions/[a-z-]+|pypa/gh-action-pypi-publish)@(v\d+|release/v\d+)")
@@ -65,8 +64,12 @@ def test_what_a_workflow_runs_can_be_run_here() -> None:
         # A name in such braces is put into the command as it is, whatever it holds.
         assert "${{" not in command, name
         match command.split():
-            case ["python", ".ci/job.py", job]:
-                assert job in JOBS, name
+            case ["python", "-m", "release.ci", *options]:
+                assert ci.chosen(options[1::2], []), name
+                assert set(options[::2]) == {"--only"}, name
+            case ["python", "-m", "release.environment", stage, *newest]:
+                assert stage in environment.STAGES, name
+                assert newest in ([], ["--newest"]), name
             case ["make", *wanted]:
                 assert set(wanted) <= targets, name
             case ["bash", ".ci/run"] | ["docker", *_] | ["test", '"$TAG"', *_]:
@@ -88,21 +91,12 @@ def test_what_the_package_says_it_supports_is_tried() -> None:
 
 def test_what_is_published_was_tried_and_no_token_exists() -> None:
     jobs = jobs_of(ROOT / ".github" / "workflows" / "publish.yml")
-    assert "python .ci/job.py wheel" in [step.get("run") for step in jobs["build"]["steps"]]
+    commands = [step.get("run") for step in jobs["build"]["steps"]]
+    assert "python -m release.ci --only environment --only wheel" in commands
     assert jobs["publish"]["needs"] == "build"
     (publishing,) = (step for step in jobs["publish"]["steps"] if "gh-action-pypi-publish" in step["uses"])
     assert publishing["with"] == {"attestations": True}
     assert not any("secrets." in path.read_text(encoding="utf-8") for path in WORKFLOWS)
-
-
-@pytest.mark.parametrize("asked", [[], ["all"], ["tests", "wheel"]])
-def test_the_script_of_jobs_lists_them(
-    asked: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    main = runpy.run_path(str(ROOT / ".ci" / "job.py"))["main"]
-    monkeypatch.setattr(sys, "argv", ["job.py", *asked])
-    assert main() == 2
-    assert capsys.readouterr().err == f"name one job: {', '.join(JOBS)}\n"
 
 
 _ACTIONLINT = """
