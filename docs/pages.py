@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from docs.redirects import FILE, RedirectsError, configuration, redirects
 from typer.main import get_command
 
 from tradefair.catalog import load_scenario, market_names, scenario_ids
@@ -24,19 +25,19 @@ from tradefair.cli.table import COMMANDS
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "build" / "docs" / "pages"
+REDIRECTS = ROOT / "build" / "docs" / "redirects.yml"
 FACES = {
     "tradefair.api": "frameworks/tradefair/api",
     "tradefair.contract": "mcp_servers/tradefair/contract",
     "tradefair.evaluation": "evaluation/tradefair/evaluation",
     "tradefair.testing": "mcp_servers/tradefair/testing",
 }
-MOVED = "This page has moved: "
 _LINK = re.compile(r"(?P<mark>!?)\[(?P<text>[^\]]*)\]\((?P<target>[^)\s]+)\)")
 _CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 
 
 def main() -> int:
-    """Write all pages; the exit code."""
+    """Write all pages, and where old addresses lead; the exit code."""
     shutil.rmtree(PAGES, ignore_errors=True)
     places = sources()
     for source, place in places.items():
@@ -47,7 +48,13 @@ def main() -> int:
             shutil.copyfile(source, PAGES / place)
     for place, text in made(notebooks="--notebooks" in sys.argv[1:]):
         write(place, text)
-    print(f"{sum(1 for _ in PAGES.rglob('*.md'))} pages in {PAGES.relative_to(ROOT)}")
+    pages = {page.relative_to(PAGES).as_posix() for page in PAGES.rglob("*.md")}
+    try:
+        REDIRECTS.write_text(configuration(redirects(FILE.read_text(encoding="utf-8"), pages)), encoding="utf-8")
+    except RedirectsError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"{len(pages)} pages in {PAGES.relative_to(ROOT)}")
     return 0
 
 
@@ -55,8 +62,6 @@ def sources() -> dict[Path, PurePosixPath]:
     """Files of the checkout that are on the site, and where: `docs/` as it is, the rest under `project/`."""
     docs = ROOT / "docs"
     files = [file for file in sorted(docs.rglob("*")) if file.suffix in (".md", ".svg", ".png")]
-    # Old places of pages, kept for one release, are of the checkout alone.
-    files = [file for file in files if file.suffix != ".md" or not file.read_text("utf-8").startswith(MOVED)]
     places = {file: PurePosixPath(file.relative_to(docs).as_posix()) for file in files}
     places |= {file: PurePosixPath("project", file.name) for file in sorted(ROOT.glob("*.md"))}
     readmes = sorted(ROOT.glob("mcp_servers/tradefair/*/README.md"))

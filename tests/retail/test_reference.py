@@ -90,7 +90,7 @@ def test_the_record_of_a_search_goes_into_the_preset_and_its_page(scenario_of: S
     assert written["store"] == {"key": "k", "cost_level": 0.5, "sales_spread": 2.0, "digest": "ab" * 32}
     assert written["demand"] == {"noise_divisor": 1.5}
     assert written["seats"] == {"manager": "agent"}
-    record = page(Path("docs/x.md"), [point, point], point)
+    record = page(Path("x.md"), [point, point], point)
     assert f"| 2 | 1 | 0.5 | 2 | 1.5 | {runs[0].net_worth_cents / 100:,.0f} (" in record
 
 
