@@ -12,7 +12,9 @@ import typer
 from tests.cli.options_of import WATCHED, options_of
 from typer.testing import CliRunner
 
+from tradefair.cli import run
 from tradefair.cli.options import PLAIN, SharedOptions, grouped
+from tradefair.cli.table import COMMANDS
 
 _KNOWN = json.loads((Path(__file__).parents[1] / "snapshots" / "options.json").read_text(encoding="utf-8"))
 
@@ -20,6 +22,16 @@ _KNOWN = json.loads((Path(__file__).parents[1] / "snapshots" / "options.json").r
 @pytest.mark.parametrize("name", WATCHED)
 def test_a_command_takes_the_options_and_shows_the_texts_that_it_always_did(name: str) -> None:
     assert options_of(name) == _KNOWN[name]
+
+
+@pytest.mark.parametrize("name", [command.name for command in COMMANDS])
+def test_every_command_explains_itself_in_plain_text(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Groups too: a table that is drawn cuts words, and the parser's own offers to install completion work for none."""
+    assert run([*name.split(), "-h"]) == 0
+    shown = capsys.readouterr()
+    assert "Usage: tradefair" in shown.out + shown.err
+    assert "─" not in shown.out
+    assert "-completion" not in shown.out
 
 
 @dataclass(frozen=True)

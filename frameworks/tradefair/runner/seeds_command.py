@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tradefair.cli.options import PLAIN
 from tradefair.cli.terminal import say, tell
 from tradefair.contract.bounds import MAX_SEALED
 from tradefair.contract.errors import ScenarioError
@@ -17,7 +18,9 @@ from tradefair.files.user_files import read_regular
 if TYPE_CHECKING:
     from tradefair.contract.sealed_seeds import SealedSeeds
 
-seeds = typer.Typer(no_args_is_help=True, help="Seeds that nobody knows before the games, and a commitment to them.")
+seeds = typer.Typer(
+    no_args_is_help=True, help="Seeds that nobody knows before the games, and a commitment to them.", **PLAIN
+)
 
 File = Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="A file of sealed seeds.")]
 _MAX_FILE = 4_096

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tradefair.cli.options import PLAIN
 from tradefair.cli.terminal import print_json, say, tell
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from tradefair.evaluation.arena.terms import Arena
 
 arena = typer.Typer(
-    no_args_is_help=True, help="Boards of agents on seeds that are agreed on first; entries are checked."
+    no_args_is_help=True, help="Boards of agents on seeds that are agreed on first; entries are checked.", **PLAIN
 )
 
 Terms = Annotated[
