@@ -134,6 +134,17 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+def test_the_index_and_the_navigation_lead_to_every_page() -> None:
+    docs = ROOT / "docs"
+    folders = ("tutorials", "how-to", "reference", "explanation")
+    pages = {page.relative_to(docs).as_posix() for folder in folders for page in (docs / folder).rglob("*.md")}
+    assert len(pages) > 40
+    index = set(re.findall(r"\]\(([^)#\s]+)", (docs / "index.md").read_text(encoding="utf-8")))
+    assert pages - index == set()
+    navigation = set(re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
+    assert pages - navigation == set()
+
+
 def test_the_map_in_architecture_names_every_package() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     for root in ROOTS:
