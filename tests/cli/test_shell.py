@@ -62,7 +62,7 @@ def test_help_at_80_columns_says_every_word_in_full(
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], []])
 def test_help_and_version_load_neither_parser_nor_packages(arguments: list[str]) -> None:
-    heavy = ["typer", "rich", "pydantic", "orjson", "mcp", "numpy", "tradefair.contract"]
+    heavy = ["typer", "rich", "pydantic", "orjson", "mcp", "numpy", "tradefair.contract", "tradefair.cli.former"]
     code = f"import sys; from tradefair.cli import run; run({arguments!r}); print(set({heavy!r}) & set(sys.modules))"
     assert _fresh(code).splitlines()[-1] == "set()"
 

@@ -78,7 +78,7 @@ def run(arguments: Sequence[str]) -> int:
     name = " ".join(arguments[:width])
     command = command_named(name)
     if command is None:
-        print(_unknown(name), file=sys.stderr)
+        print(_unknown(name, arguments), file=sys.stderr)
         return USAGE
     done = command.at_once(arguments[width:])
     if done is not None:
@@ -135,8 +135,18 @@ def _version() -> str:
     return f"tradefair {version('tradefair')}"
 
 
-def _unknown(name: str) -> str:
-    """The message about a name that is no command: its new place, or the nearest name."""
+def _unknown(name: str, words: Sequence[str]) -> str:
+    """The message about a name that is no command: what to type in place of a former one, or the nearest name.
+
+    `words` are all that was typed: a former command may have had a name of several.
+    """
+    # Imported here: only a name that is unknown needs it.
+    from tradefair.cli.former import former_command
+
+    # Those that moved to `lab` first and left later are known by their place there.
+    former = former_command(words) or former_command([LAB, *words])
+    if former:
+        return former
     # Commands that have moved to `lab` are named with their new place before any guess.
     if command_named(f"{LAB} {name}") is not None:
         return f"`tradefair {name}` is now `tradefair {LAB} {name}`"

@@ -42,7 +42,7 @@ def invoke(command: Command, arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     except Exception as fault:
-        return _usage_or_fault(fault)
+        return _usage_or_fault(fault, arguments)
 
 
 def app_of(command: Command) -> typer.Typer:
@@ -65,7 +65,7 @@ def _exit_code(error: TradefairError) -> int:
     return FINDINGS if isinstance(error, TraceError) else USAGE
 
 
-def _usage_or_fault(fault: Exception) -> int:
+def _usage_or_fault(fault: Exception, arguments: Sequence[str]) -> int:
     """What the parser refuses shows itself and is a matter of usage; anything else is our fault.
 
     Returns the exit code: 2 for usage, 3 for a fault.
@@ -73,6 +73,13 @@ def _usage_or_fault(fault: Exception) -> int:
     show = getattr(fault, "show", None)
     # By its members and not by its class: typer has a copy of click of its own.
     if callable(show) and hasattr(fault, "exit_code"):
+        # Imported here: only a command line that is refused needs it.
+        from tradefair.cli.former import former_of_usage
+
+        former = former_of_usage(fault, arguments)
+        if former:
+            say(former)
+            return USAGE
         # Messages of validators are meant for programs, and quote what was given: an address, its password too.
         message = getattr(fault, "message", None)
         if isinstance(message, str):
