@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tradefair.cli import run as tradefair
+from tradefair.cli.former import former_command
 from tradefair.cli.table import COMMANDS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -188,11 +189,14 @@ def test_documented_command_lines_name_commands_and_options_that_exist() -> None
     lines = list(command_lines())
     assert len(lines) > 20
     for page, line in lines:
+        if page == "CHANGELOG.md" and former_command(line.split()):
+            # What an earlier version had is its history.
+            continue
         command, *words = line.split()
         if command == "lab" and words and not words[0].startswith("-"):
             command = f"lab {words.pop(0)}"
         command = command.rstrip(",.;")
-        grouped = command in ("audit", "lab analyst", "arena", "control", "env", "scenarios", "seeds")
+        grouped = command in ("audit", "arena", "control", "env", "scenarios", "seeds")
         sub = words[0] if grouped and words and re.fullmatch(r"[a-z_]+", words[0]) else ""
         for option in re.findall(r"(?<=\s)--?[a-z][a-z-]*", f" {' '.join(words)}"):
             assert option in help_of(command, sub), f"{page}: {line}: {command} has no {option}"

@@ -12,7 +12,7 @@ from tradefair.cli.table import command_named
 
 WATCHED = (
     *("play", "sweep", "tournament", "fork", "serve", "host", "control", "config", "gateway", "env"),
-    *("lab exploit", "lab analyst"),
+    "lab exploit",
 )
 
 

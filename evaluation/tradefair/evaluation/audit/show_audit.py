@@ -39,7 +39,7 @@ def show_audit(audit: Audit) -> None:
     show_text(console, f"checked and not raised: {', '.join(quiet)}" if quiet else "")
     if rates.failures.of:
         near, of = rates.mechanical.within_1, rates.mechanical.of
-        others = f"{rates.failures.within_1 - near} of {rates.failures.of - of} semantic (not claimed: `lab analyst`)"
+        others = f"{rates.failures.within_1 - near} of {rates.failures.of - of} semantic (no rule claims them)"
         show_text(console, f"within {NEAR} step of a labelled failure: {near} of {of} mechanical, {others}")
     if rates.roots.of:
         show_text(
