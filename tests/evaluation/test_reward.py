@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import pytest
 from tests.evaluation.conftest import Play
-from tests.evaluation.playing import played_by
 
 from tradefair.contract import SeatError
 from tradefair.evaluation.evaluate import evaluate, evaluate_file
-from tradefair.evaluation.exploitability import exploitability
 from tradefair.evaluation.outcome import MarketOutcome, Outcome, SeatOutcome
 from tradefair.evaluation.reward import Reward, RewardScale, finite, reward_metric, reward_of, score_of
 from tradefair.tracestore import open_trace
@@ -101,16 +98,3 @@ def test_what_is_no_finite_number_is_no_reward() -> None:
     assert [finite(value) for value in (True, "3", None, math.nan, math.inf)] == [None] * 5
     number = 2**60 + 1
     assert finite(number) is number
-
-
-def test_what_a_business_would_gain_is_revenue_and_what_a_customer_would_gain_utility(tmp_path: Path) -> None:
-    def path(name: str, **seats: str) -> Path:
-        customer = {"customer_0001": "item_searcher"}
-        return played_by(tmp_path / f"{name}.trace", "marketplace/first", {**customer, **seats}, others="honest")
-
-    profile = [path("profile")]
-    silent = {"business_0001": {"silent": [path("silent", business_0001="silent")]}}
-    passive = {"customer_0001": {"passive": [path("passive", customer_0001="passive")]}}
-    assert exploitability(profile, silent).metric == "revenue"
-    found = exploitability(profile, passive)
-    assert (found.metric, found.seats[0].gain < 0) == ("utility", True)

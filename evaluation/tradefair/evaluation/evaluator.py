@@ -58,8 +58,6 @@ class Evaluator:
     """The policy that plays every seat for comparison, where the mechanism itself moves the figures."""
     collusion: CollusionMeasures | None = None
     """Signs of collusion over several episodes; None: not known."""
-    deviations: tuple[str, ...] = ()
-    """Policies by which the exploitability of a profile is measured, unless the caller names others."""
 
     seat_columns: tuple[str, ...] = ()
     """Fields of the seat outcome that a terminal shows."""

@@ -103,7 +103,6 @@ COMMANDS: tuple[Command, ...] = (
         "What profit of retailers goes with.",
         "evaluation.markets.supply_chain.population_command:population",
     ),
-    Command("lab exploit", "Studies", "What deviating would gain a seat.", "runner.exploit_command:exploit"),
     Command(
         "lab references",
         "Studies",

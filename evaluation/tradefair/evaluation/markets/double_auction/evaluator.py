@@ -46,18 +46,6 @@ class DoubleAuctionEvaluator(Evaluator):
     seat_columns = ("value", "payoff", "surplus_share", "csa_clean", "trades", "offset_mean", "dynamic_regret")
     compared_columns = ("payoff", "surplus_share", "trades", "dynamic_regret")
     market_columns = ("efficiency", "price_mean")
-    deviations = (
-        # The deviation set in a fixed order: exploitability is a lower bound over these policies.
-        "truthful",
-        "shading_5",
-        "shading_10",
-        "shading_20",
-        "linear_equilibrium",
-        "fictitious_play",
-        "gd_bazaar",
-        "shaver",
-        "zip",
-    )
     collusion = CollusionMeasures(
         frozenset({"--against", "--references", "--side", "--play-references", "--by"}), nine_measures
     )
