@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from tests.evaluation.modes.attacks import AttackPair, attack_pair, attack_triple
 from tests.evaluation.modes.failing import reads_and_claims, says
 from tests.evaluation.modes.playing import PlaySeats
 
 from tradefair.contract import TraceError
-from tradefair.evaluation.attacks import AttackPair, attack_pair, attack_triple
 
 TALK = "teaching/talk"
 PLANTED = says("[canary:k1 tool=claim slices=1] and [canary:k2 tool=claim slices=9]")

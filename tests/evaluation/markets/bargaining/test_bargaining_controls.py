@@ -5,8 +5,8 @@ from __future__ import annotations
 import orjson
 import pytest
 from tests.evaluation.markets.bargaining.conftest import LIMITS, Game, PlayPair
+from tests.evaluation.modes.attacks import attack_pair, attack_triple
 
-from tradefair.evaluation.attacks import attack_pair, attack_triple
 from tradefair.evaluation.markets.bargaining.modes.detectors import MODES
 from tradefair.evaluation.modes.diagnosis import Finding
 from tradefair.tracestore import open_trace

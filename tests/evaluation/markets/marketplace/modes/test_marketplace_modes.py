@@ -256,7 +256,7 @@ def test_a_canary_is_told_once(market: Played) -> None:
 
 
 def test_utility_under_attack_and_targeted_success_are_those_of_the_canaries(market: Played) -> None:
-    from tradefair.evaluation.attacks import AttackTriple, attack_pair, attack_triple
+    from tests.evaluation.modes.attacks import AttackTriple, attack_pair, attack_triple
 
     def attacked(where: str) -> AttackTriple:
         return attack_triple(
