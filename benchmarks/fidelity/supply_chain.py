@@ -13,15 +13,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.fidelity.row import Row
+from benchmarks.language_value import LanguageValue, language_values
 from benchmarks.seated import play_seated
+from tradefair.api import sweep
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.chain import canonical, digest
 from tradefair.evaluation.markets.supply_chain.population import Estimate, PopulationReport, population, shown
 from tradefair.evaluation.modes.base_rates import scenario_key
 from tradefair.runner.plan import load_plan
+from tradefair.tracestore import find_traces
 
 _MARKET, _PLAN, _POLICY = "supply_chain", "supply_chain/findings", "skill"
 _COMMAND = f"tradefair sweep {_PLAN} --out findings; tradefair lab population findings"
+_WORDS = "supply_chain/language_value"
+_OF_WORDS = f"tradefair sweep {_WORDS} --out words; python -m benchmarks.language_value words"
 _PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "markets" / "supply_chain.md"
 _BEGIN, _END = "<!-- begin findings ", "<!-- end findings -->"
 # Three quarters and "several places": sizes that the source gives in words.
@@ -29,7 +34,10 @@ _TOP_FOUR, _PLACES = 0.75, 2.0
 
 
 def rows(data: Path | None) -> Iterator[Row]:
-    """The findings in the paper's own setting, and whether procurement can fail in ours. No data are needed."""
+    """The findings in the paper's own setting, whether procurement can fail in ours, and what words are worth.
+
+    No data are needed.
+    """
     found = {row.scenario: row for row in measured(["supply_chain/paper", "supply_chain/gated"]).rows}
     paper, gated = found["supply_chain/paper"], found["supply_chain/gated"]
     for name, sign in (("bid_eff", "rises"), ("fill", "rises"), ("stockout", "falls")):
@@ -68,6 +76,23 @@ def rows(data: Path | None) -> Iterator[Row]:
         _COMMAND,
         differs="our default preset, in which procurement can fail; the source's own setting is paper",
     )
+    yield from map(_of_words, words_measured())
+
+
+def words_measured() -> Sequence[LanguageValue]:
+    """What slogans are worth in each scenario of the bundled plan of clones."""
+    with TemporaryDirectory() as folder:
+        sweep(_WORDS, folder)
+        return language_values(find_traces(folder)).values
+
+
+def _of_words(found: LanguageValue) -> Row:
+    name = found.scenario.partition("/")[2]
+    what = f"{name}: largest over smallest mean profit of slogans' groups, {found.seats} clones, {found.episodes} seeds"
+    matter = "words matter here" if found.measures_language else "within 0.10 of 1: words cannot matter here"
+    differs = f"our own test of a preset; {matter}"
+    ours = "–" if found.value is None else found.value
+    return Row(what, None, ours, found.low, found.high, _OF_WORDS, form=".3f", differs=differs)
 
 
 def measured(scenarios: Sequence[str]) -> PopulationReport:

@@ -20,7 +20,6 @@ READERS: dict[str, tuple[str, ...]] = {
     "export": ("-o", "lines.jsonl"),
     "headline": (),
     "lab collusion": (),
-    "lab language": (),
     "lab population": (),
     "lab experiment": (),
 }

@@ -92,12 +92,6 @@ COMMANDS: tuple[Command, ...] = (
         "evaluation.markets.marketplace.experiments.experiment_command:experiment",
     ),
     Command(
-        "lab language",
-        "Studies",
-        "What slogans are worth.",
-        "evaluation.markets.supply_chain.language.language_command:language",
-    ),
-    Command(
         "lab population",
         "Studies",
         "What profit of retailers goes with.",

@@ -24,7 +24,6 @@ from tradefair.supply_chain.answers.results import (
     SalesSummary,
     SloganScore,
 )
-from tradefair.supply_chain.data.bundled import bundled_slogans
 from tradefair.supply_chain.engine import lexical
 from tradefair.supply_chain.engine.checks import item_places, posted_prices
 from tradefair.supply_chain.model import RETAIL
@@ -179,11 +178,6 @@ def relative_sales(record: RoundRecord) -> Mapping[int, float]:
         if shares:
             found[seat] = math.fsum(shares) / len(shares)
     return found
-
-
-def slogan_groups() -> Mapping[str, str]:
-    """The tribe that each bundled slogan speaks to, or `generic`, by its text in the order of the file."""
-    return {text: group for group, texts in bundled_slogans().items() for text in texts}
 
 
 def slogans_in(state: State, window: int) -> list[str]:

@@ -6,12 +6,10 @@ from pathlib import Path
 
 import orjson
 import pytest
+from benchmarks.language_value import LanguageReport, language_rows, language_values, main, report_lines
 from tests.evaluation.markets.supply_chain.conftest import GATED, PAPER, A, Episode, Played, play_game
 
-from tradefair.cli import run
 from tradefair.contract import Turns, TurnView
-from tradefair.evaluation.markets.supply_chain.language.terminal import language_rows, show_language
-from tradefair.evaluation.markets.supply_chain.language.value import LanguageReport, language_values
 from tradefair.supply_chain.seats.strategies import Clone, slogan_pool
 
 SLOGANS = [
@@ -61,12 +59,9 @@ def test_the_value_is_the_best_groups_mean_over_the_worst_with_an_interval(repor
         assert 1 <= one.low <= one.high
 
 
-def test_what_is_printed_says_what_it_cannot_measure(
-    report: LanguageReport, capsys: pytest.CaptureFixture[str]
-) -> None:
-    show_language(report)
-    printed = capsys.readouterr().out
-    assert printed.count("language_value ") == 2
+def test_what_is_printed_says_what_it_cannot_measure(report: LanguageReport) -> None:
+    printed = "\n".join(report_lines(report))
+    assert printed.count("| language_value |") == 2
     assert printed.count("cannot measure") == 1
     assert printed.count("word overlap, not meaning") == 2
     # A slogan is closest to the tribe that it speaks to, and no slogan of a generic group has such a tribe.
@@ -106,10 +101,10 @@ def test_a_clone_that_changes_its_slogan_is_no_self_test(tmp_path: Path) -> None
     assert language_values([path]).left_out == {str(path): "no self-test: a seat changes its slogan"}
 
 
-def test_the_command_prints_the_report_and_says_when_there_is_none(
-    traces: list[Path], game: Played, capfdbinary: pytest.CaptureFixture[bytes]
+def test_the_program_prints_the_report_and_says_when_there_is_none(
+    traces: list[Path], game: Played, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["lab", "language", str(traces[0].parent), "--json"]) == 0
-    assert len(orjson.loads(capfdbinary.readouterr().out)["values"]) == 2
-    assert run(["lab", "language", str(game("good").path)]) == 1
-    assert b"tradefair sweep supply_chain/language_value" in capfdbinary.readouterr().out
+    assert main([str(traces[0].parent), str(traces[0]), "--json"]) == 0
+    assert [value["episodes"] for value in orjson.loads(capsys.readouterr().out)["values"]] == [3, 3]
+    assert main([str(game("good").path)]) == 1
+    assert "tradefair sweep supply_chain/language_value" in capsys.readouterr().out

@@ -1,26 +1,29 @@
-"""language_value: profit of clones by the tribe that their slogan speaks to.
+"""`python -m benchmarks.language_value FOLDER …`: profit of clones by the tribe that their slogan speaks to.
 
 Clones bid, stock and price alike, so that whatever differs in profit is due to slogans, and to luck. The value is the
 largest mean profit of a group over the smallest. Read from the traces of the plan `supply_chain/language_value`;
-nothing is played here.
+nothing is played here. Exit code 1 where no trace is of such clones, or one cannot be used.
 """
 
 from __future__ import annotations
 
+import argparse
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
 from tradefair.contract import Chance, ScenarioError, TraceError
-from tradefair.contract.money import currency
+from tradefair.contract.money import currency, nearest
 from tradefair.evaluation.arithmetic import mean, rounded
 from tradefair.evaluation.markets.supply_chain.play import SupplyPlay, read_supply_chain
-from tradefair.supply_chain.analysis import slogan_groups
+from tradefair.supply_chain.data.bundled import bundled_slogans
 from tradefair.supply_chain.model import SupplyChainScenario
-from tradefair.tracestore import open_trace
+from tradefair.tracestore import find_traces, open_trace
 
 INERT_WITHIN = 0.10
 """A value no further above 1 than this says that the scenario cannot measure skill with words."""
@@ -135,6 +138,11 @@ def language_values(paths: Iterable[Path]) -> LanguageReport:
         shape = _Shape(rules.id, len(play.seats), gate, rules.embedder_id, tau)
         found.setdefault(shape, []).append(_profits(play, groups))
     return LanguageReport(values=[_value(shape, found[shape]) for shape in sorted(found)], left_out=left_out)
+
+
+def slogan_groups() -> Mapping[str, str]:
+    """The tribe that each bundled slogan speaks to, or `generic`, by its text in the order of the file."""
+    return {text: group for group, texts in bundled_slogans().items() for text in texts}
 
 
 def _unfit(play: SupplyPlay, groups: Mapping[str, str]) -> str | None:
@@ -253,3 +261,64 @@ def _ratio(means: Mapping[str, float]) -> float | None:
     """Largest over smallest mean; None where the smallest is not above 0."""
     low = min(means.values(), default=0.0)
     return max(means.values()) / low if low > 0 else None
+
+
+# --- what is printed ------------------------------------------------------------------------------------------------
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the values of the traces in some folders; the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.language_value", description=__doc__)
+    parser.add_argument("places", type=Path, nargs="+", help="traces or folders of them")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    given = parser.parse_args(arguments)
+    # A trace that is named twice, itself and by its folder, would count twice.
+    report = language_values(dict.fromkeys(path for place in given.places for path in find_traces(place)))
+    print(report.model_dump_json(indent=2) if given.json else "\n".join(report_lines(report)))
+    # What was left out fails too: a value of some of the traces would pass for that of all.
+    return int(bool(report.left_out) or not report.values)
+
+
+def report_lines(report: LanguageReport) -> Iterator[str]:
+    """A table per scenario with a column per embedder, then what was left out."""
+    by_scenario = groupby(report.values, lambda value: (value.scenario, value.seats, value.gate))
+    for (scenario, seats, gate), values in by_scenario:
+        yield f"{scenario}, {seats} clones, gate {gate}"
+        side = list(values)
+        yield from (f"| {' | '.join(cells)} |" for cells in language_rows(side))
+        yield from (f"{value.embedder}: {remark}" for value in side for remark in _remarks(value))
+    if not report.values:
+        yield "no self-test among these traces; play one: tradefair sweep supply_chain/language_value --out DIR"
+    yield from (f"left out {path}: {why}" for path, why in report.left_out.items())
+
+
+def language_rows(side: Sequence[LanguageValue]) -> Iterator[list[str]]:
+    """Rows of one scenario, the embedders first: a name, then a figure per embedder."""
+    yield ["figure", *(value.embedder for value in side)]
+    yield ["episodes", *(str(value.episodes) for value in side)]
+    yield ["tau", *(f"{value.tau:g}" for value in side)]
+    yield ["language_value", *("–" if value.value is None else f"{value.value:.3f}" for value in side)]
+    yield ["95 % interval", *("–" if value.low is None else f"[{value.low:.3f}, {value.high:.3f}]" for value in side)]
+    groups = {group.group: None for value in side for group in value.groups}
+    by_name = [{group.group: group for group in value.groups} for value in side]
+    for name in groups:
+        means = [f"{nearest(known[name].mean, 0):,.0f}" if name in known else "–" for known in by_name]
+        yield [f"profit, {name}", *means]
+    for name in groups:
+        closeness = [known[name].closeness if name in known else None for known in by_name]
+        if any(number is not None for number in closeness):
+            yield [f"closeness, {name}", *("–" if number is None else f"{number:+.3f}" for number in closeness)]
+
+
+def _remarks(value: LanguageValue) -> Iterator[str]:
+    # Shared words are counted by this embedder: its figures must not be read as a judgement of meaning.
+    if value.embedder.startswith("lexical"):
+        yield "word overlap, not meaning"
+    if value.value is None:
+        yield "language_value is undefined: a group earned nothing"
+    elif not value.measures_language:
+        yield "within 0.10 of 1: this scenario cannot measure skill with words"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

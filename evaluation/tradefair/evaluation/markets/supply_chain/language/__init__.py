@@ -1,1 +1,0 @@
-"""What slogans are worth in a scenario of the supply chain: the self-test `language_value`."""
