@@ -62,7 +62,7 @@ def _imported(program: str, *arguments: str) -> set[str]:
 
 def test_help_of_every_command_and_subcommand_imports_nothing_that_works() -> None:
     modules = _imported(f"import sys\n{_EVERY_HELP}{_LOOK}")
-    # The help of two groups is drawn by rich; `lab references` shows a number that stands beside models of tables.
+    # The help of two groups is drawn by rich.
     assert (
         modules & (MARKETS | HEAVY | {"asyncio", "tradefair.runner.agent_spec", "tradefair.evaluation.evaluate"})
         == set()

@@ -97,12 +97,6 @@ COMMANDS: tuple[Command, ...] = (
         "What profit of retailers goes with.",
         "evaluation.markets.supply_chain.population_command:population",
     ),
-    Command(
-        "lab references",
-        "Studies",
-        "Tables that csa rests on.",
-        "evaluation.markets.double_auction.references_command:references",
-    ),
     Command("lab draw-agent", "Studies", "One of our agent graphs.", "frameworks.draw_agent_command:draw_agent"),
 )
 """All commands by group, in the order of `--help`; what concerns one study has a name of two words, `lab collusion`."""

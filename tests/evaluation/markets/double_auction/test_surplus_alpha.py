@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.references_tables import build_file, build_table, check_tables, main
+from benchmarks.surplus_reference import BUNDLED_SHAPES, file_of, play_truthful, table_of
 
 from tradefair.catalog import market_type
-from tradefair.cli import run
 from tradefair.contract import ScenarioError, TraceError
 from tradefair.evaluation.evaluate import evaluate_file
-from tradefair.evaluation.markets.double_auction.reference_tables import build_file, build_table, check_tables
 from tradefair.evaluation.markets.double_auction.surplus_alpha import (
     ReferenceTable,
     Row,
@@ -27,12 +27,6 @@ from tradefair.evaluation.markets.double_auction.surplus_alpha import (
     share_of,
     spread_bucket,
     value_bucket,
-)
-from tradefair.evaluation.markets.double_auction.surplus_reference import (
-    BUNDLED_SHAPES,
-    file_of,
-    play_truthful,
-    table_of,
 )
 from tradefair.tracestore import jsonl_lines, open_trace
 from tradefair.trading.clearing import clear, residual_spread
@@ -147,7 +141,7 @@ def test_the_bundled_tables_are_whole_and_of_the_rules_as_they_are() -> None:
     file = bundled_references()
     assert file is not None
     assert file_of(file.tables) == file
-    assert file.rules_version == market_type("double_auction").version, "rebuild: tradefair lab references --out"
+    assert file.rules_version == market_type("double_auction").version, "build them anew: benchmarks.references_tables"
     assert {table.shape for table in file.tables} == set(BUNDLED_SHAPES)
     for table in file.tables:
         for side in ("buyer", "seller"):
@@ -214,8 +208,8 @@ def test_a_shape_without_a_table_has_no_csa_until_one_is_built(
     assert before is not None
     assert (before.market_outcome.csa_episodes, before.market_outcome.csa_missing) == (None, "no table")
     assert {seat.csa for seat in before.seats.values()} == {None}
-    assert run(["lab", "references", "double_auction", "--shape", "2+2x3", "--episodes", "20"]) == 0
-    assert run(["lab", "references", "double_auction", "--shape", "2+2x3", "--check"]) == 0
+    assert main(["--shape", "2+2x3", "--episodes", "20"]) == 0
+    assert main(["--shape", "2+2x3", "--check"]) == 0
     assert str(cached_path(SMALL)) in capsys.readouterr().out
     after = evaluate_file(path).outcome
     assert after is not None
@@ -248,18 +242,17 @@ def test_a_game_that_was_cut_short_has_no_csa(play: Any, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["retail", "--check"], "only double_auction has reference tables"),
-        (["double_auction"], "say what to do"),
-        (["double_auction", "--shape", "4x4"], "write BUYERS+SELLERSxROUNDS"),
-        (["double_auction", "--shape", "4+4x30", "--out", "x.json"], "leave one out"),
-        (["double_auction", "--shape", "1+1x2", "--check"], "build them first"),
+        ([], "say what to do"),
+        (["--shape", "4x4"], "write BUYERS+SELLERSxROUNDS"),
+        (["--shape", "4+4x30", "--out", "x.json"], "leave one out"),
+        (["--shape", "1+1x2", "--check"], "build them first"),
     ],
 )
 def test_a_wrong_order_says_what_to_write(
     arguments: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TRADEFAIR_CACHE", str(tmp_path))
-    assert run(["lab", "references", *arguments]) == 2
+    assert main(arguments) == 2
     assert says in capsys.readouterr().err
 
 

@@ -2,8 +2,8 @@
 
 Two forms: `csa`, as the public logs have it, and `csa_clean`, ours, which ratings use. Both
 are z-scores against a table of all-truthful episodes of the same shape and law; a shape without a table has no score,
-and tables of different shapes are never mixed. `reference_tables` builds them. The source's own table is another one:
-`source_table`.
+and tables of different shapes are never mixed. `benchmarks/references_tables.py` builds them. The source's own table is
+another one: `source_table`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ from tradefair.trading.values import LAWS
 Side = Literal["buyer", "seller"]
 Form = Literal["source", "clean"]
 
-EPISODES = 60_000
-"""Of one table, on the keyed seeds 1, 2, …"""
 MIN_SEATS = 200
 """A key of the table with fewer seats is too thin: its score falls back to the next coarser key."""
 CAUTION = "zero is what a truthful seat earns among truthful seats; truthful play in another field need not score zero"

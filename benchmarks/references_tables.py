@@ -1,11 +1,15 @@
-"""Builds, checks and keeps the reference tables of csa: what `tradefair lab references` does.
+"""`python -m benchmarks.references_tables`: builds, checks and keeps the tables that csa and csa_clean rest on.
 
-A file is written again after every table, so that a build that was stopped goes on where it was.
+csa_source rests on another one, which comes from public logs and cannot be built. A file is written again after every
+table, so that a build that was stopped goes on where it was. Exit code 1 where a table is not what the rules give.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -15,28 +19,27 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from tradefair.catalog import market_type
-from tradefair.cli.terminal import print_json, tell
-from tradefair.contract import ScenarioError, TraceError
-from tradefair.evaluation.markets.double_auction.surplus_alpha import (
-    CAUTION,
-    EPISODES,
-    ReferenceFile,
-    ReferenceTable,
-    SeatResult,
-    Shape,
-    bundled_references,
-    cached_path,
-)
-from tradefair.evaluation.markets.double_auction.surplus_reference import (
+from benchmarks.surplus_reference import (
     ALL_LAWS,
     BUNDLED_SHAPES,
+    EPISODES,
     SLICE,
     Played,
     file_of,
     file_text,
     play_truthful,
     table_of,
+)
+from tradefair.catalog import market_type
+from tradefair.contract import ScenarioError, TraceError
+from tradefair.evaluation.markets.double_auction.surplus_alpha import (
+    CAUTION,
+    ReferenceFile,
+    ReferenceTable,
+    SeatResult,
+    Shape,
+    bundled_references,
+    cached_path,
 )
 from tradefair.evaluation.progress import show_progress, watched
 from tradefair.evaluation.whole_files import write_whole
@@ -142,7 +145,33 @@ def _checked(table: ReferenceTable) -> Checked:
     return Checked(table.shape.label, episodes, "" if same else "the seats' results are not those of the table")
 
 
-# --- what the command does -------------------------------------------------------------------------------------------
+# --- what the program does -------------------------------------------------------------------------------------------
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Build or check tables as the options say, and print what came of it; the exit code, 2 for what cannot be done."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.references_tables", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="replay 2,000 episodes of each table")
+    parser.add_argument("--out", type=Path, help="build the package's tables into this file; check it")
+    parser.add_argument("--shape", default="", help="another shape, such as 6+6x20: into the user's cache")
+    parser.add_argument("--episodes", type=int, default=EPISODES, help="episodes of one table, 20 and more")
+    parser.add_argument("--processes", type=int, default=1, help="how many processes play")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    given = parser.parse_args(arguments)
+    if given.episodes < 20 or given.processes < 1:
+        parser.error("--episodes takes 20 and more, --processes 1 and more")
+    try:
+        return print_references(
+            check=given.check,
+            out=given.out,
+            shape=given.shape,
+            episodes=given.episodes,
+            processes=given.processes,
+            as_json=given.json,
+        )
+    except (ScenarioError, TraceError) as error:
+        print(error, file=sys.stderr)
+        return 2 if isinstance(error, ScenarioError) else 1
 
 
 def parse_shape(text: str) -> tuple[Shape, ...]:
@@ -192,10 +221,14 @@ def _file(path: Path | None) -> ReferenceFile:
 def _show(checked: Sequence[Checked], path: Path | None, as_json: bool, done: str) -> None:
     if as_json:
         content = {"file": path and str(path), "tables": [table._asdict() for table in checked], "caution": CAUTION}
-        print_json(content)
+        print(json.dumps(content, indent=2))
         return
     for table in checked:
-        tell(f"{table.table}: {table.episodes:,} episodes {done}{table.problem and ': ' + table.problem}")
+        print(f"{table.table}: {table.episodes:,} episodes {done}{table.problem and ': ' + table.problem}")
     if path is not None and done == "built":
-        tell(str(path))
-    tell(f"caution: {CAUTION}")
+        print(str(path))
+    print(f"caution: {CAUTION}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -37,6 +37,8 @@ from tradefair.trading.chance import open_chance
 from tradefair.trading.clearing import Pair, clear, potentials, residual_spread
 from tradefair.trading.values import LAWS
 
+EPISODES = 60_000
+"""Of one table, on the keyed seeds 1, 2, …"""
 SLICE = 2_000
 """So many of the first seeds are replayed by a check."""
 ALL_LAWS: tuple[str, ...] = LAWS
@@ -46,7 +48,7 @@ BUNDLED_SHAPES = tuple(
     for n_buyers, n_sellers, rounds in ((4, 4, 30), (3, 3, 8), (1, 1, 30))
     for law in ("heavy_tailed", "correlated_source", "uniform", "semi_bimodal")
 )
-_RECIPE = "tradefair references double_auction --out FILE"
+_RECIPE = "python -m benchmarks.references_tables --out FILE"
 _SIDES: tuple[Side, Side] = ("buyer", "seller")
 _DECIMALS = 6
 
