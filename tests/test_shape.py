@@ -162,7 +162,7 @@ PACKAGES = {
     # numpy: arrays in a market's state are tampered with like any other numbers.
     "testing": _allowed("contract files tracestore catalog host cli", "mcp typer rich numpy"),
     "agents": _allowed("contract", "mcp langchain_core langgraph"),
-    # typer: `draw-agent` shows what is compiled here.
+    # typer: `show agents` draws what is compiled here.
     # tracestore: recordings and price tables are opened as all files of strangers are.
     "frameworks": _allowed(
         "contract files agents tracestore cli",

@@ -90,7 +90,7 @@ def test_help_lists_every_command_within_79_columns_and_59_lines(
     assert headings == (["Studies:"] if group else ["Play:", "Look:", "Build:", "Audit:", "Studies:"])
 
 
-@pytest.mark.parametrize("name", ["collusion", "experiment", "draw-agent"])
+@pytest.mark.parametrize("name", ["collusion", "experiment", "population"])
 def test_a_command_that_moved_says_where_it_is(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([name, "--help"]) == 2
     captured = capsys.readouterr()

@@ -20,7 +20,7 @@ INTERRUPTED = 130
 EXIT_CODES = {
     0: "fine; a server that was stopped",
     FINDINGS: "a trace is missing, unusable or not reproduced, an agent never acted, a check found something",
-    USAGE: "usage: a wrong option, name or value, a path that is not there, a port that is taken",
+    USAGE: "usage: a wrong option, name, value or path, a port that is taken",
     HARNESS_FAILURE: "the harness: a provider, storage, a service, or a fault of ours",
     INTERRUPTED: "a job was interrupted (Ctrl-C); most can be gone on with",
 }
@@ -28,7 +28,7 @@ EXIT_CODES = {
 LAB = "lab"
 """The first word of commands that concern one study."""
 _STUDIES = "Studies"
-_LAB_LINE = f"  {LAB:<12} Studies of one market or agent; tradefair {LAB} --help lists them."
+_LAB_LINE = f"  {LAB:<12} Studies of one market; tradefair {LAB} --help lists them."
 # The prefix of the project's first name (docs/decisions/0031).
 _FORMER = "FAIRGROUND_"
 FEWER_PASSES = (100_000, 50, 100)
@@ -118,7 +118,7 @@ def _overview() -> str:
 def _lab() -> str:
     """The commands of `lab`, by their second word."""
     studies = [command for command in COMMANDS if command.group == _STUDIES]
-    head = [f"Usage: tradefair {LAB} COMMAND [OPTIONS]", "", "Studies of one market, one policy or one agent.", ""]
+    head = [f"Usage: tradefair {LAB} COMMAND [OPTIONS]", "", "Studies of one market.", ""]
     return "\n".join([*head, f"{_STUDIES}:", *map(_line, studies), "", f"tradefair {LAB} COMMAND --help says more."])
 
 

@@ -55,6 +55,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("plans", "Look", "The plans of sweeps and tournaments.", "runner.sweep_commands:plans"),
     Command("tools", "Look", "The tools of a market.", "catalog.look_commands:tools"),
     Command("policies", "Look", "The scripted seats of a market.", "catalog.look_commands:policies"),
+    Command("show", "Look", "Our agent graphs, as they are compiled.", "frameworks.show_command:show"),
     Command("new-market", "Build", "Start a market of your own.", "testing.new_market_command:new_market"),
     Command("check", "Build", "Test a market against the contract.", "testing.check_command:check"),
     Command("evaluate", "Audit", "Economic outcomes of traces.", "runner.evaluate_command:evaluate"),
@@ -97,7 +98,6 @@ COMMANDS: tuple[Command, ...] = (
         "What profit of retailers goes with.",
         "evaluation.markets.supply_chain.population_command:population",
     ),
-    Command("lab draw-agent", "Studies", "One of our agent graphs.", "frameworks.draw_agent_command:draw_agent"),
 )
 """All commands by group, in the order of `--help`; what concerns one study has a name of two words, `lab collusion`."""
 
