@@ -1,26 +1,23 @@
-"""Embedders: the encoder against a plain reading of its formulas, the endpoint, the memory, whole episodes."""
+"""Embedders: the endpoint, the memory, whole episodes, and what the word `minilm` of older traces still means."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import math
-import struct
 import threading
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import ScenarioError, TraceError
+from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.embedding import CachedEmbedder, OpenAIEmbedder, SimilarityService, open_embedder
 from tradefair.host.episode import Episode
-from tradefair.host.minilm import MiniLM, read_safetensors, word_pieces
 from tradefair.host.setup import log_remark, new_episode, plan_seats, reopen_episode
 from tradefair.runner.plan import load_plan
 from tradefair.runner.plan_episodes import EpisodeSpec, workload_of
@@ -28,179 +25,6 @@ from tradefair.runner.sweep_play import SweepResult, Table
 from tradefair.runner.sweep_shard import run_shard
 from tradefair.supply_chain import MARKET
 from tradefair.tracestore import find_traces, open_trace
-
-WIDTH, HEADS, LAYERS = 8, 2, 2
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "cheap", "green", "deal", "##s", "##er", "fair", "new", "quality", "."]
-
-
-def _names() -> Iterator[tuple[str, tuple[int, ...]]]:
-    yield "embeddings.word_embeddings.weight", (len(WORDS), WIDTH)
-    yield "embeddings.position_embeddings.weight", (256, WIDTH)
-    yield "embeddings.token_type_embeddings.weight", (2, WIDTH)
-    norms = ["embeddings.LayerNorm"]
-    for layer in range(LAYERS):
-        base = f"encoder.layer.{layer}"
-        norms += [f"{base}.attention.output.LayerNorm", f"{base}.output.LayerNorm"]
-        shapes = {
-            f"{base}.attention.self.query": (WIDTH, WIDTH),
-            f"{base}.attention.self.key": (WIDTH, WIDTH),
-            f"{base}.attention.self.value": (WIDTH, WIDTH),
-            f"{base}.attention.output.dense": (WIDTH, WIDTH),
-            f"{base}.intermediate.dense": (4 * WIDTH, WIDTH),
-            f"{base}.output.dense": (WIDTH, 4 * WIDTH),
-        }
-        for name, shape in shapes.items():
-            yield f"{name}.weight", shape
-            yield f"{name}.bias", shape[:1]
-    for name in norms:
-        yield f"{name}.weight", (WIDTH,)
-        yield f"{name}.bias", (WIDTH,)
-
-
-def _write_model(folder: Path, seed: int = 1) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    config = {"num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "hidden_size": WIDTH}
-    (folder / "config.json").write_text(json.dumps(config))
-    (folder / "vocab.txt").write_text("\n".join(WORDS) + "\n")
-    random, header, body = np.random.default_rng(seed), dict[str, Any](), b""
-    for name, shape in _names():
-        kind = "<f2" if name.endswith("bias") else "<f4"
-        raw = random.normal(0, 0.7, shape).astype(kind).tobytes()
-        offsets = [len(body), len(body) + len(raw)]
-        header[name] = {"dtype": "F16" if kind == "<f2" else "F32", "shape": shape, "data_offsets": offsets}
-        body += raw
-    # As in all-MiniLM-L6-v2, which stores the places beside the weights.
-    places = np.arange(4, dtype="<i8").tobytes()
-    offsets = [len(body), len(body) + len(places)]
-    header["embeddings.position_ids"] = {"dtype": "I64", "shape": [1, 4], "data_offsets": offsets}
-    body += places
-    encoded = json.dumps(header).encode()
-    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(encoded)) + encoded + body)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return _write_model(tmp_path_factory.mktemp("data") / "all-MiniLM-L6-v2")
-
-
-# --- the encoder ----------------------------------------------------------------------------------------------------
-
-
-def _plainly(folder: Path, tokens: Sequence[str]) -> list[float]:
-    """BERT as its formulas read, one number at a time, in double precision."""
-    weights = {name: one.astype(float).tolist() for name, one in read_safetensors(folder / "model.safetensors").items()}
-
-    def linear(name: str, row: Sequence[float]) -> list[float]:
-        matrix, bias = weights[f"{name}.weight"], weights[f"{name}.bias"]
-        return [sum(w * x for w, x in zip(line, row, strict=True)) + b for line, b in zip(matrix, bias, strict=True)]
-
-    def norm(name: str, row: Sequence[float]) -> list[float]:
-        mean = sum(row) / len(row)
-        spread = math.sqrt(sum((x - mean) ** 2 for x in row) / len(row) + 1e-12)
-        pairs = zip(row, weights[f"{name}.weight"], weights[f"{name}.bias"], strict=True)
-        return [(x - mean) / spread * w + b for x, w, b in pairs]
-
-    def added(one: Sequence[float], other: Sequence[float]) -> list[float]:
-        return [a + b for a, b in zip(one, other, strict=True)]
-
-    rows = [
-        norm(
-            "embeddings.LayerNorm",
-            [
-                weights["embeddings.word_embeddings.weight"][WORDS.index(token)][i]
-                + weights["embeddings.position_embeddings.weight"][place][i]
-                + weights["embeddings.token_type_embeddings.weight"][0][i]
-                for i in range(WIDTH)
-            ],
-        )
-        for place, token in enumerate(tokens)
-    ]
-    size = WIDTH // HEADS
-    for layer in range(LAYERS):
-        base = f"encoder.layer.{layer}"
-        query, key, value = (
-            [linear(f"{base}.attention.self.{part}", row) for row in rows] for part in ("query", "key", "value")
-        )
-        mixed: list[list[float]] = []
-        for place in range(len(rows)):
-            row: list[float] = []
-            for head in range(HEADS):
-                part = slice(head * size, (head + 1) * size)
-                scores = [
-                    sum(a * b for a, b in zip(query[place][part], other[part], strict=True)) / math.sqrt(size)
-                    for other in key
-                ]
-                total = sum(map(math.exp, scores))
-                row += [
-                    sum(math.exp(score) / total * other[part][i] for score, other in zip(scores, value, strict=True))
-                    for i in range(size)
-                ]
-            mixed.append(row)
-        attended = [linear(f"{base}.attention.output.dense", row) for row in mixed]
-        rows = [
-            norm(f"{base}.attention.output.LayerNorm", added(one, two)) for one, two in zip(rows, attended, strict=True)
-        ]
-        inner = [
-            [x * (1 + math.erf(x / math.sqrt(2))) / 2 for x in linear(f"{base}.intermediate.dense", row)]
-            for row in rows
-        ]
-        outer = [linear(f"{base}.output.dense", row) for row in inner]
-        rows = [norm(f"{base}.output.LayerNorm", added(one, two)) for one, two in zip(rows, outer, strict=True)]
-    means = [sum(row[i] for row in rows) / len(rows) for i in range(WIDTH)]
-    length = math.sqrt(sum(x * x for x in means))
-    return [x / length for x in means]
-
-
-def test_the_encoder_computes_what_the_formulas_say(model: Path) -> None:
-    encoder = MiniLM(model)
-    assert encoder.dimensions == WIDTH
-    assert encoder.id.startswith("minilm/")
-    assert len(encoder.id) == len("minilm/") + 12
-    for text, tokens in (("Cheap deals.", ["cheap", "deal", "##s", "."]), ("green pony", ["green", "[UNK]"]), ("", [])):
-        expected = _plainly(model, ["[CLS]", *tokens, "[SEP]"])
-        assert encoder.embed([text])[0] == pytest.approx(expected, abs=1e-5)
-
-
-def test_words_become_pieces() -> None:
-    known = {word: place for place, word in enumerate(WORDS)}
-    assert word_pieces("Chéaper  GREEN.", known) == ["cheap", "##er", "green", "."]
-    assert word_pieces("deals\u200bfair-new", known) == ["[UNK]", "[UNK]", "new"]
-    assert word_pieces("新new", known) == ["[UNK]", "new"]
-    assert word_pieces("ne\ue000w\x07", known) == ["new"]
-    assert word_pieces("x" * 101, known) == ["[UNK]"]
-    assert word_pieces(" \t\n", known) == []
-
-
-def test_long_texts_are_cut(model: Path) -> None:
-    encoder = MiniLM(model)
-    assert encoder.embed(["cheap " * 254]) == encoder.embed(["cheap " * 900])
-
-
-@pytest.mark.parametrize(
-    "raw", [b"", b"\x01", struct.pack("<Q", 2**60), struct.pack("<Q", 4) + b"{]}[", struct.pack("<Q", 2) + b"[]"]
-)
-def test_damaged_weights_are_named(tmp_path: Path, raw: bytes) -> None:
-    folder = _write_model(tmp_path / "m")
-    (folder / "model.safetensors").write_bytes(raw)
-    with pytest.raises(ScenarioError, match=r"model\.safetensors"):
-        MiniLM(folder)
-
-
-def test_offsets_outside_the_file_are_damage(tmp_path: Path) -> None:
-    header = json.dumps({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}).encode()
-    path = tmp_path / "model.safetensors"
-    path.write_bytes(struct.pack("<Q", len(header)) + header + b"\0" * 4)
-    with pytest.raises(ScenarioError, match="offsets"):
-        read_safetensors(path)
-
-
-def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ScenarioError, match=r"config\.json"):
-        MiniLM(tmp_path)
-    with pytest.raises(ScenarioError, match="TRADEFAIR_DATA"):
-        open_embedder("minilm", {"TRADEFAIR_DATA": str(tmp_path)})
-
 
 # --- the memory -----------------------------------------------------------------------------------------------------
 
@@ -364,6 +188,15 @@ async def _played(folder: Path, embedder: str, **overrides: Any) -> Episode:
     return await new_episode(MARKET, scenario, 3, plan, folder, episode_id="x")
 
 
+@pytest.fixture
+def tiny(endpoint: _Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> _Endpoint:
+    """The endpoint, named as a user names one."""
+    monkeypatch.setenv("TRADEFAIR_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("TRADEFAIR_EMBED_BASE_URL", endpoint.url)
+    monkeypatch.setenv("TRADEFAIR_EMBED_MODEL", "tiny")
+    return endpoint
+
+
 async def _act(episode: Episode, slogan: str) -> Any:
     for _ in range(2):
         await episode.call("retailer_01", "skip_phase", {})
@@ -371,11 +204,9 @@ async def _act(episode: Episode, slogan: str) -> Any:
 
 
 async def test_an_episode_with_an_outside_embedder_records_what_it_was_told(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: _Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TRADEFAIR_DATA", str(model.parent))
-    monkeypatch.setenv("TRADEFAIR_CACHE", str(tmp_path / "cache"))
-    episode = await _played(tmp_path, "minilm", tau=0.5)
+    episode = await _played(tmp_path, "openai", tau=0.5)
     result = await _act(episode, "cheap green deals")
     assert result.status == "ok"
     scored = await episode.call("retailer_01", "score_slogan", {"slogan": "fair deal"})
@@ -385,11 +216,11 @@ async def test_an_episode_with_an_outside_embedder_records_what_it_was_told(
     reopened = await reopen_episode(episode.path)
     assert (await _act(reopened, "quality")).status == "ok"
     await reopened.close()
-    monkeypatch.delenv("TRADEFAIR_DATA")
+    monkeypatch.delenv("TRADEFAIR_EMBED_BASE_URL")
     with open_trace(episode.path) as trace:
         scenario = trace.manifest.core.scenario
-        assert scenario["embedding"]["id"] == MiniLM(model).id
-        assert scenario["embedding"]["dimensions"] == WIDTH
+        assert scenario["embedding"]["id"] == "openai/tiny@3"
+        assert scenario["embedding"]["dimensions"] == 3
         told = [json.loads(stored.body) for stored in trace.events()]
     inputs = [event for event in told if event["event"] == "input"]
     assert {event["source"] for event in inputs} == {"similarity"}
@@ -397,36 +228,63 @@ async def test_an_episode_with_an_outside_embedder_records_what_it_was_told(
     assert verify_file(episode.path).sound
 
 
-async def test_another_model_cannot_go_on(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TRADEFAIR_DATA", str(model.parent))
-    monkeypatch.setenv("TRADEFAIR_CACHE", str(tmp_path / "cache"))
-    episode = await _played(tmp_path, "minilm", tau=0.5)
+async def test_another_model_cannot_go_on(tiny: _Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    episode = await _played(tmp_path, "openai", tau=0.5)
     await episode.close()
-    _write_model(tmp_path / "other", seed=2)
-    monkeypatch.setenv("TRADEFAIR_DATA", str(tmp_path / "other"))
+    monkeypatch.setenv("TRADEFAIR_EMBED_MODEL", "other")
     with pytest.raises(TraceError, match="not the one it was begun with"):
         await reopen_episode(episode.path)
 
 
-async def test_an_endpoint_that_is_gone_is_told_to_the_agent_and_asked_again_later(
+class _Former(_Counting):
+    """Stands for an encoder by hand that the product had: older traces name one like it."""
+
+    id = "minilm/53aa51172d14"
+
+
+def _former(name: str) -> _Former:
+    assert name == "minilm"
+    return _Former()
+
+
+async def test_a_trace_of_the_former_encoder_is_verified_and_evaluated_and_not_played_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TRADEFAIR_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("tradefair.host.embedding._BACKOFF_S", 0.0)
-    served = _Endpoint()
-    monkeypatch.setenv("TRADEFAIR_EMBED_BASE_URL", served.url)
-    monkeypatch.setenv("TRADEFAIR_EMBED_MODEL", "tiny")
+    with monkeypatch.context() as before:
+        before.setattr("tradefair.host.embedding.open_embedder", _former)
+        episode = await _played(tmp_path, "minilm", tau=0.5)
+        assert (await _act(episode, "cheap green deals")).status == "ok"
+        await episode.close()
+    check = verify_file(episode.path)
+    assert (check.verdict, check.copied["inputs"]) == ("reproduced", 3)
+    evaluated = json.loads(json.dumps(evaluate_file(episode.path).to_json()))
+    assert evaluated["outcome"]["market_outcome"]["embedder"] == _Former.id
+    with pytest.raises(ScenarioError, match=r"minilm left in 0\.2"):
+        await reopen_episode(episode.path)
+
+
+async def test_the_former_encoder_is_not_played_any_more_and_what_to_use_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=r"minilm left.* embedder = wordllama, or embedder = openai") as refused:
+        await _played(tmp_path, "minilm")
+    assert "TRADEFAIR_EMBED_BASE_URL" in str(refused.value)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(ScenarioError, match="there are lexical, wordllama and openai"):
+        open_embedder("bert", {})
+
+
+async def test_an_endpoint_that_is_gone_is_told_to_the_agent_and_asked_again_later(
+    tiny: _Endpoint, tmp_path: Path
+) -> None:
     episode = await _played(tmp_path, "openai", tau=0.5)
-    asked = len(served.requests)
-    served.statuses = [401]
+    asked = len(tiny.requests)
+    tiny.statuses = [401]
     refused = await _act(episode, "never said before")
     assert refused.error is not None
     assert (refused.error.code, refused.error.retryable) == ("similarity_unavailable", True)
     given: dict[str, Any] = {"prices": [], "slogan": "never said before"}
     assert (await episode.call("retailer_01", "submit_offer", given)).status == "ok"
-    assert len(served.requests) == asked + 2  # scripted rivals said what was known: no call for them
+    assert len(tiny.requests) == asked + 2  # scripted rivals said what was known: no call for them
     await episode.close()
-    served.close()
     raw = episode.path.read_bytes()
     assert b"127.0.0.1" not in raw
 
@@ -452,28 +310,17 @@ def test_a_market_that_depends_on_nothing_outside_says_so() -> None:
     assert market_type("supply_chain") is MARKET
 
 
-async def test_a_scenario_that_tells_no_slogans_apart_has_no_temperature(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    served = _Endpoint()
-    monkeypatch.setenv("TRADEFAIR_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("TRADEFAIR_EMBED_BASE_URL", served.url)
-    monkeypatch.setenv("TRADEFAIR_EMBED_MODEL", "tiny")
-    try:
-        with pytest.raises(ScenarioError, match="calibration gap"):
-            await _played(tmp_path, "openai")
-    finally:
-        served.close()
+async def test_a_scenario_that_tells_no_slogans_apart_has_no_temperature(tiny: _Endpoint, tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="calibration gap"):
+        await _played(tmp_path, "openai")
 
 
-async def test_a_sweep_asks_the_embedder_too(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TRADEFAIR_DATA", str(model.parent))
-    monkeypatch.setenv("TRADEFAIR_CACHE", str(tmp_path / "cache"))
+async def test_a_sweep_asks_the_embedder_too(tiny: _Endpoint, tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text(
         """
         plan = {name = "words", scenarios = ["supply_chain/duel"], seeds = 1}
-        grid = {embedder = ["minilm"], tau = [0.5], rounds = [2], seats = [2, 3]}
+        grid = {embedder = ["openai"], tau = [0.5], rounds = [2], seats = [2, 3]}
         agent = [{model = "policy:mimic"}]
         """
     )
@@ -486,7 +333,7 @@ async def test_a_sweep_asks_the_embedder_too(model: Path, tmp_path: Path, monkey
     for path in find_traces(tmp_path / "out"):
         assert verify_file(path).sound
         with open_trace(path) as trace:
-            assert trace.manifest.core.scenario["embedding"]["id"] == MiniLM(model).id
+            assert trace.manifest.core.scenario["embedding"]["id"] == "openai/tiny@3"
             remarked.append("remarks" in trace.manifest.about)
     assert sorted(remarked) == [False, True]  # with two retailers every buyer considers both
 

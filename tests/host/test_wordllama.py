@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib.util
 import json
 import socket
+import struct
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any, NoReturn
 
+import numpy as np
 import pytest
 
 from tradefair.catalog import load_scenario
@@ -16,7 +18,7 @@ from tradefair.contract import ScenarioError
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.embedding import SimilarityService, open_embedder
 from tradefair.host.setup import new_episode, plan_seats
-from tradefair.host.wordllama import WordLlama, wordllama_installed
+from tradefair.host.wordllama import WordLlama, read_tensor, wordllama_installed
 from tradefair.supply_chain import MARKET
 from tradefair.supply_chain.engine import lexical
 from tradefair.tracestore import open_trace
@@ -131,3 +133,41 @@ def _installed_as(monkeypatch: pytest.MonkeyPatch, spec: ModuleSpec | None) -> N
         return spec
 
     monkeypatch.setattr(importlib.util, "find_spec", found)
+
+
+def _stored(dtype: str, shape: list[int], offsets: list[int], body: bytes) -> bytes:
+    header = json.dumps({"__metadata__": {}, "a": {"dtype": dtype, "shape": shape, "data_offsets": offsets}}).encode()
+    return struct.pack("<Q", len(header)) + header + body
+
+
+@pytest.mark.parametrize("kind", ["F16", "F32"])
+def test_weights_are_read_in_single_and_in_half_precision(kind: str, tmp_path: Path) -> None:
+    body = np.array([0.5, -2, 3, 4], dtype={"F16": "<f2", "F32": "<f4"}[kind]).tobytes()
+    path = tmp_path / "weights.safetensors"
+    path.write_bytes(_stored(kind, [2, 2], [0, len(body)], body))
+    found = read_tensor(path, "a")
+    assert (found.dtype, found.tolist()) == (np.float32, [[0.5, -2.0], [3.0, 4.0]])
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"\x01",
+        struct.pack("<Q", 2**60),
+        struct.pack("<Q", 4) + b"{]}[",
+        struct.pack("<Q", 2) + b"[]",
+        struct.pack("<Q", 2) + b"{}",
+        _stored("F32", [2], [0, 8], b"\0" * 4),
+        _stored("F32", [3], [0, 8], b"\0" * 8),
+        _stored("F32", [2], [-8, 0], b"\0" * 8),
+        _stored("F64", [1], [0, 8], b"\0" * 8),
+    ],
+)
+def test_damaged_weights_are_named(raw: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "weights.safetensors"
+    path.write_bytes(raw)
+    with pytest.raises(ScenarioError, match=r"weights\.safetensors: not a safetensors file with a"):
+        read_tensor(path, "a")
+    with pytest.raises(ScenarioError, match="absent"):
+        read_tensor(tmp_path / "absent", "a")

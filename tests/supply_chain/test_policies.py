@@ -150,7 +150,7 @@ def test_a_seat_that_nobody_plays_is_refused(scenario: Make) -> None:
     with pytest.raises(ScenarioError, match="retailer_02"):
         play_fast(scenario("duel"), 1, {FOCAL: "passive"})
     with pytest.raises(ScenarioError, match="embedder"):
-        play_fast(scenario("duel", embedder="minilm"), 1, "passive")
+        play_fast(scenario("duel", embedder="openai"), 1, "passive")
 
 
 def test_bundled_slogans_can_be_named(scenario: Make) -> None:

@@ -37,8 +37,12 @@ _BACKOFF_S = 0.5  # before the first retry; doubled before each further one
 _DECIMALS = 6  # float32 vectors agree in about seven digits between processors
 # Where TRADEFAIR_ALLOW_MODELS=0 still lets an endpoint be asked.
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
-# The folder's name is the model's, as it is downloaded.
-_FOLDER = "all-MiniLM-L6-v2"
+# The word stays in the scenario's model: older traces are read with it, and hold their cosines.
+_LEFT = (
+    "embedder = minilm left in 0.2: a new play takes embedder = wordllama, or embedder = openai with "
+    "TRADEFAIR_EMBED_BASE_URL and TRADEFAIR_EMBED_MODEL of any embeddings endpoint, such as a server on this machine "
+    "that has the same encoder; traces of it are still verified and evaluated, but not played on (fork, --price)"
+)
 
 
 class Embedder(Protocol):
@@ -49,7 +53,7 @@ class Embedder(Protocol):
 
     @property
     def id(self) -> str:
-        """`wordllama/<digest>`, `minilm/<digest>`, `openai/<model>@<dimensions>`."""
+        """`wordllama/<digest>`, `openai/<model>@<dimensions>`."""
         ...
 
     @property
@@ -284,22 +288,12 @@ def open_embedder(name: str, environment: Mapping[str, str] | None = None) -> Ca
             raise ScenarioError("TRADEFAIR_ALLOW_MODELS=0 refuses the embeddings endpoint: not loopback")
         embedder: Embedder = OpenAIEmbedder(url, model, given.get("TRADEFAIR_EMBED_API_KEY", ""))
     elif name == "minilm":
-        from tradefair.host.minilm import MiniLM
-
-        base = Path(given.get("TRADEFAIR_DATA", ""))
-        # The folder itself may also be named.
-        folder = next((path for path in (base / _FOLDER, base) if (path / "model.safetensors").is_file()), None)
-        if folder is None:
-            raise ScenarioError(
-                f"embedder = minilm: put config.json, vocab.txt and model.safetensors of {_FOLDER} into a folder of "
-                f"that name and let TRADEFAIR_DATA name the folder above it"
-            )
-        embedder = MiniLM(folder)
+        raise ScenarioError(_LEFT)
     elif name == "wordllama":
         from tradefair.host.wordllama import WordLlama
 
         embedder = WordLlama()
     else:
-        raise ScenarioError(f"embedder = {name}: there are lexical, wordllama, minilm and openai")
+        raise ScenarioError(f"embedder = {name}: there are lexical, wordllama and openai")
     # Always cached: seats and episodes ask for the same texts again.
     return CachedEmbedder(embedder, Path(home) / "embeddings")

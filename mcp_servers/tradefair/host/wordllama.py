@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import json
+import struct
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tradefair.contract import ScenarioError
 from tradefair.contract.errors import needs_extra
-from tradefair.host.minilm import read_safetensors
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -30,6 +31,7 @@ _TENSOR = "embedding.weight"
 # Numbers in half precision are whole multiples of 2^-24, so that as integers their sum is exact.
 _UNIT = 2**24
 _DECIMALS = 6
+_TYPES = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2")}
 
 
 def wordllama_installed() -> bool:
@@ -80,4 +82,20 @@ def _loaded(home: Path) -> tuple[str, Tokenizer, NDArray[np.float32]]:
     tokens = Tokenizer.from_file(str(tokenizer))
     tokens.no_truncation()
     digest = hashlib.sha256(weights.read_bytes() + tokenizer.read_bytes()).hexdigest()
-    return f"wordllama/{digest[:12]}", tokens, read_safetensors(weights)[_TENSOR]
+    return f"wordllama/{digest[:12]}", tokens, read_tensor(weights, _TENSOR)
+
+
+def read_tensor(path: Path, name: str) -> NDArray[np.float32]:
+    """One F32 or F16 tensor of a safetensors file, as float32. ScenarioError for a damaged file or another type."""
+    try:
+        raw = path.read_bytes()
+        (length,) = struct.unpack_from("<Q", raw)
+        entry: dict[str, Any] = json.loads(raw[8 : 8 + length])[name]
+        first, last = entry["data_offsets"]
+        kind, shape, start = _TYPES[entry["dtype"]], tuple(entry["shape"]), 8 + length
+        # A slice from before the tensors would read the header's letters as numbers.
+        if not 0 <= first <= last:
+            raise ValueError(f"offsets {first} to {last}")
+        return np.frombuffer(raw[start + first : start + last], dtype=kind).reshape(shape).astype(np.float32)
+    except (OSError, struct.error, ValueError, KeyError, TypeError, IndexError) as error:
+        raise ScenarioError(f"{path}: not a safetensors file with {name}: {error!r}"[:300]) from None

@@ -253,7 +253,7 @@ class SupplyChainScenario(Scenario):
     supply_clip: tuple[float, float] = Field(default=(0.25, 2.0), description="shock: limits, times nominal units")
     outage_prob: float = Field(default=0.05, ge=0, le=0.5, description="shock: probability that an item fails")
     embedder: Literal["lexical", "wordllama", "minilm", "openai"] = Field(
-        default="lexical", description="what says how close two texts are: lexical, wordllama, minilm or openai"
+        default="lexical", description="what says how close two texts are: lexical, wordllama or openai (older: minilm)"
     )
     embedding: Embedding | None = Field(default=None, description="written by the harness; never by hand")
     osi_mode: Literal["abs", "one_sided", "orders_only"] = Field(
