@@ -1,47 +1,27 @@
-"""`python -m benchmarks.dominicks MOVEMENT UPC CCOUNT`: how well a store fitted to the original files meets the source.
+"""`python -m benchmarks.dominicks store.toml`: how well a fitted store meets the source.
 
-Fits one outlet of the Dominick's files (Kilts Center, academic use; none is bundled), plays the oracle in it by rules
-alone, and prints the four published means of RetailBench's oracle beside its own.
+The file is what `examples/dominicks/fit.py` prints. Plays the oracle in it by rules alone, and prints the four
+published means of RetailBench's oracle beside its own.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from datetime import date
-from pathlib import Path
 
 from benchmarks.retail_calibration import PUBLISHED, Point, play_oracle
-from tradefair.retail.data.dominicks import DominicksOptions, fitted_scenario, load_dominicks
-from tradefair.retail.model import CATEGORY_NAMES, RetailScenario
+from tradefair.catalog import load_scenario
+from tradefair.retail.model import RetailScenario
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Fit, play, print."""
+    """Play, print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.dominicks")
-    parser.add_argument("movement", type=Path, help="folder of wXXX.csv")
-    parser.add_argument("upc", type=Path, help="folder of upcXXX.csv")
-    parser.add_argument("ccount", type=Path, help="file of daily customer counts")
-    parser.add_argument("--store", type=int, default=12, help="number of the outlet")
-    parser.add_argument("--categories", nargs="+", default=[*CATEGORY_NAMES], help="names or codes")
-    parser.add_argument("--start", type=date.fromisoformat, default=date(1991, 9, 7), help="date of day 1")
-    parser.add_argument("--history-days", type=int, default=93)
-    parser.add_argument("--cost-level", type=float, default=0.56, help="supplier cost / recorded acquisition cost")
+    parser.add_argument("store", help="scenario file: python examples/dominicks/fit.py FOLDER > store.toml")
     parser.add_argument("--seeds", type=int, default=16)
     given = parser.parse_args(arguments)
-    fitted = load_dominicks(
-        given.movement,
-        given.upc,
-        given.ccount,
-        given.store,
-        given.categories,
-        given.start,
-        given.history_days,
-        DominicksOptions(cost_level=given.cost_level),
-    )
-    scenario = fitted_scenario(fitted, {"id": "retail/dominicks"})
-    for warning in fitted.report.warnings:
-        print(f"warning: {warning}")
+    scenario = load_scenario("retail", given.store)
+    assert isinstance(scenario, RetailScenario)
     print(*compared(scenario, range(1, given.seeds + 1)), sep="\n")
 
 

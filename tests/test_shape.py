@@ -388,8 +388,6 @@ IMPURE_CALLS = IMPURE_FUNCTIONS | {f".{name}" for name in (*IMPURE_METHODS, "now
 PURE_PACKAGES = {"trading", *MARKETS}
 PURITY_DEVIATIONS = {
     ("trading.chance", "random"): "public game logs drew from random.Random(seed); re-executing them needs the same",
-    ("retail.data.dominicks", "pathlib"): "a loader reads files",
-    ("retail.data.dominicks_files", "pathlib"): "a loader reads files",
     ("retail.data.generator", ".read_text"): "the bundled tables of the package: constants, as good as code",
     ("supply_chain.data.bundled", ".read_text"): "the bundled texts of the package: constants, as good as code",
     ("pricing.data.bundled", ".read_text"): "the shipped strategies of the package: constants, as good as code",

@@ -105,7 +105,7 @@ def news_id(first_index: int, slot: int) -> str:
     return f"N{first_index + 1}-{slot}"
 
 
-# Of fitted stores: far beyond the largest that the loader makes.
+# Of fitted stores: far beyond the largest that a scenario file holds.
 _MAX_CATEGORIES = 1_000
 _MAX_CENTS = 10**9
 _MAX_SUPPLIERS = 100
@@ -194,7 +194,7 @@ def _all_categories() -> tuple[CategoryCount, ...]:
 class StoreRules(_Part):
     """Which store is played.
 
-    A `dominicks` store was fitted by the loader and is part of the scenario's content, so that replay needs no files.
+    A `dominicks` store was fitted by `examples/dominicks/fit.py` and is part of the scenario: replay needs no files.
     `digest` guards against a generator that has changed: any other store is refused.
     """
 
@@ -341,7 +341,7 @@ class RetailScenario(Scenario):
             for name in sorted(set(names) - set(CATEGORY_NAMES)):
                 yield f"store.categories: {name} is not one of {', '.join(CATEGORY_NAMES)}"
         elif self.store.fitted is None:
-            yield "store.fitted: required with store.source = dominicks; load_dominicks makes it"
+            yield "store.fitted: required with store.source = dominicks; examples/dominicks/fit.py makes it"
         else:
             yield from self._wrong_fit(self.store.fitted, names)
 

@@ -1,24 +1,25 @@
-"""A store fitted to the original Dominick's files (retail page, 11.5; traps are numbered as there).
+"""Fit a store of the retail market to the original Dominick's files: `python fit.py FOLDER > store.toml`.
 
-The Kilts Center gives the data for academic use; nothing of it is bundled. `load_dominicks` reads a folder of
-`wXXX.csv` (weekly movement), one of `upcXXX.csv` (descriptions) and the daily customer counts.
+FOLDER holds, itself or in folders below it, `wXXX.csv` (weekly movement) and `upcXXX.csv` (descriptions) of each
+category and `ccount.csv` (daily customer counts). The Kilts Center gives the data for academic use; nothing of it is
+bundled. What is printed is a scenario: `tradefair play retail --scenario store.toml`. Traps are numbered as in
+`dominicks_files.py`.
 """
 
 from __future__ import annotations
 
+import argparse
 import math
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from statistics import median, quantiles
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
-
-from tradefair.contract import Chance, ScenarioError
-from tradefair.contract.scenario import build_scenario
-from tradefair.retail.data.dominicks_files import (
+import tomlkit
+from dominicks_files import (
     CustomerReport,
     Customers,
     Item,
@@ -31,6 +32,11 @@ from tradefair.retail.data.dominicks_files import (
     read_labels,
     week_of,
 )
+from pydantic import BaseModel, ConfigDict
+
+from tradefair.contract import Chance, ScenarioError
+from tradefair.contract.scenario import build_scenario
+from tradefair.files.user_files import MIB
 from tradefair.retail.data.generator import (
     CategoryTable,
     Sourcing,
@@ -40,7 +46,7 @@ from tradefair.retail.data.generator import (
     source_products,
     whole,
 )
-from tradefair.retail.model import RetailScenario, Store, StoreProduct, Streams, SupplierRules, product_id
+from tradefair.retail.model import CATEGORY_NAMES, SEAT, RetailScenario, Store, StoreProduct, Streams, product_id
 
 # A year, so that every season is in the fit.
 LEAST_WEEKS = 52
@@ -58,13 +64,16 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class DominicksOptions(_Part):
-    """What the files do not tell: key of the store's chance, products per category, cost level, suppliers."""
+class Wish(NamedTuple):
+    """Which store is fitted; `categories` are names or codes, `cost_level` is supplier cost / recorded cost."""
 
-    key: str | None = Field(default=None, min_length=1, max_length=80)
-    products_per_category: int = Field(default=5, ge=1, le=100)
-    cost_level: float = Field(default=0.56, ge=0.2, le=1.2)
-    supplier: SupplierRules = SupplierRules()
+    store_number: int = 12
+    categories: tuple[str, ...] = CATEGORY_NAMES
+    start_date: date = date(1991, 9, 7)
+    history_days: int = 93
+    products_per_category: int = 5
+    cost_level: float = 0.56
+    key: str = ""
 
 
 class RejectedItem(_Part):
@@ -113,13 +122,13 @@ class CategoryReport(_Part):
     not_needed: int
 
 
-class DominicksReport(_Part):
-    """Everything that the loader read, dropped, mended and chose."""
+class FitReport(_Part):
+    """Everything that was read, dropped, mended and chosen."""
 
     store_number: int
     start_date: date
     history_days: int
-    options: DominicksOptions
+    cost_level: float
     customers: CustomerReport
     categories: list[CategoryReport]
     products: list[FittedProduct]
@@ -130,44 +139,34 @@ class Fitted(NamedTuple):
     """A fitted store, and the report on how it came about."""
 
     store: Store
-    report: DominicksReport
+    report: FitReport
 
 
-def load_dominicks(
-    movement_dir: Path,
-    upc_dir: Path,
-    ccount_file: Path,
-    store_number: int,
-    categories: Sequence[str],
-    start_date: date,
-    history_days: int,
-    options: DominicksOptions | None = None,
-) -> Fitted:
-    """The store of one Dominick's outlet, ready for `fitted_scenario`; `categories` are names or codes of table 11.1.
+def fit_store(folder: Path, wish: Wish) -> Fitted:
+    """The store of one Dominick's outlet; demand is fitted on all recorded weeks.
 
-    Demand is fitted on all recorded weeks; reference price and cost are medians of the 26 weeks before `start_date`.
-    ScenarioError names a missing file or column, an unknown category or store, and a category without usable items.
+    Reference price and cost are medians of the 26 weeks before the start. ScenarioError names a missing file or column,
+    an unknown category or store, and a category without usable items.
     """
-    options = options or DominicksOptions()
     # Names are checked first: reading the files of a large folder takes long.
-    rows = _categories(categories)
-    scenario = _base_scenario(start_date, history_days, options)
-    customers = read_customers(ccount_file, store_number, start_date)
+    rows = _categories(wish.categories)
     # The same outlet and date give the same luck, unless the user asks for another store of the same data.
-    key = options.key or f"dominicks-{store_number}-{start_date}"
-    wanted = _Wanted(movement_dir, upc_dir, store_number, customers, start_date, options.products_per_category)
+    key = wish.key or f"dominicks-{wish.store_number}-{wish.start_date}"
+    scenario = _base_scenario(key, wish)
+    customers = read_customers(find_file(folder, "ccount.csv"), wish.store_number, wish.start_date)
+    wanted = _Wanted(folder, wish.store_number, customers, wish.start_date, wish.products_per_category)
     # All categories are loaded before a product is made: ids are numbered across them.
     loads = [_load_category(row, wanted) for row in rows]
-    maker = _Maker(scenario, key, options)
+    maker = _Maker(scenario, key)
     products = [maker.product(place, row, chosen) for place, row in enumerate(rows) for chosen in loads[place].chosen]
     store = Store(
         key=key, categories=tuple(review_category(maker.chance, row.name) for row in rows), products=tuple(products)
     )
-    report = DominicksReport(
-        store_number=store_number,
-        start_date=start_date,
-        history_days=history_days,
-        options=options,
+    report = FitReport(
+        store_number=wish.store_number,
+        start_date=wish.start_date,
+        history_days=wish.history_days,
+        cost_level=wish.cost_level,
         customers=customers.report,
         categories=[load.report for load in loads],
         products=maker.fitted,
@@ -176,32 +175,71 @@ def load_dominicks(
     return Fitted(store, report)
 
 
-def fitted_scenario(fitted: Fitted, content: Mapping[str, Any]) -> RetailScenario:
-    """The scenario of preset content played in a fitted store with its own dates, suppliers and customers.
+def scenario_toml(fitted: Fitted) -> str:
+    """The scenario that plays in the store, with its own dates and customers; all other keys have their defaults.
 
-    `traffic.scale` stays that of the preset: 7 is the paper's money level; for 1 divide rent, funds and capacity by
-    about 7. ScenarioError as for every scenario.
+    `traffic.scale` stays 7, the paper's money level; for 1 divide rent, funds and capacity by about 7. ScenarioError
+    for a text that tradefair would not read.
     """
     store, report = fitted
     counts = Counter(product.category for product in store.products)
-    changed = {
-        "start_date": report.start_date,
+    content = {
+        "id": "retail/dominicks",
+        "start_date": report.start_date.isoformat(),
         "history_days": report.history_days,
-        "supplier": report.options.supplier.model_dump(mode="json"),
-        # The outlet's own customers, not the preset's.
-        "traffic": {**content.get("traffic", {}), "customers_per_day": report.customers.per_day},
+        "seats": {SEAT: "agent"},
+        # The outlet's own customers, not a preset's.
+        "traffic": {"customers_per_day": report.customers.per_day},
         "store": {
             "source": "dominicks",
             "key": store.key,
             "digest": store.digest,
-            "cost_level": report.options.cost_level,
+            "cost_level": report.cost_level,
             "categories": [
                 {"name": category.name, "products": counts[place]} for place, category in enumerate(store.categories)
             ],
             "fitted": store.model_dump(mode="json"),
         },
     }
-    return build_scenario(RetailScenario, {**content, **changed}, source=f"Dominick's store {report.store_number}")
+    build_scenario(RetailScenario, content, source=f"Dominick's store {report.store_number}")
+    text = tomlkit.dumps(content)
+    size = len(text.encode())
+    if size > MIB:
+        raise ScenarioError(f"a scenario of {size:,} bytes; at most {MIB:,} are read: take fewer --products")
+    return text
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the scenario, and on standard error what a user should know of it; 2 where no store can be fitted."""
+    usual = Wish()
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition(": ")[0])
+    parser.add_argument("folder", type=Path, help="the folder with the data set's files")
+    parser.add_argument("--store", type=int, default=usual.store_number, help="number of the outlet")
+    parser.add_argument("--categories", nargs="+", default=usual.categories, help="names or codes; default: all")
+    parser.add_argument("--start", type=date.fromisoformat, default=usual.start_date, help="date of day 1")
+    parser.add_argument("--history-days", type=int, default=usual.history_days, help="days of the past before day 1")
+    parser.add_argument("--products", type=int, default=usual.products_per_category, help="of a category, at most")
+    parser.add_argument("--cost-level", type=float, default=usual.cost_level, help="supplier cost / recorded cost")
+    parser.add_argument("--key", default=usual.key, help="another store of the same data")
+    parser.add_argument("--report", type=Path, help="write what was read, dropped, mended and chosen, as JSON")
+    asked = parser.parse_args(arguments)
+    if asked.products < 1:
+        parser.error(f"--products {asked.products}: at least 1")
+    dates = (asked.start, asked.history_days)
+    wish = Wish(asked.store, tuple(asked.categories), *dates, asked.products, asked.cost_level, asked.key)
+    try:
+        fitted = fit_store(asked.folder, wish)
+        text = scenario_toml(fitted)
+        if asked.report:
+            asked.report.write_text(fitted.report.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    except (ScenarioError, OSError) as error:
+        print(f"fit.py: {error}", file=sys.stderr)
+        return 2
+    print(text, end="")
+    for warning in fitted.report.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    print(f"{len(fitted.store.products)} products: tradefair play retail --scenario store.toml", file=sys.stderr)
+    return 0
 
 
 def _categories(names: Sequence[str]) -> list[CategoryTable]:
@@ -219,15 +257,15 @@ def _categories(names: Sequence[str]) -> list[CategoryTable]:
     return rows
 
 
-def _base_scenario(start_date: date, history_days: int, options: DominicksOptions) -> RetailScenario:
-    """A scenario with the store's dates and suppliers: what its past is made from before it is fitted."""
+def _base_scenario(key: str, wish: Wish) -> RetailScenario:
+    """A scenario with the store's dates and costs: what its past is made from before it is fitted."""
     content = {
         "id": "retail/dominicks",
-        "start_date": start_date,
-        "history_days": history_days,
-        "supplier": options.supplier.model_dump(mode="json"),
+        "start_date": wish.start_date,
+        "history_days": wish.history_days,
+        "store": {"key": key, "cost_level": wish.cost_level},
     }
-    return build_scenario(RetailScenario, content, source="load_dominicks")
+    return build_scenario(RetailScenario, content, source="fit.py")
 
 
 def _warnings(customers: CustomerReport, categories: Sequence[CategoryReport]) -> list[str]:
@@ -236,7 +274,7 @@ def _warnings(customers: CustomerReport, categories: Sequence[CategoryReport]) -
     if customers.common_divisor > 1:
         found.append(
             f"all customer counts are multiples of {customers.common_divisor}: they may have been scaled, as counts "
-            "shipped with RetailBench are (by 7); the loader takes them as they are, scaling belongs to traffic.scale"
+            "shipped with RetailBench are (by 7); they are taken as they are, scaling belongs to traffic.scale"
         )
     for report in categories:
         strange = sorted(set(report.sale_codes) - _SALE_CODES - {"blank"})
@@ -367,8 +405,7 @@ class _CategoryLoad(NamedTuple):
 class _Wanted(NamedTuple):
     """Where to look, for which store, and how many products of a category."""
 
-    movement_dir: Path
-    upc_dir: Path
+    folder: Path
     store_number: int
     customers: Customers
     start_date: date
@@ -392,8 +429,8 @@ class _Selection(NamedTuple):
 
 def _load_category(row: CategoryTable, wanted: _Wanted) -> _CategoryLoad:
     """The most recorded items of a category that can be fitted. Raises ScenarioError when there is none."""
-    path = find_file(wanted.movement_dir, f"w{row.code}.csv")
-    labels = read_labels(find_file(wanted.upc_dir, f"upc{row.code}.csv"))
+    path = find_file(wanted.folder, f"w{row.code}.csv")
+    labels = read_labels(find_file(wanted.folder, f"upc{row.code}.csv"))
     movement = Movement(row.name, labels, wanted.store_number)
     movement.read(path)
     left_out: Counter[str] = Counter()
@@ -502,9 +539,8 @@ def _choose(candidate: _Candidate, start_date: date) -> _Chosen | str:
 class _Maker:
     """Makes products of chosen items; what the files do not tell is drawn as for a synthetic store (11.2)."""
 
-    def __init__(self, scenario: RetailScenario, key: str, options: DominicksOptions) -> None:
+    def __init__(self, scenario: RetailScenario, key: str) -> None:
         self._scenario = scenario
-        self._options = options
         self.chance = Chance(key)
         self.fitted: list[FittedProduct] = []
 
@@ -515,7 +551,7 @@ class _Maker:
         prices, filled = self._weekly_prices(chosen)
         fit = chosen.fit
         # A cost of 0 or less would be a gift: promotions below cost keep a cost above nothing.
-        base_cost = max(0.01, self._options.cost_level * chosen.recent_cost)
+        base_cost = max(0.01, self._scenario.store.cost_level * chosen.recent_cost)
         suppliers, weekly_supplier = source_products(self.chance, self._scenario, Sourcing(entity, base_cost, prices))
         # The files have no column for the brand; descriptions begin with it.
         brand, _, description = chosen.label.description.partition(" ")
@@ -585,3 +621,7 @@ def _described(product: StoreProduct, chosen: _Chosen, filled: int) -> FittedPro
 
 def _cents(price: float) -> int:
     return max(1, round(100 * price))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

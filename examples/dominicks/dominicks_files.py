@@ -48,14 +48,15 @@ def week_of(day: date) -> int:
 # --- files ----------------------------------------------------------------------------------------------------------
 
 
-def find_file(directory: Path, name: str) -> Path:
-    """A file by its name in any case. ScenarioError when it is not there."""
-    if not directory.is_dir():
-        raise ScenarioError(f"{directory}: no such directory; it must hold the Dominick's file {name}")
+def find_file(folder: Path, name: str) -> Path:
+    """A file of the folder, or of a folder below it, by its name in any case. ScenarioError when it is not there."""
+    if not folder.is_dir():
+        raise ScenarioError(f"{folder}: no such folder; it must hold the Dominick's file {name}")
     # Copies of the data have these names in capitals or in small letters.
-    found = sorted(path for path in directory.iterdir() if path.name.lower() == name)
-    if not found:
-        raise ScenarioError(f"{directory}: no file {name}; the original Dominick's files are expected")
+    found = sorted(path for path in folder.rglob("*") if path.name.lower() == name and path.is_file())
+    if len(found) != 1:
+        there = f"{len(found)} files are called {name}: leave one" if found else f"no file {name}"
+        raise ScenarioError(f"{folder}: {there}; the original Dominick's files are expected, of all --categories")
     return found[0]
 
 
@@ -168,8 +169,6 @@ def read_customers(path: Path, store_number: int, start_date: date) -> Customers
 
 def _read_counts(path: Path, store_number: int) -> tuple[dict[date, int | None], int, Counter[str]]:
     """(count by day, None where it is null; rows of the store; dropped rows by reason)."""
-    if not path.is_file():
-        raise ScenarioError(f"{path}: no such file; it must hold the daily customer counts (ccount)")
     counts: dict[date, int | None] = {}
     dropped: Counter[str] = Counter()
     rows = 0
