@@ -1,9 +1,10 @@
 """Try the hub packages, each in an environment of its own: `python -m release.hubs [NAME …]` (`make hubs`).
 
-For each folder of `environments`: a venv in `.venv-hubs` with the hub as the package's `constraints.txt` pins it and
-the package itself, a `tradefair env serve` of this environment, then the package's tests and the `python` and `sh`
-blocks of its README. A hub that pip cannot install is said and fails nobody: its pins are not ours. After the installs
-nothing leaves this machine: every Python process refuses connections to other addresses (`environments/offline`).
+For each hub's folder of `environments`: a venv in `.venv-hubs` with the client that every package names
+(`environments/client`), the hub as the package's `constraints.txt` pins it and the package itself, a
+`tradefair env serve` of this environment, then the package's tests and the `python` and `sh` blocks of its README. A
+hub that pip cannot install is said and fails nobody: its pins are not ours. After the installs nothing leaves this
+machine: every Python process refuses connections to other addresses (`environments/offline`).
 """
 
 from __future__ import annotations
@@ -26,15 +27,14 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENTS = ROOT / "environments"
+CLIENT = ENVIRONMENTS / "client"
+"""The package of ours that every hub's package depends on. It is installed from this folder, not from an index."""
+
 FOLDER = ROOT / ".venv-hubs"
 INSTALL_S = 600
 TEST_S = 300
 _AT_ONCE = 2
 _BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-
-
-# The client part of the training example, up to its next heading: what each package's host.py is.
-_CLIENT = re.compile(r"^# The client.*?\n(.*?)\n*^# ", re.MULTILINE | re.DOTALL)
 
 
 class NotInstallable(Exception):
@@ -69,6 +69,8 @@ def packages(names: Sequence[str] = (), folder: Path = ENVIRONMENTS) -> list[Pac
     """The packages of these names, or all. Raises ValueError about a name that none has."""
     found: dict[str, Package] = {}
     for path in sorted(folder.glob("*/pyproject.toml")):
+        if path.parent.name == CLIENT.name:
+            continue
         content = tomllib.loads(path.read_text(encoding="utf-8"))
         alone = content.get("tool", {}).get("tradefair", {}).get("no-deps", ())
         found[path.parent.name] = Package(path.parent, content["project"], alone)
@@ -78,36 +80,39 @@ def packages(names: Sequence[str] = (), folder: Path = ENVIRONMENTS) -> list[Pac
     return [package for name, package in found.items() if not names or name in names]
 
 
-def client() -> str:
-    """The client in `examples/train_stdlib.py`, of which each package holds a copy as `host.py`."""
-    found = _CLIENT.search((ROOT / "examples" / "train_stdlib.py").read_text(encoding="utf-8"))
-    assert found is not None, "the example has no heading '# The client' and one after it"
-    return f"{found[1]}\n"
-
-
 # --- installing -----------------------------------------------------------------------------------------------------
 
 
 def install(package: Package, folder: Path) -> None:
-    """Put hub, package and pytest into the venv `folder`; nothing is done twice.
+    """Put client, hub, package and pytest into the venv `folder`; nothing is done twice.
 
-    Raises NotInstallable where the hub cannot be had, Failed where our own package does not install.
+    Raises NotInstallable where the hub cannot be had, Failed where a package of ours does not install.
     """
-    stamp, wanted = folder / "installed", _digest(package.folder)
+    stamp, wanted = folder / "installed", _digest(CLIENT) + _digest(package.folder)
     if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
         return
     if not (folder / "pyvenv.cfg").is_file():
         run([interpreter(package), "-m", "venv", str(folder)], INSTALL_S)
     pinned = ["--constraint", str(package.folder / "constraints.txt")]
+    _from_index(folder, "--upgrade", "pip>=25.3", "hatchling")
+    # Before the hub: pip then finds the package's requirement met, and asks no index for it.
+    _ours(folder, CLIENT)
+    if package.without_dependencies:
+        _from_index(folder, *pinned, "--no-deps", *package.without_dependencies)
+    _from_index(folder, *pinned, "hatchling", "pytest", *package.requirements)
+    _ours(folder, package.folder)
+    stamp.write_text(wanted, encoding="utf-8")
+
+
+def _from_index(folder: Path, *arguments: str) -> None:
     try:
-        _pip(folder, "--upgrade", "pip>=25.3")
-        if package.without_dependencies:
-            _pip(folder, *pinned, "--no-deps", *package.without_dependencies)
-        _pip(folder, *pinned, "hatchling", "pytest", *package.requirements)
+        _pip(folder, *arguments)
     except Failed as failed:
         raise NotInstallable(_last_line(str(failed))) from None
-    _pip(folder, "--no-deps", "--no-build-isolation", str(package.folder))
-    stamp.write_text(wanted, encoding="utf-8")
+
+
+def _ours(folder: Path, source: Path) -> None:
+    _pip(folder, "--no-deps", "--no-build-isolation", str(source))
 
 
 def interpreter(package: Package) -> str:
@@ -227,15 +232,7 @@ def outcome(package: Package) -> tuple[bool, str]:
 
 
 def main(names: Sequence[str]) -> int:
-    """Try the named packages, or all; 1 where one of ours failed, 2 where there is none of that name.
-
-    With `--copy` the client is copied into each of them instead.
-    """
-    if list(names) == ["--copy"]:
-        for package in packages():
-            copy = package.folder / "src" / f"tradefair_{package.name}" / "host.py"
-            copy.write_text(client(), encoding="utf-8", newline="\n")
-        return 0
+    """Try the named packages, or all; 1 where one of ours failed, 2 where there is none of that name."""
     try:
         chosen = packages(names)
     except ValueError as error:

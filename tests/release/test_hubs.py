@@ -37,8 +37,8 @@ def test_lines_of_code_are_counted_without_words() -> None:
 @pytest.mark.parametrize("package", PACKAGES, ids=by_name)
 def test_a_package_is_thin_and_stands_alone(package: Package) -> None:
     source = package.folder / "src" / f"tradefair_{package.name}"
-    written = [path for path in source.rglob("*.py") if path.name != "host.py"]
-    assert 0 < sum(code_lines(path.read_text(encoding="utf-8")) for path in written) <= MOST_LINES
+    written = [path.read_text(encoding="utf-8") for path in source.rglob("*.py")]
+    assert 0 < sum(map(code_lines, written)) <= MOST_LINES
     imports = re.compile(r"^\s*(?:from|import) +(tradefair|mcp)\b(?!_)", re.MULTILINE)
     assert [path.name for path in source.rglob("*.py") if imports.search(path.read_text(encoding="utf-8"))] == []
 
@@ -148,12 +148,50 @@ def test_no_process_of_a_hubs_test_reaches_another_machine() -> None:
         hubs.run([sys.executable, "-c", code], 20, env={"PYTHONPATH": str(hubs.ENVIRONMENTS / "offline")})
 
 
-def test_the_client_of_each_package_is_that_of_the_training_example() -> None:
-    copies = sorted(hubs.ENVIRONMENTS.glob("*/src/*/host.py"))
-    assert len(copies) == len(PACKAGES)
-    wanted = hubs.client().encode()
-    assert wanted.startswith(b"import ")
-    assert b"\ndef call(" in wanted
-    assert b"__main__" not in wanted
-    differing = [str(path) for path in copies if path.read_bytes() != wanted]
-    assert differing == [], "python -m release.hubs --copy writes them anew"
+@pytest.mark.parametrize("package", PACKAGES, ids=by_name)
+def test_a_package_names_the_client_and_has_no_copy_of_it(package: Package) -> None:
+    assert [item for item in package.project["dependencies"] if item.startswith("tradefair-client>=")]
+    written = [path.read_text(encoding="utf-8") for path in (package.folder / "src").rglob("*.py")]
+    assert any("from tradefair_client import " in text for text in written)
+    assert [text for text in written if '"jsonrpc"' in text] == []
+
+
+def test_the_client_is_installed_before_what_names_it_and_its_change_is_noticed(
+    package: Package, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed: list[list[str]] = []
+
+    def noted(command: list[str], *_: object) -> str:
+        installed.append(command)
+        return ""
+
+    client, venv = tmp_path / "client", tmp_path / "venv"
+    client.mkdir()
+    venv.mkdir()
+    (venv / "pyvenv.cfg").touch()
+    monkeypatch.setattr(hubs, "CLIENT", client)
+    monkeypatch.setattr(hubs, "run", noted)
+    monkeypatch.setattr(hubs, "program", by_name_alone)
+    hubs.install(package, venv)
+    places = [next(n for n, command in enumerate(installed) if word in command) for word in (str(client), "fair>=2")]
+    assert places == sorted(places)
+    count = len(installed)
+    hubs.install(package, venv)
+    assert len(installed) == count
+    (client / "pyproject.toml").write_text("")
+    hubs.install(package, venv)
+    assert len(installed) == 2 * count
+
+
+def test_a_client_that_does_not_install_fails_and_is_no_missing_hub(
+    package: Package, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(command: list[str], *_: object) -> str:
+        if str(hubs.CLIENT) in command:
+            raise Failed("no module hatchling")
+        return ""
+
+    monkeypatch.setattr(hubs, "run", broken)
+    monkeypatch.setattr(hubs, "program", by_name_alone)
+    with pytest.raises(Failed, match="hatchling"):
+        hubs.install(package, tmp_path / "venv")

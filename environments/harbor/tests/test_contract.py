@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 from harbor.models.task.config import TaskConfig
 from harbor.models.task.task import Task
+from tradefair_client import Refused, control
 from tradefair_harbor import export
-from tradefair_harbor.host import Refused, control
 
 CONTAINERS = {"Dockerfile", "docker-compose.yaml", "market", "ready.sh"}
 FIRST = [

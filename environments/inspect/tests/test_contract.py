@@ -14,8 +14,8 @@ from inspect_ai._cli.main import inspect as command
 from inspect_ai.log import EvalLog, read_eval_log
 from inspect_ai.model import ChatMessage, GenerateConfig, ModelOutput, get_model
 from inspect_ai.tool import ToolChoice, ToolInfo
+from tradefair_client import Refused, control
 from tradefair_inspect import market
-from tradefair_inspect.host import Refused, control
 from tradefair_inspect.task import samples
 
 SCENARIO = "double_auction/smoke"

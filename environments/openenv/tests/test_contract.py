@@ -23,7 +23,7 @@ from openenv.validation.parsers.openenv_yaml import OpenEnvYamlParser
 from openenv.validation.report import CheckResult
 from openenv.validation.runtime.scheduler import execute_graders
 from openenv.validation.types import CheckStatus, Level, ProviderCapability
-from tradefair_openenv.host import Refused, control
+from tradefair_client import Refused, control
 
 pytestmark = pytest.mark.skipif("TRADEFAIR_CONTROL_URL" not in os.environ, reason="no tradefair env serve is named")
 ROOT = Path(__file__).resolve().parent.parent

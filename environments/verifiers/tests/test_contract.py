@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 import verifiers.v1 as vf
-from tradefair_verifiers.host import Refused, control, create
+from tradefair_client import Refused, control, create
 from tradefair_verifiers.taskset import paid
 from verifiers.v1.clients import EvalClientConfig, ModelContext
 from verifiers.v1.runtimes.subprocess import SubprocessRuntime

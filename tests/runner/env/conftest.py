@@ -18,15 +18,16 @@ from typing import Any, NamedTuple
 import pytest
 
 REPO = Path(__file__).resolve().parents[3]
-EXAMPLE = REPO / "examples" / "train_stdlib.py"
+CLIENT = REPO / "environments" / "client"
+MODULE = CLIENT / "src" / "tradefair_client.py"
 TRADEFAIR = Path(sys.executable).parent / "tradefair"
 PATIENCE_S = 60
 SALT = bytes(range(100, 132))
 
 
 def client_module() -> ModuleType:
-    """The client of the example, as a trainer would copy it."""
-    spec = importlib.util.spec_from_file_location("train_stdlib", EXAMPLE)
+    """The client's one file, as a trainer would copy it."""
+    spec = importlib.util.spec_from_file_location("tradefair_client", MODULE)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -123,7 +124,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, salt_file: Path) -> Generat
 
 @pytest.fixture
 def client(served: Served, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The example's client, pointed at the server."""
+    """The client, pointed at the server."""
     monkeypatch.setenv("TRADEFAIR_CONTROL_URL", served.ready["control"]["url"])
     monkeypatch.setenv("TRADEFAIR_CONTROL_TOKEN", served.ready["control"]["token"])
     return client_module()

@@ -1,4 +1,4 @@
-"""The client of the example: forty lines of the standard library, and rewards equal to those of `evaluate`."""
+"""The client: forty lines of the standard library; what the example plays with it scores as `evaluate` says."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
-from tests.runner.env.conftest import EXAMPLE, PATIENCE_S, Served
+from release.hubs import blocks
+from tests.release.test_hubs import code_lines
+from tests.runner.env.conftest import CLIENT, MODULE, PATIENCE_S, REPO, Served
 
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.runner.env.tasks import load_tasks
 
 MARKETS = ("bargaining", "double_auction", "marketplace", "order_book", "pricing", "retail", "supply_chain")
+EXAMPLE = REPO / "examples" / "train_stdlib.py"
 CLIENT_LINES = 40
 
 
@@ -29,15 +32,20 @@ def first_tasks() -> list[str]:
 
 
 def played(served: Served, tasks: Sequence[str]) -> list[dict[str, Any]]:
-    """What the example prints, run by itself: without site packages, the environment or the working directory."""
+    """What the example prints, run by itself with the client: without site packages, another variable or our folder."""
+    return [json.loads(line) for line in printed(served, str(EXAMPLE), *tasks).splitlines()]
+
+
+def printed(served: Served, *arguments: str) -> str:
     variables = {
+        "PYTHONPATH": str(MODULE.parent),
         "TRADEFAIR_CONTROL_URL": served.ready["control"]["url"],
         "TRADEFAIR_CONTROL_TOKEN": served.ready["control"]["token"],
         # A proxy that is not there: tokens go to the host and nowhere else.
         "http_proxy": "http://127.0.0.1:9",
     }
     done = subprocess.run(
-        [sys.executable, "-I", "-S", str(EXAMPLE), *tasks],
+        [sys.executable, "-S", *arguments],
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,
@@ -46,7 +54,7 @@ def played(served: Served, tasks: Sequence[str]) -> list[dict[str, Any]]:
         cwd="/",
     )
     assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return done.stdout
 
 
 def differences(served: Served, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -91,10 +99,17 @@ def test_a_reward_is_what_evaluate_prints_to_the_last_character(
     assert [line.partition(":")[0] for line in found] == [rows[MARKETS.index("double_auction")]["task"]]
 
 
-def test_the_client_has_forty_lines_and_imports_the_standard_library_alone() -> None:
-    text = EXAMPLE.read_text(encoding="utf-8")
-    client = text[text.index("# The client") : text.index("# An agent")]
-    code = [line for line in client.splitlines() if line.strip() and not line.startswith("#")]
-    assert len(code) <= CLIENT_LINES
-    imported = {line.split()[1].partition(".")[0] for line in code if line.startswith(("import ", "from "))}
-    assert imported <= sys.stdlib_module_names
+def test_the_client_has_forty_lines_and_both_import_the_standard_library_alone() -> None:
+    text = MODULE.read_text(encoding="utf-8")
+    assert code_lines(text) <= CLIENT_LINES
+    assert imported(text) <= sys.stdlib_module_names
+    assert imported(EXAMPLE.read_text(encoding="utf-8")) <= {*sys.stdlib_module_names, "tradefair_client"}
+
+
+def imported(text: str) -> set[str]:
+    return {line.split()[1].partition(".")[0] for line in text.splitlines() if line.startswith(("import ", "from "))}
+
+
+def test_what_the_clients_readme_shows_runs(served: Served) -> None:
+    ((_, block),) = blocks((CLIENT / "README.md").read_text(encoding="utf-8"))
+    assert printed(served, "-c", block) == "speak_first bargaining\n"

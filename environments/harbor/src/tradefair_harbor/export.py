@@ -11,7 +11,8 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from tradefair_harbor.host import control
+import tradefair_client
+from tradefair_client import control
 
 HERE = Path(__file__).parent
 PAGE = 1_000
@@ -25,7 +26,8 @@ class _Filled(Template):
 def export(out: Path, split: str = "train", limit: int = 100, scenario: str | None = None) -> list[Path]:
     """Write at most `limit` tasks of one seat, spread over a split or its tasks of one scenario; their folders.
 
-    Raises ValueError where there is none or they are sealed, FileExistsError, `host.Refused` for an unknown split.
+    Raises ValueError where there is none or they are sealed, FileExistsError, and `tradefair_client.Refused` for an
+    unknown split.
     """
     rows: list[dict[str, Any]] = []
     for start in range(0, control(f"/tasks/{split}?limit=1")["tasks"], PAGE):
@@ -44,7 +46,7 @@ def _write(out: Path, told: dict[str, Any]) -> Path:
     folder = out / name
     shutil.copytree(HERE / "task", folder, ignore=shutil.ignore_patterns("__pycache__"))
     for place in ("environment/market", "solution"):
-        shutil.copy(HERE / "host.py", folder / place)
+        shutil.copy(tradefair_client.__file__, folder / place)
     named = {**told, "name": name, "seat": seat, "brief": "\n\n".join(told["brief"][seat].values())}
     for file in ("task.toml", "instruction.md"):
         path = folder / file

@@ -13,8 +13,7 @@ from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.tool import mcp_server_http
-
-from tradefair_inspect.host import control, create
+from tradefair_client import control, create
 
 PAGE = 1_000
 PROMPT = """You hold seat {seat} of a market and act through its tools only.
@@ -42,7 +41,7 @@ def market(
 
 
 def samples(split: str, limit: int, scenario: str | None = None) -> list[Sample]:
-    """At most `limit` tasks, each with a first message. Raises ValueError without one, `host.Refused`."""
+    """At most `limit` tasks, each with a first message. Raises ValueError without one, `tradefair_client.Refused`."""
     rows = []
     for start in range(0, control(f"/tasks/{split}?limit=1")["tasks"], PAGE):
         listed = control(f"/tasks/{split}?start={start}&limit={PAGE}")["items"]

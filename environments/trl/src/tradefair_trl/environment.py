@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal
 
-from tradefair_trl.host import Refused, Seat, control, create, mcp
+from tradefair_client import Refused, Seat, control, create, mcp
 
 _TYPES: dict[str, Any] = {"integer": int, "number": float, "string": str, "boolean": bool, "object": dict}
 _BOUNDS = {
@@ -41,7 +41,7 @@ def environment(
 
     `reward` is the score in [-1, 1], or the raw number of the seat. With `slim` the host lists tools without their
     output schemas. A row's `task` or `seed` decides what a rollout plays; tools must be those of this class. Raises
-    ValueError about a task of several seats, `host.Refused` about what the host refuses.
+    ValueError about a task of several seats, `tradefair_client.Refused` about what the host refuses.
     """
     order: dict[str, Any] = {"task": task_or_scenario}
     if not re.fullmatch(r"\w+/\d+", task_or_scenario):

@@ -4,8 +4,8 @@ from asyncio import TaskGroup, to_thread
 from typing import Literal
 
 import verifiers.v1 as vf
+from tradefair_client import control
 
-from tradefair_verifiers.host import control
 from tradefair_verifiers.taskset import PROMPT, MarketTask, order, record
 
 

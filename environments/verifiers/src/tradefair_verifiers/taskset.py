@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 import verifiers.v1 as vf
+from tradefair_client import control
 from verifiers.v1.harnesses.null import NullHarness
 
-from tradefair_verifiers.host import control
 from tradefair_verifiers.tools import MarketState, MarketTools
 
 PROMPT = """You hold seat {seat} of a market and act through its tools only.
@@ -37,7 +37,7 @@ class MarketTask(vf.Task[MarketData, MarketState, MarketTaskConfig]):
     """An episode on the server, with the market's own agents in all other seats."""
 
     async def setup(self, trace: vf.Trace, runtime: vf.Runtime) -> None:
-        """Order the episode, unless agents share one. Raises OSError without a server, `host.Refused`."""
+        """Order the episode, unless agents share one. Raises OSError without a server, `tradefair_client.Refused`."""
         episode = self.data.episode or await to_thread(order, task=self.data.task)
         trace.state = MarketState(episode=episode, seat=self.data.seat)
 
@@ -89,7 +89,7 @@ class MarketTaskset(vf.Taskset[MarketTask, MarketConfig]):
     """The tasks of a split that have one seat to play, in the server's order."""
 
     def load(self) -> Iterator[MarketTask]:
-        """Ask the server, page by page. Raises OSError without one, `host.Refused` for an unknown split."""
+        """Ask the server, page by page. Raises OSError without one, `tradefair_client.Refused` for an unknown split."""
         briefs: dict[tuple[str, str], str] = {}
         for start in range(0, control(f"/tasks/{self.config.split}?limit=1")["tasks"], 1000):
             for row in control(f"/tasks/{self.config.split}?start={start}&limit=1000")["items"]:

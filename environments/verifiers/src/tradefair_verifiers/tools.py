@@ -5,8 +5,7 @@ from typing import Any
 
 import verifiers.v1 as vf
 from mcp_types import CallToolResult, Tool
-
-from tradefair_verifiers.host import Seat, control, mcp
+from tradefair_client import Seat, control, mcp
 
 
 class MarketState(vf.State):

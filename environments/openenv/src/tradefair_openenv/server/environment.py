@@ -5,8 +5,8 @@ from contextlib import suppress
 from typing import Any
 
 from openenv.core.env_server.interfaces import Environment
+from tradefair_client import Refused, Seat, control, create, mcp
 
-from tradefair_openenv.host import Refused, Seat, control, create, mcp
 from tradefair_openenv.models import Answer, Call, Place
 
 _DEFAULT = ("double_auction/smoke", "B1")

@@ -2,7 +2,7 @@
 
 import os
 
-from host import Seat, call, mcp
+from tradefair_client import Seat, call, mcp
 
 PASSING = ("end_today", "skip_phase", "end_turn", "pass_turn")  # retail, supply_chain, marketplace, order_book
 SEAT = Seat(os.environ.get("TRADEFAIR_SEAT", "http://market:8000") + "/mcp", "none", "", "")

@@ -16,7 +16,7 @@ import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from host import OPEN, Seat, control, create
+from tradefair_client import OPEN, Seat, control, create
 
 LOCK = threading.Lock()
 TAKEN: list[Seat] = []
@@ -24,7 +24,7 @@ MOST_BYTES = 1 << 20
 
 
 def serve_market() -> None:
-    """Start a server for this one trial, unless one is named; its address goes where `host.control` reads it."""
+    """Start a server for this one trial, unless one is named; its address goes where the client reads it."""
     if "TRADEFAIR_CONTROL_URL" not in os.environ:
         command = ["tradefair", "env", "serve", "--port", "0", "--out", os.environ.get("TRADEFAIR_TRACES", "/traces")]
         server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)

@@ -1,3 +1,8 @@
+"""Make episodes, play seats and get scores from `tradefair env serve`, with the standard library alone.
+
+TRADEFAIR_CONTROL_URL and TRADEFAIR_CONTROL_TOKEN name the server: it prints both when it starts.
+"""
+
 import itertools
 import json
 import os
@@ -10,6 +15,8 @@ WHO = {"protocolVersion": REVISION, "clientCapabilities": {}, "clientInfo": {"na
 
 
 class Seat(NamedTuple):
+    """A seat of an episode: the address of its MCP server, and the token that opens it."""
+
     url: str
     token: str
     episode: str
@@ -21,6 +28,7 @@ class Refused(Exception):
 
 
 def http(url: str, token: str, body: Any = None, method: str | None = None, **headers: str) -> Any:
+    """The answer's JSON; of a stream its last event. Raises Refused, and OSError without a server."""
     sent = {"Authorization": f"Bearer {token}", "Content-Type": "application/json", **headers}
     content = None if body is None else json.dumps(body).encode()
     asked = request.Request(url, content, {**sent, "Accept": "application/json, text/event-stream"}, method=method)
@@ -34,20 +42,24 @@ def http(url: str, token: str, body: Any = None, method: str | None = None, **he
 
 
 def control(path: str, body: Any = None, method: str | None = None) -> Any:
+    """What the control plane answers to a path, such as `/tasks/train/0`."""
     return http(os.environ["TRADEFAIR_CONTROL_URL"] + path, os.environ["TRADEFAIR_CONTROL_TOKEN"], body, method)
 
 
 def create(**order: Any) -> list[Seat]:
+    """Make an episode, `task="train/0"` or a scenario with its seats, and get the seats that are yours."""
     made = control("/episodes", order)
     return [Seat(made["url"], found["token"], found["episode"], found["seat"]) for found in made["invitations"]]
 
 
-def mcp(seat: Seat, method: str, **params: Any) -> Any:  # stateless: no handshake and no session
+def mcp(seat: Seat, method: str, **params: Any) -> Any:
+    """The result of a method of MCP, such as `tools/list`; stateless: no handshake and no session."""
     about = {"MCP-Protocol-Version": REVISION, "Mcp-Method": method, "Mcp-Name": params.get("name", "")}
     params["_meta"] = {META + name: value for name, value in WHO.items()}
     body = {"jsonrpc": "2.0", "id": next(IDS), "method": method, "params": params}
     return http(seat.url, seat.token, body, **{name: text for name, text in about.items() if text})["result"]
 
 
-def call(seat: Seat, tool: str, **arguments: Any) -> dict[str, Any]:  # of a refused call its code, message and hint
+def call(seat: Seat, tool: str, **arguments: Any) -> dict[str, Any]:
+    """A tool's answer; of a refused call its code, message and hint."""
     return mcp(seat, "tools/call", name=tool, arguments=arguments)["structuredContent"]
