@@ -96,6 +96,8 @@ def test_a_fitted_store_is_part_of_the_scenario(scenario_of: Scenarios) -> None:
     scenario = build_scenario(RetailScenario, content, source="fitted")
     assert past_of(scenario).store == store
     assert scenario.product_count == 12
+    with pytest.raises(ScenarioError, match=r"store\.fitted: required .* examples/dominicks/fit\.py makes it"):
+        build_scenario(RetailScenario, {**content, "store": {"source": "dominicks"}}, source="fitted")
     for key, value in {"history_days": 60, "supplier": {"count": 4}}.items():
         with pytest.raises(ScenarioError, match=r"store\.fitted"):
             build_scenario(RetailScenario, {**content, key: value}, source="fitted")
