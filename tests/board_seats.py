@@ -11,6 +11,7 @@ import httpx2
 import orjson
 from benchmarks.served import HostProcess
 
+from tests.waiting import LONG
 from tradefair.host.control_bodies import Create
 from tradefair.tracestore import open_trace
 
@@ -94,4 +95,4 @@ class Hand:
         message = {"jsonrpc": "2.0", "method": method, "params": params}
         if number is not None:
             message["id"] = secrets.token_hex(4)
-        return httpx2.post(self._url, json=message, headers=self._headers, timeout=60).raise_for_status()
+        return httpx2.post(self._url, json=message, headers=self._headers, timeout=LONG).raise_for_status()

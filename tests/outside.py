@@ -14,7 +14,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
-BOUND_S = 60
+from tests.waiting import LONG
+
 # Variables that say how wide or colourful a terminal is: this one is as a test wants it.
 _SHAPE = ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR")
 
@@ -57,7 +58,7 @@ def on_terminal(
     except OSError:
         pass
     os.close(control)
-    return child.wait(BOUND_S), found.decode()
+    return child.wait(LONG), found.decode()
 
 
 class Asked(NamedTuple):
@@ -108,5 +109,5 @@ def endpoint(answer: Callable[[Asked], Answer]) -> Generator[str]:
         yield f"http://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
-        thread.join(BOUND_S)
+        thread.join(LONG)
         server.server_close()

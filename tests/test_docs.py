@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import LONG
 from tradefair.cli import run as tradefair
 from tradefair.cli.former import former_command
 from tradefair.cli.table import COMMANDS
@@ -20,10 +21,9 @@ from tradefair.cli.table import COMMANDS
 ROOT = Path(__file__).resolve().parent.parent
 ROOTS = ("mcp_servers", "agent_graphs", "frameworks", "evaluation")
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("mcp_servers/tradefair/*/README.md")])
-PATIENCE_S = 60
 
 
-def run(*arguments: str, patience: float = PATIENCE_S) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, patience: float = LONG) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=patience, check=False
     )
@@ -70,7 +70,7 @@ def test_a_stranger_client_plays_a_seat_over_stdio(tmp_path: Path) -> None:
 def run_example(name: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run an example as a reader would; its traces lie below `folder`/runs."""
     command = [sys.executable, str(ROOT / "examples" / name)]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=LONG, check=False)
 
 
 @pytest.mark.slow  # starts processes

@@ -11,6 +11,8 @@ from types import ModuleType
 
 import pytest
 
+from tests.waiting import LONG
+
 ROOT = Path(__file__).resolve().parent.parent
 FACES = ("tradefair.api", "tradefair.contract", "tradefair.evaluation", "tradefair.testing")
 # They promise nothing; commands import them for a name or two.
@@ -20,7 +22,7 @@ each_face = pytest.mark.parametrize("name", [*FACES, *(f"tradefair.{package}" fo
 
 def loaded(program: str) -> str:
     """What a fresh interpreter prints."""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=LONG, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.waiting import LONGER
+
 NOTEBOOKS = sorted((Path(__file__).resolve().parent.parent / "examples" / "notebooks").glob("*.ipynb"))
 
 
@@ -30,6 +32,6 @@ def test_the_code_of_a_notebook_runs_in_an_empty_folder(path: Path, tmp_path: Pa
     """As plain Python: `make docs` runs the same cells in a kernel."""
     code = "\n".join("".join(cell["source"]) for cell in cells_of(path))
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=LONGER, check=False)
     assert (done.returncode, "Traceback" in done.stdout) == (0, False), done.stderr[-2_000:] + done.stdout[-2_000:]
     assert done.stdout.strip()

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
+from tests.waiting import LONGER
+
 ROOT = Path(__file__).resolve().parent.parent
 ROOTS = ("mcp_servers", "agent_graphs", "frameworks", "evaluation")
-PATIENCE_S = 120
 
 
 def project() -> dict[str, Any]:
@@ -78,7 +79,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / name, copy / name)
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(copy)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LONGER, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     (built,) = out.glob("*.whl")
     assert len(list(out.glob("*.tar.gz"))) == 1

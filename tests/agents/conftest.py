@@ -22,6 +22,7 @@ from mcp.types import (
     Tool,
     ToolAnnotations,
 )
+from tests.waiting import LONG
 
 from tradefair.contract import TurnView
 
@@ -91,7 +92,7 @@ class Stall:
         """Answers only when two of its calls run at the same time."""
         if self.running == 2:
             self.met.set()
-        await asyncio.wait_for(self.met.wait(), 5)
+        await asyncio.wait_for(self.met.wait(), LONG)
 
     def _result(self, body: dict[str, Any], *, error: bool = False) -> CallToolResult:
         turn = {"round": 1, "phase": "only", "turn_over": self.turn_over, "over": False}

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from tests.api.conftest import DUEL, FEW, calls_of, copying, truthful
+from tests.waiting import LONG
 
 import tradefair.api as tf
 from tradefair.catalog import load_scenario, market_type
@@ -236,7 +237,7 @@ def test_ctrl_c_leaves_an_unfinished_trace(tmp_path: Path, where: str) -> None:
         assert process.stdout.readline() == "playing\n"
         os.kill(process.pid, signal.SIGINT)
         try:
-            _, errors = process.communicate(timeout=60)
+            _, errors = process.communicate(timeout=LONG)
         finally:
             process.kill()
     assert process.returncode != 0

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.waiting import LONG
 
 from tradefair.cli import EXIT_CODES, run
 
@@ -40,7 +41,7 @@ def test_a_reader_that_has_gone_is_no_fault(arguments: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     program = [sys.executable, "-c", "from tradefair.cli import main; main()", arguments]
-    done = subprocess.run(program, stdout=writing, stderr=subprocess.PIPE, timeout=60, check=False)
+    done = subprocess.run(program, stdout=writing, stderr=subprocess.PIPE, timeout=LONG, check=False)
     os.close(writing)
     assert (done.returncode, done.stderr) == (0, b"")
 
@@ -76,7 +77,7 @@ def test_a_job_that_is_interrupted_ends_with_130(arguments: tuple[str, ...], tmp
             with pytest.raises(subprocess.TimeoutExpired):
                 process.wait(0.1)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=LONG)
     finally:
         process.kill()
     assert process.returncode == 130, said

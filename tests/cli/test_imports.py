@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.waiting import LONG
 
 from tradefair.catalog import market_listing, market_names, market_type, scenario_ids, scenario_table
 from tradefair.catalog.listing import ListedPolicy, Listing, listing_of, listing_toml, parsed_listing
@@ -55,7 +56,7 @@ sys.argv[1:] = ["\\n".join(lines)]
 
 def _imported(program: str, *arguments: str) -> set[str]:
     done = subprocess.run(
-        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=LONG, check=True
     )
     return set(done.stdout.split())
 
@@ -145,7 +146,7 @@ def test_a_broken_package_is_missing_from_the_list_of_markets_and_breaks_no_othe
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
         capture_output=True,
         check=True,
-        timeout=60,
+        timeout=LONG,
     )
     assert {row["name"] for row in json.loads(listed.stdout)} == {*market_names()} - {"stale", "gone"}
     said = listed.stderr.decode().splitlines()

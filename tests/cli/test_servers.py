@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.waiting import LONG
 
 from tradefair.cli import run
 from tradefair.evaluation.verify import verify_file
 
-BOUND_S = 60
 PLAYED = ("teaching", "--scenario", "pie", "--seed", "7")
 CALL = (
     b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"claim","arguments":{"slices":4},"_meta":'
@@ -39,7 +39,7 @@ class Terminal:
 
     def wait_for(self, words: str) -> None:
         while words not in self.shown:
-            assert select.select([self._side], [], [], BOUND_S)[0], self.shown
+            assert select.select([self._side], [], [], LONG)[0], self.shown
             try:
                 self.shown += os.read(self._side, 4_096).decode()
             except OSError:
@@ -106,7 +106,7 @@ def test_a_second_ctrl_c_does_not_wait_for_the_episode(tmp_path: Path) -> None:
     for line in ("ready\n", "closing\n"):
         assert process.stdout.readline() == line
         process.send_signal(signal.SIGINT)
-    assert process.wait(BOUND_S) == 130
+    assert process.wait(LONG) == 130
     process.stdout.close()
 
 
@@ -144,7 +144,7 @@ def test_a_server_that_is_stopped_has_done_its_work(
         assert line, shown
         shown += line
     process.send_signal(number)
-    rest, _ = process.communicate(timeout=BOUND_S)
+    rest, _ = process.communicate(timeout=LONG)
     assert process.returncode == 0, shown + rest
     assert "Traceback" not in rest
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 import pytest
+from tests.waiting import LONG
 
 from tradefair.cli import run
 from tradefair.cli.invoke import invoke
@@ -22,7 +23,7 @@ _WANTED = [
 
 
 def _fresh(code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LONG, check=True)
     return done.stdout
 
 
@@ -172,14 +173,14 @@ def test_errors_become_one_line_and_an_exit_code(
 def test_a_closed_pipe_is_no_error() -> None:
     script = f"{sys.executable} -m tradefair.cli tools double_auction --json | head -c 10"
     done = subprocess.run(
-        ["bash", "-c", f"set -o pipefail; {script}"], capture_output=True, text=True, timeout=60, check=False
+        ["bash", "-c", f"set -o pipefail; {script}"], capture_output=True, text=True, timeout=LONG, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_installed_script_and_the_module_are_the_same_shell() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tradefair.cli", "verfy"], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-m", "tradefair.cli", "verfy"], capture_output=True, text=True, timeout=LONG, check=False
     )
     assert done.returncode == 2
     assert "verify" in done.stderr

@@ -8,6 +8,8 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+from tests.waiting import LONG
+
 ROOT = Path(__file__).parents[2] / "mcp_servers"
 CONTRACT = ROOT / "tradefair" / "contract"
 MODULES = sorted(path for path in CONTRACT.glob("*.py"))
@@ -48,7 +50,7 @@ def test_the_contract_imports_where_nothing_but_pydantic_and_orjson_is_installed
         [sys.executable, "-I", "-S", "-c", _PROGRAM, f"{tmp_path},{ROOT}", ",".join(_names())],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=LONG,
         check=False,
     )
     assert done.returncode == 0, done.stderr

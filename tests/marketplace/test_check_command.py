@@ -9,10 +9,10 @@ from pathlib import Path
 import orjson
 import pytest
 from tests.marketplace.conftest import BUSINESS
+from tests.waiting import LONG
 
 from tradefair.cli import run as tradefair
 
-PATIENCE_S = 60
 PROGRAM = """
 class _Market:
     name = "probe"
@@ -41,7 +41,7 @@ def check(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
             env={**os.environ, "PYTHONPATH": str(package)},
             capture_output=True,
             text=True,
-            timeout=PATIENCE_S,
+            timeout=LONG,
             check=False,
         )
 

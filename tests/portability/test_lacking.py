@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LONG
 
 from tradefair.evaluation.verify import verify_file
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the stand-in of Windows' locks needs Linux's")
 
 LACKING = Path(__file__).parent / "lacking"
-BOUND_S = 60
 SEAT = ("teaching", "--scenario", "pie", "--seed", "7", "--others", "half")
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "by hand", "version": "1"}}
 
@@ -33,7 +33,7 @@ def lacking(tmp_path: Path) -> dict[str, Any]:
 def output(program: str, options: dict[str, Any]) -> str:
     """What a program prints on such a Python."""
     command = [sys.executable, "-c", program]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=BOUND_S, check=False, **options)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LONG, check=False, **options)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -169,7 +169,7 @@ def test_it_serves_and_leaves_at_ctrl_c(lacking: dict[str, Any], tmp_path: Path)
         assert server.call("claim", slices=5)["sealed"] == "claim"
         # While a thread waits for the next line of standard input.
         server.process.send_signal(signal.SIGINT)
-        assert server.process.wait(BOUND_S) == 0
+        assert server.process.wait(LONG) == 0
     (path,) = (tmp_path / "out").glob("*.trace")
     assert verify_file(path).sound
     assert not list(tmp_path.rglob("*.lock"))
@@ -193,7 +193,7 @@ def test_it_records(lacking: dict[str, Any], tmp_path: Path, lacks: str) -> None
         assert recorder.call("echo", text="a") == {"said": "a"}
         assert recorder.process.stdin is not None
         recorder.process.stdin.close()
-        assert recorder.process.wait(BOUND_S) == 0
+        assert recorder.process.wait(LONG) == 0
     (path,) = (tmp_path / "out").iterdir()
     found = verify_file(path, chain_only=True)
     assert (found.verdict, found.sealed, found.events) == ("intact", True, 3)
@@ -216,7 +216,7 @@ def test_it_hosts_and_connects(lacking: dict[str, Any], tmp_path: Path) -> None:
             assert shim.call("claim", slices=5)["sealed"] == "claim"
             assert shim.process.stdin is not None
             shim.process.stdin.close()
-            assert shim.process.wait(BOUND_S) == 0
+            assert shim.process.wait(LONG) == 0
         lacking["env"]["TRADEFAIR_CONTROL_TOKEN"] = report["control"]["token"]
         status = "import sys; from tradefair.cli import run; run(['control', 'status', '--url', sys.argv[1]])"
         told = subprocess.run(
@@ -228,7 +228,7 @@ def test_it_hosts_and_connects(lacking: dict[str, Any], tmp_path: Path) -> None:
         )
         assert "memory unknown" in told.stdout
         host.process.send_signal(signal.SIGTERM)
-        assert host.process.wait(BOUND_S) == 0
+        assert host.process.wait(LONG) == 0
     (path,) = (tmp_path / "out").glob("*.trace")
     assert verify_file(path).sound
 

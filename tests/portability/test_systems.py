@@ -12,10 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.waiting import LONG
 
 from tradefair.files.folders import move_onto, new_private
 
-BOUND_S = 60
 REPO = Path(__file__).resolve().parents[2]
 # What not every system has, and the one module that may ask for it.
 _ONE_PLACE = {
@@ -107,7 +107,7 @@ def test_a_pipe_whose_encoding_lacks_a_sign_gets_the_rest() -> None:
     )
     program += "tradefair.cli.run = lambda told: tell('3 − 1 …') or 0\nmain()"
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, check=True, env=environment, timeout=BOUND_S
+        [sys.executable, "-c", program], capture_output=True, check=True, env=environment, timeout=LONG
     )
     assert done.stdout.split() == [b"3", b"?", b"1", b"?"]
 
@@ -122,7 +122,7 @@ async def test_a_signal_is_what_it_was_once_nothing_reacts_to_it() -> None:
     end = on_signals(seen.set)
     try:
         signal.raise_signal(signal.SIGTERM)
-        await asyncio.wait_for(seen.wait(), BOUND_S)
+        await asyncio.wait_for(seen.wait(), LONG)
     finally:
         end()
     assert signal.getsignal(signal.SIGTERM) == before

@@ -22,6 +22,7 @@ from benchmarks.retail_calibration import (
     play_oracle,
     with_knobs,
 )
+from tests.waiting import LONGER
 
 from tradefair.contract import ScenarioError
 from tradefair.retail.model import RetailScenario
@@ -121,7 +122,7 @@ print(market.day - 1)
 @pytest.mark.slow
 def test_a_thousand_days_fit_into_little_memory() -> None:
     command = [sys.executable, "-c", _THOUSAND]
-    out = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600).stdout.split()
+    out = subprocess.run(command, capture_output=True, text=True, check=True, timeout=LONGER).stdout.split()
     early, late, days = map(int, out)
     assert days == 1000
     assert late < 300

@@ -8,6 +8,7 @@ from datetime import date
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.waiting import LONGER
 
 from tradefair.contract import EpisodeOver, HarnessFailure, IllegalAction
 from tradefair.retail.model import SEAT, DayFacts, product_id, supplier_id
@@ -331,7 +332,9 @@ print(market.digest().hex())
 
 def test_the_same_actions_give_the_same_state_in_another_process(open_store: Open) -> None:
     runs = [
-        subprocess.run([sys.executable, "-c", _PLAYED], capture_output=True, text=True, check=True, timeout=120).stdout
+        subprocess.run(
+            [sys.executable, "-c", _PLAYED], capture_output=True, text=True, check=True, timeout=LONGER
+        ).stdout
         for _ in range(2)
     ]
     assert runs[0] == runs[1]

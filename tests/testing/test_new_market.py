@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.waiting import LONGER
 
 from tradefair import catalog
 from tradefair.cli import run
@@ -146,7 +147,7 @@ _COMMANDS = (
 @pytest.mark.slow
 def test_the_copy_works_installed_in_an_environment_of_its_own(made: Path, tmp_path: Path) -> None:
     """`pip install -e` and the commands as a user types them; what is installed here is seen from there."""
-    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True, timeout=300)
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True, timeout=LONGER)
     python = tmp_path / "venv" / ("Scripts" if os.name == "nt" else "bin") / "python"
     (site,) = (tmp_path / "venv").rglob("site-packages")
     (site / "here.pth").write_text(f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n")
@@ -161,7 +162,7 @@ def test_the_copy_works_installed_in_an_environment_of_its_own(made: Path, tmp_p
             env={**os.environ, "PATH": path},
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=LONGER,
             check=False,
         )
         assert done.returncode == 0, (command, done.stderr[-2_000:])

@@ -10,6 +10,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from tests.waiting import LONG
 
 from tradefair.contract import TraceError
 from tradefair.tracestore import locks
@@ -63,11 +64,11 @@ def test_five_hundred_probes_refuse_none_of_two_hundred_writers(tmp_path: Path) 
 
     asking = threading.Thread(target=probe)
     asking.start()
-    assert begun.wait(30)
+    assert begun.wait(LONG)
     for _ in range(200):
         Lease(path).release()
     over.set()
-    asking.join(60)
+    asking.join(LONG)
     assert not asking.is_alive()
     assert seen <= {True, False}
 
