@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.waiting import LONGER
 
 TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "collusion.md").read_text(encoding="utf-8")
 # The first block shows the command's forms; each other one plays, and a quotation of what it prints follows.
@@ -37,7 +38,7 @@ def test_the_commands_of_the_page_run(tmp_path: Path, typed: str, quoted: str) -
         env={**os.environ, "PATH": path},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=LONGER,
     )
     assert done.returncode == 0, done.stderr
     expected = words(quoted) if fewer == typed else "3 episodes, 3 of them with talk; silent arm: 3; truthful: 3"

@@ -24,11 +24,11 @@ from typing import Any, NamedTuple, Protocol
 
 import httpx2
 import orjson
+from tests.waiting import LONGER
 
 from tradefair.evaluation.verify import verify_file
 from tradefair.tracestore import open_trace
 
-_PATIENCE_S = 120
 _KILLED = -signal.SIGKILL
 _ROUNDS = 4
 _SEAT = "B1"
@@ -99,7 +99,7 @@ class _Process:
             stderr=subprocess.DEVNULL,
             env={**os.environ, **preload},
         )
-        self._watchdog = threading.Timer(_PATIENCE_S, self._process.kill)
+        self._watchdog = threading.Timer(LONGER, self._process.kill)
         self._watchdog.start()
 
     def write(self, line: bytes) -> None:
@@ -200,7 +200,7 @@ class _Host:
         body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         headers = {**_HEADERS, "Mcp-Name": tool, "Authorization": f"Bearer {self._token}"}
         try:
-            answer = httpx2.post(self._url, json=body, headers=headers, timeout=_PATIENCE_S)
+            answer = httpx2.post(self._url, json=body, headers=headers, timeout=LONGER)
         except httpx2.HTTPError:
             return None
         return answer.json()["result"]
@@ -357,7 +357,7 @@ def build(folder: Path) -> Path:
     built = folder / "shim.so"
     source = Path(__file__).with_name("shim.c")
     command = ["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", str(built), str(source), "-ldl"]
-    subprocess.run(command, check=True, capture_output=True, timeout=_PATIENCE_S)
+    subprocess.run(command, check=True, capture_output=True, timeout=LONGER)
     return built
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import orjson
 import pytest
 from tests.faults.kills import build
+from tests.waiting import LONGER
 
 _HERE = Path(__file__).parent
 _WRITE, _SYNC, _TRUNCATE, _READ, _CLOCK = range(5)  # as in shim.c
@@ -35,7 +36,6 @@ _FAULTS = {
     "the clock leaps a day ahead": (_CLOCK, 1, _DAY_S, 5),
     "the clock leaps back": (_CLOCK, 1, -_DAY_S, 5),
 }
-_PATIENCE_S = 300
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def _struck(shim: Path, faults: Sequence[tuple[int, int, int, int]]) -> list[dic
         capture_output=True,
         text=True,
         check=False,
-        timeout=_PATIENCE_S,
+        timeout=LONGER,
     )
     assert child.returncode == 0, child.stderr[-2_000:]
     return [orjson.loads(line) for line in child.stdout.splitlines()]

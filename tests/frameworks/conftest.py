@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from mcp import Client
+from tests.waiting import LONG
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Brief, Draw, LapseReason, Policy
@@ -103,7 +104,7 @@ class Teaching:
         if native is not None:
             makers = {"P1": lambda: native, **makers}
         # Same task throughout, as clients need it; no test here takes seconds.
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(LONG):
             episode = await Episode.create(
                 self.folder / f"{self.made}.trace",
                 market_type("teaching"),

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 import pytest
+from tests.waiting import LONG
 
 from tradefair.contract import ScenarioError, Turns, TurnView
 from tradefair.frameworks import FRAMEWORKS, find, load_framework
@@ -90,7 +91,7 @@ def _slow(module: str, heavy: str) -> Any:
 )
 def test_importing_a_framework_imports_no_library_that_it_does_not_need(module: str, heavy: str) -> None:
     code = f"import sys, {module}; print(*(name for name in '{heavy}'.split() if name in sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LONG, check=True)
     assert done.stdout.strip() == ""
 
 
@@ -101,5 +102,5 @@ def test_agents_and_frameworks_import_no_market_host_or_evaluation() -> None:
         f"import sys, {', '.join(modules.split())}\n"
         f"print(*(name for name in '{banned}'.split() if 'tradefair.' + name in sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LONG, check=True)
     assert done.stdout.strip() == ""

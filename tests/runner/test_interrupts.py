@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LONGER
 
 from tradefair.evaluation.verify import verify_file
 
 DUEL = ("play", "double_auction", "--scenario", "duel", "--seed", "7", "--no-references")
-BOUND_S = 120
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def start(tmp_path: Path) -> Iterator[Any]:
     yield started
     for process in running:
         process.kill()
-        process.wait(BOUND_S)
+        process.wait(LONGER)
 
 
 @pytest.mark.slow
@@ -43,7 +43,7 @@ def test_one_ctrl_c_ends_a_run_that_waits_for_a_client_and_it_can_be_gone_on_wit
     assert "Authorization: Bearer" in lines[0]
     assert "waiting for a client" in lines[1]
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=BOUND_S)
+    _, told = process.communicate(timeout=LONGER)
     assert process.returncode == 130
     (path,) = tmp_path.glob("*.trace")
     assert told.strip() == f"stopped; go on with: tradefair play --resume {path}"
@@ -51,7 +51,7 @@ def test_one_ctrl_c_ends_a_run_that_waits_for_a_client_and_it_can_be_gone_on_wit
     assert (verdict.verdict, verdict.sealed) == ("reproduced", False)
 
     resumed = [sys.executable, "-m", "tradefair.cli", "play", "--resume", str(path), "--agent", "react"]
-    done = subprocess.run([*resumed, "--model", "policy:zip"], capture_output=True, timeout=BOUND_S, check=False)
+    done = subprocess.run([*resumed, "--model", "policy:zip"], capture_output=True, timeout=LONGER, check=False)
     assert done.returncode == 0, done.stderr
     assert verify_file(path).sealed
 
@@ -66,7 +66,7 @@ class Terminal:
     def wait_for(self, words: str, times: int = 1) -> None:
         """Read until `words` have been shown so often."""
         while self.shown.count(words) < times:
-            assert select.select([self.mine], [], [], BOUND_S)[0], self.shown
+            assert select.select([self.mine], [], [], LONGER)[0], self.shown
             piece = os.read(self.mine, 4_096)
             self.shown += piece.decode()
 
@@ -82,7 +82,7 @@ def test_actions_wait_for_a_yes_and_a_no_is_told_to_the_agent(start: Any, told: 
     for number, answer in enumerate(("perhaps", "y", "No, too cheap", "a")):
         terminal.wait_for("[y]es, [n]o and why, [a]ll", number + 1)
         terminal.say(answer)
-    assert process.wait(BOUND_S) == 0, terminal.shown
+    assert process.wait(LONGER) == 0, terminal.shown
     assert "B1 wants submit_quote {" in terminal.shown
     assert terminal.shown.count("answer y or yes, a or all, n or no; a reason may follow the no") == 1
     (path,) = tmp_path.glob("*.trace")
@@ -101,7 +101,7 @@ def test_actions_wait_for_a_yes_and_a_no_is_told_to_the_agent(start: Any, told: 
 
 def test_without_a_terminal_nobody_can_be_asked(start: Any, tmp_path: Path) -> None:
     process = start(*DUEL, "--approve", stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    _, told = process.communicate(timeout=BOUND_S)
+    _, told = process.communicate(timeout=LONGER)
     assert process.returncode == 2
     assert "--approve asks on a terminal" in told
     assert list(tmp_path.iterdir()) == []

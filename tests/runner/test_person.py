@@ -14,6 +14,7 @@ from mcp.client.extension import advertise
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server.apps import APP_MIME_TYPE, EXTENSION_ID
 from tests.play_specs import play_spec
+from tests.waiting import LONG
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import ScenarioError
@@ -26,7 +27,6 @@ from tradefair.runner.episode_runner import PlaySpec, play_episode, resume_episo
 from tradefair.tracestore import open_trace
 
 APPS = (advertise(EXTENSION_ID, {"mimeTypes": [APP_MIME_TYPE]}),)
-PATIENCE_S = 20.0
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ class Browser:
 async def address(capsys: Any) -> str:
     """The address on the terminal, as soon as it is there."""
     shown = ""
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(LONG):
         while "trace" not in shown:
             await asyncio.sleep(0.01)
             shown += capsys.readouterr().err
@@ -77,8 +77,8 @@ def door(episode: Any, agent: AgentSpec) -> Any:
 async def test_a_person_plays_an_episode_in_a_browser_and_the_trace_says_so(spec: PlaySpec, capsys: Any) -> None:
     playing = asyncio.create_task(play_episode(spec, opened=door))
     browser = Browser(await address(capsys))
-    await asyncio.wait_for(browser.click(3), PATIENCE_S)
-    played = await asyncio.wait_for(playing, PATIENCE_S)
+    await asyncio.wait_for(browser.click(3), LONG)
+    played = await asyncio.wait_for(playing, LONG)
     assert verify_file(played.path).verdict == "reproduced"
     with open_trace(played.path) as trace:
         player = trace.seating().players["P1"]
@@ -91,13 +91,13 @@ async def test_a_person_plays_an_episode_in_a_browser_and_the_trace_says_so(spec
 
 async def test_a_person_who_stops_can_go_on_later(spec: PlaySpec, capsys: Any) -> None:
     playing = asyncio.create_task(play_episode(spec, opened=door))
-    await asyncio.wait_for(Browser(await address(capsys)).click(1), PATIENCE_S)
+    await asyncio.wait_for(Browser(await address(capsys)).click(1), LONG)
     playing.cancel()
-    await asyncio.wait([playing], timeout=PATIENCE_S)
+    await asyncio.wait([playing], timeout=LONG)
     (path,) = spec.folder.glob("*.trace")
     playing = asyncio.create_task(resume_episode(path, opened=door))
-    await asyncio.wait_for(Browser(await address(capsys)).click(2), PATIENCE_S)
-    await asyncio.wait_for(playing, PATIENCE_S)
+    await asyncio.wait_for(Browser(await address(capsys)).click(2), LONG)
+    await asyncio.wait_for(playing, LONG)
     assert verify_file(path).verdict == "reproduced"
 
 
@@ -118,7 +118,7 @@ async def test_the_pages_are_for_this_machine_and_hold_no_token(spec: PlaySpec, 
             assert (await http.get(home + path, headers={"Origin": "http://evil.example"})).status_code == 403
         assert (await http.post(f"{home}/mcp", json={})).status_code == 401
     playing.cancel()
-    await asyncio.wait([playing], timeout=PATIENCE_S)
+    await asyncio.wait([playing], timeout=LONG)
 
 
 def test_what_concerns_models_is_refused_for_a_person() -> None:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from tests.evaluation.browsing import browser as browser
+from tests.waiting import LONG
 
 from tradefair.evaluation import evaluate
 from tradefair.evaluation.reading import PersonMoves
@@ -19,7 +20,6 @@ from tradefair.evaluation.verify import verify_file
 from tradefair.tracestore import open_trace
 
 pytestmark = pytest.mark.browser
-BOUND_S = 60.0
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def play(tmp_path: Path) -> Iterator[Any]:
             env={**os.environ, "BROWSER": str(opener)},
         )
         running.append(process)
-        until = time.monotonic() + BOUND_S
+        until = time.monotonic() + LONG
         while not told.exists():
             assert process.poll() is None, process.communicate()
             assert time.monotonic() < until
@@ -51,7 +51,7 @@ def play(tmp_path: Path) -> Iterator[Any]:
     yield started
     for process in running:
         process.kill()
-        process.wait(BOUND_S)
+        process.wait(LONG)
 
 
 def the_board(page: Any, address: str) -> Any:
@@ -59,7 +59,7 @@ def the_board(page: Any, address: str) -> Any:
     page.goto(address)
     page.wait_for_selector("iframe:not([hidden])")
     frame = page.frame_locator("iframe")
-    frame.locator("body[data-ready]").wait_for(timeout=BOUND_S * 1_000)
+    frame.locator("body[data-ready]").wait_for(timeout=LONG * 1_000)
     return frame
 
 
@@ -97,19 +97,19 @@ def test_a_person_plays_a_whole_episode_by_clicks(market: str, browser: Any, pla
     assert "token" not in page.url
     heading = board.locator("h1")
     for move in moves:
-        heading.filter(has_text="Your turn").wait_for(timeout=BOUND_S * 1_000)
+        heading.filter(has_text="Your turn").wait_for(timeout=LONG * 1_000)
         # The page shows the form of what is awaited: each round of a bargain a message, then a quote.
         form = board.locator(f".acting .tool-form[data-tool={move.tool}]")
-        form.wait_for(timeout=BOUND_S * 1_000)
+        form.wait_for(timeout=LONG * 1_000)
         form.locator(move.field).first.fill(move.value)
         moment = board.locator(".strip .num").inner_text()
         form.locator("button.main").first.click()
         if move.final:  # what cannot be taken back is asked once more
             board.get_by_role("button", name="Yes, do it").click()
         board.locator("h1:has-text('over'), .strip .num").filter(has_not_text=moment).first.wait_for()
-    heading.filter(has_text="The episode is over").wait_for(timeout=BOUND_S * 1_000)
+    heading.filter(has_text="The episode is over").wait_for(timeout=LONG * 1_000)
     page.get_by_text("The episode is over").first.wait_for()
-    out, err = process.communicate(timeout=BOUND_S)
+    out, err = process.communicate(timeout=LONG)
     assert process.returncode == 0, err
     assert out.startswith("person ")
     (path,) = (tmp_path / "out").glob("*.trace")

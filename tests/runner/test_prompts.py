@@ -23,6 +23,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from tests.evaluation.export.test_reimport import again, figures
 from tests.play_specs import play_spec
+from tests.waiting import LONG
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.cli import run
@@ -71,7 +72,7 @@ async def listening(address: Address, heard: list[bytes]) -> AsyncGenerator[str]
             yield f"http://127.0.0.1:{socket.getsockname()[1]}/v1"
         finally:
             server.should_exit = True
-            await asyncio.wait_for(task, 30)
+            await asyncio.wait_for(task, LONG)
 
 
 def _frameworks() -> list[Any]:

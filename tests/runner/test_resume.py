@@ -14,6 +14,7 @@ from typing import Any
 
 import orjson
 import pytest
+from tests.waiting import LONG
 
 from tradefair.contract import TraceError
 from tradefair.contract.chain import digest
@@ -48,7 +49,7 @@ def killed_at(folder: Path, seq: int, process: subprocess.Popen[bytes]) -> Path:
                 continue  # not there yet
             if head is not None and head[0] >= seq:
                 os.kill(process.pid, signal.SIGKILL)
-                process.wait(30)
+                process.wait(LONG)
                 return path
         os.kill(process.pid, signal.SIGCONT)
         time.sleep(0.01)

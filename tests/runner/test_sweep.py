@@ -11,6 +11,7 @@ from pathlib import Path
 
 import orjson
 import pytest
+from tests.waiting import LONGER
 
 from tradefair.cli import run as command
 from tradefair.contract import HarnessFailure, ScenarioError
@@ -24,7 +25,6 @@ from tradefair.runner.sweep_shard import run_shard
 from tradefair.runner.sweep_table import SweepTable
 from tradefair.tracestore import find_traces, open_trace
 
-BOUND_S = 240
 PLAN = """
 [plan]
 name = "small"
@@ -193,7 +193,7 @@ def _kill_and_go_on(plan: Path, tmp_path: Path, *, processes: int, seeds: int) -
     process = _started(plan, out, processes, seeds)
     _when(process, lambda: len(list(out.rglob("*.trace"))) > 3 * processes)
     process.kill()
-    process.wait(BOUND_S)
+    process.wait(LONGER)
     left = swept(plan, out, seeds=seeds)  # orphans of the killed command finish what they play
     assert 0 < left.played <= left.counts.total
     assert left.counts == (4 * seeds, 4 * seeds, 0)
@@ -211,7 +211,7 @@ def test_a_worker_that_dies_costs_one_episode_and_ctrl_c_none(plan: Callable[...
     begun = len(list(out.rglob("*.trace")))
     _when(process, lambda: len(list(out.rglob("*.trace"))) > begun + 40)
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=BOUND_S)
+    _, told = process.communicate(timeout=LONGER)
     assert process.returncode == 130
     assert "the same command goes on" in told
     with SweepTable(out) as table:
@@ -231,7 +231,7 @@ def test_what_a_dead_worker_had_not_begun_is_played_by_the_others(plan: Callable
     _when(process, lambda: len(list(out.rglob("*.trace"))) > 5)
     for child in _children(process.pid):
         os.kill(child, signal.SIGKILL)
-    process.communicate(timeout=BOUND_S)
+    process.communicate(timeout=LONGER)
     assert process.returncode == 3
     with SweepTable(out) as table:
         assert table.counts() == (240, 238, 2)
@@ -246,7 +246,7 @@ def test_agents_of_several_frameworks_meet_over_mcp_and_a_stopped_episode_goes_o
     process = _started(plan(mixed), out, 1, 2)
     _when(process, lambda: any(path.stat().st_size > 20_000 for path in out.rglob("*.trace")))
     process.kill()
-    process.wait(BOUND_S)
+    process.wait(LONGER)
     done = swept(plan(mixed), out)
     assert done.counts == (EPISODES, EPISODES, 0)
     swept(plan(mixed), whole)
@@ -265,7 +265,7 @@ def _started(plan: Path, out: Path, processes: int, seeds: int) -> subprocess.Po
 
 def _when(process: subprocess.Popen[str], happened: Callable[[], bool]) -> None:
     """Until something has happened, while the process runs, a bounded time."""
-    for _ in range(100 * BOUND_S):
+    for _ in range(100 * LONGER):
         if happened():
             return
         try:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from tests.outside import Answer, endpoint
+from tests.waiting import LONG
 
 from tradefair.contract import ScenarioError
 from tradefair.runner.plan import Budget, load_plan
@@ -23,7 +24,6 @@ from tradefair.runner.sweep_budget import Account
 from tradefair.runner.sweep_feed import Progress
 from tradefair.runner.sweep_show import told
 
-BOUND_S = 60
 TOKENS = 110
 REQUESTS = 6
 """In an episode of one round: a thought in each of three phases, and a second one after a nudge."""
@@ -68,7 +68,7 @@ class Provider:
             fails = self.requests <= self.failures
         try:
             if self.together is not None:
-                self.together.wait(BOUND_S)
+                self.together.wait(LONG)
         finally:
             with self.lock:
                 self.at_once -= 1
@@ -192,7 +192,7 @@ def test_without_retries_a_failing_provider_fails_the_episode(asked: Callable[..
 @pytest.mark.slow
 def test_what_time_does_not_mend_is_not_tried_again(asked: Callable[..., Sweep], provider: Provider) -> None:
     provider.status, provider.failures = 400, 1
-    done = asked(pauses=[BOUND_S], concurrency=1)
+    done = asked(pauses=[LONG], concurrency=1)
     assert (done.counts.done, len(done.failures)) == (3, 1)
     assert provider.requests == 1 + 3 * REQUESTS
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.host.postgres import Server, missing, running_server
+from tests.waiting import LONGER
 
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.evaluation.verify import verify_file
@@ -20,7 +21,6 @@ from tradefair.tracestore import find_traces, open_trace, stored_traces
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(missing() is not None, reason=str(missing()))]
 
-BOUND_S = 240
 PLAN = "bargaining/ten_thousand"
 
 
@@ -72,7 +72,7 @@ def test_a_killed_sweep_in_a_store_goes_on_where_its_logs_end(server: Server, tm
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.02)
     process.kill()
-    process.wait(BOUND_S)
+    process.wait(LONGER)
     done = sweep(SweepSpec(meant(4), shared, 1, store=server.dsn))
     assert (done.counts, done.failures) == ((100, 100, 0), [])
     sweep(SweepSpec(meant(4), files, 1))

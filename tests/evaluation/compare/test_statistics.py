@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.waiting import LONG
 
 from tradefair.contract import Chance
 from tradefair.evaluation.statistics import (
@@ -189,5 +190,5 @@ def test_scipy_is_loaded_by_the_first_interval_and_not_before() -> None:
         "from tradefair.evaluation.statistics import interval\n"
         "print('scipy' in sys.modules, bool(interval([1.0, 2.0])), 'scipy' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LONG, check=False)
     assert (done.stdout.split(), done.stderr) == (["False", "True", "True"], "")

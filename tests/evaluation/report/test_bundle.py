@@ -11,6 +11,7 @@ from pathlib import Path
 
 import orjson
 import pytest
+from tests.waiting import LONGER
 
 import tradefair.evaluation.report as report
 import tradefair.host as host
@@ -90,7 +91,7 @@ def test_building_again_gives_the_same_bytes(tmp_path: Path) -> None:
     shutil.copytree(WEB, tmp_path / "web", ignore=shutil.ignore_patterns("node_modules"))
     made = tmp_path / "made"
     for command in (["ci", "--no-audit", "--no-fund"], ["run", "check"], ["run", "build", "--", str(made)]):
-        done = subprocess.run([npm, *command], cwd=tmp_path / "web", capture_output=True, text=True, timeout=300)
+        done = subprocess.run([npm, *command], cwd=tmp_path / "web", capture_output=True, text=True, timeout=LONGER)
         if command[0] == "ci" and done.returncode:
             pytest.skip(f"the npm registry cannot be reached: {done.stderr[-200:]}")
         assert done.returncode == 0, done.stdout + done.stderr

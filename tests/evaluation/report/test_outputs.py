@@ -13,6 +13,7 @@ import orjson
 import pytest
 import typer
 from tests.evaluation.browsing import watched
+from tests.waiting import LONG
 
 from tradefair.evaluation.charts import (
     Axis,
@@ -130,7 +131,7 @@ def test_tex_compiles_and_prints_every_sign(tmp_path: Path) -> None:
     document = rb"\documentclass{article}\usepackage{booktabs}\begin{document}\tiny" + b"\n" + body + rb"\end{document}"
     (tmp_path / "t.tex").write_bytes(document)
     run = [engine, "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "t.tex"]
-    done = subprocess.run(run, cwd=tmp_path, capture_output=True, timeout=60, check=False)
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, timeout=LONG, check=False)
     told = done.stdout.decode(errors="replace")
     assert done.returncode == 0, told[-2000:]
     log = (tmp_path / "t.log").read_text(encoding="utf-8", errors="replace")

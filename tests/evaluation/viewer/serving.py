@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
+from tests.waiting import LONG
 
 from tradefair.evaluation.viewer.folder import Folder
 from tradefair.evaluation.viewer.server import ViewerServer
@@ -34,7 +35,7 @@ class Client:
         self.url = f"http://127.0.0.1:{port}"
 
     def ask(self, path: str, method: str = "GET", **headers: str) -> Answer:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LONG)
         try:
             connection.putrequest(method, path, skip_host="host" in headers)
             for name, value in headers.items():
@@ -62,4 +63,4 @@ def serving(folder: Path | Folder) -> Generator[Client]:
         yield Client(server.port)
     finally:
         server.stop()
-        thread.join(30)
+        thread.join(LONG)

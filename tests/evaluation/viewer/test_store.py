@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tests.evaluation.viewer.serving import Client, serving
 from tests.host.postgres import Server, missing, running_server
+from tests.waiting import LONG
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import TraceError
@@ -22,8 +23,6 @@ from tradefair.tracestore.store import psycopg_of
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
-BOUND_S = 30
-
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
@@ -33,7 +32,7 @@ def server() -> Iterator[Server]:
 
 def awaited(client: Client, holds: Callable[[dict[str, dict[str, Any]]], bool]) -> dict[str, dict[str, Any]]:
     """The rows as soon as they are so; each question lets the copies be renewed."""
-    end = time.monotonic() + BOUND_S
+    end = time.monotonic() + LONG
     while not holds(rows := client.rows()):
         assert time.monotonic() < end, rows
         time.sleep(0.05)

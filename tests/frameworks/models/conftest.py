@@ -16,6 +16,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
+from tests.waiting import LONG
 
 from tradefair.agents.rounds import opening
 from tradefair.contract import ToolAnswer, ToolCall, Turns, TurnView
@@ -105,7 +106,7 @@ def serving() -> Serving:
             yield upstream
         finally:
             server.should_exit = True
-            await asyncio.wait_for(task, 30)
+            await asyncio.wait_for(task, LONG)
 
     return serve
 

@@ -10,6 +10,7 @@ import httpx2
 import pytest
 from openai import APIStatusError, AuthenticationError, BadRequestError, NotFoundError
 from starlette.responses import PlainTextResponse
+from tests.waiting import LONG
 
 from tradefair.agents.rounds import NUDGE
 from tradefair.contract import HarnessFailure, ScenarioError, ToolCall, Turns, TurnView
@@ -140,12 +141,12 @@ async def test_a_client_that_gives_up_too_early_gets_the_answer_that_was_under_w
     asked = {"model": "tiny", "messages": [opened]}
     async with serving(Slow()) as upstream, desk(upstream.endpoint()) as table, _raw(table) as http:
         given_up = asyncio.create_task(http.post("/chat/completions", json=asked))
-        await asyncio.wait_for(arrived.wait(), 20)
+        await asyncio.wait_for(arrived.wait(), LONG)
         given_up.cancel()
         again = http.post("/chat/completions", json=asked, headers={"x-stainless-retry-count": "1"})
         repeated = asyncio.create_task(again)
         go_on.set()
-        reply = await asyncio.wait_for(repeated, 20)
+        reply = await asyncio.wait_for(repeated, LONG)
     assert reply.json()["choices"][0]["message"]["content"] == "at last"
     assert len(upstream.requests) == 1
     assert sorted((call.retried, call.occurrence) for call in table.calls) == [(False, 1), (True, 1)]
@@ -281,8 +282,8 @@ async def test_a_gateway_that_closes_lets_those_who_wait_go(desk: Any, serving: 
     async with serving(Silent()) as upstream:
         async with desk(upstream.endpoint()) as table, _raw(table) as http:
             asked = {"model": "tiny", "messages": [opened]}
-            waiting = asyncio.create_task(http.post("/chat/completions", json=asked, timeout=30))
-            await asyncio.wait_for(arrived.wait(), 20)
+            waiting = asyncio.create_task(http.post("/chat/completions", json=asked, timeout=LONG))
+            await asyncio.wait_for(arrived.wait(), LONG)
             await table.close_gateway()
             response = await waiting
         never.set()

@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 from openai import AsyncOpenAI, BadRequestError
 from tests.calling import moves
+from tests.waiting import LONG
 
 from tradefair.cli import run
 from tradefair.evaluation.verify import verify_file
 from tradefair.frameworks.models import ModelEndpoint
 
 _TRADEFAIR = Path(sys.executable).parent / "tradefair"
-_PATIENCE_S = 60
 _TOOLS: list[dict[str, Any]] = [
     {"type": "function", "function": {"name": name, "parameters": {"type": "object"}}} for name in ("look", "act")
 ]
@@ -40,9 +40,9 @@ async def _gateway(*arguments: str, number: int = signal.SIGINT, **environment: 
         stderr=asyncio.subprocess.PIPE,
     )
     try:
-        async with asyncio.timeout(_PATIENCE_S):
+        async with asyncio.timeout(LONG):
             url, key = await _announced(process, as_json="--json" in arguments)
-            async with AsyncOpenAI(base_url=url, api_key=key, timeout=20) as client:
+            async with AsyncOpenAI(base_url=url, api_key=key, timeout=LONG) as client:
                 yield client
             process.send_signal(number)
             said = await process.communicate()
@@ -65,7 +65,7 @@ async def test_a_policy_says_which_seat_it_plays_and_that_it_answers_a_seats_age
         pipe = process.stdout if options else process.stderr
         assert pipe is not None
         try:
-            async with asyncio.timeout(_PATIENCE_S):
+            async with asyncio.timeout(LONG):
                 said.append(await pipe.readline())
                 if options:
                     told = json.loads(said[-1])

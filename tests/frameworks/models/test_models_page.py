@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.calling import moves
+from tests.waiting import LONG
 
 from tradefair.cli import run
 from tradefair.frameworks.models import Faults
@@ -35,7 +36,7 @@ def test_the_two_runs_of_the_page_write_the_same_events(tmp_path: Path, monkeypa
 def test_the_program_of_the_page_runs(tmp_path: Path) -> None:
     [program] = _blocks("python")
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=LONG, check=False
     )
     assert (done.returncode, done.stdout) == (0, "['policy:zip']\n"), done.stderr
     assert (tmp_path / "mine.jsonl").exists()

@@ -16,12 +16,12 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
+from tests.waiting import LONG
 
 REPO = Path(__file__).resolve().parents[3]
 CLIENT = REPO / "environments" / "client"
 MODULE = CLIENT / "src" / "tradefair_client.py"
 TRADEFAIR = Path(sys.executable).parent / "tradefair"
-PATIENCE_S = 60
 SALT = bytes(range(100, 132))
 
 
@@ -66,7 +66,7 @@ class Served(NamedTuple):
         headers = {"Authorization": f"Bearer {sent}", "Content-Type": "application/json"}
         request = urllib.request.Request(self.ready["control"]["url"] + path, content, headers, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
+            with urllib.request.urlopen(request, timeout=LONG) as answer:
                 raw = answer.read()
                 # The status page is the one answer that is no JSON.
                 return Answer(answer.status, None if path == "/" else json.loads(raw), raw, answer.headers)
@@ -103,7 +103,7 @@ def serving(folder: Path, *options: str) -> Generator[Served]:
             yield Served(json.loads(line), folder, process)
         finally:
             process.terminate()
-            process.wait(PATIENCE_S)
+            process.wait(LONG)
 
 
 @pytest.fixture(scope="session")

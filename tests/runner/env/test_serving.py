@@ -9,7 +9,8 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from tests.runner.env.conftest import PATIENCE_S, SALT, Served, serving
+from tests.runner.env.conftest import SALT, Served, serving
+from tests.waiting import LONG
 
 from tradefair.contract.sealed_seeds import commitment_of
 from tradefair.evaluation.verify import verify_file
@@ -37,7 +38,7 @@ def seat_of(client: ModuleType, made: Any, number: int = 0) -> Any:
 
 def eventually(server: Served, episode: str, state: str) -> Any:
     """The episode's line once it is in this state; bounded."""
-    until = time.monotonic() + PATIENCE_S
+    until = time.monotonic() + LONG
     while time.monotonic() < until:
         found = server.get(f"/episodes/{episode}")
         if found["state"] == state:

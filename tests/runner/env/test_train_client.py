@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from release.hubs import blocks
 from tests.release.test_hubs import code_lines
-from tests.runner.env.conftest import CLIENT, MODULE, PATIENCE_S, REPO, Served
+from tests.runner.env.conftest import CLIENT, MODULE, REPO, Served
+from tests.waiting import LONG
 
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.evaluator import evaluator_of
@@ -48,7 +49,7 @@ def printed(served: Served, *arguments: str) -> str:
         [sys.executable, "-S", *arguments],
         capture_output=True,
         text=True,
-        timeout=PATIENCE_S,
+        timeout=LONG,
         check=False,
         env={**{name: value for name, value in os.environ.items() if name == "SYSTEMROOT"}, **variables},
         cwd="/",

@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 import pytest
 from openai import OpenAI
 from tests.calling import moves
+from tests.waiting import LONG, LONGER
 
 from tradefair.cli import run
 from tradefair.evaluation.verdict.of_trace import verdict_of_file
@@ -159,7 +160,7 @@ def test_the_engines_port_is_closed_to_others() -> None:
     place = urlsplit(engine_of(find_weights("").path).address)
     assert place.hostname == "127.0.0.1"
     for path in ("/props", "/slots", "/v1/models", "/metrics"):
-        connection = HTTPConnection("127.0.0.1", place.port, timeout=30)
+        connection = HTTPConnection("127.0.0.1", place.port, timeout=LONG)
         connection.request("GET", path, headers={"Origin": "http://page.example"})
         answer = connection.getresponse()
         answer.read()
@@ -182,7 +183,7 @@ def test_one_engine_is_shared_and_can_be_closed(capfd: pytest.CaptureFixture[str
     assert own.count("<|im_start|>user\nhello<|im_end|>\n") == 6
     own.close()
     with pytest.raises(OSError):  # refused, or reset: systems differ
-        socket.create_connection(("127.0.0.1", int(place.port or 0)), timeout=5).recv(1)
+        socket.create_connection(("127.0.0.1", int(place.port or 0)), timeout=LONG).recv(1)
     assert capfd.readouterr().err == ""
 
 
@@ -225,7 +226,7 @@ def test_ctrl_c_ends_a_run_in_the_middle_of_a_reply(tmp_path: Path) -> None:
             time.sleep(0.05)
         time.sleep(2)
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        process.communicate(timeout=LONG)
     finally:
         process.kill()
     assert process.returncode == 130
@@ -240,7 +241,7 @@ def test_a_gateway_serves_it_to_other_clients(tmp_path: Path) -> None:
         assert process.stdout is not None
         said = json.loads(process.stdout.readline())
         assert said["model"] == LABEL
-        with OpenAI(base_url=said["base_url"], api_key=said["api_key"], timeout=120) as client:
+        with OpenAI(base_url=said["base_url"], api_key=said["api_key"], timeout=LONGER) as client:
             text = client.chat.completions.create(
                 model=LABEL, messages=[{"role": "user", "content": "Say hello."}], max_tokens=8
             )
@@ -249,4 +250,4 @@ def test_a_gateway_serves_it_to_other_clients(tmp_path: Path) -> None:
             assert 0 < text.usage.completion_tokens <= 8
     finally:
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0
+        assert process.wait(LONG) == 0
