@@ -14,6 +14,7 @@ import orjson
 import pytest
 from pydantic import JsonValue
 from tests.host.postgres import Server, running_server
+from tests.waiting import LONG
 
 from tradefair.catalog import load_scenario
 from tradefair.contract import MarketType, Policy, Scenario
@@ -33,7 +34,6 @@ from tradefair.tracestore import open_trace
 T = TypeVar("T")
 
 SEED = 7
-PATIENCE_S = 10.0
 
 
 def pie(preset: str = "pie", **overrides: JsonValue) -> Scenario:
@@ -43,7 +43,7 @@ def pie(preset: str = "pie", **overrides: JsonValue) -> Scenario:
 
 async def within(answer: Awaitable[T]) -> T:
     """Bounded wait."""
-    return await asyncio.wait_for(answer, PATIENCE_S)
+    return await asyncio.wait_for(answer, LONG)
 
 
 def rows_from(first: int, count: int) -> list[Row]:

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.waiting import LONG
 
 _SIZE = 400 * 1024
-_PATIENCE_S = 10
 
 
 class SmallDisk:
@@ -44,7 +44,7 @@ class SmallDisk:
 
     @staticmethod
     def _run(*command: str) -> None:
-        subprocess.run(command, capture_output=True, check=True, timeout=_PATIENCE_S)
+        subprocess.run(command, capture_output=True, check=True, timeout=LONG)
 
 
 @contextmanager
@@ -53,7 +53,7 @@ def small_disk(folder: Path, size: int = _SIZE) -> Generator[SmallDisk]:
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(folder)]
     try:
-        done = subprocess.run(mount, capture_output=True, check=False, timeout=_PATIENCE_S)
+        done = subprocess.run(mount, capture_output=True, check=False, timeout=LONG)
     except FileNotFoundError:
         pytest.skip("there is no mount command")
     if done.returncode:
@@ -61,4 +61,4 @@ def small_disk(folder: Path, size: int = _SIZE) -> Generator[SmallDisk]:
     try:
         yield SmallDisk(folder)
     finally:
-        subprocess.run(["umount", "--lazy", str(folder)], capture_output=True, check=True, timeout=_PATIENCE_S)
+        subprocess.run(["umount", "--lazy", str(folder)], capture_output=True, check=True, timeout=LONG)

@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
+from tests.waiting import LONGER
+
 _USER = "postgres"
 """Whom the packages make: the server refuses to run as root."""
-_BOUND_S = 120
 
 
 def missing() -> str | None:
@@ -58,7 +59,7 @@ class Server:
                 [*user, str(self._programs / program), *arguments],
                 stdout=said,
                 stderr=subprocess.STDOUT,
-                timeout=_BOUND_S,
+                timeout=LONGER,
                 check=False,
                 cwd="/",
             )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LONG
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import ScenarioError, TraceError
@@ -326,7 +327,7 @@ async def test_a_sweep_asks_the_embedder_too(tiny: _Endpoint, tmp_path: Path) ->
     )
     work = workload_of(load_plan(str(plan)))
     results: list[SweepResult] = []
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(LONG):
         await run_shard(Table.of(work), _each(work.episodes()), tmp_path / "out", results.append)
     assert [result.problem for result in results] == [None, None]
     remarked: list[bool] = []

@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 import pytest
 from tests.host.conftest import rows_from
+from tests.waiting import LONG
 
 from tradefair.contract import TraceError
 from tradefair.contract.chain import canonical, digest, next_hash
@@ -237,7 +238,7 @@ async def test_nothing_is_committed_on_the_loop_while_a_thread_uses_the_connecti
 
     def work() -> None:
         begun.set()
-        let.wait(5)
+        let.wait(LONG)
 
     working = asyncio.create_task(log._in_thread(work))
     await asyncio.to_thread(begun.wait, 5)
@@ -319,7 +320,7 @@ async def test_the_loop_does_not_wait_for_a_lock_and_the_thread_does(log: Any, t
         assert not log.append_now(rows_from(2, 1))
         assert not noting.done()
         stranger.execute("ROLLBACK")
-    await asyncio.wait_for(noting, 5)
+    await asyncio.wait_for(noting, LONG)
     assert len(await log.bodies()) == log.head.seq == 2
 
 
@@ -362,7 +363,7 @@ async def test_the_writer_commits_what_is_queued_together(log: SqliteLog, way: s
     desk = _Desk(log)
     assert desk.writer.submit(rows_from(1, 1), urgent=False) is None
     commits = [desk.writer.submit(rows_from(seq, 1), urgent=True) for seq in (2, 3)]
-    await asyncio.wait_for(asyncio.gather(*(commit.wait() for commit in commits if commit)), 5)
+    await asyncio.wait_for(asyncio.gather(*(commit.wait() for commit in commits if commit)), LONG)
     assert desk.committed == [[1, 2, 3]]
     assert desk.writer.settled
     await desk.writer.close()
@@ -372,7 +373,7 @@ async def test_the_writer_commits_reads_after_a_while_when_nothing_urgent_comes(
     desk = _Desk(log)
     desk.writer.submit(rows_from(1, 1), urgent=False)
     assert not desk.writer.settled
-    await asyncio.wait_for(desk.heard.wait(), 5)
+    await asyncio.wait_for(desk.heard.wait(), LONG)
     assert log.head.seq == 1
     await desk.writer.close()
 
@@ -397,12 +398,12 @@ async def test_a_failed_commit_fails_everything_that_was_queued_on_top_of_it(log
     assert later is not None
     for commit in (bad, later):
         with pytest.raises(StorageUnavailable):
-            await asyncio.wait_for(commit.wait(), 5)
+            await asyncio.wait_for(commit.wait(), LONG)
     await desk.writer.drain()
     assert (desk.failures, desk.committed, log.head.seq) == (1, [], 1)
     good = desk.writer.submit(rows_from(2, 1), urgent=True)
     assert good is not None
-    await asyncio.wait_for(good.wait(), 5)
+    await asyncio.wait_for(good.wait(), LONG)
     assert log.head.seq == 2
     await desk.writer.close()
 
@@ -420,10 +421,10 @@ async def test_whatever_stops_a_commit_those_who_wait_are_told(
         commit = desk.writer.submit(rows_from(1, 1), urgent=True)
         assert commit is not None
         with pytest.raises(StorageUnavailable, match=r"MemoryError|an int"):
-            await asyncio.wait_for(commit.wait(), 5)
+            await asyncio.wait_for(commit.wait(), LONG)
     assert desk.failures == 1
     desk.writer.submit(rows_from(1, 1), urgent=True)
-    await asyncio.wait_for(desk.writer.close(), 5)
+    await asyncio.wait_for(desk.writer.close(), LONG)
     assert desk.committed == [[1]]
 
 
@@ -436,7 +437,7 @@ async def test_the_writer_closes_although_its_task_was_cancelled(log: SqliteLog,
         await asyncio.sleep(0.02)
         (task,) = (task for task in asyncio.all_tasks() if task.get_name() == "tradefair-writer")
         task.cancel()
-        await asyncio.wait_for(desk.writer.close(), 5)
+        await asyncio.wait_for(desk.writer.close(), LONG)
         stranger.execute("ROLLBACK")
     assert desk.failures == 1
     # What its thread has written is known all the same.

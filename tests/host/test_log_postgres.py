@@ -14,6 +14,7 @@ import orjson
 import pytest
 from tests.host.conftest import rows_from
 from tests.host.postgres import Server, missing
+from tests.waiting import LONG
 
 from tradefair.cli import run
 from tradefair.contract import TraceError
@@ -32,7 +33,6 @@ from tradefair.tracestore.store import psycopg_of
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
-BOUND_S = 30
 # A name with characters that PostgreSQL does not keep.
 SIDE = Side("http", "odd\x00\ud800", "17", "00-abc", "person")
 MANIFEST = Manifest(canonical({"core": 1}), {"episode": "e"})
@@ -356,11 +356,11 @@ async def test_kill_9_of_the_owner_frees_the_lease_and_loses_nothing_that_was_ac
         sys.executable, str(_CHILD), server.dsn, name, stdout=asyncio.subprocess.PIPE
     )
     assert child.stdout is not None
-    acknowledged = [orjson.loads(await asyncio.wait_for(child.stdout.readline(), BOUND_S)) for _ in range(20)]
+    acknowledged = [orjson.loads(await asyncio.wait_for(child.stdout.readline(), LONG)) for _ in range(20)]
     child.kill()
-    await asyncio.wait_for(child.wait(), BOUND_S)
+    await asyncio.wait_for(child.wait(), LONG)
     place = StorePlace(server.dsn, name)
-    log = await asyncio.wait_for(_when_free(place), BOUND_S)
+    log = await asyncio.wait_for(_when_free(place), LONG)
     keys = await log.call_keys()
     await log.close()
     assert [("P1", one["key"]) in keys for one in acknowledged] == [True] * 20

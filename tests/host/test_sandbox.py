@@ -14,6 +14,7 @@ import orjson
 import pytest
 from pydantic import JsonValue
 from tests.host.programs import LIMITS, answer, error_of, run
+from tests.waiting import LONG
 
 from tradefair.contract import HarnessFailure, IllegalAction
 from tradefair.contract.kernel_tools import KERNEL_TOOLS
@@ -153,7 +154,7 @@ async def test_tool_calls_can_hop_to_the_event_loop(sandbox: Sandbox) -> None:
         return answer(name, arguments)
 
     def call(name: str, arguments: dict[str, JsonValue]) -> InnerAnswer:
-        return asyncio.run_coroutine_threadsafe(on_loop(name, arguments), loop).result(timeout=10)
+        return asyncio.run_coroutine_threadsafe(on_loop(name, arguments), loop).result(timeout=LONG)
 
     runs = [asyncio.to_thread(run, sandbox, "view_round()['round']", call) for _ in range(3)]
     assert [report.value for report in await asyncio.gather(*runs)] == [3, 3, 3]
@@ -209,7 +210,7 @@ def test_closing_while_a_program_runs_harms_nobody() -> None:
 
     with ThreadPoolExecutor(1) as thread:
         running = thread.submit(run, own, "view_round()\nwhile True: pass", call)
-        assert started.wait(10)
+        assert started.wait(LONG)
         own.close()
         assert running.result(10).error is not None
 
@@ -237,7 +238,7 @@ def run(code, call=None):
 @pytest.mark.parametrize("ending", EXITS)
 def test_the_interpreter_exits_cleanly(ending: str) -> None:
     command = [sys.executable, "-c", PROGRAM + EXITS[ending]]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LONG, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "2\n", "")
 
 

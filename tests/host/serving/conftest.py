@@ -15,6 +15,7 @@ import orjson
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from tests.waiting import LONG
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.host.app import HttpServer
@@ -28,7 +29,6 @@ from tradefair.tracestore import open_trace
 T = TypeVar("T")
 
 SEED = 7
-PATIENCE_S = 20.0
 ERAS = ("auto", "legacy")
 TRADEFAIR = Path(sys.executable).parent / "tradefair"
 
@@ -49,7 +49,7 @@ class Stage:
     @staticmethod
     async def within(answer: Awaitable[T]) -> T:
         """Bounded wait."""
-        return await asyncio.wait_for(answer, PATIENCE_S)
+        return await asyncio.wait_for(answer, LONG)
 
     async def episode(self, *agents: str, preset: str = "pie", folder: Path | None = None) -> Episode:
         """A fresh episode with `agents` (P1 alone by default) played from outside, `half` on the others."""
@@ -79,7 +79,7 @@ class Stage:
         """A client of a hosted seat."""
         headers = {"Authorization": f"Bearer {token}"}
         async with (
-            httpx2.AsyncClient(headers=headers, timeout=PATIENCE_S) as http,
+            httpx2.AsyncClient(headers=headers, timeout=LONG) as http,
             Client(streamable_http_client(url, http_client=http), mode=mode, **options) as client,
         ):
             yield client

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import httpx2
 from tests.host.serving.by_hand import HEADERS, Seat, Server
+from tests.waiting import LONG
 
 from tradefair.host.hosting import Host
 
@@ -50,7 +51,7 @@ async def seats_over_http(url: str, host: Host, episode: str, names: Iterable[st
         seats: dict[str, Seat] = {}
         for name in names:
             headers = {**HEADERS, "Authorization": f"Bearer {host.invite(episode, name)[0]}"}
-            http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=20))
+            http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=LONG))
             seats[name] = Seat(url, http)
         yield seats
 

@@ -19,9 +19,8 @@ from authlib.oauth2.rfc9068 import JWTBearerTokenGenerator
 from flask import Flask, jsonify, request
 from joserfc import jwt
 from joserfc.jwk import KeySet, RSAKey
+from tests.waiting import LONGER
 from werkzeug.serving import make_server
-
-LIFE_S = 600
 
 
 class _Client(ClientMixin):
@@ -68,7 +67,7 @@ class IssuerProcess(NamedTuple):
         """A token of its making with other claims, or another key; None leaves a claim out."""
         key = key or self.keys[0]
         now = int(time.time())
-        usual = {"iss": self.url, "sub": "alice", "exp": now + LIFE_S, "iat": now}
+        usual = {"iss": self.url, "sub": "alice", "exp": now + LONGER, "iat": now}
         content = {name: value for name, value in {**usual, **claims}.items() if value is not None}
         return jwt.encode({"alg": "RS256", "kid": key.kid, "typ": "at+jwt", **(header or {})}, content, key)
 

@@ -15,6 +15,7 @@ from mcp.server.apps import APP_MIME_TYPE, EXTENSION_ID
 from mcp_types.version import LATEST_MODERN_VERSION
 from tests.host.serving.by_hand import HEADERS, META, started
 from tests.host.serving.test_noninterference import DRAWING, PRESETS
+from tests.waiting import LONG
 
 from tradefair.catalog import load_scenario, market_names, market_type
 from tradefair.host.binding import build_observer_server, build_server
@@ -132,7 +133,7 @@ async def test_the_list_of_tools_has_the_same_bytes_with_and_without_the_board(s
     host, episode, seat = await hosted_seat(stage, market)
     token, _ = host.invite(episode.id, seat)
     bearer = {**HEADERS, "Authorization": f"Bearer {token}"}
-    async with stage.hosted(host) as server, httpx2.AsyncClient(headers=bearer, timeout=20) as http:
+    async with stage.hosted(host) as server, httpx2.AsyncClient(headers=bearer, timeout=LONG) as http:
 
         async def listed(meta: dict[str, Any]) -> list[dict[str, Any]]:
             headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/list"}

@@ -12,6 +12,7 @@ import httpx2
 import orjson
 import pytest
 from tests.host.serving.doors import Clients
+from tests.waiting import LONG, LONGER
 
 CROWD = 10_000
 SPARE_FILES = 200
@@ -67,10 +68,10 @@ async def test_ten_thousand_half_open_connections_keep_no_seat_out(stage: Any) -
             assert not (await old.call_tool("view_turn")).is_error
             child = await crowd.start(report["url"].split(":")[2].split("/")[0], str(wanted))
             assert child.stdout is not None
-            assert await asyncio.wait_for(child.stdout.readline(), 120) == b"all\n"
+            assert await asyncio.wait_for(child.stdout.readline(), LONGER) == b"all\n"
             for _ in range(3):
                 assert not (await old.call_tool("view_turn")).is_error
-                async with httpx2.AsyncClient(timeout=20) as http:
+                async with httpx2.AsyncClient(timeout=LONG) as http:
                     health = await http.get(report["url"].replace("/mcp", "/health"))
                 assert health.json() == {"status": "ok"}
                 async with stage.at(report["url"], tokens[1]) as new:

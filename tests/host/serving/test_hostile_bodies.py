@@ -10,6 +10,7 @@ import httpx2
 import orjson
 import pytest
 from tests.host.serving.by_hand import HEADERS, Seat
+from tests.waiting import LONG
 
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.hosting import BODY_LIMIT, Host
@@ -38,7 +39,7 @@ async def unmoved(stage: Any) -> AsyncGenerator[Seat]:
     token, _ = host.invite(episode.id, "P1")
     before = (episode.core.market.digest(), str(episode.core.notes))
     headers = {**HEADERS, "Authorization": f"Bearer {token}"}
-    async with stage.hosted(host) as server, httpx2.AsyncClient(headers=headers, timeout=20) as http:
+    async with stage.hosted(host) as server, httpx2.AsyncClient(headers=headers, timeout=LONG) as http:
         yield Seat(server.url, http)
         assert (episode.core.market.digest(), str(episode.core.notes)) == before
         assert episode.core.awaits("P1")

@@ -16,6 +16,7 @@ import pytest
 from mcp import Client
 from tests.host.serving.by_hand import Seat, started
 from tests.host.serving.doors import Step, code_of, over_pipes, seats_over_http, walk
+from tests.waiting import LONG
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.evaluation.verify import verify_file
@@ -285,7 +286,7 @@ async def test_two_seats_trade_under_the_free_clock_over_http(stage: Any, tmp_pa
         assert (paid["status"], paid["total"]) == ("done", 2.5)
         await selling
         assert [entry["kind"] for entry in (await ask(B1, "receive_messages"))["entries"]][-1:] == ["paid"]
-        await asyncio.wait_for(episode.wait_ended(), 60)
+        await asyncio.wait_for(episode.wait_ended(), LONG)
     assert episode.core.ended == "truncated:max_rounds"
     assert verify_file(episode.path).verdict == "reproduced"
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from tests.host.serving.by_hand import Seat, started
 from tests.host.serving.doors import Clients, Step, code_of, over_pipes, seats_over_http, walk
+from tests.waiting import LONG, LONGER
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.evaluation.markets.supply_chain.evaluator import EVALUATOR
@@ -305,8 +306,8 @@ async def test_four_client_processes_play_a_game_of_four_over_http(stage: Any, t
         async with Clients(CLIENT) as clients:
             for seat in episode["seats"]:
                 await clients.start(ready["url"], seat["token"], slogans[seat["seat"]], "")
-            assert [await asyncio.wait_for(client.wait(), 90) for client in clients.processes] == [0] * 4
-            await asyncio.wait_for(server.process.wait(), 30)
+            assert [await asyncio.wait_for(client.wait(), LONGER) for client in clients.processes] == [0] * 4
+            await asyncio.wait_for(server.process.wait(), LONG)
     assert verify_file(episode["trace"]).verdict == "reproduced"
     with open_trace(Path(episode["trace"])) as trace:
         outcome = EVALUATOR.outcomes(trace)
@@ -331,10 +332,10 @@ async def test_a_seat_whose_client_dies_or_never_comes_lapses_and_the_episode_en
             await clients.start(ready["url"], tokens[A], "cheap", "")
             dying = await clients.start(ready["url"], tokens[B], "cheap", "retail")
             assert dying.stdout is not None
-            while await asyncio.wait_for(dying.stdout.readline(), 60) not in (b"retail\n", b""):
+            while await asyncio.wait_for(dying.stdout.readline(), LONG) not in (b"retail\n", b""):
                 pass
             dying.kill()
-            await asyncio.wait_for(server.process.wait(), 60)
+            await asyncio.wait_for(server.process.wait(), LONG)
         assert server.process.returncode == 0
     events = stage.events(Path(episode["trace"]))
     assert events[-1]["reason"] == "terminated:final_round"

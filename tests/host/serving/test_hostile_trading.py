@@ -17,6 +17,7 @@ import orjson
 import pytest
 from tests.host.serving.by_hand import started
 from tests.host.serving.doors import Clients, Step, code_of, over_pipes, seats_over_http, walk
+from tests.waiting import LONG
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.evaluation.verify import verify_file
@@ -430,9 +431,9 @@ async def test_a_seat_whose_client_dies_or_never_comes_lapses_and_the_episode_en
             await clients.start(ready["url"], tokens[seats[0]], json.dumps(game.calls), "yes")
             dying = await clients.start(ready["url"], tokens[seats[1]], json.dumps(dies), "no")
             assert dying.stdout is not None
-            await asyncio.wait_for(dying.stdout.readline(), 60)
+            await asyncio.wait_for(dying.stdout.readline(), LONG)
             dying.kill()
-            await asyncio.wait_for(server.process.wait(), 60)
+            await asyncio.wait_for(server.process.wait(), LONG)
         assert server.process.returncode == 0
     events = stage.events(Path(episode["trace"]))
     assert events[-1]["reason"] == "terminated:rounds_completed"

@@ -16,6 +16,7 @@ import httpx2
 import pytest
 from tests.host.postgres import Server, missing
 from tests.host.serving.by_hand import started
+from tests.waiting import LONG
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.cli import run
@@ -59,7 +60,7 @@ class Hosted(NamedTuple):
     async def until(self, status: int) -> Any:
         """Wait until it says that it is ready (200), or is not (503); the reasons."""
         url = self.ready["url"].removesuffix("/mcp") + "/health/ready"
-        async with httpx2.AsyncClient(timeout=30) as anybody:
+        async with httpx2.AsyncClient(timeout=LONG) as anybody:
             for _ in range(1_000):
                 answer = await anybody.get(url)
                 if answer.status_code == status:
@@ -74,7 +75,7 @@ async def hosted(stage: Any, *arguments: str) -> AsyncGenerator[Hosted]:
     async with started(stage, "host", "--control-port", "0", "--json", *arguments, env=environment) as process:
         ready = await process.line()
         headers = {"Authorization": f"Bearer {CONTROL_TOKEN}"}
-        async with httpx2.AsyncClient(base_url=ready["control"]["url"], headers=headers, timeout=30) as control:
+        async with httpx2.AsyncClient(base_url=ready["control"]["url"], headers=headers, timeout=LONG) as control:
             yield Hosted(process, ready, control)
 
 

@@ -11,6 +11,7 @@ import httpx2
 import orjson
 import pytest
 from mcp import Client, MCPError, types
+from tests.waiting import LONG
 
 from tradefair.cli.ports import is_loopback
 from tradefair.contract import ScenarioError, SeatError
@@ -55,7 +56,7 @@ async def both(stage: Any, it: Hosted, era: str) -> AsyncGenerator[tuple[Any, An
 
 def by_hand(token: str | None = None, **headers: str) -> httpx2.AsyncClient:
     bearer = {} if token is None else {"Authorization": f"Bearer {token}"}
-    return httpx2.AsyncClient(headers={**ACCEPT, **bearer, **headers}, timeout=20)
+    return httpx2.AsyncClient(headers={**ACCEPT, **bearer, **headers}, timeout=LONG)
 
 
 # --- whose seat it is ---------------------------------------------------------------------------------------------
@@ -278,7 +279,7 @@ async def test_a_call_that_waits_is_not_answered_after_its_token_is_revoked(stag
     async with two_seats(stage) as it, stage.at(it.server.url, it.p1, era) as client:
         await client.call_tool("claim", {"slices": 5})
         waiting = asyncio.create_task(client.call_tool("await_turn", {"timeout_s": 40}))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(LONG):
             while not it.host.gate(it.episode.id, "P1").open:
                 await client.call_tool("view_turn")
         it.host.revoke(it.grant1)

@@ -15,6 +15,7 @@ import httpx2
 import pytest
 from tests.host.serving.by_hand import HEADERS, Seat
 from tests.host.serving.planes import Plane, plane
+from tests.waiting import LONGER
 
 import tradefair.api as tf
 from tradefair.evaluation.verify import verify_file
@@ -41,7 +42,7 @@ async def play(url: str, tokens: Sequence[str], keys: Sequence[int], *, odd: int
             assert answer.json()["result"]["isError"] is False, answer.text
 
     limits = httpx2.Limits(max_connections=AT_ONCE)
-    async with httpx2.AsyncClient(headers=HEADERS, limits=limits, timeout=120) as http:
+    async with httpx2.AsyncClient(headers=HEADERS, limits=limits, timeout=LONGER) as http:
         for index, (tool, arguments) in enumerate(SCRIPT):
             order = shuffled(len(tokens), keys[index % len(keys)])
             told = {odd: b'{"price": 51}'} if tool == "submit_quote" else {}
@@ -55,7 +56,7 @@ async def group(it: Plane, seed: int, count: int) -> list[Any]:
     while len(made) < count:
         size = min(64, count - len(made))
         order = {**ORDER, "seed": seed, "count": size, "same_seed": size > 1}
-        answer = await it.http.post("/episodes", json=order, timeout=120)
+        answer = await it.http.post("/episodes", json=order, timeout=LONGER)
         assert answer.status_code == 201, answer.text
         made += answer.json()["invitations"]
     return made

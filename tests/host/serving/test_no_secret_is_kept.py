@@ -29,6 +29,7 @@ from tests.host.postgres import Server, missing
 from tests.host.serving.by_hand import HEADERS, Seat
 from tests.outside import Answer, Asked
 from tests.outside import endpoint as opened_endpoint
+from tests.waiting import LONG, LONGER
 
 # Signs that percent-encoding and base64 change; the last ones tell the secrets apart in a failure.
 MODEL_KEY = "sk-Canary+/=~0f9e8d7c6b5a-model"
@@ -126,7 +127,7 @@ class Place:
     def run(self, *arguments: str, code: int = 0, **more: str) -> None:
         """A command to its end."""
         process = self.start(*arguments, more=more)
-        assert process.wait(120) == code, (arguments, self.last())
+        assert process.wait(LONGER) == code, (arguments, self.last())
 
     def plan(self, model: str, *urls: str) -> None:
         """Write `plan.toml`: one episode of `model`, or one for each of its base URLs."""
@@ -224,9 +225,9 @@ def test_what_is_given_to_players_and_gateways_is_kept_nowhere(place: Place, end
     for key in (opened["api_key"], WRONG):
         body = {"model": "tiny", "messages": [{"role": "user", "content": "play"}]}
         headers = {"authorization": f"Bearer {key}"}
-        httpx2.post(f"{opened['base_url']}/chat/completions", json=body, headers=headers, timeout=30)
+        httpx2.post(f"{opened['base_url']}/chat/completions", json=body, headers=headers, timeout=LONG)
     gateway.send_signal(signal.SIGINT)
-    assert gateway.wait(30) == 0
+    assert gateway.wait(LONG) == 0
     assert gateway.stdout.read() == b""
     # Shown once, on the terminal, and kept nowhere else.
     place.secrets.append(opened["api_key"])
@@ -257,7 +258,7 @@ async def _play_by_hand(place: Place, ready: dict[str, Any]) -> None:
     place.secrets += tokens
     assert tokens
     told: list[str] = []
-    async with httpx2.AsyncClient(headers=HEADERS, timeout=30) as http:
+    async with httpx2.AsyncClient(headers=HEADERS, timeout=LONG) as http:
         for token in (*tokens[:1], WRONG):
             http.headers["Authorization"] = f"Bearer {token}"
             seat = Seat(ready["url"], http)
@@ -287,7 +288,7 @@ def _ended(place: Place, host: subprocess.Popen[bytes]) -> None:
     assert host.stdout is not None
     host.send_signal(signal.SIGTERM)
     rest = host.stdout.read()
-    assert host.wait(60) == 0, rest
+    assert host.wait(LONG) == 0, rest
     (place.folder / "said" / "farewell.out").write_bytes(rest)
 
 
@@ -324,9 +325,9 @@ async def test_the_password_of_a_store_is_kept_nowhere(place: Place, server: Ser
         # What each says of a store that it cannot use must not name the password either.
         for line in ("verify", "verify --json", "evaluate", "headline", "rate", "trace {} summary", "report -o p.html"):
             words = line.split() if "{}" in line else [line.split()[0], "{}", *line.split()[1:]]
-            place.start(*(word.format(named) for word in words)).wait(120)
-        place.start("export", named, "-o", f"copies-{place.runs}").wait(120)
-        place.start("compare", named, named, "--json").wait(120)
+            place.start(*(word.format(named) for word in words)).wait(LONGER)
+        place.start("export", named, "-o", f"copies-{place.runs}").wait(LONGER)
+        place.start("compare", named, named, "--json").wait(LONGER)
     assert place.found() == []
 
 

@@ -21,6 +21,7 @@ from mcp.client.extension import advertise
 from mcp.server.apps import APP_MIME_TYPE, EXTENSION_ID
 from tests.host.serving.by_hand import HEADERS, META, Server, started
 from tests.host.serving.conftest import TRADEFAIR
+from tests.waiting import LONG
 
 from tradefair.catalog import load_scenario, market_names, market_type
 from tradefair.contract import Market, Tool
@@ -157,7 +158,7 @@ async def _http(place: Place, stage: Any) -> AsyncGenerator[Ask]:
     token, _ = host.invite(EPISODE, place.seat)
     async with (
         stage.hosted(host) as server,
-        httpx2.AsyncClient(headers={**HEADERS, "Authorization": f"Bearer {token}"}, timeout=20) as http,
+        httpx2.AsyncClient(headers={**HEADERS, "Authorization": f"Bearer {token}"}, timeout=LONG) as http,
     ):
 
         async def ask(method: str, params: Mapping[str, Any]) -> Any:

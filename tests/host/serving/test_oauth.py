@@ -20,6 +20,7 @@ import pytest
 from joserfc import jws, jwt
 from tests.host.serving.by_hand import HELLO
 from tests.host.serving.issuer import IssuerProcess, new_key, running_issuer
+from tests.waiting import LONG
 
 from tradefair.contract import HarnessFailure, ScenarioError, SeatError
 from tradefair.evaluation.verify import verify_file
@@ -217,7 +218,7 @@ async def test_an_issuer_that_answers_for_ever_holds_nothing_up(monkeypatch: pyt
 
     async with odd_issuer(dripping) as url:
         with pytest.raises(HarnessFailure, match="does not answer within"):
-            await asyncio.wait_for(Issuer(url).fetch_keys(), 5)
+            await asyncio.wait_for(Issuer(url).fetch_keys(), LONG)
 
 
 async def test_an_answer_is_not_unpacked_and_a_private_key_not_taken() -> None:
@@ -337,7 +338,7 @@ def test_the_command_seats_subjects(tmp_path: Path, issuer: IssuerProcess) -> No
             "Authorization": f"Bearer {issuer.token('alice', told['url'])}",
             "Accept": "application/json, text/event-stream",
         }
-        with httpx2.Client(headers=headers, timeout=20) as http:
+        with httpx2.Client(headers=headers, timeout=LONG) as http:
             assert http.post(told["url"], json=ASK).status_code == 200
         process.terminate()
     (trace,) = (tmp_path / "it").glob("*.trace")

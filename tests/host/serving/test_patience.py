@@ -13,6 +13,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from tests.host.serving.by_hand import HEADERS, HELLO, started
+from tests.waiting import LONG
 
 from tradefair.host import waiting
 from tradefair.host.binding import build_server
@@ -31,7 +32,7 @@ async def test_a_hundred_connections_that_nobody_closes_are_all_served(stage: An
     async with started(stage, "host", *told) as process:
         ready = await process.line()
         bearer = {"Authorization": f"Bearer {ready['episodes'][0]['seats'][0]['token']}"}
-        async with httpx2.AsyncClient(headers=bearer, timeout=20) as http:
+        async with httpx2.AsyncClient(headers=bearer, timeout=LONG) as http:
             for _ in range(CONNECTIONS):
                 # Closed without a DELETE, as clients in TypeScript are.
                 left = streamable_http_client(ready["url"], http_client=http, terminate_on_close=False)
@@ -49,7 +50,7 @@ async def waited_for(stage: Any) -> AsyncGenerator[tuple[Host, Any, Any, httpx2.
     token, _ = host.invite(episode.id, "P1")
     await episode.call("P1", "claim", {"slices": 4})
     bearer = {**HEADERS, "Authorization": f"Bearer {token}"}
-    async with stage.hosted(host) as server, httpx2.AsyncClient(headers=bearer, timeout=20) as http:
+    async with stage.hosted(host) as server, httpx2.AsyncClient(headers=bearer, timeout=LONG) as http:
         yield host, episode, server, http
 
 

@@ -15,6 +15,7 @@ from benchmarks.served import HostProcess
 from tests.board_seats import Seat, seated, serve_at
 from tests.evaluation.browsing import browser as browser
 from tests.evaluation.browsing import watched
+from tests.waiting import LONG
 
 from tradefair.host.board import page_text
 
@@ -96,7 +97,7 @@ def test_a_person_plays_an_episode_to_its_end(browser: Browser, tmp_path: Path) 
         for _ in range(3):
             shown.claim("5")
         shown.page.wait_for_selector("main > .live:has-text('The episode is over')")
-        assert process.wait(30) == 0
+        assert process.wait(LONG) == 0
         # What is drawn stays when the host has ended with its episode.
         assert shown.board.inner_text("h1") == "The episode is over"
         assert "The episode is over" in shown.said()

@@ -14,6 +14,7 @@ import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.waiting import LONG
 
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.app import HttpServer
@@ -211,7 +212,7 @@ async def test_a_token_has_so_many_requests_open_and_no_more(stage: Any) -> None
             "MCP-Protocol-Version": "2026-07-28",
         }
         limits = httpx2.Limits(max_connections=None)
-        async with httpx2.AsyncClient(headers=headers, limits=limits, timeout=20) as http:
+        async with httpx2.AsyncClient(headers=headers, limits=limits, timeout=LONG) as http:
 
             async def half() -> httpx2.Response:
                 async def body() -> AsyncGenerator[bytes]:

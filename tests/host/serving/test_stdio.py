@@ -13,6 +13,7 @@ import orjson
 import pytest
 from mcp import Client, MCPError, StdioServerParameters, types
 from tests.host.serving.by_hand import started
+from tests.waiting import LONG
 
 from tradefair.cli import run
 from tradefair.host import waiting
@@ -303,7 +304,7 @@ async def test_the_printed_configuration_starts_a_server(stage: Any, tmp_path: P
         [stage.tradefair, "config", "teaching", "--seed", "3", "--set", "rounds=1", "--launcher", launcher],
         cwd=tmp_path,
         capture_output=True,
-        timeout=20,
+        timeout=LONG,
         check=True,
     )
     (entry,) = orjson.loads(made.stdout)["mcpServers"].values()

@@ -13,6 +13,7 @@ import orjson
 import pytest
 from tests.host.disks import small_disk
 from tests.host.serving.test_control import plane
+from tests.waiting import LONG
 
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.evaluation.verify import verify_file
@@ -219,7 +220,7 @@ async def test_a_host_of_the_command_line_has_these_limits(stage: Any) -> None:
     try:
         report = orjson.loads(await stage.within(process.stdout.readline()))
         headers = {"Authorization": f"Bearer {report['control']['token']}"}
-        async with httpx2.AsyncClient(headers=headers, timeout=20) as http:
+        async with httpx2.AsyncClient(headers=headers, timeout=LONG) as http:
             ready = await http.get(report["url"].replace("/mcp", "/health/ready"))
             assert (ready.status_code, ready.json()["reasons"]) == (503, ["low_space: the disk is nearly full"])
             refused = await http.post(report["control"]["url"] + "/episodes", json={"market": "teaching"})
