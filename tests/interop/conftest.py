@@ -15,17 +15,10 @@ from typing import Any, NamedTuple
 
 import orjson
 import pytest
-from tests.interop.environments import (
-    RUN_S,
-    Unavailable,
-    environment,
-    node_at_least,
-    node_packages,
-    npm_version,
-    system_node,
-)
+from tests.interop.environments import Unavailable, environment, node_at_least, node_packages, npm_version, system_node
 from tests.interop.hosting import TRADEFAIR, Hosted, Reach, hosted
 from tests.interop.page import Cell, write_page
+from tests.waiting import LONG
 
 PAGE = "INTEROP_PAGE"  # where `make interop` wants the page of what was tried
 CURRENT = "@modelcontextprotocol/inspector@2"
@@ -82,7 +75,7 @@ class Inspector:
         options = () if self.era == "old" else ("--format", "json", "--stored-auth-only", "--protocol-era", self.era)
         command = [*self._command, *self._target(reach), "--method", method, *more, *options]
         environment = {**os.environ, "HOME": str(self._home)}
-        done = subprocess.run(command, capture_output=True, timeout=RUN_S, env=environment, check=False)
+        done = subprocess.run(command, capture_output=True, timeout=LONG, env=environment, check=False)
         output = orjson.loads(done.stdout) if done.stdout.strip() else None
         return Said(done.returncode, output, done.stderr.decode())
 

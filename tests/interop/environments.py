@@ -18,10 +18,10 @@ from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
+from tests.waiting import LONG, LONGER
+
 NODE_22 = "node@22"
 UV = "uv>=0.9,<1"
-INSTALL_S = 300
-RUN_S = 60
 
 Installer: TypeAlias = Callable[[Path, tuple[str, ...]], None]
 
@@ -103,7 +103,7 @@ def _newer_python() -> str:
     for found in [sys.executable, *named, *sorted(Path.home().glob(".pyenv/versions/3.1[2-9]*/bin/python"))]:
         # A name on the path may be a shim that leads nowhere.
         check = [str(found), "-c", "import sys; sys.exit(sys.version_info < (3, 12))"]
-        if found and subprocess.run(check, capture_output=True, timeout=RUN_S, check=False).returncode == 0:
+        if found and subprocess.run(check, capture_output=True, timeout=LONG, check=False).returncode == 0:
             return str(found)
     raise Unavailable("no Python 3.12 or newer here")
 
@@ -120,7 +120,7 @@ def _pip_packages(folder: Path, packages: tuple[str, ...]) -> None:
 
 def _install_with(tool: str, command: list[str]) -> None:
     try:
-        done = subprocess.run(command, capture_output=True, timeout=INSTALL_S, check=False)
+        done = subprocess.run(command, capture_output=True, timeout=LONGER, check=False)
     except subprocess.TimeoutExpired:
         raise Unavailable(f"{tool}: the registry does not answer") from None
     if done.returncode:
@@ -139,7 +139,7 @@ def system_node() -> str:
 def node_at_least(major: int, minor: int = 0) -> str:
     """A Node of this version: the machine's, or one that npm brings. Raises Unavailable."""
     node = system_node()
-    shown = subprocess.run([node, "--version"], capture_output=True, timeout=RUN_S, check=True).stdout.decode()
+    shown = subprocess.run([node, "--version"], capture_output=True, timeout=LONG, check=True).stdout.decode()
     if tuple(map(int, re.findall(r"\d+", shown))) >= (major, minor):
         return node
     brought = environment("node", node_packages, (NODE_22,)) / "node_modules/.bin/node"

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import orjson
+from tests.waiting import LONG
 
 TRADEFAIR = Path(sys.executable).parent / "tradefair"
-STOP_S = 60
 
 
 class Reach(NamedTuple):
@@ -48,4 +48,4 @@ def hosted(folder: Path, *game: str) -> Generator[Hosted]:
             yield Hosted(ready["url"], Path(episode["trace"]), tokens)
         finally:
             process.terminate()
-            process.wait(STOP_S)
+            process.wait(LONG)

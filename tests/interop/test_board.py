@@ -14,6 +14,7 @@ from tests.board_seats import Hand, Seat, seated, serve_at
 from tests.evaluation.browsing import browser as browser
 from tests.evaluation.browsing import watched
 from tests.interop.environments import Unavailable, environment, node_packages
+from tests.waiting import LONG
 
 from tradefair.evaluation import evaluate
 from tradefair.evaluation.reading import PersonMoves
@@ -55,7 +56,7 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> str:
     esbuild = str(folder / "node_modules/.bin/esbuild")
     command = [esbuild, str(source), "--bundle", "--format=iife", f"--outfile={made}"]
     variables = {"NODE_PATH": str(folder / "node_modules"), "PATH": "/usr/local/bin:/usr/bin:/bin"}
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=LONG, check=False)
     assert done.returncode == 0, done.stderr
     return made.read_text()
 

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from tests.interop.environments import RUN_S, Unavailable, environment, node_packages, npm_version
+from tests.interop.environments import Unavailable, environment, node_packages, npm_version
 from tests.interop.hosting import TRADEFAIR, Hosted
+from tests.waiting import LONG
 
 pytestmark = pytest.mark.interop
 
@@ -72,7 +73,7 @@ class Stage:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=3 * RUN_S,
+            timeout=3 * LONG,
             check=False,
         )
         said = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout.decode())

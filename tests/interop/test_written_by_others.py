@@ -13,6 +13,7 @@ from tests.evaluation.importers.readers.span_samples import OTEL
 from tests.evaluation.modes import failing
 from tests.evaluation.modes.playing import play_episode
 from tests.interop.environments import Installer, Unavailable, environment, newer_python_packages, python_packages
+from tests.waiting import LONGER
 
 from tradefair.evaluation.export.to_files import export_files
 from tradefair.evaluation.importers.importing import import_files
@@ -63,7 +64,7 @@ def test_a_file_of_the_makers_own_package_is_imported_whole(written: Written, tm
         pytest.skip(str(reason))
     file = tmp_path / written.file
     command = [str(folder / "bin/python"), str(WRITERS / f"{written.script}.py"), str(file)]
-    done = subprocess.run(command, capture_output=True, timeout=180, check=False, cwd=tmp_path)
+    done = subprocess.run(command, capture_output=True, timeout=LONGER, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr.decode()[-2_000:]
     report = import_files([file], tmp_path / "out").files[0]
     assert (report.format, report.found, report.records) == (written.format, [], report.understood)
@@ -114,7 +115,7 @@ def test_our_exports_are_read_by_the_makers_own_packages(
     for path, file in zip((played, foreign), files, strict=True):
         export_files([path], form=form, output=file)
     command = [str(folder / "bin/python"), "-c", accept, *map(str, files)]
-    done = subprocess.run(command, capture_output=True, timeout=180, check=False, text=True)
+    done = subprocess.run(command, capture_output=True, timeout=LONGER, check=False, text=True)
     assert done.returncode == 0, done.stderr[-2_000:]
     calls = Counter[str]()
     for path in (played, foreign):

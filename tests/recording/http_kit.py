@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
+from tests.waiting import LONG
 
 from tradefair.recording.exchange import Exchange
 from tradefair.recording.http import Recorder, serve
@@ -124,7 +125,7 @@ async def exchange(port: int, pieces: Sequence[bytes], until: int | None = None)
             writer.write(piece)
             await writer.drain()
             await asyncio.sleep(0)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(LONG):
             return await (reader.read() if until is None else reader.readexactly(until))
     finally:
         writer.close()

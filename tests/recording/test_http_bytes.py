@@ -13,6 +13,7 @@ from typing import NamedTuple
 import orjson
 import pytest
 from tests.recording.http_kit import Scripted, call, exchange, listening, post, recorded
+from tests.waiting import LONG
 
 from tradefair.contract.chain import digest
 
@@ -21,7 +22,7 @@ RESULT = {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "te
 JSON = orjson.dumps(RESULT)
 TOLD = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": "x"}}
 LARGE = {**RESULT, "result": {"content": [{"type": "text", "text": "x" * 5_000_000}]}}
-LONG = orjson.dumps(call(1, text="y" * 5_000_000))
+LARGE_CALL = orjson.dumps(call(1, text="y" * 5_000_000))
 
 
 def answer(body: bytes, *headers: str, status: str = "200 OK") -> bytes:
@@ -106,7 +107,7 @@ CASES = {
         post(b'{"jsonrpc":"2.0","id":0,"method":"initialize"}'), answer(b"{}", status="401 Unauthorized"), []
     ),
     "5 MB": Case(
-        post(LONG), answer(orjson.dumps(LARGE)), [("echo", in_short(LONG), in_short(orjson.dumps(LARGE)))],
+        post(LARGE_CALL), answer(orjson.dumps(LARGE)), [("echo", in_short(LARGE_CALL), in_short(orjson.dumps(LARGE)))],
     ),
 }  # fmt: skip
 
@@ -185,7 +186,7 @@ async def test_who_closes_the_stream_has_left_and_the_server_hears_of_it_at_once
     server = Scripted(reply, lambda data: len(data) if data.endswith(CALL) else 0)
     async with listening(server) as port, recorded(f"http://127.0.0.1:{port}/mcp", tmp_path) as recording:
         await exchange(recording.port, [post(CALL)], len(STREAM_HEAD))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(LONG):
             await server.closed.wait()
         assert recording.rows() == [("cancelled", "echo")]
 

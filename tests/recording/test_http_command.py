@@ -27,6 +27,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from tests.host.disks import small_disk
 from tests.recording.http_kit import call, events, exchange, listening, post
 from tests.recording.test_http_sessions import echoing
+from tests.waiting import LONG
 
 from tradefair.cli import run
 
@@ -117,7 +118,7 @@ async def test_no_answer_that_a_client_has_seen_is_missing_after_a_kill(tmp_path
                 clients = [asyncio.create_task(client(recording.port, life, number)) for number in range(8)]
                 wanted = len(seen) + chance.randint(1, 150)
                 enough.clear()
-                async with asyncio.timeout(60):
+                async with asyncio.timeout(LONG):
                     await enough.wait()
                 os.kill(recording.process.pid, signal.SIGKILL)
                 await asyncio.gather(*clients)
@@ -212,7 +213,7 @@ async def test_a_certificate_is_checked(trusted: bool, tmp_path: Path, monkeypat
             got = await exchange(recording.port, [post(orjson.dumps(call(1, text="a")))], 20)
             assert got.startswith(b"HTTP/1.1 200 OK" if trusted else b"HTTP/1.1 502")
             recording.process.terminate()
-            recording.process.wait(20)
+            recording.process.wait(LONG)
     (trace,) = (tmp_path / "out").glob("*.trace")
     assert [event["status"] for event in events(trace) if event["event"] == "tool_called"] == [
         "ok" if trusted else "failed"
@@ -269,5 +270,5 @@ def test_what_is_no_server_is_said_and_a_taken_port(tmp_path: Path, capfd: pytes
             (["--url", "http://127.0.0.1:1/mcp", "--port", "70000"], "65535"),
         ):
             command = [PYTHON, "-m", "tradefair.cli", "record", "--out", str(tmp_path), *options]
-            done = subprocess.run(command, capture_output=True, timeout=60, check=False, text=True)
+            done = subprocess.run(command, capture_output=True, timeout=LONG, check=False, text=True)
             assert (done.returncode, said in done.stderr) == (2, True), done.stderr

@@ -19,6 +19,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import ElicitResult
 from tests.recording.http_kit import call, events, recorded, rows
+from tests.waiting import LONG
 
 SERVER = Path(__file__).with_name("sdk_server.py")
 LARGE = 1_500_000  # text and structure: 3 MB; the SDK takes no event over 4 MiB
@@ -176,7 +177,7 @@ async def test_a_stream_that_is_taken_up_again_brings_each_answer_once(tmp_path:
         assert rows(recording.traces[0]) in ([("pending", "slow")], [("cancelled", "slow")])
         again = {**headers, "Last-Event-ID": event.removeprefix("id:").strip()}
         for _ in range(2):  # the second time, the server repeats it
-            async with asyncio.timeout(20), http.stream("GET", url, headers=again) as stream:
+            async with asyncio.timeout(LONG), http.stream("GET", url, headers=again) as stream:
                 assert "late" in await anext(line async for line in stream.aiter_lines() if '"result"' in line)
             assert rows(recording.traces[0]) == [("slow", {"seconds": 1.0}, {"result": "late"})]
         assert (await http.delete(url, headers=headers)).status_code == 200

@@ -11,6 +11,7 @@ import httpx2
 import orjson
 import pytest
 from tests.recording.http_kit import Scripted, call, events, listening, recorded, rows
+from tests.waiting import LONG
 
 from tradefair.recording import http_sessions
 from tradefair.recording.http_sessions import CLIENT_INFO
@@ -56,7 +57,7 @@ def label(path: Path) -> str:
 async def ask(port: int, message: dict[str, Any], method: str = "POST", **headers: str) -> Any:
     given = {name.replace("_", "-"): value for name, value in headers.items()}
     # Thirty at once on a busy machine wait for longer than five seconds.
-    async with httpx2.AsyncClient(timeout=60) as http:
+    async with httpx2.AsyncClient(timeout=LONG) as http:
         answer = await http.request(method, f"http://127.0.0.1:{port}/mcp", json=message, headers=given)
     return orjson.loads(answer.content)
 

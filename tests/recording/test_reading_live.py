@@ -7,7 +7,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tests.recording.test_stdio import BOUND_S, PYTHON, Client, client, only_trace, recorded, until
+from tests.recording.test_stdio import PYTHON, Client, client, only_trace, recorded, until
+from tests.waiting import LONG
 
 from tradefair.evaluation.audit.run import read_run
 from tradefair.evaluation.origins import tally
@@ -16,7 +17,7 @@ from tradefair.tracestore import open_trace
 
 def printed(*arguments: str) -> str:
     command = [PYTHON, "-m", "tradefair.cli", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=BOUND_S, check=True).stdout
+    return subprocess.run(command, capture_output=True, text=True, timeout=LONG, check=True).stdout
 
 
 def evaluated(out: Path) -> Any:
@@ -53,7 +54,7 @@ def test_what_a_killed_recorder_has_left_open_was_never_answered(tmp_path: Path)
     with client(recorded(tmp_path)) as made:
         calling(made)
         made.process.kill()
-        made.process.wait(BOUND_S)
+        made.process.wait(LONG)
     until(lambda: bool(left_open(tmp_path)))
     assert left_open(tmp_path) == [("hang", "no_answer"), ("hang", "cancelled")]
     with open_trace(only_trace(tmp_path)) as trace:

@@ -17,11 +17,11 @@ from typing import Any
 
 import pytest
 from tests.host.disks import small_disk
+from tests.waiting import LONG
 
 from tradefair.evaluation.verify import verify_file
 from tradefair.tracestore import open_trace
 
-BOUND_S = 60
 PYTHON = sys.executable
 # A server of few lines, so that a session costs little: echo, and tools that misbehave.
 SERVER = """
@@ -87,7 +87,7 @@ class Client:
         assert self.process.stdout is not None
         self.process.stdin.close()
         self.seen.update(self.process.stdout.read())
-        return self.process.wait(BOUND_S)
+        return self.process.wait(LONG)
 
 
 @contextmanager
@@ -120,7 +120,7 @@ def check(path: Path, *, sealed: bool = True) -> None:
 
 
 def until(happens: Callable[[], bool]) -> None:
-    bound = time.monotonic() + BOUND_S
+    bound = time.monotonic() + LONG
     while not happens():
         assert time.monotonic() < bound
         time.sleep(0.01)
@@ -184,7 +184,7 @@ def test_a_signal_is_handed_on_and_the_log_is_sealed(tmp_path: Path, number: int
         made.process.send_signal(number)
         answered = number == signal.SIGTERM
         assert bool(made.line()) == answered
-        assert made.process.wait(BOUND_S) == (7 if answered else 130)
+        assert made.process.wait(LONG) == (7 if answered else 130)
     check(only_trace(tmp_path))
     assert codes(only_trace(tmp_path)) == ["ok", "ok" if answered else "no_answer"]
 
@@ -215,7 +215,7 @@ def test_what_holds_the_servers_pipe_does_not_hold_the_recorder(tmp_path: Path) 
     made = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
     try:
         made.stdin.close()  # pyright: ignore[reportOptionalMemberAccess]
-        assert made.wait(BOUND_S) == 0
+        assert made.wait(LONG) == 0
     finally:
         os.killpg(made.pid, signal.SIGKILL)
         made.stdout.close()  # pyright: ignore[reportOptionalMemberAccess]
@@ -268,7 +268,7 @@ def test_a_full_disk_ends_the_session_and_says_why(tmp_path: Path) -> None:
         number = 2
         while made.call(number, text="x" * 3_000):
             number += 1
-        assert made.process.wait(BOUND_S) == 3
+        assert made.process.wait(LONG) == 3
         assert b"the session ends" in made.process.stderr.read()  # pyright: ignore[reportOptionalMemberAccess]
         # Every answer that was seen is there.
         assert codes(only_trace(disk.folder))[: number - 1] == ["ok"] * (number - 1)
@@ -340,7 +340,7 @@ def test_help_and_mistakes_are_answered_by_the_full_parser(
     tmp_path: Path, arguments: list[str], code: int, said: str
 ) -> None:
     command = [PYTHON, "-m", "tradefair.cli", "record", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=BOUND_S, check=False, cwd=tmp_path)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LONG, check=False, cwd=tmp_path)
     assert (done.returncode, said in done.stdout + done.stderr) == (code, True), done.stdout + done.stderr
 
 

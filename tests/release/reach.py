@@ -10,8 +10,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from tests.interop import environments
-
-PATIENCE_S = 180
+from tests.waiting import LONGER
 
 
 @cache
@@ -19,7 +18,7 @@ def _reached() -> bool:
     with TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, "idna"]
         try:
-            return subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=False).returncode == 0
+            return subprocess.run(command, capture_output=True, timeout=LONGER, check=False).returncode == 0
         except subprocess.TimeoutExpired:
             return False
 

@@ -20,6 +20,7 @@ from release.pack import SOURCES, TOOL, lay_out, pack
 from release.wheel import build
 from tests.interop.environments import Unavailable, environment, node_packages, system_node
 from tests.release.reach import uv
+from tests.waiting import LONGER
 
 from tradefair.catalog import market_names
 from tradefair.evaluation.verify import verify_file
@@ -27,7 +28,6 @@ from tradefair.tracestore import find_traces
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-PATIENCE_S = 300
 # The official tool's own function, which clients call: a manifest and what a person chose become a command.
 CONFIGURE = """
 import { getMcpConfigForManifest } from "@anthropic-ai/mcpb";
@@ -107,7 +107,7 @@ def unpacked(tool: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         str(folder / "tradefair.mcpb"),
         str(folder / "x"),
     ]
-    subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE_S)
+    subprocess.run(command, check=True, capture_output=True, timeout=LONGER)
     return folder / "x"
 
 
@@ -116,7 +116,7 @@ def configured(tool: Path, folder: Path, home: Path, chosen: Mapping[str, str]) 
     script = tool / "configure.mjs"
     script.write_text(CONFIGURE, encoding="utf-8")
     command = [system_node(), str(script), str(folder), str(home), orjson.dumps(dict(chosen)).decode()]
-    said = subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE_S)
+    said = subprocess.run(command, check=True, capture_output=True, timeout=LONGER)
     found = orjson.loads(said.stdout)
     # uv as a client brings it along; of this environment only how packages are reached.
     kept = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "UV_", "SSL_", "HTTP"))}
@@ -138,7 +138,7 @@ async def test_its_command_seats_a_client_and_goes_on_after_a_restart(
         chosen = {**chosen, "folder": str(traces)}
     server = configured(tool, unpacked, home, chosen)
     for calls in (1, 2):
-        async with Client(server, read_timeout_seconds=PATIENCE_S) as client:
+        async with Client(server, read_timeout_seconds=LONGER) as client:
             assert {"view_rules", "view_turn", "await_turn"} < {tool.name for tool in (await client.list_tools()).tools}
             seen = await client.call_tool("view_my_value", {}, meta={"tradefair/call-key": str(uuid.uuid4())})
             assert not seen.is_error

@@ -18,10 +18,10 @@ import pytest
 from release.container import DOCKERFILE, ROOT, Image, Step, labels, services, stages_of, steps_of
 from tests.host.postgres import Server, missing, running_server
 from tests.release.reach import needs_packages
+from tests.waiting import LONGER
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 STEPS = steps_of(DOCKERFILE.read_text(encoding="utf-8"))
-BOUND_S = 120
 SECRET = re.compile(r"(?i)(token|password|secret|api_?key)[a-z_]*[\"']?\s*[=:]\s*[\"']?[^\s\"'$]")
 
 Rule: TypeAlias = Callable[[Sequence[Step]], list[str]]
@@ -177,7 +177,7 @@ class Composed(NamedTuple):
         command = [self._here(word) for word in self.image.command(services()[name])]
         process = subprocess.Popen(command, env=self.environment(name), cwd=self.image.root / "data", text=True)
         try:
-            for _ in range(BOUND_S):
+            for _ in range(LONGER):
                 assert process.poll() is None
                 if self.run(name, *(self._here(word) for word in self.image.health(services()[name]))).returncode == 0:
                     break
@@ -185,7 +185,7 @@ class Composed(NamedTuple):
                 pytest.fail(f"{name} is not healthy")
             yield process
             process.send_signal(signal.SIGTERM)
-            assert process.wait(BOUND_S) == 0
+            assert process.wait(LONGER) == 0
         finally:
             process.kill()
             process.wait()
@@ -193,7 +193,7 @@ class Composed(NamedTuple):
     def run(self, name: str, *command: str) -> subprocess.CompletedProcess[str]:
         """A command in a service's container, as `docker compose exec` has it."""
         env = self.environment(name)
-        return subprocess.run(command, env=env, capture_output=True, text=True, timeout=BOUND_S, check=False)
+        return subprocess.run(command, env=env, capture_output=True, text=True, timeout=LONGER, check=False)
 
 
 def _free_ports(*names: str) -> Iterator[tuple[str, str]]:
@@ -243,7 +243,7 @@ def test_the_composed_services_host_keep_show_and_go_on(composed: Composed) -> N
 
 def _rows(port: str) -> list[str]:
     """The traces that the viewer lists, as soon as there are any."""
-    end = time.monotonic() + BOUND_S
+    end = time.monotonic() + LONGER
     while time.monotonic() < end:
         with urlopen(f"http://127.0.0.1:{port}/rows.json") as answer:
             if found := [row["path"] for row in orjson.loads(answer.read())["rows"]]:

@@ -20,6 +20,7 @@ from tests.interop.environments import environment, node_packages, python_packag
 from tests.interop.hosting import TRADEFAIR, Hosted, hosted
 from tests.interop.stacks.model import ScriptedModel, served
 from tests.interop.stacks.table import Stack, Transport
+from tests.waiting import LONGER
 
 from tradefair.catalog import market_type
 from tradefair.contract.kernel_tools import KERNEL_TOOLS
@@ -28,7 +29,6 @@ from tradefair.tracestore import open_trace
 
 CLIENTS = Path(__file__).parent / "clients"
 GAME = ("double_auction", "--scenario", "smoke", "--others", "truthful", "--seed", "7")
-RUN_S = 180
 _ERROR = re.compile(r"\w(Error|Exception)\b|timed out", re.IGNORECASE)
 # How long the rival over HTTP keeps the seat waiting in its second round: longer than the shortest default time-outs
 # of frameworks (5 and 10 s), which a wait has to stay below.
@@ -112,9 +112,9 @@ async def _run(
             start_new_session=True,
         )
         try:
-            code = await asyncio.wait_for(process.wait(), RUN_S)
+            code = await asyncio.wait_for(process.wait(), LONGER)
         except TimeoutError:
-            return f"still running after {RUN_S} s"
+            return f"still running after {LONGER} s"
         finally:
             if rival is not None and playing is not None:
                 # Its thread may still wait for the client.
