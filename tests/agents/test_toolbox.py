@@ -9,6 +9,7 @@ import pytest
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
 from mcp import Client
+from tests.waiting import SOON, deadlines
 
 from tradefair.agents.bridge import Bridge
 from tradefair.agents.toolbox import load_tools
@@ -82,10 +83,13 @@ async def test_every_action_carries_a_fresh_key_and_reads_carry_none(connect: Co
 
 
 async def test_an_action_without_an_answer_is_repeated_once_under_the_same_key(connect: Connect, stall: Any) -> None:
-    async with connect() as client:
-        bridge = await Bridge.open(client, timeout_s=0.05)
-        outcome = await bridge.call("hang_once", {"price": 3})
-    assert not outcome.is_error
+    for seconds in deadlines():
+        stall.asked.clear()
+        async with connect() as client:
+            bridge = await Bridge.open(client, timeout_s=seconds)
+            outcome = await bridge.call("hang_once", {"price": 3})
+        if not outcome.is_error:
+            break
     assert stall.keys() == ["call-1", "call-1"]
     assert stall.asked[0].arguments == stall.asked[1].arguments == {"price": 3}
     assert (bridge.counts.calls, bridge.counts.timeouts, bridge.counts.retries) == (1, 1, 1)
@@ -96,8 +100,8 @@ async def test_a_timeout_is_an_error_message_and_counted(
     connect: Connect, stall: Any, name: str, requests: int
 ) -> None:
     async with connect() as client:
-        bridge = await Bridge.open(client, timeout_s=0.05)
-        outcome = await bridge.call(name, {})
+        bridge = await Bridge.open(client)
+        outcome = await bridge.call(name, {}, timeout_s=SOON)
         again = await bridge.call("view_price", {})
     assert outcome.is_error
     assert outcome.structured["code"] == "timeout"

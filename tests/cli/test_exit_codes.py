@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.waiting import LONG
+from tests.waiting import LONG, until
 
 from tradefair.cli import EXIT_CODES, run
 
@@ -73,9 +73,7 @@ def test_a_job_that_is_interrupted_ends_with_130(arguments: tuple[str, ...], tmp
     )
     try:
         # Playing has begun when there is a trace.
-        while not list(tmp_path.rglob("*.trace*")):
-            with pytest.raises(subprocess.TimeoutExpired):
-                process.wait(0.1)
+        until(lambda: list(tmp_path.rglob("*.trace*")), "a trace", while_runs=process)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=LONG)
     finally:

@@ -9,12 +9,11 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.waiting import LONG
+from tests.waiting import LONG, until
 
 from tradefair.cli import run
 from tradefair.evaluation.verify import verify_file
@@ -39,9 +38,8 @@ class Terminal:
 
     def wait_for(self, words: str) -> None:
         while words not in self.shown:
-            assert select.select([self._side], [], [], LONG)[0], self.shown
             try:
-                self.shown += os.read(self._side, 4_096).decode()
+                self.shown += self._piece()
             except OSError:
                 raise AssertionError(f"ended before {words!r}: {self.shown}") from None
 
@@ -51,13 +49,22 @@ class Terminal:
     def leave(self) -> int:
         """Wait for the end; the exit code."""
         try:
-            while piece := os.read(self._side, 4_096):
-                self.shown += piece.decode()
+            while piece := self._piece():
+                self.shown += piece
         # Linux ends a pty whose other side is closed with EIO.
         except OSError:
             pass
         os.close(self._side)
         return os.waitstatus_to_exitcode(os.waitpid(self.child, 0)[1])
+
+    def at_rest(self) -> bool:
+        """Whether all its threads sleep, where the system tells: the one that reads is blocked then."""
+        threads = Path(f"/proc/{self.child}/task").glob("*/stat")
+        return {path.read_text().rpartition(")")[2].split()[0] for path in threads} <= {"S"}
+
+    def _piece(self) -> str:
+        assert select.select([self._side], [], [], LONG)[0], self.shown
+        return os.read(self._side, 4_096).decode()
 
 
 @pytest.fixture
@@ -82,11 +89,10 @@ def test_ctrl_c_ends_serve_on_a_terminal_which_first_says_where_it_belongs(at: l
     # A request of the stateless era, which needs no handshake: the first call begins the episode.
     terminal.press(CALL + b"\n")
     terminal.wait_for('"sealed"')
-    time.sleep(0.3)  # the reader of standard input has to be blocked: that is what hung
-    pressed = time.monotonic()
+    # The reader of standard input has to be blocked: that is what hung, until somebody pressed a key.
+    until(terminal.at_rest, "a server that only reads")
     terminal.press(b"\x03")
     assert terminal.leave() == 0, terminal.shown
-    assert time.monotonic() - pressed < 2
     (trace,) = (tmp_path / "out").glob("*.trace")
     assert f"tradefair serve --resume out/{trace.name}" in terminal.shown
     assert not list(tmp_path.rglob("*-wal"))

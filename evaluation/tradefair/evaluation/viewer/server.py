@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+from collections.abc import Callable
+
 import uvicorn
 
 from tradefair.cli.ports import listen
@@ -26,15 +29,27 @@ class ViewerServer:
         self.url = f"http://{_LOOPBACK}:{self.port}/"
         # Only these Host values are answered; see `Shield` for the attack that this prevents.
         app = viewer_app(folder, [f"{name}:{self.port}" for name in (_LOOPBACK, "localhost")])
-        self._server = uvicorn.Server(
+        self._server = _Server(
             # No WebSockets and no server header: the pages poll, and less is offered to whoever probes the port.
             uvicorn.Config(app, log_level="warning", access_log=False, ws="none", server_header=False)
         )
 
-    def run(self) -> None:
-        """Serve until `stop` or Ctrl-C (KeyboardInterrupt)."""
+    def run(self, on_ready: Callable[[], None] | None = None) -> None:
+        """Serve until `stop` or Ctrl-C (KeyboardInterrupt); `on_ready` is called once requests are answered."""
+        self._server.on_ready = on_ready
         self._server.run(sockets=[self._socket])
 
     def stop(self) -> None:
         """Let `run` return, from any thread."""
         self._server.should_exit = True
+
+
+class _Server(uvicorn.Server):
+    """Says when it is ready: from then on signals are its own, and none can hit a loop that is half made."""
+
+    on_ready: Callable[[], None] | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.on_ready is not None:
+            self.on_ready()

@@ -71,13 +71,16 @@ def _serve(folder: Folder, place: str, port: int, address: str, *, opened: bool)
     server = ViewerServer(folder, port, address)
     # What a service manager sends ends it as Ctrl-C does: uvicorn raises its signal again once connections are closed.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    # Around the announcement too: whoever reads the address may press Ctrl-C at once.
-    with contextlib.suppress(KeyboardInterrupt):
-        # Flushed before serving begins: tests and scripts read the address from a pipe.
-        shown = tracestore.StorePlace.of(place) if tracestore.is_whole_store(place) else place
+    shown = tracestore.StorePlace.of(place) if tracestore.is_whole_store(place) else place
+
+    def announce() -> None:
+        # Flushed before a request is answered: tests and scripts read the address from a pipe.
         tell(f"{shown}: {server.url} (Ctrl-C ends)")
         if opened:
             import webbrowser
 
             webbrowser.open(server.url)
-        server.run()
+
+    with contextlib.suppress(KeyboardInterrupt):
+        # Whoever reads the address may press Ctrl-C at once: it is said when the server minds signals.
+        server.run(announce)
