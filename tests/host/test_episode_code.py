@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.host.conftest import break_log
+from tests.waiting import LONG
 
 from tradefair.contract import InputRequest, Limit, Result, SeatId, ToolTable, tool
 from tradefair.evaluation.verify import verify
@@ -118,7 +119,7 @@ async def test_a_seat_is_busy_while_its_code_runs_and_others_are_not(table: Any,
 
     async def pause(payload: Any) -> Any:
         running.set()
-        await asyncio.to_thread(go_on.wait, 10)
+        await asyncio.to_thread(go_on.wait, LONG)
         return "over"
 
     episode = await table.create(market=_SlowType(), sandbox=sandbox, services={"pause": pause})
@@ -164,7 +165,7 @@ async def test_code_that_outlives_the_episode_leaves_nothing_behind_its_end(tabl
 
     async def pause(payload: Any) -> Any:
         running.set()
-        await asyncio.to_thread(go_on.wait, 10)
+        await asyncio.to_thread(go_on.wait, LONG)
         return "over"
 
     episode = await table.create(table.pie(rounds=1), market=_SlowType(), sandbox=sandbox, services={"pause": pause})
@@ -187,7 +188,7 @@ async def test_a_caller_that_goes_away_stops_neither_its_code_nor_the_record_of_
 
     async def pause(payload: Any) -> Any:
         running.set()
-        await asyncio.to_thread(go_on.wait, 10)
+        await asyncio.to_thread(go_on.wait, LONG)
         return "over"
 
     episode = await table.create(market=_SlowType(), sandbox=sandbox, services={"pause": pause})

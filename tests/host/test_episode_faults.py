@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.waiting import SOON
 
 from tradefair.contract import (
     Closure,
@@ -203,7 +204,7 @@ async def test_a_limit_whose_lapse_cannot_close_the_round_is_our_fault(table: An
 
 
 async def test_a_deadline_that_cannot_close_the_round_ends_the_episode(table: Any) -> None:
-    episode = await _second_round(table, **{"timing.decision_deadline_s": 0.3})
+    episode = await _second_round(table, **{"timing.decision_deadline_s": 20 * SOON})
     assert await table.within(episode.wait_ended()) == "truncated:harness_failure"
     await episode.close()
     assert _seqs(table, episode.path) == list(range(1, episode.core.seq + 1))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.host.conftest import break_log
+from tests.waiting import LONGER, SOON, Stopwatch
 
 from tradefair.catalog import load_scenario
 from tradefair.contract import Closure
@@ -22,8 +22,6 @@ from tradefair.marketplace import MARKET as MARKETPLACE
 from tradefair.teaching import MARKET
 from tradefair.testing.playthrough import policy_maker
 from tradefair.tracestore import Manifest, open_trace
-
-NEVER_S, SOON_S = 3_600, 0.1
 
 
 async def fail(*_: Any) -> Any:
@@ -38,9 +36,9 @@ async def test_the_recorded_latency_is_between_zero_and_the_elapsed_time_of_the_
 
     async def appraisal(payload: Any) -> Any:
         nonlocal waited_us
-        started = time.perf_counter_ns()
+        watch = Stopwatch()
         await asyncio.to_thread(sum, range(300_000))
-        waited_us = (time.perf_counter_ns() - started) // 1_000
+        waited_us = watch.us()
         return "tasty"
 
     episode = await table.create(services={"appraisal": appraisal})
@@ -51,9 +49,9 @@ async def test_the_recorded_latency_is_between_zero_and_the_elapsed_time_of_the_
         ("claim", {"slices": 99}),
         ("claim", {"slices": 4}),
     ):
-        started = time.perf_counter_ns()
+        watch = Stopwatch()
         await episode.call("P1", tool, arguments)
-        elapsed_us[episode.core.seq] = (time.perf_counter_ns() - started) // 1_000
+        elapsed_us[episode.core.seq] = watch.us()
     appraised = list(elapsed_us)[1]
     await episode.close()
     with open_trace(episode.path) as trace:
@@ -147,7 +145,7 @@ class Timers:
 
 async def test_a_closed_episode_leaves_no_deadline(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     timers = Timers(monkeypatch)
-    episode = await table.create(table.pie(**{"timing.decision_deadline_s": NEVER_S}))
+    episode = await table.create(table.pie(**{"timing.decision_deadline_s": LONGER}))
     assert timers.running() == ["_deadline_passed"]
     await episode.close()
     assert timers.running() == []
@@ -157,7 +155,7 @@ async def test_a_round_that_closes_while_the_episode_is_closed_leaves_no_deadlin
     table: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     timers = Timers(monkeypatch)
-    episode = await table.create(table.pie(**{"timing.decision_deadline_s": NEVER_S}))
+    episode = await table.create(table.pie(**{"timing.decision_deadline_s": LONGER}))
     await episode.call("P1", "claim", {"slices": 4})
     last = asyncio.create_task(episode.call("P2", "claim", {"slices": 4}))
     await asyncio.sleep(0)
@@ -170,7 +168,7 @@ async def test_a_rebuild_that_ends_while_the_episode_is_closed_leaves_no_deadlin
     table: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     timers = Timers(monkeypatch)
-    episode = await table.create(table.pie(**{"timing.decision_deadline_s": NEVER_S}))
+    episode = await table.create(table.pie(**{"timing.decision_deadline_s": LONGER}))
     mend = break_log(episode._log)
     lost = await table.within(episode.call("P1", "claim", {"slices": 4}))
     assert lost.error.code == "storage_unavailable"
@@ -180,7 +178,7 @@ async def test_a_rebuild_that_ends_while_the_episode_is_closed_leaves_no_deadlin
 
 
 async def test_a_closed_episode_does_not_try_to_seal_again(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tradefair.host.episode._SEAL_AGAIN_S", NEVER_S)
+    monkeypatch.setattr("tradefair.host.episode._SEAL_AGAIN_S", LONGER)
     timers = Timers(monkeypatch)
     episode = await table.create()
     episode._log.seal = fail
@@ -206,7 +204,7 @@ async def _free(table: Any, tick_s: float, market: Any = MARKETPLACE, **override
 
 async def test_a_closed_episode_leaves_no_tick(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     timers = Timers(monkeypatch)
-    episode = await _free(table, NEVER_S)
+    episode = await _free(table, LONGER)
     assert timers.running() == ["_tick"]
     await episode.close()
     assert timers.running() == []
@@ -214,7 +212,7 @@ async def test_a_closed_episode_leaves_no_tick(table: Any, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("unreadable", [0, 2])
 async def test_a_tick_that_could_not_be_written_comes_again(table: Any, unreadable: int) -> None:
-    episode = await _free(table, SOON_S, rounds_max=3)
+    episode = await _free(table, 2 * SOON, rounds_max=3)
     log = episode._log
     append, bodies, misses = log.append, log.bodies, unreadable
 
@@ -254,7 +252,7 @@ class _UnclosableType(type(MARKETPLACE)):
 
 @pytest.mark.parametrize("unreadable", [0, 2])
 async def test_a_tick_that_cannot_close_the_round_ends_the_episode(table: Any, unreadable: int) -> None:
-    episode = await _free(table, SOON_S, _UnclosableType())
+    episode = await _free(table, 2 * SOON, _UnclosableType())
     log = episode._log
     bodies, misses = log.bodies, unreadable
 

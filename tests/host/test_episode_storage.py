@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tests.host.conftest import break_log
 from tests.host.disks import SmallDisk, small_disk
+from tests.waiting import SOON
 
 from tradefair.contract.errors import StorageUnavailable
 
@@ -100,7 +101,7 @@ async def test_while_the_log_cannot_be_read_either_calls_are_refused_and_then_go
 async def test_an_end_that_cannot_be_sealed_is_acknowledged_and_sealed_later(
     table: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tradefair.host.episode._SEAL_AGAIN_S", 0.01)
+    monkeypatch.setattr("tradefair.host.episode._SEAL_AGAIN_S", SOON)
     episode = await table.create(table.pie(rounds=1))
     log = episode._log
     seal, tries = log.seal, 0
@@ -122,7 +123,7 @@ async def test_an_end_that_cannot_be_sealed_is_acknowledged_and_sealed_later(
 
 @pytest.mark.parametrize("unreadable", [0, 2])
 async def test_a_deadline_whose_end_was_lost_comes_again(table: Any, unreadable: int) -> None:
-    episode = await table.create(table.pie(rounds=1, **{"timing.decision_deadline_s": 0.1}))
+    episode = await table.create(table.pie(rounds=1, **{"timing.decision_deadline_s": SOON}))
     log = episode._log
     bodies, misses, mend = log.bodies, unreadable, break_log(log)
 

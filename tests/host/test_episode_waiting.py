@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from tests.waiting import SOON
 
 from tradefair.contract import IllegalAction, SeatId
 from tradefair.teaching import MARKET
@@ -44,7 +45,7 @@ async def test_waiting_in_vain_is_answered_still_open_and_leaves_no_event(table:
     episode = await table.create()
     await episode.call("P1", "claim", {"slices": 4})
     seq = episode.core.seq
-    view = await table.within(episode.await_turn("P1", 0.01))
+    view = await table.within(episode.await_turn("P1", SOON))
     assert (view.still_open, view.awaited) == (True, False)
     tool = await table.within(episode.call("P1", "await_turn", {"timeout_s": 0}))
     assert (tool.status, table.data(tool)["still_open"]) == ("ok", True)
@@ -77,7 +78,7 @@ async def test_a_lapse_takes_the_default_action_and_closes_the_round(table: Any)
 
 
 async def test_a_deadline_lapses_silent_seats_in_every_phase_from_the_first_on(table: Any) -> None:
-    episode = await table.create(table.pie("talk", **{"timing.decision_deadline_s": 0.02}))
+    episode = await table.create(table.pie("talk", **{"timing.decision_deadline_s": SOON}))
     assert await table.within(episode.wait_ended()) == "terminated:rounds_completed"
     await episode.close()
     lapsed = [event for event in table.events(episode) if event["event"] == "seat_lapsed"]
@@ -89,14 +90,14 @@ async def test_a_deadline_lapses_silent_seats_in_every_phase_from_the_first_on(t
 
 
 async def test_a_deadline_spares_the_seat_that_acted_and_wakes_it(table: Any) -> None:
-    episode = await table.create(table.pie(**{"timing.decision_deadline_s": 0.6}))
+    episode = await table.create(table.pie(**{"timing.decision_deadline_s": 20 * SOON}))
     await episode.call("P1", "claim", {"slices": 4})
     view = await table.within(episode.await_turn("P1", 40))
     assert view.market["last"]["claims"] == {"P1": 4, "P2": None}
 
 
 async def test_a_deadline_runs_again_after_a_restart(table: Any) -> None:
-    episode = await table.create(table.pie(**{"timing.decision_deadline_s": 0.2}))
+    episode = await table.create(table.pie(**{"timing.decision_deadline_s": SOON}))
     await episode.close()
     again = await table.reopen(episode.path)
     assert await table.within(again.wait_ended()) == "terminated:rounds_completed"

@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from tests.waiting import LONGER, SOON
 
 from tradefair.catalog import load_scenario
 from tradefair.contract.core import Core
@@ -18,10 +19,9 @@ from tradefair.marketplace import MARKET
 from tradefair.marketplace.model import MarketplaceScenario
 
 AGENT = "customer_0001"
-NEVER_S, SOON_S = 3_600, 0.1
 
 
-def scenario(tick_s: float = NEVER_S, **overrides: Any) -> MarketplaceScenario:
+def scenario(tick_s: float = LONGER, **overrides: Any) -> MarketplaceScenario:
     loaded = load_scenario(
         "marketplace", "small_demo", {"clock": "free", "timing.free_tick_s": tick_s, "alias_ids": False, **overrides}
     )
@@ -45,7 +45,7 @@ async def opened(table: Any, played: MarketplaceScenario, plan: SeatPlan | None 
 
 
 async def test_the_host_posts_ticks_and_the_trace_needs_no_clock(table: Any) -> None:
-    episode = await opened(table, scenario(SOON_S, rounds_max=3))
+    episode = await opened(table, scenario(2 * SOON, rounds_max=3))
     assert await table.within(episode.wait_ended()) == "truncated:max_rounds"
     await episode.close()
     events = table.events(episode)
@@ -75,7 +75,7 @@ async def test_a_wait_ends_with_news_and_news_between_two_waits_are_not_missed(t
     episode = await opened(table, played, seats(played, "passive"))
     first = await table.within(episode.await_turn(AGENT, 40))
     assert (first.awaited, first.still_open, first.over) == (False, False, False)  # a customer may begin
-    assert (await episode.await_turn(AGENT, 0.01)).still_open
+    assert (await episode.await_turn(AGENT, SOON)).still_open
     await episode.call(AGENT, "send_message", {"to": ["b0002"], "text": "Hello?"})
     assert not (await table.within(episode.await_turn(AGENT, 40))).still_open  # the answer came before the wait
     waiting = asyncio.create_task(episode.await_turn(AGENT, 40))
@@ -87,11 +87,11 @@ async def test_a_wait_ends_with_news_and_news_between_two_waits_are_not_missed(t
 
 async def test_a_wait_ends_with_the_tick_that_the_seat_waited_for(table: Any) -> None:
     episode = await opened(table, scenario())
-    await episode.await_turn(AGENT, 0.01)
+    await episode.await_turn(AGENT, SOON)
     done = table.data(await episode.call(AGENT, "end_turn", {"wait": "message", "rounds": 2}))
     assert (done["status"], done["wake_round"]) == ("not_needed", 3)
     await episode.feed("clock_tick", None)
-    assert (await episode.await_turn(AGENT, 0.01)).still_open
+    assert (await episode.await_turn(AGENT, SOON)).still_open
     await episode.feed("clock_tick", None)
     assert (await table.within(episode.await_turn(AGENT, 40))).round == 3
 

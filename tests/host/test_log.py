@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -241,7 +241,7 @@ async def test_nothing_is_committed_on_the_loop_while_a_thread_uses_the_connecti
         let.wait(LONG)
 
     working = asyncio.create_task(log._in_thread(work))
-    await asyncio.to_thread(begun.wait, 5)
+    await asyncio.to_thread(begun.wait, LONG)
     # It would land in that thread's transaction, and be taken back with it.
     assert not log.append_now(rows_from(2, 1))
     let.set()
@@ -428,13 +428,20 @@ async def test_whatever_stops_a_commit_those_who_wait_are_told(
     assert desk.committed == [[1]]
 
 
-async def test_the_writer_closes_although_its_task_was_cancelled(log: SqliteLog, tmp_path: Path) -> None:
+async def test_the_writer_closes_although_its_task_was_cancelled(log: Any, tmp_path: Path) -> None:
     desk = _Desk(log)
+    begun, write = threading.Event(), log._write
+
+    def writing(work: Callable[[], None]) -> None:
+        begun.set()
+        write(work)
+
+    log._write = writing
     with closing(sqlite3.connect(tmp_path / "log.trace", isolation_level=None)) as stranger:
         stranger.execute("BEGIN IMMEDIATE")
         desk.writer.submit(rows_from(1, 1), urgent=True)
-        # Long enough for the task to begin; the lock keeps it from ending.
-        await asyncio.sleep(0.02)
+        # Its thread has begun; the lock keeps it from ending.
+        assert await asyncio.to_thread(begun.wait, LONG)
         (task,) = (task for task in asyncio.all_tasks() if task.get_name() == "tradefair-writer")
         task.cancel()
         await asyncio.wait_for(desk.writer.close(), LONG)

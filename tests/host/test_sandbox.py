@@ -143,7 +143,7 @@ def test_declared_tools_give_their_own_signature() -> None:
 def test_many_threads_share_one_worker() -> None:
     with Sandbox(LIMITS) as shared, ThreadPoolExecutor(8) as threads:
         runs = [threads.submit(run, shared, f"{number} + view_round()['round']") for number in range(40)]
-        reports = [one.result(30) for one in runs]
+        reports = [one.result(LONG) for one in runs]
     assert [report.value for report in reports] == [number + 3 for number in range(40)]
 
 
@@ -212,7 +212,7 @@ def test_closing_while_a_program_runs_harms_nobody() -> None:
         running = thread.submit(run, own, "view_round()\nwhile True: pass", call)
         assert started.wait(LONG)
         own.close()
-        assert running.result(10).error is not None
+        assert running.result(LONG).error is not None
 
 
 EXITS = {

@@ -17,6 +17,7 @@ import orjson
 import pytest
 from tests.host.disks import small_disk
 from tests.host.serving.by_hand import HEADERS, META, started
+from tests.waiting import SOON
 
 from tradefair.evaluation.verify import verify_file
 
@@ -113,12 +114,12 @@ async def test_a_wall_clock_that_jumps_changes_neither_deadlines_nor_outcomes(st
     launcher.write_text(LAUNCHER.format(python=sys.executable))
     launcher.chmod(0o700)
     stage.tradefair = launcher
-    lapsing = ("--set", "timing.decision_deadline_s=0.5", "--out", str(tmp_path))
+    lapsing = ("--set", f"timing.decision_deadline_s={10 * SOON}", "--out", str(tmp_path))
     async with started(stage, *SERVE, *lapsing) as server:
         await server.hello()
         assert (await server.call("claim", slices=4))["sealed"] == "claim"
-        # A second of silence: one lapse for each deadline, not one for each leap.
-        while (await server.call("await_turn", timeout_s=5))["over"] is not True:
+        # Silence: one lapse for each deadline, not one for each leap.
+        while (await server.call("await_turn"))["over"] is not True:
             pass
         await server.leave()
     path = _trace(tmp_path)

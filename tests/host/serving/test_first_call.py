@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.host.serving.by_hand import started
+from tests.waiting import SOON
 
 from tradefair.cli.options import EpisodeFlags
 from tradefair.contract import ScenarioError
@@ -113,7 +114,7 @@ async def test_without_a_seed_any_luck_goes_on(stage: Any) -> None:
 
 
 async def test_what_another_process_plays_is_left_alone(stage: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(going_on, "_PATIENCE_S", 0.1)
+    monkeypatch.setattr(going_on, "_PATIENCE_S", SOON)
     playing = await server(stage)
     await playing.call("P1", "claim", {"slices": 4})
     assert (await one_call(stage, "view_turn")).turn.round == 1

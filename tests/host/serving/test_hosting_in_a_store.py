@@ -16,7 +16,7 @@ import httpx2
 import pytest
 from tests.host.postgres import Server, missing
 from tests.host.serving.by_hand import started
-from tests.waiting import LONG
+from tests.waiting import LONG, eventually
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.cli import run
@@ -61,12 +61,15 @@ class Hosted(NamedTuple):
         """Wait until it says that it is ready (200), or is not (503); the reasons."""
         url = self.ready["url"].removesuffix("/mcp") + "/health/ready"
         async with httpx2.AsyncClient(timeout=LONG) as anybody:
-            for _ in range(1_000):
+
+            async def answered() -> httpx2.Response | None:
                 answer = await anybody.get(url)
-                if answer.status_code == status:
-                    return answer.json()["reasons"]
-                await asyncio.sleep(0.1)  # it asks its store every few seconds
-        raise AssertionError(f"it never said {status}")
+                return answer if answer.status_code == status else None
+
+            # It asks its store every few seconds.
+            answer = await eventually(answered, f"the status {status}")
+            assert answer is not None
+            return answer.json()["reasons"]
 
 
 @asynccontextmanager
@@ -87,11 +90,7 @@ async def killed(it: Hosted, dsn: str) -> None:
     await it.process.process.wait()
     held = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
     with psycopg.connect(dsn, autocommit=True) as operator:
-        for _ in range(5_000):
-            if operator.execute(held).fetchall() == [(0,)]:
-                return
-            await asyncio.sleep(0.01)
-    raise AssertionError("the lease was never freed")
+        await eventually(lambda: operator.execute(held).fetchall() == [(0,)], "a lease that is free")
 
 
 async def claim(client: Any, number: int) -> Any:

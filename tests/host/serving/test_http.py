@@ -11,11 +11,11 @@ import httpx2
 import orjson
 import pytest
 from mcp import Client, MCPError, types
-from tests.waiting import LONG
+from tests.waiting import LONG, eventually
 
 from tradefair.cli.ports import is_loopback
 from tradefair.contract import ScenarioError, SeatError
-from tradefair.host.app import HttpServer
+from tradefair.host.app import HttpServer, SeatApp
 from tradefair.host.binding import build_server
 from tradefair.host.doors import Door
 from tradefair.host.hosting import Host
@@ -179,7 +179,7 @@ async def test_await_turn_answers_when_the_other_seat_has_acted(stage: Any, era:
         await one.call_tool("claim", {"slices": 5})
         short = await one.call_tool("await_turn", {"timeout_s": 0})
         assert short.structured_content["still_open"] is True
-        waiting = asyncio.create_task(one.call_tool("await_turn", {"timeout_s": 15}))
+        waiting = asyncio.create_task(one.call_tool("await_turn", {"timeout_s": 40}))
         await two.call_tool("claim", {"slices": 5})
         view = (await stage.within(waiting)).structured_content
         assert (view["round"], view["awaited"], view["still_open"]) == (2, True, False)
@@ -298,13 +298,21 @@ async def test_a_token_that_is_revoked_while_its_request_waits_opens_nothing(
         await go_on.wait()
         await run(door, task_status=task_status)
 
+    asked, find = 0, SeatApp._door
+
+    async def finding(app: SeatApp, *request: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        return await find(app, *request)
+
     monkeypatch.setattr(Door, "run", slowly)
+    monkeypatch.setattr(SeatApp, "_door", finding)
     async with two_seats(stage) as it, by_hand(it.p1) as one, by_hand(it.p2) as two:
         hello = stage.post("initialize", INITIALIZE)
         first = asyncio.create_task(two.post(it.server.url, content=hello))
         await stage.within(opening.wait())
         waiting = asyncio.create_task(one.post(it.server.url, content=hello))
-        await asyncio.sleep(0.1)
+        await eventually(lambda: asked == 2, "a second request that waits for the first")
         it.host.revoke(it.grant1)
         go_on.set()
         assert (await stage.within(first)).status_code == 200

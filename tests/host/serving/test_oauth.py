@@ -6,6 +6,7 @@ import asyncio
 import base64
 import gzip
 import hmac
+import math
 import subprocess
 import sys
 import time
@@ -20,7 +21,7 @@ import pytest
 from joserfc import jws, jwt
 from tests.host.serving.by_hand import HELLO
 from tests.host.serving.issuer import IssuerProcess, new_key, running_issuer
-from tests.waiting import LONG
+from tests.waiting import LONG, LONGER, SOON, eventually, moment
 
 from tradefair.contract import HarnessFailure, ScenarioError, SeatError
 from tradefair.evaluation.verify import verify_file
@@ -136,7 +137,7 @@ async def test_a_key_that_the_issuer_does_not_publish_opens_nothing(stage: Any, 
 
 async def test_neither_unsigned_tokens_nor_shared_secrets_count(stage: Any, issuer: IssuerProcess) -> None:
     async with seated(stage, issuer) as (_, server):
-        content = orjson.dumps({"iss": issuer.url, "sub": "alice", "aud": server.url, "exp": int(time.time()) + 60})
+        content = orjson.dumps({"iss": issuer.url, "sub": "alice", "aud": server.url, "exp": int(time.time()) + LONGER})
         parts = [b'{"alg":"none"}', content]
         unsigned = b".".join(map(_text, parts)).decode() + "."
         public = issuer.keys[0].as_pem(private=False)
@@ -167,7 +168,7 @@ async def test_keys_that_are_changed_are_found_and_asking_is_bounded(
                 assert (await asked(server.url, token)).status_code == 401
             assert len(issuer.asked) == before
             assert host.issuer is not None
-            monkeypatch.setattr(host.issuer, "_asked_at", time.monotonic() - 31)
+            monkeypatch.setattr(host.issuer, "_asked_at", -math.inf)
             assert (await asked(server.url, token)).status_code == 200
             assert len(issuer.asked) == before + 1
         finally:
@@ -208,13 +209,13 @@ async def odd_issuer(body: Callable[[str], AsyncIterator[bytes]]) -> AsyncGenera
 
 
 async def test_an_issuer_that_answers_for_ever_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(oauth, "_ASK_S", 0.2)
+    monkeypatch.setattr(oauth, "_ASK_S", SOON)
 
     async def dripping(_: str) -> AsyncIterator[bytes]:
         yield b"\r\n"
         while True:
             yield b" "
-            await asyncio.sleep(0.05)
+            await moment()
 
     async with odd_issuer(dripping) as url:
         with pytest.raises(HarnessFailure, match="does not answer within"):
@@ -236,26 +237,27 @@ async def test_an_answer_is_not_unpacked_and_a_private_key_not_taken() -> None:
     async with odd_issuer(private) as url:
         taken = Issuer(url, RESOURCE)
         await taken.fetch_keys()
-        content = {"iss": url, "sub": "alice", "aud": RESOURCE, "exp": int(time.time()) + 60}
+        content = {"iss": url, "sub": "alice", "aud": RESOURCE, "exp": int(time.time()) + LONGER}
         with pytest.raises(Refused) as refused:
             await taken.subject(jwt.encode({"alg": "RS256", "kid": key.kid}, content, key))
         assert refused.value.status == 503
 
 
 async def test_whoever_comes_while_the_keys_are_asked_for_gets_the_new_ones() -> None:
-    key = new_key()
+    key, answer = new_key(), asyncio.Event()
 
     async def slow(_: str) -> AsyncIterator[bytes]:
-        await asyncio.sleep(0.2)
+        await answer.wait()
         yield b"\r\n" + orjson.dumps({"keys": [key.as_dict(private=False)]})
 
     async with odd_issuer(slow) as url:
-        taken = Issuer(url, RESOURCE)
-        content = {"iss": url, "sub": "alice", "aud": RESOURCE, "exp": int(time.time()) + 60}
+        taken: Any = Issuer(url, RESOURCE)
+        content = {"iss": url, "sub": "alice", "aud": RESOURCE, "exp": int(time.time()) + LONGER}
         token = jwt.encode({"alg": "RS256", "kid": key.kid}, content, key)
-        first = asyncio.create_task(taken.subject(token))
-        await asyncio.sleep(0.05)
-        assert await asyncio.gather(first, taken.subject(token)) == ["alice", "alice"]
+        both = [asyncio.create_task(taken.subject(token)) for _ in range(2)]
+        await eventually(lambda: taken._asking.statistics().tasks_waiting, "one that waits for the other's answer")
+        answer.set()
+        assert await asyncio.gather(*both) == ["alice", "alice"]
 
 
 async def test_a_subject_has_one_seat_and_a_revoked_one_none(stage: Any, issuer: IssuerProcess) -> None:

@@ -13,7 +13,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from tests.host.serving.by_hand import HEADERS, HELLO, started
-from tests.waiting import LONG
+from tests.waiting import LONG, SOON
 
 from tradefair.host import waiting
 from tradefair.host.binding import build_server
@@ -137,8 +137,8 @@ async def test_a_client_hears_every_two_seconds_that_its_wait_goes_on(
     stage: Any, era: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert waiting.PROGRESS_S == 2
-    monkeypatch.setattr(waiting, "PROGRESS_S", 0.05)
-    host = Host(stage.folder, wait_s=0.3)
+    monkeypatch.setattr(waiting, "PROGRESS_S", SOON / 10)
+    host = Host(stage.folder, wait_s=10 * SOON)
     episode = await stage.episode("P1", "P2")
     host.add(episode)
     token, _ = host.invite(episode.id, "P1")
@@ -169,7 +169,7 @@ async def test_a_client_hears_every_two_seconds_that_its_wait_goes_on(
 async def test_a_wait_that_names_no_time_is_as_long_as_scenario_or_host_say(stage: Any) -> None:
     episode = await stage.episode("P1", "P2")
     assert episode.wait_s == 4
-    Host(wait_s=0.01).add(episode)
+    Host(wait_s=SOON).add(episode)
     await episode.call("P1", "claim", {"slices": 4})
     answer = await stage.within(episode.call("P1", "await_turn", {"timeout_s": None}))
     assert orjson.loads(answer.body)["still_open"] is True

@@ -142,6 +142,6 @@ def test_the_page_goes_on_when_its_host_is_started_again(browser: Browser, host:
         shown.click("4")
         board.wait_for_selector(".go > [aria-busy=true]")
         host.start()
-        board.wait_for_selector(".strip .num:has-text('round 3')", timeout=60_000)
+        board.wait_for_selector(".strip .num:has-text('round 3')", timeout=1_000 * LONG)
         assert shown.said() == "Connected."
     assert seat.clicks() == ["claim", "claim"]

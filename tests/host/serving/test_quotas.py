@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.waiting import LONG
+from tests.waiting import LONG, SOON, deadline_passed, eventually
 
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.app import HttpServer
@@ -125,15 +125,6 @@ class Hosted(NamedTuple):
         return door is not None and door.busy
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait for what the server does meanwhile; bounded."""
-    for _ in range(2_000):
-        if condition():
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError("it did not come to that")
-
-
 @asynccontextmanager
 async def two_seats(stage: Any, *, drain_s: float = 0.0, **options: Any) -> AsyncGenerator[Hosted]:
     host = Host(stage.folder, **options)
@@ -179,7 +170,7 @@ async def test_a_seat_that_has_spent_its_budget_is_lapsed_from_then_on(stage: An
             assert refused.structured_content["code"] == "call_limit"
             assert (refused.structured_content["retryable"], RETRY_META in refused.meta) == (False, False)
             for _ in range(3):
-                view = await it.episode.await_turn("P2", 15)
+                view = await it.episode.await_turn("P2", 40)
                 assert view.awaited
                 await it.episode.call("P2", "claim", {"slices": 5})
             await stage.within(it.episode.wait_ended())
@@ -199,7 +190,7 @@ async def test_a_budget_that_was_spent_before_a_restart_stays_spent(stage: Any) 
     host.add(episode, used={"P1": 2})
     async with stage.hosted(host):
         await episode.call("P2", "claim", {"slices": 5})
-        assert (await stage.within(episode.await_turn("P2", 15))).round == 2
+        assert (await stage.within(episode.await_turn("P2", 40))).round == 2
 
 
 async def test_a_token_has_so_many_requests_open_and_no_more(stage: Any) -> None:
@@ -225,7 +216,7 @@ async def test_a_token_has_so_many_requests_open_and_no_more(stage: Any) -> None
             done = asyncio.Event()
             stalled = [asyncio.create_task(half()) for _ in range(MAX_OPEN_REQUESTS)]
             (grant,) = [grant.id for grant in it.host.tokens if grant.seat == "P1"]
-            await until(lambda: (door := it.host.doors.get(grant)) is not None and door.full)
+            await eventually(lambda: (door := it.host.doors.get(grant)) is not None and door.full, "a full door")
             refused = await http.post(it.server.url, content=stage.post("tools/list"))
             done.set()
             statuses = [(await task).status_code for task in stalled]
@@ -239,7 +230,7 @@ async def test_a_flood_of_requests_that_are_no_calls_is_429_and_passes(stage: An
         async with httpx2.AsyncClient(headers=headers) as http:
             answers = [await http.post(it.server.url, content=b"{") for _ in range(60)]
             answer = next(answer for answer in answers if answer.status_code == 429)
-            await asyncio.sleep(int(answer.headers["Retry-After"]))  # as it was told
+            await deadline_passed(int(answer.headers["Retry-After"]))
             assert (await http.post(it.server.url, content=b"{")).status_code == 400
 
 
@@ -252,7 +243,7 @@ async def test_a_door_that_closes_while_a_request_comes_in_is_no_fault_of_the_se
         head += "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: 2\r\n"
         writer.write(f"{head}\r\n{{".encode())
         (grant,) = [grant for grant in it.host.tokens if grant.seat == "P1"]
-        await until(lambda: it.busy("P1"))
+        await eventually(lambda: it.busy("P1"), "a request under way")
         if gone:
             it.host.revoke(grant.id)
         else:
@@ -271,9 +262,9 @@ async def test_a_client_that_hangs_up_in_mid_request_leaves_no_traceback(
         for revision in ("2025-11-25", "2026-07-28"):
             _, writer = await asyncio.open_connection(host, int(port))
             writer.write(f"{head}MCP-Protocol-Version: {revision}\r\nContent-Length: 9\r\n\r\n{{".encode())
-            await until(lambda: it.busy("P1"))
+            await eventually(lambda: it.busy("P1"), "a request under way")
             writer.transport.abort()
-            await until(lambda: not it.busy("P1"))
+            await eventually(lambda: not it.busy("P1"), "a request that is gone")
         async with stage.at(it.server.url, it.tokens["P1"]) as client:
             assert not (await client.call_tool("view_turn")).is_error
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
@@ -283,7 +274,7 @@ async def test_a_client_that_hangs_up_in_mid_request_leaves_no_traceback(
 
 
 async def test_an_episode_ends_with_its_time_to_live_and_is_retired(stage: Any) -> None:
-    async with two_seats(stage, ttl_s=0.3, linger_s=0) as it:
+    async with two_seats(stage, ttl_s=SOON, linger_s=0) as it:
         assert await stage.within(it.episode.wait_ended()) == "truncated:ttl"
         await stage.within(it.host.wait_empty())
         assert it.host.past[it.episode.id].reason == "truncated:ttl"
@@ -306,7 +297,7 @@ async def test_an_episode_that_is_being_retired_is_closed_whatever_is_cancelled(
 
 
 async def test_a_host_that_goes_down_lets_the_open_round_end_and_begins_no_other(stage: Any) -> None:
-    async with two_seats(stage, drain_s=30) as it:
+    async with two_seats(stage, drain_s=LONG) as it:
         await it.episode.call("P1", "claim", {"slices": 5})
         async with stage.at(it.server.url, it.tokens["P2"]) as two, httpx2.AsyncClient() as http:
             await two.list_tools()
@@ -321,7 +312,7 @@ async def test_a_host_that_goes_down_lets_the_open_round_end_and_begins_no_other
 
 
 async def test_a_host_does_not_wait_for_ever_for_a_round(stage: Any) -> None:
-    async with two_seats(stage, drain_s=0.2) as it:
+    async with two_seats(stage, drain_s=SOON) as it:
         await it.episode.call("P1", "claim", {"slices": 5})
         it.server.go()
         await stage.within(it.served)

@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple
 import orjson
 import pytest
 from mcp import Client
+from tests.waiting import eventually
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.evaluation.verify import verify_file
@@ -179,11 +180,7 @@ def events(path: Path) -> list[dict[str, Any]]:
 
 async def committed(path: Path, game: Game, seats: tuple[str, ...], number: int) -> None:
     """Wait until the trace holds a round's acts; bounded."""
-    for _ in range(1_000):
-        if all(number in game.acted(path, seat) for seat in seats):
-            return
-        await asyncio.sleep(0.005)  # another process commits
-    raise AssertionError(f"the acts of round {number} never came")
+    await eventually(lambda: all(number in game.acted(path, seat) for seat in seats), f"the acts of round {number}")
 
 
 def check_moment(path: Path, game: Game, seats: tuple[str, ...], number: int, moment: Moment) -> None:
@@ -275,7 +272,7 @@ class Hosted:
         if moment == "after its commit":
             await committed(self.trace, self.game, self.game.seats, number)
         else:
-            await asyncio.sleep(0.01)
+            await moment()
         await self._server.end()
         await self._server.within(asyncio.gather(*flying, return_exceptions=True))
 

@@ -10,6 +10,7 @@ import httpx2
 import pytest
 from benchmarks.served import HostProcess
 from tests.evaluation.browsing import browser as browser
+from tests.waiting import LONG
 
 from tradefair.host.control_bodies import Create
 
@@ -18,7 +19,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 @pytest.fixture
 def host(tmp_path: Path) -> Iterator[HostProcess]:
-    made = HostProcess(tmp_path / "host", ["--linger", "60"])
+    made = HostProcess(tmp_path / "host", ["--linger", str(LONG)])
     made.start()
     yield made
     made.close()
@@ -32,6 +33,7 @@ def test_a_browser_shows_the_episodes_to_whoever_has_the_token(browser: Any, hos
     assert httpx2.get(host.control_url).headers["WWW-Authenticate"].startswith("Basic ")
     context = browser.new_context(http_credentials={"username": "any", "password": host.token})
     page = context.new_page()
+    page.set_default_timeout(1_000 * LONG)
     said: list[str] = []
 
     def heard(message: Any) -> None:

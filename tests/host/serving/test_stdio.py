@@ -13,9 +13,10 @@ import orjson
 import pytest
 from mcp import Client, MCPError, StdioServerParameters, types
 from tests.host.serving.by_hand import started
-from tests.waiting import LONG
+from tests.waiting import LONG, SOON
 
 from tradefair.cli import run
+from tradefair.contract.bounds import MAX_WAIT_S
 from tradefair.host import waiting
 from tradefair.host.hosting import Host
 from tradefair.host.orders import Order, checked
@@ -52,7 +53,7 @@ async def test_scripted_stand_ins_sit_where_other_agents_would(
     async with started(stage, "serve", *told, "--seed", "3", "--out", str(tmp_path)) as server:
         await server.hello()
         await server.call("end_turn")
-        turn = await server.call("await_turn", timeout_s=20)
+        turn = await server.call("await_turn", timeout_s=MAX_WAIT_S)
         assert (turn["awaited"], turn["round"]) == (True, 2 if seat.startswith("c") else 3)
         await server.leave()
 
@@ -261,7 +262,7 @@ async def test_connect_passes_on_what_the_host_announces(stage: Any, era: str, t
 async def test_connect_passes_on_progress_and_cancellation(
     stage: Any, era: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waiting, "PROGRESS_S", 0.05)
+    monkeypatch.setattr(waiting, "PROGRESS_S", SOON)
     host = Host(stage.folder)
     episode = await stage.episode("P1", "P2")
     host.add(episode)
@@ -283,7 +284,7 @@ async def test_connect_passes_on_progress_and_cancellation(
         monkeypatch.setattr(gate, "leave", leave)
         client: Any
         async with Client(shim, mode=era) as client, asyncio.TaskGroup() as tasks:
-            arguments = {"timeout_s": 45}
+            arguments = {"timeout_s": MAX_WAIT_S}
             waiter = tasks.create_task(client.call_tool("await_turn", arguments, progress_callback=hear))
             await stage.within(told.wait())
             assert gate.open == 1

@@ -13,7 +13,7 @@ import orjson
 import pytest
 from tests.host.disks import small_disk
 from tests.host.serving.test_control import plane
-from tests.waiting import LONG
+from tests.waiting import LONG, eventually
 
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.evaluation.verify import verify_file
@@ -142,7 +142,7 @@ async def test_on_a_nearly_full_disk_programs_notes_and_new_episodes_wait_and_th
             ballast = disk.folder / "much"
             ballast.write_bytes(bytes(30 * MIB))
             async with stage.at(made["url"], made["invitations"][0]["token"]) as client:
-                await _until(it.host.space.low)
+                await eventually(it.host.space.low, "a disk that is nearly full")
                 answer = await http.get(ready)
                 assert (answer.status_code, answer.json()["reasons"]) == (503, ["low_space: the disk is nearly full"])
                 for tool, arguments in (("execute_code", GREEDY), ("add_note", {"text": "half"})):
@@ -157,21 +157,13 @@ async def test_on_a_nearly_full_disk_programs_notes_and_new_episodes_wait_and_th
                 name = waiting["episodes"][0]["episode"]
                 await it.refused(503, "POST", f"/episodes/{name}/start")
                 ballast.unlink()
-                await _until(lambda: not it.host.space.low())
+                await eventually(lambda: not it.host.space.low(), "a disk that has space")
                 assert not (await client.call_tool("add_note", {"text": "half"})).is_error
                 await it.create(seats="all")
                 assert (await it.http.post(f"/episodes/{name}/start")).status_code == 200
                 events = stage.events(it.host.episodes[made["episodes"][0]["episode"]].path)
                 # What the host refuses for the sake of its disk is no event.
                 assert not any(event.get("error") for event in events)
-
-
-async def _until(condition: Any) -> None:
-    for _ in range(500):
-        if condition():
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError("it did not come to that")
 
 
 def test_the_system_is_asked_once_a_second_and_never_without_a_limit(tmp_path: Path) -> None:
