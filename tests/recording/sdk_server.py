@@ -74,11 +74,21 @@ async def ask(ctx: Context[Any]) -> str:
     return str(answer)
 
 
+_GO = anyio.Event()
+
+
 @server.tool()
-async def slow(seconds: float) -> str:
-    """Takes its time."""
-    await anyio.sleep(seconds)
+async def slow() -> str:
+    """Takes its time: until `go` is called."""
+    await _GO.wait()
     return "late"
+
+
+@server.tool()
+async def go() -> str:
+    """Lets `slow` answer."""
+    _GO.set()
+    return "gone"
 
 
 if __name__ == "__main__":

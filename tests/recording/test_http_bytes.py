@@ -13,7 +13,7 @@ from typing import NamedTuple
 import orjson
 import pytest
 from tests.recording.http_kit import Scripted, call, exchange, listening, post, recorded
-from tests.waiting import LONG
+from tests.waiting import LONG, eventually, steady
 
 from tradefair.contract.chain import digest
 
@@ -153,7 +153,9 @@ async def test_a_stream_that_is_cut_at_any_byte_arrives_whole_and_is_heard_whole
     async def reply(request: bytes, writer: asyncio.StreamWriter) -> None:
         for part in (STREAM[:cut], STREAM[cut:]):
             writer.write(part)
-            await asyncio.sleep(0.0005)
+            # Turns of the loop in which the recorder reads what there is.
+            for _ in range(20):
+                await asyncio.sleep(0)
 
     server = Scripted(reply, lambda data: data.find(CALL) + len(CALL) if CALL in data else 0)
     async with listening(server) as port, recorded(f"http://127.0.0.1:{port}/mcp", tmp_path) as recording:
@@ -208,11 +210,9 @@ async def test_a_slow_reader_stops_the_reading_and_nothing_queues(tmp_path: Path
     async with listening(server) as port, recorded(f"http://127.0.0.1:{port}/mcp", tmp_path) as recording:
         reader, writer = await asyncio.open_connection("127.0.0.1", recording.port, limit=4_096)
         writer.write(post(CALL))
-        before, peak = -1, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        while written != before:
-            before = written
-            await asyncio.sleep(0.2)
-        assert 0 < written < 40_000_000  # what kernels keep; the rest of 100 MB was never read
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        await eventually(steady(lambda: written), "a recorder that reads no more")
+        assert written < 40_000_000  # what kernels keep; the rest of 100 MB was never read
         assert len(await reader.read(-1)) > 100_000_000
         writer.close()
         assert (

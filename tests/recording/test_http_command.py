@@ -77,7 +77,7 @@ async def test_a_signal_ends_and_seals_the_recording(number: signal.Signals, tmp
             # A connection that stays open is no reason to go on.
             _, open_one = await asyncio.open_connection("127.0.0.1", recording.port)
             recording.process.send_signal(number)
-            assert await asyncio.to_thread(recording.process.wait, 20) == 0
+            assert await asyncio.to_thread(recording.process.wait, LONG) == 0
             open_one.close()
     (trace,) = tmp_path.glob("*.trace")
     assert events(trace)[-1]["event"] == "episode_ended"

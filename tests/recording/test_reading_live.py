@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tests.recording.test_stdio import PYTHON, Client, client, only_trace, recorded, until
-from tests.waiting import LONG
+from tests.recording.test_stdio import PYTHON, Client, client, only_trace, recorded
+from tests.waiting import LONG, until
 
 from tradefair.evaluation.audit.run import read_run
 from tradefair.evaluation.origins import tally
@@ -55,7 +55,7 @@ def test_what_a_killed_recorder_has_left_open_was_never_answered(tmp_path: Path)
         calling(made)
         made.process.kill()
         made.process.wait(LONG)
-    until(lambda: bool(left_open(tmp_path)))
+    until(lambda: left_open(tmp_path), "the calls that were left open")
     assert left_open(tmp_path) == [("hang", "no_answer"), ("hang", "cancelled")]
     with open_trace(only_trace(tmp_path)) as trace:
         found = tally(trace)

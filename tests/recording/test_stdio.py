@@ -9,15 +9,14 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.host.disks import small_disk
-from tests.waiting import LONG
+from tests.waiting import LONG, instants, steady, until
 
 from tradefair.evaluation.verify import verify_file
 from tradefair.tracestore import open_trace
@@ -119,13 +118,6 @@ def check(path: Path, *, sealed: bool = True) -> None:
     assert (found.verdict, found.sealed) == ("intact", sealed), found.sentence
 
 
-def until(happens: Callable[[], bool]) -> None:
-    bound = time.monotonic() + LONG
-    while not happens():
-        assert time.monotonic() < bound
-        time.sleep(0.01)
-
-
 def a_session(made: Client) -> None:
     """Everything that may go over a pipe: large and small, batches, questions, what is no JSON, no line at the end."""
     for number in range(50):
@@ -180,7 +172,7 @@ def test_a_signal_is_handed_on_and_the_log_is_sealed(tmp_path: Path, number: int
     with client(recorded(tmp_path, "bye" if number == signal.SIGTERM else ""), start_new_session=True) as made:
         made.call(1)
         made.call("late", "hang", wait=False)
-        until(lambda: bool(_pending(only_trace(tmp_path))))
+        until(lambda: _pending(only_trace(tmp_path)), "a call without its answer")
         made.process.send_signal(number)
         answered = number == signal.SIGTERM
         assert bool(made.line()) == answered
@@ -200,11 +192,11 @@ def test_a_server_that_does_not_end_has_a_sealed_log_before_it_is_killed(tmp_pat
         made.call(2, "hang", wait=False)
         path = only_trace(tmp_path)
         made.process.send_signal(signal.SIGTERM)
-        until(lambda: verify_file(path, chain_only=True).sealed)
+        until(lambda: verify_file(path, chain_only=True).sealed, "a sealed log")
         check(path)
         # The session goes on: what is answered now is no less recorded.
         made.call(3)
-        until(lambda: not verify_file(path, chain_only=True).sealed)
+        until(lambda: not verify_file(path, chain_only=True).sealed, "a log that goes on")
         check(path, sealed=False)
         assert len(calls_of(path)) == 2
 
@@ -221,7 +213,7 @@ def test_what_holds_the_servers_pipe_does_not_hold_the_recorder(tmp_path: Path) 
         made.stdout.close()  # pyright: ignore[reportOptionalMemberAccess]
 
 
-def kill_at(out: Path, after: int, pause_s: float) -> None:
+def kill_at(out: Path, after: int, later: int) -> None:
     """Kill a recorder a moment after the client has seen `after` answers; no answer may be missing or there twice."""
     answered: list[int] = []
     with client(recorded(out)) as made:
@@ -232,7 +224,7 @@ def kill_at(out: Path, after: int, pause_s: float) -> None:
             made.call(number, wait=False, text=str(number))
             if number > 1:
                 answered.append(json.loads(made.line())["id"])
-        time.sleep(pause_s)
+        instants(later)
         made.process.kill()
         assert made.process.stdout is not None
         # What it had passed on can still be read: the client has it, too. A torn line is no answer.
@@ -258,7 +250,7 @@ def test_no_kill_loses_an_answer_or_doubles_one(tmp_path: Path, after: int) -> N
 @pytest.mark.slow
 def test_fifty_kills_lose_no_answer(tmp_path: Path) -> None:
     for kill in range(50):
-        kill_at(tmp_path / str(kill), 2 + kill * 7, (kill % 10) / 5_000)
+        kill_at(tmp_path / str(kill), 2 + kill * 7, kill % 10)
 
 
 def test_a_full_disk_ends_the_session_and_says_why(tmp_path: Path) -> None:
@@ -305,7 +297,7 @@ def test_a_planted_secret_is_in_no_file_while_it_goes_on_or_after(tmp_path: Path
         made.line()
         made.call("sk-proj-0123456789abcdef", "sk-proj-0123456789abcdef", url="https://x:hunter2-ä@host/")
         made.call(5, "hang", wait=False, cookie="hunter2-ä")
-        until(lambda: bool(_pending(only_trace(tmp_path))))
+        until(lambda: _pending(only_trace(tmp_path)), "a call without its answer")
         names = {file.name[-4:] for file in tmp_path.iterdir()}
         assert "-wal" in names
         for _ in range(2):
@@ -344,6 +336,10 @@ def test_help_and_mistakes_are_answered_by_the_full_parser(
     assert (done.returncode, said in done.stdout + done.stderr) == (code, True), done.stdout + done.stderr
 
 
+def _bytes_read(io: Path) -> int:
+    return int(io.read_text(encoding="utf-8").split()[1])
+
+
 @pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="needs Linux's counts of what a process has read")
 def test_a_client_that_does_not_read_stops_the_reading_and_nothing_queues(tmp_path: Path) -> None:
     with client(recorded(tmp_path)) as made:
@@ -352,10 +348,8 @@ def test_a_client_that_does_not_read_stops_the_reading_and_nothing_queues(tmp_pa
             made.call(number, "large", wait=False, size=200_000)
         io = Path(f"/proc/{made.process.pid}/io")
         # What it has read does not grow any more: 20 MB wait in the server.
-        read = -1
-        while read != (read := int(io.read_text(encoding="utf-8").split()[1])):
-            time.sleep(0.3)
-        assert read < 6_000_000
+        until(steady(lambda: _bytes_read(io)), "a recorder that reads no more")
+        assert _bytes_read(io) < 6_000_000
         status = Path(f"/proc/{made.process.pid}/status").read_text(encoding="utf-8")
         assert int(status.partition("VmHWM:")[2].split()[0]) < 64 * 1024
         for number in range(1, 100):
