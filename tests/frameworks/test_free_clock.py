@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.play_specs import play_spec
+from tests.waiting import SOON
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.players import Limits
@@ -21,7 +22,7 @@ from tradefair.tracestore import open_trace
 async def test_three_customers_are_served_while_the_clock_goes_on(framework: str, tmp_path: Path) -> None:
     """Long ticks, of which replies need three: on a busy machine each may pass in the midst of a turn."""
     kind = market_type("marketplace")
-    free = {"clock": "free", "timing.free_tick_s": 1.0}
+    free = {"clock": "free", "timing.free_tick_s": 20 * SOON}
     scenario = load_scenario("marketplace", "small_demo", free)
     agent = AgentSpec(framework, "policy:item_searcher", limits=Limits(calls_per_round=200))
     spec = play_spec(

@@ -6,7 +6,6 @@ import re
 import signal
 import socket
 import subprocess
-import time
 import tomllib
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ import pytest
 from release.container import DOCKERFILE, ROOT, Image, Step, labels, services, stages_of, steps_of
 from tests.host.postgres import Server, missing, running_server
 from tests.release.reach import needs_packages
-from tests.waiting import LONGER
+from tests.waiting import LONGER, until
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 STEPS = steps_of(DOCKERFILE.read_text(encoding="utf-8"))
@@ -177,12 +176,8 @@ class Composed(NamedTuple):
         command = [self._here(word) for word in self.image.command(services()[name])]
         process = subprocess.Popen(command, env=self.environment(name), cwd=self.image.root / "data", text=True)
         try:
-            for _ in range(LONGER):
-                assert process.poll() is None
-                if self.run(name, *(self._here(word) for word in self.image.health(services()[name]))).returncode == 0:
-                    break
-            else:
-                pytest.fail(f"{name} is not healthy")
+            asked = [self._here(word) for word in self.image.health(services()[name])]
+            until(lambda: self.run(name, *asked).returncode == 0, f"{name}, healthy", LONGER, process)
             yield process
             process.send_signal(signal.SIGTERM)
             assert process.wait(LONGER) == 0
@@ -243,10 +238,9 @@ def test_the_composed_services_host_keep_show_and_go_on(composed: Composed) -> N
 
 def _rows(port: str) -> list[str]:
     """The traces that the viewer lists, as soon as there are any."""
-    end = time.monotonic() + LONGER
-    while time.monotonic() < end:
+
+    def listed() -> list[str]:
         with urlopen(f"http://127.0.0.1:{port}/rows.json") as answer:
-            if found := [row["path"] for row in orjson.loads(answer.read())["rows"]]:
-                return found
-        time.sleep(0.2)
-    return []
+            return [row["path"] for row in orjson.loads(answer.read())["rows"]]
+
+    return until(listed, "rows of the viewer")

@@ -53,10 +53,10 @@ def test_a_second_reader_would_be_noticed() -> None:
 
 def test_a_ready_agent_holds_what_its_options_say(tmp_path: Path) -> None:
     kind = market_type("teaching")
-    spec = AgentSpec("react", "policy:half", window="last_results(k=3)", faults="429@3", timeout_s=7)
+    spec = AgentSpec("react", "policy:half", window="last_results(k=3)", faults="429@3", timeout_s=70)
     agent = ready(kind, spec, {"P1": "eater"})
     assert agent.endpoint is not None
-    assert (agent.endpoint.kind, agent.endpoint.model, agent.endpoint.timeout_s) == ("policy", "half", 7)
+    assert (agent.endpoint.kind, agent.endpoint.model, agent.endpoint.timeout_s) == ("policy", "half", 70)
     assert agent.window is not None
     assert agent.window.label == "last_results(k=3)"
     assert agent.faults is not None

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import SOON
 
 from tradefair.contract import HarnessFailure
 from tradefair.contract.players import Limits
@@ -51,7 +52,7 @@ async def test_a_fault_on_the_way_is_retried_and_changes_no_byte(
 async def test_a_reply_that_does_not_come_in_time_is_asked_for_again_and_the_policy_is_asked_once(
     duel: Any, told: Any, calm: Any, framework: str
 ) -> None:
-    played = await play_episode(duel(disturbed(framework, "stall@2", timeout_s=0.5)))
+    played = await play_episode(duel(disturbed(framework, "stall@2", timeout_s=20 * SOON)))
     trace = told(played.path)
     assert trace.events[1:] == calm.events[1:]
     assert [note["fault"] for note in trace.noted("endpoint_fault")][:1] == ["stall"]

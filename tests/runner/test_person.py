@@ -14,7 +14,7 @@ from mcp.client.extension import advertise
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server.apps import APP_MIME_TYPE, EXTENSION_ID
 from tests.play_specs import play_spec
-from tests.waiting import LONG
+from tests.waiting import LONG, eventually
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import ScenarioError
@@ -63,10 +63,13 @@ class Browser:
 async def address(capsys: Any) -> str:
     """The address on the terminal, as soon as it is there."""
     shown = ""
-    async with asyncio.timeout(LONG):
-        while "trace" not in shown:
-            await asyncio.sleep(0.01)
-            shown += capsys.readouterr().err
+
+    def told() -> bool:
+        nonlocal shown
+        shown += capsys.readouterr().err
+        return "trace" in shown
+
+    await eventually(told, "an address on the terminal")
     return next(word for word in shown.split() if word.startswith("http"))
 
 

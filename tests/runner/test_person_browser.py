@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from tests.evaluation.browsing import browser as browser
-from tests.waiting import LONG
+from tests.waiting import LONG, until
 
 from tradefair.evaluation import evaluate
 from tradefair.evaluation.reading import PersonMoves
@@ -41,11 +40,7 @@ def play(tmp_path: Path) -> Iterator[Any]:
             env={**os.environ, "BROWSER": str(opener)},
         )
         running.append(process)
-        until = time.monotonic() + LONG
-        while not told.exists():
-            assert process.poll() is None, process.communicate()
-            assert time.monotonic() < until
-            time.sleep(0.05)
+        until(told.exists, "a browser that is opened", while_runs=process)
         return process, told.read_text()
 
     yield started
@@ -59,7 +54,7 @@ def the_board(page: Any, address: str) -> Any:
     page.goto(address)
     page.wait_for_selector("iframe:not([hidden])")
     frame = page.frame_locator("iframe")
-    frame.locator("body[data-ready]").wait_for(timeout=LONG * 1_000)
+    frame.locator("body[data-ready]").wait_for()
     return frame
 
 
@@ -85,6 +80,7 @@ def test_a_person_plays_a_whole_episode_by_clicks(market: str, browser: Any, pla
     seat, moves = EPISODES[market]
     process, address = play(market, "--scenario", f"{market}/smoke", "--agent", "person", "--seed", "1")
     page = browser.new_page()
+    page.set_default_timeout(1_000 * LONG)
     errors: list[str] = []
 
     def heard(line: Any) -> None:
@@ -97,17 +93,17 @@ def test_a_person_plays_a_whole_episode_by_clicks(market: str, browser: Any, pla
     assert "token" not in page.url
     heading = board.locator("h1")
     for move in moves:
-        heading.filter(has_text="Your turn").wait_for(timeout=LONG * 1_000)
+        heading.filter(has_text="Your turn").wait_for()
         # The page shows the form of what is awaited: each round of a bargain a message, then a quote.
         form = board.locator(f".acting .tool-form[data-tool={move.tool}]")
-        form.wait_for(timeout=LONG * 1_000)
+        form.wait_for()
         form.locator(move.field).first.fill(move.value)
         moment = board.locator(".strip .num").inner_text()
         form.locator("button.main").first.click()
         if move.final:  # what cannot be taken back is asked once more
             board.get_by_role("button", name="Yes, do it").click()
         board.locator("h1:has-text('over'), .strip .num").filter(has_not_text=moment).first.wait_for()
-    heading.filter(has_text="The episode is over").wait_for(timeout=LONG * 1_000)
+    heading.filter(has_text="The episode is over").wait_for()
     page.get_by_text("The episode is over").first.wait_for()
     out, err = process.communicate(timeout=LONG)
     assert process.returncode == 0, err

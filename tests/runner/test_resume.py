@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.waiting import LONG
+from tests.waiting import LONG, until
 
 from tradefair.contract import TraceError
 from tradefair.contract.chain import digest
@@ -37,9 +36,9 @@ def events_of(path: Path) -> list[dict[str, Any]]:
 
 
 def killed_at(folder: Path, seq: int, process: subprocess.Popen[bytes]) -> Path:
-    """The trace of a run killed once it held event `seq`; bounded. The run stands still while its trace is read."""
-    for _ in range(3_000):
-        assert process.poll() is None, "the run ended before it could be killed"
+    """The trace of a run killed once it held event `seq`. The run stands still while its trace is read."""
+
+    def killed() -> Path | None:
         os.kill(process.pid, signal.SIGSTOP)
         for path in folder.glob("*.trace"):
             try:
@@ -52,8 +51,11 @@ def killed_at(folder: Path, seq: int, process: subprocess.Popen[bytes]) -> Path:
                 process.wait(LONG)
                 return path
         os.kill(process.pid, signal.SIGCONT)
-        time.sleep(0.01)
-    raise AssertionError(f"event {seq} never came")
+        return None
+
+    path = until(killed, f"event {seq}", while_runs=process)
+    assert path is not None
+    return path
 
 
 @pytest.mark.slow
@@ -151,7 +153,7 @@ def test_an_agent_is_taken_up_as_it_was_recorded() -> None:
         Limits(9, 400),
         window="last_results(k=2)",
         approve=True,
-        timeout_s=3.5,
+        timeout_s=62.5,
     )
     assert AgentSpec.of_record(AgentRecord.model_validate_json(spec.recorded().model_dump_json())) == spec
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import orjson
 import pytest
-from tests.waiting import LONGER
+from tests.waiting import LONGER, until
 
 from tradefair.cli import run as command
 from tradefair.contract import HarnessFailure, ScenarioError
@@ -191,7 +191,7 @@ def test_a_sweep_whose_workers_are_orphaned_goes_on_and_ends_with_the_same_trace
 def _kill_and_go_on(plan: Path, tmp_path: Path, *, processes: int, seeds: int) -> None:
     out, whole = tmp_path / "out", tmp_path / "whole"
     process = _started(plan, out, processes, seeds)
-    _when(process, lambda: len(list(out.rglob("*.trace"))) > 3 * processes)
+    until(lambda: len(list(out.rglob("*.trace"))) > 3 * processes, "traces", LONGER, process)
     process.kill()
     process.wait(LONGER)
     left = swept(plan, out, seeds=seeds)  # orphans of the killed command finish what they play
@@ -206,10 +206,10 @@ def _kill_and_go_on(plan: Path, tmp_path: Path, *, processes: int, seeds: int) -
 def test_a_worker_that_dies_costs_one_episode_and_ctrl_c_none(plan: Callable[..., Path], tmp_path: Path) -> None:
     out = tmp_path / "out"
     process = _started(plan(), out, 2, 300)  # enough to be stopped before it ends, on a busy machine too
-    _when(process, lambda: len(list(out.rglob("*.trace"))) > 5)
+    until(lambda: len(list(out.rglob("*.trace"))) > 5, "traces", LONGER, process)
     os.kill(_children(process.pid)[0], signal.SIGKILL)
     begun = len(list(out.rglob("*.trace")))
-    _when(process, lambda: len(list(out.rglob("*.trace"))) > begun + 40)
+    until(lambda: len(list(out.rglob("*.trace"))) > begun + 40, "traces", LONGER, process)
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=LONGER)
     assert process.returncode == 130
@@ -228,7 +228,7 @@ def test_a_worker_that_dies_costs_one_episode_and_ctrl_c_none(plan: Callable[...
 def test_what_a_dead_worker_had_not_begun_is_played_by_the_others(plan: Callable[..., Path], tmp_path: Path) -> None:
     out = tmp_path / "out"
     process = _started(plan(), out, 2, 60)
-    _when(process, lambda: len(list(out.rglob("*.trace"))) > 5)
+    until(lambda: len(list(out.rglob("*.trace"))) > 5, "traces", LONGER, process)
     for child in _children(process.pid):
         os.kill(child, signal.SIGKILL)
     process.communicate(timeout=LONGER)
@@ -244,7 +244,7 @@ def test_agents_of_several_frameworks_meet_over_mcp_and_a_stopped_episode_goes_o
     mixed = PLAN.replace('label = "random"', 'framework = "react"').replace("random_legal", "conceder")
     out, whole = tmp_path / "out", tmp_path / "whole"
     process = _started(plan(mixed), out, 1, 2)
-    _when(process, lambda: any(path.stat().st_size > 20_000 for path in out.rglob("*.trace")))
+    until(lambda: any(path.stat().st_size > 20_000 for path in out.rglob("*.trace")), "traces", LONGER, process)
     process.kill()
     process.wait(LONGER)
     done = swept(plan(mixed), out)
@@ -261,19 +261,6 @@ def _started(plan: Path, out: Path, processes: int, seeds: int) -> subprocess.Po
     command = [sys.executable, "-m", "tradefair.cli", "sweep", str(plan), "--out", str(out)]
     options = ["--processes", str(processes), "--seeds", str(seeds)]
     return subprocess.Popen([*command, *options], text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-
-
-def _when(process: subprocess.Popen[str], happened: Callable[[], bool]) -> None:
-    """Until something has happened, while the process runs, a bounded time."""
-    for _ in range(100 * LONGER):
-        if happened():
-            return
-        try:
-            process.wait(0.01)
-        except subprocess.TimeoutExpired:
-            continue
-        break
-    pytest.fail(f"it never happened: {process.communicate()[1]}")
 
 
 def _children(pid: int) -> list[int]:

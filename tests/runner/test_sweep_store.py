@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.host.postgres import Server, missing, running_server
-from tests.waiting import LONGER
+from tests.waiting import LONGER, until
 
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.evaluation.verify import verify_file
@@ -68,9 +68,7 @@ def test_a_killed_sweep_in_a_store_goes_on_where_its_logs_end(server: Server, tm
     shared, files = tmp_path / "shared", tmp_path / "files"
     command = [sys.executable, "-m", "tradefair.cli", "sweep", PLAN, "--seeds", "4", "--out", str(shared)]
     process = subprocess.Popen([*command, "--executor", "local", "--store", server.dsn], stdout=subprocess.DEVNULL)
-    while len(list(shared.rglob("*.trace"))) < 5:
-        with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(0.02)
+    until(lambda: len(list(shared.rglob("*.trace"))) >= 5, "five traces", LONGER, process)
     process.kill()
     process.wait(LONGER)
     done = sweep(SweepSpec(meant(4), shared, 1, store=server.dsn))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 from tests.play_specs import play_spec
+from tests.waiting import SOON
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import ScenarioError
@@ -65,7 +66,7 @@ def test_the_same_policy_plays_over_mcp_where_all_is_published(tmp_path: Path) -
 
 
 def test_under_the_free_clock_the_book_ticks_while_an_agent_sits_there(tmp_path: Path) -> None:
-    timing: dict[str, JsonValue] = {"timing": {"free_tick_s": 0.1}, "periods": 1, "sweeps": 3}
+    timing: dict[str, JsonValue] = {"timing": {"free_tick_s": 2 * SOON}, "periods": 1, "sweeps": 3}
     scenario = load_scenario("order_book", "live", timing)
     plan = plan_seats(market_type("order_book"), scenario)
     played = asyncio.run(

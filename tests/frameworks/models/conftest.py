@@ -152,7 +152,7 @@ def desk() -> OpenDesk:
     @asynccontextmanager
     async def open_desk(endpoint: ModelEndpoint, *, max_retries: int = 4, **options: Any) -> AsyncGenerator[Desk]:
         calls: list[ModelCall] = []
-        timeout_s = options.pop("timeout_s", 20.0)
+        timeout_s = options.pop("timeout_s", LONG)
         async with AsyncExitStack() as stack:
             gateway = await stack.enter_async_context(AsyncExitStack())
             address = await gateway.enter_async_context(open_address(endpoint, on_call=calls.append, **options))

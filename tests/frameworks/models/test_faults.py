@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import HumanMessage
 from openai import APIConnectionError, APITimeoutError, InternalServerError, RateLimitError
+from tests.waiting import LONG, SOON
 
 from tradefair.contract import HarnessFailure, ScenarioError, ToolCall, Turns, TurnView
 from tradefair.contract.players import Limits
@@ -46,7 +47,7 @@ async def test_a_retry_gets_the_answer_that_was_lost_and_the_policy_takes_one_st
 ) -> None:
     faults = Faults.parse(f"{kind}@1,{kind}@3..4")
     messages = [opened]
-    async with desk(diary_endpoint, faults=faults, timeout_s=0.5 if kind == "stall" else 20.0) as table:
+    async with desk(diary_endpoint, faults=faults, timeout_s=20 * SOON if kind == "stall" else LONG) as table:
         for number in (1, 2):
             reply = await table.ask(messages)
             call = reply.choices[0].message.tool_calls[0]
@@ -81,7 +82,7 @@ async def test_a_limit_says_when_to_come_again(desk: Any, diary_endpoint: Any, o
 async def test_a_slow_answer_arrives_and_one_that_never_comes_is_a_time_out(
     desk: Any, diary_endpoint: Any, opened: Any
 ) -> None:
-    options = {"faults": Faults.parse("stall=0.05@1,stall@2"), "timeout_s": 0.5, "max_retries": 0}
+    options = {"faults": Faults.parse(f"stall={SOON}@1,stall@2"), "timeout_s": 20 * SOON, "max_retries": 0}
     async with desk(diary_endpoint, **options) as table:
         assert (await table.ask([opened])).choices[0].message.tool_calls
         with pytest.raises(APITimeoutError):
@@ -204,7 +205,7 @@ async def test_a_time_out_is_retried_and_then_a_harness_failure(diary_endpoint: 
     messages = [HumanMessage(opened["content"])]
     async with open_address(diary_endpoint, faults=Faults.parse("stall@1..2")) as address:
         at: dict[str, Any] = {"model": address.model, "base_url": address.base_url, "api_key": address.api_key}
-        hasty, patient = OpenAIChat(**at, timeout_s=0.2, max_retries=1), OpenAIChat(**at)
+        hasty, patient = OpenAIChat(**at, timeout_s=SOON, max_retries=1), OpenAIChat(**at)
         with pytest.raises(HarnessFailure, match=r"APITimeoutError.*after 1 retries"):
             await hasty.ainvoke(messages)
         reply = await patient.ainvoke(messages)

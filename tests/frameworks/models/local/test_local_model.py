@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
 from http.client import HTTPConnection
 from importlib.util import find_spec
@@ -22,7 +21,7 @@ from urllib.parse import urlsplit
 import pytest
 from openai import OpenAI
 from tests.calling import moves
-from tests.waiting import LONG, LONGER
+from tests.waiting import LONG, LONGER, loop_cpu_s, until
 
 from tradefair.cli import run
 from tradefair.evaluation.verdict.of_trace import verdict_of_file
@@ -216,15 +215,20 @@ async def _ask(model: backend.LocalBackend, occurrence: int) -> dict[str, Any]:
     return answer.body
 
 
+def _cpu_s(pid: int) -> float:
+    """CPU seconds that a process has taken, by Linux's count."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def test_ctrl_c_ends_a_run_in_the_middle_of_a_reply(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tradefair.cli", "play", "bargaining", "--scenario", "bargaining/smoke", "--model"]
     process = subprocess.Popen([*command, "local", "--out", str(tmp_path), "--no-references"], stderr=subprocess.PIPE)
     try:
         # The trace is made before the model is asked.
-        deadline = time.monotonic() + 60
-        while not list(tmp_path.glob("*.trace")) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        time.sleep(2)
+        until(lambda: list(tmp_path.glob("*.trace")), "a trace", while_runs=process)
+        writes = _cpu_s(process.pid) + 50 * loop_cpu_s()
+        until(lambda: _cpu_s(process.pid) > writes, "a model that writes", while_runs=process)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=LONG)
     finally:
