@@ -19,42 +19,42 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
+from math import ceil
 from pathlib import Path
 
 import orjson
 from tests.source_code import REPO
+from tests.waiting import LONG, Loops, loop_cpu_s
 
 from tradefair.evaluation.viewer.row import row_of
 from tradefair.files.user_files import read_regular
 from tradefair.tracestore import sqlite_file
 
-CPU_S = 10
+LOOPS = 300
 MEMORY = 512 * 1024**2
-"""What a command may take, in CPU seconds, and a case with all its commands, in bytes of resident memory."""
+"""What a command may take, in loops of this machine (`loop_cpu_s`), and a case with all its commands, in bytes of
+resident memory."""
 
 # Beyond these the kernel ends the child. More than what is allowed, so that a case can be said to be over its limit.
 _LIMITS = {resource.RLIMIT_AS: 4 * 1024**3, resource.RLIMIT_FSIZE: 64 * 1024**2}
 # Of each command: a case has a dozen of them.
-_MOST_CPU_S = 15
-# A command that waits for a pipe or a socket takes no CPU; this bound ends it, however loaded the machine is.
-_PATIENCE_S = 60
+_MOST_LOOPS = 450
 
 
 @dataclass(frozen=True)
 class Ran:
-    """One command of a case: exit code, what it wrote, and its CPU seconds; the code is None where it did not end."""
+    """One command of a case: exit code, what it wrote, its CPU time in loops; the code is None where it did not end."""
 
     command: list[str]
     code: int | None
     out: bytes
     err: bytes
-    cpu_s: float
+    loops: float
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Runner:
     def __exit__(self, *_: object) -> None:
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._process.wait(60)
+        self._process.wait(LONG)
 
     def run(self, commands: Sequence[Sequence[str | Path]]) -> Case:
         """Run commands one after another in one child, in a working folder that is empty at first."""
@@ -114,8 +114,8 @@ def _ran(folder: Path, commands: Sequence[list[str]]) -> Iterator[Ran]:
         ended, out, err = (folder / f"{number}.{part}" for part in ("ended", "out", "err"))
         if not out.exists():
             return
-        code, cpu_s = orjson.loads(ended.read_bytes()) if ended.exists() else (None, 0.0)
-        yield Ran(command, code, out.read_bytes(), err.read_bytes(), cpu_s)
+        code, loops = orjson.loads(ended.read_bytes()) if ended.exists() else (None, 0.0)
+        yield Ran(command, code, out.read_bytes(), err.read_bytes(), loops)
 
 
 # --- the parent, in a process of its own ----------------------------------------------------------------------------
@@ -190,13 +190,15 @@ def _child(folder: Path, commands: Sequence[Sequence[str]]) -> None:
             opened = os.open(folder / f"{number}.{part}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             os.dup2(opened, stream)
             os.close(opened)
-        before = time.process_time()
-        resource.setrlimit(resource.RLIMIT_CPU, (int(before) + _MOST_CPU_S, resource.RLIM_INFINITY))
-        signal.alarm(_PATIENCE_S)
+        watch = Loops()
+        most_cpu_s = ceil(watch.begun_cpu_s + _MOST_LOOPS * loop_cpu_s())
+        resource.setrlimit(resource.RLIMIT_CPU, (most_cpu_s, resource.RLIM_INFINITY))
+        # A command that waits for a pipe or a socket takes no CPU; this ends it.
+        signal.alarm(LONG)
         code = _command(words)
         sys.stdout.flush()
         sys.stderr.flush()
-        ended = orjson.dumps([code, time.process_time() - before])
+        ended = orjson.dumps([code, watch.taken()])
         (folder / f"{number}.ended").write_bytes(ended)
     (folder / "modules").write_text("\n".join(sys.modules.keys() - known))
     left = [path.name for path in temporary.iterdir()]
@@ -216,6 +218,7 @@ def _no_complaint(*_: object) -> None:
 
 def _serve() -> None:
     answers = os.fdopen(os.dup(1), "wb")
+    loop_cpu_s()  # measured here, once; children have it
     for path in sys.argv[1:]:
         if not path.startswith("--"):
             row_of(Path(path))

@@ -20,7 +20,7 @@ from tests.corpus import forged, hostile_content, hostile_imports, hostile_logs,
 from tests.corpus.bases import Bases, play_bases
 from tests.corpus.cases import CASES
 from tests.corpus.forge import Forge
-from tests.corpus.runner import CPU_S, MEMORY, Case, Ran, Runner
+from tests.corpus.runner import LOOPS, MEMORY, Case, Ran, Runner
 
 from tradefair.evaluation.importers.detect import game_readers
 from tradefair.evaluation.verify import Check, verify_file
@@ -188,8 +188,8 @@ def _unbounded(case: Case) -> Iterator[str]:
     if case.memory > MEMORY:
         yield f"{case.memory // 1024**2} MiB of memory"
     for ran in case.ran:
-        if ran.cpu_s > CPU_S:
-            yield f"{ran.command[0]} took {ran.cpu_s:.1f} CPU s"
+        if ran.loops > LOOPS:
+            yield f"{ran.command[0]} took {ran.loops:.0f} loops of CPU time"
 
         yield from _unclean(ran)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.waiting import LONG
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -40,6 +41,11 @@ class Watched:
         return self.page.evaluate("window.__violations")
 
 
+def let_draw(page: Page) -> None:
+    """Return when the page has drawn two frames: what was opened or scrolled to is there then."""
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
 def _chromium() -> str:
     found = os.environ.get("TRADEFAIR_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     if found is None:
@@ -62,6 +68,7 @@ def browser() -> Iterator[Browser]:
 def watched(browser: Browser, *, width: int = 1280) -> Generator[Watched]:
     """A fresh page of this width."""
     page = browser.new_page(viewport={"width": width, "height": 900})
+    page.set_default_timeout(1_000 * LONG)
     seen = Watched(page)
     page.add_init_script(_WATCH)
     page.on("request", lambda request: seen.asked.append(request.url))

@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 import pytest
+from tests.waiting import LONG
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import SeatId
@@ -77,7 +78,7 @@ def test_every_seat_of_an_honest_trace_is_reproduced(tmp_path: Path) -> None:
         ("order_book", "smoke", {}),
         ("order_book", "live", {"periods": 1, "sweeps": 3}),
         ("marketplace", "small_demo", {}),
-        ("marketplace", "small_demo", {"clock": "free", "timing.free_tick_s": 1.0}),
+        ("marketplace", "small_demo", {"clock": "free", "timing.free_tick_s": LONG}),
     ],
 )
 def test_the_seats_of_every_market_are_reproduced(tmp_path: Path, market: str, preset: str, overrides: Any) -> None:

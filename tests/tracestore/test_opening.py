@@ -6,7 +6,6 @@ import os
 import shutil
 import socket
 import sqlite3
-import time
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 import orjson
 import pytest
 from tests.evaluation.playing import played
+from tests.waiting import Loops
 
 from tradefair.catalog import load_scenario
 from tradefair.contract import TraceError
@@ -23,8 +23,8 @@ from tradefair.contract.core import Core
 from tradefair.teaching import MARKET
 from tradefair.tracestore import CutShort, NotATrace, Trace, Written, jsonl_lines, open_trace, trace_copy, write_trace
 
-# Many times what the slowest of these files takes: 0.05 s on a small machine.
-CPU_S = 0.5
+# Many times what the slowest of these files takes, in loops of CPU time.
+LOOPS = 20
 GIB = 1 << 30
 
 
@@ -40,9 +40,9 @@ def path(whole: Path, tmp_path: Path) -> Path:
 
 @contextmanager
 def cheap() -> Generator[None]:
-    before = time.process_time()
+    watch = Loops()
     yield
-    assert time.process_time() - before < CPU_S
+    assert watch.taken() < LOOPS
 
 
 def read(path: Path) -> Trace:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.evaluation.browsing import Watched, watched
+from tests.evaluation.browsing import Watched, let_draw, watched
 from tests.evaluation.mutations import parts_of, write_parts
 from tests.evaluation.ratings.playing import play_seats
 from tests.evaluation.report.playing import HOSTILE_TEXT, note
@@ -79,7 +79,7 @@ def keep(page: Page, name: str) -> None:
 def unfold(page: Page) -> None:
     for _ in range(3):
         page.evaluate("document.querySelectorAll('main details:not([open])').forEach((fold) => { fold.open = true; })")
-        page.wait_for_timeout(100)
+        let_draw(page)
 
 
 @pytest.mark.parametrize("screen", SCREENS)

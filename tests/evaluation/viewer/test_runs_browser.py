@@ -124,7 +124,7 @@ def test_a_recording_is_followed(browser: Browser, folder: Path) -> None:
             for number in range(62, 66):
                 call(number, "rejected")
             page.locator('.step[data-step="65"]').wait_for()
-            page.locator('.step[data-step="62"] .said-of', has_text="Refused calls").wait_for(timeout=20_000)
+            page.locator('.step[data-step="62"] .said-of', has_text="Refused calls").wait_for()
             assert page.locator(".step").count() == 65
             page.locator(".steps").dispatch_event("wheel")
             page.get_by_role("button", name="newest").wait_for()
@@ -132,7 +132,7 @@ def test_a_recording_is_followed(browser: Browser, folder: Path) -> None:
                 log.append(events.ended("truncated:log_ended"), Beside())
                 log.seal({"source": {"format": "mcp", "run": "live"}, "end_reason": "truncated:log_ended"})
             page.locator(".live", has_text="the recording has ended").wait_for()
-            page.locator(".badge.good", has_text="chain holds").wait_for(timeout=9_000)
+            page.locator(".badge.good", has_text="chain holds").wait_for()
             assert seen.errors == []
     finally:
         log.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 from tests.evaluation.viewer.serving import Client, serving
 from tests.host.postgres import Server, missing, running_server
-from tests.waiting import LONG
+from tests.waiting import until
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import TraceError
@@ -32,10 +31,14 @@ def server() -> Iterator[Server]:
 
 def awaited(client: Client, holds: Callable[[dict[str, dict[str, Any]]], bool]) -> dict[str, dict[str, Any]]:
     """The rows as soon as they are so; each question lets the copies be renewed."""
-    end = time.monotonic() + LONG
-    while not holds(rows := client.rows()):
-        assert time.monotonic() < end, rows
-        time.sleep(0.05)
+    rows: dict[str, dict[str, Any]] = {}
+
+    def so() -> bool:
+        rows.clear()
+        rows.update(client.rows())
+        return holds(rows)
+
+    until(so, "rows of the store")
     return rows
 
 

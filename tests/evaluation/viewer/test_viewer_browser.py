@@ -83,9 +83,9 @@ def test_a_killed_run_is_stopped_and_a_living_one_runs(browser: Browser, folder:
     lease = Lease(trace)
     with serving(place) as client, watched(browser, width=390) as seen:
         page = seen.show(client.url)
-        page.locator("td .status.good", has_text="running").wait_for(timeout=2_000)
+        page.locator("td .status.good", has_text="running").wait_for()
         lease.release()
-        page.locator("td .status.bad", has_text="stopped").wait_for(timeout=4_000)
+        page.locator("td .status.bad", has_text="stopped").wait_for()
         page.get_by_role("button", name="Verdict on game.trace").click()
         told = page.locator("tr.said").inner_text()
         assert "tradefair play --resume game.trace" in told
