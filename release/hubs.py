@@ -179,7 +179,9 @@ def try_out(package: Package, folder: Path) -> str:
         folders = (Path(program(folder, "python")).parent, os.environ.get("PATH", ""), Path(sys.prefix) / "bin")
         path = os.pathsep.join(map(str, folders))
         # No bytecode: the package's folder is a part of the checkout.
-        offline = {"PYTHONPATH": str(ENVIRONMENTS / "offline"), "PYTHONDONTWRITEBYTECODE": "1", "HF_HUB_OFFLINE": "1"}
+        # The root, for `tests.waiting`.
+        imported = os.pathsep.join((str(ENVIRONMENTS / "offline"), str(ROOT)))
+        offline = {"PYTHONPATH": imported, "PYTHONDONTWRITEBYTECODE": "1", "HF_HUB_OFFLINE": "1"}
         variables = {**os.environ, **offline, **named, "PATH": path, "PYTHONUTF8": "1"}
         python = program(folder, "python")
         tests = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(package.folder / "tests")]

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, Protocol
 
 import httpx2
 import orjson
-from tests.waiting import LONGER
+from tests.waiting import LONG, LONGER
 
 from tradefair.evaluation.verify import verify_file
 from tradefair.tracestore import open_trace
@@ -185,7 +185,7 @@ class _Host:
         else:
             given = ("--resume", self._folder / str(self._tries))
         self._process = _Process(
-            self._shim, fault, "host", *given, "--json", "--port", "0", "--rate", "0", "--linger", "0.5"
+            self._shim, fault, "host", *given, "--json", "--port", "0", "--rate", "0", "--linger", str(LONG)
         )
         ready = self._process.line()
         if ready is None:

@@ -20,7 +20,7 @@ from tests.waiting import LONGER
 
 _HERE = Path(__file__).parent
 _WRITE, _SYNC, _TRUNCATE, _READ, _CLOCK = range(5)  # as in shim.c
-_DAY_S = 86_400
+_DAY = 86_400  # seconds, which the clock leaps by
 # What fails, whether from then on, how; and every how-many-th call in the fast and in the whole run.
 _FAULTS = {
     "a write cannot be done": (_WRITE, 0, errno.EIO, 17),
@@ -33,8 +33,8 @@ _FAULTS = {
     "a file cannot be cut": (_TRUNCATE, 0, errno.EIO, 2),
     "a read fails": (_READ, 0, errno.EIO, 17),
     "no read is answered any more": (_READ, 1, errno.EIO, 17),
-    "the clock leaps a day ahead": (_CLOCK, 1, _DAY_S, 5),
-    "the clock leaps back": (_CLOCK, 1, -_DAY_S, 5),
+    "the clock leaps a day ahead": (_CLOCK, 1, _DAY, 5),
+    "the clock leaps back": (_CLOCK, 1, -_DAY, 5),
 }
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.interop.environments import environment_folder, npm_version
-from tests.interop.stacks.run import SLOW_RIVAL_S
 from tests.interop.stacks.table import STACKS, Stack
+from tests.waiting import LONGER_THAN_CLIENTS
 
 _PAGE = """\
 <!-- Written by `make interop`. -->
@@ -53,7 +53,7 @@ def write_page(path: Path, cells: Sequence[Cell], further: Sequence[str], python
     text = _PAGE.format(
         date=datetime.now(UTC).date(),
         python=python,
-        slow=SLOW_RIVAL_S,
+        slow=LONGER_THAN_CLIENTS,
         rows="\n".join(rows),
         notes=notes,
         further="\n".join(f"- {line}" for line in further),

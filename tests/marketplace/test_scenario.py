@@ -52,7 +52,7 @@ def test_the_defaults_are_those_of_the_specification() -> None:
         ({"budget_bp": 4_999}, "budget_bp = 4999"),
         ({"seats": {"customer": "agent()("}}, "seats.customer"),
         ({"manipulation": {"condition": "threat"}}, "manipulation.condition = threat"),
-        ({"timing": {"free_tick_s": 0.01}}, "timing.free_tick_s = 0.01"),
+        ({"timing": {"free_tick_s": 0.0005}}, "timing.free_tick_s = 0.0005"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_value(content: dict[str, Any], complaint: str) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.waiting import LONG
+from tests.waiting import LONG, SOON
 
 from tradefair.files.folders import move_onto, new_private
 
@@ -59,7 +59,7 @@ def test_a_file_that_a_reader_holds_is_replaced_when_the_reader_lets_go(
     with pytest.raises(PermissionError, match="Access is denied"):
         move_onto(fresh, old)
     assert old.read_bytes() == b"old"
-    threading.Timer(0.1, in_use.set).start()
+    threading.Timer(SOON, in_use.set).start()
     assert move_onto(fresh, old) == old
     assert old.read_bytes() == b"fresh"
 

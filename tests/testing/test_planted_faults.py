@@ -15,6 +15,7 @@ import pytest
 from pydantic import BaseModel, Field
 from tests.testing import foreign
 from tests.testing.foreign import BIDDER, BOX, SCENARIO, SEATS, Box, BoxType, Done, Row
+from tests.waiting import SOON
 
 from tradefair.catalog import market_type
 from tradefair.contract import (
@@ -460,9 +461,9 @@ def test_a_placeholder_that_nothing_fills_is_named(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_loop_that_never_returns_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tradefair.testing.authors_code.PATIENCE_S", 0.2)
+    monkeypatch.setattr("tradefair.testing.authors_code.PATIENCE_S", SOON)
     (failure,) = CHECKS["random_legal_finishes"](_bench(_kind(Hangs)))
-    assert "did not return within 0.2 s of computing time" in failure.message
+    assert f"did not return within {SOON} s of computing time" in failure.message
     assert "in advance" in failure.message
 
 

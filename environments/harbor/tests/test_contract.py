@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 from harbor.models.task.config import TaskConfig
 from harbor.models.task.task import Task
+from tests.waiting import LONG, LONGER
 from tradefair_client import Refused, control
 from tradefair_harbor import export
 
@@ -45,14 +46,14 @@ def market(folder: Path, **variables: str) -> Iterator[str]:
         yield f"http://127.0.0.1:{json.loads(door.stdout.readline())['port']}"
     finally:
         door.terminate()
-        door.communicate(timeout=30)
+        door.communicate(timeout=LONG)
 
 
 def shell(script: Path, url: str, logs: Path) -> None:
     """Run a script of the agent's container, where no token is."""
     hidden = {name: text for name, text in os.environ.items() if not name.startswith("TRADEFAIR_")}
     named = {**hidden, "TRADEFAIR_SEAT": url, "VERIFIER_LOGS": str(logs)}
-    subprocess.run(["sh", str(script)], check=True, timeout=120, env=named)
+    subprocess.run(["sh", str(script)], check=True, timeout=LONGER, env=named)
 
 
 def test_harbor_takes_a_hundred_tasks_and_they_hold_no_token(tmp_path: Path) -> None:
@@ -115,14 +116,14 @@ def test_an_agent_gets_through_to_its_seat_and_to_nothing_else(tmp_path: Path) -
 
     def status(url: str, body: bytes | None = None) -> int:
         try:
-            return urllib.request.urlopen(urllib.request.Request(url, body), timeout=60).status
+            return urllib.request.urlopen(urllib.request.Request(url, body), timeout=LONG).status
         except urllib.error.HTTPError as refused:
             return refused.code
 
     with market(folder) as url:
         assert [status(f"{url}/{path}") for path in ("mcp", "episodes", "tasks", "")] == [405, 404, 404, 404]
         assert status(f"{url}/episodes", b"{}") == 404
-        long = http.client.HTTPConnection(url.removeprefix("http://"), timeout=60)
+        long = http.client.HTTPConnection(url.removeprefix("http://"), timeout=LONG)
         long.request("POST", "/mcp", headers={"Content-Length": str((1 << 20) + 1)})
         assert long.getresponse().status == 413
         assert status(f"{url}/mcp", b"{}") == 400

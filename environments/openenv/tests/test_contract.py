@@ -6,7 +6,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +22,7 @@ from openenv.validation.parsers.openenv_yaml import OpenEnvYamlParser
 from openenv.validation.report import CheckResult
 from openenv.validation.runtime.scheduler import execute_graders
 from openenv.validation.types import CheckStatus, Level, ProviderCapability
+from tests.waiting import LONG, until
 from tradefair_client import Refused, control
 
 pytestmark = pytest.mark.skipif("TRADEFAIR_CONTROL_URL" not in os.environ, reason="no tradefair env serve is named")
@@ -39,17 +39,19 @@ def running(*command: str, **variables: str) -> Iterator[str]:
         port = str(probe.getsockname()[1])
     server = subprocess.Popen([sys.executable, *command, "--port", port], env={**os.environ, **variables, "PORT": port})
     try:
-        for _ in range(300):
-            try:
-                with urlopen(f"http://127.0.0.1:{port}/openapi.json", timeout=5):
-                    break
-            except OSError:
-                assert server.poll() is None, "the server ended"
-                time.sleep(0.2)
+        until(lambda: _answers(f"http://127.0.0.1:{port}/openapi.json"), "a server that answers", while_runs=server)
         yield f"http://127.0.0.1:{port}"
     finally:
         server.terminate()
-        server.wait(30)
+        server.wait(LONG)
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urlopen(url, timeout=LONG):
+            return True
+    except OSError:
+        return False
 
 
 @pytest.fixture(scope="module")
@@ -183,23 +185,21 @@ def test_a_session_that_is_closed_frees_its_slot(url: str) -> None:
     with GenericEnvClient(base_url=url).sync() as client:
         episode = client.reset(seed=7).metadata["episode"]
         assert control(f"/episodes/{episode}")["state"] == "running"
-    for _ in range(50):
+
+    def over() -> bool:
         try:
-            state = control(f"/episodes/{episode}")["state"]
+            return control(f"/episodes/{episode}")["state"] in ("ended", "closed")
         except Refused:
-            break  # retired and forgotten
-        if state in ("ended", "closed"):
-            break
-        time.sleep(0.1)
-    else:
-        pytest.fail(f"{episode} is {state}")
+            return True  # retired and forgotten
+
+    until(over, f"{episode}, over")
 
 
 def asked(url: str, path: str, **body: Any) -> Any:
     import urllib.request
 
     request = urllib.request.Request(url + path, json.dumps(body).encode(), {"Content-Type": "application/json"})
-    with urlopen(request, timeout=30) as answer:
+    with urlopen(request, timeout=LONG) as answer:
         return json.loads(answer.read())
 
 

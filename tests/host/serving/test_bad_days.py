@@ -162,7 +162,7 @@ def _request(url: str, token: str, tool: str) -> bytes:
 
 @pytest.mark.slow
 async def test_who_writes_or_reads_slowly_holds_up_nobody(stage: Any, tmp_path: Path) -> None:
-    told = ("--seats", "P1,P2", "--json", "--until-over", "--linger", "0.2", "--out", str(tmp_path))
+    told = ("--seats", "P1,P2", "--json", "--until-over", "--linger", f"{40 * SOON}", "--out", str(tmp_path))
     async with started(stage, "host", *GAME, *told) as server:
         ready = await server.line()
         one, two = (seat["token"] for seat in ready["episodes"][0]["seats"])
@@ -183,7 +183,7 @@ async def test_who_writes_or_reads_slowly_holds_up_nobody(stage: Any, tmp_path: 
 
 @pytest.mark.slow
 async def test_a_client_that_is_killed_leaves_its_seat_to_the_next_one(stage: Any, tmp_path: Path) -> None:
-    told = ("--seats", "P1", "--json", "--until-over", "--linger", "0.2", "--out", str(tmp_path))
+    told = ("--seats", "P1", "--json", "--until-over", "--linger", str(SOON), "--out", str(tmp_path))
     async with started(stage, "host", *GAME, "--others", "half", *told) as server:
         ready = await server.line()
         token, url = ready["episodes"][0]["seats"][0]["token"], ready["url"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 from tests.host.serving.by_hand import Seat, started
 from tests.host.serving.doors import Clients, Step, code_of, over_pipes, seats_over_http, walk
-from tests.waiting import LONG, LONGER
+from tests.waiting import LONG, LONGER, SOON
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.evaluation.markets.supply_chain.evaluator import EVALUATOR
@@ -299,7 +300,7 @@ asyncio.run(main())
 async def test_four_client_processes_play_a_game_of_four_over_http(stage: Any, tmp_path: Path) -> None:
     slogans = {A: "Low prices and big savings.", B: "Fair trade, green makers.", C: "Exclusive and rare.", D: ""}
     told = ("host", "supply_chain", "--scenario", "duel", "--set", "seats=4", "--seats", ",".join(slogans))
-    rest = ("--seed", "3", "--until-over", "--linger", "2", "--json", "--out", str(tmp_path))
+    rest = ("--seed", "3", "--linger", str(LONG), "--json", "--out", str(tmp_path))
     async with started(stage, *told, *rest) as server:
         ready = await server.line()
         (episode,) = ready["episodes"]
@@ -307,7 +308,8 @@ async def test_four_client_processes_play_a_game_of_four_over_http(stage: Any, t
             for seat in episode["seats"]:
                 await clients.start(ready["url"], seat["token"], slogans[seat["seat"]], "")
             assert [await asyncio.wait_for(client.wait(), LONGER) for client in clients.processes] == [0] * 4
-            await asyncio.wait_for(server.process.wait(), LONG)
+        server.process.send_signal(signal.SIGTERM)
+        await asyncio.wait_for(server.process.wait(), LONG)
     assert verify_file(episode["trace"]).verdict == "reproduced"
     with open_trace(Path(episode["trace"])) as trace:
         outcome = EVALUATOR.outcomes(trace)
@@ -323,7 +325,7 @@ async def test_a_seat_whose_client_dies_or_never_comes_lapses_and_the_episode_en
     On a busy machine clients may come too late for a phase: then they lapse in it as well.
     """
     told = ("host", "supply_chain", "--scenario", "duel", "--set", "seats=4", "--set", "rounds=1")
-    timing = ("--set", "timing.decision_deadline_s=5", "--until-over", "--linger", "0.5", "--json")
+    timing = ("--set", f"timing.decision_deadline_s={100 * SOON}", "--until-over", "--linger", str(SOON), "--json")
     async with started(stage, *told, *timing, "--seats", f"{A},{B},{C}", "--out", str(tmp_path)) as server:
         ready = await server.line()
         (episode,) = ready["episodes"]

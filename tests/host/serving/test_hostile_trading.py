@@ -17,7 +17,7 @@ import orjson
 import pytest
 from tests.host.serving.by_hand import started
 from tests.host.serving.doors import Clients, Step, code_of, over_pipes, seats_over_http, walk
-from tests.waiting import LONG
+from tests.waiting import LONG, SOON
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.evaluation.verify import verify_file
@@ -420,7 +420,7 @@ async def test_a_seat_whose_client_dies_or_never_comes_lapses_and_the_episode_en
     """
     game = SILENCES[name]
     seats, last = game.seats, game.last
-    told = ("--set", "timing.decision_deadline_s=5", "--until-over", "--linger", "0.5", *game.options)
+    told = ("--set", f"timing.decision_deadline_s={100 * SOON}", "--until-over", "--linger", str(SOON), *game.options)
     place = ("--seats", ",".join(seats), "--json", "--out", str(tmp_path))
     async with started(stage, "host", name, "--scenario", game.preset, *told, *place) as server:
         ready = await server.line()

@@ -137,7 +137,18 @@ def test_a_wrong_command_line_is_one_clear_line(
 
 @each_era
 async def test_a_host_is_played_over_http_and_goes_when_it_is_over(stage: Any, era: str, tmp_path: Path) -> None:
-    told = ("--seats", "all", "--seed", "7", "--json", "--until-over", "--linger", "0.5", "--out", str(tmp_path))
+    told = (
+        "--seats",
+        "all",
+        "--seed",
+        "7",
+        "--json",
+        "--until-over",
+        "--linger",
+        f"{40 * SOON}",
+        "--out",
+        str(tmp_path),
+    )
     async with started(stage, "host", "teaching", "--scenario", "pie", *told) as server:
         ready = await server.line()
         (episode,) = ready["episodes"]

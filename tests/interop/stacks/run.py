@@ -20,7 +20,7 @@ from tests.interop.environments import environment, node_packages, python_packag
 from tests.interop.hosting import TRADEFAIR, Hosted, hosted
 from tests.interop.stacks.model import ScriptedModel, served
 from tests.interop.stacks.table import Stack, Transport
-from tests.waiting import LONGER
+from tests.waiting import LONGER, LONGER_THAN_CLIENTS, deadline_passed
 
 from tradefair.catalog import market_type
 from tradefair.contract.kernel_tools import KERNEL_TOOLS
@@ -30,9 +30,6 @@ from tradefair.tracestore import open_trace
 CLIENTS = Path(__file__).parent / "clients"
 GAME = ("double_auction", "--scenario", "smoke", "--others", "truthful", "--seed", "7")
 _ERROR = re.compile(r"\w(Error|Exception)\b|timed out", re.IGNORECASE)
-# How long the rival over HTTP keeps the seat waiting in its second round: longer than the shortest default time-outs
-# of frameworks (5 and 10 s), which a wait has to stay below.
-SLOW_RIVAL_S = 11.0
 
 
 class Outcome(NamedTuple):
@@ -71,7 +68,7 @@ def _configured(traces: Path) -> list[str]:
 
 
 class _Rival:
-    """Seat S1: it quotes once the client waits for it, and takes its time in the second round."""
+    """Seat S1: it quotes once the client waits for it, and in the second round later than clients would wait."""
 
     def __init__(self, host: Hosted, model: ScriptedModel) -> None:
         self.host = host
@@ -82,7 +79,8 @@ class _Rival:
         async with http, Client(streamable_http_client(self.host.url, http_client=http)) as client:
             for number in (1, 2, 3):
                 await asyncio.to_thread(self.model.waiting.acquire)
-                await asyncio.sleep(SLOW_RIVAL_S if number == 2 else 0)
+                if number == 2:
+                    await deadline_passed(LONGER_THAN_CLIENTS)
                 await client.call_tool("submit_quote", {"price": 40})
 
 
