@@ -12,7 +12,8 @@ import subprocess
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from functools import cache
-from typing import Any, TypeVar, cast
+from inspect import isawaitable
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -25,6 +26,8 @@ SOON = 0.05
 LONGER_THAN_CLIENTS = 11
 """Seconds beyond the shortest default time-outs of others' frameworks (5 and 10), which no wait of ours may reach."""
 _PAUSE = 0.01
+_MOMENT = 0.001
+_INSTANT = 0.0002
 _STEADY = 30
 
 
@@ -47,10 +50,10 @@ async def eventually(condition: Callable[[], T | Awaitable[T]], awaited: str, at
     """`until` in a loop of asyncio; what `condition` returns may be awaitable."""
     end = time.monotonic() + at_most
     while True:
-        answer = condition()
-        found = await answer if isinstance(answer, Awaitable) else answer
+        answer: Any = condition()
+        found: Any = await answer if isawaitable(answer) else answer
         if found:
-            return cast(T, found)
+            return found
         assert time.monotonic() < end, f"waited {at_most} s for this in vain: {awaited}"
         await asyncio.sleep(_PAUSE)
 
@@ -68,17 +71,17 @@ def steady(value: Callable[[], int]) -> Callable[[], bool]:
 
 async def moment() -> None:
     """Pause: between what a slow client sends, or before a kill that may come at any point."""
-    await asyncio.sleep(_PAUSE)
+    await asyncio.sleep(_MOMENT)
 
 
-async def soon_is_over(times: int = 1) -> None:
-    """Return when so many deadlines of SOON, one after another, have passed."""
-    await asyncio.sleep(times * SOON + _PAUSE)
+def instants(times: int) -> None:
+    """Let another process go on a little, before a kill that may come at any point."""
+    time.sleep(times * _INSTANT)
 
 
-async def as_asked(retry_after: str) -> None:
-    """Wait as long as a server asks a client to, in its header Retry-After."""
-    await asyncio.sleep(int(retry_after))
+async def deadline_passed(deadline_s: float) -> None:
+    """Return when a deadline that the product was given, or has given, has passed."""
+    await asyncio.sleep(deadline_s + _PAUSE)
 
 
 async def forever() -> None:
@@ -86,23 +89,40 @@ async def forever() -> None:
     await asyncio.Event().wait()
 
 
-def deadlines() -> Iterator[float]:
-    """Deadlines for a test in which something comes before the deadline and that passes then: SOON, twice that, …
+def deadlines(first_s: float = SOON) -> Iterator[float]:
+    """Deadlines for a test in which something comes before the deadline and that passes then: each twice the former.
 
-    The test tries the next one where the machine was too slow for what comes before. The last is above LONG.
+    The test tries the next one where the machine was too slow for what comes before. The last is below LONG.
     """
-    seconds = SOON
-    while seconds < 2 * LONG:
+    seconds = first_s
+    while seconds < LONG:
         yield seconds
         seconds *= 2
+
+
+class Stopwatch:
+    """What a part of a test takes, for comparison with what the product says that it took."""
+
+    def __init__(self) -> None:
+        self._begun = time.perf_counter_ns()
+
+    def us(self) -> int:
+        """Microseconds since it was made."""
+        return (time.perf_counter_ns() - self._begun) // 1_000
 
 
 # --- CPU --------------------------------------------------------------------------------------------------------------
 
 
-def loops(work: Callable[[], object]) -> float:
-    """How many loops of a million rounds of Python take as much CPU time of this process as `work` does."""
-    return _cpu_of(work) / loop_cpu_s()
+class Loops:
+    """What a part of a test takes of the CPU, in loops of a million rounds of Python in the same process."""
+
+    def __init__(self) -> None:
+        self.begun_cpu_s = time.process_time()
+
+    def taken(self) -> float:
+        """How many loops take as much CPU time as this process has taken since."""
+        return (time.process_time() - self.begun_cpu_s) / loop_cpu_s()
 
 
 @cache
