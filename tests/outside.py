@@ -28,10 +28,12 @@ def on_terminal(
     given: str = "",
     errors: bool = True,
     raw: bool = False,
+    heard: Callable[[str], object] = len,
 ) -> tuple[int, str]:
     """The exit code of a command and all that its terminal was sent; `errors`: with what goes to stderr.
 
-    `given` is its standard input, `raw`: line ends as they were written, `env` what is added to the environment.
+    `given` is its standard input, `raw`: line ends as they were written, `env` what is added to the environment;
+    `heard` is called with all that was sent so far, whenever there is more.
     """
     control, terminal = pty.openpty()
     if raw:
@@ -54,6 +56,7 @@ def on_terminal(
     try:
         while piece := os.read(control, 65_536):
             found += piece
+            heard(found.decode(errors="replace"))
     # Linux ends a pty whose other side is closed with EIO.
     except OSError:
         pass
