@@ -69,7 +69,7 @@ def steady(value: Callable[[], int]) -> Callable[[], bool]:
     return holds
 
 
-async def moment() -> None:
+async def a_moment() -> None:
     """Pause: between what a slow client sends, or before a kill that may come at any point."""
     await asyncio.sleep(_MOMENT)
 
@@ -87,6 +87,14 @@ async def deadline_passed(deadline_s: float) -> None:
 async def forever() -> None:
     """Never returns: a client, an agent or a server that says nothing more."""
     await asyncio.Event().wait()
+
+
+async def in_time(attempt: Callable[[float], Awaitable[T | None]], first_s: float = SOON) -> T:
+    """What `attempt` returns with the first of `deadlines` that is not too short for this machine: not None."""
+    for seconds in deadlines(first_s):
+        if (found := await attempt(seconds)) is not None:
+            return found
+    raise AssertionError("every deadline was too short")
 
 
 def deadlines(first_s: float = SOON) -> Iterator[float]:

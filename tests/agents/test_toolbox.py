@@ -9,7 +9,7 @@ import pytest
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
 from mcp import Client
-from tests.waiting import SOON, deadlines
+from tests.waiting import SOON, in_time
 
 from tradefair.agents.bridge import Bridge
 from tradefair.agents.toolbox import load_tools
@@ -83,13 +83,14 @@ async def test_every_action_carries_a_fresh_key_and_reads_carry_none(connect: Co
 
 
 async def test_an_action_without_an_answer_is_repeated_once_under_the_same_key(connect: Connect, stall: Any) -> None:
-    for seconds in deadlines():
+    async def repeated(seconds: float) -> Bridge | None:
         stall.asked.clear()
         async with connect() as client:
             bridge = await Bridge.open(client, timeout_s=seconds)
             outcome = await bridge.call("hang_once", {"price": 3})
-        if not outcome.is_error:
-            break
+        return None if outcome.is_error else bridge
+
+    bridge = await in_time(repeated)
     assert stall.keys() == ["call-1", "call-1"]
     assert stall.asked[0].arguments == stall.asked[1].arguments == {"price": 3}
     assert (bridge.counts.calls, bridge.counts.timeouts, bridge.counts.retries) == (1, 1, 1)

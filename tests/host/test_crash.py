@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 import pytest
 from tests.host.games import GAMES, Game
-from tests.waiting import moment
+from tests.waiting import a_moment
 
 _CHILD = Path(__file__).with_name("episode_child.py")
 
@@ -143,7 +143,7 @@ async def test_no_acknowledged_call_is_lost_and_none_is_applied_twice(
                 await client.send(command)
                 await client.send(command)
                 for _ in range(turns):
-                    await moment()  # lets the owner get a little further; any point is a good one
+                    await a_moment()  # lets the owner get a little further; any point is a good one
                 await client.kill()
                 before = dict(client.acknowledged)
                 await client.start()

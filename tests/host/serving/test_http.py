@@ -298,7 +298,8 @@ async def test_a_token_that_is_revoked_while_its_request_waits_opens_nothing(
         await go_on.wait()
         await run(door, task_status=task_status)
 
-    asked, find = 0, SeatApp._door
+    opener: Any = SeatApp
+    asked, find = 0, opener._door
 
     async def finding(app: SeatApp, *request: Any) -> Any:
         nonlocal asked

@@ -21,7 +21,7 @@ import pytest
 from joserfc import jws, jwt
 from tests.host.serving.by_hand import HELLO
 from tests.host.serving.issuer import IssuerProcess, new_key, running_issuer
-from tests.waiting import LONG, LONGER, SOON, eventually, moment
+from tests.waiting import LONG, LONGER, SOON, a_moment, eventually
 
 from tradefair.contract import HarnessFailure, ScenarioError, SeatError
 from tradefair.evaluation.verify import verify_file
@@ -215,7 +215,7 @@ async def test_an_issuer_that_answers_for_ever_holds_nothing_up(monkeypatch: pyt
         yield b"\r\n"
         while True:
             yield b" "
-            await moment()
+            await a_moment()
 
     async with odd_issuer(dripping) as url:
         with pytest.raises(HarnessFailure, match="does not answer within"):

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from tests.host.serving.by_hand import HEADERS, Seat
 from tests.host.serving.planes import PIE, Plane, plane
-from tests.waiting import LONG, LONGER, SOON, deadline_passed, deadlines, eventually
+from tests.waiting import LONG, LONGER, SOON, deadline_passed, eventually, in_time
 
 from tradefair.catalog import default_scenario, load_scenario, market_names, market_type
 from tradefair.contract import ErrorInfo, ScenarioError, SeatError
@@ -255,15 +255,17 @@ async def test_an_episode_that_is_over_keeps_its_end_when_it_is_deleted(stage: A
 
 async def test_an_episode_without_calls_ends_as_idle_and_frees_its_place(stage: Any) -> None:
     async with plane(stage, linger_s=LONGER) as it:
-        for idle_s in deadlines(10 * SOON):
+
+        async def kept(idle_s: float) -> Any:
             answer = await it.create(idle_s=idle_s, seats="all")
-            name = _name(answer)
-            episode = it.host.episode(name)
+            episode = it.host.episode(_name(answer))
             # A client that calls now and then is there, one of two is enough; an observer keeps nothing alive.
             token = next(one["token"] for one in answer["invitations"] if one["seat"] == "P1")
-            if kept := await _calls_now_and_then(stage, answer["url"], token, episode, idle_s / 2):
-                break
-        assert kept
+            called = await _calls_now_and_then(stage, answer["url"], token, episode, idle_s / 2)
+            return episode if called else None
+
+        episode = await in_time(kept, 10 * SOON)
+        name = episode.id
         assert await stage.within(episode.wait_ended()) == "truncated:idle"
         await eventually(lambda: name not in it.host.episodes, "an episode that has been retired")
         assert (it.host.past[name].reason, list(it.host.tokens)) == ("truncated:idle", [])
@@ -284,38 +286,42 @@ async def _calls_now_and_then(stage: Any, url: str, token: str, episode: Any, pa
 
 async def test_who_waits_for_a_turn_is_not_idle(stage: Any) -> None:
     async with plane(stage) as it:
-        for idle_s in deadlines(10 * SOON):
+
+        async def waited(idle_s: float) -> Any:
             answer = await it.create(seats="all", idle_s=idle_s)
             episode = it.host.episode(_name(answer))
             tokens = {one["seat"]: one["token"] for one in answer["invitations"]}
             async with stage.at(answer["url"], tokens["P1"]) as client:
                 await client.list_tools()
                 if episode.core.ended is not None:
-                    continue  # the machine was too busy
+                    return None
                 await client.call_tool("claim", {"slices": 5})
                 waited = await client.call_tool("await_turn", {"timeout_s": 3 * idle_s})
                 assert waited.structured_content["still_open"]
                 assert episode.core.ended is None
-            break
+            return episode
+
+        episode = await in_time(waited, 10 * SOON)
         assert await stage.within(episode.wait_ended()) == "truncated:idle"
 
 
 async def test_a_client_that_vanishes_in_mid_wait_is_idle_from_then_on(stage: Any) -> None:
     async with plane(stage) as it:
-        for idle_s in deadlines(10 * SOON):
+
+        async def vanished(idle_s: float) -> Any:
             answer = await it.create(seats="all", idle_s=idle_s)
             episode = it.host.episode(_name(answer))
-            token = answer["invitations"][0]["token"]
             await episode.call("P1", "claim", {"slices": 5})
             gate = it.host.gate(episode.id, "P1")
-            headers = {**HEADERS, "Authorization": f"Bearer {token}"}
+            headers = {**HEADERS, "Authorization": f"Bearer {answer['invitations'][0]['token']}"}
             async with httpx2.AsyncClient(headers=headers, timeout=LONG) as http:
                 waiting = asyncio.create_task(Seat(answer["url"], http).call("await_turn", b'{"timeout_s": 45}'))
-                await eventually(lambda: gate.open or episode.core.ended, "a client that waits")  # noqa: B023
+                await eventually(lambda: gate.open or episode.core.ended, "a client that waits")
                 heard = episode.core.ended is None
                 waiting.cancel()
-            if heard:
-                break
+            return episode if heard else None
+
+        episode = await in_time(vanished, 10 * SOON)
         # Its wait would have lasted longer.
         assert await asyncio.wait_for(episode.wait_ended(), LONG / 2) == "truncated:idle"
 

@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 import orjson
 import pytest
 from mcp import Client
-from tests.waiting import eventually
+from tests.waiting import a_moment, eventually
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.evaluation.verify import verify_file
@@ -272,7 +272,7 @@ class Hosted:
         if moment == "after its commit":
             await committed(self.trace, self.game, self.game.seats, number)
         else:
-            await moment()
+            await a_moment()
         await self._server.end()
         await self._server.within(asyncio.gather(*flying, return_exceptions=True))
 

@@ -230,13 +230,15 @@ def test_a_trace_that_somebody_has_damaged_is_an_answer_and_no_fault(served: Ser
 def test_a_client_that_vanishes_frees_its_place_and_what_it_played_is_scored(
     served: Served, client: ModuleType
 ) -> None:
-    for idle_s in deadlines(20 * SOON):
+    def quoted(idle_s: float) -> Any:
         seat = seat_of(client, served.create(task="train/1001", idle_s=idle_s))
         try:
             client.call(seat, "submit_quote", price=90)
         except client.Refused:
-            continue  # a busy machine was too slow for it
-        break
+            return None  # a busy machine was too slow for it
+        return seat
+
+    seat: Any = next(seat for seat in map(quoted, deadlines(20 * SOON)) if seat is not None)
     closed = when(served, seat.episode, "closed")
     assert closed["end_reason"] == "truncated:idle"
     found = served.get(f"/episodes/{seat.episode}/outcome?verify=true")
