@@ -14,6 +14,8 @@ from hypothesis import settings
 from tests.kinds import Watch, mark_kinds
 from tests.outcomes import gather
 
+pytest_plugins = ["tests.traces"]
+
 settings.register_profile("fast", max_examples=40, deadline=None)
 settings.load_profile("fast")
 # A typo in a detector is to fail a test instead of reading "cannot be computed"; tests of damaged traces take it away.

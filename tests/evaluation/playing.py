@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.calling import seating
+from tests.traces import kept
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Draw
@@ -28,6 +29,7 @@ def played(path: Path, scenario: str, policy: str = "zip", seed: int = 1, **over
     return played_by(path, scenario, {}, seed, policy, **overrides)
 
 
+@kept
 def played_by(
     path: Path, scenario: str, seats: Mapping[str, str], /, seed: int = 1, others: str = "zip", **overrides: Any
 ) -> Path:
