@@ -76,6 +76,13 @@ def test_what_is_asked_otherwise_is_played(place: Path, tmp_path: Path, args: An
     assert len(PLAYED) == 3
 
 
+def test_what_may_read_other_data_is_played(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("one", "two", "one"):
+        monkeypatch.setenv("TRADEFAIR_DATA", folder)
+        game(tmp_path / "a", "x")
+    assert PLAYED == ["x", "x"]
+
+
 def test_a_function_of_a_module_is_known_and_one_with_values_of_its_own_is_played_each_time(
     place: Path, tmp_path: Path
 ) -> None:
@@ -89,6 +96,16 @@ def test_a_function_of_a_module_is_known_and_one_with_values_of_its_own_is_playe
 def test_only_a_function_of_a_module_can_be_kept(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="only a function of a module"):
         kept(lambda path: path.write_text(str(tmp_path)))
+
+
+def test_a_test_that_may_change_the_product_plays_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert traces.place() is None
+
+
+def test_all_others_share_a_folder_of_the_tree() -> None:
+    place = traces.place()
+    assert place is not None
+    assert place.parent == traces.ROOT / ".pytest_cache" / "played"
 
 
 def test_outside_a_session_nothing_is_kept(place: Path, tmp_path: Path) -> None:

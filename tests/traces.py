@@ -4,6 +4,8 @@
 for an episode plays it; everybody else, in this session and in later ones of the same tree, gets a copy of the file.
 What is kept stands in `.pytest_cache/played/<digest of the tree>` and may be removed at any time. An entry is no trace
 itself but a digest and the trace: no test can open it by mistake, and one that was changed is refused.
+
+A test with the fixture `monkeypatch` plays everything itself: others would get what a changed product played.
 """
 
 from __future__ import annotations
@@ -61,6 +63,14 @@ def pytest_configure_node(node: Any) -> None:
     """Tell a worker of pytest-xdist the tree."""
     if _place is not None:
         node.workerinput["tree"] = _place.name
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Where a test may change the product while it runs, what it plays is its own."""
+    patches = "monkeypatch" in getattr(item, "fixturenames", ())
+    with kept_in(None if patches else _place):
+        return (yield)
 
 
 def _keep_in(folder: Path | None) -> None:
@@ -203,9 +213,17 @@ def _key(play: Callable[..., object], args: Collection[object], kwargs: Mapping[
     bound = inspect.signature(play).bind(Path(), *args, **kwargs)
     bound.apply_defaults()
     try:
-        said = [_plain(play), *(_plain(value) for value in bound.args[1:]), _plain(bound.kwargs)]
+        # Scenarios may read data there.
+        said = [
+            os.environ.get("TRADEFAIR_DATA"),
+            _plain(play),
+            *(_plain(value) for value in bound.args[1:]),
+            _plain(bound.kwargs),
+        ]
     except _NotPlainError:
         return None
+    # Scenarios may read data in this folder.
+    said.append(os.environ.get("TRADEFAIR_DATA"))
     return blake2b(orjson.dumps(said), digest_size=20).hexdigest()
 
 
