@@ -2,34 +2,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
-from tests.calling import seating
+from tests.evaluation.playing import played
 
-from tradefair.catalog import load_scenario, market_type
 from tradefair.cli import run
-from tradefair.contract import Draw
-from tradefair.contract.core import Core
-from tradefair.host.scripted import Scripted
-from tradefair.tracestore import Written, write_trace
 
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
-    kind = market_type("double_auction")
-    core = Core.create(kind, load_scenario("double_auction", "smoke", {"seats": {}}), 5)
-    makers = {seat: partial(kind.policies["zip"].make, {}, Draw.of(5, seat)) for seat in core.market.seats}
-    scripted, records = Scripted(makers), list(core.start(seating(core.market.seats, "zip")).records)
-    while stretch := scripted.run(core):
-        records += stretch
-    about = {"end_reason": core.ended, "outcome_digest": core.outcome_digest}
-    path = tmp_path / "runs" / "one.trace"
-    write_trace(path, core.manifest, about, [Written(record) for record in records])
-    return path
+    return played(tmp_path / "runs" / "one.trace", "double_auction/smoke", "zip", 5, seats={})
 
 
 class Shell:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+from tests.traces import kept
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.core import Core
@@ -24,6 +24,7 @@ class PlaySeeds(Protocol):
     def __call__(self, folder: str, policy: str, seeds: range = ..., **rest: Any) -> Path: ...
 
 
+@kept
 def play(
     path: Path,
     policy: str,
@@ -53,32 +54,14 @@ def play(
     write_trace(path, core.manifest, about, [Written(record) for record in records])
 
 
-@pytest.fixture(scope="session")
-def played(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """Each game is played once in the whole session."""
-    folder = tmp_path_factory.mktemp("played")
-    known: dict[str, Path] = {}
-
-    def _played(policy: str, seed: int, **rest: Any) -> Path:
-        name = repr((policy, seed, sorted(rest.items(), key=lambda item: item[0])))
-        if name not in known:
-            known[name] = folder / f"{len(known)}.trace"
-            play(known[name], policy, seed, **rest)
-        return known[name]
-
-    return _played
-
-
 @pytest.fixture
-def play_into(tmp_path: Path, played: Callable[..., Path]) -> PlayInto:
+def play_into(tmp_path: Path) -> PlayInto:
     """Plays `policy` in the agent's seat and gives the trace; after `stop_after` rounds it ends for `reason`."""
 
     def _play(folder: str, policy: str, seed: int, **rest: Any) -> Path:
         scenario = str(rest.get("scenario", "double_auction/duel")).partition("/")[2]
         path = tmp_path / folder / f"{policy}-{seed:02}-{rest.get('policy_key', 0)}-{scenario}.trace"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(played(policy, seed, **rest), path)
-        return path
+        return play(path, policy, seed, **rest)
 
     return _play
 

@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Set
-from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 from unittest.mock import patch
 
 import orjson
-from tests.calling import seating
-from tests.evaluation.modes.failing import Scripted as ScriptedTurns
 from tests.evaluation.mutations import Parts, parts_of, write_parts
-from tests.evaluation.playing import store
+from tests.evaluation.playing import Player, played_by
 
-from tradefair.catalog import load_scenario, market_type
-from tradefair.contract import Draw, MarketType, Policy, TraceError, Turns, TurnView
-from tradefair.contract.core import Core
+from tradefair.contract import TraceError
 from tradefair.evaluation.evaluate import evaluate_file, insight_of
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 from tradefair.evaluation.modes.play import SeatPlay
 from tradefair.evaluation.modes.reading import read_play
-from tradefair.host.scripted import Scripted
 from tradefair.tracestore import Trace, open_trace
 
-Seats = Mapping[str, "str | Callable[[TurnView], Turns]"]
+Seats = Mapping[str, Player]
 Notes = Iterable[tuple[str, Mapping[str, Any]]]
 
 
@@ -40,21 +34,7 @@ def play_episode(
     path: Path, scenario: str, seats: Seats, *, seed: int = 1, notes: Notes = (), **overrides: Any
 ) -> Path:
     """A real episode: each seat plays a policy of the market, by its name, or turns of the test's own."""
-    kind = market_type(scenario.partition("/")[0])
-    core = Core.create(kind, load_scenario(kind.name, scenario, overrides), seed)
-    makers = {seat: _maker(kind, who, Draw.of(seed, seat)) for seat, who in seats.items()}
-    privileged = frozenset(
-        seat for seat, who in seats.items() if isinstance(who, str) and kind.policies[who].privileged
-    )
-    who = seating(core.market.seats, {seat: str(who) for seat, who in seats.items()}, privileged=privileged)
-    scripted, records = Scripted(makers, privileged=privileged), list(core.start(who).records)
-    while stretch := scripted.run(core):
-        records += stretch
-    return with_notes(store(path, core, records), notes)
-
-
-def _maker(kind: MarketType, who: str | Callable[[TurnView], Turns], draw: Draw) -> Callable[[], Policy]:
-    return partial(kind.policies[who].make, {}, draw) if isinstance(who, str) else partial(ScriptedTurns, who)
+    return with_notes(played_by(path, scenario, seats, seed, None, **overrides), notes)
 
 
 def with_notes(path: Path, notes: Notes) -> Path:

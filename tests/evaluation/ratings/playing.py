@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tests.calling import seating
+from tests.evaluation.playing import played_out
+from tests.traces import kept
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract import Draw
 from tradefair.contract.core import Core
 from tradefair.evaluation.ratings.results import GameResult, SeatResult
-from tradefair.host.scripted import Scripted
-from tradefair.tracestore import Written, write_trace
 
 
+@kept
 def play_seats(
     path: Path,
     scenario: str,
@@ -30,15 +29,8 @@ def play_seats(
     """An episode with a policy per seat, labelled with it and sealed; `compared` are under test."""
     kind = market_type(scenario.partition("/")[0])
     core = Core.create(kind, load_scenario(kind.name, scenario, overrides), seed)
-    makers = {seat: partial(kind.policies[policy].make, {}, Draw.of(seed, seat)) for seat, policy in policies.items()}
     who = seating(core.market.seats, policies, labels=policies, compared=tuple(compared))
-    scripted, records = Scripted(makers), list(core.start(who).records)
-    while stretch := scripted.run(core):
-        records += stretch
-    about = {"end_reason": core.ended, "outcome_digest": core.outcome_digest, "created": created}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_trace(path, core.manifest, about, [Written(record) for record in records])
-    return path
+    return played_out(path, core, policies, who, created=created)
 
 
 def bargain(

@@ -10,7 +10,8 @@ import pytest
 from tests.evaluation.browsing import watched
 from tests.evaluation.markets.marketplace.playing import play as play_marketplace
 from tests.evaluation.mutations import parts_of, write_parts
-from tests.evaluation.report.playing import HOSTILE_TEXT, hostile_trace, note, play
+from tests.evaluation.playing import played
+from tests.evaluation.report.playing import HOSTILE_TEXT, hostile_trace, note
 
 from tradefair.evaluation.charts import Axis, BarChart, Bars
 from tradefair.evaluation.report import PageData, build_report, episode_page, html_page
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.browser
 @pytest.fixture(scope="module")
 def store_page(folder: Path) -> str:
     """Two weeks of a supermarket whose manager fumbles: findings with events, several kinds of calls."""
-    trace = play(folder / "store.trace", "retail/smoke", "fumbler", seed=3)
+    trace = played(folder / "store.trace", "retail/smoke", "fumbler", seed=3)
     page = folder / "store.html"
     page.write_bytes(build_report([trace], check=False).html)
     return page.as_uri()
@@ -34,11 +35,11 @@ def store_page(folder: Path) -> str:
 @pytest.fixture(scope="module")
 def games(folder: Path) -> tuple[Path, Path]:
     """The same luck, played by two policies; the first with notes about a model."""
-    zip_game = play(folder / "zip.trace", "double_auction/smoke", "zip", seed=4)
+    zip_game = played(folder / "zip.trace", "double_auction/smoke", "zip", seed=4)
     parts = parts_of(zip_game)
     parts.notes = [("B1", note(1, ["view_my_value", "submit_quote"]))]
     write_parts(parts, zip_game)
-    return zip_game, play(folder / "truthful.trace", "double_auction/smoke", "truthful", seed=4)
+    return zip_game, played(folder / "truthful.trace", "double_auction/smoke", "truthful", seed=4)
 
 
 def _write(path: Path, html: bytes) -> str:
@@ -156,7 +157,7 @@ def test_the_timeline_is_offered_only_to_findings_that_cite_calls_and_a_title_sa
     browser: Browser, store_page: str, folder: Path
 ) -> None:
     # A reply before any call cites the start of the episode, which is no mark of the timeline.
-    silent = play(folder / "silent.trace", "retail/smoke", "passive", seed=3)
+    silent = played(folder / "silent.trace", "retail/smoke", "passive", seed=3)
     parts = parts_of(silent)
     parts.notes = [("manager", note(0, []))]
     write_parts(parts, silent)

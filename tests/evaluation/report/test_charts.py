@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 from tests.evaluation.markets.marketplace.playing import play as play_marketplace
-from tests.evaluation.report.playing import play
+from tests.evaluation.playing import played
 
 from tradefair.evaluation.charts import Axis, BarChart, Bars, Chart, HeatChart, Line, XYChart
 from tradefair.evaluation.evaluate import charts_of, evaluate
@@ -62,7 +62,7 @@ def test_offsets_are_mirrored_for_sellers_and_empty_where_nothing_was_quoted(pla
 
 
 def test_the_pictures_of_a_store_are_its_outcome(tmp_path: Path) -> None:
-    path = play(tmp_path / "store.trace", "retail/smoke", "bare_shelf", seed=3)
+    path = played(tmp_path / "store.trace", "retail/smoke", "bare_shelf", seed=3)
     charts = drawn(path)
     with open_trace(path) as trace:
         outcome = evaluate(trace)
@@ -107,7 +107,7 @@ def test_a_picture_says_what_is_wrong_with_its_numbers() -> None:
 
 
 def test_looks_before_actions_are_counted_by_round(tmp_path: Path) -> None:
-    episode = episode_page(play(tmp_path / "store.trace", "retail/smoke", "careful_reader", seed=3), check=False)
+    episode = episode_page(played(tmp_path / "store.trace", "retail/smoke", "careful_reader", seed=3), check=False)
     orders = next(row for row in episode.evidence if row.action == "place_order")
     assert {"inventory", "sales", "supplier_price", "quality"} == set(orders.needed)
     assert 0 < orders.looked["inventory"] <= orders.count

@@ -25,7 +25,8 @@ from tests.evaluation.mutations import (
     parts_of,
     write_parts,
 )
-from tests.evaluation.report.playing import HOSTILE_TEXT, hostile_trace, note, play
+from tests.evaluation.playing import played
+from tests.evaluation.report.playing import HOSTILE_TEXT, hostile_trace, note
 
 from tradefair.contract import TraceError
 from tradefair.evaluation.report import PageData, build_report, episode_page, html_page
@@ -35,7 +36,7 @@ from tradefair.evaluation.report.page_data import Packed
 
 @pytest.fixture(scope="module")
 def game(folder: Path) -> Path:
-    return play(folder / "game.trace", "double_auction/smoke", "zip", seed=2)
+    return played(folder / "game.trace", "double_auction/smoke", "zip", seed=2)
 
 
 class Elements(HTMLParser):
@@ -107,7 +108,7 @@ def test_every_event_is_on_the_page_as_it_is_stored(game: Path) -> None:
 
 
 def test_large_results_are_found_beside_their_events(folder: Path) -> None:
-    store = play(folder / "store.trace", "retail/smoke", "careful_reader", seed=3)
+    store = played(folder / "store.trace", "retail/smoke", "careful_reader", seed=3)
     parts = parts_of(store)
     assert parts.blobs
     rows = rows_of(episode_page(store, check=False).bodies)

@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 import pytest
 from tests.evaluation.mutations import parts_of, write_parts
-from tests.evaluation.report.playing import play
+from tests.evaluation.playing import played
 
 from tradefair.cli import run
 
@@ -16,8 +16,8 @@ from tradefair.cli import run
 @pytest.fixture(scope="module")
 def games(folder: Path) -> tuple[Path, Path]:
     return (
-        play(folder / "a" / "zip.trace", "double_auction/smoke", "zip", seed=2),
-        play(folder / "b" / "truthful.trace", "double_auction/smoke", "truthful", seed=2),
+        played(folder / "a" / "zip.trace", "double_auction/smoke", "zip", seed=2),
+        played(folder / "b" / "truthful.trace", "double_auction/smoke", "truthful", seed=2),
     )
 
 

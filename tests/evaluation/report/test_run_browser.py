@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.evaluation.browsing import let_draw, watched
 from tests.evaluation.foreign_runs import DESK, Do, Say, write_run
-from tests.evaluation.report.playing import HOSTILE_TEXT, play
+from tests.evaluation.playing import played
+from tests.evaluation.report.playing import HOSTILE_TEXT
 
 from tradefair.evaluation.report import build_report
 
@@ -210,7 +211,7 @@ def test_two_runs_stand_side_by_side_and_a_run_stands_beside_an_episode(browser:
         page.locator("aside.detail h3", has_text="Arguments").wait_for()
         assert "W7" in page.locator("aside.detail").inner_text()
         assert seen.errors == []
-    mixed = page_of(runs[0], play(folder / "ours.trace", "double_auction/smoke", "zip"))
+    mixed = page_of(runs[0], played(folder / "ours.trace", "double_auction/smoke", "zip"))
     with watched(browser) as seen:
         page = seen.show(mixed)
         page.locator(".step").first.wait_for()

@@ -10,7 +10,8 @@ from typing import Any
 import orjson
 import pytest
 from tests.evaluation.foreign_runs import DESK, Do, Say, write_run
-from tests.evaluation.report.playing import HOSTILE_TEXT, play
+from tests.evaluation.playing import played
+from tests.evaluation.report.playing import HOSTILE_TEXT
 
 from tradefair.cli import run
 from tradefair.contract import ScenarioError
@@ -74,7 +75,7 @@ def test_whatever_stands_beside_the_chain_makes_a_page(tmp_path: Path, beside: d
 
 
 def test_a_market_has_nothing_of_it_and_a_page_of_a_run_no_script_of_it(tmp_path: Path) -> None:
-    ours = build_report([play(tmp_path / "ours.trace", "double_auction/smoke", "zip")], check=False)
+    ours = build_report([played(tmp_path / "ours.trace", "double_auction/smoke", "zip")], check=False)
     data = ours.html.partition(b'id="data">')[2].partition(b"</script>")[0]
     assert b'"foreign":' not in data
     assert ours.data.episodes[0].foreign is None
@@ -100,7 +101,7 @@ def test_a_page_holds_more_runs_than_episodes(tmp_path: Path) -> None:
     check_count([path] * MAX_RUNS)
     with pytest.raises(ScenarioError, match="at most 40"):
         check_count([path] * (MAX_RUNS + 1))
-    game = play(tmp_path / "ours.trace", "double_auction/smoke", "zip")
+    game = played(tmp_path / "ours.trace", "double_auction/smoke", "zip")
     with pytest.raises(ScenarioError, match="at most 40"):
         check_count([*[path] * MAX_TRACES, game])
 

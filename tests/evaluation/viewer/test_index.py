@@ -8,7 +8,7 @@ from pathlib import Path
 
 import orjson
 import pytest
-from tests.evaluation.report.playing import play
+from tests.evaluation.playing import played
 
 from tradefair.api import load
 from tradefair.cli import run
@@ -22,7 +22,7 @@ from tradefair.evaluation.viewer.row import Row
 
 @pytest.fixture(scope="module")
 def game(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return play(tmp_path_factory.mktemp("played") / "game.trace", "teaching/pie", "half", seed=4)
+    return played(tmp_path_factory.mktemp("played") / "game.trace", "teaching/pie", "half", seed=4)
 
 
 @pytest.fixture

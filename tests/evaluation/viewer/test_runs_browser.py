@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 from tests.evaluation.browsing import watched
 from tests.evaluation.foreign_runs import DESK, Do, write_run
-from tests.evaluation.report.playing import play
+from tests.evaluation.playing import played
 from tests.evaluation.viewer.serving import Client, serving
 
 from tradefair.cli import run
@@ -64,7 +64,7 @@ def test_a_map_is_asked_and_its_findings_are_remembered_for_it_alone(
 
 
 def test_an_episode_of_a_market_stands_beside_runs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    play(folder / "mixed" / "ours.trace", "double_auction/smoke", "zip")
+    played(folder / "mixed" / "ours.trace", "double_auction/smoke", "zip")
     write_run(folder / "mixed" / "theirs.trace", DESK, passed=False)
     assert run(["list", str(folder / "mixed")]) == 0
     lines = {line.split()[0]: line.split() for line in capsys.readouterr().out.splitlines() if ".trace" in line}

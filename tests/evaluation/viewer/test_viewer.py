@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from tests.evaluation.mutations import parts_of, write_parts
+from tests.evaluation.playing import played
 from tests.evaluation.ratings.playing import play_seats
-from tests.evaluation.report.playing import play
 from tests.evaluation.viewer.serving import Client, serving
 
 from tradefair.cli import run
@@ -23,11 +23,11 @@ from tradefair.tracestore.locks import Lease
 def runs(folder: Path) -> Path:
     """A folder with two games, a damaged file, what is no trace, and a link that leads out."""
     place = folder / "runs"
-    play(place / "zip.trace", "double_auction/smoke", "zip", seed=4)
-    play(place / "deeper" / "truthful.trace", "double_auction/smoke", "truthful", seed=5)
+    played(place / "zip.trace", "double_auction/smoke", "zip", seed=4)
+    played(place / "deeper" / "truthful.trace", "double_auction/smoke", "truthful", seed=5)
     (place / "damaged.trace").write_bytes((place / "zip.trace").read_bytes()[:700])
     (place / "notes.txt").write_text("no trace")
-    secret = play(folder / "secret.trace", "double_auction/smoke", "zip", seed=6)
+    secret = played(folder / "secret.trace", "double_auction/smoke", "zip", seed=6)
     (place / "out.trace").symlink_to(secret)
     (place / "elsewhere").symlink_to(folder)
     return place
@@ -116,8 +116,8 @@ def test_links_out_of_the_folder_are_no_traces(runs: Path) -> None:
 
 def test_a_file_that_becomes_a_link_out_is_gone(folder: Path) -> None:
     place = folder / "swapped"
-    inner = play(place / "sub" / "game.trace", "double_auction/smoke", "zip", seed=4)
-    outside = play(folder / "outside" / "game.trace", "double_auction/smoke", "zip", seed=5)
+    inner = played(place / "sub" / "game.trace", "double_auction/smoke", "zip", seed=4)
+    outside = played(folder / "outside" / "game.trace", "double_auction/smoke", "zip", seed=5)
     known = Folder(place)
     (found,) = known.scan()
     assert known.find(found.id) is not None
@@ -133,7 +133,7 @@ def test_a_file_that_becomes_a_link_out_is_gone(folder: Path) -> None:
 def test_odd_names_are_listed_and_served(folder: Path) -> None:
     place = folder / "odd"
     place.mkdir()
-    source = play(folder / "plain.trace", "double_auction/smoke", "zip", seed=4)
+    source = played(folder / "plain.trace", "double_auction/smoke", "zip", seed=4)
     names = [b"<b>x.trace", b"caf\xe9 \xff.trace", b"..trace", b"a\nb.trace", "שלום ‮.trace".encode()]
     for name in names:
         with open(os.path.join(os.fsencode(place), name), "wb") as file:
@@ -179,7 +179,7 @@ def test_every_answer_is_closed_to_other_sites(viewer: Client) -> None:
 
 def test_a_running_episode_is_followed(folder: Path) -> None:
     place = folder / "live"
-    finished = play(place / "game.trace", "double_auction/smoke", "zip", seed=4)
+    finished = played(place / "game.trace", "double_auction/smoke", "zip", seed=4)
     parts = parts_of(finished)
     about = parts.about
     half = len(parts.bodies) // 2
@@ -249,7 +249,7 @@ def test_several_traces_of_two_players_are_compared(folder: Path) -> None:
 
 
 def test_the_newest_reply_is_told_while_an_episode_runs(folder: Path) -> None:
-    trace = play(folder / "replying" / "game.trace", "double_auction/smoke", "zip", seed=4)
+    trace = played(folder / "replying" / "game.trace", "double_auction/smoke", "zip", seed=4)
     with closing(sqlite3.connect(trace)) as writer, serving(folder / "replying") as client:
         (row,) = client.rows().values()
         address = f"/trace/{row['id']}/live.json"

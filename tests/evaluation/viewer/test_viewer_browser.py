@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.evaluation.browsing import watched
+from tests.evaluation.playing import played
 from tests.evaluation.ratings.playing import play_seats
-from tests.evaluation.report.playing import play
 from tests.evaluation.viewer.serving import Client, serving
 
 from tradefair.tracestore.locks import Lease
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.browser
 def viewer(folder: Path) -> Iterator[Client]:
     place = folder / "runs"
     for seed, policy in ((4, "zip"), (5, "truthful"), (6, "zic")):
-        play(place / f"{policy}.trace", "double_auction/smoke", policy, seed=seed)
+        played(place / f"{policy}.trace", "double_auction/smoke", policy, seed=seed)
     (place / "<img src=x onerror=window.__pwned=1>.trace").write_bytes(b"damaged")
     with serving(place) as client:
         yield client
@@ -75,7 +75,7 @@ def test_traces_are_filtered_ordered_and_judged(browser: Browser, viewer: Client
 
 def test_a_killed_run_is_stopped_and_a_living_one_runs(browser: Browser, folder: Path) -> None:
     place = folder / "states"
-    trace = play(place / "game.trace", "double_auction/smoke", "zip", seed=4)
+    trace = played(place / "game.trace", "double_auction/smoke", "zip", seed=4)
     with closing(sqlite3.connect(trace)) as writer:
         writer.execute("DELETE FROM events WHERE seq > 9")
         writer.execute("UPDATE meta SET value = '{}' WHERE key = 'about'")

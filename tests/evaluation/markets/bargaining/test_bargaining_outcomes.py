@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.evaluation.playing import store
+from tests.evaluation.playing import played_by
 
-from tradefair.catalog import load_scenario, market_type
-from tradefair.contract import Draw
-from tradefair.contract.core import Core
 from tradefair.evaluation.evaluate import Evaluation, charts_of, evaluate_file
 from tradefair.evaluation.markets.bargaining.evaluator import EVALUATOR
-from tradefair.host.scripted import Scripted
 from tradefair.tracestore import open_trace
 
 LIMITS: dict[str, Any] = {"distribution": "fixed", "buyer_value": 90, "seller_cost": 20}
 
 
 def _game(path: Path, buyer: str, seller: str, preset: str = "pact", seed: int = 1, **overrides: Any) -> Path:
-    kind = market_type("bargaining")
-    core = Core.create(kind, load_scenario("bargaining", preset, overrides), seed)
-    seats = {"B1": buyer, "S1": seller}
-    makers = {seat: partial(kind.policies[name].make, {}, Draw.of(seed, seat)) for seat, name in seats.items()}
-    privileged = frozenset(seat for seat, name in seats.items() if kind.policies[name].privileged)
-    scripted, records = Scripted(makers, privileged=privileged), list(core.start().records)
-    while stretch := scripted.run(core):
-        records += stretch
-    return store(path, core, records)
+    return played_by(path, f"bargaining/{preset}", {"B1": buyer, "S1": seller}, seed, None, **overrides)
 
 
 @pytest.fixture

@@ -4,32 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from pydantic import JsonValue
-from tests.calling import seating
-from tests.evaluation.modes.failing import Scripted as ScriptedTurns
-from tests.evaluation.playing import store
+from tests.evaluation.playing import Player, played_out, store
+from tests.traces import kept
 
-from tradefair.contract import Policy, ToolCall, Turns, TurnView
+from tradefair.contract import ToolCall, Turns, TurnView
 from tradefair.contract.core import Core, Record
-from tradefair.contract.policy import parse_policy
 from tradefair.contract.scenario import build_scenario
 from tradefair.evaluation.markets.marketplace.evaluator import EVALUATOR
 from tradefair.evaluation.markets.marketplace.outcomes import MarketplaceOutcome
-from tradefair.host.scripted import Scripted
 from tradefair.marketplace import MARKET
 from tradefair.marketplace.data.loader import load_folder
 from tradefair.marketplace.model import MarketplaceScenario
-from tradefair.testing.playthrough import policy_maker
 from tradefair.tracestore import open_trace
 
 C1 = "customer_0001"
-
-Player = str | Callable[[TurnView], Turns]
 
 
 def published(name: str) -> dict[str, Any]:
@@ -41,6 +34,7 @@ def published(name: str) -> dict[str, Any]:
     return {"data": {"source": "folder", "path": f"marketplace/{name}"}, "catalogue": catalogue.model_dump(mode="json")}
 
 
+@kept
 def play(
     path: Path,
     customers: Player = "item_searcher",
@@ -52,22 +46,8 @@ def play(
     """A real episode of scripted seats; three generated customers unless `given`, values of the scenario, says else."""
     core = _core(given, seed)
     roles: dict[str, Player] = {"customer": customers, "business": businesses}
-
-    def maker(seat: str, role: str) -> Callable[[], Policy]:
-        who = (seats or {}).get(seat, roles[role])
-        return partial(ScriptedTurns, who) if not isinstance(who, str) else policy_maker(MARKET, spec[seat], who, seed)
-
-    spec = core.market.seats
-    named = {seat: (seats or {}).get(seat, roles[each.role]) for seat, each in spec.items()}
-    privileged = [
-        seat for seat, who in named.items() if isinstance(who, str) and MARKET.policies[parse_policy(who)[0]].privileged
-    ]
-    scripted = Scripted({seat: maker(seat, each.role) for seat, each in spec.items()}, privileged=frozenset(privileged))
-    inside = {seat: who if isinstance(who, str) else "by_hand" for seat, who in named.items()}
-    records = list(core.start(seating(inside, inside, privileged=privileged)).records)
-    while stretch := scripted.run(core):
-        records += stretch
-    return store(path, core, records)
+    players = {seat: (seats or {}).get(seat, roles[spec.role]) for seat, spec in core.market.seats.items()}
+    return played_out(path, core, players)
 
 
 class Step(NamedTuple):

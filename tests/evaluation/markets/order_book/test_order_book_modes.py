@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from pydantic import JsonValue
-from tests.calling import seating
-from tests.evaluation.playing import store
+from tests.evaluation.playing import Player, played_by
 
-from tradefair.catalog import load_scenario
 from tradefair.contract import Draw, Policy, ToolCall, Turns, TurnView
-from tradefair.contract.core import Core
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.markets.order_book.modes.detectors import MODES
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
-from tradefair.host.scripted import Scripted
 from tradefair.order_book import MARKET
 
 # mode, preset, the seat under test, its policy, the others', changes of the scenario
@@ -61,27 +56,10 @@ def found(folder: Path, case: tuple[str, str, str, str, str, dict[str, Any]], se
 
 
 def diagnosis(
-    folder: Path,
-    preset: str,
-    own: str,
-    policy: str,
-    others: str,
-    changes: dict[str, Any],
-    seed: int = 2,
-    around: Callable[[Policy], Policy] = lambda policy: policy,
+    folder: Path, preset: str, own: str, player: Player, others: str, changes: dict[str, Any], seed: int = 2
 ) -> Diagnosis:
-    scenario = load_scenario("order_book", preset, {**changes, "seats": {}})
-    core = Core.create(MARKET, scenario, seed)
-    policies = {seat: policy if seat == own else others for seat in core.market.seats}
-    makers = {
-        seat: lambda seat=seat: MARKET.policies[policies[seat]].make({}, Draw.of(seed, seat)) for seat in policies
-    }
-    make = makers[own]
-    scripted = Scripted({**makers, own: lambda: around(make())})
-    records = list(core.start(seating(core.market.seats, policies)).records)
-    while stretch := scripted.run(core):
-        records += stretch
-    evaluation = evaluate_file(store(folder / "game.trace", core, records))
+    path = played_by(folder / "game.trace", f"order_book/{preset}", {own: player}, seed, others, **changes, seats={})
+    evaluation = evaluate_file(path)
     assert evaluation.diagnosis is not None, evaluation.problem
     assert evaluation.outcome is not None
     assert evaluation.outcome.findings == []
@@ -131,7 +109,8 @@ class Asks:
 def test_who_acts_on_chances_or_takes_what_stands_contradicts_no_estimate(
     tmp_path: Path, policy: str, seed: int
 ) -> None:
-    told = diagnosis(tmp_path, "smith", "B1", policy, "zip", {}, seed, Asks).of_seat("B1")
+    asks = Asks(MARKET.policies[policy].make({}, Draw.of(seed, "B1")))
+    told = diagnosis(tmp_path, "smith", "B1", asks.turn, "zip", {}, seed).of_seat("B1")
     asked = told["order_book.contradicted_analysis"]
     assert asked.of > 5
     assert asked.count == 0

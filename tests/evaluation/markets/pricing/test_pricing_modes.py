@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.calling import seating
-from tests.evaluation.playing import store
+from tests.evaluation.playing import played_by
 
-from tradefair.catalog import load_scenario
-from tradefair.contract import Draw, Policy
-from tradefair.contract.core import Core
-from tradefair.contract.policy import parse_policy
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.markets.pricing.modes.detectors import MODES
 from tradefair.evaluation.modes.diagnosis import Diagnosis
-from tradefair.host.scripted import Scripted
-from tradefair.pricing import MARKET
 
 # mode, preset, the firm under test, its rivals, changes of the scenario
 POSITIVE: list[tuple[str, str, str, str, dict[str, Any]]] = [
@@ -47,22 +40,7 @@ NEGATIVE: list[tuple[str, str, str, str, dict[str, Any]]] = [
 
 
 def played(path: Path, preset: str, own: str, rivals: str, changes: dict[str, Any], seed: int = 1) -> Path:
-    scenario = load_scenario("pricing", preset, changes)
-    core = Core.create(MARKET, scenario, seed)
-    policies = {seat: own if seat == "F1" else rivals for seat in core.market.seats}
-    named = {seat: parse_policy(text) for seat, text in policies.items()}
-    knowing = frozenset(seat for seat, (name, _) in named.items() if MARKET.policies[name].knows_hidden(scenario))
-    makers = {seat: partial(_policy, policies[seat], Draw.of(seed, seat)) for seat in policies}
-    scripted = Scripted(makers, privileged=knowing)
-    records = list(core.start(seating(core.market.seats, policies, privileged=knowing)).records)
-    while stretch := scripted.run(core):
-        records += stretch
-    return store(path, core, records)
-
-
-def _policy(text: str, draw: Draw) -> Policy:
-    name, params = parse_policy(text)
-    return MARKET.policies[name].make(params, draw)
+    return played_by(path, f"pricing/{preset}", {"F1": own}, seed, rivals, **changes)
 
 
 @cache
@@ -83,8 +61,8 @@ def diagnosis(folder: Path, preset: str, own: str, rivals: str, changes: dict[st
 
 @pytest.mark.parametrize("case", POSITIVE, ids=lambda case: case[0])
 def test_the_control_shows_it(tmp_path: Path, case: Any) -> None:
-    mode, *played_by = case
-    finding = diagnosis(tmp_path, *played_by).of_seat("F1")[f"pricing.{mode}"]
+    mode, *asked = case
+    finding = diagnosis(tmp_path, *asked).of_seat("F1")[f"pricing.{mode}"]
     # Some of these are told by another finding of the same decision; what counts is that it was seen.
     assert finding.status in ("raised", "condition", "merged"), finding
     assert finding.cases or finding.status == "merged"
@@ -95,8 +73,8 @@ def test_the_control_shows_it(tmp_path: Path, case: Any) -> None:
 
 @pytest.mark.parametrize("case", NEGATIVE, ids=lambda case: case[0])
 def test_a_competent_firm_does_not(tmp_path: Path, case: Any) -> None:
-    mode, *played_by = case
-    finding = diagnosis(tmp_path, *played_by).of_seat("F1")[f"pricing.{mode}"]
+    mode, *asked = case
+    finding = diagnosis(tmp_path, *asked).of_seat("F1")[f"pricing.{mode}"]
     assert finding.status == "clear", finding
 
 

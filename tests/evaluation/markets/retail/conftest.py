@@ -2,19 +2,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 from tests.calling import seating
+from tests.evaluation.playing import played
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract import Draw, Params, Policy, PolicySpec
+from tradefair.contract import Policy
 from tradefair.contract.core import Core, Record, full_table
 from tradefair.evaluation.evaluate import Evaluation, evaluate_file
-from tradefair.host.scripted import Scripted
 from tradefair.retail.model import supplier_id
 from tradefair.tracestore import Written, write_trace
 
@@ -241,13 +240,6 @@ def evaluated(make: Maker) -> Diagnose:
 PlayRetail = Callable[..., Path]
 
 
-def _spec(make: Callable[[], Policy]) -> PolicySpec:
-    def made(params: Params, draw: Draw) -> Policy:
-        return make()
-
-    return PolicySpec(make.__name__, made, frozenset({"manager"}), "")
-
-
 @pytest.fixture(scope="session")
 def play_retail(tmp_path_factory: pytest.TempPathFactory) -> PlayRetail:
     """Plays a policy by name, or one that a function makes, and gives the trace; each once per session."""
@@ -262,20 +254,7 @@ def play_retail(tmp_path_factory: pytest.TempPathFactory) -> PlayRetail:
         name = policy if isinstance(policy, str) else policy.__name__
         days = "-".join(f"{value}" for value in (overrides or {}).values())
         path = folder / f"{scenario.replace('/', '-')}-{days}-{name}-{seed}.trace"
-        if path.exists():
-            return path
-        kind = market_type("retail")
-        core = Core.create(kind, load_scenario("retail", scenario, overrides or {}), seed)
-        spec = kind.policies[policy] if isinstance(policy, str) else _spec(policy)
-        seats = core.market.seats
-        privileged = frozenset(seats) if spec.privileged else frozenset[str]()
-        makers = {seat: partial(spec.make, {}, Draw.of(seed, seat)) for seat in seats}
-        who = seating(seats, name, privileged=privileged)
-        scripted, records = Scripted(makers, privileged=privileged), list(core.start(who).records)
-        while stretch := scripted.run(core):
-            records += stretch
-        about: dict[str, Any] = {"end_reason": core.ended, "outcome_digest": core.outcome_digest}
-        write_trace(path, core.manifest, about, [Written(record) for record in records])
-        return path
+        player = policy if isinstance(policy, str) else policy().turn
+        return path if path.exists() else played(path, scenario, player, seed, **(overrides or {}))
 
     return _play

@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 import pytest
 from pydantic import JsonValue
-from tests.calling import seating
-from tests.evaluation.modes.failing import Scripted as ScriptedTurns
-from tests.evaluation.playing import store
+from tests.evaluation.playing import Player, played_by
 
-from tradefair.catalog import load_scenario, market_type
-from tradefair.contract import Draw, Policy, ToolCall, Turns, TurnView
-from tradefair.contract.core import Core
-from tradefair.contract.policy import parse_policy
+from tradefair.contract import ToolCall, Turns, TurnView
 from tradefair.evaluation.evaluate import diagnose
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
-from tradefair.host.scripted import Scripted
 from tradefair.tracestore import open_trace
 
 A, B, C = "retailer_01", "retailer_02", "retailer_03"
 DUEL, PAPER, GATED = "supply_chain/duel", "supply_chain/paper", "supply_chain/gated"
-
-Player = str | Callable[[TurnView], Turns]
 
 
 class Episode(NamedTuple):
@@ -41,23 +32,7 @@ class Episode(NamedTuple):
 
 def play_game(path: Path, game: Episode) -> Path:
     """A real episode as a sealed trace; policies may have parameters."""
-    kind = market_type("supply_chain")
-    core = Core.create(kind, load_scenario(kind.name, game.scenario, game.overrides), game.seed)
-
-    def maker(seat: str) -> Callable[[], Policy]:
-        who = game.seats.get(seat, game.others)
-        if not isinstance(who, str):
-            return partial(ScriptedTurns, who)
-        name, params = parse_policy(who)
-        return partial(kind.policies[name].make, params, Draw.of(game.seed, seat))
-
-    named = {seat: parse_policy(who)[0] for seat, who in game.seats.items() if isinstance(who, str)}
-    privileged = sorted(seat for seat, name in named.items() if kind.policies[name].privileged)
-    scripted = Scripted({seat: maker(seat) for seat in core.market.seats}, privileged=frozenset(privileged))
-    records = list(core.start(seating(core.market.seats, named, privileged=privileged)).records)
-    while stretch := scripted.run(core):
-        records += stretch
-    return store(path, core, records)
+    return played_by(path, game.scenario, game.seats, game.seed, game.others, **game.overrides)
 
 
 class Judged(NamedTuple):

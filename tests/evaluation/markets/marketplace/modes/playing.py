@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 from tests.calling import seating
-from tests.evaluation.modes.failing import Scripted as ScriptedTurns
-from tests.evaluation.playing import store
+from tests.evaluation.playing import BY_HAND, Player, played_out
+from tests.traces import kept
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract import Draw, Policy, Turns, TurnView
 from tradefair.contract.core import Core
 from tradefair.contract.policy import parse_policy
 from tradefair.evaluation.evaluate import diagnose
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
-from tradefair.host.scripted import Scripted
 from tradefair.tracestore import open_trace
 
 PREFIX = "marketplace."
-
-Player = str | Callable[[TurnView], Turns]
-"""A policy's spelling, or the turns of a seat that fails in a way that no policy does."""
 
 
 class Episode(NamedTuple):
@@ -38,6 +32,7 @@ class Episode(NamedTuple):
     overrides: Mapping[str, Any] = {}
 
 
+@kept
 def play_market(path: Path, episode: Episode) -> Path:
     """A real episode as a sealed trace; its customers count as the agent's seats."""
     kind = market_type("marketplace")
@@ -48,23 +43,12 @@ def play_market(path: Path, episode: Episode) -> Path:
         given = episode.customers if spec.role == "customer" else episode.businesses
         players[seat] = episode.seats.get(seat) or given or scenario.seats.get(seat) or scenario.seats[spec.role]
 
-    def maker(seat: str) -> Callable[[], Policy]:
-        who = players[seat]
-        if not isinstance(who, str):
-            return partial(ScriptedTurns, who)
-        name, params = parse_policy(who)
-        return partial(kind.policies[name].make, params, Draw.of(episode.seed, seat))
-
-    known = {seat: parse_policy(who)[0] if isinstance(who, str) else "test" for seat, who in players.items()}
-    privileged = sorted(seat for seat, name in known.items() if name != "test" and kind.policies[name].privileged)
-    scripted = Scripted({seat: maker(seat) for seat in players}, privileged=frozenset(privileged))
+    known = {seat: parse_policy(who)[0] if isinstance(who, str) else BY_HAND for seat, who in players.items()}
+    privileged = sorted(seat for seat, name in known.items() if name != BY_HAND and kind.policies[name].privileged)
     labels = {seat: f"policy:{name}" for seat, name in known.items()}
     # The customers are the agent's.
     inside = {seat: name for seat, name in known.items() if not seat.startswith("customer")}
-    records = list(core.start(seating(known, inside, labels=labels, privileged=privileged)).records)
-    while stretch := scripted.run(core):
-        records += stretch
-    return store(path, core, records)
+    return played_out(path, core, players, seating(known, inside, labels=labels, privileged=privileged))
 
 
 class Judged(NamedTuple):
