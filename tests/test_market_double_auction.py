@@ -7,7 +7,6 @@ A change of its tools shows in the snapshot, which is recorded again with
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,13 +14,13 @@ from tradefair.catalog import load_scenario
 from tradefair.double_auction import MARKET
 from tradefair.testing import CHECKS, Bench, bundled_scenarios, check_market, schema_snapshot
 
-QUICK: dict[str, dict[str, Any]] = {"duel": {"rounds": 8}, "smoke": {}, "collusion": {"rounds": 2}}
 SNAPSHOT = Path(__file__).with_name("snapshots") / "double_auction.json"
 
 
 @pytest.fixture(scope="module")
 def bench() -> Bench:
-    return Bench(MARKET, scenarios=[load_scenario("double_auction", *cut) for cut in QUICK.items()])
+    # Its traders talk, too.
+    return Bench(MARKET, scenarios=[load_scenario("double_auction", "collusion", {"rounds": 2})], seeds=(1,))
 
 
 @pytest.mark.parametrize("check", CHECKS)
@@ -39,11 +38,13 @@ def test_the_large_scenario_is_the_slow_one() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.many
 def test_every_other_preset_keeps_the_contract() -> None:
     assert check_market(MARKET) == []
 
 
 @pytest.mark.slow
+@pytest.mark.many
 def test_the_large_scenario_keeps_the_contract_too() -> None:
     large = [scenario for scenario in bundled_scenarios(MARKET, slow=True) if scenario.id == "double_auction/large"]
     assert check_market(MARKET, scenarios=large, seeds=(1,)) == []

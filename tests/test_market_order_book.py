@@ -15,6 +15,7 @@ from tradefair.catalog import load_scenario
 from tradefair.order_book import MARKET
 from tradefair.testing import CHECKS, Bench, check_market, schema_snapshot
 
+# No preset has seats of all roles.
 QUICK: dict[str, dict[str, Any]] = {"smoke": {}, "asset_short": {"periods": 2, "sweeps": 2, "traders": 3}}
 SNAPSHOT = Path(__file__).with_name("snapshots") / "order_book.json"
 
@@ -34,5 +35,6 @@ def test_the_tools_are_those_of_the_snapshot() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.many
 def test_every_preset_keeps_the_contract() -> None:
     assert check_market(MARKET) == []

@@ -25,7 +25,7 @@ def _cut(preset: str, days: int) -> Scenario:
 
 @pytest.fixture(scope="module")
 def bench() -> Bench:
-    return Bench(MARKET, scenarios=[_cut("smoke", 14)])
+    return Bench(MARKET, scenarios=[_cut("smoke", 14)], seeds=(1,))
 
 
 @pytest.mark.parametrize("check", CHECKS)
@@ -37,7 +37,13 @@ def test_the_tools_are_those_of_the_snapshot() -> None:
     assert schema_snapshot(MARKET, SNAPSHOT) == []
 
 
+@pytest.mark.many
+def test_other_seeds_keep_the_contract_too() -> None:
+    assert check_market(MARKET, scenarios=[_cut("smoke", 14)], seeds=(2, 3)) == []
+
+
 @pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.parametrize("preset", ["paper", "easy", "middle"])
 def test_the_large_stores_keep_the_contract_too(preset: str) -> None:
     assert check_market(MARKET, scenarios=[_cut(preset, 25)], seeds=(1,)) == []

@@ -19,9 +19,7 @@ SNAPSHOT = Path(__file__).with_name("snapshots") / "supply_chain.json"
 
 @pytest.fixture(scope="module")
 def bench() -> Bench:
-    forfeit = {"overspend": "forfeit", "reveal": "book", "supply_mode": "shock", "rounds": 2}
-    scenarios = [load_scenario("supply_chain", "duel"), load_scenario("supply_chain", "duel", forfeit)]
-    return Bench(MARKET, scenarios=scenarios, seeds=(1,))
+    return Bench(MARKET, scenarios=[load_scenario("supply_chain", "duel")], seeds=(1,))
 
 
 @pytest.mark.parametrize("check", CHECKS)
@@ -33,6 +31,13 @@ def test_the_tools_are_those_of_the_snapshot() -> None:
     assert schema_snapshot(MARKET, SNAPSHOT) == []
 
 
+@pytest.mark.many
+def test_rules_that_no_preset_has_keep_the_contract() -> None:
+    forfeit = {"overspend": "forfeit", "reveal": "book", "supply_mode": "shock", "rounds": 2}
+    assert check_market(MARKET, scenarios=[load_scenario("supply_chain", "duel", forfeit)], seeds=(1,)) == []
+
+
 @pytest.mark.slow
+@pytest.mark.many
 def test_every_preset_keeps_the_contract() -> None:
     assert check_market(MARKET, seeds=(1,)) == []
