@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.evaluation.playing import played, store
+from tests.traces import kept
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.core import Core
@@ -24,6 +25,7 @@ from tradefair.runner.probe import PlayedAgain
 EPISODES = 8
 
 
+@kept
 def field(path: Path, preset: str, by_role: Mapping[str, str], seed: int, **changes: Any) -> Path:
     """An episode with one policy per role."""
     kind = market_type("order_book")
