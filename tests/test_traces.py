@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from subprocess import PIPE
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -106,6 +107,15 @@ def test_all_others_share_a_folder_of_the_tree() -> None:
     place = traces.place()
     assert place is not None
     assert place.parent == traces.ROOT / ".pytest_cache" / "played"
+
+
+def test_a_worker_keeps_to_the_tree_of_its_session(place: Path) -> None:
+    node: Any = SimpleNamespace(workerinput={})
+    traces.pytest_configure_node(node)
+    assert node.workerinput == {"tree": place.name}
+    worker: Any = SimpleNamespace(workerinput={"tree": "told"})
+    traces.pytest_configure(worker)
+    assert traces.place() == traces.ROOT / ".pytest_cache" / "played" / "told"
 
 
 def test_outside_a_session_nothing_is_kept(place: Path, tmp_path: Path) -> None:
