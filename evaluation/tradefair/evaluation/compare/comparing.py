@@ -76,10 +76,8 @@ def compare_folders(path_a: Path, path_b: Path, options: Options | None = None) 
     return compare_sides(load_side(path_a), load_side(path_b), asked)
 
 
-def compare_sides(a: Side, b: Side, asked: Options) -> Comparison:
-    """Compare side B with side A, as `compare_folders` does with what it has read."""
-    # Named folders are read first, so that a wrong path fails before anything is computed.
-    named = [_named(path) for path in (asked.noise, asked.reference, asked.passive)]
+def _market_of(a: Side, b: Side) -> str:
+    """The market of both sides. Raises TraceError where one has no trace, or where they have two markets."""
     if not a.runs or not b.runs:
         # The first damaged trace is named: a folder of damaged traces only would otherwise look like an empty one.
         first = next(iter([*a.damaged, *b.damaged]), None)
@@ -88,6 +86,14 @@ def compare_sides(a: Side, b: Side, asked: Options) -> Comparison:
     market, other = a.runs[0].core.market, b.runs[0].core.market
     if market != other:
         raise TraceError(f"{a.path} holds traces of {market}, {b.path} of {other}: only one market can be compared")
+    return market
+
+
+def compare_sides(a: Side, b: Side, asked: Options) -> Comparison:
+    """Compare side B with side A, as `compare_folders` does with what it has read."""
+    # Named folders are read first, so that a wrong path fails before anything is computed.
+    named = [_named(path) for path in (asked.noise, asked.reference, asked.passive)]
+    market = _market_of(a, b)
     if asked.across_scenarios:
         _check_across(asked)
         # Before tasks are built: pairing goes by the scenario's name and digest, which this replaces.

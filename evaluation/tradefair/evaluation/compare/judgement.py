@@ -48,14 +48,19 @@ def judge(
     # A/A pairs are the floor themselves: held against it they would only be held against their own interval.
     shown = [metric for metric in primary if detected(metric, None if same_agent else floors.get(metric.name))]
     # A difference that the missing pairs could reverse is none to act on.
-    found = [metric for metric in shown if settled(metric, bounds)]
-    better = [metric for metric in found if b_is_better(metric)]
-    # Not weighed against each other: the evaluator declares metrics, not what one is worth in the other.
-    if better and len(better) < len(found):
-        return Judgement("mixed", notes)
+    return Judgement(_weighed([metric for metric in shown if settled(metric, bounds)]), notes)
+
+
+def _weighed(found: Sequence[Metric]) -> Conclusion:
+    """Which side is better, by the metrics in which the sides differ."""
     # Without a declared metric nothing may be called better, whatever the columns show.
-    conclusion: Conclusion = "no_difference" if not found else "b_better" if better else "a_better"
-    return Judgement(conclusion, notes)
+    if not found:
+        return "no_difference"
+    better = sum(b_is_better(metric) for metric in found)
+    # Not weighed against each other: the evaluator declares metrics, not what one is worth in the other.
+    if 0 < better < len(found):
+        return "mixed"
+    return "b_better" if better else "a_better"
 
 
 def detected(metric: Metric, floor: NoiseFloor | None) -> bool:

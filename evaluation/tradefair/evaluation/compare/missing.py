@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from itertools import chain, repeat
 from pathlib import Path
 
 from tradefair.contract import TraceError
@@ -49,13 +50,6 @@ def gaps_of(
 ) -> list[Gap]:
     """What each side lacks, and the mean of B − A in `metric` if it had scored the worst seen there."""
     loaded = {str(run.path): run for run in (*a.runs, *b.runs)}
-    differences = [value for pair in pairs if metric and (value := pair.differences.get(metric.name)) is not None]
-    seen = [
-        value
-        for pair in pairs
-        for run in (*pair.a, *pair.b)
-        if metric and (value := run.metrics.get(metric.name)) is not None
-    ]
     gaps: list[Gap] = []
     sides: tuple[tuple[SideName, Side], ...] = (("a", a), ("b", b))
     for name, side in sides:
@@ -68,14 +62,12 @@ def gaps_of(
         unread = sum(row.seed is None and row.side == name for row in dropped)
         if not (lacking or planned or unread):
             continue
+        # A damaged file may be the one that a partner waits for: only more of them than partners are more seeds.
+        further = len(planned) + max(0, unread - len(lacking))
         worst = None
-        if metric and differences and seen:
-            bad, good = (min(seen), max(seen)) if metric.higher_is_better else (max(seen), min(seen))
-            partners = [_partner(rows, name, loaded, seats, metric.name, good) for rows in lacking.values()]
-            # A damaged file may be the one that a partner waits for: only more of them than partners are more seeds.
-            partners += [good] * (len(planned) + max(0, unread - len(lacking)))
-            added = [bad - value if name == "b" else value - bad for value in partners]
-            worst = round(math.fsum([*differences, *added]) / (len(differences) + len(added)), 9)
+        if metric:
+            partners = (_partner(rows, name, loaded, seats, metric.name) for rows in lacking.values())
+            worst = _worst(pairs, metric, name, chain(partners, repeat(None, further)))
         gaps.append(
             Gap(
                 side=name,
@@ -95,13 +87,38 @@ def _open(pairs: Sequence[Pair], dropped: Sequence[Dropped]) -> Iterator[Dropped
     return (row for row in dropped if row.seed is not None and (row.scenario, row.seed) not in made)
 
 
+def _worst(
+    pairs: Sequence[Pair], metric: PrimaryMetric, lacking: SideName, partners: Iterable[float | None]
+) -> float | None:
+    """The mean of B − A, had the side scored the worst that was seen wherever it lacks a run; None: none was seen.
+
+    `partners` are what the other side scored there, or None, which counts as the best that was seen.
+    """
+    differences, seen = _differences(pairs, metric), _seen(pairs, metric)
+    if not differences or not seen:
+        return None
+    bad, good = (min(seen), max(seen)) if metric.higher_is_better else (max(seen), min(seen))
+    values = [good if value is None else value for value in partners]
+    added = [bad - value if lacking == "b" else value - bad for value in values]
+    return round(math.fsum([*differences, *added]) / (len(differences) + len(added)), 9)
+
+
+def _differences(pairs: Sequence[Pair], metric: PrimaryMetric) -> list[float]:
+    return [value for pair in pairs if (value := pair.differences.get(metric.name)) is not None]
+
+
+def _seen(pairs: Sequence[Pair], metric: PrimaryMetric) -> list[float]:
+    """All values of the metric, on either side."""
+    runs = [run for pair in pairs for run in (*pair.a, *pair.b)]
+    return [value for run in runs if (value := run.metrics.get(metric.name)) is not None]
+
+
 def _partner(
-    rows: Sequence[Dropped], lacking: SideName, loaded: Mapping[str, Loaded], seats: Seats, name: str, otherwise: float
-) -> float:
-    """What the other side scored where this one lacks a run; `otherwise` where that is not known either."""
+    rows: Sequence[Dropped], lacking: SideName, loaded: Mapping[str, Loaded], seats: Seats, name: str
+) -> float | None:
+    """What the other side scored where this one lacks a run; None where that is not known either."""
     runs = [loaded[row.path] for row in rows if row.side != lacking]
-    value = mean_of([run_of(run, seats.of(run)) for run in runs], name)
-    return otherwise if value is None else value
+    return mean_of([run_of(run, seats.of(run)) for run in runs], name)
 
 
 def _registered(side: Side) -> Iterator[int]:
@@ -135,10 +152,7 @@ def bound_of(pairs: Sequence[Pair], metric: PrimaryMetric, missing: Missing) -> 
     Between the extremes that were seen on either side; null where nothing is missing or nothing was seen.
     """
     count = missing.absent + missing.unfinished
-    known = [difference for pair in pairs if (difference := pair.differences.get(metric.name)) is not None]
-    seen = [
-        value for pair in pairs for run in (*pair.a, *pair.b) if (value := run.metrics.get(metric.name)) is not None
-    ]
+    known, seen = _differences(pairs, metric), _seen(pairs, metric)
     if not count or not known or not seen:
         return None
     spread = max(seen) - min(seen)
@@ -158,15 +172,18 @@ def shares_of(pairs: Sequence[Pair], metric: PrimaryMetric) -> Shares | None:
     a, b = ([_share(pair, side, metric.name) for pair in with_stake] for side in ("a", "b"))
     both = [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]
     differences = [y - x for x, y in both]
-    n = len(both)
     return Shares(
-        n=n,
+        n=len(both),
         nothing=len(told) - len(with_stake),
-        mean_a=round(math.fsum(x for x, _ in both) / n, 9) if n else None,
-        mean_b=round(math.fsum(y for _, y in both) / n, 9) if n else None,
-        mean_difference=round(math.fsum(differences) / n, 9) if n else None,
-        interval=interval(differences) if n >= MIN_PAIRS else None,
+        mean_a=_mean([x for x, _ in both]),
+        mean_b=_mean([y for _, y in both]),
+        mean_difference=_mean(differences),
+        interval=interval(differences) if len(both) >= MIN_PAIRS else None,
     )
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return round(math.fsum(values) / len(values), 9) if values else None
 
 
 def _share(pair: Pair, side: str, name: str) -> float | None:

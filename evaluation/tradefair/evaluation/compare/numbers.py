@@ -76,6 +76,23 @@ def metrics_of(pairs: Sequence[Pair], primary: Sequence[PrimaryMetric], left_out
     return rows
 
 
+def _values(groups: Sequence[Sequence[Run]], name: str) -> list[float]:
+    """The number of every run that has it."""
+    return [value for runs in groups for run in runs if (value := run.metrics[name]) is not None]
+
+
+def _mean_of_groups(groups: Sequence[Sequence[Run]], name: str) -> float | None:
+    return _mean([value for runs in groups if (value := mean_of(runs, name)) is not None])
+
+
+def _won(differences: Sequence[float], upwards: bool) -> tuple[int, int, int]:
+    """In how many pairs B was better, equal, worse."""
+    # Exactly equal is a tie; differences are rounded to nine decimals, and equal play gives exactly 0.
+    better = sum(difference > 0 if upwards else difference < 0 for difference in differences)
+    ties = sum(difference == 0 for difference in differences)
+    return better, ties, len(differences) - better - ties
+
+
 def _metric(pairs: Sequence[Pair], name: str, declared: PrimaryMetric | None) -> Metric:
     """One row of the table; `declared` is None for a number that is shown and not tested.
 
@@ -86,25 +103,23 @@ def _metric(pairs: Sequence[Pair], name: str, declared: PrimaryMetric | None) ->
     differences = [difference for pair in usable if (difference := pair.differences[name]) is not None]
     mean_difference, deviation = mean_sd(differences)
     # Extremes are over runs, means over pairs: a pair of many trials must not weigh more than one of a single trial.
-    a = [value for pair in usable for run in pair.a if (value := run.metrics[name]) is not None]
-    b = [value for pair in usable for run in pair.b if (value := run.metrics[name]) is not None]
+    of_a, of_b = [pair.a for pair in usable], [pair.b for pair in usable]
+    a, b = _values(of_a, name), _values(of_b, name)
     # Counted from this metric's own pairs, which may be fewer than those of the comparison.
     enough = len(differences) >= MIN_PAIRS
     flip = sign_flip(differences) if enough and declared is not None else None
+    unit, upwards = (declared.unit, declared.higher_is_better) if declared else (None, None)
     # Of an undeclared column it is not known whether more is better: "wins" then means "B is higher".
-    upwards = declared is None or declared.higher_is_better
-    # Exactly equal is a tie; differences are rounded to nine decimals, and equal play gives exactly 0.
-    better = sum(difference > 0 if upwards else difference < 0 for difference in differences)
-    ties = sum(difference == 0 for difference in differences)
+    wins, ties, losses = _won(differences, upwards is not False)
     return Metric(
         name=name,
-        unit=declared.unit if declared else None,
-        higher_is_better=declared.higher_is_better if declared else None,
+        unit=unit,
+        higher_is_better=upwards,
         primary=declared is not None,
         n=len(usable),
         undefined=len(pairs) - len(usable),
-        mean_a=_mean([value for pair in usable if (value := mean_of(pair.a, name)) is not None]),
-        mean_b=_mean([value for pair in usable if (value := mean_of(pair.b, name)) is not None]),
+        mean_a=_mean_of_groups(of_a, name),
+        mean_b=_mean_of_groups(of_b, name),
         mean_difference=_rounded(mean_difference),
         sd_difference=_rounded(deviation),
         # Intervals are shown of all columns, tests are made of primary ones only.
@@ -112,9 +127,9 @@ def _metric(pairs: Sequence[Pair], name: str, declared: PrimaryMetric | None) ->
         p=flip.p if flip else None,
         p_method=flip.method if flip else None,
         p_holm=None,
-        wins=better,
+        wins=wins,
         ties=ties,
-        losses=len(differences) - better - ties,
+        losses=losses,
         minimum_a=min(a, default=None),
         minimum_b=min(b, default=None),
         tenth_percentile_a=_rounded(percentile(a, 0.1)),
