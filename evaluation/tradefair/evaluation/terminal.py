@@ -5,14 +5,14 @@ Heads of columns are words of `figures.toml`. Colour says how it stands and noth
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.text import Text
 
 from tradefair.cli.console import Console
-from tradefair.cli.tables import Cell, figures, lines_of, names, show_pairs, show_table, show_text, words
+from tradefair.cli.tables import Cell, Column, figures, lines_of, names, show_pairs, show_table, show_text, words
 from tradefair.contract import SeatId
 from tradefair.contract.text import clean_line
 from tradefair.evaluation.arithmetic import mean
@@ -134,33 +134,45 @@ def _show_standings(console: Console, runs: Sequence[Run], whole: bool, knowing:
         return
     outcomes = [run.evaluation.outcome for run in runs if run.evaluation.outcome is not None]
     evaluator = evaluator_of(outcomes[0].market)
-    roles = sorted(
-        {outcome.seats[seat].role for run, outcome in zip(runs, outcomes, strict=True) for seat in run.seats}
-    )
+    roles = {outcome.seats[seat].role for run, outcome in zip(runs, outcomes, strict=True) for seat in run.seats}
     # One score per role, the first.
-    of_roles = [reward_metric(evaluator.market, {role}) for role in roles]
+    of_roles = [reward_metric(evaluator.market, {role}) for role in sorted(roles)]
     metrics = [metric for metric in evaluator.primary_metrics if metric in of_roles]
     standings = _standings(runs, metrics)
     rows = standings if whole else standings[:_MAX_STANDINGS]
     lone, several = len({row.seat for row in standings}) == 1, len(runs) > 1
-    heads: list[str] = []
-    for metric in metrics:
-        head = heading_of(evaluator.market, metric.name)
-        heads.append(head if metric.unit in head else f"{head}, {metric.unit}")
-    heads += [heading_of(evaluator.market, "lapses"), "findings"]
+    heads = [*_scores(evaluator.market, metrics), heading_of(evaluator.market, "lapses"), "findings"]
     who = f"{rows[0].seat} played by" if lone and rows[0].seat != _EVERY else "played by"
-    columns = names(*([] if lone else ["seat"]), who)
-    columns += figures(*(["episodes"] if several else []), *(f"{head}, mean" if several else head for head in heads))
-    cells: list[list[Cell]] = []
-    for row in rows:
-        # By the rule of the text above: the same figure must not stand there with other digits.
-        numbers = ["–" if value is None else number(value) for value in row.numbers]
-        player = f"{row.player} (knows hidden facts)" if row.player in knowing else row.player
-        cells.append([*([] if lone else [row.seat]), player, *([str(row.episodes)] if several else []), *numbers])
+    mean = ", mean" * several
+    columns = [*names("seat", who), *figures("episodes", *(f"{head}{mean}" for head in heads))]
+    idle = {0: lone, 2: not several}
+    cells = [_cells_of(row, knowing) for row in rows]
     console.print()
-    show_table(console, columns, cells, whole=whole, more=_MORE)
+    show_table(console, *_without(idle, columns, cells), whole=whole, more=_MORE)
     if len(standings) > len(rows):
         show_text(console, f"… {len(standings) - len(rows)} more rows: {_MORE}", style="dim")
+
+
+def _without(
+    idle: Mapping[int, bool], columns: Sequence[Column], rows: Sequence[Sequence[Cell]]
+) -> tuple[list[Column], list[list[Cell]]]:
+    """A table without the columns that say nothing."""
+    shown = [place for place in range(len(rows[0]) if rows else 0) if not idle.get(place)]
+    return [columns[place] for place in shown], [[row[place] for place in shown] for row in rows]
+
+
+def _scores(market: str, metrics: Sequence[PrimaryMetric]) -> Iterator[str]:
+    """Heads of the scores, with their unit unless the head has it."""
+    for metric in metrics:
+        head = heading_of(market, metric.name)
+        yield head if metric.unit in head else f"{head}, {metric.unit}"
+
+
+def _cells_of(row: _Standing, knowing: Collection[str]) -> list[Cell]:
+    # By the rule of the text above: the same figure must not stand there with other digits.
+    numbers = ["–" if value is None else number(value) for value in row.numbers]
+    player = f"{row.player} (knows hidden facts)" if row.player in knowing else row.player
+    return [row.seat, player, str(row.episodes), *numbers]
 
 
 def _standings(runs: Sequence[Run], metrics: Sequence[PrimaryMetric]) -> list[_Standing]:
@@ -172,19 +184,23 @@ def _standings(runs: Sequence[Run], metrics: Sequence[PrimaryMetric]) -> list[_S
         found.append(_standing(seats[0] if seats else _EVERY, "", of, metrics))
     # A reference sat in all seats under test: of several it is shown by its mean, and so is what was tested.
     alone = all(len(run.seats) == 1 for run in runs)
-    beside: list[_Standing] = []
-    for name in dict.fromkeys(name for run in runs for name in run.references):
-        having = [run for run in runs if name in run.references]
-        of = [(run.references[name], seat) for run in having for seat in run.seats]
-        row = _standing(found[0].seat if alone else _MEAN, name, of, metrics)
-        beside.append(row._replace(episodes=len(having)))
-    sign = -1 if metrics and metrics[0].higher_is_better else 1
-    beside.sort(key=lambda row: (row.numbers[0] is None, sign * (row.numbers[0] or 0)))
+    beside = _of_references(runs, metrics, found[0].seat if alone else _MEAN)
     if alone or not beside:
         return found + beside
     of = [(run.evaluation, seat) for run in runs for seat in run.seats]
     # First of all: a long list of seats is cut.
     return [_standing(_MEAN, "", of, metrics)._replace(episodes=len(runs)), *beside, *found]
+
+
+def _of_references(runs: Sequence[Run], metrics: Sequence[PrimaryMetric], seat: str) -> list[_Standing]:
+    """A row for each reference, the best first."""
+    rows: list[_Standing] = []
+    for name in dict.fromkeys(name for run in runs for name in run.references):
+        having = [run for run in runs if name in run.references]
+        of = [(run.references[name], seat) for run in having for seat in run.seats]
+        rows.append(_standing(seat, name, of, metrics)._replace(episodes=len(having)))
+    sign = -1 if metrics and metrics[0].higher_is_better else 1
+    return sorted(rows, key=lambda row: (row.numbers[0] is None, sign * (row.numbers[0] or 0)))
 
 
 def _standing(
@@ -316,36 +332,48 @@ def show_series(
     evaluator = evaluator_of(scored[0][1].market) if scored else None
     columns = fields_for(evaluator, roles, evaluator.compared_columns) if evaluator else ()
     # Without references for every episode the columns are left out: means over part of the episodes would mislead.
-    more = list(beside[0]) if len(beside) == len(scored) and scored else []
-    rows: list[list[Cell]] = []
+    nothing: Mapping[str, float | None] = {}
+    further = beside if len(beside) == len(scored) else [nothing] * len(scored)
+    more = list(further[0]) if further else []
     fixed = len({tuple(own) for _, _, own in scored}) <= 1
-    for group in scored[0][2] if fixed and scored else ["all"]:
-        numbers: list[list[object]] = []
-        for place, (path, outcome, own) in enumerate(scored):
-            for seat in [group] if fixed else own:
-                result = outcome.seats[seat]
-                figures_of = [*(getattr(result, name, None) for name in columns), sum(result.lapses.values())]
-                numbers.append([*figures_of, *(beside[place][name] for name in more)])
-                # An episode that its rules ended is the normal case and gets no note.
-                reason = outcome.end_reason or "unfinished"
-                ended = "" if reason.startswith("terminated:") else reason
-                rows.append([Path(path).name, seat, ended, str(outcome.seed), *map(number_text, numbers[-1])])
-        means = [number_text(_mean(column)) for column in zip(*numbers, strict=True)]
-        rows.append([Text(cell, style="bold") for cell in ("mean", group, "", "", *means)])
+    rows = _series_rows(scored, columns, further, fixed)
     # Where there is one seat, and where every episode ran its course, a column would say nothing.
     idle = {1: fixed and all(len(own) == 1 for own in seats), 2: not any(str(row[2]) for row in rows)}
-    shown = [place for place in range(len(rows[0]) if rows else 0) if not idle.get(place)]
     market = evaluator.market if evaluator else ""
     heads = [*_heads(market, columns), heading_of(market, "lapses"), *_heads(market, more, "relative")]
     titles = [*names("trace", "seat", "end"), *figures("seed", *heads)]
-    cells = [[row[place] for place in shown] for row in rows]
-    show_table(console, [titles[place] for place in shown], cells, whole=True)
+    show_table(console, *_without(idle, titles, rows), whole=True)
     for item in evaluations:
         if item.outcome is None:
             show_text(console, item.problem or item.path, style="red")
     _show_cautions(console, market, columns)
     _show_cautions(console, market, more, "relative")
     _show_populations(console, evaluations)
+
+
+def _series_rows(
+    scored: Sequence[tuple[str, Outcome[Any, Any], Sequence[SeatId]]],
+    columns: Sequence[str],
+    further: Sequence[Mapping[str, float | None]],
+    fixed: bool,
+) -> list[list[Cell]]:
+    """A row per episode and seat with a row of means below: by seat where all have the same ones (`fixed`)."""
+    rows: list[list[Cell]] = []
+    for group in scored[0][2] if fixed and scored else ["all"]:
+        numbers: list[list[object]] = []
+        for (path, outcome, own), more in zip(scored, further, strict=True):
+            for seat in [group] if fixed else own:
+                result = outcome.seats[seat]
+                figures_of = [getattr(result, name, None) for name in columns]
+                beside = [more[name] for name in further[0]]
+                numbers.append([*figures_of, sum(result.lapses.values()), *beside])
+                # An episode that its rules ended is the normal case and gets no note.
+                reason = outcome.end_reason or "unfinished"
+                ended = "" if reason.startswith("terminated:") else reason
+                rows.append([Path(path).name, seat, ended, str(outcome.seed), *map(number_text, numbers[-1])])
+        means = [number_text(_mean(column)) for column in zip(*numbers, strict=True)]
+        rows.append([Text(cell, style="bold") for cell in ("mean", group, "", "", *means)])
+    return rows
 
 
 def _show_populations(console: Console, evaluations: Sequence[Evaluation]) -> None:

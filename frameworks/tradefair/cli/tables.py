@@ -55,6 +55,12 @@ def words(*titles: str) -> list[Column]:
     return [Column(title, "text") for title in titles]
 
 
+def _show_prose(console: Console, title: str, cell: Text) -> None:
+    """A cell of text in lines of its own, behind its title; an empty line where it says nothing."""
+    text = f"{title}: {cell.plain}" if title else cell.plain
+    show_text(console, text if cell.plain else "", style=cell.style, indent=_INDENT)
+
+
 def show_table(
     console: Console,
     columns: Sequence[Column],
@@ -85,8 +91,7 @@ def show_table(
             _show_line(console, columns, sizes, {place: row[place] for place in [*block, *beside]})
             # Once, below the last block of figures.
             for place in prose[len(beside) :] if last else ():
-                text = f"{columns[place].title}: {row[place].plain}" if columns[place].title else row[place].plain
-                show_text(console, text if row[place].plain else "", style=row[place].style, indent=_INDENT)
+                _show_prose(console, columns[place].title, row[place])
     if left_out:
         show_text(console, f"… {left_out} more column{'s' * (left_out > 1)}: {more}", style="dim")
 
