@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from tradefair.contract.event import OLD_SCHEMAS
@@ -63,6 +63,13 @@ def _beside(trace: Trace, calls: RowDigest | None) -> Sealing:
     # Both or neither: calls name their parts by number, and no export leaves one table.
     if not any(counted[name][0] for name in PROMPTS):
         absent |= PROMPTS
+    return _compared(claims, counted, absent)
+
+
+def _compared(
+    claims: Mapping[str, tuple[int, str]], counted: Mapping[str, tuple[int, str]], absent: Collection[str]
+) -> Sealing:
+    """What the rows of the tables, (count, digest), say next to what the seal claims."""
     changed: list[str] = []
     missing: list[str] = []
     later: list[str] = []

@@ -16,7 +16,7 @@ from tradefair.evaluation.arena.terms import Arena, Setting
 from tradefair.evaluation.charts import Axis, Chart, IntervalChart
 from tradefair.evaluation.compare.metric_tables import metric_title
 from tradefair.evaluation.evaluator import evaluator_of
-from tradefair.evaluation.headline import Block, HeadlineFigure, headline_of
+from tradefair.evaluation.headline import Block, Headline, HeadlineFigure, headline_of
 from tradefair.evaluation.outcome import PrimaryMetric
 from tradefair.evaluation.report.outputs import FigurePage, write
 from tradefair.evaluation.statistics import pass_hat_k, percentile, resamples
@@ -96,27 +96,12 @@ def _board(setting: Setting, arena: Arena, entries: Sequence[Checked]) -> ArenaB
     seeds = {
         place: {seed: fmean(scores) for seed, scores in _by_seed(own, worst).items()} for place, own in games.items()
     }
-    named = {own[0].agent.policy: place for place, own in games.items() if own and own[0].agent.policy}
-    known = evaluator.headline
-    between = None
-    # Anybody may enter the references: they are policies, and what they play is re-executed like all else.
-    if known and known.metric == metric.name and known.naive in named and known.best in named:
-        between = seeds[named[known.naive]], seeds[named[known.best]]
+    by_policy = {own[0].agent.policy: seeds[place] for place, own in games.items() if own and own[0].agent.policy}
     rows: list[Standing] = []
     for place, own in games.items():
         if not seeds[place]:
             continue
         low, high = _interval(list(seeds[place].values()))
-        figure = None
-        if between and known:
-            blocks = {
-                seed: Block(score, between[0][seed], between[1][seed])
-                for seed, score in seeds[place].items()
-                if seed in between[0] and seed in between[1]
-            }
-            figure = headline_of(known, blocks)
-        costs = [game.cost_usd_micro for game in own]
-        spent = [cost for cost in costs if cost is not None]
         rows.append(
             Standing(
                 label=own[0].agent.label,
@@ -125,15 +110,33 @@ def _board(setting: Setting, arena: Arena, entries: Sequence[Checked]) -> ArenaB
                 mean=round(fmean(seeds[place].values()), 9),
                 low=low,
                 high=high,
-                headline=figure,
+                headline=_headline(evaluator.headline, metric.name, seeds[place], by_policy),
                 passed=_passed(own, arena.games),
                 luck=luck_share([*_by_seed(own, worst).values()]),
-                cost=round(fmean(spent) / _MICRO, 9) if len(spent) == len(costs) else None,
+                cost=_cost(own),
                 model_calls=round(fmean(game.model_calls for game in own), 9),
             )
         )
     sign = -1 if metric.higher_is_better else 1
     return ArenaBoard(setting, metric, sorted(rows, key=lambda row: (sign * row.mean, row.label)))
+
+
+def _cost(games: Sequence[Game]) -> float | None:
+    """US dollars a game, if they are known of all."""
+    spent = [game.cost_usd_micro for game in games if game.cost_usd_micro is not None]
+    return round(fmean(spent) / _MICRO, 9) if len(spent) == len(games) else None
+
+
+def _headline(
+    known: Headline | None, metric: str, scores: Mapping[int, float], by_policy: Mapping[str, Mapping[int, float]]
+) -> HeadlineFigure | None:
+    """Where scores lie between those of the two references, if these have entries of their own."""
+    # Anybody may enter the references: they are policies, and what they play is re-executed like all else.
+    if not known or known.metric != metric or not {known.naive, known.best} <= by_policy.keys():
+        return None
+    naive, best = by_policy[known.naive], by_policy[known.best]
+    both = [seed for seed in scores if seed in naive and seed in best]
+    return headline_of(known, {seed: Block(scores[seed], naive[seed], best[seed]) for seed in both})
 
 
 def _by_seed(games: Sequence[Game], worst: float) -> dict[int, list[float]]:

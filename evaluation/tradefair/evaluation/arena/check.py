@@ -244,6 +244,13 @@ def _terms(file: str, trace: Trace, arena: Arena, end: str | None) -> Iterator[R
         said, wanted = (", ".join(seats)[:80] or "none" for seats in (seating.compared, arena.seats))
         yield Refusal("seat_differs", file, 0, f"the seat under test is {said}, the arena's is {wanted}")
     yield from _opponents(file, core, seating, arena)
+    yield from _mixed(file, trace, seating, arena)
+    if end is None or end in ("truncated:harness_failure", "truncated:cancelled"):
+        yield Refusal("unfinished_episode", file, 0, f"it ends {end or 'nowhere'}; every episode must be played out")
+
+
+def _mixed(file: str, trace: Trace, seating: Seating, arena: Arena) -> Iterator[Refusal]:
+    """Whether more than one agent played the seat: another one, a person, or whoever played its past."""
     players = [change.players[seat] for _, change in trace.seatings() for seat in arena.seats if seat in change.players]
     if len({Agent.of(player).digest for player in players}) > 1:
         yield Refusal("agents_mixed", file, 0, "several agents played the seat, one after another or side by side")
@@ -253,8 +260,6 @@ def _terms(file: str, trace: Trace, arena: Arena, end: str | None) -> Iterator[R
             yield Refusal("agents_mixed", file, 0, said)
     if seating.origin and {"forked_from", "imported_from"} & seating.origin.keys():
         yield Refusal("agents_mixed", file, 0, "its past was played elsewhere: a fork or an import is no entry")
-    if end is None or end in ("truncated:harness_failure", "truncated:cancelled"):
-        yield Refusal("unfinished_episode", file, 0, f"it ends {end or 'nowhere'}; every episode must be played out")
 
 
 def _setting(core: ManifestCore, arena: Arena) -> Setting | None:

@@ -246,12 +246,16 @@ def _rules(
             had, of = (sum(rested.get(tool, (0, 0))[place] for tool in named) for place in (0, 1))
             lines.append(f"look = {_json(list(looks))}  # {had} of {of} accepted uses rest on one")
         if state:
-            known = [states[tool] for tool in named]
-            refused = sum(found.refused for found in known)
-            guess = "" if all(found.refused for found in known) else "; check"
-            told = f"all {sum(found.accepted for found in known)} accepted, {refused} refused had another{guess}"
-            lines.append(f"state = {{ {_json(state.field.replace('/', '.', 1))} = {_json(state.value)} }}  # {told}")
+            lines.append(_state_line(state, [states[tool] for tool in named]))
         yield lines
+
+
+def _state_line(state: State, known: Sequence[State]) -> str:
+    """The state that all actions of a group rest on; `known` has the counts of each."""
+    refused = sum(found.refused for found in known)
+    guess = "" if all(found.refused for found in known) else "; check"
+    told = f"all {sum(found.accepted for found in known)} accepted, {refused} refused had another{guess}"
+    return f"state = {{ {_json(state.field.replace('/', '.', 1))} = {_json(state.value)} }}  # {told}"
 
 
 def _rests(use: Use, entity: Entity) -> bool:

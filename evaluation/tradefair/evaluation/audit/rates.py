@@ -195,19 +195,29 @@ def rates_of(
     found.rules = [row._replace(p_holm=adjusted.get(row.rule)) for row in rows]
     found.rules.append(_rate(ANY, [(bool(audit.rules), label.passed) for audit, label in labelled]))
     for audit, label in labelled:
-        steps = [case.step for case in audit.cases]
-        for failure in label.failures:
-            category = found.by_category.setdefault(failure.category, Located())
-            for counted in (found.failures, category, *([found.mechanical] if failure.mechanical else [])):
-                counted.take(failure.step, steps)
-        if references and not label.passed and label.root_step is not None:
-            left = [audit.divergence.step] if audit.divergence else []
-            root = next(
-                (failure.category for failure in label.failures if failure.step == label.root_step), "not named"
-            )
-            for counted in (found.roots, found.roots_by_category.setdefault(root, Located())):
-                counted.take(label.root_step, left)
+        _locate_failures(found, audit, label)
+        if references:
+            _locate_root(found, audit, label)
     return found
+
+
+def _locate_failures(found: Rates, audit: Raised, label: Label) -> None:
+    """Count how near to each labelled failure a case was raised."""
+    steps = [case.step for case in audit.cases]
+    for failure in label.failures:
+        category = found.by_category.setdefault(failure.category, Located())
+        for counted in (found.failures, category, *([found.mechanical] if failure.mechanical else [])):
+            counted.take(failure.step, steps)
+
+
+def _locate_root(found: Rates, audit: Raised, label: Label) -> None:
+    """Count how near to where a failed run went wrong first it left its reference."""
+    if label.passed or label.root_step is None:
+        return
+    left = [audit.divergence.step] if audit.divergence else []
+    root = next((failure.category for failure in label.failures if failure.step == label.root_step), "not named")
+    for counted in (found.roots, found.roots_by_category.setdefault(root, Located())):
+        counted.take(label.root_step, left)
 
 
 def _rate(name: str, runs: Sequence[tuple[bool, bool]]) -> RuleRate:

@@ -5,7 +5,7 @@ A reply and the calls that it asked for are one turn, as are the messages and ca
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from tradefair.contract.foreign import FOREIGN_MARKET, NO_ANSWER
 from tradefair.evaluation.interchange.message_shapes import definition
 from tradefair.evaluation.interchange.own import extra_of
 from tradefair.evaluation.interchange.shapes import mapping, sequence
-from tradefair.evaluation.store.replies import Replies, Reply
+from tradefair.evaluation.store.replies import Matched, Replies, Reply
 from tradefair.evaluation.store.source import OddTrace, Source, SourceSeat
 from tradefair.tracestore import Trace
 
@@ -123,21 +123,20 @@ def _turns(source: Source, seat: SourceSeat) -> Iterator[Turn]:
     for seq, event in source.events():
         if event.get("seat") not in (seat.id, None):
             continue
-        tag, step = event.get("event"), event.get("step")
-        goes_on = turn is not None and step is not None and turn.extra.get("step") == step
+        tag = event.get("event")
         if tag == "tool_called":
-            inner = bool(event.get("parent")) and step is None
+            inner = bool(event.get("parent")) and event.get("step") is None
             matched = None if inner else replies.take(str(event.get("tool")))
-            if turn is None or turn.role != "assistant" or not (goes_on or (matched and matched.continues)):
+            if turn is None or not _asks_on(turn, event, matched):
                 yield from _ended(turn)
-                yield from (_replied(reply) for reply in (matched.before if matched else ()) if reply.text)
+                yield from _texts(matched.before if matched else ())
                 # A policy has no replies, and its calls stand without text.
                 turn = _replied(matched.begins if matched else None, PROGRAM if inner else None)
                 turn.extra.update(extra_of(seq, event, "step"))
             turn.calls.append(called(source, seq, event))
         elif tag == "message":
             said = said_of(event)
-            if turn is None or not goes_on or turn.calls or said.odd or not _follows(turn, event, said):
+            if turn is None or not _follows(turn, event, said):
                 yield from _ended(turn)
                 turn = Turn(role_of(event), message_extra(seq, event), event.get("name"), _at(source, seq))
             turn.said.append(said)
@@ -147,7 +146,7 @@ def _turns(source: Source, seat: SourceSeat) -> Iterator[Turn]:
             turn = None
             yield Turn("user", {"seq": seq, "public": True}, MARKET, _at(source, seq), [Said("text", told_of(event))])
     yield from _ended(turn)
-    yield from (_replied(reply) for reply in replies.rest() if reply.text)
+    yield from _texts(replies.rest())
 
 
 def _ended(turn: Turn | None) -> Iterator[Turn]:
@@ -155,9 +154,25 @@ def _ended(turn: Turn | None) -> Iterator[Turn]:
         yield turn
 
 
+def _texts(replies: Iterable[Reply]) -> Iterator[Turn]:
+    """A turn for each reply that has text and asked for nothing."""
+    return (_replied(reply) for reply in replies if reply.text)
+
+
+def _same_step(turn: Turn, event: Mapping[str, Any]) -> bool:
+    return event.get("step") is not None and turn.extra.get("step") == event.get("step")
+
+
+def _asks_on(turn: Turn, event: Mapping[str, Any], matched: Matched | None) -> bool:
+    """Whether a call belongs into the turn: one of the same step, or of the same reply."""
+    return turn.role == "assistant" and (_same_step(turn, event) or bool(matched and matched.continues))
+
+
 def _follows(turn: Turn, event: Mapping[str, Any], said: Said) -> bool:
-    """Whether a message of the same step belongs into the same turn: reasoning comes first, and once."""
-    return (turn.role, turn.name, said.part) == (role_of(event), event.get("name"), "text") and not turn.odd
+    """Whether a message belongs into the turn: of the same step, before its calls. Reasoning comes first, and once."""
+    if turn.calls or said.odd or turn.odd or not _same_step(turn, event):
+        return False
+    return (turn.role, turn.name, said.part) == (role_of(event), event.get("name"), "text")
 
 
 def role_of(event: Mapping[str, Any]) -> str:

@@ -13,15 +13,17 @@ import orjson
 from tradefair.contract import ScenarioError
 from tradefair.evaluation.audit.map_file import load_map
 from tradefair.evaluation.audit.mapped import MapEvaluator
-from tradefair.evaluation.audit.rates import ANY, Label, Raised, labels_in, rates_of
+from tradefair.evaluation.audit.rates import ANY, Label, Raised, Rates, labels_in, rates_of
 from tradefair.evaluation.audit.run import RuleCase
 from tradefair.evaluation.audit.show_audit import HEADS, rate_row
 from tradefair.evaluation.evaluator import Evaluator
 from tradefair.evaluation.interchange.shapes import mapping
+from tradefair.evaluation.modes.diagnosis import Diagnosis
 from tradefair.evaluation.origins import origin_of, tools_of
 from tradefair.evaluation.report.events import EventColumns
 from tradefair.evaluation.report.packing import BUDGET, Row, fitting_limit, pack_texts
 from tradefair.evaluation.report.page_data import EpisodePage, ForeignPage, Packed, TablePage, ToolUse
+from tradefair.evaluation.verdict.verdict import ForeignRun
 from tradefair.tracestore import Trace
 
 
@@ -49,14 +51,7 @@ def rates_of_runs(episodes: Sequence[EpisodePage]) -> dict[str, Any]:
     runs = [(episode.verdict.foreign, episode.diagnosis) for episode in episodes if episode.verdict.foreign]
     if not runs:
         return {}
-    # Names may repeat over files: what counts is the run.
-    labels = {str(at): Label(str(at), run.passed) for at, (run, _) in enumerate(runs) if run.passed is not None}
-    raised = [
-        Raised(str(at), [RuleCase(rule, None, 0, "", "", "") for rule in run.rules]) for at, (run, _) in enumerate(runs)
-    ]
-    findings = [finding for _, diagnosis in runs if diagnosis for finding in diagnosis.findings]
-    checked = {finding.id for finding in findings if finding.checked and finding.of > 0}
-    rates = rates_of(raised, labels, checked)
+    rates = _rates([run for run, _ in runs], [diagnosis for _, diagnosis in runs if diagnosis])
     shown = [rate for rate in rates.rules if rate.rule == ANY or rate.failed.raised + rate.passed.raised]
     quiet = [rate.rule for rate in rates.rules if rate not in shown]
     note = f"Checked and not raised: {', '.join(quiet)}." if quiet else ""
@@ -67,6 +62,16 @@ def rates_of_runs(episodes: Sequence[EpisodePage]) -> dict[str, Any]:
     wide = len(HEADS) + any(rate.no_better for rate in shown)
     columns = [*HEADS, "remark"][:wide]
     return {"rates": TablePage(title="Rates", columns=columns, rows=[row[:wide] for row in rows]), "rates_note": note}
+
+
+def _rates(runs: Sequence[ForeignRun], diagnoses: Sequence[Diagnosis]) -> Rates:
+    findings = [finding for diagnosis in diagnoses for finding in diagnosis.findings]
+    checked = {finding.id for finding in findings if finding.checked and finding.of > 0}
+    # Names may repeat over files: what counts is the run.
+    numbered = [(str(at), run) for at, run in enumerate(runs)]
+    labels = {at: Label(at, run.passed) for at, run in numbered if run.passed is not None}
+    raised = [Raised(at, [RuleCase(rule, None, 0, "", "", "") for rule in run.rules]) for at, run in numbered]
+    return rates_of(raised, labels, checked)
 
 
 def foreign_page(trace: Trace, columns: EventColumns) -> ForeignPage:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from itertools import combinations
 from pathlib import Path
@@ -107,6 +107,32 @@ def _boards(played: Played) -> Iterator[tuple[str, Board, BoardPage]]:
         yield slug, board, page.model_copy(update={"tables": tables})
 
 
+def _behind_player(player: str, games: Sequence[Row], idle: Collection[tuple[int | None, str]]) -> list[str]:
+    """The row of one player; `idle` are (seed, seats) with which there was nothing to win."""
+    judged = [(game.seed, game.judged) for game in games if game.judged is not None]
+    reproduced = sum(known.check == "reproduced" for _, known in judged)
+    scores: dict[int | None, list[float]] = defaultdict(list)
+    for seed, known in judged:
+        if known.score is not None:
+            scores[seed].append(known.score)
+    luck = luck_share(list(scores.values()))
+    played = {(game.seed, ", ".join(game.seats)) for game in games}
+    return [
+        player,
+        f"{reproduced} of {len(games)} reproduced",
+        _cost_text([known.cost_usd_micro for _, known in judged]),
+        f"{len(played.difference(idle))} of {len(played)}",
+        "–" if luck is None else f"{luck.share:.2f} ({luck.low:.2f} to {luck.high:.2f})",
+    ]
+
+
+def _cost_text(costs: Sequence[int | None]) -> str:
+    paid = [cost for cost in costs if cost is not None]
+    if len(paid) < len(costs):
+        return "unknown"
+    return dollars_text(fmean(paid), 4) if any(paid) else "none"
+
+
 def _behind(rows: Sequence[Row]) -> TablePage:
     """What a board's ranks rest on, by player under test: checks, money, luck. Re-execution cannot name the model."""
     of: dict[str, list[Row]] = defaultdict(list)
@@ -118,27 +144,7 @@ def _behind(rows: Sequence[Row]) -> TablePage:
         seeds[row.seed, ", ".join(row.seats)].append(row.judged.at_stake if row.judged else None)
     # Where no player could win anything the seed tells none of them apart; unknown counts as something.
     idle = {key for key, stakes in seeds.items() if all(stake == 0 for stake in stakes)}
-    cells: list[list[str]] = []
-    for player, games in sorted(of.items()):
-        judged = [game.judged for game in games if game.judged is not None]
-        costs = [known.cost_usd_micro for known in judged]
-        paid = [cost for cost in costs if cost is not None]
-        cost = "unknown" if len(paid) < len(costs) else dollars_text(fmean(paid), 4) if any(paid) else "none"
-        scores: dict[int | None, list[float]] = defaultdict(list)
-        for game in games:
-            if game.judged is not None and game.judged.score is not None:
-                scores[game.seed].append(game.judged.score)
-        luck = luck_share(list(scores.values()))
-        played = {(game.seed, ", ".join(game.seats)) for game in games}
-        cells.append(
-            [
-                player,
-                f"{sum(known.check == 'reproduced' for known in judged)} of {len(games)} reproduced",
-                cost,
-                f"{len(played - idle)} of {len(played)}",
-                "–" if luck is None else f"{luck.share:.2f} ({luck.low:.2f} to {luck.high:.2f})",
-            ]
-        )
+    cells = [_behind_player(player, games, idle) for player, games in sorted(of.items())]
     columns = ["played by", "check", "cost per game", "seeds with something to win", "luck share"]
     title = "What the ranks rest on (which model answered, re-execution cannot prove)"
     return TablePage(title=title, columns=columns, rows=cells)

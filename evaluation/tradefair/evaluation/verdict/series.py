@@ -18,6 +18,7 @@ from tradefair.evaluation.verdict.verdict import (
     Mistake,
     NextStep,
     Reproduced,
+    Score,
     SeatKind,
     SeatVerdict,
     Status,
@@ -96,16 +97,6 @@ def verdict_of_series(verdicts: Sequence[Verdict]) -> Verdict:
 
 def _merged(rows: Sequence[_Row]) -> SeatVerdict:
     """One player over its episodes; the seat is "" where it sat in several."""
-    first, score = rows[0].seat, rows[0].seat.score
-    by_episode: dict[int, list[SeatVerdict]] = {}
-    for row in rows:
-        by_episode.setdefault(id(row.episode), []).append(row.seat)
-    # Seats of one episode share its luck: their mean is one observation.
-    values = [
-        mean for group in by_episode.values() if (mean := mean_of([seat.score.value for seat in group])) is not None
-    ]
-    value = mean_sd(values)[0]
-    spread = interval(values) or (None, None)
     seats = [row.seat for row in rows]
     beside = beside_all(seats)
     headline, between = _headline(rows, beside)
@@ -114,19 +105,9 @@ def _merged(rows: Sequence[_Row]) -> SeatVerdict:
     return SeatVerdict(
         seat=same([row.seat.seat for row in rows], ""),
         role=same([row.seat.role for row in rows], ""),
-        player=first.player,
+        player=rows[0].seat.player,
         kind=kinds.pop() if len(kinds) == 1 else "unknown",
-        score=score.model_copy(
-            update={
-                "value": value,
-                "said": ", ".join(
-                    filter(None, [f"{' '.join(did(score, value, score.unit))} on average", said_of(seats)])
-                ),
-                "figures": figures_of(seats),
-                "low": spread[0],
-                "high": spread[1],
-            }
-        ),
+        score=_mean_score(rows),
         headline=headline,
         between=between,
         share=mean_of(shares) if None not in shares else None,
@@ -143,6 +124,22 @@ def _merged(rows: Sequence[_Row]) -> SeatVerdict:
         acted=any(row.seat.acted for row in rows),
         trouble=next((row.seat.trouble for row in rows if row.seat.trouble), None),
     )
+
+
+def _mean_score(rows: Sequence[_Row]) -> Score:
+    """The first score with the mean over episodes in its place."""
+    seats, score = [row.seat for row in rows], rows[0].seat.score
+    by_episode: dict[int, list[SeatVerdict]] = {}
+    for row in rows:
+        by_episode.setdefault(id(row.episode), []).append(row.seat)
+    # Seats of one episode share its luck: their mean is one observation.
+    means = [mean_of([seat.score.value for seat in group]) for group in by_episode.values()]
+    values = [mean for mean in means if mean is not None]
+    value = mean_sd(values)[0]
+    low, high = interval(values) or (None, None)
+    said = ", ".join(filter(None, [f"{' '.join(did(score, value, score.unit))} on average", said_of(seats)]))
+    figures = {"value": value, "said": said, "figures": figures_of(seats), "low": low, "high": high}
+    return score.model_copy(update=figures)
 
 
 def _headline(rows: Sequence[_Row], beside: Sequence[Beside]) -> tuple[float | None, tuple[str, ...]]:
