@@ -208,14 +208,17 @@ class Intake:
 
     # --- facts ----------------------------------------------------------------------------------------------------
 
+    def _seat_fact(self, run: Run, seat: str, name: str, value: Any) -> None:
+        if isinstance(value, str) and (name == "agent" or value in _ROLES) and self._seated(run, seat, 0):
+            run.seats[seat][name] = self._text(value)
+
     def _fact(self, run: Run, fact: Fact) -> None:
         seat, value = fact.seat or "", fact.value
         match fact.name:
             case "tools":
                 self._tools(run, value)
             case "agent" | "role":
-                if isinstance(value, str) and (fact.name == "agent" or value in _ROLES) and self._seated(run, seat, 0):
-                    run.seats[seat][fact.name] = self._text(value)
+                self._seat_fact(run, seat, fact.name, value)
             case "passed":
                 run.facts["passed"] = value if isinstance(value, bool) else None
             case "title":

@@ -175,38 +175,32 @@ class _Writer:
 
     def _called(self, call: _Open, answer: Row | None) -> Iterator[Written]:
         """The event of a call with its answer; an answer that withdraws the call leaves none."""
-        row = call.row
+        row, name = call.row, call.row.name or ""
         kind, parent, bad = orjson.loads(row.extra) if row.extra else (None, None, False)
         arguments = orjson.Fragment(self._body(call))
         if answer is not None and answer.name == "withdrawn":
             self.calls -= 1
             return
-        status: Any = "failed" if answer is None else answer.name
-        content = None if answer is None else answer.body
-        error: dict[str, Any] | None = None if answer is None or status == "ok" else orjson.loads(answer.body or b"{}")
-        if bad and status in ("ok", "rejected", "failed") and answer is not None:
-            told = content.decode() if error is None and content is not None else error["message"] if error else ""
-            error = {"code": "invalid_arguments", "message": told[:2_000], "hint": "", "retryable": False}
-            status = "invalid"
+        status, result, error = _conclusion(answer, bad)
         self.answered += answer is not None
         self.errors += status != "ok" and answer is not None
-        hints = self._run.tools.get(row.name or "", {})
-        said_kind = kind if kind and "readOnlyHint" not in hints else kind_of(row.name or "", hints)
+        hints = self._run.tools.get(name, {})
+        said_kind = kind if kind and "readOnlyHint" not in hints else kind_of(name, hints)
         _, event = self._events.called(
             self.ids[row.seat or ""],
-            row.name or "",
+            name,
             arguments,
             kind=said_kind,
             status=status,
-            result=orjson.Fragment(content or b"null") if status == "ok" else None,
+            result=result,
             error=error,
             step=row.step,
             parent=parent,
             call=call.call,
         )
-        late = answer is not None and answer.timed and row.timed and answer.at >= row.at
-        latency = (answer.at - row.at) // 1_000 if late and answer is not None else None
-        yield self._written(event, answer if answer is not None and answer.timed else row, row.seat, latency)
+        timed = answer if answer is not None and answer.timed else None
+        latency = (timed.at - row.at) // 1_000 if timed and row.timed and timed.at >= row.at else None
+        yield self._written(event, timed or row, row.seat, latency)
 
     def _said(self, row: Row) -> Written:
         role, part = orjson.loads(row.extra or b"[]")
@@ -274,3 +268,15 @@ def trace_name(stem: str, run: str) -> str:
     if safe == run and len(run) <= 80:
         return f"{stem}-{run}" if run else stem
     return f"{stem}-{safe[:66]}-{digest(run.encode(errors='replace'))[:12]}"
+
+
+def _conclusion(answer: Row | None, bad: bool) -> tuple[Any, orjson.Fragment | None, dict[str, Any] | None]:
+    """Status, result and error of a call; arguments that were `bad` are why, whatever the answer says."""
+    if answer is None:
+        return "failed", None, None
+    ok = answer.name == "ok"
+    error: dict[str, Any] | None = None if ok else orjson.loads(answer.body or b"{}")
+    if bad and answer.name in ("ok", "rejected", "failed"):
+        told = error["message"] if error else (answer.body or b"").decode() if ok else ""
+        return "invalid", None, {"code": "invalid_arguments", "message": told[:2_000], "hint": "", "retryable": False}
+    return answer.name, orjson.Fragment(answer.body or b"null") if ok else None, error

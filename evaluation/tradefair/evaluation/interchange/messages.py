@@ -29,7 +29,7 @@ _ANSWERS = ("tool", "function")
 _TEXTS = ("text", "input_text", "output_text", "summary_text", "refusal")
 _REASONS = ("thinking", "reasoning", "reasoning_text", "reasoning_content")
 _CALLS = ("tool_use", "tool_call", "server_tool_use", "mcp_tool_use", "function_call", "functionCall")
-_RESULTS = ("tool_call_response", "function_response", "functionResponse", "function_call_output")
+_RESULTS = ("tool_result", "tool_call_response", "function_response", "functionResponse", "function_call_output")
 _MEDIA = (
     "image", "image_url", "input_image", "audio", "input_audio", "video", "document", "file", "input_file",
     "blob", "uri", "media", "data", "inline_data", "inlineData",
@@ -150,6 +150,13 @@ def _spoken(fields: dict[str, Any], role: str, at: At, left_out: Counter[str]) -
         yield from _call(mapping(fields["function_call"]), at)
 
 
+def _answered_itself(kind: str, fields: dict[str, Any], at: At, left_out: Counter[str]) -> Iterator[Item]:
+    """The answer within a call. Calls that a provider answers by itself hold their answer and no second id."""
+    of_provider = kind.endswith("_call") and kind not in _CALLS and "call_id" not in fields
+    if of_provider or "result" in fields:
+        yield _answer(fields, at, left_out)
+
+
 def _block(block: Any, role: str, at: At, left_out: Counter[str]) -> Iterator[Item]:
     """One part of a message's content, or one item of a response."""
     if isinstance(block, str):
@@ -166,13 +173,11 @@ def _block(block: Any, role: str, at: At, left_out: Counter[str]) -> Iterator[It
         yield from _reasoning(fields, role, at, left_out)
     elif kind.endswith("_list_tools"):
         yield Fact(at.run, at.seat, "tools", tools(fields.get("tools")))
-    elif kind.endswith(("_tool_result", "_call_output")) or kind in _RESULTS or kind == "tool_result":
+    elif kind.endswith(("_tool_result", "_call_output")) or kind in _RESULTS:
         yield _answer(inner, at, left_out)
     elif kind.endswith("_call") or kind in _CALLS:
         yield from _call({"type": kind, **inner}, at)
-        # Calls that a provider answers by itself hold their answer and no second id.
-        if (kind.endswith("_call") and kind not in _CALLS and "call_id" not in fields) or "result" in fields:
-            yield _answer(fields, at, left_out)
+        yield from _answered_itself(kind, fields, at, left_out)
     elif kind in _MEDIA or "mime_type" in fields:
         yield Said(at.run, at.seat, role, "media", media(fields, left_out), at.step, at.at_ns)
     elif fields:
