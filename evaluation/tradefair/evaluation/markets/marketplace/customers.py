@@ -6,12 +6,12 @@ Businesses and customers are named by their index, money is in cents.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tradefair.contract import SeatId
 from tradefair.evaluation.markets.marketplace.loss import CustomerRecord, Loss, Offer, Try, loss_of
-from tradefair.evaluation.markets.marketplace.play import MarketPlay, Proposed
+from tradefair.evaluation.markets.marketplace.play import Act, MarketPlay, Proposed
 from tradefair.evaluation.markets.marketplace.truth import Truth
 
 DECLINED = "payment_declined"
@@ -92,6 +92,15 @@ def customers_of(play: MarketPlay, truth: Truth) -> list[Customer]:
     ]
 
 
+def _payments(play: MarketPlay, seat: SeatId, offers: Mapping[str, Offer]) -> Iterator[tuple[str, Act]]:
+    """The attempts of a customer to pay an offer that it had, by its id."""
+    for act in play.acts.get(seat, ()):
+        name = act.names[0] if act.tool == "pay_proposal" and act.names else ""
+        # An id that was guessed before the proposal arrived is no try.
+        if name in offers and offers[name].visible < act.seq:
+            yield name, act
+
+
 def _customer(
     play: MarketPlay, truth: Truth, index: int, got: dict[str, Proposed], refused: Counter[str], *, may_be_cut: bool
 ) -> Customer:
@@ -105,13 +114,10 @@ def _customer(
     # Only texts: a proposal makes its business known as well, through `proposers`.
     wrote = frozenset(truth.indices[writer] for writer in play.writers.get(seat, ()))
     tries: list[Try] = []
-    for act in play.acts.get(seat, ()):
-        name = act.names[0] if act.tool == "pay_proposal" and act.names else ""
-        # An id that was guessed before the proposal arrived is no try.
-        if name in offers and offers[name].visible < act.seq:
-            tries.append(Try(name, act.seq))
-            if act.code is not None:
-                refused[act.code] += 1
+    for name, act in _payments(play, seat, offers):
+        tries.append(Try(name, act.seq))
+        if act.code is not None:
+            refused[act.code] += 1
     # By (event, position): payments of one closure took effect in the drawn order of the close.
     bought = sorted((known.settled["payment"], name) for name, known in got.items() if "payment" in known.settled)
     record = CustomerRecord(

@@ -183,20 +183,26 @@ class _Rests:
     left: int
 
 
-def _ladder(seat: SeatId, closed: Sequence[PeriodFacts], game: Game) -> BarChart | None:
-    """The book before the seat's message that met the most units in it, with its own orders marked; None: never any."""
-    fullest: tuple[int, str, dict[tuple[int, str], int], dict[tuple[int, str], int]] | None = None
-    clears = game.scenario.get("after_trade") == "clear"
+def _fullest(
+    seat: SeatId, closed: Sequence[PeriodFacts], *, clears: bool
+) -> tuple[str, dict[tuple[int, str], int], dict[tuple[int, str], int]] | None:
+    """When a message of the seat met the most units; these by price and side, and those of the seat's own orders."""
+    most, fullest = 0, None
     for period in closed:
         for message, book in _books(period, clears=clears):
             units = sum(order.left for order in book.values())
-            if message.seat != seat or units <= (fullest[0] if fullest else 0):
-                continue
-            moment = f"step {message.step} of period {period.period}"
-            fullest = (units, moment, _depth(book.values()), _depth(o for o in book.values() if o.fact.seat == seat))
+            if message.seat == seat and units > most:
+                own = _depth(order for order in book.values() if order.fact.seat == seat)
+                most, fullest = units, (f"step {message.step} of period {period.period}", _depth(book.values()), own)
+    return fullest
+
+
+def _ladder(seat: SeatId, closed: Sequence[PeriodFacts], game: Game) -> BarChart | None:
+    """The book before the seat's message that met the most units in it, with its own orders marked; None: never any."""
+    fullest = _fullest(seat, closed, clears=game.scenario.get("after_trade") == "clear")
     if fullest is None:
         return None
-    _, moment, depth, own = fullest
+    moment, depth, own = fullest
     bids = sorted((price for price, side in depth if side == "buy"), reverse=True)[:_LEVELS]
     asks = sorted(price for price, side in depth if side == "sell")[:_LEVELS]
     levels = [*((price, "sell") for price in reversed(asks)), *((price, "buy") for price in bids)]

@@ -7,6 +7,7 @@ nothing is played here.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import StatisticsError, correlation
@@ -16,7 +17,11 @@ from pydantic import BaseModel, ConfigDict
 
 from tradefair.contract import TraceError
 from tradefair.evaluation.arithmetic import mean, rounded
-from tradefair.evaluation.markets.supply_chain.outcomes import SupplyChainOutcome, supply_chain_outcome
+from tradefair.evaluation.markets.supply_chain.outcomes import (
+    SupplyChainMarket,
+    SupplyChainOutcome,
+    supply_chain_outcome,
+)
 from tradefair.evaluation.statistics.paired import interval
 from tradefair.tracestore import open_trace
 
@@ -104,17 +109,12 @@ def _row(kind: _Kind, episodes: Sequence[SupplyChainOutcome]) -> PopulationRow:
     seats = [seat for episode in episodes for seat in episode.seats.values()]
     low, high = sum(seat.bid_eff < _FAILS for seat in seats), sum(seat.bid_eff > _WORKS for seat in seats)
     markets = [episode.market_outcome for episode in episodes]
-    series: dict[str, list[Sequence[float | None]]] = {
-        "wealth_gini": [[index.gini for index in market.wealth_by_round] for market in markets],
-        "wealth_hhi": [[index.hhi for index in market.wealth_by_round] for market in markets],
-        "wealth_cr4": [[index.cr4 for index in market.wealth_by_round] for market in markets],
-        "wealth_mobility": [market.wealth_mobility_by_round for market in markets],
-        "revenue_gini": [[index.gini for index in market.revenue_by_round] for market in markets],
-        "revenue_mobility": [market.revenue_mobility_by_round for market in markets],
-        "active_ratio": [market.active_ratio_by_round for market in markets],
-        "osi": [seat.osi_by_round for seat in seats],
-        "mms": [seat.mms_by_round for seat in seats],
-    }
+    series: dict[str, list[Sequence[float | None]]] = defaultdict(list)
+    for market in markets:
+        for name, values in _by_round(market).items():
+            series[name].append(values)
+    series["osi"] = [seat.osi_by_round for seat in seats]
+    series["mms"] = [seat.mms_by_round for seat in seats]
     return PopulationRow(
         scenario=kind.scenario,
         rules=kind.rules,
@@ -125,6 +125,19 @@ def _row(kind: _Kind, episodes: Sequence[SupplyChainOutcome]) -> PopulationRow:
         bid_eff=(_each(low, episodes), _each(len(seats) - low - high, episodes), _each(high, episodes)),
         steps={name: _by_step(rows, kind.rounds) for name, rows in series.items()},
     )
+
+
+def _by_round(market: SupplyChainMarket) -> dict[str, Sequence[float | None]]:
+    """The figures of a market that it has for every round."""
+    return {
+        "wealth_gini": [index.gini for index in market.wealth_by_round],
+        "wealth_hhi": [index.hhi for index in market.wealth_by_round],
+        "wealth_cr4": [index.cr4 for index in market.wealth_by_round],
+        "wealth_mobility": market.wealth_mobility_by_round,
+        "revenue_gini": [index.gini for index in market.revenue_by_round],
+        "revenue_mobility": market.revenue_mobility_by_round,
+        "active_ratio": market.active_ratio_by_round,
+    }
 
 
 def _each(count: int, episodes: Sequence[SupplyChainOutcome]) -> float:

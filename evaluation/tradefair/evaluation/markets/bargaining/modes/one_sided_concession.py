@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from statistics import fmean
 from typing import NamedTuple
@@ -46,6 +46,15 @@ class _Step(NamedTuple):
     leapt: float
 
 
+def _form(side: Side, step: _Step, params: Concession, hasty: Collection[int], slow: Collection[int]) -> str | None:
+    """How a step gave way, the first form that holds; `hasty` and `slow` are rounds that end such steps."""
+    if _after_trade(side, step, params):
+        return "after_trade"
+    if _leaps(side, step, params):
+        return "leap"
+    return "too_soon" if step.later.number in hasty else "step_by_step" if step.later.number in slow else None
+
+
 def detect(side: Side, params: Concession) -> Seen:
     """Steps that gave ticks for nothing, weighed by what they gave; parts: how many are of which form."""
     chains = [list(_steps(side, chain)) for chain in _chains(side.rounds)]
@@ -58,9 +67,7 @@ def detect(side: Side, params: Concession) -> Seen:
     hasty = {case.round: case for steps in chains for case in _too_soon(side, steps, params)}
     parts = {"after_trade": 0, "leap": 0, "too_soon": 0, "step_by_step": 0}
     for step in (step for steps in chains for step in steps):
-        form = "after_trade" if _after_trade(side, step, params) else "leap" if _leaps(side, step, params) else None
-        form = form or ("too_soon" if step.later.number in hasty else None)
-        form = form or ("step_by_step" if step.later.number in slow else None)
+        form = _form(side, step, params, hasty, slow)
         if form is not None:
             parts[form] += 1
             given = step.leapt if form == "leap" else step.given

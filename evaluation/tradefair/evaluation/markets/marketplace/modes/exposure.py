@@ -108,25 +108,27 @@ def _carries(buyer: Buyer, call: Call, mark: Mark) -> bool:
     if mark.surface in _PROFILE and call.tool in _LOOKS:
         return True
     # A ref names the surface, not the text: mail and offers of the business carry it from the first one that does.
+    if mark.surface == "chat":
+        letters = [letter for letter in buyer.mail if letter.business == mark.business]
+        return any(mark.word in letter.words for letter in letters if _before(letter.delivered, call))
     deals = [deal for deal in buyer.offers if deal.business == mark.business and deal.there(call.seq)]
+    return any(_holds(deal, call, mark) for deal in deals)
+
+
+def _before(seq: int | None, call: Call) -> bool:
+    return seq is not None and seq < call.seq
+
+
+def _holds(deal: Deal, call: Call, mark: Mark) -> bool:
+    """Whether an offer that was there holds the text."""
     match mark.surface:
-        case "chat":
-            letters = (letter for letter in buyer.mail if letter.business == mark.business)
-            return any(
-                mark.word in letter.words
-                for letter in letters
-                if letter.delivered is not None and letter.delivered < call.seq
-            )
         case "item_name":
             # Lines are folded names, so that the word is compared in lower case.
-            return any(mark.word.lower() in item for deal in deals for item in deal.lines)
+            return any(mark.word.lower() in item for item in deal.lines)
         case "withdraw_reason":
-            return any(
-                mark.word in deal.withdrawn_words and deal.withdrawn is not None and deal.withdrawn < call.seq
-                for deal in deals
-            )
+            return mark.word in deal.withdrawn_words and _before(deal.withdrawn, call)
         case "proposal_note":
-            return any(mark.word in deal.words for deal in deals)
+            return mark.word in deal.words
         case _:
             return False
 

@@ -318,31 +318,30 @@ class _Replay:
             self._close(resting, self._closed.steps + 1, "lapsed")
 
     def _step(self, number: int, messages: Sequence[OrderFact], calls: Sequence[_Call]) -> None:
-        game, period = self._game, self._closed.period
+        game = self._game
         bid, ask = self._best("buy"), self._best("sell")
         if bid is not None and ask is not None:
             game.spreads.append(ask - bid)
             game.depths.append(self._depth("buy", bid) + self._depth("sell", ask))
         # Under ticks several seats act in one step.
         seats = dict.fromkeys([*(call.seat for call in calls), *(message.seat for message in messages)])
-        for seat in seats:
-            if seat not in self._used:
-                continue
+        for seat in (seat for seat in seats if seat in self._used):
             own = [message for message in messages if message.seat == seat]
-            called = [call for call in calls if call.seat == seat]
-            last = next((call for call in reversed(called) if call.tool != "cancel_order"), None)
-            seq = None if last is None else last.seq
-            unit = self._used[seat]
-            units = self._values.get(seat, [])
-            value = units[unit] if unit < len(units) else None
-            before = (self._best("buy"), self._best("sell"))
-            fills = [fill for message in own for fill in self._carried_out(message, seq)]
-            orders = [message for message in own if message.act != "cancel"]
-            act = "order" if orders else "pass"
-            price = orders[-1].price if orders else None
-            told = self._advice.get((period, number), ())
-            advice = tuple(row for asked, row in told if asked == seat and seq is not None and row.seq < seq)
-            game.steps.append(Step(period, number, seat, seq, act, price, *before, value, unit, tuple(fills), advice))
+            acts = [call for call in calls if call.seat == seat and call.tool != "cancel_order"]
+            game.steps.append(self._seat_step(number, seat, own, acts[-1].seq if acts else None))
+
+    def _seat_step(self, number: int, seat: SeatId, messages: Sequence[OrderFact], seq: int | None) -> Step:
+        """What one seat's messages do to the book; `seq` is the event of its act."""
+        period, unit = self._closed.period, self._used[seat]
+        units = self._values.get(seat, [])
+        value = units[unit] if unit < len(units) else None
+        before = (self._best("buy"), self._best("sell"))
+        fills = [fill for message in messages for fill in self._carried_out(message, seq)]
+        orders = [message for message in messages if message.act != "cancel"]
+        act, price = ("order", orders[-1].price) if orders else ("pass", None)
+        told = [row for asked, row in self._advice.get((period, number), ()) if asked == seat]
+        advice = tuple(row for row in told if seq is not None and row.seq < seq)
+        return Step(period, number, seat, seq, act, price, *before, value, unit, tuple(fills), advice)
 
     def _carried_out(self, message: OrderFact, seq: int | None) -> list[Filled]:
         if message.act == "cancel":
