@@ -6,7 +6,8 @@ A door per token means that revoking a token closes exactly what was opened with
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from math import ceil
 from typing import Any
 
@@ -20,13 +21,46 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from tradefair.host.quotas import Gate, Quotas
-from tradefair.host.sessions import Sessions, leaving
+from tradefair.host.sessions import SessionRequest, Sessions, leaving
 
 # Streams of a client stay open, so the bound is on what is open and not on what comes in a second.
 MAX_OPEN_REQUESTS = 64
 _REQUESTS_PER_CALL = 4  # a client also connects, lists, reads and listens
 
 _log = logging.getLogger("tradefair.host")
+
+
+class _Passing:
+    """A request and its answer on their way. What has begun decides what may still be sent when the door closes.
+
+    `arrived` is called when the body is here whole, `answers` with status and headers before they are sent.
+    """
+
+    def __init__(
+        self,
+        receive: Receive,
+        send: Send,
+        arrived: Callable[[], None],
+        answers: Callable[[int, list[tuple[bytes, bytes]]], None],
+    ) -> None:
+        self._receive, self._send, self._arrived, self._answers = receive, send, arrived, answers
+        self.answered = self.finished = False
+
+    async def arriving(self) -> Message:
+        """The next part of the request: the SDK reads the body itself."""
+        message = await self._receive()
+        if not message.get("more_body"):
+            self._arrived()
+        return message
+
+    async def noting(self, message: Message) -> None:
+        """Send the next part of the answer."""
+        # Before it is sent: a send that fails halfway has begun as well.
+        self.answered = True
+        if message["type"] == "http.response.start":
+            self._answers(message["status"], list(message.get("headers", ())))
+        await self._send(message)
+        self.finished = message["type"] == "http.response.body" and not message.get("more_body")
 
 
 class Door:
@@ -78,47 +112,22 @@ class Door:
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request; with 429 where too many are open or they come too fast."""
-        refusal = self._gate.enter("")
+        session = self._admitted(scope)
         # Before anything of the request is read.
-        if refusal is not None:
-            wait = ceil(refusal.retry_after_s or 1)
-            text = "too many requests with this token: try again later"
-            await Response(text, status_code=429, headers={"Retry-After": str(wait)})(scope, receive, send)
-            return
-        session = self._sessions.begin(scope)
-        if session.opens and self._sessions.overfull:
-            self._sessions.end(session)
-            self._gate.leave()
-            text = "all sessions of this token have calls under way: try again later"
-            await Response(text, status_code=503, headers={"Retry-After": "1"})(scope, receive, send)
+        if isinstance(session, Response):
+            await session(scope, receive, send)
             return
         request = anyio.CancelScope()
-        answered = finished = False
-
-        async def arriving() -> Message:
-            # The SDK reads the body itself; this only notes when it has arrived whole.
-            message = await receive()
-            if not message.get("more_body"):
-                self._reading.discard(request)
-            return message
-
-        # Whether an answer has begun decides what may still be sent when the door closes.
-        async def noting(message: Message) -> None:
-            nonlocal answered, finished
-            # Before it is sent: a send that fails halfway has begun as well.
-            answered = True
-            if message["type"] == "http.response.start":
-                self._sessions.answer(session, message["status"], list(message.get("headers", ())))
-            await send(message)
-            finished = message["type"] == "http.response.body" and not message.get("more_body")
-
+        passing = _Passing(
+            receive, send, partial(self._reading.discard, request), partial(self._sessions.answer, session)
+        )
         if not _listens(scope):  # a stream that listens ends by itself when the door closes, and says so
             self._under_way.add(request)
         self._reading.add(request)
         try:
             # The scope is what `close` cancels.
             with request:
-                await self._manager.asgi_app(scope, arriving, noting)
+                await self._manager.asgi_app(scope, passing.arriving, passing.noting)
                 # After the answer: what turns out to be no first request of a client costs no other its session.
                 while (surplus := self._sessions.take_surplus()) is not None:
                     await self._manager.asgi_app(*leaving(scope, surplus))
@@ -128,7 +137,7 @@ class Door:
         except Exception:
             # The door was closed while this request came in, and its server is gone.
             # An answer that has begun cannot be taken back, and a fault of an open door is a fault.
-            if answered or not self._closing.is_set():
+            if passing.answered or not self._closing.is_set():
                 raise
         finally:
             self._under_way.discard(request)
@@ -136,10 +145,10 @@ class Door:
             self._sessions.end(session)
             self._gate.leave()
         # The request was cut off before its answer began, so an answer that says why can still be given.
-        if not answered and self._closing.is_set():
+        if not passing.answered and self._closing.is_set():
             await self._closed()(scope, receive, send)
         # A body that was begun has to end, or the server would log a broken answer.
-        elif not finished and request.cancelled_caught:
+        elif not passing.finished and request.cancelled_caught:
             await send({"type": "http.response.body", "body": b""})
 
     def close(self, *, gone: bool = True) -> None:
@@ -153,6 +162,21 @@ class Door:
         # A revoked token ends all requests; going down ends only those that have not arrived.
         for request in list(self._under_way if gone else self._reading):
             request.cancel()
+
+    def _admitted(self, scope: Scope) -> SessionRequest | Response:
+        """The session that a request belongs to, or why none is taken now."""
+        refusal = self._gate.enter("")
+        if refusal is not None:
+            wait = ceil(refusal.retry_after_s or 1)
+            text = "too many requests with this token: try again later"
+            return Response(text, status_code=429, headers={"Retry-After": str(wait)})
+        session = self._sessions.begin(scope)
+        if session.opens and self._sessions.overfull:
+            self._sessions.end(session)
+            self._gate.leave()
+            text = "all sessions of this token have calls under way: try again later"
+            return Response(text, status_code=503, headers={"Retry-After": "1"})
+        return session
 
     def _closed(self) -> Response:
         if self._gone:

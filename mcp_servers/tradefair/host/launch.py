@@ -26,7 +26,7 @@ from tradefair.host.host_flags import HostFlags
 from tradefair.host.hosting import Host
 from tradefair.host.listening import Listener
 from tradefair.host.log import FILES, LogStore
-from tradefair.host.orders import check_labelled, checked, parse_labels
+from tradefair.host.orders import Order, check_labelled, checked, parse_labels
 from tradefair.host.places import Bounds, allow_many_files
 from tradefair.host.registry import HOST_FILE, HostFile, check_fresh, load_host_file, sole_host
 from tradefair.host.sandbox import Sandbox
@@ -240,6 +240,30 @@ def _take_fresh(folder: Path, held: ExitStack) -> None:
     check_fresh(folder)
 
 
+def _check_subjects(folder: Path, file: HostFile, issuer: Issuer | None) -> None:
+    """Raises ScenarioError for seats of subjects without an issuer; says which were invited under another one."""
+    if issuer is None:
+        if any(grant.subject for grant in file.tokens):
+            raise ScenarioError(f"{folder}: its seats are those of an issuer's subjects: add --auth oauth --issuer URL")
+        return
+    for grant in file.tokens:
+        if grant.subject and grant.digest != subject_digest(issuer.url, grant.subject):
+            notice(f"{grant.subject} was invited to {grant.seat} as a subject of another issuer: invite it again")
+
+
+async def _go_on(host: Host, waiting: Mapping[str, Order]) -> None:
+    """Order again what waits, then retire the episodes that are over."""
+    # Resolved again: the catalogue decides today what an order's names stand for.
+    wanted = {name: checked(order) for name, order in waiting.items()}
+    with host.saved_once():
+        for name, order in wanted.items():
+            host.order_again(order, name)
+    # A copy, because retiring changes the table.
+    for episode in list(host.episodes.values()):
+        if episode.core.ended is not None:
+            await host.retire(episode.id)
+
+
 async def _reopened_host(
     hosting: HostFlags, folder: Path, sandbox: Sandbox, held: ExitStack, issuer: Issuer | None
 ) -> Host:
@@ -251,12 +275,7 @@ async def _reopened_host(
     if (folder / HOST_FILE).exists():
         held.enter_context(sole_host(folder))
     file = load_host_file(folder)
-    if issuer is None and any(grant.subject for grant in file.tokens):
-        raise ScenarioError(f"{folder}: its seats are those of an issuer's subjects: add --auth oauth --issuer URL")
-    if issuer is not None:
-        for grant in file.tokens:
-            if grant.subject and grant.digest != subject_digest(issuer.url, grant.subject):
-                notice(f"{grant.subject} was invited to {grant.seat} as a subject of another issuer: invite it again")
+    _check_subjects(folder, file, issuer)
     logs = await _logs(_store_of(folder, file, hosting))
     host = _host(hosting, folder, sandbox, logs, issuer, file.tokens)
     host.control = file.control
@@ -270,15 +289,7 @@ async def _reopened_host(
             # Counted from the trace only where there is a budget: it reads every event.
             used = _calls_so_far(logs.reading(episode.path)) if hosting.quotas.calls else None
             host.add(episode, used=used, save=False)
-        # Resolved again: the catalogue decides today what an order's names stand for.
-        waiting = {name: checked(order) for name, order in file.pending.items() if name not in begun}
-        with host.saved_once():
-            for name, wanted in waiting.items():
-                host.order_again(wanted, name)
-        # A copy, because retiring changes the table.
-        for episode in list(host.episodes.values()):
-            if episode.core.ended is not None:
-                await host.retire(episode.id)
+        await _go_on(host, {name: order for name, order in file.pending.items() if name not in begun})
     except BaseException:
         await host.close()
         raise

@@ -77,6 +77,20 @@ class SeatPlan(NamedTuple):
         return SeatPlan({**self.seats, seat: spelling}, self.late | {seat})
 
 
+def _given(
+    scenario: Scenario, seat: SeatId, role: str, agents: Sequence[SeatId] | None, policy: str | None
+) -> str | None:
+    """Who decides for a seat, by the scenario and by what was asked for; None where neither says."""
+    by_role = scenario.seats.get(role)
+    given = scenario.seats.get(seat, by_role)
+    if agents is not None:
+        # A seat that the scenario calls an agent's and that no agent takes is played by its role's policy.
+        given = AGENT if seat in agents else (by_role if given == AGENT else given)
+    if policy is not None and (given != AGENT or (agents is not None and seat not in agents)):
+        given = policy
+    return given
+
+
 def plan_seats(
     kind: MarketType, scenario: Scenario, *, agents: Sequence[SeatId] | None = None, others: str | None = None
 ) -> SeatPlan:
@@ -96,13 +110,7 @@ def plan_seats(
     seats: dict[SeatId, str] = {}
     unfilled: set[SeatId] = set()
     for seat, role in roles.items():
-        given = scenario.seats.get(seat, scenario.seats.get(role))
-        by_role = scenario.seats.get(role)
-        if agents is not None:
-            # A seat that the scenario calls an agent's and that no agent takes is played by its role's policy.
-            given = AGENT if seat in agents else (by_role if given == AGENT else given)
-        if policy is not None and (given != AGENT or (agents is not None and seat not in agents)):
-            given = policy
+        given = _given(scenario, seat, role, agents, policy)
         if given is None and scenario.by_turns:
             # The scenario says who plays against its own agent only: that policy changes sides with the agent.
             given = _spare(kind, scenario, role)
