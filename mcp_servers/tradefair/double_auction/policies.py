@@ -6,7 +6,7 @@ hold the quotes equal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from tradefair.contract import (
     PolicySpec,
     ScenarioError,
     SeatId,
+    ToolAnswer,
     ToolCall,
     Turns,
     TurnView,
@@ -123,17 +124,9 @@ class TradingPolicy:
         view = self._view
         assert view is not None
         if self._shown < now.round - 1:
-            new: list[tuple[int, Revealed]] = []
-            # With a first round the rows are full, even with more than 40 seats.
-            arguments: dict[str, Any] = {"first_round": self._shown + 1}
-            while True:
-                answer = yield ToolCall("view_history", dict(arguments))
-                if answer.body is None:
-                    return
-                rounds, arguments["cursor"] = _page(answer.body)
-                new += rounds
-                if arguments["cursor"] is None:
-                    break
+            new = yield from self._new_rounds()
+            if new is None:
+                return
             self._take_in(view, new, now.seat)
         if now.phase == "talk":
             yield from self._speak(view, now.seat)
@@ -174,6 +167,20 @@ class TradingPolicy:
                 if row["untrusted"]:
                     self._talker.hear(Heard(row["sender"], row["text"]), speaker)
             more = answer.data["next_cursor"]
+
+    def _new_rounds(self) -> Generator[ToolCall, ToolAnswer, list[tuple[int, Revealed]] | None]:
+        """The pages of the rounds that the view lacks, newest first; None where one was refused."""
+        new: list[tuple[int, Revealed]] = []
+        # With a first round the rows are full, even with more than 40 seats.
+        arguments: dict[str, Any] = {"first_round": self._shown + 1}
+        while True:
+            answer = yield ToolCall("view_history", dict(arguments))
+            if answer.body is None:
+                return None
+            rounds, arguments["cursor"] = _page(answer.body)
+            new += rounds
+            if arguments["cursor"] is None:
+                return new
 
     def _start(self, own: Mapping[str, Any]) -> None:
         self._role = own["role"]

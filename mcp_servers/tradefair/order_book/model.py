@@ -40,6 +40,10 @@ class Streams(StrEnum):
     DIVIDEND = "dividend"
 
 
+_LISTS = ("values", "costs")
+"""Fields with a list of units per seat: of buyers, of sellers."""
+
+
 class OrderBookScenario(Scenario):
     """A configuration of the order book; meaning and bounds: order book page, section 2."""
 
@@ -100,23 +104,12 @@ class OrderBookScenario(Scenario):
 
     def _wrong_schedules(self) -> Iterator[str]:
         if self.kind == "asset":
-            for name in ("values", "costs"):
-                if getattr(self, name) is not None:
-                    yield f"{name}: only with kind = schedules"
+            yield from (f"{name}: only with kind = schedules" for name in _LISTS if getattr(self, name) is not None)
             return
         if (self.values is None) != (self.costs is None):
             yield "values, costs: both or neither"
-        for name, seats, sign in (("values", self.buyers, -1), ("costs", self.sellers, 1)):
-            lists: Any = getattr(self, name)
-            if lists is None:
-                continue
-            if len(lists) != seats:
-                yield f"{name}: {len(lists)} lists; there are {seats} {'buyers' if sign < 0 else 'sellers'}"
-            for number, units in enumerate(lists, 1):
-                if sorted(units, key=lambda unit: sign * unit) != list(units):
-                    yield f"{name}.{number}: must {'fall' if sign < 0 else 'rise'} from unit to unit"
-                if max(units) > self.price_max:
-                    yield f"{name}.{number}: {max(units)} is above price_max = {self.price_max}"
+        for name, seats, sign in zip(_LISTS, (self.buyers, self.sellers), (-1, 1), strict=True):
+            yield from self._wrong_lists(name, seats, sign)
         for name in ("value_range", "cost_range"):
             low, high = getattr(self, name)
             if low > high:
@@ -125,6 +118,19 @@ class OrderBookScenario(Scenario):
                 yield f"{name} = [{low}, {high}]: above price_max = {self.price_max}"
         if self.focus not in self.roster:
             yield f"focus = {self.focus}: no such seat"
+
+    def _wrong_lists(self, name: str, seats: int, sign: int) -> Iterator[str]:
+        """What is wrong with given values (`sign` −1: they fall) or costs."""
+        lists: Any = getattr(self, name)
+        if lists is None:
+            return
+        if len(lists) != seats:
+            yield f"{name}: {len(lists)} lists; there are {seats} {'buyers' if sign < 0 else 'sellers'}"
+        for number, units in enumerate(lists, 1):
+            if sorted(units, key=lambda unit: sign * unit) != list(units):
+                yield f"{name}.{number}: must {'fall' if sign < 0 else 'rise'} from unit to unit"
+            if max(units) > self.price_max:
+                yield f"{name}.{number}: {max(units)} is above price_max = {self.price_max}"
 
     def _wrong_clock(self) -> Iterator[str]:
         steps = self.steps_per_period

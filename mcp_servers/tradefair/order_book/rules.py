@@ -236,6 +236,22 @@ class OrderBook:
                 "quantity_above_max", f"{quantity} is more than an order may have, {most}", hint=f"1 to {most}"
             )
 
+    def _check_units(self, seat: SeatId, side: Side, price: int, quantity: int, held: int) -> None:
+        """Units of the seat's schedule; `held` are in its resting orders."""
+        state = self.state
+        if quantity + held > state.left(seat):
+            raise IllegalAction(
+                "no_units",
+                f"your schedule has {state.left(seat)} units left, {held} of them in orders",
+                hint="fewer units, or cancel_order first; schedules begin afresh each period",
+            )
+        if self.scenario.budget_constraint:
+            limit = state.unit_value(seat, held + quantity - 1)
+            if _through(limit, side, price):
+                raise IllegalAction(
+                    "through_value", f"{price} is through your value of {limit}", hint="quote within it"
+                )
+
     def _check_backing(self, seat: SeatId, side: Side, price: int, quantity: int, own: Sequence[Order]) -> None:
         """Units, cash or shares behind the order; `own` are the seat's resting orders that stay."""
         state = self.state
@@ -245,18 +261,7 @@ class OrderBook:
             )
         held = sum(order.quantity for order in own if order.side == side) if own else 0
         if not state.asset:
-            if quantity + held > state.left(seat):
-                raise IllegalAction(
-                    "no_units",
-                    f"your schedule has {state.left(seat)} units left, {held} of them in orders",
-                    hint="fewer units, or cancel_order first; schedules begin afresh each period",
-                )
-            if self.scenario.budget_constraint:
-                limit = state.unit_value(seat, held + quantity - 1)
-                if _through(limit, side, price):
-                    raise IllegalAction(
-                        "through_value", f"{price} is through your value of {limit}", hint="quote within it"
-                    )
+            self._check_units(seat, side, price, quantity, held)
         elif side == "buy":
             free = state.cash[seat] - sum(order.quantity * order.price for order in own if order.side == "buy")
             if price * quantity > free:

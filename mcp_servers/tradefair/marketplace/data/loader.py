@@ -228,15 +228,22 @@ def _node(event: Any, events: Iterator[Any], depth: int, budget: Iterator[int]) 
         while not isinstance(event := next(events), yaml.SequenceEndEvent):
             entries.append(_node(event, events, depth + 1, budget))
         return entries
+    return _mapping(line, events, depth + 1, budget)
+
+
+def _mapping(line: int, events: Iterator[Any], depth: int, budget: Iterator[int]) -> dict[str, Node]:
+    """The mapping that begins in this line and whose first key comes next."""
+    import yaml
+
     table: dict[str, Node] = {}
     while not isinstance(event := next(events), yaml.MappingEndEvent):
-        key = _node(event, events, depth + 1, budget)
+        key = _node(event, events, depth, budget)
         if not isinstance(key, str):
             raise _Wrong(f"line {line}: a key must be text")
         # YAML libraries let the last one win silently, and a price of the file would be lost.
         if key in table:
             raise _Wrong(f"{key[:_SHOWN]}: is there twice")
-        table[str(key)] = _node(next(events), events, depth + 1, budget)
+        table[str(key)] = _node(next(events), events, depth, budget)
     return table
 
 

@@ -6,11 +6,11 @@ bid b is the ask P + 1 − b. Rules for shares see prices as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from tradefair.contract import Draw, IllegalAction, Params, ScenarioError, SeatId, ToolCall, Turns, TurnView
+from tradefair.contract import Draw, IllegalAction, Params, ScenarioError, SeatId, ToolAnswer, ToolCall, Turns, TurnView
 from tradefair.order_book.engine.book import Side, opposite
 from tradefair.order_book.model import Shout
 from tradefair.order_book.rules import OrderBook
@@ -167,6 +167,15 @@ class DeskPolicy:
         """Take in the market: the competitive interval."""
         self._truth = truth.market
 
+    def _new_trades(self) -> Generator[ToolCall, ToolAnswer, list[tuple[int, int]]]:
+        """Price and period of every unit that was traded since the last look."""
+        rows = yield ToolCall("view_trades", {"last": 500})
+        if rows.error is not None:
+            return []
+        fresh = [row for row in reversed(rows.data["trades"]) if row["number"] > self._traded]
+        self._traded = fresh[-1]["number"] if fresh else self._traded
+        return [(row["price"], row["period"]) for row in fresh for _ in range(row["quantity"])]
+
     def turn(self, now: TurnView) -> Turns:
         """One step."""
         mine = yield ToolCall("view_my_account")
@@ -175,13 +184,7 @@ class DeskPolicy:
             yield ToolCall("pass_turn")
             return
         account, shown = mine.data, book.data
-        new: list[tuple[int, int]] = []
-        if shown["last_price"] is not None:
-            rows = yield ToolCall("view_trades", {"last": 500})
-            if rows.error is None:
-                fresh = [row for row in reversed(rows.data["trades"]) if row["number"] > self._traded]
-                new = [(row["price"], row["period"]) for row in fresh for _ in range(row["quantity"])]
-                self._traded = fresh[-1]["number"] if fresh else self._traded
+        new = [] if shown["last_price"] is None else (yield from self._new_trades())
         orders = yield ToolCall("view_my_orders")
         resting: list[dict[str, Any]] = [] if orders.error is not None else orders.data["orders"]
         if self._made is None:
