@@ -480,6 +480,17 @@ class Core:
             return self._refuse(draft, wrong.status, wrong.error, self.turn_mark(seat))
         return Ticket(seat, tool, call, encoded, validated)
 
+    def _acted(
+        self, seat: SeatId, tool: Tool, arguments: Any, result: Any, read_through: int | None, records: list[Record]
+    ) -> Any:
+        """What follows from an action, into `records`; its result with what that made known."""
+        market = self.market
+        if read_through is not None:
+            market.read_marks[seat] = max(read_through, market.read_marks.get(seat, 0))
+        self._actions.append((seat, tool.name, arguments))
+        self._settle(records)
+        return result if tool.finish is None else tool.finish(market, seat, result)
+
     def _carry_out(self, ticket: Ticket, parent: str | None, inputs: Mapping[str, JsonValue]) -> Done:
         """Run an admitted call through the market.
 
@@ -509,12 +520,7 @@ class Core:
         place = len(records)
         try:
             if tool.kind == "action":
-                if read_through is not None:
-                    market.read_marks[seat] = max(read_through, market.read_marks.get(seat, 0))
-                self._actions.append((seat, tool.name, arguments))
-                self._settle(records)
-                if tool.finish is not None:
-                    result = tool.finish(market, seat, result)
+                result = self._acted(seat, tool, arguments, result, read_through, records)
             body = self._results.encoded(tool, result)
             # A read may be refused for its size; an action has happened, so too large an answer is a fault of ours.
             if len(body.body) > MAX_RESULT_BYTES and not tool.read_only:

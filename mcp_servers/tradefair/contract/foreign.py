@@ -116,16 +116,9 @@ class ForeignEvents:
         traces.
         """
         call = self.next_call(seat) if call is None else call
-        answer = orjson.dumps(result) if status == "ok" else None
+        answer = self._fitting(orjson.dumps(result), arguments) if status == "ok" else None
         name = None if answer is None else digest(answer)
-        # What a blob may not hold stands in the event, which may be larger; so does what is new when many are known.
-        large = answer is not None and INLINE_BYTES < len(answer) <= _MAX_BLOB
-        large = large and (name in self._blobs or len(self._blobs) < _MAX_BLOBS)
-        # Arguments and answer may each be as large as an event, and not both.
-        inline = 0 if answer is None or large else len(answer)
-        if answer is not None and inline > INLINE_BYTES and inline + len(orjson.dumps(arguments)) > _ROOM:
-            answer = orjson.dumps({"size": inline, "digest": name})
-            name = digest(answer)
+        large = answer is not None and self._is_blob(answer)
         content: dict[str, Any] = {
             **({} if step is None else {"step": step}),
             "call": call,
@@ -147,6 +140,19 @@ class ForeignEvents:
             self._blobs.add(name)
             blob = (name, answer)
         return call, self._event("tool_called", seat, content, blob)
+
+    def _is_blob(self, answer: bytes) -> bool:
+        # What a blob may not hold stands in the event, which may be larger; so does what is new when many are known.
+        if not INLINE_BYTES < len(answer) <= _MAX_BLOB:
+            return False
+        return len(self._blobs) < _MAX_BLOBS or digest(answer) in self._blobs
+
+    def _fitting(self, answer: bytes, arguments: Any) -> bytes:
+        """The answer, or its size and digest: it and the arguments may each be as large as an event, and not both."""
+        inline = 0 if self._is_blob(answer) else len(answer)
+        if inline <= INLINE_BYTES or inline + len(orjson.dumps(arguments)) <= _ROOM:
+            return answer
+        return orjson.dumps({"size": inline, "digest": digest(answer)})
 
     def said(
         self, seat: str | None, role: str, part: str, content: Any, *, step: int | None = None, name: str | None = None

@@ -115,6 +115,9 @@ class _Inventor:
             if choice in schema:
                 picked = schema[choice][self._pick(len(schema[choice]), (*key, choice))]
                 return picked if choice == "enum" else self.value(picked, (*key, choice))
+        return self._of_type(schema, key)
+
+    def _of_type(self, schema: Mapping[str, Any], key: tuple[KeyPart, ...]) -> Any:
         match schema.get("type"):
             case "integer":
                 return self._number(schema, key)

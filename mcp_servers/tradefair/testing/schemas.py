@@ -76,6 +76,11 @@ def _value_faults(schema: Mapping[str, Any], defined: Mapping[str, Any], path: s
         return
     if None in schema.get("enum", ()):
         yield f"{path}: null among the choices"
+    yield from _bound_faults(kind, schema, defined, path)
+
+
+def _bound_faults(kind: str, schema: Mapping[str, Any], defined: Mapping[str, Any], path: str) -> Iterator[str]:
+    """Faults of the bounds that a type has, and of what it holds."""
     if kind in ("integer", "number"):
         yield from _number_faults(schema, path)
     elif kind == "string":

@@ -259,10 +259,9 @@ def _two_histories(bench: Bench, played: Playthrough, place: int, seat: SeatId, 
             others = [other for other in core.market.seats if other in core.market.awaited()]
             if closure or not _closures(first[number]):
                 first[number] = [*first[number], *_phase(played, core, others, everyone, key=0)]
-        told = [_told(bench, core, records, turn) for core, records in zip(worlds, first, strict=True)]
-        digests = [views.pop(_DIGEST) for views in told]
-        seen = [{path: leaf for path, leaf in views.items() if ": facts" not in path} for views in told]
-        difference = _difference(*seen)
+        digests, difference = _compared(
+            [_told(bench, core, records, turn) for core, records in zip(worlds, first, strict=True)]
+        )
         parted = parted or difference is not None
         if difference and not closed and sealed[0] == sealed[1]:
             return f"the digest misses what is sealed: it was equal before a closure after which {difference}"
@@ -272,6 +271,13 @@ def _two_histories(bench: Bench, played: Playthrough, place: int, seat: SeatId, 
         if any(core.ended for core in worlds):
             break
     return None
+
+
+def _compared(told: Sequence[dict[str, Any]]) -> tuple[list[Any], str | None]:
+    """The digests of two worlds, and the first difference of what can be read in them."""
+    digests = [views.pop(_DIGEST) for views in told]
+    seen = [{path: leaf for path, leaf in views.items() if ": facts" not in path} for views in told]
+    return digests, _difference(*seen)
 
 
 # --- comparing ----------------------------------------------------------------------------------------------------
