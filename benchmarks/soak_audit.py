@@ -41,7 +41,6 @@ class Held(NamedTuple):
 def audit(path: Path, told: Told) -> Held:
     """Re-execute a trace, then look every acknowledged action up in it."""
     found = verify_file(path)
-    counts: Counter[str] = Counter()
     complaints = [] if found.verdict == "reproduced" else [f"{path.stem}: {found.verdict}"]
     try:
         with open_trace(path) as trace:
@@ -49,38 +48,55 @@ def audit(path: Path, told: Told) -> Held:
             keys = {row.seq: row.call_key for row in trace.side() if row.call_key is not None}
             events = list(trace.decoded())
     except TradefairError as error:
-        return Held(path.stem, found.verdict, "unreadable", counts, [*complaints, f"{path.stem}: {error}"])
-    reads: Counter[str] = Counter()
-    seen: dict[tuple[str, str, str], Any] = {}
+        return Held(path.stem, found.verdict, "unreadable", Counter(), [*complaints, f"{path.stem}: {error}"])
+    looked = _Looked(path.stem, told, complaints)
     for event in events:
         if event["event"] == "seat_lapsed":
-            counts["lapses"] += 1
-        if event["event"] != "tool_called" or event["status"] != "ok":
-            continue
+            looked.counts["lapses"] += 1
+        elif event["event"] == "tool_called" and event["status"] == "ok":
+            looked.take(event, keys.get(event["seq"]))
+    looked.look_up()
+    return Held(path.stem, found.verdict, end, looked.counts, complaints)
+
+
+class _Looked:
+    """The acknowledged actions of one trace, as its events come; `complaints` grows."""
+
+    def __init__(self, episode: str, told: Told, complaints: list[str]) -> None:
+        self.counts: Counter[str] = Counter()
+        self._episode, self._told, self._complaints = episode, told, complaints
+        self._reads: Counter[str] = Counter()
+        self._seen: dict[tuple[str, str, str], Any] = {}
+
+    def take(self, event: Mapping[str, Any], key: str | None) -> None:
+        """An accepted call, with its key."""
         # Those of its programs are the host's: nobody was told of them.
         if event["tool"] == READ and event["parent"] is None:
-            reads[event["seat"]] += 1
-        elif event["tool"] in KEYED:
-            if event["seq"] not in keys:
-                continue  # a scripted seat's: clients send keys
-            counts["accepted"] += 1
-            place = (path.stem, event["seat"], keys[event["seq"]])
-            if place in seen:
-                counts["doubled"] += 1
-                complaints.append(f"{place}: carried out twice")
-            seen[place] = event["result"]
-            known = told.get(place)
-            if known is None:
-                counts["unanswered"] += 1
-            elif reads[event["seat"]] < known.reads_before:
-                counts["reads_lost"] += known.reads_before - reads[event["seat"]]
-                complaints.append(f"{place}: {known.reads_before} reads were answered before it, fewer are there")
-    for place, known in told.items():
-        if place[0] != path.stem:
-            continue
-        if place not in seen:
-            counts["lost"] += 1
-            complaints.append(f"{place}: acknowledged and not there")
-        elif seen[place] != known.answer:
-            complaints.append(f"{place}: the trace holds another answer than the client was given")
-    return Held(path.stem, found.verdict, end, counts, complaints)
+            self._reads[event["seat"]] += 1
+        # Without a key it is a scripted seat's: clients send keys.
+        elif event["tool"] in KEYED and key is not None:
+            self._take_keyed((self._episode, event["seat"], key), event)
+
+    def _take_keyed(self, place: tuple[str, str, str], event: Mapping[str, Any]) -> None:
+        self.counts["accepted"] += 1
+        if place in self._seen:
+            self.counts["doubled"] += 1
+            self._complaints.append(f"{place}: carried out twice")
+        self._seen[place] = event["result"]
+        known, reads = self._told.get(place), self._reads[event["seat"]]
+        if known is None:
+            self.counts["unanswered"] += 1
+        elif reads < known.reads_before:
+            self.counts["reads_lost"] += known.reads_before - reads
+            self._complaints.append(f"{place}: {known.reads_before} reads were answered before it, fewer are there")
+
+    def look_up(self) -> None:
+        """What the clients were told and the trace does not hold."""
+        for place, known in self._told.items():
+            if place[0] != self._episode:
+                continue
+            if place not in self._seen:
+                self.counts["lost"] += 1
+                self._complaints.append(f"{place}: acknowledged and not there")
+            elif self._seen[place] != known.answer:
+                self._complaints.append(f"{place}: the trace holds another answer than the client was given")

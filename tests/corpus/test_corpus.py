@@ -210,14 +210,7 @@ def _unclean(ran: Ran) -> Iterator[str]:
 def _wrong(expected: Mapping[str, Any], case: Case, honest: Check | None) -> Iterator[str]:
     """Where the verdict, its sentence or the row of the list is not what it should be."""
     if case.ran and case.ran[0].command[-1] == "--json" and case.ran[0].command[0] == "import":
-        done, _, verify, *_ = case.ran
-        found = [odd["message"] for file in orjson.loads(done.out)["files"] for odd in file["odd"]]
-        if done.code != _USED[expected["verdict"]]:
-            yield f"import ended with {done.code}: {found[:3]}"
-        if not any(expected.get("says", "") in message for message in found or [""]):
-            yield f"import says {found[:5]}"
-        if verify.code and done.code != 2:
-            yield f"verify says {verify.out[-300:]!r}"
+        yield from _wrong_import(expected, case)
         return
     if expected["verdict"] == "refused":
         yield from (f"{ran.command[:2]} ended with {ran.code}" for ran in case.ran if ran.code == 0)
@@ -231,8 +224,22 @@ def _wrong(expected: Mapping[str, Any], case: Case, honest: Check | None) -> Ite
         if verify.out or expected["says"] not in verify.err.decode() or rows:
             yield f"verify says {verify.err!r}, and the list has {len(rows)} rows"
         return
-    if not verify.out:
-        return
+    if verify.out:
+        yield from _wrong_verdict(expected, verify, rows, honest)
+
+
+def _wrong_import(expected: Mapping[str, Any], case: Case) -> Iterator[str]:
+    done, _, verify, *_ = case.ran
+    found = [odd["message"] for file in orjson.loads(done.out)["files"] for odd in file["odd"]]
+    if done.code != _USED[expected["verdict"]]:
+        yield f"import ended with {done.code}: {found[:3]}"
+    if not any(expected.get("says", "") in message for message in found or [""]):
+        yield f"import says {found[:5]}"
+    if verify.code and done.code != 2:
+        yield f"verify says {verify.out[-300:]!r}"
+
+
+def _wrong_verdict(expected: Mapping[str, Any], verify: Ran, rows: Any, honest: Check | None) -> Iterator[str]:
     check = orjson.loads(verify.out)["verdicts"][0]
     sentence, findings = check["sentence"], [item["message"] for item in check["findings"]]
     if check["verdict"] != expected["verdict"] or expected.get("says", "") not in sentence:

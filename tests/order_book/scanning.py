@@ -102,6 +102,9 @@ class Scanning:
                 return "insufficient_funds"
         elif quantity + sum(row.left for row in same) > self.shares[seat]:
             return "insufficient_shares"
+        return "own_order" if self._meets_own(seat, side, price, quantity, staying) else ""
+
+    def _meets_own(self, seat: str, side: str, price: int, quantity: int, staying: Sequence[Row]) -> bool:
         # Played through on a copy: does any unit of it meet an own order?
         left = quantity
         leaving = [row for row in self.rows if row.seat == seat and row not in staying]
@@ -111,9 +114,9 @@ class Scanning:
             if left <= 0:
                 break
             if row.seat == seat:
-                return "own_order"
+                return True
             left -= row.left
-        return ""
+        return False
 
     def _met(self, side: str, price: int) -> list[Row]:
         """What an order may trade with, best price first, then oldest first."""

@@ -7,7 +7,7 @@ message of a connection to what the trace's export tells the seat.
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from itertools import islice
 from pathlib import Path
@@ -214,6 +214,13 @@ def _requests(place: Place, tools: Mapping[str, Tool]) -> Iterator[tuple[str, di
     seats = list(market_type(place.market).create(place.scenario, SEED).seats)
     for tool in kept:
         yield "tools/call", {"name": tool.name, "arguments": {"seat": seats[-1]}}
+    yield from _requests_of_a_board(place, kept, seats)
+    yield from _calls(place, kept, seats)
+
+
+def _requests_of_a_board(
+    place: Place, kept: Sequence[Tool], seats: Sequence[str]
+) -> Iterator[tuple[str, dict[str, Any]]]:
     for method in ("tools/list", "resources/list"):
         yield method, {"_meta": DRAWING}
     yield "resources/read", {"uri": "ui://tradefair/board", "_meta": DRAWING}
@@ -225,6 +232,9 @@ def _requests(place: Place, tools: Mapping[str, Tool]) -> Iterator[tuple[str, di
             arguments = {} if number == 0 else invent_arguments(tool, (place.seat, number), seats)
             if arguments is not None:
                 yield "tools/call", {"name": tool.name, "arguments": arguments}
+
+
+def _calls(place: Place, kept: Sequence[Tool], seats: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     for tool in kept:
         for odd in islice(filter(_is_object, hostile_arguments(tool)), LIMIT_OF_HOSTILE):
             yield "tools/call", {"name": tool.name, "arguments": odd}

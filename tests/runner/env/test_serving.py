@@ -265,6 +265,23 @@ def test_a_full_server_says_so_and_a_deleted_episode_makes_room(served: Served) 
 # --- sealed seeds -----------------------------------------------------------------------------------------------------
 
 
+class _Kept:
+    """An answer whose bytes are added to `heard`."""
+
+    def __init__(self, answer: Any, heard: list[bytes]) -> None:
+        self._answer, self._heard = answer, heard
+
+    def read(self) -> bytes:
+        self._heard.append(self._answer.read())
+        return self._heard[-1]
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._answer.close()
+
+
 def test_a_sealed_seed_is_in_no_byte_that_the_server_sends(
     served: Served, client: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -272,22 +289,8 @@ def test_a_sealed_seed_is_in_no_byte_that_the_server_sends(
     heard: list[bytes] = []
     opened = client.OPEN
 
-    class Kept:
-        def __init__(self, answer: Any) -> None:
-            self._answer = answer
-
-        def read(self) -> bytes:
-            heard.append(self._answer.read())
-            return heard[-1]
-
-        def __enter__(self) -> Any:
-            return self
-
-        def __exit__(self, *_: object) -> None:
-            self._answer.close()
-
-    def kept(asked: Any, timeout: float) -> Kept:
-        return Kept(opened(asked, timeout=timeout))
+    def kept(asked: Any, timeout: float) -> _Kept:
+        return _Kept(opened(asked, timeout=timeout), heard)
 
     monkeypatch.setattr(client, "OPEN", kept)
 
