@@ -64,11 +64,7 @@ def main() -> int:
 
 def pages() -> dict[Path, str]:
     """Every generated file and what it should hold."""
-    folder = DOCS / "reference" / "tools"
-    made = {folder / f"{name}.md": market_page(market_type(name)) for name in market_names()}
-    made[folder / "kernel.md"] = kernel_page()
-    made[DOCS / "reference" / "figures.md"] = figures_page()
-    made[DOCS / "reference" / "exit-codes.md"] = exit_codes_page()
+    made = whole_pages()
     readme, how_to = ROOT / "README.md", DOCS / "how-to"
     made[readme] = filled(
         readme,
@@ -81,22 +77,32 @@ def pages() -> dict[Path, str]:
         made[page] = filled(
             page, r"<!-- begin code (\S+) ([^>]+) -->", lambda found: excerpt(found[1], found[2].split())
         )
-    made |= {path: published_toml(market) for market, path in published_paths().items()}
-    made |= {
-        ROOT / "mcp_servers" / "tradefair" / name / LISTING: listing_toml(listing_of(market_type(name)))
-        for name in market_names()
-    }
     found = DOCS / "reference" / "failure-modes.md"
     made[found] = filled(
         found,
         r"<!-- begin (?:diagnostics (\S+)|reading) -->",
         lambda match: diagnostics_table(match[1]) if match[1] else reading_table(),
     )
-    made[ROOT / "llms.txt"] = llms_text()
     seated = how_to / "seat-a-client.md"
     made[seated] = filled(seated, "<!-- begin clients -->", lambda _: "\n".join(client_sections()))
     graphs = how_to / "graphs.md"
     made[graphs] = filled(graphs, r"<!-- begin graph (\S+) -->", lambda found: fenced("mermaid", drawn(found[1])))
+    return made
+
+
+def whole_pages() -> dict[Path, str]:
+    """The files that are generated from first line to last; of the other ones parts are filled in."""
+    folder = DOCS / "reference" / "tools"
+    made = {folder / f"{name}.md": market_page(market_type(name)) for name in market_names()}
+    made[folder / "kernel.md"] = kernel_page()
+    made[DOCS / "reference" / "figures.md"] = figures_page()
+    made[DOCS / "reference" / "exit-codes.md"] = exit_codes_page()
+    made |= {path: published_toml(market) for market, path in published_paths().items()}
+    made |= {
+        ROOT / "mcp_servers" / "tradefair" / name / LISTING: listing_toml(listing_of(market_type(name)))
+        for name in market_names()
+    }
+    made[ROOT / "llms.txt"] = llms_text()
     return made
 
 
