@@ -21,10 +21,11 @@ class Import(NamedTuple):
 
 
 class Function(NamedTuple):
-    """One function or method, with its length from `def` to its last line."""
+    """One function or method, with its length from `def` to its last line and its branches."""
 
     name: str
     lines: int
+    branches: int
 
 
 class Module:
@@ -58,6 +59,19 @@ class Module:
         names = [part for target in targets for part in (target.elts if isinstance(target, ast.Tuple) else [target])]
         return any(isinstance(name, ast.Name) and name.id == "__all__" for name in names)
 
+    def words(self) -> Iterator[tuple[int, str]]:
+        """Line and word of every name, attribute, imported name and text of one word, in order."""
+        found: set[tuple[int, str]] = set()
+        for node in ast.walk(self._tree):
+            match node:
+                case ast.Name(id=str(word)) | ast.Attribute(attr=str(word)) | ast.Constant(value=str(word)):
+                    found.add((node.lineno, word))
+                case ast.ImportFrom():
+                    found |= {(node.lineno, alias.name) for alias in node.names}
+                case _:
+                    pass
+        yield from sorted(found)
+
     @cached_property
     def _tree(self) -> ast.Module:
         return ast.parse(self.text)
@@ -66,6 +80,12 @@ class Module:
     def contents(self) -> Contents:
         return Contents(self._tree)
 
+    @property
+    def code_lines(self) -> int:
+        """Lines that are neither of docstrings nor of comments; empty ones count."""
+        return len(self.lines) - len(self.contents.docstring_lines) - self.comment_lines
+
+    @cached_property
     def comment_lines(self) -> int:
         # `#` at the start of a line inside a docstring is no comment.
         return sum(
@@ -101,7 +121,8 @@ class Contents:
             case ast.ImportFrom(module=str(module)):
                 self.imports += [Import(module, alias.name, in_function) for alias in node.names]
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                self.functions.append(Function(node.name, (node.end_lineno or node.lineno) - node.lineno + 1))
+                lines = (node.end_lineno or node.lineno) - node.lineno + 1
+                self.functions.append(Function(node.name, lines, branches(node)))
             case ast.Call(func=ast.Name(id=name)):
                 self.called.add(name)
             case ast.Call(func=ast.Attribute(attr=name)):
@@ -115,6 +136,27 @@ class Contents:
                 pass
 
 
+def branches(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """How many ways lead through a function: McCabe's number, in which expressions count too.
+
+    One, and one more for each `if`, loop, `except`, `case`, conditional expression, comprehension and its conditions,
+    and each further operand of `and` and `or`. Functions inside count with the one around them.
+    """
+    return 1 + sum(_further_ways(node) for node in ast.walk(function))
+
+
+def _further_ways(node: ast.AST) -> int:
+    match node:
+        case ast.If() | ast.IfExp() | ast.For() | ast.AsyncFor() | ast.While() | ast.ExceptHandler() | ast.match_case():
+            return 1
+        case ast.BoolOp():
+            return len(node.values) - 1
+        case ast.comprehension():
+            return 1 + len(node.ifs)
+        case _:
+            return 0
+
+
 def all_modules() -> list[Module]:
     """All source files of the four roots."""
     found: list[Module] = []
@@ -126,6 +168,13 @@ def all_modules() -> list[Module]:
             face = path.name in {"__init__.py", "__main__.py"}
             found.append(Module(name, path.read_text(encoding="utf-8"), face=face, path=path))
     return found
+
+
+def modules_of_tests() -> list[Module]:
+    """All Python files below `tests`."""
+    paths = sorted((REPO / "tests").rglob("*.py"))
+    names = (".".join(path.relative_to(REPO).with_suffix("").parts) for path in paths)
+    return [Module(name, path.read_text(encoding="utf-8"), path=path) for name, path in zip(names, paths, strict=True)]
 
 
 def imported_modules(module: Module, known: Collection[str]) -> Iterator[str]:
