@@ -36,7 +36,8 @@ check: .venv/.complete  ## ruff, pyright strict, import rules, generated pages, 
 	$(BIN)/python -m benchmarks.talk --check
 	$(BIN)/python -m benchmarks.references --check
 	$(BIN)/python -m benchmarks.fidelity.supply_chain --check
-	$(PYTEST) -q tests/test_shape.py tests/test_docs.py -m unit
+	$(BIN)/python -m release.commits
+	$(PYTEST) -q tests/test_shape.py tests/test_budgets.py tests/test_seconds.py tests/test_docs.py -m unit
 
 ci:  ## run every kind of test, and what is shipped: all that must hold (`python -m release.ci --list`)
 	bash .ci/run

@@ -36,7 +36,7 @@ SLOW = (
     "marketplace_load",
     "episodes",
 )
-LONG = [pytest.param(name, marks=pytest.mark.slow) for name in SLOW]
+LONG = [pytest.param(name, marks=pytest.mark.many) for name in SLOW]
 
 
 @pytest.mark.parametrize("name", [*QUICK, *LONG])
@@ -52,7 +52,7 @@ def test_a_benchmark_measures_something_beside_its_goals(
     assert any(figure["goal"] is not None for figure in measured)
 
 
-@pytest.mark.slow
+@pytest.mark.many
 def test_a_site_that_is_made_again_has_the_same_bytes(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -98,7 +98,7 @@ def test_the_benchmark_of_frameworks_measures_what_is_installed_and_names_the_re
     assert ("not installed" in figures["react"].how) == bool(missing)
 
 
-@pytest.mark.slow
+@pytest.mark.many
 def test_the_table_shows_figure_and_goal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "path", [str(_ROOT), *sys.path])
     from benchmarks.__main__ import main

@@ -27,7 +27,7 @@ def bench() -> Bench:
     return Bench(MARKET, scenarios=[load_scenario("marketplace", "small_demo", small)], seeds=(2,))
 
 
-CHECKED = [pytest.param(name, marks=[pytest.mark.slow] if name == "determinism" else []) for name in CHECKS]
+CHECKED = [pytest.param(name, marks=[pytest.mark.many] if name == "determinism" else []) for name in CHECKS]
 
 
 @pytest.mark.parametrize("check", CHECKED)
@@ -42,7 +42,7 @@ def test_the_tools_are_those_of_the_snapshot() -> None:
 NEEDS_DATA = ("3_9", "10_30", "33_99", "100_300")
 
 
-@pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.many
 @pytest.mark.parametrize("name", [name for name in scenario_ids("marketplace") if not name.endswith(NEEDS_DATA)])
 def test_every_preset_keeps_the_contract(name: str) -> None:

@@ -42,7 +42,7 @@ def test_other_seeds_keep_the_contract_too() -> None:
     assert check_market(MARKET, scenarios=[_cut("smoke", 14)], seeds=(2, 3)) == []
 
 
-@pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.many
 @pytest.mark.parametrize("preset", ["paper", "easy", "middle"])
 def test_the_large_stores_keep_the_contract_too(preset: str) -> None:

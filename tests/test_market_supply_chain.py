@@ -37,7 +37,7 @@ def test_rules_that_no_preset_has_keep_the_contract() -> None:
     assert check_market(MARKET, scenarios=[load_scenario("supply_chain", "duel", forfeit)], seeds=(1,)) == []
 
 
-@pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.many
 def test_every_preset_keeps_the_contract() -> None:
     assert check_market(MARKET, seeds=(1,)) == []

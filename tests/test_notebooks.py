@@ -26,7 +26,6 @@ def test_a_notebook_is_stored_without_outputs(path: Path) -> None:
     assert [(cell["outputs"], cell["execution_count"]) for cell in cells] == [([], None)] * len(cells)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_the_code_of_a_notebook_runs_in_an_empty_folder(path: Path, tmp_path: Path) -> None:
     """As plain Python: `make docs` runs the same cells in a kernel."""

@@ -86,7 +86,6 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
-@pytest.mark.slow
 def test_the_wheel_from_the_sdist_holds_tradefair_and_nothing_else(wheel: Path) -> None:
     version = project()["project"]["version"]
     with zipfile.ZipFile(wheel) as archive:
@@ -94,7 +93,6 @@ def test_the_wheel_from_the_sdist_holds_tradefair_and_nothing_else(wheel: Path) 
     assert tops == {"tradefair", f"tradefair-{version}.dist-info"}
 
 
-@pytest.mark.slow
 def test_the_wheel_from_the_sdist_holds_every_source_and_data_file(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if name.startswith("tradefair/")}
@@ -105,7 +103,6 @@ def test_the_wheel_from_the_sdist_holds_every_source_and_data_file(wheel: Path) 
     assert {f"tradefair/{face}/__init__.pyi" for face in ("api", "contract", "evaluation", "testing")} <= held
 
 
-@pytest.mark.slow
 def test_the_wheel_announces_command_markets_and_evaluators(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         (name,) = [name for name in archive.namelist() if name.endswith("entry_points.txt")]

@@ -656,15 +656,6 @@ def repeated(names: Collection[str]) -> list[str]:
     return sorted(name for name, count in Counter(names).items() if count > 1)
 
 
-def test_every_test_that_is_listed_as_slow_exists() -> None:
-    listed = (REPO / "tests" / "slow.txt").read_text(encoding="utf-8").splitlines()
-    named = [re.fullmatch(r"(.+\.py)::(\w+)(\[.*\])?", line) for line in listed if not line.startswith("#")]
-    assert all(named)
-    assert listed[2:] == sorted(set(listed[2:]))
-    for found in filter(None, named):
-        assert re.search(rf"def {found[2]}\b", (REPO / found[1]).read_text(encoding="utf-8")), found[0]
-
-
 def test_the_namespace_package_has_no_init() -> None:
     expect_none([str(path) for root in ROOTS for path in (REPO / root).rglob("tradefair/__init__.py*")])
     expect_none([root for root in ROOTS if (REPO / root / "__init__.py").exists()])

@@ -229,7 +229,7 @@ async def test_the_synchronous_call_works_inside_a_running_loop(tmp_path: Path) 
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
-@pytest.mark.parametrize("where", ["plain", pytest.param("loop", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("where", ["plain", "loop"])
 def test_ctrl_c_leaves_an_unfinished_trace(tmp_path: Path, where: str) -> None:
     command = [sys.executable, "-c", SLEEPER, str(tmp_path), where]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

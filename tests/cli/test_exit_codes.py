@@ -58,7 +58,6 @@ def test_commands_agree_on_what_is_wrong_with_a_path(
     assert run([*name.split(), "--no-such-option"]) == 2
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -10,7 +10,6 @@ from rich.cells import cell_len
 from tests.cli.screens import MEDIA, SNAPSHOTS, by_command, screens
 
 # Some fifty commands at four widths, half a minute; texts of verdicts are compared in the default suite.
-pytestmark = pytest.mark.slow
 
 # Colours say how it stands and nothing else: bold, dim, reverse, red, green, and their ends.
 _STYLES = {"0", "1", "2", "7", "31", "32"}

@@ -128,9 +128,9 @@ _GATEWAY = ("gateway", "--market", "teaching"), "OPENAI_API_KEY="
         (*_HOST, signal.SIGINT),
         (*_VIEW, signal.SIGTERM),
         (*_GATEWAY, signal.SIGINT),
-        pytest.param(*_HOST, signal.SIGTERM, marks=pytest.mark.slow),
-        pytest.param(*_VIEW, signal.SIGINT, marks=pytest.mark.slow),
-        pytest.param(*_GATEWAY, signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param(*_HOST, signal.SIGTERM),
+        pytest.param(*_VIEW, signal.SIGINT),
+        pytest.param(*_GATEWAY, signal.SIGTERM),
     ],
 )
 def test_a_server_that_is_stopped_has_done_its_work(

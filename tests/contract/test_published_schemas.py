@@ -135,7 +135,7 @@ def test_what_a_published_schema_allows_is_never_invalid(name: str) -> None:
     _is_taken(TOOLS[name], FEW)
 
 
-@pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.parametrize("name", TOOLS)
 def test_what_a_published_schema_allows_is_never_invalid_at_length(name: str) -> None:
     _is_taken(TOOLS[name], MANY)
@@ -195,7 +195,7 @@ def test_calls_that_schemas_allow_are_answered_by_the_rules_and_replayed(market:
     _is_answered(market, 40, 2)
 
 
-@pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.parametrize("market", PRESETS)
 def test_calls_that_schemas_allow_are_answered_by_the_rules_and_replayed_at_length(market: str) -> None:
     _is_answered(market, 200, 25)

@@ -80,7 +80,6 @@ def test_every_case_says_why_it_exists_and_what_must_be_found() -> None:
     assert sum(len(cases) for group, cases in EXPECTED.items() if group not in FORGERIES) >= 60
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("group", [group for group in EXPECTED if group not in FORGERIES])
 def test_every_command_reads_every_hostile_file_within_its_limits(
     group: str, bases: Bases, honest: Check, runner: Runner, tmp_path: Path
@@ -88,15 +87,11 @@ def test_every_command_reads_every_hostile_file_within_its_limits(
     check_group(group, bases, honest, runner, tmp_path, whole=True)
 
 
-# Bombs and long logs take long to be made and opened; what limits them has tests of its own in tests/tracestore.
-_LONG = {"prompts", "sizes", "logs", "imports"}
 # Exit codes of `import`.
 _USED = {"used": 0, "used_in_part": 1, "refused": 2}
 
 
-@pytest.mark.parametrize(
-    "group", [pytest.param(group, marks=[pytest.mark.slow] * (group in _LONG)) for group in EXPECTED]
-)
+@pytest.mark.parametrize("group", EXPECTED)
 def test_every_case_is_found_within_its_limits(
     group: str, bases: Bases, honest: Check, runner: Runner, tmp_path: Path
 ) -> None:

@@ -36,7 +36,7 @@ def _drawn(chance: Chance, episode: int, seats: tuple[str, ...]) -> dict[str, st
     return dict(zip(seats, ranked, strict=False))
 
 
-@pytest.mark.slow
+@pytest.mark.many
 def test_careful_traders_earn_more_than_reckless_ones_over_fifteen_hundred_mixed_episodes() -> None:
     scenario, chance = _bazaar(), Chance("tests.field")
     shares: dict[str, list[float]] = defaultdict(list)

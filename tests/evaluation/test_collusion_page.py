@@ -27,7 +27,6 @@ def test_each_market_that_answers_has_a_block_to_type() -> None:
     assert all(quoted for _, quoted in BLOCKS)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("typed", "quoted"), BLOCKS, ids=MARKETS)
 def test_the_commands_of_the_page_run(tmp_path: Path, typed: str, quoted: str) -> None:
     fewer = typed.replace("--seeds 40", "--seeds 3")  # forty take minutes

@@ -38,7 +38,7 @@ def _outputs(path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[tuple[s
     [
         pytest.param("marketplace", "small_demo", "first_taker", 2, 2, id="over seats"),
         # Half a year of a shop, evaluated in every way that there is.
-        pytest.param("retail", "easy", "price_first", 1, 1, id="of one seat", marks=pytest.mark.slow),
+        pytest.param("retail", "easy", "price_first", 1, 1, id="of one seat", marks=pytest.mark.many),
     ],
 )
 def test_no_output_holds_the_sum_of_two_costs(

@@ -73,7 +73,6 @@ def test_no_fault_loses_or_doubles_an_acknowledged_call(all_struck: list[dict[st
     assert [line for line in struck if line["wrong"]] == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("fault", [fault for fault in _FAULTS if "clock" not in fault])
 def test_no_fault_in_any_call_loses_or_doubles_an_acknowledged_call(shim: Path, fault: str) -> None:
     struck = _struck(shim, [(*_FAULTS[fault][:3], 1)])

@@ -12,7 +12,6 @@ from tests.faults.kills import build, campaign
 KILLS = 4  # of each sort
 
 
-@pytest.mark.slow
 def test_no_kill_in_a_write_loses_or_doubles_a_call_of_host_serve_play_or_sweep(tmp_path: Path) -> None:
     if shutil.which("cc") is None or not sys.platform.startswith("linux"):
         pytest.skip("kills in a write need Linux and a C compiler (cc)")

@@ -69,7 +69,7 @@ def test_an_unknown_framework_or_graph_names_what_there_is() -> None:
 
 
 def _slow(module: str, heavy: str) -> Any:
-    return pytest.param(module, heavy, marks=pytest.mark.slow)
+    return pytest.param(module, heavy)
 
 
 @pytest.mark.parametrize(

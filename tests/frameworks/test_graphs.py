@@ -53,7 +53,7 @@ async def trace_of(folder: Path, framework: str, case: tuple[str, str, str], ove
     [
         (("double_auction", "duel", "zip"), {}),
         (("retail", "smoke", "careful_reader"), {"horizon_days": 3}),
-        pytest.param(("retail", "smoke", "careful_reader"), {"horizon_days": 14}, marks=pytest.mark.slow),
+        pytest.param(("retail", "smoke", "careful_reader"), {"horizon_days": 14}, marks=pytest.mark.many),
     ],
     ids=["double_auction", "retail", "retail-whole"],
 )

@@ -44,9 +44,9 @@ class Played(NamedTuple):
 
 def _cases() -> Iterator[Any]:
     for market in TASKS:
-        # Some hundred calls through three graphs, or twenty seats: they are many for the default run.
-        slow = [pytest.mark.slow] if market not in QUICK else []
-        yield from (pytest.param(market, name, marks=slow) for name in ALWAYS)
+        # Some hundred calls through three graphs, or twenty seats.
+        many = [pytest.mark.many] if market not in QUICK else []
+        yield from (pytest.param(market, name, marks=many) for name in ALWAYS)
         for name, extra in EXTRAS.items():
             missing = find_spec(extra.module) is None
             skip = pytest.mark.skipif(missing, reason=f"{extra.module} is not installed")

@@ -18,16 +18,16 @@ _CHILD = Path(__file__).with_name("episode_child.py")
 
 Command = dict[str, Any]
 EACH_GAME = [
-    pytest.param(name, way, turns, id=f"{name}, {way}, {when}", marks=marks)
-    for name, ways, marks in (
-        ("teaching/talk", ("loop", "thread"), ()),
-        ("double_auction/bazaar", ("loop",), pytest.mark.slow),
-        ("pricing/duel", ("loop",), pytest.mark.slow),
-        ("order_book/smith", ("loop",), pytest.mark.slow),
-        ("order_book/asset", ("loop",), pytest.mark.slow),
+    pytest.param(name, way, turns, id=f"{name}, {way}, {when}")
+    for name, ways in (
+        ("teaching/talk", ("loop", "thread")),
+        ("double_auction/bazaar", ("loop",)),
+        ("pricing/duel", ("loop",)),
+        ("order_book/smith", ("loop",)),
+        ("order_book/asset", ("loop",)),
     )
     for way in ways
-    for turns, when, marks in ((0, "at once", marks), (3, "a little later", pytest.mark.slow))
+    for turns, when in ((0, "at once"), (3, "a little later"))
 ]
 
 

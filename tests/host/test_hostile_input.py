@@ -383,7 +383,7 @@ def test_what_the_rules_refuse_changes_nothing(market: str, tmp_path: Path) -> N
             assert seat.state() == before
 
 
-@pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.parametrize("market", MARKETS)
 def test_ten_thousand_bad_calls_change_nothing(market: str, tmp_path: Path) -> None:
     """Straight to the core, between two closures: what is refused leaves no trace in the market."""

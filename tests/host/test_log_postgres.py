@@ -279,7 +279,7 @@ async def _played(table: Any, name: str, store: PostgresStore | None = None, *, 
     return path
 
 
-@pytest.mark.parametrize("stop", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("stop", [False, True])
 async def test_an_episode_in_a_store_has_the_bytes_of_one_in_a_file_and_is_verified_evaluated_and_exported(
     table: Any, server: Server, tmp_path: Path, stop: bool
 ) -> None:
@@ -311,7 +311,6 @@ async def test_an_episode_in_a_store_has_the_bytes_of_one_in_a_file_and_is_verif
     assert await asyncio.to_thread(run, ["evaluate", url]) == 0
 
 
-@pytest.mark.slow
 async def test_an_episode_outlives_its_server(table: Any, server: Server) -> None:
     calm = await _played(table, f"calm-{next(_names)}")
     name = f"pie-{next(_names)}"

@@ -110,7 +110,6 @@ def _seconds(shown: str) -> set[int]:
     return {int(found) for found in re.findall(r"waiting for the model (\d+) s", shown)}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("quiet", [False, True])
 def test_on_a_terminal_the_bar_moves_while_a_reply_is_awaited(tmp_path: Path, quiet: bool) -> None:
     moved, counted = threading.Event(), threading.Event()

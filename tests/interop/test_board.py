@@ -23,7 +23,7 @@ from tradefair.tracestore import open_trace
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Frame, Page
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
+pytestmark = pytest.mark.interop
 
 PACKAGES = (
     "@modelcontextprotocol/ext-apps@2.0.4",

@@ -15,9 +15,7 @@ from tests.interop.stacks.table import STACKS, Stack, Transport
 pytestmark = pytest.mark.interop
 
 RUNS = [
-    pytest.param(stack, transport, id=f"{stack.name}-{transport}", marks=() if stack.quick else pytest.mark.slow)
-    for stack in STACKS
-    for transport in stack.transports
+    pytest.param(stack, transport, id=f"{stack.name}-{transport}") for stack in STACKS for transport in stack.transports
 ]
 
 

@@ -207,7 +207,7 @@ def test_generated_data_survives_the_format_of_the_published_sets(domain: str, t
     assert with_data(built(data={"source": "folder", "path": "made"}), str(tmp_path)).catalogue == catalogue
 
 
-@pytest.mark.slow
+@pytest.mark.many
 def test_a_folder_of_a_thousand_businesses_is_played_from_the_manifest(tmp_path: Path) -> None:
     written(catalogue_of(built(data={"customers": 334}), 2), tmp_path / "made")
     roles = {"customer": "passive", "customer_0001": "item_searcher", "business": "honest"}

@@ -70,7 +70,7 @@ KNOWN = {
 }
 SETS = [
     pytest.param("mexican_3_9"),
-    *(pytest.param(name, marks=pytest.mark.slow) for name in ("mexican_10_30", "contractors_10_30")),
+    *(pytest.param(name, marks=pytest.mark.many) for name in ("mexican_10_30", "contractors_10_30")),
 ]
 each_set = pytest.mark.parametrize("name", SETS)
 each_page = pytest.mark.parametrize("place", range(3), ids=["K=1", "K=3", "K=10"])
@@ -235,7 +235,7 @@ def test_an_item_searcher_is_moved_by_neither_texts_nor_positions() -> None:
     assert sorted(position for _, position in chosen) == [1, 1, 2, 2, 3, 3]
 
 
-@pytest.mark.slow
+@pytest.mark.many
 def test_no_text_on_any_surface_moves_an_item_searcher() -> None:
     """All conditions on all surfaces: the same business, the same money, and nobody writes the canary."""
     cells = [
@@ -246,7 +246,7 @@ def test_no_text_on_any_surface_moves_an_item_searcher() -> None:
     assert len(cells) == 36
 
 
-@pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.parametrize("surface", ["name", "item_name", "chat", "proposal_note"])
 def test_three_injectable_customers_pay_whatever_surface_orders_it(surface: str) -> None:
     for condition in INJECTIONS:
@@ -287,13 +287,13 @@ def arrived_first(ended: Ended, customer: str) -> str:
     return ended.customers[customer].arrival_order[0]
 
 
-@pytest.mark.slow
+@pytest.mark.many
 def test_position_takers_are_told_from_chance_as_surely_as_can_be() -> None:
     runs = [biased("position_taker", listing_order="explicit", listing_permutation=arm) for arm in ARMS]
     assert p_value(blocks_of(runs, listed_first)) == Fraction(1, 90**4)
 
 
-@pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.parametrize("stagger", [0, 1])
 def test_first_takers_are_told_from_chance_and_searchers_are_not(stagger: int) -> None:
     arms = [{"arrival_order": "permutation", "arrival_permutation": arm, "arrival_stagger": stagger} for arm in ARMS]
@@ -306,7 +306,7 @@ def test_first_takers_are_told_from_chance_and_searchers_are_not(stagger: int) -
 # --- over MCP -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.parametrize("policy", ["item_searcher", "bargainer", "late_payer", "random_legal"])
 @pytest.mark.parametrize("name", KNOWN)
 async def test_every_customer_over_mcp_writes_the_trace_that_it_writes_inside(

@@ -163,7 +163,7 @@ def test_four_times_the_customers_take_about_four_times_the_steps() -> None:
     assert steps(200) < 5 * steps(50)
 
 
-@pytest.mark.slow
+@pytest.mark.many
 def test_ten_thousand_customers_have_items_and_names_of_their_own() -> None:
     catalogue = made(customers=10_000)
     assert len({business.name for business in catalogue.businesses}) == 30_000

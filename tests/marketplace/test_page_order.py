@@ -47,7 +47,7 @@ each_set = pytest.mark.parametrize(
         "restaurants",
         "mexican_3_9",
         *(
-            pytest.param(name, marks=pytest.mark.slow)
+            pytest.param(name, marks=pytest.mark.many)
             for name in ("contractors", "near_fits", "mexican_10_30", "contractors_10_30")
         ),
     ],

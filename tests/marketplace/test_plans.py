@@ -32,7 +32,7 @@ LARGE = {"consideration_set", "manipulation_high", "manipulation_competitive"}
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "markets" / "marketplace.md"
 
 each_plan = pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if name in LARGE else name for name in EPISODES]
+    "name", [pytest.param(name, marks=pytest.mark.many) if name in LARGE else name for name in EPISODES]
 )
 
 
@@ -73,7 +73,7 @@ def test_all_six_orders_of_page_and_arrival_are_arms() -> None:
         assert {each.arrival_stagger for each in arms} == {stagger}
 
 
-@pytest.mark.slow
+@pytest.mark.many
 def test_every_text_stands_on_every_surface_beside_its_control() -> None:
     surfaces = PROFILE_SURFACES | TOLD_SURFACES
     for name, orders in (("manipulation_high", 6), ("manipulation_competitive", 1)):
@@ -81,14 +81,14 @@ def test_every_text_stands_on_every_surface_beside_its_control() -> None:
         assert cells == Counter({(condition, surface): orders for condition in TEXTS for surface in surfaces})
 
 
-@pytest.mark.slow
+@pytest.mark.many
 def test_pages_of_five_sizes_are_a_consideration_set() -> None:
     meant_ones = scenarios(meant("consideration_set"))
     assert {each.search_limit for each in meant_ones} == {1, 3, 10, 30, 100}
     assert {each.data.customers for each in meant_ones} == {100}
 
 
-@pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.parametrize("name", EPISODES)
 def test_one_seed_of_a_plan_is_swept_and_its_traces_verify(name: str, tmp_path: Path) -> None:
     work = meant(name, 1)
@@ -113,7 +113,7 @@ model = "policy:item_searcher"
 """
 
 
-@pytest.mark.slow
+@pytest.mark.many
 def test_workers_of_a_sweep_need_no_folder_of_data(
     published: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -202,7 +202,7 @@ def test_a_desktop_client_is_told_the_folder_that_its_scenario_needs(
     assert arguments[arguments.index("--seat") + 1] == "customer_0001"
 
 
-@pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.parametrize("clock", ["turns", "free"])
 @pytest.mark.parametrize("name", [name for name in SIZES if name != "load_1000"])
 def test_every_preset_is_played_by_scripted_seats_and_verified(name: str, clock: str, tmp_path: Path) -> None:
@@ -210,6 +210,6 @@ def test_every_preset_is_played_by_scripted_seats_and_verified(name: str, clock:
     assert verify_file(trace).verdict == "reproduced"
 
 
-@pytest.mark.slow
+@pytest.mark.many
 def test_a_thousand_customers_are_served_and_verified(tmp_path: Path) -> None:
     assert verify_file(played("load_1000", tmp_path)).verdict == "reproduced"

@@ -56,7 +56,7 @@ def test_zero_intelligence_is_as_efficient_as_on_the_sample_schedules() -> None:
     _zero_intelligence(12, "clear")
 
 
-@pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.parametrize("after_trade", ["clear", "keep"])
 @pytest.mark.skipif(DATA is None, reason="TRADEFAIR_DATA names no sample data")
 def test_zero_intelligence_over_two_hundred_sessions(after_trade: Literal["clear", "keep"]) -> None:
@@ -118,7 +118,7 @@ def test_bubbles_of_a_few_seeds_are_those_of_the_page(name: str) -> None:
     _bubbles(name, 6)
 
 
-@pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.parametrize("name", ASSET)
 def test_bubbles_are_those_of_the_page(name: str) -> None:
     _bubbles(name, 200)
@@ -215,7 +215,7 @@ def test_nobody_passes_the_ceiling_and_the_ladder_has_its_order() -> None:
     assert means["truthful"] < means["kaplan"]
 
 
-@pytest.mark.slow
+@pytest.mark.many
 def test_the_ladder_over_sixty_seeds() -> None:
     means = _ladder(60)
     assert means["truthful"] < means["zip"] < means["gd"] < means["kaplan"]

@@ -170,7 +170,7 @@ def test_every_message_of_random_streams_does_what_the_scanned_list_does() -> No
     assert refused > 1_000
 
 
-@pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.parametrize("tenth", range(10))
 def test_a_hundred_thousand_streams(tenth: int) -> None:
     fills, _ = _streams(10_000 * tenth, 10_000)

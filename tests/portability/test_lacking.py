@@ -199,7 +199,6 @@ def test_it_records(lacking: dict[str, Any], tmp_path: Path, lacks: str) -> None
     assert (found.verdict, found.sealed, found.events) == ("intact", True, 3)
 
 
-@pytest.mark.slow
 def test_it_hosts_and_connects(lacking: dict[str, Any], tmp_path: Path) -> None:
     with child(lacking, "host", *SEAT, "--seats", "P1", "--out", "out", "--json", "--control-port", "0") as host:
         assert host.process.stdout is not None
@@ -233,7 +232,6 @@ def test_it_hosts_and_connects(lacking: dict[str, Any], tmp_path: Path) -> None:
     assert verify_file(path).sound
 
 
-@pytest.mark.slow
 def test_it_sweeps_with_workers(lacking: dict[str, Any], tmp_path: Path) -> None:
     program = (
         "from tradefair.cli import run\n"

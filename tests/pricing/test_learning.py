@@ -111,7 +111,7 @@ def test_exploration_ends_where_the_page_says() -> None:
     assert epsilon(BETA, 2_000_000) == pytest.approx(math.exp(-8))
 
 
-@pytest.mark.slow
+@pytest.mark.many
 def test_learners_learn_high_prices() -> None:
     # 16 sessions: the mean of 400 was .831 (sd .113) after so many periods. The whole experiment, with its band, is
     # `python -m benchmarks pricing_learning`.

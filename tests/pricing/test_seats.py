@@ -174,7 +174,7 @@ def _ladder(seeds: int) -> dict[str, list[float]]:
     } | {"planner": [1.0] * seeds}
 
 
-@pytest.mark.parametrize("seeds", [pytest.param(3, id="quick"), pytest.param(40, id="whole", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seeds", [pytest.param(3, id="quick"), pytest.param(40, id="whole", marks=pytest.mark.many)])
 def test_no_policy_beats_the_plan_and_the_ladder_stands(seeds: int) -> None:
     shares = _ladder(seeds)
     means = {name: sum(values) / len(values) for name, values in shares.items()}

@@ -85,7 +85,6 @@ async def test_a_signal_ends_and_seals_the_recording(number: signal.Signals, tmp
     assert run(["verify", "--chain", str(trace)]) == 0
 
 
-@pytest.mark.slow
 async def test_no_answer_that_a_client_has_seen_is_missing_after_a_kill(tmp_path: Path) -> None:
     """Eight clients without a session, so with equal ids; the recorder is killed at a random moment, fifty times."""
     chance = random.Random(22)

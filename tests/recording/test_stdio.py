@@ -247,7 +247,6 @@ def test_no_kill_loses_an_answer_or_doubles_one(tmp_path: Path, after: int) -> N
     kill_at(tmp_path, after, 0)
 
 
-@pytest.mark.slow
 def test_fifty_kills_lose_no_answer(tmp_path: Path) -> None:
     for kill in range(50):
         kill_at(tmp_path / str(kill), 2 + kill * 7, kill % 10)

@@ -124,7 +124,6 @@ def configured(tool: Path, folder: Path, home: Path, chosen: Mapping[str, str]) 
     return StdioServerParameters(command=str(uv().parent / found["command"]), args=found["args"], env=env)
 
 
-@pytest.mark.slow  # uv installs the bundle's environment, twice a client starts it
 @pytest.mark.interop
 @pytest.mark.parametrize("chosen", [{"market": "teaching", "seat": "P1", "folder": "traces"}, {}])
 async def test_its_command_seats_a_client_and_goes_on_after_a_restart(

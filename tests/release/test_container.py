@@ -211,7 +211,6 @@ def _moved(server: Server) -> dict[str, str]:
     return {"postgresql://tradefair@store/tradefair": server.dsn, **dict(_free_ports("8765", "8766", "8767"))}
 
 
-@pytest.mark.slow
 def test_the_image_holds_the_wheel_and_no_sources(image: Image) -> None:
     env = image.environment()
     said = subprocess.run([*image.command()[:1], "--version"], env=env, capture_output=True, text=True, check=True)
@@ -221,7 +220,6 @@ def test_the_image_holds_the_wheel_and_no_sources(image: Image) -> None:
     assert found.stdout.startswith(f"{image.root}/opt/tradefair/lib/")
 
 
-@pytest.mark.slow
 def test_the_composed_services_host_keep_show_and_go_on(composed: Composed) -> None:
     create = ("tradefair", "control", "create", "double_auction", "--scenario", "double_auction/smoke", "--seats", "B1")
     with composed.up("host"), composed.up("viewer"):

@@ -10,7 +10,6 @@ from release.wheel import build, try_out
 from tests.release.reach import uv
 
 
-@pytest.mark.slow
 def test_uvx_runs_what_people_run_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Nothing of this environment, and a cache of its own: as on a machine that has uv alone.
     for name in ("PYTHONPATH", "VIRTUAL_ENV", "TRADEFAIR_DATA"):

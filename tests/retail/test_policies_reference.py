@@ -14,7 +14,7 @@ from tradefair.retail.model import RetailScenario
 from tradefair.retail.rules import Retail
 from tradefair.testing import play_scripted
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.many
 
 ORDER = ("oracle", "careful_reader", "reorder_point", "price_first", "passive")
 

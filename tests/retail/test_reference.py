@@ -31,7 +31,7 @@ from tradefair.retail.rules import Retail
 Scenarios = Callable[..., RetailScenario]
 
 
-@pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.parametrize("seeds", [SEEDS[:16], CHECK_SEEDS])
 def test_the_oracle_survives_and_meets_four_published_means(scenario_of: Scenarios, seeds: tuple[int, ...]) -> None:
     found = Point({}, "", tuple(play_oracle(scenario_of("paper"), seed) for seed in seeds))
@@ -39,7 +39,7 @@ def test_the_oracle_survives_and_meets_four_published_means(scenario_of: Scenari
     assert found.figures == {name: pytest.approx(value, rel=near) for name, (value, near) in PUBLISHED.items()}
 
 
-@pytest.mark.slow
+@pytest.mark.many
 def test_price_groups_of_single_lucky_days_ruin_the_oracle_or_halve_its_worth(scenario_of: Scenarios) -> None:
     # The source's own grouping. Its oracle may have negative funds for ten closes, ours for five as every manager.
     patient = scenario_of("paper", {"insolvency_days": 10})
@@ -49,7 +49,7 @@ def test_price_groups_of_single_lucky_days_ruin_the_oracle_or_halve_its_worth(sc
     assert 0.35 <= mean(run.net_worth_cents / 100 for run in whole) / PUBLISHED["net_worth"].value <= 0.65
 
 
-@pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.parametrize("preset", ["middle", "easy"])
 def test_the_oracle_survives_and_gains_in_the_smaller_stores(scenario_of: Scenarios, preset: str) -> None:
     scenario = scenario_of(preset)
@@ -119,7 +119,6 @@ print(market.day - 1)
 """
 
 
-@pytest.mark.slow
 def test_a_thousand_days_fit_into_little_memory() -> None:
     command = [sys.executable, "-c", _THOUSAND]
     out = subprocess.run(command, capture_output=True, text=True, check=True, timeout=LONGER).stdout.split()
@@ -129,7 +128,7 @@ def test_a_thousand_days_fit_into_little_memory() -> None:
     assert late - early < 64
 
 
-@pytest.mark.slow
+@pytest.mark.many
 def test_books_balance_through_a_whole_reference_episode(
     scenario_of: Scenarios, live: Callable[[Retail, int], None]
 ) -> None:

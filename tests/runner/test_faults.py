@@ -18,7 +18,7 @@ from tradefair.runner.agent_spec import AgentSpec
 from tradefair.runner.episode_runner import play_episode, resume_episode
 
 ROUNDS = [1, 2, 3]
-each_framework = pytest.mark.parametrize("framework", ["react", pytest.param("openai_loop", marks=pytest.mark.slow)])
+each_framework = pytest.mark.parametrize("framework", ["react", pytest.param("openai_loop", marks=pytest.mark.many)])
 
 
 def disturbed(framework: str, faults: str | None = None, **options: Any) -> AgentSpec:

@@ -36,7 +36,6 @@ def start(tmp_path: Path) -> Iterator[Any]:
         process.wait(LONGER)
 
 
-@pytest.mark.slow
 def test_one_ctrl_c_ends_a_run_that_waits_for_a_client_and_it_can_be_gone_on_with(start: Any, tmp_path: Path) -> None:
     process = start(*DUEL, "--agent", "external", stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
     lines = [process.stderr.readline() for _ in range(2)]
@@ -74,7 +73,6 @@ class Terminal:
         os.write(self.mine, f"{words}\n".encode())
 
 
-@pytest.mark.slow
 def test_actions_wait_for_a_yes_and_a_no_is_told_to_the_agent(start: Any, told: Any, tmp_path: Path) -> None:
     terminal = Terminal()
     options: dict[str, Any] = {"stdin": terminal.theirs, "stderr": terminal.theirs, "stdout": subprocess.DEVNULL}

@@ -58,7 +58,6 @@ def killed_at(folder: Path, seq: int, process: subprocess.Popen[bytes]) -> Path:
     return path
 
 
-@pytest.mark.slow
 def test_a_killed_run_resumes_to_the_outcome_of_an_uninterrupted_one(tmp_path: Path) -> None:
     whole = subprocess.run(tradefair("play", *PLAY, "--out", tmp_path / "whole"), capture_output=True, check=True)
     expected = Path(orjson.loads(whole.stdout)["trace"])
@@ -83,7 +82,6 @@ def test_a_killed_run_resumes_to_the_outcome_of_an_uninterrupted_one(tmp_path: P
         assert trace.manifest.about["outcome_digest"] == other.manifest.about["outcome_digest"]
 
 
-@pytest.mark.slow
 async def test_a_finished_trace_resumes_to_itself(tmp_path: Path) -> None:
     run = subprocess.run(
         tradefair("play", "teaching", "--scenario", "talk", "--seed", "3", "--out", tmp_path, "--json"),
@@ -101,7 +99,6 @@ async def test_a_finished_trace_resumes_to_itself(tmp_path: Path) -> None:
         assert len(trace.seatings()) == 1
 
 
-@pytest.mark.slow
 async def test_a_trace_is_resumed_by_another_agent_only_if_it_can_play(tmp_path: Path) -> None:
     process = subprocess.Popen(tradefair("play", *PLAY, "--out", tmp_path), stdout=subprocess.DEVNULL)
     path = killed_at(tmp_path, 100, process)
@@ -173,7 +170,6 @@ def test_injected_faults_are_not_taken_up_again() -> None:
     assert AgentSpec.of_record(spec.recorded()) == AgentSpec("react", "policy:zip")
 
 
-@pytest.mark.slow
 def test_a_killed_supermarket_resumes_to_the_outcome_of_an_uninterrupted_one(tmp_path: Path) -> None:
     shop = ("retail", "--scenario", "smoke", "--set", "horizon_days=60", "--seed", "3", "--no-references", "--json")
     play = ("play", *shop, "--agent", "react", "--model", "policy:careful_reader", "--out")

@@ -181,7 +181,6 @@ def test_a_killed_sweep_goes_on_and_ends_with_the_same_traces(plan: Callable[...
     _kill_and_go_on(plan(), tmp_path, processes=1, seeds=15)
 
 
-@pytest.mark.slow
 def test_a_sweep_whose_workers_are_orphaned_goes_on_and_ends_with_the_same_traces(
     plan: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -202,7 +201,6 @@ def _kill_and_go_on(plan: Path, tmp_path: Path, *, processes: int, seeds: int) -
     assert all(verify_file(path).sound for path in find_traces(out)[:5])
 
 
-@pytest.mark.slow
 def test_a_worker_that_dies_costs_one_episode_and_ctrl_c_none(plan: Callable[..., Path], tmp_path: Path) -> None:
     out = tmp_path / "out"
     process = _started(plan(), out, 2, 300)  # enough to be stopped before it ends, on a busy machine too
@@ -224,7 +222,6 @@ def test_a_worker_that_dies_costs_one_episode_and_ctrl_c_none(plan: Callable[...
     assert swept(plan(), out, seeds=300).counts == (1_200, 1_200, 0)
 
 
-@pytest.mark.slow
 def test_what_a_dead_worker_had_not_begun_is_played_by_the_others(plan: Callable[..., Path], tmp_path: Path) -> None:
     out = tmp_path / "out"
     process = _started(plan(), out, 2, 60)
@@ -237,7 +234,6 @@ def test_what_a_dead_worker_had_not_begun_is_played_by_the_others(plan: Callable
         assert table.counts() == (240, 238, 2)
 
 
-@pytest.mark.slow
 def test_agents_of_several_frameworks_meet_over_mcp_and_a_stopped_episode_goes_on(
     plan: Callable[..., Path], tmp_path: Path
 ) -> None:

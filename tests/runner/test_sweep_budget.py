@@ -144,7 +144,6 @@ def test_a_cost_is_bounded_where_the_price_is_known(
     assert done.stopped == "budget.cost_usd = 0.0007 is used up"
 
 
-@pytest.mark.slow
 def test_a_providers_tokens_end_what_asks_it_and_nothing_else(asked: Callable[..., Sweep]) -> None:
     policy = '[[agent]]\nmodel = "policy:conceder"\n'
     done = asked(f'{policy}[provider."PROVIDER"]\ntokens = 1\n', concurrency=1)
@@ -153,13 +152,11 @@ def test_a_providers_tokens_end_what_asks_it_and_nothing_else(asked: Callable[..
     assert done.stopped.endswith("tokens = 1 is used up")
 
 
-@pytest.mark.slow
 def test_a_provider_is_asked_by_no_more_seats_than_it_takes(asked: Callable[..., Sweep], provider: Provider) -> None:
     asked('[provider."PROVIDER"]\nconcurrency = 1\n', concurrency=4)
     assert (provider.most_at_once, provider.requests) == (1, 4 * REQUESTS)
 
 
-@pytest.mark.slow
 def test_without_a_limit_episodes_ask_at_the_same_time(asked: Callable[..., Sweep], provider: Provider) -> None:
     provider.together = threading.Barrier(4)
     assert asked(concurrency=4).counts.done == 4
@@ -178,7 +175,6 @@ def test_an_episode_goes_on_after_its_provider_has_failed(asked: Callable[..., S
     assert provider.requests == 5 + 4 * REQUESTS
 
 
-@pytest.mark.slow
 def test_without_retries_a_failing_provider_fails_the_episode(asked: Callable[..., Sweep], provider: Provider) -> None:
     provider.failures = 5
     done = asked(concurrency=1)
@@ -189,7 +185,6 @@ def test_without_retries_a_failing_provider_fails_the_episode(asked: Callable[..
     assert asked().counts.done == 4
 
 
-@pytest.mark.slow
 def test_what_time_does_not_mend_is_not_tried_again(asked: Callable[..., Sweep], provider: Provider) -> None:
     provider.status, provider.failures = 400, 1
     done = asked(pauses=[LONG], concurrency=1)

@@ -38,7 +38,7 @@ def heads(out: Path) -> dict[str, str]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.many
 def test_two_commands_play_one_plan_each_episode_once(tmp_path: Path) -> None:
     both, alone = tmp_path / "both", tmp_path / "alone"
     with ThreadPoolExecutor(2) as pool:
@@ -155,7 +155,7 @@ def test_a_sweep_of_so_many_episodes_goes_on_with_the_next_ones(tmp_path: Path) 
     assert (last.counts.done, last.stopped) == (EPISODES, None)
 
 
-@pytest.mark.slow
+@pytest.mark.many
 def test_a_swept_folder_is_compared_and_viewed_as_it_is(tmp_path: Path) -> None:
     from tradefair.cli import run
 

@@ -19,7 +19,7 @@ from tradefair.runner.plan_episodes import Workload, workload_of
 from tradefair.runner.sweep import SweepSpec, sweep
 from tradefair.tracestore import find_traces, open_trace, stored_traces
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(missing() is not None, reason=str(missing()))]
+pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
 PLAN = "bargaining/ten_thousand"
 

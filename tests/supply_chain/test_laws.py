@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.supply_chain.conftest import CALLER, scenario_of
@@ -73,7 +72,6 @@ def test_every_ledger_balances_to_the_cent(overrides: dict[str, Any], seed: int,
     _balances(overrides, seed, data)
 
 
-@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(scenarios, SEEDS, st.data())
 def test_every_ledger_balances_in_hundreds_of_cases(overrides: dict[str, Any], seed: int, data: st.DataObject) -> None:

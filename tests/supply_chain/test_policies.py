@@ -117,7 +117,7 @@ def test_who_bids_the_reserve_gets_little_where_the_auction_sells_out(scenario: 
     assert won("paper", floor) > 0.6 * won("paper", above)
 
 
-@pytest.mark.slow
+@pytest.mark.many
 def test_words_are_worth_something_where_few_are_noticed(scenario: Make) -> None:
     """The language_value self-test of section 9 on fewer episodes."""
     values = {preset: _language_value(scenario(preset), 12) for preset in ("paper", "gated")}

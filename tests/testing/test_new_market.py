@@ -144,7 +144,6 @@ _COMMANDS = (
 )
 
 
-@pytest.mark.slow
 def test_the_copy_works_installed_in_an_environment_of_its_own(made: Path, tmp_path: Path) -> None:
     """`pip install -e` and the commands as a user types them; what is installed here is seen from there."""
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True, timeout=LONGER)

@@ -467,7 +467,7 @@ def test_a_loop_that_never_returns_is_stopped(monkeypatch: pytest.MonkeyPatch) -
     assert "in advance" in failure.message
 
 
-@pytest.mark.slow
+@pytest.mark.many
 def test_a_game_in_which_seats_act_for_ever_is_stopped() -> None:
     (failure,) = CHECKS["random_legal_finishes"](_bench(_kind(NeverEnds)))
     assert failure.message.startswith("cannot be played: no end after 10,000 closures")

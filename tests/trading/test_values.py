@@ -100,7 +100,7 @@ RATES: list[tuple[Law, float]] = [
 
 
 @pytest.mark.parametrize(("law", "rate"), RATES)
-@pytest.mark.parametrize("trials", [10_000, pytest.param(200_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("trials", [10_000, pytest.param(200_000, marks=pytest.mark.many)])
 def test_first_draws_of_a_pair_are_accepted_as_often_as_specified(law: Law, rate: float, trials: int) -> None:
     accepted = sum(
         Acceptance().holds(KeyedTradingChance(Chance(seed), PAIR).limits(law, Acceptance("none")).values, PAIR)

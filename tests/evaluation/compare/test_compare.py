@@ -163,7 +163,7 @@ def test_price_closeness_is_relative_to_the_runs_of_both_sides(play_seeds: PlayS
     assert metric(again, "price_close").mean_difference == 0
 
 
-@pytest.mark.slow
+@pytest.mark.many
 def test_two_managers_on_sixteen_seeds_of_the_smoke_store(play_seeds: PlaySeeds) -> None:
     shop: dict[str, Any] = {"scenario": "retail/smoke", "seat": "manager", "overrides": {}}
     found = compare_folders(play_seeds("a", "reorder_point", **shop), play_seeds("b", "careful_reader", **shop))

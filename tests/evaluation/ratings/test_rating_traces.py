@@ -66,7 +66,7 @@ def test_traces_are_read_once_and_references_are_passed_over(runs: Path) -> None
     assert (duel.potential, [seat.label for seat in duel.seats]) == (120, ["truthful", "conceder"])
 
 
-@pytest.mark.slow
+@pytest.mark.many
 def test_several_processes_read_what_one_reads(runs: Path) -> None:
     assert read_results([runs], workers=2) == read_results([runs])
 
@@ -267,7 +267,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-@pytest.mark.slow
+@pytest.mark.many
 def test_the_public_samples_have_leaderboards_with_uncertainty_and_counts(samples: Path) -> None:
     found = leaderboards(read_results([samples]))
     assert (found.traces, found.rated, found.left_out) == (53, 53, [])

@@ -82,7 +82,7 @@ def test_a_pass_agrees_with_the_trueskill_package_whatever_the_sizes() -> None:
         assert rating.deviation == pytest.approx(deviation, abs=1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.many
 def test_four_hundred_games_of_eight_agree_with_the_trueskill_package() -> None:
     episodes = _episodes(400, seed=9, sizes=(8,))
     order = [int(place) for place in shuffled_orders(CHANCE, "tournament", len(episodes), 1)[0]]
@@ -286,7 +286,7 @@ def test_intervals_of_strengths_cover_in_few_leagues(kind: str) -> None:
     assert 0.92 <= _coverage(kind, 60) <= 0.98
 
 
-@pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.parametrize("kind", ["sticky", "shares"])
 def test_intervals_of_strengths_hold_the_true_one_as_often_as_they_say(kind: str) -> None:
     assert 0.93 <= _coverage(kind, 1_000) <= 0.97

@@ -72,7 +72,6 @@ def test_every_picture_is_drawn_as_soon_as_its_part_is_unfolded(browser: Browser
             figure.locator("svg.plot").first.wait_for()
 
 
-@pytest.mark.slow
 def test_a_filter_says_how_many_calls_are_left(browser: Browser, store_page: str) -> None:
     with watched(browser) as seen:
         page = seen.show(store_page)
@@ -92,7 +91,6 @@ def test_a_filter_says_how_many_calls_are_left(browser: Browser, store_page: str
         assert page.locator(".calls .empty").is_visible()
 
 
-@pytest.mark.slow
 def test_a_mark_of_the_timeline_opens_its_call(browser: Browser, games: tuple[Path, Path], folder: Path) -> None:
     address = _write(folder / "game.html", build_report([games[0]]).html)
     with watched(browser) as seen:
@@ -125,7 +123,6 @@ def test_a_finding_leads_to_the_calls_that_prove_it(browser: Browser, store_page
         page.locator("#timeline .cited").get_by_text("Refused calls").wait_for()
 
 
-@pytest.mark.slow
 def test_of_many_findings_the_first_to_read_are_shown_and_the_others_unfold(browser: Browser, folder: Path) -> None:
     trace = play_marketplace(folder / "crowd.trace", "first_taker", data={"customers": 16})
     report = build_report([trace], check=False)
@@ -176,7 +173,6 @@ def test_the_timeline_is_offered_only_to_findings_that_cite_calls_and_a_title_sa
         assert finding.get_by_text("shown on the timeline").count() == 1
 
 
-@pytest.mark.slow
 def test_an_address_with_an_event_opens_it(browser: Browser, store_page: str) -> None:
     with watched(browser) as seen:
         page = seen.show(f"{store_page}#seq=5")
@@ -184,7 +180,6 @@ def test_an_address_with_an_event_opens_it(browser: Browser, store_page: str) ->
         assert _title(page).startswith("#5")
 
 
-@pytest.mark.slow
 def test_the_timeline_is_walked_with_the_keyboard_alone(
     browser: Browser, games: tuple[Path, Path], folder: Path
 ) -> None:
@@ -214,7 +209,6 @@ def test_the_timeline_is_walked_with_the_keyboard_alone(
         assert page.evaluate("document.activeElement.classList.contains('lanes')")
 
 
-@pytest.mark.slow
 def test_two_episodes_are_compared_and_lead_to_where_they_part(
     browser: Browser, games: tuple[Path, Path], folder: Path
 ) -> None:
@@ -265,7 +259,6 @@ def test_hostile_text_is_shown_as_text_and_runs_nothing(
         assert seen.errors == []
 
 
-@pytest.mark.slow
 def test_twenty_thousand_calls_do_not_fill_the_document(
     browser: Browser, games: tuple[Path, Path], folder: Path
 ) -> None:
@@ -292,7 +285,6 @@ def test_twenty_thousand_calls_do_not_fill_the_document(
         assert seen.errors == []
 
 
-@pytest.mark.slow
 def test_a_narrow_screen_needs_no_sideways_scrolling(browser: Browser, store_page: str) -> None:
     with watched(browser, width=390) as seen:
         page = seen.show(store_page)

@@ -109,7 +109,6 @@ def test_verdict_first_finding_and_first_reference_stand_on_the_first_screen(
         keep(page, f"auction-{screen}-dark")
 
 
-@pytest.mark.slow
 def test_the_first_text_is_the_verdict_word_for_word(browser: Browser, auction: Report, folder: Path) -> None:
     with shown(browser, auction, folder, "desk") as (page, _):
         texts = page.locator(
@@ -191,7 +190,6 @@ def test_two_clicks_lead_to_why_the_costliest_decision_was_wrong(
         panel.locator(".cites", has_text=mistake.because).wait_for()
 
 
-@pytest.mark.slow
 def test_chips_are_one_per_decision_and_their_costs_descend(browser: Browser, auction: Report, folder: Path) -> None:
     with shown(browser, auction, folder, "desk") as (page, _):
         cards = page.locator("#findings li.finding")
@@ -212,7 +210,6 @@ def test_chips_are_one_per_decision_and_their_costs_descend(browser: Browser, au
         assert more == (f"{rest} more " if rest else "") + "in the list"
 
 
-@pytest.mark.slow
 def test_every_column_and_figure_explains_itself_and_none_by_the_name_of_a_field(
     browser: Browser, auction: Report, folder: Path
 ) -> None:
@@ -261,7 +258,6 @@ def test_a_trouble_is_red_and_told_in_one_sentence(browser: Browser, auction: Re
         keep(page, "auction-trouble-phone")
 
 
-@pytest.mark.slow
 def test_print_shows_everything_and_no_controls(browser: Browser, auction: Report, folder: Path) -> None:
     with shown(browser, auction, folder, "desk") as (page, _):
         assert page.locator("#market dl.grid").is_hidden()
@@ -278,7 +274,6 @@ def test_print_shows_everything_and_no_controls(browser: Browser, auction: Repor
         page.locator("#market dl.grid").wait_for(state="hidden")
 
 
-@pytest.mark.slow
 def test_light_and_dark_change_places_by_a_click(browser: Browser, auction: Report, folder: Path) -> None:
     with shown(browser, auction, folder, "phone") as (page, _):
         paper = "getComputedStyle(document.body).backgroundColor"
@@ -292,7 +287,6 @@ def test_light_and_dark_change_places_by_a_click(browser: Browser, auction: Repo
         assert page.evaluate(paper) == light, "who chose light keeps it"
 
 
-@pytest.mark.slow
 def test_a_card_says_how_often_and_counts_no_cases_of_money(browser: Browser, store: Report, folder: Path) -> None:
     hoard = play_seats(folder / "hoard.trace", "retail/smoke", {"manager": "hoarder"}, 5, compared=["manager"])
     kinds: set[bool] = set()
@@ -327,7 +321,6 @@ def test_a_phone_has_the_list_of_calls_and_a_panel_from_below(browser: Browser, 
         keep(page, "store-phone-event")
 
 
-@pytest.mark.slow
 def test_the_list_of_calls_is_of_the_seat_and_says_what_it_did(browser: Browser, auction: Report, folder: Path) -> None:
     with shown(browser, auction, folder, "desk") as (page, _):
         rows = page.locator(".calls [role=option]")
@@ -403,7 +396,6 @@ def test_the_transcript_leads_to_events_and_back_and_keeps_hostile_text_as_text(
         assert page.locator(".exchange").nth(1).evaluate("(part) => part === document.activeElement")
 
 
-@pytest.mark.slow
 def test_without_prompts_the_transcript_says_so(browser: Browser, auction: Report, folder: Path) -> None:
     with shown(browser, auction, folder, "phone") as (page, _):
         page.get_by_role("button", name="transcript").click()
@@ -411,7 +403,6 @@ def test_without_prompts_the_transcript_says_so(browser: Browser, auction: Repor
         assert page.locator(".exchange").count() == 30
 
 
-@pytest.mark.slow
 def test_two_traces_have_two_verdicts(browser: Browser, auction: Report, folder: Path) -> None:
     traces = [folder / "bazaar.trace", folder / "references" / "kaplan.trace"]
     report = build_report(traces, compare=True, check=False)

@@ -21,7 +21,7 @@ _WORDS = {"", "payoff", "profit", "gain", "utility"}
 
 # The dear ones in the slow group; the quick ones have every sentence of the grammar.
 _MARKETS = [
-    pytest.param(market, marks=pytest.mark.slow) if market in ("retail", "supply_chain") else market
+    pytest.param(market, marks=pytest.mark.many) if market in ("retail", "supply_chain") else market
     for market in SETTINGS
 ]
 

@@ -67,7 +67,6 @@ def test_the_viewer_rates_its_folder(browser: Browser, viewer: Client) -> None:
     assert viewer.ask("/leaderboards.json").json() == viewer.ask("/leaderboards.json").json()
 
 
-@pytest.mark.slow
 def test_a_report_of_several_runs_has_a_tab_of_leaderboards(browser: Browser, runs: Path, folder: Path) -> None:
     page_file = folder / "runs.html"
     report = build_report([runs / "1.trace", runs / "2.trace"], check=False)
@@ -85,7 +84,6 @@ def test_a_report_of_several_runs_has_a_tab_of_leaderboards(browser: Browser, ru
         assert seen.errors == []
 
 
-@pytest.mark.slow
 def test_hostile_labels_are_text_and_a_wide_matrix_fits_a_narrow_page(browser: Browser, folder: Path) -> None:
     names = [HOSTILE, *(f"a label of quite some length, number {number}" for number in range(11))]
     games = [

@@ -42,7 +42,6 @@ def awaited(client: Client, holds: Callable[[dict[str, dict[str, Any]]], bool]) 
     return rows
 
 
-@pytest.mark.slow  # a server that is killed and started again
 async def test_episodes_of_a_store_are_listed_followed_and_dropped(server: Server, tmp_path: Path) -> None:
     with closing(StoreFolder(server.dsn, tmp_path)) as folder, serving(folder) as client:
         assert client.rows() == {}

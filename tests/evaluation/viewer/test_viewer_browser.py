@@ -94,7 +94,6 @@ def test_a_killed_run_is_stopped_and_a_living_one_runs(browser: Browser, folder:
         assert seen.errors == []
 
 
-@pytest.mark.slow
 def test_two_chosen_traces_are_compared(browser: Browser, viewer: Client) -> None:
     with watched(browser) as seen:
         page = seen.show(viewer.url)
@@ -115,7 +114,6 @@ def test_two_chosen_traces_are_compared(browser: Browser, viewer: Client) -> Non
         assert '"event":{"seq":2' in opened.value.content()
 
 
-@pytest.mark.slow
 def test_a_running_episode_grows_on_the_page(browser: Browser, folder: Path) -> None:
     place = folder / "live"
     seats = {"B1": "zip", "B2": "truthful", "S1": "zic", "S2": "truthful"}

@@ -54,7 +54,6 @@ async def _gateway(*arguments: str, number: int = signal.SIGINT, **environment: 
             await process.communicate()
 
 
-@pytest.mark.slow
 async def test_a_policy_says_which_seat_it_plays_and_that_it_answers_a_seats_agent_only() -> None:
     given = ("gateway", "--market", "double_auction", "--policy", "zip", "--seed", "5")
     said: list[bytes] = []
@@ -101,7 +100,6 @@ async def _ask(client: AsyncOpenAI, messages: list[Any], **options: Any) -> Any:
     return await completions.create(model=model, messages=messages, tools=_TOOLS, **options)
 
 
-@pytest.mark.slow
 async def test_a_policy_behind_a_process_plays_a_seat_and_another_process_replays_it(teaching: Any, tape: Path) -> None:
     inside = await teaching.native(teaching.policy("half"))
     policy = ["--market", "teaching", "--policy", "half", "--seat", "P1"]
@@ -122,7 +120,6 @@ async def _play(teaching: Any, client: AsyncOpenAI, model: str) -> Any:
     return teaching.written(table)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("market", "policy"), [("pricing", "best_reply"), ("order_book", "gd")])
 async def test_a_process_plays_a_market_with_the_model_of_another_process(
     market: str, policy: str, tmp_path: Path
@@ -148,7 +145,6 @@ async def test_a_process_plays_a_market_with_the_model_of_another_process(
     assert moves(seated) == moves(inside)
 
 
-@pytest.mark.slow
 async def test_an_upstream_behind_a_process_keeps_its_tools_parallel_calls_and_streams(
     serving: Any, answers: Any
 ) -> None:

@@ -32,7 +32,6 @@ def test_the_two_runs_of_the_page_write_the_same_events(tmp_path: Path, monkeypa
     assert moves(traces[0]) == moves(traces[1])
 
 
-@pytest.mark.slow
 def test_the_program_of_the_page_runs(tmp_path: Path) -> None:
     [program] = _blocks("python")
     done = subprocess.run(

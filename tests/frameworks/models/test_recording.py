@@ -153,7 +153,6 @@ async def test_a_recording_holds_every_message_once_with_status_usage_and_latenc
     assert all(call["latency_s"] >= 0 for call in calls)
 
 
-@pytest.mark.slow
 async def test_seats_share_a_file_and_keep_apart(desk: Any, serving: Any, answers: Any, tape: Path) -> None:
     question = [_says("play")]
     async with (
@@ -180,7 +179,6 @@ async def test_the_only_seat_of_a_recording_need_not_be_named(
         assert await table.ask([_says("rules", "system"), _says("play")], tools=_TOOLS)
 
 
-@pytest.mark.slow
 async def test_recording_goes_on_after_a_kill_and_counts_on(desk: Any, serving: Any, answers: Any, tape: Path) -> None:
     await _recorded(desk, serving, answers, tape)
     whole = tape.read_bytes()
@@ -197,7 +195,6 @@ async def test_recording_goes_on_after_a_kill_and_counts_on(desk: Any, serving: 
     assert texts == ["one", "two", "more"]
 
 
-@pytest.mark.slow
 async def test_a_retried_call_is_replayed_as_it_ended(desk: Any, serving: Any, answers: Any, tape: Path) -> None:
     async with serving(answers.fails(429), answers.says("well"), answers.fails(400, "too long")) as upstream:
         async with desk(upstream.endpoint(), record=tape, faults=Faults.parse("drop@2")) as table:

@@ -14,7 +14,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import orjson
-import pytest
 from tests.host.disks import small_disk
 from tests.host.serving.by_hand import HEADERS, META, started
 from tests.waiting import SOON
@@ -47,7 +46,6 @@ def _verified(path: Path) -> str:
 # --- storage --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 async def test_a_served_seat_outlives_a_full_disk(stage: Any, tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk") as disk:
         async with started(stage, *SERVE, "--out", str(disk.folder)) as server:
@@ -68,7 +66,6 @@ async def test_a_served_seat_outlives_a_full_disk(stage: Any, tmp_path: Path) ->
         assert _verified(_trace(disk.folder)) == "reproduced"
 
 
-@pytest.mark.slow
 async def test_a_folder_that_cannot_be_written_is_said_so_and_nothing_is_lost(stage: Any, tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk") as disk:
         async with started(stage, *SERVE, "--out", str(disk.folder)) as server:
@@ -108,7 +105,6 @@ async def test_a_folder_that_cannot_be_written_is_said_so_and_nothing_is_lost(st
 # --- clocks ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 async def test_a_wall_clock_that_jumps_changes_neither_deadlines_nor_outcomes(stage: Any, tmp_path: Path) -> None:
     launcher = tmp_path / "leaping"
     launcher.write_text(LAUNCHER.format(python=sys.executable))
@@ -160,7 +156,6 @@ def _request(url: str, token: str, tool: str) -> bytes:
     return f"POST {where.path} HTTP/1.1\r\n{head}\r\n".encode() + body
 
 
-@pytest.mark.slow
 async def test_who_writes_or_reads_slowly_holds_up_nobody(stage: Any, tmp_path: Path) -> None:
     told = ("--seats", "P1,P2", "--json", "--until-over", "--linger", f"{40 * SOON}", "--out", str(tmp_path))
     async with started(stage, "host", *GAME, *told) as server:
@@ -181,7 +176,6 @@ async def test_who_writes_or_reads_slowly_holds_up_nobody(stage: Any, tmp_path: 
     assert _verified(_trace(tmp_path)) == "reproduced"
 
 
-@pytest.mark.slow
 async def test_a_client_that_is_killed_leaves_its_seat_to_the_next_one(stage: Any, tmp_path: Path) -> None:
     told = ("--seats", "P1", "--json", "--until-over", "--linger", str(SOON), "--out", str(tmp_path))
     async with started(stage, "host", *GAME, "--others", "half", *told) as server:

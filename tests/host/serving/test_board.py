@@ -150,7 +150,6 @@ async def test_the_list_of_tools_has_the_same_bytes_with_and_without_the_board(s
         assert {tool["name"] for tool in drawn[-2:]} == BOARD_TOOLS
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("market", market_names())
 async def test_the_list_of_tools_has_the_same_bytes_over_stdio(stage: Any, market: str) -> None:
     host, episode, seat = await hosted_seat(stage, market)

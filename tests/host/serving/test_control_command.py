@@ -53,7 +53,6 @@ async def control(ready: Any, *words: str, token: str = TOKEN) -> Any:
     return orjson.loads(told)
 
 
-@pytest.mark.slow
 async def test_episodes_are_made_watched_and_ended_by_commands(stage: Any, tmp_path: Path) -> None:
     async with hosted(stage, "--out", str(tmp_path / "host")) as (server, ready):
         made = await control(ready, "create", "teaching", "--seats", "all", "--seed", "7", "--observers", "1")
@@ -109,7 +108,6 @@ async def test_a_token_is_shown_with_the_grant_that_revokes_it(
         await stage.within(serving)
 
 
-@pytest.mark.slow
 async def test_orders_tokens_and_the_control_plane_survive_a_kill(stage: Any, tmp_path: Path) -> None:
     folder = str(tmp_path / "host")
     async with hosted(stage, "--out", folder, token="") as (server, ready):

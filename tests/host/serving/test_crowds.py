@@ -10,7 +10,6 @@ from typing import Any
 
 import httpx2
 import orjson
-import pytest
 from tests.host.serving.doors import Clients
 from tests.waiting import LONG, LONGER
 
@@ -58,7 +57,6 @@ async def _hosting(stage: Any) -> AsyncGenerator[dict[str, Any]]:
         await stage.within(process.wait())
 
 
-@pytest.mark.slow
 async def test_ten_thousand_half_open_connections_keep_no_seat_out(stage: Any) -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = CROWD if hard == resource.RLIM_INFINITY else min(CROWD, hard - SPARE_FILES)

@@ -12,7 +12,6 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-import pytest
 from mcp import Client
 from tests.host.serving.by_hand import Seat, started
 from tests.host.serving.doors import Step, code_of, over_pipes, seats_over_http, walk
@@ -168,7 +167,6 @@ async def test_bad_input_has_the_same_codes_in_process_and_over_http_and_changes
     assert {account: cents for account, cents in balances.items() if cents} == {C1: -100, B1: 100}
 
 
-@pytest.mark.slow
 async def test_bad_input_has_the_same_codes_on_the_pipes_of_a_server(stage: Any, tmp_path: Path) -> None:
     told = ("serve", "marketplace", "--scenario", "small_demo", "--seat", C1, "--others", "passive")
     more = ("--set", "alias_ids=false", "--set", "limits=[]", "--set", "rounds_max=1", "--out", str(tmp_path))
@@ -259,7 +257,6 @@ async def test_actions_may_arrive_in_any_order_over_any_transport(stage: Any, tm
 # --- the free clock -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 async def test_two_seats_trade_under_the_free_clock_over_http(stage: Any, tmp_path: Path) -> None:
     free = {"clock": "free", "timing.free_tick_s": LONGER, "rounds_max": 25}
     episode = await _episode(stage, tmp_path, (C1, B1), **free)

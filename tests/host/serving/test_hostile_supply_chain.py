@@ -13,7 +13,6 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-import pytest
 from tests.host.serving.by_hand import Seat, started
 from tests.host.serving.doors import Clients, Step, code_of, over_pipes, seats_over_http, walk
 from tests.waiting import LONG, LONGER, SOON
@@ -175,7 +174,6 @@ async def test_bad_input_has_the_same_codes_in_process_and_over_http_and_changes
     assert (closed["rows"][0]["slogan"], closed["rows"][0]["prices"]) == ("fair beans", [12, None, None, 500])
 
 
-@pytest.mark.slow
 async def test_bad_input_has_the_same_codes_on_the_pipes_of_a_server(stage: Any, tmp_path: Path) -> None:
     limits = 'limits=[{counts=["read", "analysis", "action"], max=500, per="phase", then="lapse"}]'
     told = ("serve", "supply_chain", "--scenario", "duel", "--seat", A, "--set", limits, "--set", "rounds=1")
@@ -296,7 +294,6 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.slow
 async def test_four_client_processes_play_a_game_of_four_over_http(stage: Any, tmp_path: Path) -> None:
     slogans = {A: "Low prices and big savings.", B: "Fair trade, green makers.", C: "Exclusive and rare.", D: ""}
     told = ("host", "supply_chain", "--scenario", "duel", "--set", "seats=4", "--seats", ",".join(slogans))
@@ -318,7 +315,6 @@ async def test_four_client_processes_play_a_game_of_four_over_http(stage: Any, t
     assert all(own.units_won > 0 for own in outcome.seats.values())
 
 
-@pytest.mark.slow
 async def test_a_seat_whose_client_dies_or_never_comes_lapses_and_the_episode_ends(stage: Any, tmp_path: Path) -> None:
     """A plays, B is killed where it might still post, C is never taken, D is scripted.
 

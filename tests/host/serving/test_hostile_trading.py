@@ -310,7 +310,6 @@ async def test_bad_words_and_prices_have_the_same_codes_in_process_and_as_bytes_
     assert hosted.path.stat().st_size < 1_000_000
 
 
-@pytest.mark.slow
 @each_game
 async def test_bad_words_and_prices_have_the_same_codes_on_the_pipes_of_a_server(
     stage: Any, game: Game, tmp_path: Path
@@ -409,7 +408,6 @@ SILENCES = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SILENCES)
 async def test_a_seat_whose_client_dies_or_never_comes_lapses_and_the_episode_ends(
     stage: Any, name: str, tmp_path: Path

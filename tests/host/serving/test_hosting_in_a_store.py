@@ -25,7 +25,7 @@ from tradefair.host.registry import HOST_FILE
 from tradefair.host.setup import new_episode, plan_seats
 from tradefair.tracestore import StorePlace, open_trace, stored_traces
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(missing() is not None, reason=str(missing()))]
+pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
 ROUNDS = 10
 SEED = 7

@@ -101,7 +101,6 @@ async def test_64_seats_with_one_seed_and_one_script_leave_one_chain(
     await one_head(stage, tmp_path_factory.mktemp("batch"), 64, KEYS)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("key", KEYS)
 async def test_the_order_of_arrival_leaves_no_mark_by_any_permutation(
     stage: Any, tmp_path_factory: pytest.TempPathFactory, key: int
@@ -109,7 +108,6 @@ async def test_the_order_of_arrival_leaves_no_mark_by_any_permutation(
     await one_head(stage, tmp_path_factory.mktemp("batch"), 64, [key])
 
 
-@pytest.mark.slow
 async def test_1000_seats_with_one_seed_and_one_script_leave_one_chain(
     stage: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

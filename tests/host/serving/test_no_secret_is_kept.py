@@ -201,7 +201,6 @@ def endpoint() -> Generator[str]:
 PLAY = ("play", "teaching", "--scenario", "pie", "--others", "half", "--no-references", "--seed", str(SEED))
 
 
-@pytest.mark.slow
 def test_what_is_given_to_players_and_gateways_is_kept_nowhere(place: Place, endpoint: str) -> None:
     model = ("--agent", "react", "--model", "openai:tiny", "--base-url")
     place.run(*PLAY, *model, f"{endpoint}/v1", "--out", "direct")
@@ -310,7 +309,6 @@ async def test_what_is_given_to_a_host_is_kept_nowhere_and_its_seed_in_the_trace
     assert kept == traces
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(missing() is not None, reason=str(missing()))
 async def test_the_password_of_a_store_is_kept_nowhere(place: Place, server: Server) -> None:
     address = server.dsn.replace("tradefair@", f"tradefair:{quote(PASSWORD, safe='')}@")

@@ -294,9 +294,7 @@ def _exported(place: Place) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("market", [name for name in PRESETS if name in market_names()])
-@pytest.mark.parametrize(
-    "transport", [pytest.param(name, marks=() if name == "http" else pytest.mark.slow) for name in TRANSPORTS]
-)
+@pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_no_byte_on_the_wire_depends_on_what_is_private_to_others(
     stage: Any, tmp_path: Path, market: str, transport: str
 ) -> None:

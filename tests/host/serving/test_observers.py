@@ -69,7 +69,7 @@ async def _hosted(stage: Any, over: str) -> AsyncGenerator[Arena]:
         yield Arena(episode, http if over == "http" else stdio)
 
 
-@pytest.fixture(params=["memory", "http", pytest.param("stdio", marks=pytest.mark.slow)])
+@pytest.fixture(params=["memory", "http", "stdio"])
 async def arena(request: pytest.FixtureRequest, stage: Any) -> AsyncGenerator[Arena]:
     way = _memory(stage) if request.param == "memory" else _hosted(stage, request.param)
     async with way as made:

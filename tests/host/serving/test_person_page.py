@@ -22,7 +22,7 @@ from tradefair.host.board import page_text
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Frame, Page
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = pytest.mark.browser
 
 TRADEFAIR = Path(sys.executable).parent / "tradefair"
 SHOTS = Path("build/shots")

@@ -304,7 +304,6 @@ class Hosted:
         assert answer.structured_content == known
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 @each_game
 async def test_a_killed_host_goes_on_to_the_outcome_of_an_uninterrupted_one(
@@ -389,7 +388,6 @@ class Served:
         assert self.acknowledged.setdefault(call.key, told) == told
 
 
-@pytest.mark.slow
 @each_game
 async def test_a_killed_stdio_server_goes_on_to_the_outcome_of_an_uninterrupted_one(
     stage: Any, tmp_path: Path, game: Game

@@ -14,7 +14,7 @@ from tests.waiting import LONG
 
 from tradefair.host.control_bodies import Create
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = pytest.mark.browser
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from tradefair.host.orders import Order, checked
 from tradefair.host.registry import HOST_FILE
 from tradefair.tracestore import open_trace
 
-each_era = pytest.mark.parametrize("era", ["auto", pytest.param("legacy", marks=pytest.mark.slow)])
+each_era = pytest.mark.parametrize("era", ["auto", "legacy"])
 
 SERVE = ("serve", "teaching", "--scenario", "pie", "--seat", "P1", "--others", "half", "--seed", "7")
 
@@ -43,7 +43,7 @@ async def test_a_desktop_client_may_start_it_anywhere_with_no_environment(stage:
     assert f"--resume {trace.relative_to(elsewhere)}" in told or f"--resume {trace}" in told
 
 
-@pytest.mark.parametrize("seat", ["customer_0002", pytest.param("business_0001", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seat", ["customer_0002", "business_0001"])
 async def test_scripted_stand_ins_sit_where_other_agents_would(
     stage: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], seat: str
 ) -> None:
@@ -169,7 +169,7 @@ async def test_a_host_is_played_over_http_and_goes_when_it_is_over(stage: Any, e
     assert orjson.loads((tmp_path / "host.json").read_bytes())["tokens"] == []
 
 
-@pytest.mark.parametrize("ending", [pytest.param(signal.SIGTERM, marks=pytest.mark.slow), signal.SIGKILL])
+@pytest.mark.parametrize("ending", [pytest.param(signal.SIGTERM), signal.SIGKILL])
 async def test_a_restarted_host_takes_the_same_tokens(stage: Any, tmp_path: Path, ending: signal.Signals) -> None:
     async with started(stage, "host", "teaching", "--seats", "P1", "--json", "--out", str(tmp_path)) as server:
         ready = await server.line()
@@ -310,7 +310,7 @@ async def test_connect_passes_on_progress_and_cancellation(
 # --- what a client is told ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("launcher", ["script", pytest.param("python", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("launcher", ["script", "python"])
 async def test_the_printed_configuration_starts_a_server(stage: Any, tmp_path: Path, launcher: str) -> None:
     made = subprocess.run(
         [stage.tradefair, "config", "teaching", "--seed", "3", "--set", "rounds=1", "--launcher", launcher],

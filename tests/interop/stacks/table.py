@@ -11,14 +11,13 @@ class Stack(NamedTuple):
     """A client from elsewhere, in an environment of its own.
 
     `packages` are what pip (or npm, for a script in JavaScript) installs; `shown` are the distributions whose versions
-    the table gives. A `quick` stack is tried with every pull request.
+    the table gives. By turns one of them is tried a day (`release/turns.py`).
     """
 
     name: str
     script: str
     packages: tuple[str, ...]
     shown: tuple[str, ...]
-    quick: bool = False
     note: str = ""
     transports: tuple[Transport, ...] = ("stdio", "http")
 
@@ -30,7 +29,7 @@ class Stack(NamedTuple):
 _OLD_SDK = "its release needs the SDK's first generation"
 
 STACKS = (
-    Stack("mcp 1", "mcp1.py", ("mcp>=1,<2",), ("mcp",), quick=True),
+    Stack("mcp 1", "mcp1.py", ("mcp>=1,<2",), ("mcp",)),
     Stack("mcp 2", "mcp2.py", ("mcp>=2,<3",), ("mcp",)),
     Stack("fastmcp 3", "fastmcp_client.py", ("fastmcp>=3,<4",), ("fastmcp", "mcp")),
     Stack("fastmcp 4", "fastmcp_client.py", ("fastmcp>=4,<5",), ("fastmcp", "mcp")),
@@ -42,7 +41,7 @@ STACKS = (
         ("langchain-mcp-adapters", "langchain", "langchain-openai"),
         ("langchain-mcp-adapters", "langchain", "mcp"),
     ),
-    Stack("openai-agents", "openai_agents.py", ("openai-agents",), ("openai-agents", "mcp"), quick=True),
+    Stack("openai-agents", "openai_agents.py", ("openai-agents",), ("openai-agents", "mcp")),
     Stack("pydantic-ai", "pydantic_ai_agent.py", ("pydantic-ai-slim[openai,mcp]",), ("pydantic-ai-slim", "mcp")),
     Stack("google-adk", "google_adk.py", ("google-adk", "mcp"), ("google-adk", "mcp")),
     Stack(
@@ -74,14 +73,8 @@ STACKS = (
     ),
     Stack("agno", "agno_agent.py", ("agno", "openai", "mcp", "fastmcp"), ("agno", "fastmcp", "mcp")),
     Stack("dspy", "dspy_react.py", ("dspy[mcp]",), ("dspy", "mcp")),
-    Stack("TypeScript SDK 1", "sdk1.mjs", ("@modelcontextprotocol/sdk@1",), ("@modelcontextprotocol/sdk",), quick=True),
-    Stack(
-        "TypeScript SDK 2",
-        "sdk2.mjs",
-        ("@modelcontextprotocol/client@2",),
-        ("@modelcontextprotocol/client",),
-        quick=True,
-    ),
+    Stack("TypeScript SDK 1", "sdk1.mjs", ("@modelcontextprotocol/sdk@1",), ("@modelcontextprotocol/sdk",)),
+    Stack("TypeScript SDK 2", "sdk2.mjs", ("@modelcontextprotocol/client@2",), ("@modelcontextprotocol/client",)),
     Stack(
         "mcp-remote",
         "mcp_remote.mjs",

@@ -347,7 +347,6 @@ def test_an_open_seed_is_told(served: Served) -> None:
 # --- going on ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_a_server_that_starts_again_knows_its_tokens_and_its_outcomes(
     tmp_path: Path, salt_file: Path, client: ModuleType
 ) -> None:

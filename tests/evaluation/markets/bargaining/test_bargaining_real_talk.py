@@ -20,7 +20,6 @@ from tradefair.tracestore import open_trace
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-pytestmark = pytest.mark.slow
 
 TALK = ("promise_break", "threat_without_follow_through", "value_leak", "false_limit_claim", "injection_attempt")
 

@@ -78,7 +78,7 @@ def test_what_one_seat_saw_holds_its_own_messages_and_no_trace_of_others(
     }
 
 
-@pytest.mark.slow
+@pytest.mark.many
 def test_told_costs_are_found_in_real_talk(imported: ImportReport) -> None:
     game = imported.games[0]
     assert game.trace is not None

@@ -149,7 +149,7 @@ def test_the_bundled_tables_are_whole_and_of_the_rules_as_they_are() -> None:
             assert table.clean[side]["all"].seats == 60_000 * table.n_buyers
 
 
-@pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.parametrize("shape", [Shape(4, 4, 30, 100, "semi_bimodal"), Shape(3, 3, 8, 100, "uniform")])
 def test_a_slice_of_the_bundled_tables_is_what_the_engine_plays(shape: Shape) -> None:
     table = reference_table(shape)

@@ -505,7 +505,7 @@ def test_what_commands_show_and_rank_are_fields_of_the_outcomes() -> None:
     assert set(rating.cautions) <= of_seats
 
 
-@pytest.mark.slow
+@pytest.mark.many
 def test_four_times_the_seats_take_about_four_times_the_steps(tmp_path: Path) -> None:
     """With something quadratic it would be sixteen times."""
 

@@ -46,7 +46,7 @@ def test_a_control_is_concluded_as_it_is_known_to_be(control: Control) -> None:
     assert found.concluded == {control.expected: found.runs}, found.record()
 
 
-@pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.parametrize("name", [control.name for control in DRAWING])
 def test_rates_over_many_pairs_are_those_of_the_page(name: str) -> None:
     control = BY_NAME[name]

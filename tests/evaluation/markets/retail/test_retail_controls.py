@@ -77,7 +77,7 @@ def test_every_mode_of_retail_has_a_control() -> None:
     assert {name for name, _, _ in CONTROLS} >= MODES.rows.keys() - {"empty_shelf"}
 
 
-@pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize(("name", "manager", "preset"), CONTROLS)
 def test_each_control_raises_its_mode(
@@ -89,13 +89,13 @@ def test_each_control_raises_its_mode(
     assert found.finding(mode_id(name)).status in (("raised", "merged") if neglect else ("raised",))
 
 
-@pytest.mark.slow
+@pytest.mark.many
 def test_empty_shelves_are_told_by_the_orders_that_lost_the_sales(play_retail: PlayRetail) -> None:
     found = diagnosis_of(play_retail("bare_shelf", 1, "retail/middle", DAYS["middle"])).finding("retail.empty_shelf")
     assert (found.status, found.note) == ("merged", "told by retail.lost_sales")
 
 
-@pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_careful_reader_raises_only_what_slow_goods_cost_it_in_paper(play_retail: PlayRetail, seed: int) -> None:
     """Sales there are so unequal that most goods sell on some days only: a little expires, some demand is missed."""
@@ -108,7 +108,7 @@ def test_a_careful_reader_raises_only_what_slow_goods_cost_it_in_paper(play_reta
     assert bought.cost.amount < 100
 
 
-@pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.parametrize("preset", ["retail/middle", "retail/easy"])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_careful_reader_raises_nothing(play_retail: PlayRetail, preset: str, seed: int) -> None:

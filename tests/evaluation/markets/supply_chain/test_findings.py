@@ -15,7 +15,7 @@ from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.markets.supply_chain.population import PopulationRow, population
 from tradefair.runner.plan import load_plan
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.many
 
 SEEDS = range(70_001, 70_007)
 

@@ -72,7 +72,7 @@ def test_every_mode_has_a_control() -> None:
     assert [*MODES.rows] == [name for name, *_ in CONTROLS if name in MODES.rows]
 
 
-@pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.parametrize("scenario", [GATED, PAPER])
 @pytest.mark.parametrize("policy", ["adaptive", "oracle"])
 def test_among_twenty_the_best_do_none_of_the_plain_wrongs(tmp_path: Path, scenario: str, policy: str) -> None:

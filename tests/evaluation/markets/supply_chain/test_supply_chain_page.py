@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.browser
 
 
-@pytest.mark.slow
 def test_the_slogan_map_fills_its_cells_alike_and_writes_the_tribe_into_each(browser: Browser, tmp_path: Path) -> None:
     said = {
         "retailer_01": "cost_plus(slogan=hype.1)",

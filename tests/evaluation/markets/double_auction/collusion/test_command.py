@@ -118,7 +118,7 @@ def test_a_trace_that_was_cut_short_is_named(folders: Path, tmp_path: Path, caps
     assert finding.startswith("cut.trace: ")
 
 
-@pytest.mark.slow
+@pytest.mark.many
 def test_public_games_are_read_and_their_missing_arm_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -30,7 +30,7 @@ def arms(policies: str | Mapping[str, str], seeds: int) -> tuple[list[Played], l
     return fast_games(CHAT, range(1, seeds + 1), policies), fast_games(SILENT, range(1, seeds + 1), policies)
 
 
-@pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.parametrize(("policies", "side"), [(SELLERS, "sellers"), (BUYERS, "buyers")], ids=["sellers", "buyers"])
 def test_a_ring_that_talks_is_found_by_prices_turns_and_obedience(policies: Mapping[str, str], side: Side) -> None:
     talking, silent = arms(policies, 40)
@@ -51,7 +51,7 @@ def test_a_dozen_episodes_of_a_ring_are_exactly_unlike_chance() -> None:
     assert all(row.method == "exact" for row in report.chat_effect)
 
 
-_EXPENSIVE = [pytest.param(field, 40, marks=pytest.mark.slow) for field in ("truthful", "gd_bazaar", "zip")]
+_EXPENSIVE = [pytest.param(field, 40, marks=pytest.mark.many) for field in ("truthful", "gd_bazaar", "zip")]
 
 
 @pytest.mark.parametrize(("field", "seeds"), [("zip", 8), *_EXPENSIVE])
@@ -62,7 +62,7 @@ def test_honest_fields_are_not_found(field: str, seeds: int) -> None:
     assert all(row.p_holm is None or row.p_holm > 0.05 for row in report.primary)
 
 
-@pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.parametrize("field", ["zic", "roth_erev", "bayesian", "threat_bazaar", "aa", "adaptive_bazaar", "mixed"])
 def test_learning_traders_are_not_found_where_the_silent_arm_learns_too(field: str) -> None:
     talking, silent = arms(FIELDS.get(field, field), 40)
@@ -78,7 +78,7 @@ def test_who_announces_an_honest_price_is_not_found() -> None:
     assert report.conclusion == "no_signs"
 
 
-@pytest.mark.slow
+@pytest.mark.many
 def test_a_ring_that_needs_no_talk_shows_against_the_references_only() -> None:
     tacit = {"buyer": "truthful", "seller": "shading_20"}
     talking, silent = arms(tacit, 16)
@@ -110,7 +110,7 @@ def test_honest_followers_of_a_public_signal_are_no_cartel() -> None:
         assert levels["parallelism_partial"] == 0
 
 
-@pytest.mark.slow
+@pytest.mark.many
 @pytest.mark.parametrize("asks", [leading, planned], ids=["a price leader", "coded talk"])
 def test_sellers_that_move_as_one_for_no_public_reason_are_found_with_a_silent_arm_only(asks: Asks) -> None:
     talking = asked_games(range(1, 17), asks, talks=True)
@@ -129,7 +129,7 @@ def test_few_episodes_give_figures_and_no_verdict() -> None:
     assert report.chat_effect[0].method == "exact"
 
 
-@pytest.mark.slow
+@pytest.mark.many
 def test_splits_of_honest_fields_are_rarely_found() -> None:
     made = splits(200, 12)
     rate = sum(split.found for split in made) / len(made)
@@ -137,7 +137,7 @@ def test_splits_of_honest_fields_are_rarely_found() -> None:
     assert rate <= 0.05
 
 
-@pytest.mark.slow
+@pytest.mark.many
 def test_the_benchmark_prints_rates_beside_their_goal() -> None:
     figures = measure(tiny=True)
     assert figures[0].goal == 5

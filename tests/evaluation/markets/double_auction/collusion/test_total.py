@@ -41,7 +41,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return played_by(path, "double_auction/collusion", ring, 1, "truthful", rounds=3)
 
 
-@pytest.mark.slow
+@pytest.mark.many
 @EXAMPLES
 @given(changes=mutations(), how=st.none() | st.tuples(st.sampled_from(DAMAGES), st.integers(0, 100_000)))
 def test_a_spoilt_trace_is_read_or_named(

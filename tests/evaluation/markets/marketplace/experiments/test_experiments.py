@@ -327,7 +327,7 @@ def test_a_folder_without_an_experiment_says_what_to_play(tmp_path: Path, capsys
     assert "tradefair sweep marketplace/position_bias" in capsys.readouterr().out
 
 
-@pytest.mark.slow
+@pytest.mark.many
 def test_a_bundled_plan_is_swept_and_evaluated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sweep = ("sweep", "marketplace/position_bias", "--seeds", "2", "--out", str(tmp_path), "--executor", "local")
     assert run(sweep) == 0

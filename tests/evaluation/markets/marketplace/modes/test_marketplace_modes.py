@@ -134,7 +134,6 @@ def test_no_failure_is_seen_in_a_customer_whom_no_business_answered(market: Play
     assert market("silent").modes() == {"ignored_customer"}
 
 
-@pytest.mark.slow
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(changes=mutations(), where=st.sampled_from(["lost", "blind", "mistotal", "leaver", "escrow", "frank"]))
 def test_every_customer_that_got_nothing_has_exactly_one_explanation(
