@@ -14,13 +14,6 @@ from tradefair.contract import Chance, IllegalAction, ScenarioError
 from tradefair.pricing import MARKET
 from tradefair.pricing.engine.demand import units_sold
 from tradefair.pricing.rules import Pricing
-from tradefair.testing import check_market
-
-
-# The other presets, and all of them in full length: tests/test_market_pricing.py.
-@pytest.mark.parametrize("preset", ["five", "models", "shocks"])
-def test_a_preset_keeps_the_contract(preset: str) -> None:
-    assert check_market(MARKET, scenarios=[scenario(preset, rounds=5)], seeds=(1,)) == []
 
 
 def test_a_round_pays_what_the_page_says() -> None:
