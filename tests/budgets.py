@@ -129,7 +129,7 @@ def _row(values: Mapping[str, float]) -> Row:
 def written(rows: Mapping[str, Row]) -> str:
     """The text of the file."""
     blocks = [HEADER]
-    for room, row in rows.items():
+    for room, row in sorted(rows.items()):
         lines = [f'["{room}"]' if "." in room else f"[{room}]", f"code = {row.code}"]
         if row.comments is not None and row.docstrings is not None:
             lines += [f"dense = {row.dense}", f"comments = {row.comments / 10}", f"docstrings = {row.docstrings / 10}"]

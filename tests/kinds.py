@@ -104,12 +104,14 @@ def _module(value: Any) -> str:
 
 def mark_kinds(items: Sequence[pytest.Item]) -> None:
     """Give each test the mark of its kind. Raises UsageError about a mark that says less than the code shows."""
+    wrong: list[str] = []
     for item in items:
         kind = kind_of(item)
         lower = [mark.name for mark in item.iter_markers() if mark.name in ORDER and mark.name != kind]
-        if lower:
-            raise pytest.UsageError(f"{item.nodeid} is marked {lower[0]}, but it is of the kind {kind}: unmark it")
+        wrong += [f"{item.nodeid} is marked {name}, but it is of the kind {kind}: unmark it" for name in lower]
         item.add_marker(kind)
+    if wrong:
+        raise pytest.UsageError("\n".join(wrong))
 
 
 class Watch:

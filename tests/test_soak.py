@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import orjson
-import pytest
 from benchmarks.hosting import measure
 from benchmarks.soak import soak
 from benchmarks.soak_audit import Acknowledged, Told, audit
@@ -14,7 +13,6 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.host.setup import new_episode, plan_seats
 
 
-@pytest.mark.many
 def test_a_minute_of_bad_clients_and_two_kills_breaks_no_promise(tmp_path: Path) -> None:
     figures, broken = soak(1, 2, 5, tmp_path / "soak")
     assert broken == []
@@ -23,7 +21,6 @@ def test_a_minute_of_bad_clients_and_two_kills_breaks_no_promise(tmp_path: Path)
     assert told["soak: acknowledged"] > 100
 
 
-@pytest.mark.many
 def test_many_seats_over_http_end_and_verify() -> None:
     figures = {figure.name: figure for figure in measure(tiny=True)}
     assert [figure.name for figure in figures.values() if figure.met is False] == []

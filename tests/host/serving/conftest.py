@@ -117,12 +117,7 @@ def era(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-# A process of its own for every test takes time; the fast tests of stdio are those of test_stdio.py.
-WAYS = [
-    pytest.param((over, era), id=f"{over}-{era}", marks=[pytest.mark.many] if over == "stdio" else [])
-    for over in ("memory", "stdio", "http")
-    for era in ERAS
-]
+WAYS = [pytest.param((over, era), id=f"{over}-{era}") for over in ("memory", "stdio", "http") for era in ERAS]
 
 
 @pytest.fixture(params=WAYS)
