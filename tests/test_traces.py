@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -126,12 +127,15 @@ def test_outside_a_session_nothing_is_kept(place: Path, tmp_path: Path) -> None:
     assert traces.place() == place
 
 
-def test_a_kept_trace_that_was_changed_is_refused(place: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "change", [zlib.compress(b"another episode"), b"no packed trace", b""], ids=["other", "junk", "cut"]
+)
+def test_a_kept_trace_that_was_changed_is_refused(place: Path, tmp_path: Path, change: bytes) -> None:
     game(tmp_path / "a", "x")
     (entry,) = place.glob("*.kept")
     assert entry.stat().st_mode & 0o222 == 0
     entry.chmod(0o600)
-    entry.write_bytes(entry.read_bytes().replace(b"True", b"Fals"))
+    entry.write_bytes(entry.read_bytes()[:32] + change)
     with pytest.raises(AssertionError, match="was changed after it was played"):
         game(tmp_path / "b", "x")
 
