@@ -3,16 +3,17 @@
 A test that starts a process is of the kind `process`, one that opens a socket `network`, one in a browser `browser`;
 one that begins more than 30 episodes or sets more than 40 examples is `many`; all others are `unit`. What a test does
 is read from the names in its code, in its fixtures and in the helpers that they call. Where only the product starts the
-process, the test says so with the mark of its kind. `Watch` fails a test that does more than its kind says.
+process, the test says so with the mark of its kind, and a fixture with `of_kind`. `Watch` fails a test that does more
+than its kind says.
 """
 
 from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -30,9 +31,25 @@ _MODULES: Mapping[str, str] = {
 _FUNCTIONS: Mapping[str, str] = {
     **dict.fromkeys(("create_subprocess_exec", "create_subprocess_shell", "ProcessPoolExecutor"), "process"),
     **dict.fromkeys(("start_server", "open_connection", "create_server", "streamable_http_client"), "network"),
+    **dict.fromkeys(("HTTPConnection", "HTTPServer", "ThreadingHTTPServer", "urlopen"), "network"),
+    # The product's own servers.
+    **dict.fromkeys(("ViewerServer", "open_address", "serve_http"), "network"),
 }
 # Packages beside the product whose helpers are read, too.
 _OURS = ("tests", "release", "benchmarks", "docs")
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def of_kind(kind: str) -> Callable[[_Function], _Function]:
+    """Say of a fixture, below `pytest.fixture`, or of a helper that whoever uses it is of this kind."""
+
+    def marked(function: _Function) -> _Function:
+        vars(function)["kind"] = kind
+        return function
+
+    return marked
 
 
 def kind_of(item: pytest.Item) -> str:
@@ -67,10 +84,11 @@ def kinds_in(start: Any) -> frozenset[str]:
             value = todo.pop()
             if id(value) not in seen:
                 seen.add(id(value))
+                found |= {kind for kind in [getattr(value, "kind", None)] if kind in ORDER}
                 for name, used in _names(value):
                     module = _module(used)
                     found |= {kind for kind in (_FUNCTIONS.get(name), _MODULES.get(module)) if kind}
-                    if module.partition(".")[0] in _OURS and not isinstance(used, ModuleType):
+                    if _is_ours(module) and not isinstance(used, ModuleType):
                         todo.append(used)
         _reached[id(start)] = frozenset(found)
     return _reached[id(start)]
@@ -86,8 +104,15 @@ def _names(value: Any) -> Iterator[tuple[str, Any]]:
     for function in functions:
         function = inspect.unwrap(getattr(function, "__func__", getattr(function, "func", function)))
         if isinstance(function, FunctionType):
-            for name in _named_by(function.__code__):
-                yield name, function.__globals__.get(name)
+            names = [*_named_by(function.__code__)]
+            values = [function.__globals__.get(name) for name in names]
+            yield from zip(names, values, strict=True)
+            modules = [value for value in values if isinstance(value, ModuleType) and _is_ours(value.__name__)]
+            yield from ((name, getattr(module, name, None)) for module in modules for name in names)
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] in _OURS
 
 
 def _named_by(code: CodeType) -> Iterator[str]:
@@ -152,6 +177,13 @@ class Watch:
             return (yield)
         finally:
             self._done = None
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_call(self) -> Generator[None, Any, Any]:
+        """Forget what fixtures played: it is shared by tests, and whoever comes first is not to blame."""
+        if self._done is not None:
+            self._done.pop("episodes", None)
+        return (yield)
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, Any, Any]:

@@ -36,10 +36,10 @@ SLOW = (
     "marketplace_load",
     "episodes",
 )
-LONG = [pytest.param(name, marks=pytest.mark.many) for name in SLOW]
 
 
-@pytest.mark.parametrize("name", [*QUICK, *LONG])
+@pytest.mark.process
+@pytest.mark.parametrize("name", [*QUICK, *SLOW])
 def test_a_benchmark_measures_something_beside_its_goals(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -109,6 +109,7 @@ def test_the_table_shows_figure_and_goal(monkeypatch: pytest.MonkeyPatch, capsys
     assert "50,000" in shown
 
 
+@pytest.mark.many
 def test_a_row_of_luck_is_measured_once_and_stands_in_its_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

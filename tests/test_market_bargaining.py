@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.checks import CHECKED
 from tradefair.bargaining import MARKET
 from tradefair.catalog import load_scenario
 from tradefair.testing import CHECKS, Bench, check_market, schema_snapshot
@@ -22,7 +23,7 @@ def bench() -> Bench:
     return Bench(MARKET, scenarios=[load_scenario("bargaining", "smoke")], seeds=(1,))
 
 
-@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("check", CHECKED)
 def test_bargaining_keeps_the_contract(bench: Bench, check: str) -> None:
     assert CHECKS[check](bench) == []
 

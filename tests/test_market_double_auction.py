@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.checks import CHECKED
 from tradefair.catalog import load_scenario
 from tradefair.double_auction import MARKET
 from tradefair.testing import CHECKS, Bench, bundled_scenarios, check_market, schema_snapshot
@@ -23,7 +24,7 @@ def bench() -> Bench:
     return Bench(MARKET, scenarios=[load_scenario("double_auction", "collusion", {"rounds": 2})], seeds=(1,))
 
 
-@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("check", CHECKED)
 def test_double_auction_keeps_the_contract(bench: Bench, check: str) -> None:
     assert CHECKS[check](bench) == []
 

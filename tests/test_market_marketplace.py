@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pydantic import JsonValue
 
+from tests.checks import CHECKED
 from tradefair.catalog import load_scenario, scenario_ids
 from tradefair.marketplace import MARKET
 from tradefair.testing import CHECKS, Bench, check_market, schema_snapshot
@@ -25,9 +26,6 @@ def bench() -> Bench:
     switches = {"escrow": True, "reputation": True, "arrival_stagger": 1, "search_disclosure": "menu"}
     small = {**LONG_ENOUGH, **switches, "profile_disclosure": "full", "data.customers": 1}
     return Bench(MARKET, scenarios=[load_scenario("marketplace", "small_demo", small)], seeds=(2,))
-
-
-CHECKED = [pytest.param(name, marks=[pytest.mark.many] if name == "determinism" else []) for name in CHECKS]
 
 
 @pytest.mark.parametrize("check", CHECKED)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.checks import CHECKED
 from tradefair.catalog import load_scenario
 from tradefair.order_book import MARKET
 from tradefair.testing import CHECKS, Bench, check_market, schema_snapshot
@@ -25,7 +26,7 @@ def bench() -> Bench:
     return Bench(MARKET, scenarios=[load_scenario("order_book", *cut) for cut in QUICK.items()], seeds=(1,))
 
 
-@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("check", CHECKED)
 def test_the_order_book_keeps_the_contract(bench: Bench, check: str) -> None:
     assert CHECKS[check](bench) == []
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.checks import CHECKED
 from tradefair.catalog import load_scenario
 from tradefair.contract import Scenario
 from tradefair.retail import MARKET
@@ -28,7 +29,7 @@ def bench() -> Bench:
     return Bench(MARKET, scenarios=[_cut("smoke", 14)], seeds=(1,))
 
 
-@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("check", CHECKED)
 def test_retail_keeps_the_contract(bench: Bench, check: str) -> None:
     assert CHECKS[check](bench) == []
 

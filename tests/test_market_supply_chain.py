@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.checks import CHECKED
 from tradefair.catalog import load_scenario
 from tradefair.supply_chain import MARKET
 from tradefair.testing import CHECKS, Bench, check_market, schema_snapshot
@@ -22,7 +23,7 @@ def bench() -> Bench:
     return Bench(MARKET, scenarios=[load_scenario("supply_chain", "duel")], seeds=(1,))
 
 
-@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("check", CHECKED)
 def test_the_supply_chain_keeps_the_contract(bench: Bench, check: str) -> None:
     assert CHECKS[check](bench) == []
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
+from tests.checks import CHECKED
 from tradefair.catalog import load_scenario
 from tradefair.teaching import MARKET
 from tradefair.testing import CHECKS, Bench, check_market, schema_snapshot
@@ -27,7 +28,7 @@ def bench() -> Bench:
     return Bench(MARKET, scenarios=[load_scenario("teaching", "talk")], seeds=(1,), services={"appraisal": _appraisal})
 
 
-@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("check", CHECKED)
 def test_teaching_keeps_the_contract(bench: Bench, check: str) -> None:
     assert CHECKS[check](bench) == []
 

@@ -11,6 +11,8 @@ import pytest
 from docs.pages import REDIRECTS, sources
 from docs.redirects import FILE, RedirectsError, configuration, redirects
 
+from tests.waiting import LONG
+
 ROOT = Path(__file__).resolve().parent.parent
 SUFFIXES = {".py", ".pyi", ".md", ".toml", ".ts", ".json", ".ipynb", ".yml", ".yaml", ".txt", ".sh", ".html", ".cff"}
 NAMED = re.compile(r"(?<![\w./-])docs/[\w./-]+?\.md\b")
@@ -67,7 +69,7 @@ def test_the_built_site_leads_from_an_old_address_to_the_page(tmp_path: Path) ->
     entries = redirects('"analyst.md" = "how-to/exports.md"\n"old/agents.md" = "how-to/agents.md"', PAGES)
     (tmp_path / REDIRECTS.relative_to(ROOT)).write_text(configuration(entries), encoding="utf-8")
     command = [sys.executable, "-m", "zensical", "build", "--clean", "--strict"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=LONG, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     site = tmp_path / "build" / "docs" / "site"
     for old, new in (("analyst.html", "how-to/exports.html"), ("old/agents.html", "../how-to/agents.html")):

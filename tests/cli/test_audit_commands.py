@@ -141,6 +141,7 @@ def test_a_damaged_log_is_named_with_line_and_field_and_exit_code_1(tmp_path: Pa
     assert b"game.jsonl:2" in shell.out("import", "bazaar-log", log, "--out", tmp_path / "out", code=1)
 
 
+@pytest.mark.many
 def test_the_public_samples_import_and_verify_from_the_command_line(tmp_path: Path, shell: Shell) -> None:
     folder = os.environ.get("TRADEFAIR_DATA")
     if not folder or not Path(folder, "logs", "bazaar").is_dir():

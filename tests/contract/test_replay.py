@@ -69,6 +69,7 @@ def test_the_steps_tell_commands_from_consequences(play: Any) -> None:
     ]
 
 
+@pytest.mark.many
 def test_a_flipped_byte_of_a_consequence_is_named_wherever_it_is(play: Any) -> None:
     game = _game(play)
     consequences = [step.seq for step in replay(MARKET, game.manifest, game.bodies) if not step.command]
@@ -85,6 +86,7 @@ def test_a_flipped_byte_of_a_consequence_is_named_wherever_it_is(play: Any) -> N
 _CHOSEN = {"arguments", "reason", "payload", "source"}
 
 
+@pytest.mark.many
 def test_every_field_that_follows_from_the_commands_is_compared(play: Any) -> None:
     game = _game(play)
     compared = 0
@@ -165,6 +167,7 @@ _WRITTEN_OTHERWISE: list[tuple[bytes, bytes]] = [
 ]
 
 
+@pytest.mark.many
 @pytest.mark.parametrize(("plain", "otherwise"), _WRITTEN_OTHERWISE)
 def test_an_event_that_is_written_otherwise_is_named(play: Any, plain: bytes, otherwise: bytes) -> None:
     game = _game(play)
@@ -176,6 +179,7 @@ def test_an_event_that_is_written_otherwise_is_named(play: Any, plain: bytes, ot
         assert _seq(game, bodies) == number + 1
 
 
+@pytest.mark.many
 def test_what_stands_behind_an_event_is_named(play: Any) -> None:
     game = _game(play)
     for number, body in enumerate(game.bodies):
@@ -218,6 +222,7 @@ def test_swapped_events_are_named(play: Any) -> None:
         assert _seq(game, bodies) == _first_wrong(game, number)
 
 
+@pytest.mark.many
 def test_a_repeated_event_is_named(play: Any) -> None:
     game = _game(play)
     for number in range(len(game.bodies)):

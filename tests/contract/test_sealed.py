@@ -179,6 +179,7 @@ def _play(market: Cournot, acts: Mapping[SeatId, int]) -> Any:
     return market.advance()
 
 
+@pytest.mark.process
 def test_a_market_of_sealed_rounds_passes_the_conformance_kit() -> None:
     assert check_market(_CournotType(), scenarios=[_scenario()], seeds=(1, 2)) == []
 

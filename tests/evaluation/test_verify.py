@@ -115,6 +115,7 @@ def test_a_trace_that_keeps_digests_only_is_re_executed_too(play: Play, editor: 
     assert {call["kind"]: call["result"] is None for call in calls} == {"read": True, "action": False}
 
 
+@pytest.mark.many
 def test_a_changed_byte_of_any_event_names_that_event(play: Play, editor: Edit) -> None:
     path = play("double_auction/smoke", seats={})
     for seq, body in enumerate(editor(path).bodies(), 1):

@@ -38,6 +38,7 @@ def test_without_a_name_the_graphs_are_listed(capsys: pytest.CaptureFixture[str]
     assert "name the graph: react, reflection, plan_and_act" in capsys.readouterr().err
 
 
+@pytest.mark.process
 @pytest.mark.skipif(shutil.which("dot") is None, reason="graphviz is not installed")
 def test_a_png_is_drawn_by_the_local_graphviz(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "graph.png"

@@ -20,6 +20,7 @@ async def play(teaching: Any, model: Any) -> Any:
     return report, teaching.written(table)
 
 
+@pytest.mark.network
 async def test_each_round_begins_with_the_prompt_and_the_turn_and_no_other_message(teaching: Any, script: Any) -> None:
     model = script(script.says(CLAIM, text="I take one."), script.says(CLAIM))
     async with teaching.table(rounds=2) as table, model.served() as endpoint:
@@ -31,6 +32,7 @@ async def test_each_round_begins_with_the_prompt_and_the_turn_and_no_other_messa
     assert 'round 1, after 0 reads:\n  claim {"slices":1} ->' in second[1]["content"]
 
 
+@pytest.mark.network
 async def test_the_model_is_told_of_every_tool_but_waiting_with_the_servers_own_schema(
     teaching: Any, script: Any
 ) -> None:
@@ -43,6 +45,7 @@ async def test_the_model_is_told_of_every_tool_but_waiting_with_the_servers_own_
     assert shown == {name: schema for name, schema in listed.items() if name != "await_turn"}
 
 
+@pytest.mark.network
 async def test_an_endpoint_may_give_one_id_to_several_calls(teaching: Any, script: Any) -> None:
     model = script(script.says(("view_my_value", ""), ("view_rules", ""), same_id=True), script.says(CLAIM))
     _, written = await play(teaching, model)
@@ -52,6 +55,7 @@ async def test_an_endpoint_may_give_one_id_to_several_calls(teaching: Any, scrip
     assert "objective" in json.loads(second["content"])
 
 
+@pytest.mark.network
 async def test_a_malformed_call_is_answered_and_stands_in_the_history_as_json(teaching: Any, script: Any) -> None:
     model = script(script.says(("claim", '{"slices": 1'), ("claim", "[1]")), script.says(CLAIM))
     _, written = await play(teaching, model)
@@ -62,6 +66,7 @@ async def test_a_malformed_call_is_answered_and_stands_in_the_history_as_json(te
     assert (written.notes[0]["calls"], written.notes[0]["invalid_calls"]) == ([], 2)
 
 
+@pytest.mark.network
 async def test_a_note_says_what_a_reply_cost_and_why_it_ended(teaching: Any, script: Any) -> None:
     report, written = await play(teaching, script(script.says(CLAIM)))
     (note,) = written.notes
@@ -96,6 +101,7 @@ _NO_COMPLETIONS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.network
 @pytest.mark.parametrize("body", _NO_COMPLETIONS)
 async def test_what_is_no_chat_completion_is_a_harness_failure(
     teaching: Any, script: Any, body: dict[str, Any]

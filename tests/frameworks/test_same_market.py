@@ -30,7 +30,6 @@ TASKS = {
     "pricing": ("curriculum", "policy:best_reply"),
     "order_book": ("asset_short", "policy:fundamentalist"),
 }
-QUICK = {"double_auction", "bargaining", "pricing"}
 ALWAYS = ("react", "reflection", "plan_and_act", "openai_loop")
 
 
@@ -44,9 +43,7 @@ class Played(NamedTuple):
 
 def _cases() -> Iterator[Any]:
     for market in TASKS:
-        # Some hundred calls through three graphs, or twenty seats.
-        many = [pytest.mark.many] if market not in QUICK else []
-        yield from (pytest.param(market, name, marks=many) for name in ALWAYS)
+        yield from (pytest.param(market, name) for name in ALWAYS)
         for name, extra in EXTRAS.items():
             missing = find_spec(extra.module) is None
             skip = pytest.mark.skipif(missing, reason=f"{extra.module} is not installed")
@@ -75,6 +72,7 @@ def _is_accepted(event: Mapping[str, Any]) -> bool:
     return event["kind"] == "action" and event["status"] == "ok"
 
 
+@pytest.mark.network
 @pytest.mark.parametrize(("market", "framework"), list(_cases()))
 async def test_the_same_policy_makes_the_same_market_through_every_framework(
     market: str, framework: str, tmp_path: Path

@@ -143,6 +143,7 @@ class Undecided:
             yield ToolCall("view_my_value")
 
 
+@pytest.mark.network
 @pytest.mark.parametrize("framework", ["react", "openai_loop", "policy"])
 async def test_limits_are_those_of_the_round_though_a_phase_was_passed_over(teaching: Any, framework: str) -> None:
     async with teaching.table("talk", rounds=1) as table:

@@ -254,6 +254,7 @@ async def _play_game(game: Game, folder: Path, *, stopped: bool) -> tuple[Path, 
     return episode.path, told
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("name", GAMES)
 async def test_an_episode_of_any_market_is_the_same_when_it_is_stopped_after_every_call(
     table: Any, tmp_path: Path, name: str

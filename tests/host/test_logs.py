@@ -16,6 +16,8 @@ from tradefair.host.log import EventLog, Head, LogStore
 from tradefair.host.stores import logs_at
 from tradefair.tracestore import Manifest, open_trace
 
+pytestmark = pytest.mark.network
+
 MANIFEST = Manifest(canonical({"core": 1}), {"episode": "e"})
 _names = count(1)
 

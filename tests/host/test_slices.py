@@ -72,6 +72,7 @@ def test_slices_of_one_seat_each_write_the_same_events(
     assert many > 2 * few
 
 
+@pytest.mark.many
 @pytest.mark.parametrize(("market", "name", "overrides", "policies"), GAMES)
 def test_an_episode_that_stops_between_slices_goes_on_with_the_same_events(
     market: str, name: str, overrides: dict[str, JsonValue], policies: dict[str, str]

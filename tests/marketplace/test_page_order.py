@@ -41,6 +41,7 @@ GENERATED: Mapping[str, Mapping[str, Any]] = {
     "contractors": {"domain": "contractors", "customers": 10},
     "near_fits": {"source": "design", "design": "near_fits", "customers": 4},
 }
+SMALL = {"restaurants", "mexican_3_9"}
 each_set = pytest.mark.parametrize(
     "name",
     [
@@ -76,8 +77,8 @@ def folder(path: str) -> Catalogue:
     return load_folder(path)
 
 
-def flatness(groups: Sequence[Group]) -> float:
-    """p of P(fits | place) being the same at all places: Cochran's Q, summed over the sizes of groups."""
+def flatness(groups: Sequence[Group]) -> float | None:
+    """p of P(fits | place) being the same at all places: Cochran's Q, summed over sizes of groups; None: too few."""
     mixed = [group for group in groups if 0 < sum(group) < len(group)]
     q, freedom = 0.0, 0
     for size in {len(group) for group in mixed}:
@@ -87,9 +88,7 @@ def flatness(groups: Sequence[Group]) -> float:
             excess = fits.sum(axis=0) - share.sum()
             q += (size - 1) / size * float((excess**2).sum()) / float((share * (1 - share)).sum())
             freedom += size - 1
-    if not freedom:
-        pytest.skip("too few results have equal scores")
-    return float(stats.chi2.sf(q, freedom))
+    return float(stats.chi2.sf(q, freedom)) if freedom else None
 
 
 def episodes(load: Load, name: str, **given: Any) -> Iterator[tuple[Catalogue, Directory]]:
@@ -133,7 +132,9 @@ def test_no_place_of_a_directory_tells_who_fits(load: Load, name: str, algorithm
             wanted = [want.item for want in catalogue.customers[index].wants]
             page = searched.page(index, "", 1, Filters(items=wanted)).businesses
             groups.append(tuple(business in fits for business in page))
-    assert flatness(groups) > FLAT
+    p = flatness(groups)
+    assert p is not None
+    assert p > FLAT
 
 
 @each_set
@@ -160,7 +161,10 @@ def test_no_place_among_results_of_equal_score_tells_who_fits(
             groups += [
                 tuple(business in fits for business in tied) for _, tied in groupby(page, key=scores.__getitem__)
             ]
-    assert flatness(groups) > FLAT
+    p = flatness(groups)
+    # In small sets hardly two results have the same words in common with a whole request.
+    assert (p is None) == (query == "request_text" and name in SMALL)
+    assert p is None or p > FLAT
 
 
 def random_pick(matches: Sequence[Match], checks: bool) -> tuple[float, float]:

@@ -323,6 +323,7 @@ def test_money_and_mail_are_conserved_under_the_free_clock_and_a_trace_rebuilds_
     assert follower.core.market.digest() == table.market.digest()
 
 
+@pytest.mark.many
 @many
 @given(st.integers(0, 10_000), switches)
 def test_the_order_in_which_seats_call_within_a_round_changes_nothing(seed: int, switched: dict[str, Any]) -> None:

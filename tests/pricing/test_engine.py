@@ -231,6 +231,7 @@ def test_a_closed_firm_sells_nothing_and_leaves_its_customers_to_others() -> Non
     assert alone[0] == units_sold((1500,), quality[:1], mu, outside, 1_000_000)[0]
 
 
+@pytest.mark.many
 def test_the_best_reply_on_the_grid_is_the_best_of_all_prices() -> None:
     draw = random.Random(4)
     for consumers in (100, 1_000, 10_000, 1_000_000, 10**9):

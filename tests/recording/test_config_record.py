@@ -31,6 +31,7 @@ def tools_called(folder: Path) -> list[str]:
     return [event["tool"] for event in events(trace) if event["event"] == "tool_called"]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("client", ["claude", "vscode", "cursor"])
 async def test_the_printed_command_starts_the_server_through_a_recorder(
     client: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

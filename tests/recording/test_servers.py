@@ -35,6 +35,7 @@ def recording(out: Path, *command: str) -> list[str]:
     return ["-m", "tradefair.cli", "record", "--out", str(out), "--", *command]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("mode", "protocol"), [("legacy", "2025-11-25"), ("2026-07-28", "2026-07-28")])
 async def test_a_session_of_the_sdk_is_recorded_in_either_era(tmp_path: Path, mode: Any, protocol: str) -> None:
     answers: list[list[Any]] = []

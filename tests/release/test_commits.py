@@ -37,7 +37,7 @@ class Repository:
         self.git("commit", "--quiet", "--message", message)
 
     def refused(self) -> list[str]:
-        return list(refused(self.folder, new_commits(self.folder), lambda: {"docs/written.md"}))
+        return list(refused(self.folder, new_commits(self.folder), lambda: {"pages/written.md"}))
 
 
 def budgets(**code: int) -> str:
@@ -74,10 +74,10 @@ def test_what_is_moved_recorded_or_generated_does_not_count(repository: Reposito
         "constraints.txt",
         "environments/trl/constraints.txt",
     )
-    for name in (*written, "web/package-lock.json", "docs/written.md"):
+    for name in (*written, "web/package-lock.json", "pages/written.md"):
         repository.commit(f"Writes {name}", {name: f"{name}\n{many}"})
     assert repository.refused() == []
-    repository.commit("By hand", {"docs/by_hand.md": f"by hand\n{many}"})
+    repository.commit("By hand", {"pages/by_hand.md": f"by hand\n{many}"})
     assert len(repository.refused()) == 1
 
 

@@ -18,7 +18,7 @@ from tradefair.runner.agent_spec import AgentSpec
 from tradefair.runner.episode_runner import play_episode, resume_episode
 
 ROUNDS = [1, 2, 3]
-each_framework = pytest.mark.parametrize("framework", ["react", pytest.param("openai_loop", marks=pytest.mark.many)])
+each_framework = pytest.mark.parametrize("framework", ["react", "openai_loop"])
 
 
 def disturbed(framework: str, faults: str | None = None, **options: Any) -> AgentSpec:
@@ -31,6 +31,7 @@ async def calm(duel: Any, told: Any) -> Any:
     return told((await play_episode(duel(AgentSpec("policy", "policy:zip"), folder="calm"))).path)
 
 
+@pytest.mark.network
 @each_framework
 @pytest.mark.parametrize(
     ("faults", "requests"),
@@ -48,6 +49,7 @@ async def test_a_fault_on_the_way_is_retried_and_changes_no_byte(
     assert len(trace.noted("model_call")) == 2 * len(ROUNDS)
 
 
+@pytest.mark.network
 @each_framework
 async def test_a_reply_that_does_not_come_in_time_is_asked_for_again_and_the_policy_is_asked_once(
     duel: Any, told: Any, calm: Any, framework: str
@@ -59,6 +61,7 @@ async def test_a_reply_that_does_not_come_in_time_is_asked_for_again_and_the_pol
     assert len(trace.noted("model_call")) == 2 * len(ROUNDS)
 
 
+@pytest.mark.network
 @each_framework
 @pytest.mark.parametrize("fault", ["malformed", "truncated", "unknown_tool", "empty", "refusal"])
 async def test_a_reply_that_cannot_be_carried_out_is_answered_and_the_round_goes_on(
@@ -78,6 +81,7 @@ async def test_a_reply_that_cannot_be_carried_out_is_answered_and_the_round_goes
     assert verify_file(played.path).verdict == "reproduced"
 
 
+@pytest.mark.network
 @each_framework
 @pytest.mark.parametrize(
     ("fault", "reason"),
@@ -96,6 +100,7 @@ async def test_a_model_that_never_ends_its_turn_lapses_and_the_others_play_on(
     assert verify_file(played.path).verdict == "reproduced"
 
 
+@pytest.mark.network
 @each_framework
 @pytest.mark.parametrize("faults", ["500@4..", "429@4.."])
 async def test_an_endpoint_that_stays_down_is_a_harness_failure_and_the_run_goes_on_later(

@@ -182,6 +182,7 @@ async def test_a_resumed_fork_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert bodies(again.futures[0].fork)[: later - 1] == bodies(whole)[: later - 1]
 
 
+@pytest.mark.many
 async def test_futures_draw_differently_and_share_the_markets_luck(tmp_path: Path) -> None:
     path = await auction(tmp_path / "run", rounds=5)
     at = first(path, "submit_quote", "B1")
@@ -207,6 +208,7 @@ async def test_futures_draw_differently_and_share_the_markets_luck(tmp_path: Pat
     assert " -" not in report.verdict
 
 
+@pytest.mark.many
 async def test_futures_in_which_nobody_draws_are_not_counted_as_evidence(tmp_path: Path) -> None:
     path = await auction(tmp_path / "run", policy="shading_20")
     at = first(path, "submit_quote", "B1")
@@ -358,6 +360,7 @@ async def test_a_fork_that_is_cut_before_its_fork_forgets_who_came_and_stays_loo
     assert [verify_file(arm).sound for arm in arms(again)] == [True] * len(arms(again))
 
 
+@pytest.mark.many
 def test_the_command_prints_the_cost_and_its_json_is_the_report(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -52,6 +52,7 @@ def planted(share: float, draw: int, seeds: int = 100, games: int = 8) -> list[l
 # --- the estimator ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.many
 def test_a_planted_share_lies_in_its_interval() -> None:
     # Four hundred draws, because a hundred of them would say 89 to 94 by chance.
     found = [known for draw in range(400) if (known := luck_share(planted(0.5, draw))) is not None]
@@ -119,6 +120,7 @@ def test_what_a_group_leaves_and_which_is_recommended(share: float, recommended:
 # --- the command ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.many
 def test_replicas_differ_in_the_draws_of_the_agent_alone(luck: Luck, tmp_path: Path) -> None:
     found = luck("double_auction/duel", "policy:zic", "--set", "rounds=3", "--group", "3")
     assert (found["code"], found["seat"], found["sweep"]["done"]) == (0, "B1", 60)
@@ -144,6 +146,7 @@ def test_replicas_differ_in_the_draws_of_the_agent_alone(luck: Luck, tmp_path: P
     assert len(compared.pairs) == 20
 
 
+@pytest.mark.many
 def test_an_agent_without_draws_never_differs(luck: Luck, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     found = luck("bargaining/one_shot", "policy:truthful", "--seat", "S1")
     assert (found["code"], found["seat"], found["recommended"]) == (0, "S1", 2)
@@ -155,6 +158,7 @@ def test_an_agent_without_draws_never_differs(luck: Luck, capsys: pytest.Capture
     assert "fewer than 100 seeds" in said
 
 
+@pytest.mark.many
 def test_where_nothing_varies_there_is_no_share(luck: Luck, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     found = luck("bargaining/smoke", "policy:passive")
     assert (found["code"], found["share"], found["sd"]) == (0, None, 0.0)
@@ -163,6 +167,7 @@ def test_where_nothing_varies_there_is_no_share(luck: Luck, capsys: pytest.Captu
     assert "no variance  (20 seeds x 2, seat B1, profit in ticks, always 0)" in capsys.readouterr().out
 
 
+@pytest.mark.process
 def test_it_goes_on_where_it_was_and_grows(luck: Luck, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     few = luck("bargaining/one_shot", "policy:random_within_value", "--max-episodes", "11")
     assert (few["sweep"]["done"], few["sweep"]["stopped"] is not None) == (11, True)
@@ -181,6 +186,7 @@ def test_it_goes_on_where_it_was_and_grows(luck: Luck, capsys: pytest.CaptureFix
     assert "share" not in said
 
 
+@pytest.mark.many
 @pytest.mark.parametrize(("every", "code"), [(20, 0), (10, 3)])
 def test_what_failed_is_left_out_and_counted(
     luck: Luck, monkeypatch: pytest.MonkeyPatch, every: int, code: int

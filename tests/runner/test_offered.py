@@ -72,6 +72,7 @@ async def test_a_graph_offers_everything_and_bounds_every_reply_unless_it_is_tol
     assert {request.params.get("max_tokens") for request in asked} == {MAX_REPLY}
 
 
+@pytest.mark.network
 @pytest.mark.parametrize(("bound", "sent"), [(0, None), (77, 77)])
 async def test_a_replay_asks_under_the_bound_of_its_recording(tmp_path: Path, bound: int, sent: int | None) -> None:
     first = await play(tmp_path / "first", AgentSpec("react", "policy:half", max_reply=bound))

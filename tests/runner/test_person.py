@@ -104,6 +104,7 @@ async def test_a_person_who_stops_can_go_on_later(spec: PlaySpec, capsys: Any) -
     assert verify_file(path).verdict == "reproduced"
 
 
+@pytest.mark.network
 async def test_the_pages_are_for_this_machine_and_hold_no_token(spec: PlaySpec, capsys: Any) -> None:
     playing = asyncio.create_task(play_episode(spec, opened=door))
     shown = await address(capsys)

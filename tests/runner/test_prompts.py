@@ -142,6 +142,7 @@ def _seated(made: type[Elsewhere | OpenAILoop], seat: str) -> Elsewhere | OpenAI
     return made()
 
 
+@pytest.mark.network
 async def test_a_framework_with_a_client_of_its_own_is_heard_through_the_gateway(duel: Callable[..., PlaySpec]) -> None:
     paths: list[Path] = []
     for made in (Elsewhere, OpenAILoop):
@@ -154,6 +155,7 @@ async def test_a_framework_with_a_client_of_its_own_is_heard_through_the_gateway
     assert len(ours) == 6
 
 
+@pytest.mark.network
 @pytest.mark.parametrize("framework", OURS)
 async def test_a_run_is_replayed_from_its_trace(duel: Callable[..., PlaySpec], told: Any, framework: str) -> None:
     first = (await play_episode(duel(AgentSpec(framework, POLICY)))).path
@@ -227,6 +229,7 @@ async def test_the_transcript_shows_what_was_new_and_what_it_led_to(duel: Callab
         assert (made["seat"], made["tool"], made["round"]) == ("B1", call["answer"]["calls"][0][1], call["round"])
 
 
+@pytest.mark.network
 async def test_a_run_that_is_resumed_keeps_both_parts(duel: Callable[..., PlaySpec]) -> None:
     whole = prompts_of((await play_episode(duel(AgentSpec("react", POLICY)))).path)
     spec = duel(AgentSpec("react", POLICY, faults="500@4.."), folder="broken")
@@ -245,6 +248,7 @@ async def test_a_run_that_is_resumed_keeps_both_parts(duel: Callable[..., PlaySp
     assert verify_file(broken).verdict == "reproduced"
 
 
+@pytest.mark.network
 async def test_a_request_that_was_repeated_is_kept_once_with_the_answer_that_came(
     duel: Callable[..., PlaySpec],
 ) -> None:

@@ -43,6 +43,7 @@ def lines_of(path: Path) -> Counter[str]:
     return Counter(orjson.loads(line)["kind"] for line in path.read_bytes().splitlines())
 
 
+@pytest.mark.network
 @pytest.mark.parametrize("agent", ["react", "reflection", "plan_and_act", "openai_loop"])
 def test_a_recorded_run_is_replayed_to_the_same_events(shell: Shell, told: Any, tmp_path: Path, agent: str) -> None:
     calls = tmp_path / "calls.jsonl"
@@ -53,6 +54,7 @@ def test_a_recorded_run_is_replayed_to_the_same_events(shell: Shell, told: Any, 
     assert [note["text"] for note in again.noted("model_call")] == [note["text"] for note in first.noted("model_call")]
 
 
+@pytest.mark.network
 @pytest.mark.parametrize("agent", ["react", "openai_loop"])
 def test_a_changed_request_is_a_hard_error_that_names_the_first_message_that_differs(
     agent: str, shell: Shell, tmp_path: Path
@@ -70,6 +72,7 @@ def test_a_changed_request_is_a_hard_error_that_names_the_first_message_that_dif
     assert "Traceback" not in error
 
 
+@pytest.mark.network
 def test_a_run_that_is_resumed_appends_to_its_recording(shell: Shell, told: Any, tmp_path: Path) -> None:
     calls = tmp_path / "calls.jsonl"
     error = shell.failed("--agent", "react", "--record", calls, "--faults", "500@4..")

@@ -25,6 +25,7 @@ def seat(
     return orjson.loads(capsysbinary.readouterr().out)["verdict"]["seats"][0]
 
 
+@pytest.mark.many
 def test_an_episode_of_the_headlines_preset_stands_between_its_references(
     capsysbinary: pytest.CaptureFixture[bytes], tmp_path: Path
 ) -> None:
@@ -32,6 +33,7 @@ def test_an_episode_of_the_headlines_preset_stands_between_its_references(
     assert (found["headline"] is not None, found["between"]) == (True, ["truthful", "kaplan"])
 
 
+@pytest.mark.many
 def test_where_the_best_reference_earned_less_than_the_naive_one_there_is_no_scale(
     capsysbinary: pytest.CaptureFixture[bytes], tmp_path: Path
 ) -> None:

@@ -87,6 +87,7 @@ def test_a_series_shows_a_row_per_episode_when_all_is_asked_for(
     assert any(line.startswith("mean ") for line in shown)
 
 
+@pytest.mark.network
 def test_a_failing_endpoint_ends_the_series_and_says_what_is_missing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -114,6 +115,7 @@ def test_what_makes_no_series_is_usage(
     assert not (tmp_path / "no").exists()
 
 
+@pytest.mark.many
 def test_a_named_seat_is_kept_and_can_be_given_seeds_on_which_it_has_something_to_win(
     tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:

@@ -90,6 +90,7 @@ def test_who_leaves_gives_back_what_was_not_played(tmp_path: Path) -> None:
         assert staying.claim(10) == first
 
 
+@pytest.mark.many
 def test_another_plan_is_refused_while_a_command_plays(tmp_path: Path) -> None:
     with SweepTable(tmp_path) as playing:
         playing.take_in(meant())
@@ -146,6 +147,7 @@ def test_a_folder_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
     assert sweep(SweepSpec(meant(1), tmp_path, 1)).played == 20
 
 
+@pytest.mark.many
 def test_a_sweep_of_so_many_episodes_goes_on_with_the_next_ones(tmp_path: Path) -> None:
     few = SweepSpec(meant(), tmp_path, 1, budget=Budget(episodes=20))
     first = sweep(few)
@@ -172,6 +174,7 @@ def test_a_swept_folder_is_compared_and_viewed_as_it_is(tmp_path: Path) -> None:
     assert [row.problem for row in rows] == [None] * 12
 
 
+@pytest.mark.process
 @pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed (extra: ray)")
 def test_every_executor_ends_with_the_same_traces(tmp_path: Path) -> None:
     found: dict[Executor, dict[str, str]] = {}

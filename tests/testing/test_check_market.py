@@ -251,6 +251,7 @@ def _bench(market: Any) -> Bench:
     return Bench(market, scenarios=scenarios, seeds=(1, 2), services={"appraisal": lambda payload: "fine"})
 
 
+@pytest.mark.many
 @pytest.mark.parametrize(("check", "market", "complaint"), BROKEN)
 def test_a_broken_market_is_found_out(check: str, market: Any, complaint: str) -> None:
     failures = CHECKS[check](_bench(market))
@@ -263,6 +264,7 @@ def _matches(complaint: str, failure: Failure) -> bool:
     return re.search(complaint, failure.message) is not None
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("check", [name for name in CHECKS if name != "determinism"])
 def test_a_sound_market_passes_each_check_on_its_own(check: str) -> None:
     assert CHECKS[check](_bench(MARKET)) == []
@@ -316,6 +318,7 @@ def test_what_depends_on_hashes_or_the_process_is_found_out(
     assert "PYTHONHASHSEED=" in failures[0].message
 
 
+@pytest.mark.process
 def test_a_market_that_other_processes_can_import_and_play_is_deterministic(
     importable: Callable[[str, str], Any],
 ) -> None:
@@ -332,6 +335,7 @@ def test_a_market_that_no_other_process_can_import_is_named() -> None:
     assert "no other process can be given the market" in failure.message
 
 
+@pytest.mark.many
 def test_a_tool_that_needs_an_unknown_service_is_left_out() -> None:
     assert check_market(MARKET, only=["reads_change_nothing", "non_interference"], seeds=(1,)) == []
 

@@ -117,6 +117,7 @@ def test_an_existing_folder_is_left_alone(tmp_path: Path, capsys: pytest.Capture
     assert list((tmp_path / NAME).iterdir()) == []
 
 
+@pytest.mark.process
 def test_the_copy_keeps_the_contract_plays_and_is_scored(
     installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -411,6 +411,7 @@ def test_at_least_21_faults_are_planted_and_none_twice() -> None:
     assert {check for _, check, *_ in PLANTED} <= CHECKS.keys()
 
 
+@pytest.mark.many
 @pytest.mark.parametrize(
     ("check", "market", "message"), [fault[1:] for fault in PLANTED], ids=[fault[0] for fault in PLANTED]
 )
@@ -420,11 +421,13 @@ def test_a_planted_fault_is_found_by_its_check_and_named(check: str, market: Any
     assert any(re.search(message, failure.message) for failure in failures), list(map(str, failures))
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("check", CHECKS)
 def test_the_market_without_a_fault_passes(check: str) -> None:
     assert CHECKS[check](_bench(BOX)) == []
 
 
+@pytest.mark.many
 def test_the_whole_kit_never_falls_over_a_fault() -> None:
     for rules in (Quits, QuitsWhenSilent, Digs, NoReadMarks):
         assert check_market(_kind(rules), scenarios=[SCENARIO], seeds=(1,))

@@ -229,6 +229,7 @@ def _index(path: Path) -> None:
     Path(f"{path}-shm").symlink_to("/etc/hosts")
 
 
+@pytest.mark.network
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [

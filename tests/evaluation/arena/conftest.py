@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 import pytest
 from tests.corpus.forge import Forge
+from tests.kinds import of_kind
 
 import tradefair.api as tf
 from tradefair.contract.chain import canonical, digest
@@ -95,6 +96,7 @@ def play(folder: Path, policy: str, seed: int, **changes: Any) -> Path:
 
 
 @pytest.fixture(scope="session")
+@of_kind("network")
 def duel(tmp_path_factory: pytest.TempPathFactory) -> Field:
     """Three policies on the same two seeds; `models` is a policy that is asked through a model's interface."""
     folder = tmp_path_factory.mktemp("arena")

@@ -71,6 +71,7 @@ def test_the_board_ranks_by_the_mean_on_the_same_seeds_and_places_it_between_the
         assert row.low <= row.mean <= row.high
 
 
+@pytest.mark.many
 def test_several_games_of_a_seed_give_pass_k_and_the_share_of_luck(tmp_path: Path) -> None:
     played = [play(tmp_path / "runs", "zic", seed, policy_key=key) for seed in range(1, 9) for key in (0, 1)]
     seeds = tuple(range(1, 9))

@@ -79,6 +79,7 @@ def test_runs_that_are_the_same_are_called_identical(play_seeds: PlaySeeds) -> N
     assert found.first_divergence is None
 
 
+@pytest.mark.many
 def test_the_same_policy_under_two_keys_is_no_detectable_difference_with_its_noise_floor(play_seeds: PlaySeeds) -> None:
     found = compare_folders(play_seeds("a", "zic"), play_seeds("b", "zic", policy_key=1))
     assert [item.name for item in found.differs] == ["policy key"]
@@ -94,6 +95,7 @@ def test_the_same_policy_under_two_keys_is_no_detectable_difference_with_its_noi
     assert f"±{floor.half_width:.3f}".rstrip("0") in found.notes[-1]
 
 
+@pytest.mark.many
 def test_a_noise_floor_of_its_own_is_as_agent_again_under_other_draws(play_seeds: PlaySeeds) -> None:
     a, b = play_seeds("a", "zic"), play_seeds("b", "truthful")
     again = play_seeds("again", "zic", policy_key=3)

@@ -132,6 +132,7 @@ def test_groups_without_pairs_are_scipys_permutation_test() -> None:
     assert exchange([2.0, 2.0], [2.0]) == (1, "exact")
 
 
+@pytest.mark.many
 def test_many_values_are_drawn_alike_in_any_order() -> None:
     here, there = [float(value) for value in range(0, 40, 2)], [value + 12.0 for value in range(0, 60, 2)]
     found = exchange(here, there)

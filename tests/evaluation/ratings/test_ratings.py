@@ -280,6 +280,7 @@ def _coverage(kind: str, simulations: int) -> float:
     return sum((row.low or math.inf) <= true[row.label] <= (row.high or 0) for row in rows) / len(rows)
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("kind", ["sticky", "shares"])
 def test_intervals_of_strengths_cover_in_few_leagues(kind: str) -> None:
     """Curvature alone covered 0.83 where luck sticks to a block, and 1.00 with shares."""

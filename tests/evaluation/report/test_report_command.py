@@ -32,6 +32,7 @@ def test_it_says_what_it_wrote(games: tuple[Path, Path], tmp_path: Path, capsys:
     assert said["verdict"]["text"].endswith("reproduced.")
 
 
+@pytest.mark.process
 def test_without_a_name_the_page_stands_beside_its_trace_and_opens_in_a_browser(
     games: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -74,6 +74,7 @@ def ask_everything(path: Path) -> None:
         assert ran("trace", path, query, 4).code in (0, 1, 2)
 
 
+@pytest.mark.many
 @settings(deadline=None, max_examples=12)
 @given(which=st.integers(0, 1), changes=mutations(), plain=st.booleans())
 @example(which=0, changes=[Mutation("future_schema", 0, 0)], plain=False)
@@ -94,6 +95,7 @@ def test_a_damaged_file_is_answered(how: Damage, plain: bool, played: Sequence[P
         ask_everything(damage(write_parts(played[1], Path(place) / ("x.jsonl" if plain else "x.trace")), how))
 
 
+@pytest.mark.many
 @settings(deadline=None, max_examples=4)
 @given(changes=mutations(8))
 def test_tables_of_mutated_traces_are_the_same_in_both_engines(

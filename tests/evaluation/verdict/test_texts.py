@@ -26,6 +26,7 @@ _MARKETS = [
 ]
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("market", _MARKETS)
 def test_the_texts_of_a_market_are_those_that_somebody_has_read(market: str, tmp_path: Path) -> None:
     said = dict(cases(market, tmp_path))

@@ -258,6 +258,7 @@ async def test_a_policy_that_breaks_is_not_asked_again_and_says_so(desk: Any, op
     assert len(table.calls) == 2
 
 
+@pytest.mark.network
 async def test_a_chat_model_behind_a_gateway_is_the_policy_with_its_usage_flagged(
     diary_endpoint: Any, opened: Any
 ) -> None:
@@ -290,6 +291,7 @@ async def test_a_gateway_that_closes_lets_those_who_wait_go(desk: Any, serving: 
     assert (response.status_code, response.json()["error"]["code"]) == (503, "closing")
 
 
+@pytest.mark.network
 async def test_a_teller_that_fails_ends_the_call_and_is_not_tried_again(diary_endpoint: Any, opened: Any) -> None:
     from langchain_core.messages import HumanMessage
 

@@ -24,6 +24,7 @@ def _blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", _PAGE, re.DOTALL)
 
 
+@pytest.mark.network
 def test_the_two_runs_of_the_page_write_the_same_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for line in _blocks("console")[0].splitlines():

@@ -300,6 +300,7 @@ def test_an_issuer_is_an_https_url_or_one_of_this_machine(url: str) -> None:
         Issuer(url)
 
 
+@pytest.mark.network
 async def test_who_speaks_for_another_issuer_is_none(issuer: IssuerProcess) -> None:
     with pytest.raises(HarnessFailure, match=r"answers 404|speaks for another issuer"):
         await Issuer(f"{issuer.url}/other").fetch_keys()

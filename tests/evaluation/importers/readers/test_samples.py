@@ -77,6 +77,7 @@ def test_fields_that_a_format_does_not_have_change_nothing(tmp_path: Path, sampl
     assert [Run(*(run[name] for name in Run._fields)) for run in report["runs"]] == list(sample.runs)
 
 
+@pytest.mark.many
 @texts
 def test_a_file_that_is_cut_at_any_byte_of_its_last_record_keeps_what_came_before(sample: Sample) -> None:
     whole, _ = read(sample.content, sample.format)

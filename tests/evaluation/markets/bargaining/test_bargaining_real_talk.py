@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 TALK = ("promise_break", "threat_without_follow_through", "value_leak", "false_limit_claim", "injection_attempt")
 
 
+@pytest.mark.many
 def test_every_public_game_is_read_as_it_was_by_a_person(pact_games: list[Path]) -> None:
     """Cases by mode, as a person read them (docs/reference/failure-modes.md); a change of any is one of the reading."""
     cases: Counter[str] = Counter()
@@ -51,6 +52,7 @@ def test_every_public_game_is_read_as_it_was_by_a_person(pact_games: list[Path])
     assert made["tested"] == made["kept"] + made["better"] + cases["promise_break"] == 782
 
 
+@pytest.mark.many
 def test_cited_quotes_and_messages_are_those_that_the_sentences_name(pact_games: list[Path]) -> None:
     for path in pact_games[::4]:
         with open_trace(path) as trace:

@@ -31,6 +31,7 @@ def imported(logs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Impo
     return import_games(logs, tmp_path_factory.mktemp("pact"))
 
 
+@pytest.mark.many
 def test_every_sample_game_is_reproduced_in_every_fact(imported: ImportReport) -> None:
     report = imported.to_json()
     assert (report["games"], report["imported"], report["findings"]) == (37, 37, [])
@@ -42,6 +43,7 @@ def test_every_sample_game_is_reproduced_in_every_fact(imported: ImportReport) -
     assert (totals["speaking_orders"], totals["payoffs"], totals["half_ticks"]) == (650, 1_190, 65)
 
 
+@pytest.mark.many
 def test_the_generation_of_the_engine_is_found_by_replay(imported: ImportReport) -> None:
     assert Counter(game.chance for game in imported.games) == {"log_maker_draw": 29, "log_maker_order": 8}
 

@@ -36,6 +36,7 @@ def imported(logs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Impo
     return import_games(logs, tmp_path_factory.mktemp("collusion"))
 
 
+@pytest.mark.many
 def test_every_sample_game_is_reproduced_in_every_fact(imported: ImportReport) -> None:
     report = imported.to_json()
     assert (report["games"], report["imported"], report["findings"]) == (45, 45, [])

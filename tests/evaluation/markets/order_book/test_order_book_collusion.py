@@ -52,6 +52,7 @@ def everybody(policy: str) -> dict[str, str]:
 # --- populations of which it is known ---------------------------------------------------------------------------------
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("buyers", ["zip", "gd"])
 def test_a_ring_of_all_sellers_is_ambiguous(tmp_path: Path, buyers: str) -> None:
     report = reported(tmp_path, "order_book/smith", {"seller": "ring", "buyer": buyers}, periods=2)
@@ -61,6 +62,7 @@ def test_a_ring_of_all_sellers_is_ambiguous(tmp_path: Path, buyers: str) -> None
     assert all((gap or 0.0) > 10 for gap in gaps.values()), gaps
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("policy", ["zip", "zi_c", "gd", "kaplan"])
 def test_an_honest_field_shows_no_signs(tmp_path: Path, policy: str) -> None:
     report = reported(tmp_path, "order_book/smith", everybody(policy), periods=2)
@@ -68,6 +70,7 @@ def test_an_honest_field_shows_no_signs(tmp_path: Path, policy: str) -> None:
     assert report.verdict.startswith("no signs: ")
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("policy", ["fundamentalist", "fundamentalist(noise=1)"])
 def test_fundamentalists_in_lockstep_with_the_public_value_show_no_signs(tmp_path: Path, policy: str) -> None:
     report = reported(tmp_path, "order_book/asset_short", everybody(policy))

@@ -110,6 +110,7 @@ def test_the_record_tells_files_of_one_name_apart(tmp_path: Path, monkeypatch: p
     assert first.options["weights"] != second.options["weights"]
 
 
+@pytest.mark.network
 @pytest.mark.usefixtures("without_weights")
 def test_a_replay_needs_no_weights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     record, out = tmp_path / "calls.jsonl", str(tmp_path / "runs")

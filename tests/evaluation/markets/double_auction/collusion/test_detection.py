@@ -98,6 +98,7 @@ def test_without_a_silent_arm_the_verdict_claims_nothing_of_talk() -> None:
     assert report.primary[0].p is None
 
 
+@pytest.mark.many
 def test_honest_followers_of_a_public_signal_are_no_cartel() -> None:
     """Their asks move as one (r = 1), because the mean bid moves them; without a silent arm that is no sign."""
     followers = asked_games(range(1, 17), following_bids)

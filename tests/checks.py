@@ -1,0 +1,23 @@
+"""The checks of the conformance kit as parameters of a test, each of the kind that it is of for every market."""
+
+from __future__ import annotations
+
+import pytest
+
+from tradefair.testing import CHECKS
+
+# They begin an episode for each seat, preset, open action or law.
+_MANY = {
+    *("non_interference", "closures_tell_nothing", "presets_play"),
+    *("open_actions_are_taken", "tools_take_no_seat", "conservation_can_fail"),
+}
+_PROCESS = {"determinism"}  # plays again in processes with other hashes
+
+
+def _marks(name: str) -> list[pytest.MarkDecorator]:
+    if name in _PROCESS:
+        return [pytest.mark.process]
+    return [pytest.mark.many] if name in _MANY else []
+
+
+CHECKED = [pytest.param(name, marks=_marks(name)) for name in CHECKS]
