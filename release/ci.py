@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import shutil
 import signal
 import subprocess
@@ -26,10 +25,10 @@ from typing import Any, TypeAlias
 
 from release import turns
 from release.environment import python
+from release.lacks import lacks, may_lack
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = Path("build", "ci")
-LACKS = ROOT / ".ci" / "lacks.txt"
 LIMIT_S = 87 * 60  # of the 90 minutes that a run may take
 MOST_FLAKY = 3
 WORKERS = os.environ.get("WORKERS", "2")
@@ -116,31 +115,6 @@ STEPS: tuple[Step, ...] = (
 # --- what a machine has ---------------------------------------------------------------------------------------------
 
 
-def machines() -> set[str]:
-    """The names by which `.ci/lacks.txt` may mean this machine."""
-    return {"any", platform.system().lower(), *(["github"] if os.environ.get("GITHUB_ACTIONS") else [])}
-
-
-def lacks() -> list[str]:
-    """What this machine is allowed to lack: programs, or words of the reason for which a test skips.
-
-    Raises ValueError about a line that is not `machine: words`.
-    """
-    listed: list[str] = []
-    for line in LACKS.read_text(encoding="utf-8").splitlines():
-        machine, colon, words = line.partition(":")
-        if line.strip() and not line.startswith("#"):
-            if not colon or not words.strip():
-                raise ValueError(f"{LACKS.name}: {line!r} is no line of the form `machine: words`")
-            listed += [words.strip()] if machine.strip() in machines() else []
-    return listed
-
-
-def _may_lack(reason: str) -> bool:
-    """Whether a test may skip for this reason."""
-    return any(words.casefold() in reason.casefold() for words in lacks())
-
-
 def has(program: str) -> bool:
     """Whether this machine has a program, or what stands for one here."""
     match program:
@@ -203,7 +177,7 @@ class Run:
         found = json.loads(file.read_text(encoding="utf-8"))
         result.passed += found["passed"]
         result.skipped.update(found["skipped"])
-        problems = [f"skipped {count} times: {why}" for why, count in found["skipped"].items() if not _may_lack(why)]
+        problems = [f"skipped {count} times: {why}" for why, count in found["skipped"].items() if not may_lack(why)]
         # 1 is pytest's word for failed tests; every other way to fail has no second try.
         if code not in (0, 1) or found["broken"]:
             problems += [*found["broken"], f"pytest {_ended(code)}"]
@@ -269,7 +243,7 @@ def table(results: Sequence[Result]) -> str:
         lines.append(f"{row.step:<12} {result:<7} {counts} {row.wall_s:>7.0f} {row.cpu_s:>7.0f}")
     for row in results:
         lines += [f"flaky: {test}" for test in row.flaky]
-        lines += [f"skipped {n} times: {why} (.ci/lacks.txt)" for why, n in row.skipped.items() if _may_lack(why)]
+        lines += [f"skipped {n} times: {why} (.ci/lacks.txt)" for why, n in row.skipped.items() if may_lack(why)]
         lines += [f"{row.step}: {problem}" for problem in row.problems]
     return "\n".join(lines)
 

@@ -8,10 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from release.ci import Result, Run, Step, lacks, table, verdict
+from release.ci import Result, Run, Step, table, verdict
+from release.lacks import lacks
 from tests.kinds import ORDER
 
 from release import ci, turns
+from release import lacks as lacks_module
 
 ROOT = Path(__file__).resolve().parents[2]
 _CONFTEST = f"""
@@ -89,7 +91,7 @@ def test_what_a_machine_may_lack_is_skipped_and_said(
 ) -> None:
     listed = tmp_path / "lacks.txt"
     listed.write_text("# why\nany: no loom\nsome other system: no time\n", encoding="utf-8")
-    monkeypatch.setattr(ci, "LACKS", listed)
+    monkeypatch.setattr(lacks_module, "LACKS", listed)
     assert lacks() == ["no loom"]
     skips = "import pytest\ndef test_well(): pass\ndef test_left(): pytest.skip('There is no loom here')\n"
     result = taken(folder, skips)
@@ -103,7 +105,7 @@ def test_a_missing_program_makes_its_step_red_unless_it_is_listed(
     assert taken(folder, "def test_well(): pass\n", needs=("a-loom",)).problems == ["a-loom is missing on this machine"]
     listed = tmp_path / "lacks.txt"
     listed.write_text("any: a-loom\n", encoding="utf-8")
-    monkeypatch.setattr(ci, "LACKS", listed)
+    monkeypatch.setattr(lacks_module, "LACKS", listed)
     assert taken(folder, "def test_well(): pass\n", needs=("a-loom",)).problems == []
 
 

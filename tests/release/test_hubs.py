@@ -73,7 +73,7 @@ def package(tmp_path: Path) -> Package:
     return hubs.packages(folder=folder.parent)[0]
 
 
-def test_a_hub_that_pip_cannot_have_is_said_and_fails_nobody(
+def test_a_hub_that_pip_cannot_have_fails_unless_it_is_listed(
     package: Package, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def without_index(command: list[str], *rest: object) -> str:
@@ -85,7 +85,10 @@ def test_a_hub_that_pip_cannot_have_is_said_and_fails_nobody(
     monkeypatch.setattr(hubs, "FOLDER", tmp_path / "environments")
     monkeypatch.setattr(hubs, "run", without_index)
     monkeypatch.setattr(hubs, "program", by_name_alone)
-    assert hubs.outcome(package) == (True, "not installable: ERROR: No matching distribution found for fair>=2")
+    said = "not installable: ERROR: No matching distribution found for fair>=2"
+    assert hubs.outcome(package) == (False, said)
+    monkeypatch.setattr(hubs, "may_lack", lambda reason: "fair>=2" in reason)
+    assert hubs.outcome(package) == (True, said)
 
 
 def by_name_alone(_: Path, name: str) -> str:
