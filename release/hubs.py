@@ -3,8 +3,8 @@
 For each hub's folder of `environments`: a venv in `.venv-hubs` with the client that every package names
 (`environments/client`), the hub as the package's `constraints.txt` pins it and the package itself, a
 `tradefair env serve` of this environment, then the package's tests and the `python` and `sh` blocks of its README. A
-hub that pip cannot install fails, unless `.ci/lacks.txt` has its reason. After the installs nothing leaves this machine:
-every Python process refuses connections to other addresses (`environments/offline`).
+hub that pip cannot install fails, unless `.ci/lacks.txt` has its reason. After the installs nothing leaves this
+machine: every Python process refuses connections to other addresses (`environments/offline`).
 """
 
 from __future__ import annotations
