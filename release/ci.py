@@ -29,6 +29,7 @@ from release.lacks import lacks, may_lack
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = Path("build", "ci")
+DATA = ROOT.parent / "shared" / "data"
 LIMIT_S = 87 * 60  # of the 90 minutes that a run may take
 MOST_FLAKY = 3
 WORKERS = os.environ.get("WORKERS", "2")
@@ -119,7 +120,7 @@ def has(program: str) -> bool:
     """Whether this machine has a program, or what stands for one here."""
     match program:
         case "data":
-            return bool(os.environ.get("TRADEFAIR_DATA")) or (ROOT.parent / "shared" / "data").is_dir()
+            return bool(os.environ.get("TRADEFAIR_DATA")) or DATA.is_dir()
         case "postgresql":
             return shutil.which("initdb") is not None or any(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
         case "chromium":
@@ -199,6 +200,10 @@ class Run:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.unlink(missing_ok=True)
         variables = {**os.environ, OUTCOMES: str(file), "PYTHONUTF8": "1"}
+        # Tests start hundreds of interpreters: without bytecode each of them compiles everything anew.
+        variables.pop("PYTHONDONTWRITEBYTECODE", None)
+        if DATA.is_dir():
+            variables.setdefault("TRADEFAIR_DATA", str(DATA))
         before, late = _cpu_s(), False
         options: Any = {"cwd": self._root, "env": variables, "stdin": subprocess.DEVNULL, "start_new_session": True}
         child = subprocess.Popen(command, **options)

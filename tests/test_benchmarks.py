@@ -13,33 +13,15 @@ import pytest
 from tradefair.evaluation.site.plan import Wanted
 
 _ROOT = Path(__file__).parents[1]
-
-
-QUICK = ["startup", "api", "walk", "verifying", "rounds", "recording"]
-SLOW = (
-    "calls",
-    "calls_at_scale",
-    "frameworks",
-    "retail",
-    "long_episode",
-    "prompts",
-    "tokens",
-    "quotes",
-    "tournament",
-    "sweep",
-    "evaluating",
-    "sites",
-    "prices",
-    "pricing",
-    "order_book",
-    "marketplace",
-    "marketplace_load",
-    "episodes",
+NAMES = (
+    *("startup", "api", "walk", "verifying", "rounds", "recording", "calls", "calls_at_scale", "frameworks", "retail"),
+    *("long_episode", "prompts", "tokens", "quotes", "tournament", "sweep", "evaluating", "sites", "prices", "pricing"),
+    *("order_book", "marketplace", "marketplace_load", "episodes"),
 )
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("name", [*QUICK, *SLOW])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_benchmark_measures_something_beside_its_goals(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

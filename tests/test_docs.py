@@ -23,10 +23,9 @@ ROOTS = ("mcp_servers", "agent_graphs", "frameworks", "evaluation")
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("mcp_servers/tradefair/*/README.md")])
 
 
-def run(*arguments: str, patience: float = LONG) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=patience, check=False
-    )
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=LONG, check=False)
 
 
 def test_the_picture_is_small_and_runs_no_script() -> None:

@@ -33,6 +33,5 @@ def test_the_tools_are_those_of_the_snapshot() -> None:
 
 
 @pytest.mark.many
-@pytest.mark.many
 def test_every_preset_keeps_the_contract() -> None:
     assert check_market(MARKET) == []

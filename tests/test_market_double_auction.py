@@ -39,12 +39,10 @@ def test_the_large_scenario_is_the_slow_one() -> None:
 
 
 @pytest.mark.many
-@pytest.mark.many
 def test_every_other_preset_keeps_the_contract() -> None:
     assert check_market(MARKET) == []
 
 
-@pytest.mark.many
 @pytest.mark.many
 def test_the_large_scenario_keeps_the_contract_too() -> None:
     large = [scenario for scenario in bundled_scenarios(MARKET, slow=True) if scenario.id == "double_auction/large"]

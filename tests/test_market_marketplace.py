@@ -41,7 +41,6 @@ NEEDS_DATA = ("3_9", "10_30", "33_99", "100_300")
 
 
 @pytest.mark.many
-@pytest.mark.many
 @pytest.mark.parametrize("name", [name for name in scenario_ids("marketplace") if not name.endswith(NEEDS_DATA)])
 def test_every_preset_keeps_the_contract(name: str) -> None:
     """With few customers, for as long as random seats take to leave; who is full, they could not know."""

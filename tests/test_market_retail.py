@@ -44,7 +44,6 @@ def test_other_seeds_keep_the_contract_too() -> None:
 
 
 @pytest.mark.many
-@pytest.mark.many
 @pytest.mark.parametrize("preset", ["paper", "easy", "middle"])
 def test_the_large_stores_keep_the_contract_too(preset: str) -> None:
     assert check_market(MARKET, scenarios=[_cut(preset, 25)], seeds=(1,)) == []

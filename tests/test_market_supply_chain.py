@@ -39,6 +39,5 @@ def test_rules_that_no_preset_has_keep_the_contract() -> None:
 
 
 @pytest.mark.many
-@pytest.mark.many
 def test_every_preset_keeps_the_contract() -> None:
     assert check_market(MARKET, seeds=(1,)) == []

@@ -1,4 +1,4 @@
-"""A real model of 135M parameters on this machine's CPU plays markets to their end: `make test-model`."""
+"""A real model of 135M parameters on this machine's CPU plays markets to their end: the kind `model`."""
 
 from __future__ import annotations
 
