@@ -1,21 +1,13 @@
-"""The double_auction market keeps the contract.
-
-A change of its tools shows in the snapshot, which is recorded again with
-`tradefair check double_auction --write-snapshot tests/snapshots/double_auction.json`.
-"""
+"""The double_auction market keeps the contract."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pytest
 
 from tests.checks import CHECKED
 from tradefair.catalog import load_scenario
 from tradefair.double_auction import MARKET
-from tradefair.testing import CHECKS, Bench, bundled_scenarios, check_market, schema_snapshot
-
-SNAPSHOT = Path(__file__).with_name("snapshots") / "double_auction.json"
+from tradefair.testing import CHECKS, Bench, bundled_scenarios, check_market
 
 
 @pytest.fixture(scope="module")
@@ -27,10 +19,6 @@ def bench() -> Bench:
 @pytest.mark.parametrize("check", CHECKED)
 def test_double_auction_keeps_the_contract(bench: Bench, check: str) -> None:
     assert CHECKS[check](bench) == []
-
-
-def test_the_tools_are_those_of_the_snapshot() -> None:
-    assert schema_snapshot(MARKET, SNAPSHOT) == []
 
 
 def test_the_large_scenario_is_the_slow_one() -> None:

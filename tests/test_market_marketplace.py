@@ -1,12 +1,7 @@
-"""The marketplace keeps the contract.
-
-A change of its tools shows in the snapshot, which is recorded again with
-`tradefair check marketplace --write-snapshot tests/snapshots/marketplace.json`.
-"""
+"""The marketplace keeps the contract."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,9 +10,8 @@ from pydantic import JsonValue
 from tests.checks import CHECKED
 from tradefair.catalog import load_scenario, scenario_ids
 from tradefair.marketplace import MARKET
-from tradefair.testing import CHECKS, Bench, check_market, schema_snapshot
+from tradefair.testing import CHECKS, Bench, check_market
 
-SNAPSHOT = Path(__file__).with_name("snapshots") / "marketplace.json"
 LONG_ENOUGH: dict[str, JsonValue] = {"rounds_max": 1_000}
 
 
@@ -31,10 +25,6 @@ def bench() -> Bench:
 @pytest.mark.parametrize("check", CHECKED)
 def test_the_marketplace_keeps_the_contract(bench: Bench, check: str) -> None:
     assert CHECKS[check](bench) == []
-
-
-def test_the_tools_are_those_of_the_snapshot() -> None:
-    assert schema_snapshot(MARKET, SNAPSHOT) == []
 
 
 NEEDS_DATA = ("3_9", "10_30", "33_99", "100_300")

@@ -1,12 +1,7 @@
-"""The order book keeps the contract.
-
-A change of its tools shows in the snapshot, which is recorded again with
-`tradefair check order_book --write-snapshot tests/snapshots/order_book.json`.
-"""
+"""The order book keeps the contract."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,11 +9,10 @@ import pytest
 from tests.checks import CHECKED
 from tradefair.catalog import load_scenario
 from tradefair.order_book import MARKET
-from tradefair.testing import CHECKS, Bench, check_market, schema_snapshot
+from tradefair.testing import CHECKS, Bench, check_market
 
 # No preset has seats of all roles.
 QUICK: dict[str, dict[str, Any]] = {"smoke": {}, "asset_short": {"periods": 2, "sweeps": 2, "traders": 3}}
-SNAPSHOT = Path(__file__).with_name("snapshots") / "order_book.json"
 
 
 @pytest.fixture(scope="module")
@@ -29,10 +23,6 @@ def bench() -> Bench:
 @pytest.mark.parametrize("check", CHECKED)
 def test_the_order_book_keeps_the_contract(bench: Bench, check: str) -> None:
     assert CHECKS[check](bench) == []
-
-
-def test_the_tools_are_those_of_the_snapshot() -> None:
-    assert schema_snapshot(MARKET, SNAPSHOT) == []
 
 
 @pytest.mark.many

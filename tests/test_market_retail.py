@@ -1,12 +1,6 @@
-"""The retail market keeps the contract.
-
-A change of its tools shows in the snapshot, which is recorded again with
-`tradefair check retail --write-snapshot tests/snapshots/retail.json`.
-"""
+"""The retail market keeps the contract."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pytest
 
@@ -14,9 +8,7 @@ from tests.checks import CHECKED
 from tradefair.catalog import load_scenario
 from tradefair.contract import Scenario
 from tradefair.retail import MARKET
-from tradefair.testing import CHECKS, Bench, check_market, schema_snapshot
-
-SNAPSHOT = Path(__file__).with_name("snapshots") / "retail.json"
+from tradefair.testing import CHECKS, Bench, check_market
 
 
 def _cut(preset: str, days: int) -> Scenario:
@@ -32,10 +24,6 @@ def bench() -> Bench:
 @pytest.mark.parametrize("check", CHECKED)
 def test_retail_keeps_the_contract(bench: Bench, check: str) -> None:
     assert CHECKS[check](bench) == []
-
-
-def test_the_tools_are_those_of_the_snapshot() -> None:
-    assert schema_snapshot(MARKET, SNAPSHOT) == []
 
 
 @pytest.mark.many

@@ -27,7 +27,16 @@ SALT = bytes(range(100, 132))
 
 def client_module() -> ModuleType:
     """The client's one file, as a trainer would copy it."""
-    spec = importlib.util.spec_from_file_location("tradefair_client", MODULE)
+    return _loaded("tradefair_client", MODULE)
+
+
+def play(seat: Any, market: str) -> None:
+    """Play a seat of the client to its end, as the example for trainers does."""
+    _loaded("train_stdlib", REPO / "examples" / "train_stdlib.py").play(seat, market)
+
+
+def _loaded(name: str, path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

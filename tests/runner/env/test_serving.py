@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from tests.runner.env.conftest import SALT, Served, serving
+from tests.runner.env.conftest import SALT, Served, play, serving
 from tests.waiting import SOON, deadlines, until
 
 from tradefair.contract.sealed_seeds import commitment_of
@@ -174,7 +174,7 @@ def test_an_order_that_waits_has_no_outcome(served: Served) -> None:
 def test_an_outcome_is_there_when_the_episode_is_gone(served: Served, client: ModuleType) -> None:
     made = served.create(task="validation/100")
     seat = seat_of(client, made)
-    client.play(seat, "double_auction")
+    play(seat, "double_auction")
     outcome = served.get(f"/episodes/{seat.episode}/outcome?verify=true")
     assert (outcome["task"], outcome["end_reason"], outcome["censored"]) == (
         "validation/100",
@@ -206,7 +206,7 @@ def test_a_group_is_on_one_luck_and_each_has_an_outcome_of_its_own(served: Serve
 def test_a_scenario_without_references_has_rewards_and_no_scores(served: Served, client: ModuleType) -> None:
     made = served.create(market="double_auction", scenario="double_auction/smoke", overrides={"rounds": 1}, seed=1)
     seat = seat_of(client, made)
-    client.play(seat, "double_auction")
+    play(seat, "double_auction")
     found = served.get(f"/episodes/{seat.episode}/outcome")
     assert isinstance(found["seats"]["B1"]["reward"], int)
     assert (found["seats"]["B1"]["score"], found["seats"]["B1"]["score_range"]) == (None, None)
@@ -216,7 +216,7 @@ def test_a_scenario_without_references_has_rewards_and_no_scores(served: Served,
 def test_a_trace_that_somebody_has_damaged_is_an_answer_and_no_fault(served: Served, client: ModuleType) -> None:
     made = served.create(**SMOKE)
     seat = seat_of(client, made)
-    client.play(seat, "double_auction")
+    play(seat, "double_auction")
     served.ask(f"/episodes/{seat.episode}", method="DELETE")
     served.trace(seat.episode).write_bytes(b"no trace")
     answer = served.ask(f"/episodes/{seat.episode}/outcome")
@@ -320,7 +320,7 @@ def test_a_sealed_seed_is_in_no_byte_that_the_server_sends(
     refused = control(f"/episodes/{seat.episode}/export")
     assert (refused.status, refused.error["code"]) == (403, "sealed")
     assert control(f"/episodes/{seat.episode}/outcome").status == 409
-    client.play(seat, "double_auction")
+    play(seat, "double_auction")
     outcome = control(f"/episodes/{seat.episode}/outcome?verify=true&seats=all").content
     assert (outcome["seed"], outcome["task"]) == (None, "test/102")
     for method in ("GET", "DELETE", "GET"):
@@ -353,7 +353,7 @@ def test_a_server_that_starts_again_knows_its_tokens_and_its_outcomes(
     folder, salted = tmp_path / "run", ("--salt-file", str(salt_file))
     with serving(folder, *salted) as first:
         over, running = first.create(task="test/100"), first.create(task="train/1000")
-        client.play(seat_of(client, over), "double_auction")
+        play(seat_of(client, over), "double_auction")
         outcome = first.get(f"/episodes/{over['episodes'][0]['episode']}/outcome")
         token = first.ready["control"]["token"]
         port = first.ready["url"].rpartition(":")[2].partition("/")[0]
@@ -361,6 +361,6 @@ def test_a_server_that_starts_again_knows_its_tokens_and_its_outcomes(
         ready = {**second.ready, "control": {**second.ready["control"], "token": token}}
         second = second._replace(ready=ready)
         assert second.get(f"/episodes/{over['episodes'][0]['episode']}/outcome") == outcome
-        client.play(seat_of(client, running), "double_auction")
+        play(seat_of(client, running), "double_auction")
         found = second.get(f"/episodes/{running['episodes'][0]['episode']}/outcome")
         assert (found["task"], found["censored"]) == ("train/1000", False)
