@@ -211,7 +211,7 @@ def test_a_click_on_a_rivals_price_fills_it_in(host: HostProcess, show: Show) ->
         drawn.board.get_by_role("button", name="Keep 1600").click()
         assert filled(drawn, "Price") == "1600"
         drawn.board.get_by_role("button", name="Match F2 at 1473").click()
-        drawn.board.locator(".tool-form .go > .act").first.click()
+        press(drawn, "Set the price")
         drawn.board.wait_for_selector("#part-firms h2:has-text('round 2')")
         firms = drawn.board.locator("#part-firms tbody tr").all_inner_texts()
         assert [row.split()[:3] for row in firms] == [["you,", "F1", "1,473"], ["F2", "1,473", "Match"]]
