@@ -11,11 +11,10 @@ _MANY = {
     *("non_interference", "closures_tell_nothing", "presets_play"),
     *("open_actions_are_taken", "tools_take_no_seat", "conservation_can_fail"),
 }
-_PROCESS = {"determinism"}  # plays again in processes with other hashes
 
 
 def _marks(name: str) -> list[pytest.MarkDecorator]:
-    if name in _PROCESS:
+    if name == "determinism":  # it plays again in processes with other hashes
         return [pytest.mark.process]
     return [pytest.mark.many] if name in _MANY else []
 

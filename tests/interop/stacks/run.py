@@ -133,10 +133,12 @@ def _end(group: int) -> None:
 
 
 def _clean(home: Path) -> dict[str, str]:
-    """The environment without what belongs to this process's Python and to real models."""
+    """The environment of somebody who has installed `tradefair`, without this process's Python and real models."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV", "COV"))}
     kept = {name: value for name, value in kept.items() if not name.endswith(("_API_KEY", "_TOKEN"))}
-    return kept | {"HOME": str(home), "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
+    # Agno starts only programs on the path, also where it is given a whole path. Last: our Python is not theirs.
+    path = os.pathsep.join((kept.get("PATH", ""), str(Path(TRADEFAIR).parent)))
+    return kept | {"HOME": str(home), "PATH": path, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
 
 
 def _outcome(traces: Path, model: ScriptedModel, failure: str) -> Outcome:
