@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.checks import CHECKED
+from tests.checks import CHECKED, each_part
 from tradefair.bargaining import MARKET
 from tradefair.catalog import load_scenario
 from tradefair.testing import CHECKS, Bench, check_market
@@ -20,6 +20,6 @@ def test_bargaining_keeps_the_contract(bench: Bench, check: str) -> None:
     assert CHECKS[check](bench) == []
 
 
-@pytest.mark.many
-def test_every_preset_keeps_the_contract() -> None:
-    assert check_market(MARKET) == []
+@each_part
+def test_every_preset_keeps_the_contract(only: list[str]) -> None:
+    assert check_market(MARKET, only=only) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.checks import CHECKED
+from tests.checks import CHECKED, each_part
 from tradefair.catalog import load_scenario
 from tradefair.double_auction import MARKET
 from tradefair.testing import CHECKS, Bench, bundled_scenarios, check_market
@@ -26,12 +26,12 @@ def test_the_large_scenario_is_the_slow_one() -> None:
     assert all_of_them - quick == {"double_auction/large"}
 
 
-@pytest.mark.many
-def test_every_other_preset_keeps_the_contract() -> None:
-    assert check_market(MARKET) == []
+@each_part
+def test_every_other_preset_keeps_the_contract(only: list[str]) -> None:
+    assert check_market(MARKET, only=only) == []
 
 
-@pytest.mark.many
-def test_the_large_scenario_keeps_the_contract_too() -> None:
+@each_part
+def test_the_large_scenario_keeps_the_contract_too(only: list[str]) -> None:
     large = [scenario for scenario in bundled_scenarios(MARKET, slow=True) if scenario.id == "double_auction/large"]
-    assert check_market(MARKET, scenarios=large, seeds=(1,)) == []
+    assert check_market(MARKET, only=only, scenarios=large, seeds=(1,)) == []

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.checks import CHECKED
+from tests.checks import CHECKED, each_part
 from tradefair.catalog import load_scenario
 from tradefair.order_book import MARKET
 from tradefair.testing import CHECKS, Bench, check_market
@@ -25,6 +25,6 @@ def test_the_order_book_keeps_the_contract(bench: Bench, check: str) -> None:
     assert CHECKS[check](bench) == []
 
 
-@pytest.mark.many
-def test_every_preset_keeps_the_contract() -> None:
-    assert check_market(MARKET) == []
+@each_part
+def test_every_preset_keeps_the_contract(only: list[str]) -> None:
+    assert check_market(MARKET, only=only) == []

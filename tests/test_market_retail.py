@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.checks import CHECKED
+from tests.checks import CHECKED, each_part
 from tradefair.catalog import load_scenario
 from tradefair.contract import Scenario
 from tradefair.retail import MARKET
@@ -26,12 +26,12 @@ def test_retail_keeps_the_contract(bench: Bench, check: str) -> None:
     assert CHECKS[check](bench) == []
 
 
-@pytest.mark.many
-def test_other_seeds_keep_the_contract_too() -> None:
-    assert check_market(MARKET, scenarios=[_cut("smoke", 14)], seeds=(2, 3)) == []
+@each_part
+def test_other_seeds_keep_the_contract_too(only: list[str]) -> None:
+    assert check_market(MARKET, only=only, scenarios=[_cut("smoke", 14)], seeds=(2, 3)) == []
 
 
-@pytest.mark.many
+@each_part
 @pytest.mark.parametrize("preset", ["paper", "easy", "middle"])
-def test_the_large_stores_keep_the_contract_too(preset: str) -> None:
-    assert check_market(MARKET, scenarios=[_cut(preset, 25)], seeds=(1,)) == []
+def test_the_large_stores_keep_the_contract_too(preset: str, only: list[str]) -> None:
+    assert check_market(MARKET, only=only, scenarios=[_cut(preset, 25)], seeds=(1,)) == []

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from tests.checks import CHECKED
+from tests.checks import CHECKED, each_part
 from tradefair.catalog import load_scenario
 from tradefair.teaching import MARKET
 from tradefair.testing import CHECKS, Bench, check_market
@@ -27,11 +27,7 @@ def test_teaching_keeps_the_contract(bench: Bench, check: str) -> None:
     assert CHECKS[check](bench) == []
 
 
-@pytest.mark.many
-def test_every_preset_keeps_the_contract() -> None:
-    assert (
-        check_market(
-            MARKET, services={"appraisal": _appraisal}, snapshot=Path(__file__).with_name("snapshots") / "teaching.json"
-        )
-        == []
-    )
+@each_part
+def test_every_preset_keeps_the_contract(only: list[str]) -> None:
+    snapshot = Path(__file__).with_name("snapshots") / "teaching.json"
+    assert check_market(MARKET, only=only, services={"appraisal": _appraisal}, snapshot=snapshot) == []
