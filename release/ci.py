@@ -68,13 +68,15 @@ class Result:
 # --- the steps ------------------------------------------------------------------------------------------------------
 
 
-def pytest(*arguments: str) -> Command:
-    """A run of tests with the environment's Python. The tests of a file stay together: they share what they make."""
-    return (python(), "-m", "pytest", "-n", WORKERS, "--dist", "loadfile", "--no-loadscope-reorder", *arguments)
+def pytest(*arguments: str, dist: str = "loadfile") -> Command:
+    """A run of tests with the environment's Python. By default the tests of a file stay with one worker."""
+    return (python(), "-m", "pytest", "-n", WORKERS, "--dist", dist, "--no-loadscope-reorder", *arguments)
 
 
 def _of_kind(kind: str, does: str, *needs: str, second_try: bool = True) -> Step:
-    return Step(kind, does, lambda: [pytest("-m", kind)], needs, second_try)
+    # Long tests of one file are shared out; of the others a file's are together.
+    dist = "worksteal" if kind in ("process", "many") else "loadfile"
+    return Step(kind, does, lambda: [pytest("-m", kind, dist=dist)], needs, second_try)
 
 
 def _make(*targets: str) -> Callable[[], Sequence[Command]]:

@@ -113,7 +113,7 @@ model = "policy:item_searcher"
 """
 
 
-@pytest.mark.many
+@pytest.mark.process
 def test_workers_of_a_sweep_need_no_folder_of_data(
     published: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

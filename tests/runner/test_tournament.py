@@ -52,7 +52,7 @@ def test_the_bundled_plans_are_listed_with_their_size(capsysbinary: pytest.Captu
     assert all(row["description"] for row in listed.values())
 
 
-@pytest.mark.many
+@pytest.mark.process
 def test_a_tournament_of_2_000_games_ranks_every_baseline_of_the_field(
     tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:

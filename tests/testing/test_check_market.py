@@ -308,7 +308,7 @@ def importable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str
         ("ByProcess", 'import os; self.values["P1"] = os.getpid()'),
     ],
 )
-@pytest.mark.many
+@pytest.mark.process
 def test_what_depends_on_hashes_or_the_process_is_found_out(
     importable: Callable[[str, str], Any], name: str, body: str
 ) -> None:
