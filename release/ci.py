@@ -19,7 +19,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -143,9 +143,9 @@ def _missing(step: Step) -> list[str]:
 class Run:
     """One run over some steps, within one limit of time."""
 
-    def __init__(self, root: Path = ROOT, limit_s: float = LIMIT_S) -> None:
+    def __init__(self, root: Path | None = None, limit_s: float = LIMIT_S) -> None:
         self.results: list[Result] = []
-        self._root = root
+        self._root = root or ROOT
         self._ends = time.monotonic() + limit_s
 
     @property
@@ -257,7 +257,7 @@ def table(results: Sequence[Result]) -> str:
 
 def _totals(results: Sequence[Result]) -> dict[str, Any]:
     return {
-        "steps": [{**asdict(row), "result": "red" if row.problems else "green"} for row in results],
+        "steps": [{**vars(row), "result": "red" if row.problems else "green"} for row in results],
         "wall_s": sum(row.wall_s for row in results),
         "cpu_s": sum(row.cpu_s for row in results),
     }

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from benchmarks import frameworks, importing, luck, sites, walk
+from benchmarks.__main__ import main
 
 from tradefair.evaluation.site.plan import Wanted
 
-_ROOT = Path(__file__).parents[1]
 NAMES = (
     *("startup", "api", "walk", "verifying", "rounds", "recording", "calls", "calls_at_scale", "frameworks", "retail"),
     *("long_episode", "prompts", "tokens", "quotes", "tournament", "sweep", "evaluating", "sites", "prices", "pricing"),
@@ -20,28 +20,20 @@ NAMES = (
 )
 
 
-@pytest.mark.process
 @pytest.mark.parametrize("name", NAMES)
 def test_a_benchmark_measures_something_beside_its_goals(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "path", [str(_ROOT), *sys.path])
-    from benchmarks.__main__ import main
-
     main([name, "--tiny", "--json"])
     (measured,) = json.loads(capsys.readouterr().out).values()
     assert all(figure["value"] > 0 or figure["goal"] == 0 for figure in measured)
     assert any(figure["goal"] is not None for figure in measured)
 
 
-@pytest.mark.many
 def test_a_site_that_is_made_again_has_the_same_bytes(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "path", [str(_ROOT), *sys.path])
     monkeypatch.setenv("TRADEFAIR_CACHE", "")
-    from benchmarks import sites
-
     assert sites.main(["--bundles", "2"]) == 0
     assert "0 files differ" in capsys.readouterr().out
     # It would see a difference.
@@ -56,49 +48,35 @@ def test_a_site_that_is_made_again_has_the_same_bytes(
 
 @pytest.mark.skipif("TRADEFAIR_DATA" not in os.environ, reason="TRADEFAIR_DATA names no sample data")
 def test_the_rate_of_importing_is_that_of_each_kind_of_game_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "path", [str(_ROOT), *sys.path])
-    from benchmarks.importing import measure
-
-    figures = measure(tiny=True)
+    figures = importing.measure(tiny=True)
     assert [figure.name.partition(":")[0] for figure in figures] == ["pact-log", "bazaar-log", "collusion-log"]
     assert all(figure.value > 0 for figure in figures)
     monkeypatch.delenv("TRADEFAIR_DATA")
-    assert measure(tiny=True) == []
+    assert importing.measure(tiny=True) == []
 
 
 def test_the_benchmark_of_frameworks_measures_what_is_installed_and_names_the_rest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     missing = [name for name in ("langchain", "pydantic_ai", "agents") if find_spec(name) is None]
-    monkeypatch.setattr(sys, "path", [str(_ROOT), *sys.path])
-    from benchmarks.frameworks import measure
-
-    figures = {figure.name: figure for figure in measure(tiny=True)}
+    figures = {figure.name: figure for figure in frameworks.measure(tiny=True)}
     assert {"react", "openai_loop"} <= figures.keys()
     assert all(figure.value > 0 for figure in figures.values())
     assert ("react over create_agent" in figures) == ("langchain" not in missing)
     assert ("not installed" in figures["react"].how) == bool(missing)
 
 
-@pytest.mark.many
 def test_the_table_shows_figure_and_goal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(sys, "path", [str(_ROOT), *sys.path])
-    from benchmarks.__main__ import main
-
     main(["quotes", "--tiny"])
     shown = " ".join(capsys.readouterr().out.split())
     assert "quotes by rules" in shown
     assert "50,000" in shown
 
 
-@pytest.mark.many
 def test_a_row_of_luck_is_measured_once_and_stands_in_its_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "path", [str(_ROOT), *sys.path])
     monkeypatch.chdir(tmp_path)
-    from benchmarks import luck
-
     page = tmp_path / "luck.md"
     page.write_text("before\n\n<!-- begin luck -->\nof before\n<!-- end luck -->\nafter\n")
     luck.main(["teaching/pie", "--seconds", "0", "--write", str(page)])
@@ -115,7 +93,4 @@ def test_a_row_of_luck_is_measured_once_and_stands_in_its_page(
 
 
 def test_an_episode_walks_straight_through_the_modules(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "path", [str(_ROOT), *sys.path])
-    from benchmarks.walk import measure
-
-    assert [figure.name for figure in measure(tiny=True) if not figure.met] == []
+    assert [figure.name for figure in walk.measure(tiny=True) if not figure.met] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -153,6 +154,21 @@ def test_steps_are_chosen_by_name_and_all_can_be_listed(capsys: pytest.CaptureFi
     assert [step.name for step in ci.chosen(["unit", "many"], ["many"])] == ["unit"]
     assert ci.main(["--list"]) == 0
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == [step.name for step in ci.STEPS]
+
+
+def test_a_run_ends_with_its_table_and_leaves_it_as_a_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    text = "import pytest\ndef test_well(): pass\ndef test_left(): pytest.skip('pdflatex is not installed')\n"
+    (folder / "test_planted.py").write_text(text, encoding="utf-8")
+    command = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_planted.py")
+    monkeypatch.setattr(ci, "ROOT", folder)
+    monkeypatch.setattr(ci, "STEPS", (Step("planted", "", lambda: [command]), Step("other", "", lambda: [command])))
+    assert ci.main(["--without", "other"]) == 0
+    *_, tests, last = capfd.readouterr().out.splitlines()
+    assert (tests, last) == ("tests: 1 passed, 0 failed", "green; not everything: left out other")
+    (step,) = json.loads((folder / "build" / "ci.json").read_text(encoding="utf-8"))["steps"]
+    assert (step["result"], step["passed"], step["skipped"]) == ("green", 1, {"pdflatex is not installed": 1})
 
 
 def test_every_kind_of_test_has_its_step() -> None:
