@@ -74,8 +74,8 @@ def pytest(*arguments: str, dist: str = "loadfile") -> Command:
 
 
 def _of_kind(kind: str, does: str, *needs: str, second_try: bool = True) -> Step:
-    # Long tests of one file are shared out; of the others a file's are together.
-    dist = "worksteal" if kind in ("process", "many") else "loadfile"
+    # The longest files have nothing but such tests: they are shared out.
+    dist = "worksteal" if kind == "many" else "loadfile"
     return Step(kind, does, lambda: [pytest("-m", kind, dist=dist)], needs, second_try)
 
 
