@@ -17,7 +17,7 @@ from tradefair.runner.episode_runner import play_episode
 from tradefair.tracestore import open_trace
 
 
-@pytest.mark.many
+@pytest.mark.network
 @pytest.mark.parametrize("framework", ["policy", "react", "reflection", "plan_and_act", "openai_loop"])
 async def test_three_customers_are_served_while_the_clock_goes_on(framework: str, tmp_path: Path) -> None:
     """Long ticks, of which replies need three: on a busy machine each may pass in the midst of a turn."""
