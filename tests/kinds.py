@@ -33,7 +33,7 @@ _FUNCTIONS: Mapping[str, str] = {
     **dict.fromkeys(("start_server", "open_connection", "create_server", "streamable_http_client"), "network"),
     **dict.fromkeys(("HTTPConnection", "HTTPServer", "ThreadingHTTPServer", "urlopen"), "network"),
     # The product's own servers.
-    **dict.fromkeys(("ViewerServer", "open_address", "serve_http"), "network"),
+    **dict.fromkeys(("ViewerServer", "open_address"), "network"),
 }
 # Packages beside the product whose helpers are read, too.
 _OURS = ("tests", "release", "benchmarks", "docs")
