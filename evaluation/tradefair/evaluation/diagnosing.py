@@ -42,7 +42,7 @@ def diagnosis_of(trace: Trace, evaluator: Evaluator, insight: Insight) -> Diagno
         modes_version=version,
         evidence_map=evaluator.evidence_version or map_version(core.market),
         stages=evaluator.stages(trace),
-        findings=ranked(findings, references, agent_seats(seating_in(trace))),
+        findings=ranked(findings, agent_seats(seating_in(trace))),
         not_read=_not_read(sights),
         reading=talk_reading() if _judges_talk(sights) else {},
         rates=any(sight.rate for sight in sights),

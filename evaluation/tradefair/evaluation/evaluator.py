@@ -16,7 +16,7 @@ from tradefair.contract import ScenarioError, SeatId
 from tradefair.evaluation.charts.chart import Chart
 from tradefair.evaluation.collusion import CollusionMeasures
 from tradefair.evaluation.headline import Headline
-from tradefair.evaluation.modes.diagnosis import Amend, Stage
+from tradefair.evaluation.modes.diagnosis import Stage
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.modes.table import NO_MODES, ModeTable
 from tradefair.evaluation.outcome import (
@@ -43,7 +43,7 @@ class Evaluator:
     market: str
     version: str = "1"
     money: str = "points"
-    """The unit of costs and prices of findings."""
+    """The unit of money."""
 
     # Few, because Holm's correction multiplies p-values by their number.
     primary_metrics: tuple[PrimaryMetric, ...] = ()
@@ -71,8 +71,6 @@ class Evaluator:
     """Per role, the seat fields that only its seats have; a field that is nowhere in it belongs to all roles."""
     modes: ModeTable = NO_MODES
     """The market's own failure modes, which read what `seats` gives."""
-    repairs: Mapping[str, Amend] = {}
-    """By mode, how the cited call is amended in a replay; for modes whose row says `repair = "amend"`."""
     phrases: Phrases = NO_PHRASES
     """By role, the words of its modes' sentences and of its verdict: `load_phrases(__package__)`."""
     evidence_notes: Mapping[str, str] = {}

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tradefair.contract import SeatId
-from tradefair.evaluation.modes.account import UNEXPLAINED
-from tradefair.evaluation.modes.diagnosis import CaseRecord, Cost, Diagnosis, Finding, Price
+from tradefair.evaluation.modes.diagnosis import CaseRecord, Diagnosis, Finding
 from tradefair.evaluation.table import number_text
 
 _MAX_FINDINGS, _MAX_FINDINGS_BRIEF = 10, 3
@@ -60,8 +59,8 @@ def _finding(finding: Finding, most: int) -> Iterator[Said]:
 
 
 def told_text(finding: Finding) -> Iterator[str]:
-    """Replayed price, what the trace tells of the cost, and how many competent seats do the same; what is known."""
-    return filter(None, (price_text(finding.price), cost_text(finding.cost), base_rate_text(finding)))
+    """What its turns lost, and how many competent seats do the same; what is known."""
+    return filter(None, (lost_text(finding), base_rate_text(finding)))
 
 
 def case_text(case: CaseRecord) -> str:
@@ -69,30 +68,13 @@ def case_text(case: CaseRecord) -> str:
     return f"#{case.seq} {'; '.join([case.because, *case.also])}"
 
 
-def cost_text(cost: Cost | None) -> str | None:
-    """What the trace tells of a finding's cost, with its kind; None where that is no number."""
-    if cost is None or cost.amount is None:
+def lost_text(finding: Finding) -> str | None:
+    """What the turns of its cases lost by the ledger; None without one."""
+    if finding.lost is None:
         return None
-    amount = f"{number_text(cost.amount)} {cost.unit}"
-    if cost.kind == "direct":
-        return f"lost {amount}"
-    return f"hindsight <= {amount}, rivals frozen"
-
-
-def price_text(price: Price | None) -> str | None:
-    """A replayed price with how it was made, or why there is none; None where none was asked for."""
-    if price is None:
-        return None
-    if price.amount is None:
-        return f"not priced: {price.reason}"
-    repair = f"{price.repair} as {price.against}" if price.against else price.repair
-    how = ", ".join(filter(None, ["replayed", repair, price.note]))
-    if price.amount < 0:
-        return f"repaired it would have earned {number_text(-price.amount)} {price.unit} less ({how})"
-    if price.spread:
-        low, high = min(price.spread.values()), max(price.spread.values())
-        how += f", {number_text(low)} to {number_text(high)} over all competent references"
-    return f"price {number_text(price.amount)} {price.unit} ({how})"
+    number = number_text(abs(finding.lost))
+    turns = f"{len(finding.turns)} turn{'s' * (len(finding.turns) != 1)}"
+    return f"{'gained' if finding.lost < 0 else 'lost'} {number} in {turns}"
 
 
 def base_rate_text(finding: Finding) -> str | None:
@@ -109,10 +91,6 @@ def asides_text(diagnosis: Diagnosis) -> Iterator[str]:
     if conditions:
         rates = (f"{name} ({base_rate_text(finding)})" for name, finding in conditions.items())
         yield f"market condition: {', '.join(rates)}"
-    for finding in diagnosis.findings:
-        # The account is told where it closes without a finding too: what is left is an answer.
-        if finding.id == UNEXPLAINED and not finding.raised:
-            yield f"unexplained: {finding.note}"
     if diagnosis.not_read:
         where = ", ".join(f"#{message.seq}" for message in diagnosis.not_read[:_MAX_SEATS])
         more = " …" * (len(diagnosis.not_read) > _MAX_SEATS)

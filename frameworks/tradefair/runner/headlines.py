@@ -17,7 +17,7 @@ from tradefair.evaluation.headline import Block, Headline, HeadlineFigure, headl
 from tradefair.evaluation.modes.base_rates import as_shipped
 from tradefair.evaluation.progress import show_progress, watched
 from tradefair.evaluation.table import number_text
-from tradefair.runner.replays import NotPriced, Replays
+from tradefair.runner.replays import NotReplayed, Replays
 from tradefair.tracestore import REFERENCES, StorePlace
 
 
@@ -40,7 +40,7 @@ def print_headlines(paths: Iterable[str], *, as_json: bool) -> None:
     for place in watched(chosen, show_progress, lambda place: f"references of {_shown(place)}"):
         try:
             runs.append(_run(Replays(place)))
-        except (TraceError, NotPriced, ScenarioError) as problem:
+        except (TraceError, NotReplayed, ScenarioError) as problem:
             problems.append(f"{_shown(place)}: {problem}")
     boards = {(market, label): _figure(market, label, runs) for market, label in _boards(runs)}
     if as_json:

@@ -8,11 +8,10 @@ So a shadow knows at every turn what it would know had it been there, and can pl
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, NamedTuple, cast
-
-from pydantic import JsonValue
 
 from tradefair.contract import (
     ErrorInfo,
@@ -28,8 +27,6 @@ from tradefair.contract import (
 from tradefair.contract.arguments import accepted_arguments
 from tradefair.contract.core import Core, Record
 from tradefair.contract.following import MAX_CALLS_PER_TURN
-from tradefair.contract.players import Seating
-from tradefair.contract.policy import PrivilegedPolicy
 from tradefair.evaluation.modes.calls import mapped
 from tradefair.host.scripted import Scripted
 from tradefair.tracestore import Trace
@@ -41,10 +38,6 @@ _NOT_HERE = ErrorInfo("tool_unavailable", "there is no such tool here", "", Fals
 
 Place = tuple[int, str, int]
 """A turn of a seat: round, phase, and the how manieth of its turns in that phase, or the market's own step."""
-Unit = int | tuple[int, int]
-"""What is compared as a whole: a round, or of a market with steps (round, step)."""
-Amended = Mapping[int, Mapping[str, JsonValue] | None]
-"""Other arguments by the number of a call's event; None leaves the call out."""
 
 
 class Tape(NamedTuple):
@@ -57,13 +50,9 @@ class Tape(NamedTuple):
     places: Mapping[int, Place]
     stepped: bool = False
 
-    def unit(self, place: Place) -> Unit:
-        """The round of a turn, or its step."""
-        return (place[0], place[2]) if self.stepped else place[0]
 
-
-def read_tapes(events: Sequence[Mapping[str, Any]], amended: Amended) -> dict[SeatId, Tape]:
-    """The tapes of all seats. A refused call is on none, unless `amended` gives it other arguments."""
+def read_tapes(events: Sequence[Mapping[str, Any]]) -> dict[SeatId, Tape]:
+    """The tapes of all seats. A refused call is on none."""
     steps = _steps(events)
     turns: dict[SeatId, dict[Place, list[ToolCall]]] = defaultdict(lambda: defaultdict(list))
     places: dict[SeatId, dict[int, Place]] = defaultdict(dict)
@@ -79,10 +68,8 @@ def read_tapes(events: Sequence[Mapping[str, Any]], amended: Amended) -> dict[Se
             known.append(event["revision"])
         place = (event["round"], event["phase"], steps.get(event["revision"], known.index(event["revision"])))
         places[seat][event["seq"]] = place
-        acted = called and event["kind"] == "action" and event["status"] == "ok"
-        arguments = amended.get(event["seq"], event["arguments"] if acted else None) if called else None
-        if arguments is not None:
-            turns[seat][place].append(ToolCall(event["tool"], arguments))
+        if called and event["kind"] == "action" and event["status"] == "ok":
+            turns[seat][place].append(ToolCall(event["tool"], event["arguments"]))
     return {seat: Tape(turns[seat], places[seat], bool(steps)) for seat in places}
 
 
@@ -100,35 +87,23 @@ def _steps(events: Iterable[Mapping[str, Any]]) -> dict[int, int]:
 
 
 class Shadow:
-    """A policy that watches a tape. `agreed` and `differed` count its actions by round or step, each a `Counter`.
+    """A policy that watches a tape. `broken` is what it failed with, if it did: it may not expect such answers."""
 
-    `broken` is what it failed with, if it did: a policy may not expect to be answered so. A policy that is `told` knows
-    hidden truth in this scenario, as it would in its own seat.
-    """
-
-    def __init__(self, name: str, policy: Policy, *, told: bool = False) -> None:
+    def __init__(self, name: str, policy: Policy) -> None:
         self.name = name
         self.policy = policy
-        self.told = told
-        self.agreed, self.differed = Counter[Unit](), Counter[Unit]()
         self.broken: Exception | None = None
+        self.same = False
+        """Whether it wanted exactly the calls of the tape in the turn that was closed last."""
         self._turns: Turns | None = None
         self._wanted: ToolCall | None = None
-        self._unit: Unit = 0
-        # Calls of this turn's tape that it wanted too.
+        # The actions of this turn that it wanted, and the calls of the tape among them.
+        self._wants: list[ToolCall] = []
         self._taken: set[int] = set()
 
-    def agreement(self, without: Collection[Unit]) -> float:
-        """The share of equal actions among its own and the tape's, outside these units; 0 where there are none."""
-        agreed, differed = (
-            sum(count for unit, count in counts.items() if unit not in without)
-            for counts in (self.agreed, self.differed)
-        )
-        return agreed / (agreed + differed) if agreed else 0.0
-
-    def begin(self, now: TurnView, unit: Unit) -> None:
+    def begin(self, now: TurnView) -> None:
         """Open a turn."""
-        self._unit, self._taken, self._wanted = unit, set(), None
+        self._wants, self._taken, self._wanted = [], set(), None
         if self.broken is None:
             self._turns = self.policy.turn(now)
             self._resume(None)
@@ -146,24 +121,16 @@ class Shadow:
                 same = [index for index, call in enumerate(calls) if call == self._wanted and index not in self._taken]
                 if same and same[0] >= len(played):
                     return
-                answer = self._recorded(same, played)
+                self._wants.append(self._wanted)
+                self._taken.update(same[:1])
+                answer = played[same[0]] if same else ToolAnswer(None, _SKIPPED, False)
             self._resume(answer)
 
-    def _recorded(self, same: Sequence[int], played: Sequence[ToolAnswer]) -> ToolAnswer:
-        if not same:
-            self.differed[self._unit] += 1
-            return ToolAnswer(None, _SKIPPED, False)
-        self._taken.add(same[0])
-        self.agreed[self._unit] += 1
-        return played[same[0]]
-
-    def end(self, calls: Sequence[ToolCall], played: int) -> None:
+    def end(self, calls: Sequence[ToolCall]) -> None:
         """Close the turn. The call that ended it, if there was one, was not answered any more."""
-        if self._wanted is not None and played < len(calls) and self._wanted == calls[played]:
-            self._taken.add(played)
-            self.agreed[self._unit] += 1
-        # What the tape did and this policy did not want.
-        self.differed[self._unit] += len(calls) - len(self._taken)
+        if self._wanted is not None:
+            self._wants.append(self._wanted)
+        self.same = self.broken is None and self._wants == list(calls)
         if self._turns is not None:
             self._turns.close()
         self._turns = self._wanted = None
@@ -186,40 +153,35 @@ Look = Callable[[ToolCall], ToolAnswer | None]
 
 
 class TapePlayer:
-    """Plays a tape in its seat, or in repaired turns the first of its shadows (protocol `Policy`)."""
+    """Plays a tape in its seat, watched by shadows (protocol `Policy`)."""
 
-    def __init__(self, tape: Tape, shadows: Sequence[Shadow] = (), repaired: Callable[[Place], bool] | None = None):
+    def __init__(self, tape: Tape, shadows: Sequence[Shadow] = ()) -> None:
         self._tape = tape
-        self._shadows = shadows
-        self._repaired = repaired
+        self.shadows = shadows
         self._steps: Counter[tuple[int, str]] = Counter()
         self.look: Look = lambda call: None
         """Given by the replay, which has the rules."""
 
-    @property
-    def told(self) -> bool:
-        """Whether one of its shadows knows hidden truth."""
-        return any(shadow.told for shadow in self._shadows)
+    def __deepcopy__(self, memo: dict[int, Any]) -> TapePlayer:
+        twin = memo[id(self)] = TapePlayer(self._tape, deepcopy(self.shadows, memo))
+        twin._steps = self._steps.copy()
+        return twin
 
-    def see(self, truth: object) -> None:
-        """Hand hidden truth on to the shadows that know it."""
-        for shadow in self._shadows:
-            if shadow.told:
-                cast(PrivilegedPolicy, shadow.policy).see(truth)
+    def place(self, now: TurnView) -> Place:
+        """Where in the tape the turn that comes next is."""
+        step = now.market.get("step") if self._tape.stepped else None
+        return (now.round, now.phase, step if isinstance(step, int) else self._steps[now.round, now.phase])
 
     def turn(self, now: TurnView) -> Turns:
         """One turn: the tape's calls, in order."""
-        step = now.market.get("step") if self._tape.stepped else None
-        place = (now.round, now.phase, step if isinstance(step, int) else self._steps[now.round, now.phase])
+        calls = self._tape.turns.get(self.place(now), ())
         self._steps[now.round, now.phase] += 1
-        if self._repaired is not None and self._repaired(place):
-            return self._shadows[0].policy.turn(now)
-        return self._from_tape(now, self._tape.unit(place), self._tape.turns.get(place, ()))
+        return self._played(now, calls)
 
-    def _from_tape(self, now: TurnView, unit: Unit, calls: Sequence[ToolCall]) -> Turns:
+    def _played(self, now: TurnView, calls: Sequence[ToolCall]) -> Turns:
         played: list[ToolAnswer] = []
-        for shadow in self._shadows:
-            shadow.begin(now, unit)
+        for shadow in self.shadows:
+            shadow.begin(now)
         try:
             for call in calls:
                 self._advance(played, calls)
@@ -227,29 +189,23 @@ class TapePlayer:
             self._advance(played, calls)
         # The driver closes a turn at the call that ends it: nothing behind the `yield` runs then.
         finally:
-            for shadow in self._shadows:
-                shadow.end(calls, len(played))
+            for shadow in self.shadows:
+                shadow.end(calls)
 
     def _advance(self, played: Sequence[ToolAnswer], calls: Sequence[ToolCall]) -> None:
-        for shadow in self._shadows:
+        for shadow in self.shadows:
             shadow.advance(played, calls, self.look)
 
 
-def replay(
-    core: Core, scripted: Scripted, players: Mapping[SeatId, TapePlayer], manifest: Manifest, seating: Seating
-) -> Trace:
-    """Play an episode to its end without writing anything; its trace, which holds no chain of hashes.
+def replay(core: Core, scripted: Scripted, records: list[Record]) -> None:
+    """Play an episode on to its end without writing anything; its events are added to `records`.
 
     Raises ScriptedFailure where a policy fails, HarnessFailure where a seat is played by no policy.
     """
-    for seat, player in players.items():
-        player.look = _looking(core, scripted, seat)
-    records = core.start(seating).records
     while core.ended is None and (more := scripted.run(core)):
         records += more
     if core.ended is None:
         raise HarnessFailure("no seat plays on, and the episode has not ended")
-    return held_trace(manifest, records)
 
 
 def held_trace(manifest: Manifest, records: Sequence[Record]) -> Trace:
@@ -257,7 +213,7 @@ def held_trace(manifest: Manifest, records: Sequence[Record]) -> Trace:
     return Trace(Path("replay"), cast(Source, _Held(manifest, records)))
 
 
-def _looking(core: Core, scripted: Scripted, seat: SeatId) -> Look:
+def looking(core: Core, scripted: Scripted, seat: SeatId) -> Look:
     """The look of a seat. It counts against no limit and moves no read mark: the tape's own calls need theirs."""
 
     def look(call: ToolCall) -> ToolAnswer | None:

@@ -48,6 +48,10 @@ class Branch:
     def __init__(self, state: hashlib.blake2b) -> None:
         self._state = state
 
+    def __deepcopy__(self, memo: object) -> Branch:
+        # No draw changes it.
+        return self
+
     def uniform(self, *key: KeyPart) -> float:
         """The uniform under the fixed key parts followed by `key`."""
         state = self._state.copy()
@@ -86,6 +90,10 @@ class Chance:
             cached.update(form + _encode(stream))
             self._streams[stream] = cached
         return cached.copy()
+
+    def __deepcopy__(self, memo: object) -> Chance:
+        # No draw changes it.
+        return self
 
     def uniform(self, stream: str, *key: KeyPart) -> float:
         """One uniform of `stream` under `key`, in (0, 1); equal for equal arguments, whatever was drawn before."""

@@ -14,10 +14,12 @@ One call passes through four steps:
 
 from __future__ import annotations
 
+import copyreg
 import hashlib
 import re
 from collections import deque
 from collections.abc import Mapping
+from copy import deepcopy
 from operator import itemgetter
 from typing import Any
 
@@ -78,6 +80,9 @@ from tradefair.contract.turns import closed, open_actions
 MAX_RESULT_BYTES = 262_144
 # Tables show it, and the rules' own ends are called otherwise.
 _TRUNCATED = re.compile(r"truncated:[a-z0-9_]{1,60}")
+
+# A copy of a market goes on from its hashes; `copy` leaves them to their own method.
+copyreg.pickle(type(hashlib.blake2b()), lambda state: (state.copy, ()))
 
 
 class Core:
@@ -174,6 +179,14 @@ class Core:
             if here != stored:
                 raise Divergence(0, f"{name} does not follow from scenario and seed", in_log=stored, re_executed=here)
         return core
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Core:
+        """A second course of the episode from here; it shares what no course changes."""
+        shared = (self.market_type, self.manifest, self.scenario, self._table, self._acts, self._visible, self._kept)
+        memo.update((id(part), part) for part in shared)
+        twin = memo[id(self)] = object.__new__(Core)
+        twin.__dict__ = deepcopy(self.__dict__, memo)
+        return twin
 
     # --- what a seat sees -------------------------------------------------------------------------------------------
 

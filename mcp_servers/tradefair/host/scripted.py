@@ -6,7 +6,8 @@ When an episode is resumed or forked, its policies follow the log first (`contra
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from typing import Any
 
 from pydantic import JsonValue
@@ -53,6 +54,8 @@ class Scripted(Follower):
         self._places: dict[SeatId, int] = {}  # under the free clock: the order of asking, and each seat's index in it
         self.answer: Callable[[InputRequest], JsonValue] | None = None
         """Gives a call what its market asks of outside services; set by an episode that has services."""
+        self.before_turn: Callable[[Core, Scripted, SeatId, Sequence[Record]], None] | None = None
+        """Called before each turn, when no policy's turn is open, with the events of this commit so far."""
         # By revision: in its next turn the policy is asked again.
         self._played: dict[SeatId, int] = {}  # the revision in which a seat last acted (free clock: once per tick)
         self._passed = 0  # free clock: where in the order the pass that is under way goes on
@@ -65,6 +68,22 @@ class Scripted(Follower):
 
     def __contains__(self, seat: SeatId) -> bool:
         return seat in self._makers
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Scripted:
+        """These policies for a second course of the episode, within `before_turn`, of which the copy has none."""
+        shared = (self._makers, self._shadows, self._order, self._places, self.answer)
+        memo.update((id(part), part) for part in shared)
+        twin = memo[id(self)] = object.__new__(Scripted)
+        twin.__dict__ = deepcopy({**self.__dict__, "before_turn": None}, memo)
+        return twin
+
+    def policy(self, seat: SeatId) -> Policy:
+        """Who plays a seat now."""
+        return self._policies[seat]
+
+    def replace(self, seat: SeatId, policy: Policy) -> None:
+        """Another policy plays a seat from its next turn on."""
+        self._policies[seat] = policy
 
     def run(self, core: Core, *, slice_s: float | None = None) -> list[Record]:
         """Play the awaited scripted seats up to the next closure, one commit's worth; empty when none is awaited.
@@ -81,6 +100,8 @@ class Scripted(Follower):
             return records
         while core.ended is None and (seat := self._next(core.market.awaited())) is not None:
             revision = core.market.clock.revision
+            if self.before_turn is not None:
+                self.before_turn(core, self, seat, records)
             self._one_turn(core, seat, records)
             if core.market.clock.revision != revision or _is_over(until):
                 break
@@ -101,6 +122,9 @@ class Scripted(Follower):
                 if not due and seat not in self._open:
                     # A turn in the middle of which the log ended is played on even where nothing new is due.
                     continue
+                if self.before_turn is not None:
+                    self._passed = index
+                    self.before_turn(core, self, seat, records)
                 self._played[seat], self._passed = revision, index + 1
                 again = True
                 self._one_turn(core, seat, records)

@@ -92,4 +92,4 @@ def resolved(play: SeatPlay, params: Window) -> Seen:
 
 def _case(event: Happening, words: str) -> Case:
     because = f"round {event.round}: {event.about[:40]} {words}"
-    return Case(event.seq, event.round, because, event.cost, about=event.about)
+    return Case(event.seq, event.round, because, about=event.about)

@@ -22,8 +22,6 @@ MAY_DIFFER = ("seats", "rivals", "description", "record", "timing")
 """Parameters that change who plays or what is stored, and nothing of the market that scripted policies meet."""
 CONDITION = 0.8
 """Share of competent seats from which a mode says more of the market than of the agent."""
-_UNKNOWN = 1.0
-"""Bits of surprise where no base rate is known: as if every second competent seat raised the mode."""
 _Z = 1.959963984540054
 """97.5 % quantile of the normal distribution, for Wilson's interval."""
 
@@ -31,8 +29,7 @@ _Z = 1.959963984540054
 class ModeRate(Record):
     """One mode, at a version of its row, in the seats of the competent references.
 
-    `raised` of `of` seats; `by` the same per policy; `p95` the 95th percentile of its count. `estimate_ratio`: median
-    of replayed price over the trace's estimate; `mean_price` the mean replayed price. Null where nothing was priced.
+    `raised` of `of` seats; `by` the same per policy; `p95` the 95th percentile of its count.
     """
 
     version: int
@@ -40,8 +37,6 @@ class ModeRate(Record):
     of: int
     p95: float
     by: Mapping[str, tuple[int, int]] = {}
-    estimate_ratio: float | None = None
-    mean_price: float | None = None
 
 
 class PolicyRow(Record):
@@ -146,37 +141,18 @@ def wilson(raised: int, of: int) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def surprise(known: BaseRate | None) -> float:
-    """Bits: how unlikely the mode is in a competent seat, -log2((k + 1)/(n + 2)); 1 where that is not known."""
-    return _UNKNOWN if known is None else -math.log2((known.raised + 1) / (known.of + 2))
+def ranked(findings: Sequence[Finding], agents: Collection[SeatId] = ()) -> list[Finding]:
+    """The findings, with the rank of those raised: what kept a seat from acting first, then what the ledger says.
 
-
-def ranked(
-    findings: Sequence[Finding], references: References | None, agents: Collection[SeatId] = ()
-) -> list[Finding]:
-    """The findings, with the rank of those raised: by expected price times surprise, then those without a price.
-
-    Expected price: the replayed one; else the estimate times the mode's usual ratio of price to estimate; else the
-    mode's mean price. Those of `agents` stand before those of the seats that scripted policies play.
+    Those of `agents` stand before those of the seats that scripted policies play, and those whose turns lost more
+    before others; equals keep the order of their tables.
     """
-    weights: dict[int, tuple[bool, bool, float]] = {}
-    for place, finding in enumerate(findings):
-        if finding.raised:
-            price = _expected(finding, references)
-            bits = surprise(finding.base_rate)
-            scripted = finding.seats[0] not in agents
-            weights[place] = (scripted, price is None, -bits * (1.0 if price is None else price))
+    raised = [place for place, finding in enumerate(findings) if finding.raised]
+    weights = {place: _weight(findings[place], agents) for place in raised}
     # Stable: of two of equal weight the one that its table lists first.
-    order = {place: rank for rank, place in enumerate(sorted(weights, key=weights.__getitem__), 1)}
+    order = {place: rank for rank, place in enumerate(sorted(raised, key=weights.__getitem__), 1)}
     return [finding.model_copy(update={"rank": order.get(place)}) for place, finding in enumerate(findings)]
 
 
-def _expected(finding: Finding, references: References | None) -> float | None:
-    if finding.price is not None and finding.price.amount is not None:
-        return max(0.0, finding.price.amount)
-    known = None if references is None else references.modes.get(finding.id)
-    if finding.estimate is not None:
-        return max(
-            0.0, finding.estimate * (known.estimate_ratio if known and known.estimate_ratio is not None else 1.0)
-        )
-    return None if known is None or known.mean_price is None else max(0.0, known.mean_price)
+def _weight(finding: Finding, agents: Collection[SeatId]) -> tuple[bool, bool, float]:
+    return finding.seats[0] not in agents, not finding.protocol, -(finding.lost or 0.0)

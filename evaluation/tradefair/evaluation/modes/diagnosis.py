@@ -16,7 +16,6 @@ MAX_BECAUSE = 160
 """Characters of a case's sentence: it stands on one line of a terminal and in one cell of a table."""
 
 Status = Literal["raised", "condition", "clear", "unchecked", "merged"]
-CostKind = Literal["direct", "hindsight"]
 
 
 class Record(BaseModel):
@@ -77,41 +76,10 @@ class CaseRecord(Record):
     seq: int
     round: int
     because: str
-    cost: float | None = None
     shown_by: int | None = None
     about: str | None = None
     amount: float = 1.0
     also: list[str] = []
-
-
-class Cost(Record):
-    """What a finding cost by the trace alone.
-
-    `direct`: the facts show the money gone. `hindsight`: the best that the seat could have done in these rounds with
-    rivals frozen; that of several cases is not added: `amount` is null and the cases have their own. Hindsight is never
-    added across findings or seats either: two may price one fact.
-    """
-
-    kind: CostKind
-    amount: float | None
-    unit: str
-
-
-class Price(Record):
-    """What a finding cost by a replay: the metric of the repaired episode less that of the original.
-
-    `amount` is null where the finding could not be priced, and `reason` says why. `repair` is how it was repaired,
-    `against` the policy that played the repaired turns, `note` what was frozen. `spread`: the prices against every
-    competent reference, by policy. Negative: repaired, the seat would have earned less.
-    """
-
-    amount: float | None
-    unit: str
-    repair: str
-    against: str | None = None
-    note: str | None = None
-    reason: str | None = None
-    spread: dict[str, float] = {}
 
 
 class BaseRate(Record):
@@ -130,7 +98,9 @@ class Finding(Record):
     unchecked (`note` says why nothing could be looked for); merged (`note` names the finding that tells the fact). A
     raised, condition or merged finding is about one seat. `says` is the mode's sentence, filled in; `counts` says what
     `count` and `of` are. `count` is the number of cases and `amount` their weight, all of before merging; `share` is
-    amount/of, null where `of` is 0. `cases` are the dearest, at most 50. `rank` is 1 for the finding to read first.
+    amount/of, null where `of` is 0. `cases` are the first, at most 50. `turns` are the turns of the seat that they stand
+    in, by number in its ledger, and `lost` is what these lost together (null: there is no ledger); findings of disjoint
+    turns may be added. `rank` is 1 for the finding to read first.
     """
 
     id: str
@@ -146,14 +116,14 @@ class Finding(Record):
     cases: list[CaseRecord] = []
     parts: dict[str, float | None] = {}
     note: str | None = None
-    cost: Cost | None = None
-    price: Price | None = None
+    turns: list[int] = []
+    lost: float | None = None
     base_rate: BaseRate | None = None
     rank: int | None = None
-    estimate: float | None = Field(default=None, exclude=True)
-    """What the cases cost by the trace, for ranking alone: maxima of hindsight are added in it."""
     seqs: tuple[int, ...] = Field(default=(), exclude=True)
-    """The events of all its cases, also of those that are not cited, for a repair."""
+    """The events of all its cases, also of those that are not cited."""
+    protocol: bool = Field(default=False, exclude=True)
+    """Whether it is about calls that failed or were never made: it is read first, whatever it lost."""
 
     @property
     def raised(self) -> bool:
@@ -305,7 +275,3 @@ def cited(events: Iterable[int] | Sequence[int]) -> list[int]:
         if len(found) == MAX_CITED:
             break
     return list(found)
-
-
-Amend = Callable[[CaseRecord, Mapping[str, Any], Mapping[str, Any] | None], "dict[str, Any] | None"]
-"""(case, arguments of the cited call, facts of `shown_by`) -> the repaired arguments; None leaves the call out."""

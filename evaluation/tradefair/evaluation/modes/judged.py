@@ -22,7 +22,6 @@ from tradefair.evaluation.modes.diagnosis import (
     BaseRate,
     Case,
     CaseRecord,
-    Cost,
     Finding,
     Seen,
     Status,
@@ -54,7 +53,7 @@ class Sight:
     """One mode in one seat, on its way from a detector to a finding.
 
     `also` holds the sentences of merged cases by the place of the case that they were merged into, `gone` the places of
-    cases that another finding tells, `told` the largest cost of what was merged into a case.
+    cases that another finding tells.
     """
 
     mode: Mode
@@ -66,27 +65,12 @@ class Sight:
     note: str | None = None
     also: dict[int, list[str]] = field(default_factory=dict[int, "list[str]"])
     gone: set[int] = field(default_factory=set[int])
-    told: dict[int, float] = field(default_factory=dict[int, float])
     rate: BaseRate | None = None
 
     @property
     def amount(self) -> float:
         """The weight of all cases: their number, unless they are weighed."""
         return math.fsum(case.amount for case in self.seen.cases)
-
-    @property
-    def estimate(self) -> float | None:
-        """What the cases cost by the trace, in money; null where none of them tells. For ranking only.
-
-        A cause costs what the damage does that it tells, and damage that is told elsewhere costs nothing more.
-        """
-        costs = [
-            max(known)
-            for place, case in enumerate(self.seen.cases)
-            if place not in self.gone
-            and (known := [cost for cost in (case.cost, self.told.get(place)) if cost is not None])
-        ]
-        return math.fsum(costs) if costs else None
 
 
 def is_raised(mode: Mode, seen: Seen) -> Term | None:
@@ -184,8 +168,7 @@ def _of_one(sight: Sight) -> Finding:
     """The finding of a mode that one seat raised."""
     seen, mode = sight.seen, sight.mode
     kept = [(place, case) for place, case in enumerate(seen.cases) if place not in sight.gone]
-    # Dearest first, in time where equal: a citation is cut at a limit, and what is left out then is the cheapest.
-    kept.sort(key=lambda placed: (-(placed[1].cost or 0), placed[1].seq))
+    kept.sort(key=lambda placed: placed[1].seq)
     return Finding(
         id=sight.id,
         seats=[sight.seat],
@@ -200,10 +183,9 @@ def _of_one(sight: Sight) -> Finding:
         cases=[_record(case, sight.also.get(place, [])) for place, case in kept[:MAX_CITED]],
         parts=dict(seen.parts),
         note=sight.note,
-        cost=_cost(sight),
         base_rate=sight.rate,
-        estimate=sight.estimate,
         seqs=tuple(case.seq for _, case in kept),
+        protocol=mode.fact == "protocol",
     )
 
 
@@ -256,30 +238,16 @@ class _Words(dict[str, str]):
 
 def _record(case: Case, also: list[str]) -> CaseRecord:
     # Sentences hold ids and numbers of the trace, which may be a stranger's: their length is bounded here for all.
-    seq, round_, because, cost, shown_by, about, amount, _ = case
+    seq, round_, because, _, shown_by, about, amount, _ = case
     return CaseRecord(
         seq=seq,
         round=round_,
         because=because[:MAX_BECAUSE],
-        cost=cost,
         shown_by=shown_by,
         about=about,
         amount=amount,
         also=also[:_SHOWN],
     )
-
-
-def _cost(sight: Sight) -> Cost | None:
-    """What the trace tells: direct costs added; of hindsight only a lone case's, for a sum of maxima is no maximum."""
-    kind = sight.mode.cost
-    # A case that another finding tells costs there: direct costs of findings may be added (`Account.others`).
-    told_here = (case for place, case in enumerate(sight.seen.cases) if place not in sight.gone)
-    costs = [case.cost for case in told_here if case.cost is not None]
-    if kind == "none" or not costs:
-        return None
-    # A sum of gains is no harm: a mode that paid in this trace cost nothing.
-    whole = rounded(max(0.0, math.fsum(costs)))
-    return Cost(kind=kind, amount=whole if kind == "direct" or len(costs) == 1 else None, unit=sight.frame.unit)
 
 
 def _note(sights: Sequence[Sight]) -> str | None:

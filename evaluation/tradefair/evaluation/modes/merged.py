@@ -36,12 +36,9 @@ def merge(sights: Sequence[Sight]) -> None:
         for place in sight.gone:
             teller, where = told[facts[place]]
             takers[teller.id] += 1
-            because, cost = sight.seen.cases[place].because, sight.seen.cases[place].cost
-            if cost is not None:
-                teller.told[where] = max(teller.told.get(where, cost), cost)
             # Two modes that judge one decision often say one half of a sentence alike: a reader needs the other half.
             known = teller.seen.cases[where].because
-            new = "; ".join(clause for clause in because.split("; ") if clause not in known)
+            new = "; ".join(clause for clause in sight.seen.cases[place].because.split("; ") if clause not in known)
             if new:
                 teller.also.setdefault(where, []).append(new)
         if 2 * len(sight.gone) > len(facts):

@@ -54,15 +54,10 @@ def _repeat(step: Step, times: int) -> Case:
 
 
 def lapse(play: SeatPlay) -> Seen:
-    """Rounds in which the market took the default action for a silent seat; parts: lapses by reason.
-
-    A case costs what an action would have earned, where the market tells it.
-    """
-    idle = (play.insight.idle or {}).get(play.seat)
-    costs = {case.round: case.cost for case in idle.cases} if idle else {}
+    """Rounds in which the market took the default action for a silent seat; parts: lapses by reason."""
     first = {lapse.round: lapse for lapse in reversed(play.lapses)}
     cases = [
-        Case(lapse.seq, number, f"round {number}: the market acted for the seat ({words})", costs.get(number))
+        Case(lapse.seq, number, f"round {number}: the market acted for the seat ({words})")
         for number, lapse in sorted(first.items())
         if (words := lapse.reason.replace("_", " "))
     ]

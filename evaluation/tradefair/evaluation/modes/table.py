@@ -18,7 +18,6 @@ from tradefair.evaluation.modes.diagnosis import Detector, Seen
 Fact = Literal["quote", "price", "order", "offer", "payment", "outreach", "action", "looks", "talk", "protocol"]
 """The decision that a case judges; the last three are about the process and never merge with the others."""
 Need = Literal["calls", "facts", "looks", "talk", "private", "agent_events"]
-Repair = Literal["turns", "onwards", "amend", "none"]
 
 _AtLeast = Annotated[float, Field(gt=0)]
 
@@ -62,7 +61,7 @@ class Mode(BaseModel):
     `sentence` is what a reader sees first: {count}, {of}, {share}, {amount}, {seat}, and words of the seat's role.
     `counts` and `of` say what is counted out of what, in `unit`. `judged`: roles, all where it is empty. With fewer
     than `least_of` opportunities nothing is judged; with least_of = 0 an empty `of` is good news. `raised`: any term
-    holds. `cost` is the kind of the cases' costs, `repair` how a replay repairs them, `unpriced` why it cannot. `fact`
+    holds. `fact`
     is the decision that a case judges, `level` whether a case is the cause or the damage that it did. `params` are what
     decides what a case is. `provoked_by` and `not_by` name the policies that show it and do not.
     """
@@ -78,9 +77,6 @@ class Mode(BaseModel):
     needs: tuple[Need, ...] = ()
     least_of: float = Field(default=1, ge=0)
     raised: tuple[Term, ...] = Field(min_length=1)
-    cost: Literal["direct", "hindsight", "none"] = "none"
-    repair: Repair = "none"
-    unpriced: str = ""
     fact: Fact
     level: Literal["cause", "damage"] = "cause"
     params: dict[str, Any] = {}

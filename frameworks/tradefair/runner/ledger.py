@@ -1,0 +1,313 @@
+"""The ledger of a finished trace: the value of a seat's position before each of its turns (`evaluation/ledger.py`).
+
+The tape of the seat is played once, with the best known policies as its shadows. At the beginning of each turn the
+episode is copied, and every policy that does not do exactly what the seat did plays on in a copy to the end, by the
+rules, on the same luck; scripted rivals react. Nothing is written and no model is asked.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Container, Iterator, Mapping, Sequence
+from copy import deepcopy
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean
+from typing import Any, NamedTuple
+
+from tradefair.contract import Policy, SeatId, ToolCall, Turns, TurnView
+from tradefair.contract.core import Core, Record
+from tradefair.evaluation.ledger import Action, Ledger, LedgerTurn
+from tradefair.evaluation.outcome import Outcome
+from tradefair.evaluation.table import number_text
+from tradefair.host.scripted import Scripted
+from tradefair.runner.replays import Game, NotReplayed, Replays
+from tradefair.runner.tape import Place, Tape, TapePlayer
+
+MOST_POLICIES = 4
+TURNS = 64
+"""Values that are computed of each policy; a longer episode is halved where it lost most."""
+BUDGET = 100_000
+"""Events that a ledger may re-execute by default: about ten seconds, and the same on every machine."""
+_LEAST = 8
+"""Values of each policy that are computed however long the episode is."""
+_BAND = 10
+"""The best known policies are those within a tenth of the way from the best one to doing nothing."""
+
+
+class _Value(NamedTuple):
+    """What a policy's continuation earns, and its actions in the first turn."""
+
+    earned: float
+    would: tuple[ToolCall, ...]
+
+
+class _Turn(NamedTuple):
+    """A turn of the tape: where it is, and which policies wanted exactly its calls."""
+
+    place: Place
+    same: frozenset[str]
+
+
+class _Onwards:
+    """A policy from a turn on; `first` are the accepted actions of that turn (protocol `Policy`)."""
+
+    def __init__(self, policy: Policy, actions: Container[str]) -> None:
+        self._policy, self._actions = policy, actions
+        self.first: list[ToolCall] | None = None
+
+    def turn(self, now: TurnView) -> Turns:
+        """One turn."""
+        turns = self._policy.turn(now)
+        if self.first is not None:
+            return turns
+        self.first = []
+        return self._written(turns, self.first)
+
+    def _written(self, turns: Turns, calls: list[ToolCall]) -> Turns:
+        try:
+            call = next(turns, None)
+            while call is not None:
+                # Written before it is answered: the call that ends the turn never is.
+                acts = call.tool in self._actions
+                calls += [call] * acts
+                answer = yield call
+                if acts and answer.error is not None:
+                    calls.pop()
+                call = turns.send(answer)
+        except StopIteration:
+            pass
+        finally:
+            turns.close()
+
+
+class _Pass:
+    """One play of the tape, stopped before each turn of the seat.
+
+    `values` has, for the `wanted` turns, the continuation of each policy that did not do exactly what the seat did.
+    """
+
+    def __init__(self, replays: Replays, seat: SeatId, names: Sequence[str], wanted: Container[int]) -> None:
+        self.turns: list[_Turn] = []
+        self.values: dict[tuple[int, str], _Value] = {}
+        self._replays, self._seat, self._wanted = replays, seat, wanted
+        self._player = TapePlayer(replays.tape(seat), [replays.shadow(seat, name) for name in names])
+        self._copy: Game | None = None
+        self._place: Place | None = None
+        game = replays.game(seat, self._player)
+        self._records = game.records
+        game.scripted.before_turn = self._before
+        self.outcome = replays.finish(game)
+        self._close()
+
+    def _before(self, core: Core, scripted: Scripted, seat: SeatId, records: Sequence[Record]) -> None:
+        if seat != self._seat:
+            return
+        self._close()
+        self._place = self._player.place(core.turn_view(seat))
+        if len(self.turns) in self._wanted:
+            # What this commit holds so far is not yet among the records of the game.
+            self._copy = Game(*deepcopy((core, scripted)), [*self._records, *records])
+
+    def _close(self) -> None:
+        """The open turn is over: who wanted the same calls goes on as the tape does, others play on in a copy."""
+        place, copy, number = self._place, self._copy, len(self.turns)
+        self._place = self._copy = None
+        if place is None:
+            return
+        self.turns.append(_Turn(place, frozenset(shadow.name for shadow in self._player.shadows if shadow.same)))
+        for index, shadow in enumerate(self._player.shadows):
+            if shadow.broken is not None:
+                raise NotReplayed(f"{shadow.name} cannot watch this episode: {shadow.broken!r}"[:200])
+            if copy is not None and not shadow.same:
+                self.values[number, shadow.name] = self._onwards(copy, index)
+
+    def _onwards(self, game: Game, index: int) -> _Value:
+        core, scripted = deepcopy((game.core, game.scripted))
+        watching = scripted.policy(self._seat)
+        assert isinstance(watching, TapePlayer)
+        actions = {name for name, tool in core.tools(self._seat).items() if not tool.read_only}
+        onwards = _Onwards(watching.shadows[index].policy, actions)
+        scripted.replace(self._seat, onwards)
+        earned = self._replays.rest(Game(core, scripted, [*game.records]), self._seat)
+        return _Value(earned, tuple(onwards.first or ()))
+
+
+def ledger_of(path: str | Path, seat: SeatId, *, against: Sequence[str] = (), most: int | None = None) -> Ledger:
+    """The ledger of a seat; `against` names other policies than the best known ones, `most` values of each of them.
+
+    Raises TraceError for a trace that cannot be replayed, NotReplayed for a seat that has no ledger, ScenarioError for
+    a policy that cannot play it, SeatError.
+    """
+    return Ledgers(Replays(path)).of(seat, against=against, most=most)
+
+
+class Ledgers:
+    """The ledgers of one trace; see `ledger_of`."""
+
+    def __init__(self, replays: Replays) -> None:
+        self._replays = replays
+
+    def of(self, seat: SeatId, *, against: Sequence[str] = (), most: int | None = None) -> Ledger:
+        """The ledger of a seat. Without `most` it re-executes no more than BUDGET events. Raises as `ledger_of`."""
+        replays = self._replays
+        metric = replays.metric(seat)
+        sign = 1 if metric.higher_is_better else -1
+        known, idle = self._known(seat, against), replays.idle(seat)
+        names = list(against) or _best(known, idle, sign)
+        if not names:
+            raise NotReplayed(f"no known policy can play {seat}")
+        values = self._values(seat, names, most)
+        own = replays.original(seat)
+        turns = tuple(self._turns(seat, values, names, sign))
+        reachable = fmean(known[name] for name in names)
+        return Ledger(
+            seat=seat,
+            unit=metric.unit,
+            higher_is_better=metric.higher_is_better,
+            own=own,
+            reachable=reachable,
+            of=tuple(names),
+            gap=sign * (reachable - own) + 0.0,
+            frozen=any(other != seat for other in replays.frozen),
+            idle=idle,
+            known=known,
+            turns=turns,
+        )
+
+    def _known(self, seat: SeatId, against: Sequence[str]) -> dict[str, float]:
+        """What each known policy would have earned, whichever is asked about among them."""
+        found: dict[str, float] = {}
+        for name in dict.fromkeys([*against, *self._replays.known(seat)]):
+            try:
+                found[name] = self._replays.whole(seat, name)
+            except NotReplayed:
+                # A bundled policy may be unable to play this very scenario; one that was asked for is an error.
+                if name in against:
+                    raise
+        return found
+
+    def _values(self, seat: SeatId, names: Sequence[str], most: int | None) -> _Values:
+        """Values before all turns, or before as many as are allowed: halved where the most is lost."""
+        first = _Pass(self._replays, seat, names, ())
+        self._control(first.outcome, seat)
+        values = _Values(first.turns, names, self._replays.original(seat))
+        if not first.turns:
+            raise NotReplayed(f"{seat} never had a turn")
+        for name in names:
+            values.put(0, name, _Value(self._replays.whole(seat, name), ()))
+        if most is None:
+            each = max(1, len(self._replays.events) * len(names) // 2)
+            most = min(TURNS, max(_LEAST, BUDGET // each))
+        while wanted := values.unknown(most):
+            done = _Pass(self._replays, seat, names, wanted)
+            for number in wanted:
+                for name in names:
+                    if (found := done.values.get((number, name))) is not None:
+                        values.put(number, name, found)
+        return values
+
+    def _control(self, outcome: Outcome[Any, Any], seat: SeatId) -> None:
+        """The unchanged tape must give the figure of the trace. Raises NotReplayed."""
+        value, original = self._replays.value(outcome, seat), self._replays.original(seat)
+        if value != original:
+            told = f"the tape gives {number_text(value)}, the trace {number_text(original)}"
+            raise NotReplayed(f"the episode cannot be replayed: {told}")
+
+    def _turns(self, seat: SeatId, values: _Values, names: Sequence[str], sign: int) -> Iterator[LedgerTurn]:
+        tape = self._replays.tape(seat)
+        seqs: dict[Place, list[int]] = defaultdict(list)
+        for seq, place in tape.places.items():
+            seqs[place].append(seq)
+        known = values.known
+        for start, end in pairwise([*known, len(values.turns)]):
+            places = [turn.place for turn in values.turns[start:end]]
+            before, after = values.at(start), values.at(end)
+            each = [sign * (before[name] - after[name]) + 0.0 for name in names]
+            lost = sign * (fmean(before.values()) - fmean(after.values())) + 0.0
+            yield LedgerTurn(
+                turn=start + 1,
+                until=end,
+                round=places[0][0],
+                phase=places[0][1],
+                step=places[0][2],
+                last_round=places[-1][0],
+                seqs=tuple(seq for place in places for seq in seqs[place]),
+                value=fmean(before.values()),
+                after=fmean(after.values()),
+                lost=lost,
+                band=(min(each), max(each)),
+                agreed=all(part > 0 for part in each) or all(part < 0 for part in each) or not any(each),
+                did=tuple(_action(call) for place in places for call in tape.turns.get(place, ())),
+                would=values.would(start, names[0], tape) if end == start + 1 else None,
+                values=before,
+            )
+
+
+class _Values:
+    """What is known of the values before each turn; behind the last one it is what the seat earned."""
+
+    def __init__(self, turns: Sequence[_Turn], names: Sequence[str], own: float) -> None:
+        self.turns = turns
+        self._names = names
+        self._known: dict[tuple[int, str], _Value] = {(len(turns), name): _Value(own, ()) for name in names}
+
+    def put(self, number: int, name: str, value: _Value) -> None:
+        """A value that was played, before this turn."""
+        self._known[number, name] = value
+
+    def _one(self, number: int, name: str) -> float | None:
+        # Where a policy wanted what the seat did, its value is that of the next turn.
+        while (number, name) not in self._known and name in self.turns[number].same:
+            number += 1
+        found = self._known.get((number, name))
+        return None if found is None else found.earned
+
+    def at(self, number: int) -> dict[str, float]:
+        """The value of each policy, the best policy first; only of turns that are known."""
+        found = {name: self._one(number, name) for name in self._names}
+        return {name: value for name, value in found.items() if value is not None}
+
+    @property
+    def known(self) -> list[int]:
+        """The turns before which the value of every policy is known."""
+        return [number for number in range(len(self.turns)) if len(self.at(number)) == len(self._names)]
+
+    def unknown(self, most: int) -> set[int]:
+        """The turns to play next: all where they are no more than `most`, else the middles of the costliest stretches.
+
+        As many stretches are halved at a time as there are, so that the number of passes stays small.
+        """
+        known = self.known
+        unsure = {number for number in range(len(self.turns)) if len(self.turns[number].same) < len(self._names)}
+        if len(unsure) <= most:
+            return unsure.difference(known)
+        left = most - len(unsure.intersection(known))
+        stretches = [
+            (abs(fmean(self.at(start).values()) - fmean(self.at(end).values())), -start, (start + end) // 2)
+            for start, end in pairwise([*known, len(self.turns)])
+            if end - start > 1
+        ]
+        costliest = sorted(stretches, reverse=True)[: max(0, min(left, len(known)))]
+        return {middle for lost, _, middle in costliest if lost}
+
+    def would(self, number: int, name: str, tape: Tape) -> tuple[Action, ...]:
+        """What a policy would have done in a turn that is known."""
+        if name in self.turns[number].same:
+            return tuple(_action(call) for call in tape.turns.get(self.turns[number].place, ()))
+        return tuple(_action(call) for call in self._known[number, name].would)
+
+
+def _best(known: Mapping[str, float], idle: float | None, sign: int) -> list[str]:
+    """The best known policies: those within a tenth of the way from the best one to doing nothing, at most four."""
+    order = sorted(known, key=lambda name: -sign * known[name])
+    if not order:
+        return []
+    best = known[order[0]]
+    least = best if idle is None else best - (best - idle) / _BAND
+    # Where doing nothing is best of all nothing but the best policy is as good.
+    return [name for name in order if sign * known[name] >= min(sign * least, sign * best)][:MOST_POLICIES]
+
+
+def _action(call: ToolCall) -> Action:
+    return call.tool, call.arguments
