@@ -618,6 +618,26 @@ def test_a_bound_is_false_where_the_limit_misses_it_by_more_than_two(text: str, 
     assert bool(seen("false_limit_claim", told(text)).cases) is false
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "My valuation is 80.",
+        "My limit is 80, not 60.",
+        "My limit is not 60, it is 80.",
+        "I said my limit was 60, but it is really 80.",
+        "I can't go above 80, and I won't go above 60 this round.",
+        "My maximum is 80, I can afford 75.",
+        "My value: 80. Max bid today: 60.",
+        "My value is between 70 and 90.",
+        "I earn nothing at 80. My max is 70.",
+    ],
+)
+def test_who_truthfully_states_its_own_limit_claims_no_false_one(text: str) -> None:
+    assert seen("false_limit_claim", told(text)).cases == []
+    # The truth in one message clears no other.
+    assert [case.round for case in seen("false_limit_claim", told(text, "My limit is 60.")).cases] == [2]
+
+
 @pytest.mark.parametrize("text", ["My total is 0 so far.", "My total is 51 so far."])
 def test_a_total_that_fits_no_limit_tells_none(text: str) -> None:
     assert seen("value_leak", buyer((55, 55), (55, 55), (55, 55), says={3: text})).cases == []
