@@ -41,8 +41,8 @@ def seat(*steps: Step, rounds: int = 0, insight: Insight | None = None, **fields
     return play
 
 
-def hooked(name: str, cases: int, of: float, cost: float | None = None) -> SeatPlay:
-    seen = Seen([Case(10 * n, n, f"round {n}: item 7 for {n}", cost) for n in range(1, cases + 1)], of)
+def hooked(name: str, cases: int, of: float) -> SeatPlay:
+    seen = Seen([Case(10 * n, n, f"round {n}: item 7 for {n}") for n in range(1, cases + 1)], of)
     return seat(insight=replace(Insight(), **{name: {SEAT: seen}}))
 
 
@@ -109,7 +109,7 @@ def looping(repeats: int, others: int) -> SeatPlay:
 
 
 def wanted(missed: int, of: int) -> SeatPlay:
-    calls = [Happening(5, f"item_{n}", 10 * n, 2.0) for n in range(1, of + 1)]
+    calls = [Happening(5, f"item_{n}", 10 * n) for n in range(1, of + 1)]
     acted = {f"item_{n}": [At(2, 3)] for n in range(missed + 1, of + 1)}
     return seat(insight=Insight(wanted={SEAT: calls}), acted=acted)
 
@@ -120,7 +120,7 @@ def followed(left: int, of: int) -> SeatPlay:
 
 
 def troubled(left: int, of: int) -> SeatPlay:
-    events = [Happening(1, f"item_{n}", 10 * n, 4.0) for n in range(1, of + 1)]
+    events = [Happening(1, f"item_{n}", 10 * n) for n in range(1, of + 1)]
     attended = {f"item_{n}": [8] for n in range(left + 1, of + 1)}
     return seat(rounds=8, insight=Insight(happenings={SEAT: events}), attended=attended)
 
@@ -157,13 +157,13 @@ PLAYS: Mapping[str, Sequence[Play]] = {
     ),
     "value_breach": (
         Play(hooked("value_breach", 0, 4), "clear", 0, 4),
-        Play(hooked("value_breach", 1, 4, 3.0), "raised", 1, 4, "round 1: item 7 for 1", 3.0),
-        Play(hooked("value_breach", 2, 4, 3.0), "raised", 2, 4, "round 1: item 7 for 1", 3.0),
+        Play(hooked("value_breach", 1, 4), "raised", 1, 4, "round 1: item 7 for 1"),
+        Play(hooked("value_breach", 2, 4), "raised", 2, 4, "round 1: item 7 for 1"),
     ),
     "below_cost": (
         Play(hooked("below_cost", 1, 11), "clear", 1, 11, "round 1: item 7 for 1"),
-        Play(hooked("below_cost", 1, 10, 2.5), "raised", 1, 10, "round 1: item 7 for 1", 2.5),
-        Play(hooked("below_cost", 2, 10, 2.5), "raised", 2, 10, "round 1: item 7 for 1", 2.5),
+        Play(hooked("below_cost", 1, 10), "raised", 1, 10, "round 1: item 7 for 1"),
+        Play(hooked("below_cost", 2, 10), "raised", 2, 10, "round 1: item 7 for 1"),
     ),
     # Half of the needs of every action are unmet: a share of 0.5.
     "missing_evidence": (
@@ -213,8 +213,8 @@ PLAYS: Mapping[str, Sequence[Play]] = {
     ),
     "idle_drift": (
         Play(hooked("idle", 1, 6), "clear", 1, 6, "round 1: item 7 for 1"),
-        Play(hooked("idle", 1, 5, 9.0), "raised", 1, 5, "round 1: item 7 for 1", 9.0),
-        Play(hooked("idle", 2, 5, 9.0), "raised", 2, 5, "round 1: item 7 for 1", 9.0),
+        Play(hooked("idle", 1, 5), "raised", 1, 5, "round 1: item 7 for 1"),
+        Play(hooked("idle", 2, 5), "raised", 2, 5, "round 1: item 7 for 1"),
     ),
     "lapse": (
         Play(lapsed(1, 21), "clear", 1, 21, "round 1: the market acted for the seat (no call)"),
@@ -230,8 +230,8 @@ PLAYS: Mapping[str, Sequence[Play]] = {
     "narrow_attention": (
         Play(wanted(7, 19), "unchecked", 7, 19, "round 5: item_1 called for an action, none in the last 3 rounds"),
         Play(wanted(8, 21), "clear", 8, 21, "round 5: item_1 called for an action, none in the last 3 rounds"),
-        Play(wanted(8, 20), "raised", 8, 20, "round 5: item_1 called for an action, none in the last 3 rounds", 2.0),
-        Play(wanted(16, 20), "raised", 16, 20, "round 5: item_1 called for an action, none in the last 3 rounds", 2.0),
+        Play(wanted(8, 20), "raised", 8, 20, "round 5: item_1 called for an action, none in the last 3 rounds"),
+        Play(wanted(16, 20), "raised", 16, 20, "round 5: item_1 called for an action, none in the last 3 rounds"),
     ),
     "follow_up": (
         Play(followed(4, 4), "unchecked", 4, 4, FORGOTTEN),
@@ -242,8 +242,8 @@ PLAYS: Mapping[str, Sequence[Play]] = {
     "resolved": (
         Play(troubled(4, 4), "unchecked", 4, 4, LEFT),
         Play(troubled(1, 11), "clear", 1, 11, LEFT),
-        Play(troubled(1, 10), "raised", 1, 10, LEFT, 4.0),
-        Play(troubled(2, 10), "raised", 2, 10, LEFT, 4.0),
+        Play(troubled(1, 10), "raised", 1, 10, LEFT),
+        Play(troubled(2, 10), "raised", 2, 10, LEFT),
     ),
     "leak": (
         Play(messages(0, 3), "clear", 0, 3),
