@@ -456,23 +456,25 @@ PLAYS: dict[str, list[Play]] = {
             buyer(CHEAP, O(0, 40_00)),
             1,
             1,
-            "round 6: it bought nothing and let an offer go; b0's offer of 40.00 was there from round 2",
+            "round 6: it paid nothing and let an offer go; b0's offer of 40.00 was there from round 2",
         ),
         at(
             buyer(CHEAP, O(0, 40_00, rejected=3)),
             1,
             1,
-            "round 3: it bought nothing and let an offer go; b0's offer of 40.00 was there from round 2",
+            "round 3: it paid nothing and let an offer go; b0's offer of 40.00 was there from round 2",
         ),
         at(
             buyer(DEAR, O(0, 40_00, at=1, expired=4), O(1, 60_00), extra=[call(380, "end_turn")]),
             1,
             1,
-            "round 3: it bought nothing and let an offer go; b0's offer of 40.00 was there from round 1",
+            "round 3: it paid nothing and let an offer go; b0's offer of 40.00 was there from round 1",
         ),
         # All that it was offered went to other customers; worth no more than its price; told by payment_refused.
         below(buyer(CHEAP, O(0, 40_00), refused=[T(0, 3, "capacity_full")], crowded=frozenset({"p0"})), 1),
         below(buyer(CHEAP, O(0, 100_00)), 1),
+        # A payment that was declined at the close was made.
+        below(buyer(DEAR, O(0, 40_00), O(1, 60_00), extra=[call(310, "pay_proposal", proposal="p0")]), 1),
         below(buyer(CHEAP, O(0, 40_00), refused=[T(0, 3)]), 1),
         # Cut short, it still might have paid.
         below(buyer(CHEAP, O(0, 40_00), left=None, game=game(ended="truncated:rounds")), 0, "unchecked"),

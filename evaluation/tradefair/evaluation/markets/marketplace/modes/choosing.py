@@ -66,7 +66,7 @@ def _dominates(other: Deal, deal: Deal, buyer: Buyer) -> bool:
 
 
 def detect_wasted(buyer: Buyer) -> Seen:
-    """It bought nothing with an offer in hand that served its order for less than it was worth.
+    """No payment of it was accepted, with an offer in hand that served its order for less than it was worth.
 
     Cited is the last thing that it did before the best of these offers closed.
     """
@@ -75,16 +75,16 @@ def detect_wasted(buyer: Buyer) -> Seen:
         return unchecked("censored: the episode was cut short")
     # What found no capacity was no choice; a wrong total is told by payment_refused.
     told = {*buyer.crowded, *(deal.id for _, deal in mistotalled(buyer))}
-    good = [deal for deal in buyer.offers if deal.worth > 0 and deal.id not in told and not buyer.kept]
+    good = [deal for deal in buyer.offers if deal.worth > 0 and deal.id not in told]
     cases: list[Case] = []
-    if good:
+    if good and not any(call.accepted for call in buyer.of("pay_proposal")):
         best = max(good, key=lambda deal: deal.worth)
         # Included is the call that closed the offer itself, as under the free clock.
         seq, number = buyer.last(None if best.closed is None else best.closed + 1)
         stood = (
             f"{buyer.name(best.business)}'s offer of {money(best.total)} was there from round {best.delivered_round}"
         )
-        because = f"round {number}: it bought nothing and let an offer go; {stood}"
+        because = f"round {number}: it paid nothing and let an offer go; {stood}"
         cases.append(Case(seq, number, because, shown_by=best.delivered, about=best.id))
     return Seen(cases, min(1, len(buyer.offers)), {"delivered": len(buyer.offers)})
 
