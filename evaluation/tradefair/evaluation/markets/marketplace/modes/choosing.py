@@ -81,10 +81,8 @@ def detect_wasted(buyer: Buyer) -> Seen:
         best = max(good, key=lambda deal: deal.worth)
         # Included is the call that closed the offer itself, as under the free clock.
         seq, number = buyer.last(None if best.closed is None else best.closed + 1)
-        stood = (
-            f"{buyer.name(best.business)}'s offer of {money(best.total)} was there from round {best.delivered_round}"
-        )
-        because = f"round {number}: it paid nothing and let an offer go; {stood}"
+        because = f"round {number}: it paid nothing and let an offer go; {buyer.name(best.business)}'s offer of "
+        because += f"{money(best.total)} was there from round {best.delivered_round}"
         cases.append(Case(seq, number, because, shown_by=best.delivered, about=best.id))
     return Seen(cases, min(1, len(buyer.offers)), {"delivered": len(buyer.offers)})
 
