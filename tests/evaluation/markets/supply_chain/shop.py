@@ -24,7 +24,7 @@ Bid = tuple[int, float, int]
 
 @dataclass(frozen=True)
 class Round:
-    """What happened in a round; `waiting` are units that buyers who had noticed the seat still wanted at the close.
+    """What happened in a round; `waiting` are units that a buyer still wanted at the close.
 
     `first` is the vector of the first pass, the same as `bid` by default. `calls` are phases and the tools that the
     seat called in them; "lapse" for a lapse. `likes` is the likeness of the seat's slogan to every persona.
@@ -32,7 +32,6 @@ class Round:
 
     bid: Bid | None = None
     first: Bid | None = None
-    forfeited: float = 0
     rival_bid: Bid | None = None
     funds: float = 100
     opening: int = 0
@@ -44,7 +43,6 @@ class Round:
     rival_price: float = 0
     waiting: int = 0
     limit: float | None = None
-    noticed: tuple[int, ...] | None = None
     slogan: int | None = None
     likes: float = 0
     rival_slogan: int | None = None
@@ -133,11 +131,7 @@ def _facts(rules: SupplyChainScenario, number: int, made: Round) -> RoundFacts:
         revenue=[2 * dear],
     )
     bids = {A: _lines(made.bid), B: _lines(made.rival_bid)}
-    lost = {A: [(0, 1, round(100 * made.forfeited))]} if made.forfeited else {}
-    passes = [
-        _pass(1, {**bids, A: _lines(made.first or made.bid)}, {}),
-        _pass(2, {**bids, A: [] if lost else bids[A]}, lost),
-    ]
+    passes = [_pass(1, {**bids, A: _lines(made.first or made.bid)}), _pass(2, bids)]
     return RoundFacts(
         round=number,
         supply=[10],
@@ -152,14 +146,14 @@ def _lines(bid: Bid | None) -> list[tuple[int, int, int, int]]:
     return [] if bid is None else [(0, bid[0], round(100 * bid[1]), bid[2])]
 
 
-def _pass(number: int, lines: Mapping[str, Any], lost: Mapping[str, Any]) -> PassFacts:
+def _pass(number: int, lines: Mapping[str, Any]) -> PassFacts:
     own = [line for vector in lines.values() for line in vector]
     marginal = max((line[2] for line in own if line[3]), default=1000)
     won = sum(line[3] for line in own)
     return PassFacts(
         bid_pass=number,
         lines={seat: vector for seat, vector in lines.items() if vector},
-        forfeited=dict(lost),
+        forfeited={},
         marginal=[marginal],
         sold_out=[won >= 10],
         requested=[sum(line[1] for line in own)],
@@ -195,7 +189,7 @@ def _seat(rules: SupplyChainScenario, likes: float = 0, **fields: Any) -> SeatFa
 
 
 def _buyers(made: Round) -> BuyerFacts:
-    """One buyer who wants what is waiting, within `limit`, and has noticed these seats; else one served."""
+    """One buyer who wants what is waiting, within `limit`; else one served."""
     bought = (1, 1, 1) if not made.waiting else (1, made.waiting, 0)
     return BuyerFacts(
         tribe=[0],
@@ -204,6 +198,6 @@ def _buyers(made: Round) -> BuyerFacts:
         quantity=[made.waiting or 1],
         limit=[None if made.limit is None else round(100 * made.limit)],
         arrival=[0],
-        noticed=[made.noticed],
+        noticed=[None],
         visits=[(bought,)],
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradefair.evaluation.arithmetic import mean
-from tradefair.evaluation.markets.supply_chain.modes.play import Params, Retail, SeatRound, money
+from tradefair.evaluation.markets.supply_chain.modes.play import Params, Retail, SeatRound
 from tradefair.evaluation.markets.supply_chain.seat import message_match
 from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 from tradefair.supply_chain.model import SloganFacts
@@ -72,7 +72,7 @@ def detect_copying(seat: Retail, params: Alike) -> Seen:
             because = (
                 f"round {row.round}: the best seller's slogan, which a rival had first posted in round {shown.round}"
             )
-            cases.append(Case(row.offer, row.round, because, None, before.closed))
+            cases.append(Case(row.offer, row.round, because, shown_by=before.closed))
     return Seen(cases, len(speaking))
 
 
@@ -140,17 +140,8 @@ def detect_empty_slogan(seat: Retail, params: Far) -> Seen:
                 f"round {row.round}: {what}; likeness to the buyers {likes[seat.seat]:.3f}, rivals' {rivals:.3f}, "
                 f"{sum(row.own.sold)} of {sum(row.own.available)} units sold"
             )
-            cases.append(Case(row.offer, row.round, because, money(_unheard(row)), row.closed))
+            cases.append(Case(row.offer, row.round, because, shown_by=row.closed))
     return Seen(cases, len(offering))
-
-
-def _unheard(row: SeatRound) -> float:
-    """Cents that unsold stock would have earned at the seat's own prices with buyers who found none elsewhere."""
-    return sum(
-        min(held, row.wanted.get(item, 0)) * max(0.0, price - row.own.book[item] / held)
-        for item, (held, price) in enumerate(zip(row.own.units, row.own.prices, strict=True))
-        if held and price is not None
-    )
 
 
 # --- language_neglect -------------------------------------------------------------------------------------------------
@@ -182,5 +173,5 @@ def detect_neglect(seat: Retail, params: Neglect) -> Seen:
                 f"round {row.round}: the slogan of round {poor[0].round} still stood, "
                 f"with {row.sales or 0:.2f} of the mean seller's sales"
             )
-            cases.append(Case(row.offer, row.round, because, None, row.closed))
+            cases.append(Case(row.offer, row.round, because, shown_by=row.closed))
     return Seen(cases, len(judged), note="association, not cause: prices and stock differ too" if cases else None)
