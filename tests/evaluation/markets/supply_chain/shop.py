@@ -27,7 +27,8 @@ class Round:
     """What happened in a round; `waiting` are units that a buyer still wanted at the close.
 
     `first` is the vector of the first pass, the same as `bid` by default. `calls` are phases and the tools that the
-    seat called in them; "lapse" for a lapse. `likes` is the likeness of the seat's slogan to every persona.
+    seat called in them; "lapse" for a lapse, "TOOL:refused" for a refusal. `likes` is the likeness of the seat's slogan
+    to every persona.
     """
 
     bid: Bid | None = None
@@ -76,23 +77,21 @@ def shop(
     lapses: list[Lapsed] = []
     for number, made in enumerate(rounds, 1):
         facts, closed = _facts(game.rules, number, made), 10 * number + 5
-        game.numbers.append(number)
         for name, record in game.seats.items():
             funds, sales = (made.funds, made.sales) if name == A else (100, None)
             record.rounds.append(SeatRound(number, closed, record, facts, facts.seats[name], round(100 * funds), sales))
         for phase, tool in made.calls:
             seq = 10 * number + (1 if phase != "retail" else 2 if tool.startswith("view") else 3)
             if tool == "lapse":
-                lapses.append(Lapsed(seq, number, phase, "deadline"))
+                lapses.append(Lapsed(seq, number, phase))
             else:
-                tool, _, code = tool.partition(":")
-                status = "rejected" if code else "ok"
-                calls.setdefault(number, []).append(Act(seq, number, phase, tool, status, code or None, {}))
+                tool, _, refused = tool.partition(":")
+                calls.setdefault(number, []).append(Act(seq, number, phase, tool, not refused, {}))
         if estimates and number in estimates:
             cents = round(100 * estimates[number])
             seat.estimates = [*seat.estimates, Estimate(10 * number, number, "bidding_1", 0, cents, 3)]
     seat.calls, seat.lapses = calls, lapses
-    game.passes_closed = {(number, 1): 10 * number + 2 for number in game.numbers}
+    game.passes_closed = {(number, 1): 10 * number + 2 for number in range(1, len(rounds) + 1)}
     return seat
 
 

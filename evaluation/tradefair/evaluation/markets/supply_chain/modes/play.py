@@ -29,21 +29,15 @@ BidLine: TypeAlias = tuple[int, int, int, int]
 class Act(NamedTuple):
     """A call of a seat, made by its agent or by a program.
 
-    `code` is that of the error, None without one; `arguments` are kept of actions only.
+    `accepted`: whether it was carried out; `arguments` are kept of actions only.
     """
 
     seq: int
     round: int
     phase: str
     tool: str
-    status: str
-    code: str | None
+    accepted: bool
     arguments: Mapping[str, Any]
-
-    @property
-    def accepted(self) -> bool:
-        """Whether the call was carried out."""
-        return self.status == "ok"
 
 
 class Lapsed(NamedTuple):
@@ -52,7 +46,6 @@ class Lapsed(NamedTuple):
     seq: int
     round: int
     phase: str
-    reason: str
 
 
 class Estimate(NamedTuple):
@@ -73,14 +66,12 @@ class Estimate(NamedTuple):
 class SupplyGame:
     """A read game; without closed rounds or a scenario nothing can be judged, and `problem` says why.
 
-    `numbers` are the closed rounds in order, `slogans` the facts of each slogan by number, and `passes_closed` the
-    event of each closed bid pass by (round, pass).
+    `slogans` are the facts of each slogan by number, `passes_closed` the closure of each bid pass by (round, pass).
     """
 
     scenario: SupplyChainScenario | None = None
     problem: str | None = None
     terminated: bool = False
-    numbers: list[int] = field(default_factory=list[int])
     slogans: Mapping[int, SloganFacts] = field(default_factory=dict[int, SloganFacts])
     passes_closed: Mapping[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
     seats: dict[SeatId, Retail] = field(default_factory=dict[SeatId, "Retail"])
