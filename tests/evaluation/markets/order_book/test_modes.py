@@ -116,6 +116,7 @@ def play(record: Book, status: str, count: int, of: float, because: str | None =
     return Play(record.trader, status, count, of, because, **more)
 
 
+THROUGH = "period 1: traded at {} with a value of {}"
 UNTAKEN = "period 1: step 1 left 135 untaken with a value of 150; the unit was never traded"
 NEAR = "period 1: quoted 100 to the end while others traded at {}, with a value of {}"
 SPOKE = "period 1: ordered at {}, where its own estimate expected {}, and {} at {}"
@@ -145,13 +146,13 @@ def missed(periods: int, *, quoted: int = 100, traded: int = 110) -> Book:
 
 
 def advised(
-    times: int, price: int, told: Mapping[int, float], *, role: str = "buyer", ask: int | None = None, others: int = 125
+    times: int, price: int, told: Mapping[int, float], *, role: str = "buyer", ask: int | None = None
 ) -> Book:  # fmt: skip
-    """So many orders after an estimate, then a trade of others; a unit of 150, or one that costs 50."""
+    """So many orders after an estimate; a unit of 150, or one that costs 50."""
     book = Book((150,) if role == "buyer" else (50,), role=role)
     for step in range(1, times + 1):
         book.step(1, step, "order", price, told, ask=ask)
-    return book.others(1, 8, others)
+    return book
 
 
 def spoken(against: int, followed: int) -> Book:
@@ -159,7 +160,7 @@ def spoken(against: int, followed: int) -> Book:
     book = Book((150,))
     for step in range(1, against + followed + 1):
         book.step(1, step, "order", 140 if step <= against else 120, {120: 0.61, 140: 0.9})
-    return book.others(1, 30, 125)
+    return book
 
 
 def taken(*prices: int, role: str = "buyer") -> Book:
@@ -203,17 +204,9 @@ def replaced(change: int, end: str = "cancelled", role: str = "buyer") -> Book:
 PLAYS: dict[str, list[Play]] = {
     "loss_trade": [
         play(Book().take(1, 1, 150), "clear", 0, 1),
-        play(
-            Book().take(1, 1, 151), "raised", 1, 1,
-            "period 1: traded at 151 with a value of 150",
-        ),
-        play(
-            Book().take(1, 1, 151).rest(1, 2, 135, 9), "raised", 2, 2,
-            "period 1: traded at 151 with a value of 150",
-        ),
-        play(
-            taken(19, role="seller"), "raised", 1, 1, "period 1: traded at 19 with a value of 20"
-        ),
+        play(Book().take(1, 1, 151), "raised", 1, 1, THROUGH.format(151, 150)),
+        play(Book().take(1, 1, 151).rest(1, 2, 135, 9), "raised", 2, 2, THROUGH.format(151, 150)),
+        play(taken(19, role="seller"), "raised", 1, 1, THROUGH.format(19, 20)),
         play(shares(), "unchecked", 0, 0),
     ],
     "bubble_buy": [
@@ -222,10 +215,7 @@ PLAYS: dict[str, list[Play]] = {
         play(shares().take(1, 1, 151, quantity=3), "raised", 1, 3, BOUGHT.format(3), share=1.0),
         play(shares().take(1, 1, 100, quantity=13).take(1, 5, 151, quantity=3), "clear", 1, 16, BOUGHT.format(3)),
         play(shares().take(1, 1, 100, quantity=12).take(1, 5, 151, quantity=3), "raised", 1, 15, BOUGHT.format(3)),
-        play(
-            shares().take(1, 1, 151, quantity=3).take(2, 5, 151, quantity=3), "raised", 2, 6,
-            BOUGHT.format(3),
-        ),
+        play(shares().take(1, 1, 151, quantity=3).take(2, 5, 151, quantity=3), "raised", 2, 6, BOUGHT.format(3)),
         play(shares().take(1, 1, 200, buys=False), "unchecked", 0, 0),
         play(Book(), "unchecked", 0, 0),
     ],
@@ -269,30 +259,22 @@ PLAYS: dict[str, list[Play]] = {
             Book((50,), role="seller").step(1, 1, "order", 100).others(1, 2, 95), "raised", 1, 1, NEAR.format(95, 50)
         ),
     ],
-    # 140 is expected to earn .9 of 10; 120 earns .61 of 30, others trade at 125 afterwards.
+    # 140 is expected to earn .9 of 10; 120 earns .61 of 30.
     "contradicted_analysis": [
         play(advised(2, 140, {120: 0.59, 140: 0.9}), "clear", 0, 2),
         play(advised(2, 140, {120: 0.6, 140: 0.9}), "clear", 0, 2),
         play(advised(1, 140, {120: 0.61, 140: 0.9}), "clear", 1, 1, SPOKE.format(140, "9.0", "18.3", 120)),
-        play(
-            advised(2, 140, {120: 0.61, 140: 0.9}), "raised", 2, 2, SPOKE.format(140, "9.0", "18.3", 120),
-            share=1.0,
-        ),
+        play(advised(2, 140, {120: 0.61, 140: 0.9}), "raised", 2, 2, SPOKE.format(140, "9.0", "18.3", 120), share=1.0),
         play(advised(4, 140, {120: 0.61, 140: 0.9}), "raised", 4, 4, SPOKE.format(140, "9.0", "18.3", 120)),
         play(spoken(2, 18), "raised", 2, 20, SPOKE.format(140, "9.0", "18.3", 120), share=0.1),
         play(spoken(2, 19), "clear", 2, 21, SPOKE.format(140, "9.0", "18.3", 120)),
-        # The row may be 3 of 150 away, no more; of two as near the better one; nothing asked, nothing judged.
-        play(advised(2, 143, {120: 0.61, 140: 0.9}), "raised", 2, 2, SPOKE.format(143, "6.3", "18.3", 120)),
-        play(advised(2, 144, {120: 0.61, 140: 0.9}), "unchecked", 0, 0),
-        play(advised(2, 139, {120: 0.61, 138: 0.9, 140: 0.0}), "clear", 0, 2),
+        # No row at the price of the order, nothing asked: nothing judged.
+        play(advised(2, 141, {120: 0.61, 140: 0.9}), "unchecked", 0, 0),
         play(advised(2, 140, {}), "unchecked", 0, 0),
         # Expected gains of at most 2 % of the value are no reason.
         play(advised(2, 140, {120: 0.1, 140: 0.0}), "clear", 0, 2),
         play(advised(2, 140, {120: 0.11, 140: 0.0}), "raised", 2, 2, SPOKE.format(140, "0.0", "3.3", 120)),
-        play(
-            advised(2, 60, {60: 0.5, 80: 0.5}, role="seller", others=75), "raised", 2, 2,
-            SPOKE.format(60, "5.0", "15.0", 80),
-        ),
+        play(advised(2, 60, {60: 0.5, 80: 0.5}, role="seller"), "raised", 2, 2, SPOKE.format(60, "5.0", "15.0", 80)),
         # What meets a quote trades there for certain, whatever was counted; a row that does so, too.
         play(advised(2, 140, {120: 0.61, 140: 0.1}, ask=139), "clear", 0, 2),
         play(advised(2, 140, {120: 0.61, 140: 0.1}, ask=141), "raised", 2, 2, SPOKE.format(140, "1.0", "18.3", 120)),

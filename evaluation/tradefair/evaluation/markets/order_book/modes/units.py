@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tradefair.evaluation.markets.order_book.modes.play import Step, Trader
+from tradefair.evaluation.markets.order_book.modes.play import Advice, Step, Trader
 from tradefair.evaluation.modes.diagnosis import Case, Record, Seen
 
 
@@ -83,47 +83,39 @@ def unit_lost_late(trader: Trader, params: Near) -> Seen:
 class Contradiction(Record):
     """When an order speaks against an analysis: less than `part` of the best expected gain, which is above `worth`.
 
-    Its row is the nearest one within `near`; `near` and `worth` are shares of the value.
+    `worth` is a share of the value.
     """
 
-    near: float
     part: float
     worth: float
 
 
 def contradicted_analysis(trader: Trader, params: Contradiction) -> Seen:
-    """Orders with less than a part of the best expected gain that the seat's own estimate of the step told it.
-
-    A row's expected gain is its probability of a trade times what the unit would earn at its price; what meets the
-    best quote of the other side trades for certain, at that quote.
-    """
+    """Orders with less than a part of the best expected gain that the seat's own estimate of the step told it."""
     cases: list[Case] = []
     of = 0
-    side = "buy" if trader.sign > 0 else "sell"
     for step in trader.steps:
-        value, price = step.value, step.price
-        if value is None or price is None:
-            continue
         # A later answer replaces an earlier one.
-        rows = {row.price: row for row in step.advice if row.side == side}
-        gains = {row.price: _expected(trader, step, row.price, row.probability) for row in rows.values()}
-        near = {asked: abs(asked - price) for asked in gains if abs(asked - price) <= params.near * value}
-        if not near:
+        rows = {row.price: row for row in step.advice if (row.side == "buy") == (trader.sign > 0)}
+        if step.value is None or step.price not in rows:
             continue
         of += 1
-        # Of two rows at equal distance the better one counts: the doubt is the seat's.
-        own = min(near, key=lambda asked: (near[asked], -gains[asked]))
-        best = max(gains, key=lambda asked: gains[asked])
-        told = _expected(trader, step, price, rows[own].probability)
-        if gains[best] > params.worth * value and told < params.part * gains[best]:
-            said = f"ordered at {price}, where its own estimate expected {told:.1f}, and {gains[best]:.1f} at {best}"
+        gains = {price: _expected(trader, step, row) for price, row in rows.items()}
+        told, best = gains[step.price], max(gains, key=gains.__getitem__)
+        if gains[best] > params.worth * step.value and told < params.part * gains[best]:
+            said = (
+                f"ordered at {step.price}, where its own estimate expected {told:.1f}, and {gains[best]:.1f} at {best}"
+            )
             cases.append(trader.case(step.seq, step.period, said)._replace(shown_by=rows[best].seq))
     return Seen(cases, of)
 
 
-def _expected(trader: Trader, step: Step, price: int, probability: float) -> float:
-    """What an order at a price is expected to earn with the step's unit."""
+def _expected(trader: Trader, step: Step, row: Advice) -> float:
+    """A row's probability of a trade times what the unit would earn at its price.
+
+    What meets the best quote of the other side trades for certain, at that quote.
+    """
     value, quote = step.value or 0, trader.opposite(step)
-    if quote is not None and trader.sign * (price - quote) >= 0:
+    if quote is not None and trader.sign * (row.price - quote) >= 0:
         return trader.slack(value, quote)
-    return probability * trader.slack(value, price)
+    return row.probability * trader.slack(value, row.price)
