@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from tradefair.cli.console import Console
 from tradefair.cli.tables import figures, names, show_table, show_text
-from tradefair.contract import SeatId, TraceError
+from tradefair.contract import SeatId, TraceError, TradefairError
 from tradefair.contract.money import nearest
 from tradefair.evaluation.compare.comparison import MIN_PAIRS, Divergence, Metric, Pair, Run
 from tradefair.evaluation.compare.divergence import first_divergence
@@ -20,12 +20,13 @@ from tradefair.evaluation.compare.judgement import LEVEL, p_text, signed_text
 from tradefair.evaluation.compare.numbers import metrics_of
 from tradefair.evaluation.compare.runs import Seats, load_run, roles_of, run_of
 from tradefair.evaluation.compare.show import decision_text
-from tradefair.evaluation.evaluate import diagnose
+from tradefair.evaluation.ledger_text import place_text
 from tradefair.evaluation.outcome import PrimaryMetric
 from tradefair.evaluation.reward import primary_metrics
 from tradefair.evaluation.table import number_text
 from tradefair.evaluation.verify import verify_file
 from tradefair.runner.fork import Forked
+from tradefair.runner.ledger import ledger_of
 from tradefair.tracestore import open_trace
 
 # Characters of the decision's arguments that are shown; a program's source may be pages long.
@@ -276,37 +277,19 @@ def _verdict(forked: Forked, effects: Sequence[Effect]) -> str:
 
 
 def _reconciled(forked: Forked, effects: Sequence[Effect]) -> str:
-    """The cost by a finding of the original, the cost by this replay, and why they need not be equal."""
+    """What the ledger says of the turn of this decision, and why a replay by another player need not say the same."""
     seat = forked.decision.get("seat")
     try:
-        with open_trace(forked.original) as trace:
-            raised = diagnose(trace).raised
-    except TraceError as error:
-        return f"The findings of the original cannot be computed: {error}."
-    cited = [
-        (finding, case)
-        for finding in raised
-        if seat in finding.seats
-        for case in finding.cases
-        if forked.at in (case.seq, case.shown_by)
-    ]
-    if not cited:
-        return f"No finding of the original cites event {forked.at}."
-    # The first in the order in which findings are read.
-    finding, case = cited[0]
-    name = f"The finding {finding.id.rpartition('.')[2].replace('_', ' ')}"
-    effect = effects[0] if effects else None
-    value = None if effect is None else effect.together if effect.decision is None else effect.decision
-    if case.cost is None or finding.cost is None or effect is None or value is None:
-        return f"{name} cites this decision without a cost that could be set next to it."
-    replayed = f"replayed with {forked.after} it cost {_amount(value, effect)}"
-    if finding.cost.kind == "hindsight":
-        priced = f"{name} allows at most {number_text(case.cost)} {finding.cost.unit} here, rivals frozen"
-        return f"{priced}; {replayed}: in a replay rivals answer and later turns are played again."
-    priced = f"{name} counts {number_text(case.cost)} {finding.cost.unit} as lost here and now"
-    if finding.cost.unit != effect.unit:
-        return f"{priced}; {replayed}, which is another unit."
-    return f"{priced}; {replayed}: the rest, {_amount(value - case.cost, effect)}, came with what followed."
+        ledger = ledger_of(forked.original, seat or _only_seat(forked))
+    except TradefairError as error:
+        return f"There is no ledger of the original: {error}."
+    turn = next(iter(ledger.turns_of([forked.at])), None)
+    if turn is None:
+        return f"Event {forked.at} is no decision of {ledger.seat}."
+    where = place_text(ledger, turn)
+    verb, lost = ("lost", turn.lost) if turn.lost >= 0 else ("gained", -turn.lost)
+    said = f"By its ledger {where} {verb} {number_text(lost)} {ledger.unit} against {', '.join(ledger.of)}"
+    return f"{said}; this replay went on with {forked.after}." if effects else f"{said}."
 
 
 def _amount(value: float, effect: Effect) -> str:

@@ -104,11 +104,13 @@ _MISTAKE = Mistake(mode="m", seat="B1", seq=102, round=7, because="round 7: bid 
         ({}, "First mistake, round 7: bid 40."),
         (
             {"lost": 61.0, "turns": 3, "unit": "points", "raised": 8, "of": 48},
-            "First mistake, round 7: bid 40; 3 turns of its kind lost 61 points; 8 of 48 seats of known policies made one.",
+            "First mistake, round 7: bid 40; 3 turns of its kind lost 61 points; "
+            "8 of 48 seats of known policies made one.",
         ),
         (
             {"lost": -1.0, "turns": 1, "unit": "points", "raised": 0, "of": 48},
-            "First mistake, round 7: bid 40; 1 turn of its kind gained 1 point; none of 48 seats of known policies made one.",
+            "First mistake, round 7: bid 40; 1 turn of its kind gained 1 point; "
+            "none of 48 seats of known policies made one.",
         ),
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -38,7 +38,6 @@ class Case(NamedTuple):
     seq: int
     round: int
     because: str
-    cost: float | None = None
     shown_by: int | None = None
     about: str | None = None
     amount: float = 1.0
@@ -275,6 +274,3 @@ def cited(events: Iterable[int] | Sequence[int]) -> list[int]:
         if len(found) == MAX_CITED:
             break
     return list(found)
-
-
-Amend = Any  # until the markets have no repairs

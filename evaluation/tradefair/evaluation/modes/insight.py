@@ -21,7 +21,6 @@ class Happening(NamedTuple):
     round: int
     about: str
     seq: int
-    cost: float | None = None
 
 
 class EvidenceCase(NamedTuple):

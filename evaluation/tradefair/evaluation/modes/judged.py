@@ -238,7 +238,7 @@ class _Words(dict[str, str]):
 
 def _record(case: Case, also: list[str]) -> CaseRecord:
     # Sentences hold ids and numbers of the trace, which may be a stranger's: their length is bounded here for all.
-    seq, round_, because, _, shown_by, about, amount, _ = case
+    seq, round_, because, shown_by, about, amount, _ = case
     return CaseRecord(
         seq=seq,
         round=round_,

@@ -309,7 +309,11 @@ def first_mistake(found: Mistake, *, several: bool) -> str:
     if found.lost is not None and found.turns:
         verb = "lost" if found.lost >= 0 else "gained"
         lost = f"{count(found.turns, 'turn')} of its kind {verb} {amount(abs(found.lost), found.unit)}"
-    often_ = f"such mistakes come first in {count(found.episodes, 'episode')}" if (found.episodes or 0) > 1 else ""
+    often_ = (
+        f"such mistakes come first in {count(found.episodes, 'episode')}"
+        if found.episodes and found.episodes > 1
+        else ""
+    )
     rate = ""
     if found.of:
         many = number(found.raised) if found.raised else "none"
