@@ -17,7 +17,6 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.cli import run as command
 from tradefair.contract import ScenarioError, SeatError, TraceError
 from tradefair.contract.players import Seating
-from tradefair.evaluation.evaluate import diagnose
 from tradefair.evaluation.table import number_text
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.prefix import copied_records, write_prefix
@@ -26,6 +25,7 @@ from tradefair.runner.agent_spec import AgentSpec
 from tradefair.runner.episode_runner import play_episode, resume_episode
 from tradefair.runner.fork import Forked, ForkSpec, fork_episode
 from tradefair.runner.fork_report import ForkReport, report_fork
+from tradefair.runner.ledger import ledger_of
 from tradefair.tracestore import open_trace
 
 ORACLE = AgentSpec("policy", "policy:oracle")
@@ -248,27 +248,14 @@ async def test_a_decision_of_an_agent_over_mcp_is_redone_by_an_agent_over_mcp(tm
     assert moves(native.futures[0].fork)[at:] == moves(future.fork)[at:]
 
 
-@pytest.mark.parametrize(("kind", "words"), [("direct", "as lost here and now"), ("hindsight", "rivals frozen")])
-async def test_the_cost_of_a_finding_is_set_next_to_the_cost_by_replay(tmp_path: Path, kind: str, words: str) -> None:
+async def test_a_decision_is_set_beside_what_its_turn_lost_by_the_ledger(tmp_path: Path) -> None:
     path = await original(tmp_path / "run", "double_auction", "bazaar", "random_legal", "B1")
-    with open_trace(path) as trace:
-        raised = diagnose(trace).raised
-    finding = next(finding for finding in raised if finding.cost and finding.cost.kind == kind)
-    case = finding.cases[0]
-    cited = report_fork(await fork_episode(ForkSpec(path, tmp_path / "cited", at=case.seq, agent=TRUTHFUL)))
-    decision = cited.effects[0].decision
-    assert decision is not None
-    for part in (finding.id.rpartition(".")[2].replace("_", " "), number_text(case.cost), words):
-        assert part in cited.reconciled
-    assert f"it cost {decision:,.2f}".replace("-", "−") in cited.reconciled
-    known = {seq for finding in raised for case in finding.cases for seq in (case.seq, case.shown_by)}
-    other = next(
-        event["seq"]
-        for event in events(path)
-        if event.get("tool") == "submit_quote" and event["seat"] == "B1" and event["seq"] not in known
-    )
-    elsewhere = report_fork(await fork_episode(ForkSpec(path, tmp_path / "other", at=other, agent=TRUTHFUL)))
-    assert elsewhere.reconciled == f"No finding of the original cites event {other}."
+    at = first(path, "submit_quote", "B1")
+    cited = report_fork(await fork_episode(ForkSpec(path, tmp_path / "cited", at=at, agent=TRUTHFUL)))
+    (turn,) = ledger_of(path, "B1").turns_of([at])
+    verb = "lost" if turn.lost >= 0 else "gained"
+    assert f"round {turn.round} {verb} {number_text(abs(turn.lost))} points against " in cited.reconciled
+    assert cited.reconciled.startswith("By its ledger ")
 
 
 async def test_a_withheld_message_never_happened_and_everybody_goes_on(tmp_path: Path) -> None:
