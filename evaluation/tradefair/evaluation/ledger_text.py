@@ -1,0 +1,199 @@
+"""A ledger in words for people: the same rows on a terminal and in a page."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import orjson
+
+from tradefair.contract.text import clean_line
+from tradefair.evaluation.ledger import Action, Ledger, LedgerTurn
+from tradefair.evaluation.table import Table, decimals
+
+MAX_ROWS = 10
+"""Rows of a table: the turns that lost most."""
+_MAX_ARGUMENTS = 60
+_MAX_ACTIONS = 3
+_DASH = "–"
+
+
+class LedgerRow(NamedTuple):
+    """Consecutive turns in which the seat did the same, most often one.
+
+    `turns` is how many they are, `lost` what they lost together; `seq` is the first event of the costliest of them, None
+    where it has none.
+    """
+
+    place: str
+    turns: int
+    lost: float
+    did: str
+    would: str
+    names: tuple[str, ...]
+    seq: int | None
+
+
+def ledger_table(ledger: Ledger, *, word: str = "round", most: int | None = MAX_ROWS) -> Table:
+    """The turns that lost most, a line about all others, and the sum; `word` is what the market calls a round.
+
+    `most`: how many rows at most; None for all that lost something.
+    """
+    shown = ledger_rows(ledger, word=word, most=most)
+    rows = [(row.place, amount_text(row.lost), row.did, row.would, ", ".join(row.names) or _DASH) for row in shown]
+    if rest := rest_text(ledger, most):
+        rows.append((rest, "", "", "", ""))
+    sides = f"{amount_text(ledger.reachable)} − {amount_text(ledger.own)}"
+    if not ledger.higher_is_better:
+        sides = f"{amount_text(ledger.own)} − {amount_text(ledger.reachable)}"
+    rows.append(("sum", amount_text(ledger.gap), f"= {sides}", "", ""))
+    return Table(f"what {ledger.seat} lost, in {ledger.unit}", ledger_columns(ledger), rows)
+
+
+def ledger_columns(ledger: Ledger) -> tuple[str, ...]:
+    """The headings of a ledger's table."""
+    return "turn", "lost", "it did", f"{clean_line(ledger.of[0])} would have done", "named"
+
+
+def ledger_rows(ledger: Ledger, *, word: str = "round", most: int | None = MAX_ROWS) -> list[LedgerRow]:
+    """The rows that lost most, the costliest first."""
+    return [_row(ledger, group, word) for group in _costliest(ledger)[:most]]
+
+
+def rest_text(ledger: Ledger, most: int | None = MAX_ROWS) -> str:
+    """What all turns behind the first rows lost and gained; empty where there are none."""
+    shown = {turn.turn for group in _costliest(ledger)[:most] for turn in group}
+    rest = [turn for turn in ledger.turns if turn.turn not in shown]
+    lost, gained, nothing = (
+        [turn for turn in rest if turn.lost > 0],
+        [turn for turn in rest if turn.lost < 0],
+        [turn for turn in rest if turn.lost == 0],
+    )
+    parts: list[str] = []
+    if lost:
+        more, count = " more" * bool(shown), _count(lost)
+        parts.append(f"{count}{more} turn{'s' * (count != 1)} lost {amount_text(_sum(lost))}")
+    if gained:
+        parts.append(f"{_turns(gained, parts)} gained {amount_text(-_sum(gained))}")
+    if nothing:
+        parts.append(f"{_turns(nothing, parts)} lost nothing")
+    return ", ".join(parts)
+
+
+def place_text(ledger: Ledger, first: LedgerTurn, last: LedgerTurn | None = None, *, word: str = "round") -> str:
+    """Where turns stand: 'round 4', 'period 1, step 25', 'days 41 to 47'. Phase and step where a round has several."""
+    last = last or first
+    places = Counter((turn.round, turn.phase) for turn in ledger.turns)
+    phased = len({phase for _, phase in places}) > 1
+    stepped = any(turns > 1 for turns in places.values())
+    # Some markets count their steps from 0, as the tape does.
+    from_one = int(any(turn.step == 0 for turn in ledger.turns))
+    begun, ended = first.round, last.last_round
+    if first is last and first.until > first.turn and begun == ended:
+        return f"{word} {begun}, {first.until - first.turn + 1} turns"
+    if begun != ended:
+        return f"{word}s {begun} to {ended}"
+    parts = [f"{word} {begun}"]
+    if phased:
+        parts.append(clean_line(first.phase).replace("_", " "))
+    if stepped:
+        low, high = first.step + from_one, last.step + from_one
+        parts.append(f"step {low}" if low == high else f"steps {low} to {high}")
+    return ", ".join(parts)
+
+
+def actions_text(actions: Sequence[Action]) -> str:
+    """Actions with their arguments, shortly: `submit_quote price 40`; of none: nothing."""
+    if not actions:
+        return "nothing"
+    told = [_action(tool, arguments) for tool, arguments in actions[:_MAX_ACTIONS]]
+    more = f" and {len(actions) - _MAX_ACTIONS} more" if len(actions) > _MAX_ACTIONS else ""
+    return "; ".join(told) + more
+
+
+def amount_text(value: float) -> str:
+    """An amount of the ledger's unit, with thousands apart."""
+    return decimals(value, ",").replace("-", "−")
+
+
+def _costliest(ledger: Ledger) -> list[list[LedgerTurn]]:
+    """Groups of consecutive turns with the same actions that lost something, the costliest first."""
+    groups = [group for group in _groups(ledger.turns) if _sum(group) > 0]
+    return sorted(groups, key=lambda group: (-_sum(group), group[0].turn))
+
+
+def _groups(turns: Iterable[LedgerTurn]) -> Iterator[list[LedgerTurn]]:
+    group: list[LedgerTurn] = []
+    for turn in turns:
+        if group and not _same(group[-1], turn):
+            yield group
+            group = []
+        group.append(turn)
+    if group:
+        yield group
+
+
+def _same(before: LedgerTurn, turn: LedgerTurn) -> bool:
+    # A stretch holds the actions of many turns: it stands alone.
+    single = before.turn == before.until and turn.turn == turn.until
+    return single and (before.phase, before.did) == (turn.phase, turn.did)
+
+
+def _row(ledger: Ledger, group: Sequence[LedgerTurn], word: str) -> LedgerRow:
+    first, last = group[0], group[-1]
+    costliest = max(group, key=lambda turn: turn.lost)
+    names = tuple(dict.fromkeys(clean_line(name).rpartition(".")[2] for turn in group for name in turn.names))
+    turns = _count(group)
+    did = _stretch(first.did) if first.until > first.turn else actions_text(first.did)
+    if len(group) > 1:
+        did += f" ({turns} turns)"
+    wanted = [turn.would for turn in group]
+    would = _DASH if costliest.would is None else actions_text(costliest.would)
+    if would != _DASH and any(other != wanted[0] for other in wanted):
+        # The turns of a row ask for different answers: shown is that of the costliest.
+        would += f" in {place_text(ledger, costliest, word=word)}"
+    place = place_text(ledger, first, last, word=word)
+    return LedgerRow(place, turns, _sum(group), did, would, names, min(costliest.seqs, default=None))
+
+
+def _stretch(actions: Sequence[Action]) -> str:
+    """The tools of a stretch of turns, with how often each was used."""
+    tools = Counter(clean_line(tool) for tool, _ in actions)
+    shown = [f"{tool} × {times}" if times > 1 else tool for tool, times in tools.most_common(_MAX_ACTIONS)]
+    return ", ".join(shown) + " …" * (len(tools) > _MAX_ACTIONS) or "nothing"
+
+
+def _action(tool: str, arguments: Any) -> str:
+    told = " ".join(f"{name} {_value(value)}" for name, value in arguments.items() if value is not None)
+    told = clean_line(told)
+    if len(told) > _MAX_ARGUMENTS:
+        told = told[: _MAX_ARGUMENTS - 1].rstrip() + "…"
+    return f"{clean_line(tool)} {told}".rstrip()
+
+
+def _value(value: Any) -> str:
+    match value:
+        case str():
+            return value if value and not any(sign.isspace() for sign in value) else f'"{value}"'
+        case bool() | int():
+            return str(value).lower()
+        case float():
+            return decimals(value)
+        case _:
+            return orjson.dumps(value, default=str).decode(errors="replace")
+
+
+def _turns(turns: Sequence[LedgerTurn], told: Sequence[str]) -> str:
+    """How many they are; the word itself stands at the first number only."""
+    count = _count(turns)
+    return str(count) if told else f"{count} turn{'s' * (count != 1)}"
+
+
+def _count(turns: Iterable[LedgerTurn]) -> int:
+    return sum(turn.until - turn.turn + 1 for turn in turns)
+
+
+def _sum(turns: Iterable[LedgerTurn]) -> float:
+    return math.fsum(turn.lost for turn in turns)
