@@ -23,8 +23,7 @@ _DASH = "–"
 class LedgerRow(NamedTuple):
     """Consecutive turns in which the seat did the same, most often one.
 
-    `turns` is how many they are, `lost` what they lost together; `seq` is the first event of the costliest of them, None
-    where it has none.
+    `turns` is how many they are, `lost` what they lost together; `seq` is the first event of the costliest of them.
     """
 
     place: str

@@ -40,7 +40,8 @@ class Line(_Record):
 
     `mark`: a line, a step that holds until the next x (`step`), dots, or bars from 0, which stand in a picture of their
     own below the others, with a scale of their own. `faint` lines are context, not the subject. `labels` are texts at
-    single bars, empty for the others. `shade_to` names a line of the chart at the same positions: the area between both is shaded.
+    single bars, empty for the others. `shade_to` names a line of the chart at the same positions: the area between
+    both is shaded.
     """
 
     name: str

@@ -112,7 +112,7 @@ class Problem(_Record):
 
 
 class RaisedPage(_Record):
-    """A raised finding, what its turns lost and how often competent seats do it in words, and the events of its cases."""
+    """A raised finding, what its turns lost and how many competent seats do it in words, its cases' events."""
 
     finding: Finding
     told: list[str]

@@ -105,7 +105,7 @@ function lineMark(chart: XYChart, line: Line, apart: Apart): Plot.Markish[] {
       Plot.text(counted, { x: "x", y: "y", text: (point: Point) => String(point.count), fontSize: 9, fill: "var(--ink)", stroke: "var(--paper)", strokeWidth: 1.5 }),
     ];
   }
-  if (line.mark === "bars") return barMarks(line);
+  if (line.mark === "bars") return barMarks(line, apart);
   const gaps = line.x.map((x, at) => ({ x, y: line.y[at] ?? NaN }));
   const dash = isOwn(chart, line) ? "" : DASHES[place % DASHES.length];
   const curve = line.mark === "step" ? "step-after" : "linear";
@@ -116,10 +116,10 @@ function lineMark(chart: XYChart, line: Line, apart: Apart): Plot.Markish[] {
   ];
 }
 
-// Each bar from 0, as wide as a position has room for; texts have a row each, so that none covers another.
-function barMarks(line: Line): Plot.Markish[] {
-  const all = points(line), [first = 0, last = 1] = [line.x[0], line.x.at(-1)];
-  const told = labelled(line), room = Math.max(2, Math.min(12, 400 / line.x.length));
+// Each bar from 0, more than half as wide as its position; texts have a row each, so that none covers another.
+function barMarks(line: Line, apart: Apart): Plot.Markish[] {
+  const at = (x: number): Point => ({ x, y: 0, name: "", count: 1 }), all = points(line), [first = 0, last = 1] = [line.x[0], line.x.at(-1)];
+  const told = labelled(line), room = Math.max(1.5, Math.min(12, 0.6 * apart(at(0), at(1))));
   return [
     ...told.map(({ x, y, name }, row) => [
       Plot.ruleX([{ x, y }], { x: "x", y1: "y", y2: Math.max(...all.map((point) => point.y)), stroke: "var(--faint)", insetTop: -13 * (told.length - row) + 4 }),
@@ -181,7 +181,7 @@ function xyPlot(chart: XYChart, lines: Line[], width: number, height: number, x:
   return drawn({
     width, height, marginTop, marginBottom, marginRight, marginLeft,
     x: { domain: x, label: small ? null : unit(chart.x), labelAnchor: "center", labelArrow: "none", ticks: ticks(x, small ? 4 : width / 80), tickFormat: number, tickSize: 4 },
-    y: { domain: y, label: small ? null : fromZero(chart.y, y), labelArrow: "none", ticks: small ? 3 : 5, tickFormat: number, tickSize: 0, grid: true },
+    y: { domain: y, label: small ? null : fromZero(chart.y, y), labelArrow: "none", ticks: small || lines.every((line) => !beside(line)) ? 3 : 5, tickFormat: number, tickSize: 0, grid: true },
     marks: [
       ...bandMarks(chart),
       Plot.ruleY(y[0] < 0 && y[1] > 0 ? [0] : [], { stroke: "var(--faint)" }),
