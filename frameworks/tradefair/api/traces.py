@@ -353,8 +353,9 @@ def report(traces: str | Path | Trace | Traces, output: str | Path | None = None
     """Write one self-contained HTML page about up to 40 traces and return its path.
 
     `output` defaults to T.html next to the trace T.trace, for a folder to report.html in it. Every trace is verified by
-    re-execution for the page; that of one trace says what its turns lost. Raises TraceError for what is no trace, ScenarioError for more than 40 traces and where
-    there is no default, StorageUnavailable when the page cannot be written.
+    re-execution for the page; that of one trace says what its turns lost. Raises TraceError for what is no trace,
+    ScenarioError for more than 40 traces and where there is no default, StorageUnavailable when the page cannot be
+    written.
     """
     from tradefair.evaluation.report.build import write_report
 
