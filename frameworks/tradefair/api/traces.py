@@ -314,8 +314,8 @@ def load(path: str | Path) -> Traces:
 def evaluate(trace: str | Path | Trace) -> Evaluation:
     """What a trace says of its episode: `outcome`, `diagnosis`, and `unsound` where its chain does not hold.
 
-    The same as `tradefair evaluate --json`. Never raises: where nothing can be read, `outcome` is None and `problem`
-    says why.
+    The same as `tradefair evaluate --json --ledger off`. Never raises: where nothing can be read, `outcome` is None and
+    `problem` says why.
     """
     return evaluate_file(_place(trace))
 

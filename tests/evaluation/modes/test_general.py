@@ -1,4 +1,4 @@
-"""What the general diagnostics count exactly: definitions, seats, costs, what is not checked and why."""
+"""What the general diagnostics count exactly: definitions, seats, what is not checked and why."""
 
 from __future__ import annotations
 
@@ -199,21 +199,17 @@ def test_another_number_in_the_next_try_is_no_unit_mistake(play_seats: PlaySeats
     assert not found(path, "unit_mistake", "B1").raised
 
 
-def test_an_idle_round_costs_what_the_best_quote_would_have_earned(play_seats: PlaySeats) -> None:
+def test_a_round_is_idle_where_a_quote_would_have_earned(play_seats: PlaySeats) -> None:
     values = {"buyers": [90, 60], "sellers": [20, 50]}
     seats = {"B1": "passive", "B2": "passive", "S1": "truthful", "S2": "truthful"}
     finding = found(play_seats("double_auction/smoke", seats, values=values), "idle_drift", "B1")
-    # Alone on its side, it would have met S1's ask of 20 at 20: 70 points a round, and a sum of maxima is no maximum.
-    assert (finding.status, finding.count, [case.cost for case in finding.cases]) == ("raised", 3, [70, 70, 70])
-    assert finding.cost is not None
-    assert (finding.cost.kind, finding.cost.amount, finding.cost.unit) == ("hindsight", None, "points")
+    # Alone on its side, it would have met S1's ask of 20 at 20.
+    assert (finding.status, finding.count) == ("raised", 3)
 
 
-def test_a_breach_costs_what_its_trades_lost(play_seats: PlaySeats) -> None:
+def test_a_breach_is_raised_also_where_nothing_traded(play_seats: PlaySeats) -> None:
     finding = found(play_seats(DUEL, {"B1": failing.overbids, "S1": "passive"}, rounds=3), "value_breach", "B1")
     assert (finding.raised, finding.count) == (True, 3)
-    assert finding.cost is not None
-    assert (finding.cost.kind, finding.cost.amount) == ("direct", 0)
 
 
 def test_trouble_and_actions_too_late_to_be_followed_are_left_out_and_counted(play_seats: PlaySeats) -> None:

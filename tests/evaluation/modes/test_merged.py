@@ -69,13 +69,6 @@ def test_what_a_merged_finding_still_had_is_free_for_the_next() -> None:
     assert [status for status, _, _ in told(first, second, third)] == ["raised", "merged", "raised"]
 
 
-def test_a_cause_costs_what_it_tells_and_damage_only_what_is_left() -> None:
-    cause, damage = sight("a", [case(1), case(2)]), sight("b", [case(n, cost=float(n)) for n in (2, 3, 4)])
-    dear, none = sight("c", [case(2, cost=9.0), case(5, cost=-1.0), case(6)]), sight("d", [case(7)])
-    assert told(cause, damage, dear, none)[1][0] == "raised"
-    assert [s.estimate for s in (cause, damage, dear, none)] == [9.0, 7.0, -1.0, None]
-
-
 def test_a_repeated_sentence_is_not_said_twice() -> None:
     upper, lower = sight("a", [case(1)]), sight("b", [case(1)])
     assert told(upper, lower) == [("raised", 1, 0), ("merged", 1, 0)]
@@ -159,8 +152,8 @@ def found(seen: dict[str, Seen], **changes: Any) -> list[Finding]:
 
 
 def test_raised_seats_have_a_finding_each_and_the_others_share_one() -> None:
-    cases = [case(1, cost=2.0, amount=2), case(2, cost=5.0, amount=4)]
-    (first, clear) = found({"A": Seen(cases, 8), "B": Seen([], 8)}, cost="direct")
+    cases = [case(1, amount=2), case(2, amount=4)]
+    (first, clear) = found({"A": Seen(cases, 8), "B": Seen([], 8)})
     assert (first.seats, first.status, first.count, first.of, first.amount, first.share) == (
         ["A"],
         "raised",
@@ -170,47 +163,8 @@ def test_raised_seats_have_a_finding_each_and_the_others_share_one() -> None:
         0.75,
     )
     assert first.says == "A bid 2 of 8, 75%, 6 points odd"
-    assert [c.seq for c in first.cases] == [20, 10]
-    assert first.cost is not None
-    assert (first.cost.kind, first.cost.amount) == ("direct", 7.0)
+    assert [c.seq for c in first.cases] == [10, 20]
     assert (clear.seats, clear.status, clear.count, clear.share) == (["B"], "clear", 0, 0.0)
-
-
-@pytest.mark.parametrize(
-    ("kind", "costs", "amount"),
-    [("hindsight", [2.0], 2.0), ("hindsight", [2.0, 5.0], None), ("direct", [-3.0], 0.0), ("direct", [2.0, None], 2.0)],
-)
-def test_costs_of_hindsight_are_not_added_and_a_gain_is_no_harm(
-    kind: str, costs: list[float | None], amount: float | None
-) -> None:
-    (finding,) = found({"A": Seen([case(n, cost=cost) for n, cost in enumerate(costs, 1)], 9)}, cost=kind)
-    assert finding.cost is not None
-    assert finding.cost.amount == amount
-
-
-def test_a_direct_cost_that_another_finding_tells_is_not_added_again() -> None:
-    rows = {"upper": mode(cost="direct"), "lower": mode(cost="direct")}
-    seen = {
-        "upper": Seen([case(1, cost=2.0), case(2, cost=3.0)], 9),
-        "lower": Seen([case(2, cost=3.0), case(3, cost=4.0)], 9),
-    }
-
-    def found(name: str) -> Detector:
-        def detect(_: object) -> Seen:
-            return seen[name]
-
-        return detect
-
-    table = ModeTable(rows, {name: found(name) for name in rows}, dict.fromkeys(rows), "")
-    sights = look(table, {"A": "A"}, FRAME)
-    merge(sights)
-    costs = [finding.cost.amount for finding in findings_of(sights, [(table, FRAME)]) if finding.cost]
-    assert costs == [5.0, 4.0]
-
-
-def test_a_mode_without_costs_has_none() -> None:
-    assert found({"A": Seen([case(1, cost=2.0)], 9)})[0].cost is None
-    assert found({"A": Seen([case(1)], 9)}, cost="direct")[0].cost is None
 
 
 @pytest.mark.parametrize(

@@ -41,8 +41,8 @@ def seat(*steps: Step, rounds: int = 0, insight: Insight | None = None, **fields
     return play
 
 
-def hooked(name: str, cases: int, of: float, cost: float | None = None) -> SeatPlay:
-    seen = Seen([Case(10 * n, n, f"round {n}: item 7 for {n}", cost) for n in range(1, cases + 1)], of)
+def hooked(name: str, cases: int, of: float) -> SeatPlay:
+    seen = Seen([Case(10 * n, n, f"round {n}: item 7 for {n}") for n in range(1, cases + 1)], of)
     return seat(insight=replace(Insight(), **{name: {SEAT: seen}}))
 
 
@@ -157,13 +157,13 @@ PLAYS: Mapping[str, Sequence[Play]] = {
     ),
     "value_breach": (
         Play(hooked("value_breach", 0, 4), "clear", 0, 4),
-        Play(hooked("value_breach", 1, 4, 3.0), "raised", 1, 4, "round 1: item 7 for 1", 3.0),
-        Play(hooked("value_breach", 2, 4, 3.0), "raised", 2, 4, "round 1: item 7 for 1", 3.0),
+        Play(hooked("value_breach", 1, 4), "raised", 1, 4, "round 1: item 7 for 1"),
+        Play(hooked("value_breach", 2, 4), "raised", 2, 4, "round 1: item 7 for 1"),
     ),
     "below_cost": (
         Play(hooked("below_cost", 1, 11), "clear", 1, 11, "round 1: item 7 for 1"),
-        Play(hooked("below_cost", 1, 10, 2.5), "raised", 1, 10, "round 1: item 7 for 1", 2.5),
-        Play(hooked("below_cost", 2, 10, 2.5), "raised", 2, 10, "round 1: item 7 for 1", 2.5),
+        Play(hooked("below_cost", 1, 10), "raised", 1, 10, "round 1: item 7 for 1"),
+        Play(hooked("below_cost", 2, 10), "raised", 2, 10, "round 1: item 7 for 1"),
     ),
     # Half of the needs of every action are unmet: a share of 0.5.
     "missing_evidence": (
@@ -213,8 +213,8 @@ PLAYS: Mapping[str, Sequence[Play]] = {
     ),
     "idle_drift": (
         Play(hooked("idle", 1, 6), "clear", 1, 6, "round 1: item 7 for 1"),
-        Play(hooked("idle", 1, 5, 9.0), "raised", 1, 5, "round 1: item 7 for 1", 9.0),
-        Play(hooked("idle", 2, 5, 9.0), "raised", 2, 5, "round 1: item 7 for 1", 9.0),
+        Play(hooked("idle", 1, 5), "raised", 1, 5, "round 1: item 7 for 1"),
+        Play(hooked("idle", 2, 5), "raised", 2, 5, "round 1: item 7 for 1"),
     ),
     "lapse": (
         Play(lapsed(1, 21), "clear", 1, 21, "round 1: the market acted for the seat (no call)"),
