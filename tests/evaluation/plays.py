@@ -20,8 +20,7 @@ BEGINNING = re.compile(r"(?:round|day|period) \d+: \S")
 class Play:
     """A seat's record as its market reads it, and what the mode says of it: figures as literals, never computed.
 
-    `because` is the sentence of the first case; None where there is no case. `cost` is not read: it goes with that of
-    `Case`.
+    `because` is the sentence of the first case; None where there is no case.
     """
 
     record: Any
@@ -29,7 +28,6 @@ class Play:
     count: int
     of: float
     because: str | None = None
-    cost: float | None = None
     share: float | None = None
     role: str = "buyer"
 

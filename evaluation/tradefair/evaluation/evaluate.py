@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,8 +11,10 @@ from tradefair.contract import ScenarioError, SeatId, TraceError
 from tradefair.evaluation.charts.chart import Chart, with_accent
 from tradefair.evaluation.diagnosing import diagnosis_of
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
+from tradefair.evaluation.ledger import Ledger
+from tradefair.evaluation.modes.base_rates import ranked
 from tradefair.evaluation.modes.detectors import GENERAL
-from tradefair.evaluation.modes.diagnosis import Diagnosis
+from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.origins import is_foreign
 from tradefair.evaluation.outcome import Outcome, writable
@@ -29,6 +32,8 @@ class Evaluation(NamedTuple):
     `population` is the same scenario and seed with the market's reference population, where that was played.
     `unsound` is what verify says of a chain that does not hold; null for one seat's view, which has none.
     `head_hash` covers world, players and calls, `seal` that, and times, costs and model records (null: not sealed).
+    `ledgers` are those of the seats under test, with names of mistakes; where they were asked for and there are none
+    `no_ledger` says why.
     """
 
     path: str
@@ -39,6 +44,8 @@ class Evaluation(NamedTuple):
     unsound: str | None = None
     head_hash: str | None = None
     seal: str | None = None
+    ledgers: Mapping[SeatId, Ledger] = {}
+    no_ledger: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for `--json`."""
@@ -46,10 +53,45 @@ class Evaluation(NamedTuple):
         diagnosis = None if self.diagnosis is None else self.diagnosis.model_dump(mode="json")
         digests = {"head_hash": self.head_hash, "seal": self.seal}
         content = {"path": self.path, **digests, "outcome": outcome, "problem": self.problem, "diagnosis": diagnosis}
+        # Left out where it was not asked for.
+        if self.ledgers or self.no_ledger:
+            content["ledgers"] = {seat: ledger.model_dump(mode="json") for seat, ledger in self.ledgers.items()}
+            content["no_ledger"] = self.no_ledger or None
         # Left out where none was played, as for a market that has no population.
         if self.population is not None:
             content["population"] = self.population.model_dump(mode="json")
         return content
+
+    def with_ledgers(self, ledgers: Mapping[SeatId, Ledger], no_ledger: str = "") -> Evaluation:
+        """With these ledgers: turns get the names of mistakes, findings what their turns lost, and their rank."""
+        diagnosis = self.diagnosis
+        if diagnosis is None or not ledgers:
+            return self._replace(ledgers=ledgers, no_ledger=no_ledger)
+        named = {seat: ledger.named(_names(diagnosis, seat)) for seat, ledger in ledgers.items()}
+        findings = [_with_lost(finding, named) for finding in diagnosis.findings]
+        ranks = ranked(findings, ledgers)
+        return self._replace(
+            diagnosis=diagnosis.model_copy(update={"findings": ranks}), ledgers=named, no_ledger=no_ledger
+        )
+
+
+def _names(diagnosis: Diagnosis, seat: SeatId) -> dict[int, list[str]]:
+    """The names of the mistakes of a seat, by the event of their cases."""
+    found: dict[int, list[str]] = {}
+    for finding in diagnosis.raised:
+        for seq in finding.seqs if seat in finding.seats else ():
+            found.setdefault(seq, []).append(finding.id)
+    return found
+
+
+def _with_lost(finding: Finding, ledgers: Mapping[SeatId, Ledger]) -> Finding:
+    """A raised finding with the turns of its cases and what they lost together."""
+    ledger = ledgers.get(finding.seats[0]) if finding.raised else None
+    if ledger is None:
+        return finding
+    turns = ledger.turns_of(finding.seqs)
+    lost = math.fsum(turn.lost for turn in turns)
+    return finding.model_copy(update={"turns": [turn.turn for turn in turns], "lost": lost})
 
 
 def evaluate(trace: Trace) -> Outcome[Any, Any]:

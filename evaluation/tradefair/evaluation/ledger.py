@@ -11,11 +11,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from tradefair.contract import SeatId
+
+
+class Extent(StrEnum):
+    """How far a ledger goes: as far as a budget of events allows, to every turn, or not at all."""
+
+    AUTO = "auto"
+    FULL = "full"
+    OFF = "off"
+
 
 Action = tuple[str, Mapping[str, Any]]
 """A call: its tool and its arguments."""
@@ -97,10 +107,25 @@ class Ledger(_Record):
         """Whether no known policy earns anything here."""
         return bool(self.known) and not any(self.known.values())
 
-    def cost(self, seqs: Sequence[int]) -> float:
-        """What the turns of these events lost: each turn once, a gain as a negative loss."""
+    @property
+    def stretch(self) -> list[LedgerTurn]:
+        """The fewest turns in a row that lost half of the gap together, of equals the costliest; none without a gap."""
+        if self.gap <= 0:
+            return []
+        best: tuple[int, float, int] | None = None
+        for start in range(len(self.turns)):
+            lost = 0.0
+            for end in range(start, len(self.turns) if best is None else min(len(self.turns), start + best[0])):
+                lost += self.turns[end].lost
+                if lost >= self.gap / 2:
+                    best = min(best or (len(self.turns) + 1, 0.0, 0), (end + 1 - start, -lost, start))
+                    break
+        return [] if best is None else list(self.turns[best[2] : best[2] + best[0]])
+
+    def turns_of(self, seqs: Sequence[int]) -> list[LedgerTurn]:
+        """The turns of these events, each once."""
         wanted = set(seqs)
-        return math.fsum(turn.lost for turn in self.turns if not wanted.isdisjoint(turn.seqs))
+        return [turn for turn in self.turns if not wanted.isdisjoint(turn.seqs)]
 
     def to_rows(self) -> list[dict[str, Any]]:
         """One flat row a turn, for frames: its fields with `low` and `high` of its band, and a value for each policy."""

@@ -20,7 +20,8 @@ from tradefair.evaluation.evaluate import Evaluation, relative_numbers, tables_o
 from tradefair.evaluation.evaluator import evaluator_of, fields_for
 from tradefair.evaluation.figures import Group, figure_of, heading_of
 from tradefair.evaluation.findings_text import findings_text
-from tradefair.evaluation.modes.account import UNEXPLAINED
+from tradefair.evaluation.ledger import Ledger
+from tradefair.evaluation.ledger_text import ledger_table
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Figure
 from tradefair.evaluation.origins import is_foreign
 from tradefair.evaluation.outcome import Outcome, PrimaryMetric, SeatOutcome, refused_note
@@ -36,6 +37,8 @@ from tradefair.evaluation.verify import OUTCOMES_OF_VERIFY, SOUND, Check
 _MAX_NAMED = 4
 # Rows of the table below a verdict: text, table and next steps stay within twenty lines.
 _MAX_STANDINGS = 8
+# Of a ledger.
+_MAX_TURNS = 4
 _MORE = "--all or --json"
 _NEXT, _GAP = "next   ", "   "
 # Where the further lines of a finding begin.
@@ -60,8 +63,21 @@ def show_verdict(verdict: Verdict, runs: Sequence[Run], *, whole: bool = False) 
     console = Console()
     for sentence in verdict.sentences:
         _show_sentence(console, sentence, verdict)
+    for seat in verdict.seats if verdict.kind == "episode" else ():
+        if seat.ledger is not None:
+            _show_ledger(console, seat.ledger, seat.round_word, whole)
     knowing = {row.name for seat in verdict.seats for row in seat.beside if row.privileged}
     _show_standings(console, runs, whole, knowing)
+
+
+def _show_ledger(console: Console, ledger: Ledger, word: str, whole: bool) -> None:
+    """A blank line, then the turns that lost most, what the others did together, and the sum."""
+    table = ledger_table(ledger, word=word, most=None if whole else _MAX_TURNS)
+    console.print()
+    if ledger.frozen:
+        show_text(console, "other agents kept to what they did", style="dim")
+    turn, lost, *others = table.columns
+    show_table(console, [*names(turn), *figures(lost), *words(*others)], table.rows, whole=whole)
 
 
 def show_next(steps: Sequence[NextStep]) -> None:
@@ -213,9 +229,9 @@ def _standing(
         for metric in metrics
     ]
     lapses = [sum(result.lapses.values()) for _, result, _ in known]
-    # A mode that was found several times counts once, and what no finding explains is none; references are not priced.
+    # A mode that was found several times counts once.
     modes = [
-        len({finding.id for finding in item.diagnosis.raised if own in finding.seats} - {UNEXPLAINED})
+        len({finding.id for finding in item.diagnosis.raised if own in finding.seats})
         for item, _, own in known
         if item.diagnosis is not None
     ]

@@ -8,10 +8,9 @@ from typing import Annotated
 import typer
 
 from tradefair.evaluation.audit_commands import AsJson
+from tradefair.evaluation.ledger import Extent
 from tradefair.evaluation.places import Places
 from tradefair.evaluation.report.outputs import ending
-
-_MAX_PRICED = 20
 
 
 def evaluate(
@@ -28,24 +27,23 @@ def evaluate(
         typer.Option("--map", exists=True, metavar="FILE", help="What the tools of an imported agent have to rest on."),
     ] = None,
     whole: Annotated[bool, typer.Option("--all", help="Print every figure and every finding, however many.")] = False,
-    price: Annotated[
-        int | None,
-        typer.Option(min=1, max=_MAX_PRICED, metavar="N", help="Replay the first N findings of a trace, repaired."),
-    ] = None,
+    ledger: Annotated[
+        Extent,
+        typer.Option(help="What every turn lost: of one trace as far as ten seconds go (auto), of all whole, or off."),
+    ] = Extent.AUTO,
     against: Annotated[
         str | None,
-        typer.Option(
-            metavar="POLICY", help="Who plays repaired turns; all: every competent policy. Default: the nearest."
-        ),
+        typer.Option(metavar="POLICY,…", help="Policies that a ledger is against; default: the best known ones."),
     ] = None,
 ) -> None:
     """How agents did, and what went wrong: a verdict, and the seats under test beside their references.
 
-    With --all every figure of seats and market, and failure modes with the events that prove them. Exit code 1 when a
-    trace cannot be read, leaves findings, or shows an agent that never acted.
+    With --all every figure of seats and market, and failure modes with the events that prove them. What turns lost is
+    told by a ledger (docs/explanation/ledger.md). Exit code 1 when a trace cannot be read, leaves findings, or shows an
+    agent that never acted.
     """
-    if against is not None and price is None:
-        raise typer.BadParameter("--against says who plays for --price: name both", param_hint="--against")
+    if against is not None and ledger is Extent.OFF:
+        raise typer.BadParameter("says whom a ledger is against, and --ledger off makes none", param_hint="--against")
     # Imported here: evaluators, verdicts and charts take long to import.
     from tradefair.runner.evaluations import print_evaluation
 
@@ -55,7 +53,7 @@ def evaluate(
         output=output,
         references=references,
         whole=whole,
-        price=price,
-        against=against,
+        ledger=ledger,
+        against=tuple(filter(None, (against or "").split(","))),
         of=map_file,
     )

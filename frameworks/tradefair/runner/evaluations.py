@@ -1,4 +1,4 @@
-"""What `tradefair evaluate` does. In the runner because `--price` plays; what is printed is made in `evaluation`."""
+"""What `tradefair evaluate` does. In the runner because a ledger is played; what is printed is made in `evaluation`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tradefair.evaluation.audit.map_file import load_map
 from tradefair.evaluation.audit.mapped import MapEvaluator
 from tradefair.evaluation.audit_commands import finish, traces_of
 from tradefair.evaluation.evaluate import Evaluation, evaluate_file
+from tradefair.evaluation.ledger import Extent
 from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.population import Populations
 from tradefair.evaluation.progress import show_progress
@@ -39,8 +40,8 @@ def print_evaluation(
     output: Path | None,
     references: Path | None,
     whole: bool,
-    price: int | None,
-    against: str | None,
+    ledger: Extent,
+    against: Sequence[str],
     of: Path | None = None,
 ) -> None:
     """Print, or write to `output`, how the agents of these traces did; options as of the command.
@@ -51,13 +52,12 @@ def print_evaluation(
     populations = Populations([references] if references else [])
     foreign = None if of is None else MapEvaluator(load_map(of))
     evaluations: list[Evaluation] = []
-    unpriced: list[str] = []
     places = [place for path in paths for place in traces_of(path)]
     for place in places:
         evaluation = evaluate_file(place, populations, foreign)
-        if price is not None and evaluation.outcome is not None:
-            evaluation, reason = _priced(place, evaluation, price, against)
-            unpriced += [f"{evaluation.path}: cannot be replayed: {reason}"] if reason else []
+        # Of a folder only where it is asked for: each takes seconds.
+        if ledger is Extent.FULL or (ledger is Extent.AUTO and len(places) == 1):
+            evaluation = _with_ledgers(place, evaluation, ledger, against)
         evaluations.append(evaluation)
     judged = list(_judged(places, evaluations))
     verdicts = [verdict for verdict, _ in judged]
@@ -71,9 +71,6 @@ def print_evaluation(
         print_json(content)
     elif output is None:
         _print(judged, whole)
-    # Printed after the results: the reason would be gone from the screen above long tables.
-    for line in unpriced:
-        say(line)
     if foreign is not None and not any(verdict.foreign for verdict in verdicts):
         say("--map: none of these traces was imported or recorded; markets have maps of their own")
     complaint = _complaint(evaluations, verdicts)
@@ -126,16 +123,11 @@ def _print(judged: Sequence[tuple[Verdict, Run]], whole: bool) -> None:
         terminal.show_evaluations([run.evaluation for _, run in judged])
 
 
-def _priced(place: str | Path, evaluation: Evaluation, most: int, against: str | None) -> tuple[Evaluation, str]:
-    """The evaluation with prices; or as it was, and why the trace cannot be replayed."""
-    # Imported here: who does not price must not wait for what plays.
-    from tradefair.runner.price import with_prices
-    from tradefair.runner.replays import Replays
+def _with_ledgers(place: str | Path, evaluation: Evaluation, extent: Extent, against: Sequence[str]) -> Evaluation:
+    # Imported here: whoever wants no ledger must not wait for what plays.
+    from tradefair.runner.ledger import with_ledgers
 
-    try:
-        return with_prices(Replays(place), evaluation, most, against, show_progress), ""
-    except TraceError as error:
-        return evaluation, str(error)
+    return with_ledgers(place, evaluation, extent=extent, against=against, progress=show_progress)
 
 
 def _complaint(evaluations: Sequence[Evaluation], verdicts: Sequence[Verdict]) -> str:

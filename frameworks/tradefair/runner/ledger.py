@@ -15,10 +15,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from tradefair.contract import Policy, SeatId, ToolCall, Turns, TurnView
+from tradefair.contract import Policy, SeatId, ToolCall, TraceError, Turns, TurnView
 from tradefair.contract.core import Core, Record
-from tradefair.evaluation.ledger import Action, Ledger, LedgerTurn
+from tradefair.evaluation.evaluate import Evaluation
+from tradefair.evaluation.ledger import Action, Extent, Ledger, LedgerTurn
+from tradefair.evaluation.origins import is_foreign
 from tradefair.evaluation.outcome import Outcome
+from tradefair.evaluation.progress import Progress, watched
 from tradefair.evaluation.table import number_text
 from tradefair.host.scripted import Scripted
 from tradefair.runner.replays import Game, NotReplayed, Replays
@@ -29,6 +32,8 @@ TURNS = 64
 """Values that are computed of each policy; a longer episode is halved where it lost most."""
 BUDGET = 100_000
 """Events that a ledger may re-execute by default: about ten seconds, and the same on every machine."""
+MOST_SEATS = 8
+"""Seats under test of one trace that get a ledger."""
 _LEAST = 8
 """Values of each policy that are computed however long the episode is."""
 _BAND = 10
@@ -140,6 +145,36 @@ def ledger_of(path: str | Path, seat: SeatId, *, against: Sequence[str] = (), mo
     a policy that cannot play it, SeatError.
     """
     return Ledgers(Replays(path)).of(seat, against=against, most=most)
+
+
+def with_ledgers(
+    path: str | Path,
+    evaluation: Evaluation,
+    *,
+    extent: Extent = Extent.AUTO,
+    against: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> Evaluation:
+    """The evaluation with the ledgers of the seats under test; where there can be none it says why.
+
+    Raises ScenarioError for a policy of `against` that cannot play a seat.
+    """
+    if evaluation.outcome is None or is_foreign(evaluation.outcome):
+        return evaluation
+    try:
+        replays = Replays(path)
+    except TraceError as error:
+        return evaluation.with_ledgers({}, str(error))
+    ledgers, reason = Ledgers(replays), ""
+    found: dict[SeatId, Ledger] = {}
+    for seat in watched(replays.agents[:MOST_SEATS], progress, lambda seat: f"what the turns of {seat} lost"):
+        try:
+            found[seat] = ledgers.of(seat, against=against, most=None if extent is Extent.AUTO else TURNS)
+        except NotReplayed as why:
+            reason = reason or str(why)
+    if len(replays.agents) > MOST_SEATS:
+        reason = reason or f"{len(replays.agents)} seats were under test, and the first {MOST_SEATS} have one"
+    return evaluation.with_ledgers(found, reason)
 
 
 class Ledgers:

@@ -19,9 +19,9 @@ def play(
     agent: AgentFlags,
     often: Often,
     resume: Annotated[Path | None, typer.Option(help="Go on with this trace where a run stopped.")] = None,
-    price: Annotated[
-        bool, typer.Option("--price/--no-price", help="Also replay what the first finding of one episode cost.")
-    ] = False,
+    ledger: Annotated[
+        bool, typer.Option("--ledger/--no-ledger", help="Also replay what each turn of one episode lost.")
+    ] = True,
     browser: Annotated[
         bool | None,
         typer.Option("--open/--no-open", help="Open the page of --agent person in a browser; default: yes."),
@@ -44,6 +44,6 @@ def play(
     from tradefair.runner.playing import Manner, go_on, play_new
     from tradefair.runner.summary import show
 
-    manner = Manner(price, quiet, browser, slim)
+    manner = Manner(ledger, quiet, browser, slim)
     shown = play_new(episode, agent, often, manner) if resume is None else go_on(resume, episode, agent, often, manner)
     return show(shown, json=as_json, whole=whole)

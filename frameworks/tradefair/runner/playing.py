@@ -46,7 +46,7 @@ _OF_RESUMED = ("policy_key", "references")
 class Manner(NamedTuple):
     """How the command goes about it, whatever is played."""
 
-    price: bool
+    ledger: bool
     """Whether the first finding of a single episode is replayed."""
     quiet: bool
     browser: bool | None
@@ -103,7 +103,7 @@ def go_on(path: Path, episode: Played, agent: AgentFlags, often: Often, manner: 
 class _Stage(NamedTuple):
     """What goes on around the episodes of this command."""
 
-    price: bool
+    ledger: bool
     """Whether the first finding of a single episode is replayed."""
     quiet: bool
     asks: bool
@@ -119,7 +119,7 @@ class _Stage(NamedTuple):
         played = await play_episode(spec, opened=partial(self.around, title=title))
         # Several episodes share one folder of references: their names need the seed.
         beside = await references_of(spec, played.agents, by_seed=bool(title)) if references else {}
-        return summarise(played, beside, price=self.price and not title)
+        return summarise(played, beside, ledger=self.ledger and not title)
 
     @asynccontextmanager
     async def around(self, episode: Episode, agent: AgentSpec, *, title: str = "") -> AsyncGenerator[Heard]:
@@ -187,7 +187,7 @@ def _stage(agent: AgentSpec, manner: Manner) -> _Stage:
         refuse(
             {"--slim-tools": manner.slim or None}, f"our own agents have such lists anyway; it is for --agent {OUTSIDE}"
         )
-    return _Stage(manner.price, manner.quiet, agent.approve, manner.browser is not False, manner.slim)
+    return _Stage(manner.ledger, manner.quiet, agent.approve, manner.browser is not False, manner.slim)
 
 
 async def _resume(path: Path, agent: AgentFlags, manner: Manner) -> Summary:
@@ -200,7 +200,7 @@ async def _resume(path: Path, agent: AgentFlags, manner: Manner) -> Summary:
     ask = TerminalApproval() if spec.approve else None
     stage = _stage(spec, manner)
     played = await resume_episode(path, ready_again(path, spec, ask=ask), opened=stage.around)
-    return summarise(played, None, price=manner.price)
+    return summarise(played, None, ledger=manner.ledger)
 
 
 def _setting(episode: EpisodeFlags) -> tuple[MarketType, Scenario]:

@@ -156,9 +156,7 @@ class Replays:
         """The episode before its first turn, with this player in the seat; one that is `told` knows hidden truth."""
         core = self.manifest.core
         others = {other: TapePlayer(self.tape(other)) for other in self.frozen}
-        scripted = scripted_seats(
-            self.kind, self._scenario, self.seating, core.seed, seated={**others, seat: player}
-        )
+        scripted = scripted_seats(self.kind, self._scenario, self.seating, core.seed, seated={**others, seat: player})
         # Asked after the others, as whoever knows hidden truth is.
         scripted.privileged |= {seat} if told else set[SeatId]()
         scripted.answer = self._services.at_once if self._services else None

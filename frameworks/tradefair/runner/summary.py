@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -131,8 +130,8 @@ class Summary(NamedTuple):
         show_next(self.verdict.next)
 
 
-def summarise(played: Played, references: Mapping[str, Path] | None, *, price: bool = False) -> Summary:
-    """Score and check what was played; `price`: replay what the first finding cost.
+def summarise(played: Played, references: Mapping[str, Path] | None, *, ledger: bool = False) -> Summary:
+    """Score and check what was played; `ledger`: replay what each turn lost.
 
     `references` holds traces by label; None: those that lie beside it, from an earlier run. Nothing raises for a trace
     that cannot be scored: its evaluation says why.
@@ -141,14 +140,11 @@ def summarise(played: Played, references: Mapping[str, Path] | None, *, price: b
     evaluation = evaluate_file(played.path)
     # Its scripted seats have just been played by the very policies that would be played again.
     check = verify_file(played.path, seats=False)
-    if price and check.sound:
-        # Imported here: whoever does not ask for a price must not wait for what replays.
-        from tradefair.runner.price import with_first_price
-        from tradefair.runner.replays import Replays
+    if ledger and check.sound:
+        # Imported here: whoever does not ask for a ledger must not wait for what replays.
+        from tradefair.runner.ledger import with_ledgers
 
-        # What cannot be replayed (a service answered, an agent from outside) keeps the cost that its trace tells.
-        with suppress(TraceError):
-            evaluation = with_first_price(Replays(played.path), evaluation, show_progress)
+        evaluation = with_ledgers(played.path, evaluation, progress=show_progress)
     beside = {policy: evaluate_file(path) for policy, path in (references or {}).items()}
     outcomes = {policy: item.outcome for policy, item in beside.items() if item.outcome is not None}
     with open_trace(played.path) as trace:

@@ -65,24 +65,19 @@ def test_a_clear_seat_stays_clear_and_rates_of_another_row_are_left_out() -> Non
         assert (seen.status, seen.rate) == ("raised", None)
 
 
-def order(*findings: Finding, agents: Any = (), **lost: float) -> list[str]:
-    told = [f.model_copy(update={"lost": lost.get(f.id)}) for f in findings]
-    placed = ranked(told, agents)
+def order(*findings: Finding, agents: Any = ()) -> list[str]:
+    placed = ranked(findings, agents)
     return [f.id for f in sorted((f for f in placed if f.rank), key=lambda f: f.rank or 0)]
 
 
-def test_findings_are_ranked_by_what_their_turns_lost_and_equals_by_their_table() -> None:
-    assert order(finding("a"), finding("b"), a=10, b=11) == ["b", "a"]
-    assert order(finding("a"), finding("b"), finding("c"), b=6, c=6) == ["b", "c", "a"]
-    # Turns that gained come last, behind those of which nothing is known.
-    assert order(finding("a"), finding("b"), a=-4) == ["b", "a"]
-
-
-def test_what_kept_a_seat_from_acting_comes_first_whatever_it_lost() -> None:
-    assert order(finding("a"), finding("b", protocol=True), a=100) == ["b", "a"]
+def test_what_kept_a_seat_from_acting_comes_first_then_what_its_turns_lost() -> None:
+    assert order(finding("a", lost=10), finding("b", lost=11)) == ["b", "a"]
+    assert order(finding("a", lost=10), finding("b", protocol=True)) == ["b", "a"]
+    # Of equals the one that its table lists first; without a ledger nothing is known to be lost.
+    assert order(finding("a", lost=-4), finding("b"), finding("c", lost=0), finding("d", lost=1)) == list("dbca")
 
 
 def test_only_what_is_raised_has_a_rank_and_the_agents_seats_come_first() -> None:
     clear = finding("a", status="clear")
     assert order(clear, finding("b")) == ["b"]
-    assert order(finding("a"), finding("b", "B"), agents=["B"], a=100) == ["b", "a"]
+    assert order(finding("a", lost=100), finding("b", "B"), agents=["B"]) == ["b", "a"]

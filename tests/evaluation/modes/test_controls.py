@@ -41,7 +41,6 @@ POSITIVE: list[tuple[str, Control]] = [
     ("unit_mistake", Control(STORE, {"manager": failing.prices_in_cents}, {"horizon_days": 3, "price_max": 100_000})),
     ("loop", Control(PIE, {"P1": failing.rereads, "P2": "half"})),
     ("idle_drift", Control(PIE, {"P1": "passive", "P2": "half"})),
-    ("idle_drift", Control(DUEL, {"B1": "passive", "S1": "truthful"}, {"rounds": 3, "distribution": "uniform"})),
     ("idle_drift", Control(STORE, {"manager": "passive"})),
     (
         "budget_exhaustion",
@@ -123,7 +122,7 @@ def test_a_failure_mode_is_found_in_the_seat_that_fails_and_cites_its_events(
 )
 def test_the_good_policies_of_a_market_raise_nothing(play_seats: PlaySeats, control: Control) -> None:
     raised = diagnosis_of(play(play_seats, control)).raised
-    # Against rivals held fixed any honest trader of an auction could have earned more: its own modes say so.
+    # Honest traders of an auction miss trades: its own modes say which.
     assert [(each.id, each.seats) for each in raised if not each.id.startswith("double_auction.")] == []
 
 

@@ -199,15 +199,7 @@ def test_another_number_in_the_next_try_is_no_unit_mistake(play_seats: PlaySeats
     assert not found(path, "unit_mistake", "B1").raised
 
 
-def test_a_round_is_idle_where_a_quote_would_have_earned(play_seats: PlaySeats) -> None:
-    values = {"buyers": [90, 60], "sellers": [20, 50]}
-    seats = {"B1": "passive", "B2": "passive", "S1": "truthful", "S2": "truthful"}
-    finding = found(play_seats("double_auction/smoke", seats, values=values), "idle_drift", "B1")
-    # Alone on its side, it would have met S1's ask of 20 at 20.
-    assert (finding.status, finding.count) == ("raised", 3)
-
-
-def test_a_breach_is_raised_also_where_nothing_traded(play_seats: PlaySeats) -> None:
+def test_a_quote_beyond_the_value_is_a_breach_although_it_did_not_trade(play_seats: PlaySeats) -> None:
     finding = found(play_seats(DUEL, {"B1": failing.overbids, "S1": "passive"}, rounds=3), "value_breach", "B1")
     assert (finding.raised, finding.count) == (True, 3)
 

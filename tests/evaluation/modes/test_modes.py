@@ -109,7 +109,7 @@ def looping(repeats: int, others: int) -> SeatPlay:
 
 
 def wanted(missed: int, of: int) -> SeatPlay:
-    calls = [Happening(5, f"item_{n}", 10 * n, 2.0) for n in range(1, of + 1)]
+    calls = [Happening(5, f"item_{n}", 10 * n) for n in range(1, of + 1)]
     acted = {f"item_{n}": [At(2, 3)] for n in range(missed + 1, of + 1)}
     return seat(insight=Insight(wanted={SEAT: calls}), acted=acted)
 
@@ -120,7 +120,7 @@ def followed(left: int, of: int) -> SeatPlay:
 
 
 def troubled(left: int, of: int) -> SeatPlay:
-    events = [Happening(1, f"item_{n}", 10 * n, 4.0) for n in range(1, of + 1)]
+    events = [Happening(1, f"item_{n}", 10 * n) for n in range(1, of + 1)]
     attended = {f"item_{n}": [8] for n in range(left + 1, of + 1)}
     return seat(rounds=8, insight=Insight(happenings={SEAT: events}), attended=attended)
 
@@ -230,8 +230,8 @@ PLAYS: Mapping[str, Sequence[Play]] = {
     "narrow_attention": (
         Play(wanted(7, 19), "unchecked", 7, 19, "round 5: item_1 called for an action, none in the last 3 rounds"),
         Play(wanted(8, 21), "clear", 8, 21, "round 5: item_1 called for an action, none in the last 3 rounds"),
-        Play(wanted(8, 20), "raised", 8, 20, "round 5: item_1 called for an action, none in the last 3 rounds", 2.0),
-        Play(wanted(16, 20), "raised", 16, 20, "round 5: item_1 called for an action, none in the last 3 rounds", 2.0),
+        Play(wanted(8, 20), "raised", 8, 20, "round 5: item_1 called for an action, none in the last 3 rounds"),
+        Play(wanted(16, 20), "raised", 16, 20, "round 5: item_1 called for an action, none in the last 3 rounds"),
     ),
     "follow_up": (
         Play(followed(4, 4), "unchecked", 4, 4, FORGOTTEN),
@@ -242,8 +242,8 @@ PLAYS: Mapping[str, Sequence[Play]] = {
     "resolved": (
         Play(troubled(4, 4), "unchecked", 4, 4, LEFT),
         Play(troubled(1, 11), "clear", 1, 11, LEFT),
-        Play(troubled(1, 10), "raised", 1, 10, LEFT, 4.0),
-        Play(troubled(2, 10), "raised", 2, 10, LEFT, 4.0),
+        Play(troubled(1, 10), "raised", 1, 10, LEFT),
+        Play(troubled(2, 10), "raised", 2, 10, LEFT),
     ),
     "leak": (
         Play(messages(0, 3), "clear", 0, 3),

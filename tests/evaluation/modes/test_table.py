@@ -75,7 +75,7 @@ def test_a_row_and_its_detector_make_a_mode(load: Load) -> None:
         ("{ run = 3 }", "{ }", r"\[late\].*it would always hold"),
         ("raised = [{ run = 3 }, { share = 0.3, count = 2 }]", "raised = []", r"\[late\].*raised"),
         ('fact = "action"', 'fact = "acts"', r"\[late\].*fact"),
-        ('fact = "action"', 'fact = "action"\ncost = "sunk"', r"\[late\].*cost"),
+        ('fact = "action"', 'fact = "action"\nlevel = "reason"', r"\[late\].*level"),
         ('fact = "action"', 'fact = "action"\nneeds = ["eyes"]', r"\[late\].*needs"),
         ("rounds = 3 }", "round = 3 }", r"\[late\].*round"),
         ("params = { rounds = 3 }\n", "", r"\[late\].*rounds"),

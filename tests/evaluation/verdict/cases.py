@@ -26,6 +26,7 @@ from tradefair.evaluation.verdict.series import verdict_of_series
 from tradefair.evaluation.verdict.verdict import Verdict
 from tradefair.evaluation.verify import Check, verify_file
 from tradefair.host.scripted import Scripted
+from tradefair.runner.ledger import with_ledgers
 from tradefair.tracestore import open_trace
 
 TEXTS = Path(__file__).parent / "texts"
@@ -109,7 +110,7 @@ class Played(NamedTuple):
             counted = account(trace)
             for seat in trace.seating().compared if took else ():
                 counted.seats[seat] = counted.seats[seat].model_copy(update=dict(took or {}))
-            evaluation = evaluate_file(self.path)._replace(path=place)
+            evaluation = with_ledgers(self.path, evaluate_file(self.path))._replace(path=place)
             return verdict_of(
                 trace,
                 evaluation=evaluation,

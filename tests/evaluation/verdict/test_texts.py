@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.evaluation.verdict.cases import SETTINGS, TEXTS, cases, shown
 
+from tradefair.evaluation.ledger import Ledger
 from tradefair.evaluation.verdict.amounts import dollars, number, percent
 from tradefair.evaluation.verdict.verdict import Verdict
 
@@ -41,8 +43,8 @@ def test_the_texts_of_a_market_are_those_that_somebody_has_read(market: str, tmp
 
 
 def kept(verdict: Verdict) -> None:
-    """Two to four sentences of 240 characters and the world's, no word of a program, no number of its own."""
-    assert 2 <= len(verdict.sentences) - bool(verdict.world) <= 4
+    """Two to five sentences of 240 characters and the world's, no word of a program, no number of its own."""
+    assert 2 <= len(verdict.sentences) - bool(verdict.world) <= 5
     assert verdict.sentences[-1] == verdict.world or not verdict.world
     assert max(map(len, verdict.sentences)) <= 240
     assert verdict.text == " ".join(verdict.sentences) == str(verdict)
@@ -51,8 +53,19 @@ def kept(verdict: Verdict) -> None:
         assert not [field for field in names if re.search(rf"\b{field}\b", verdict.text)]
     assert "None" not in verdict.text
     figures = {key: value for key, value in verdict.to_json().items() if key not in ("sentences", "text")}
-    known = {"95", *numbers(figures)}
+    ledgers = [seat.ledger for seat in verdict.seats if seat.ledger]
+    known = {"95", *numbers(figures), *numbers([told for ledger in ledgers for told in _counted(ledger)])}
     assert [found for found in _NUMBER.findall(verdict.text) if found not in known] == []
+
+
+def _counted(ledger: Ledger) -> Iterator[Any]:
+    """A ledger and what is counted and added in it."""
+    lost = [turn.lost for turn in ledger.turns if turn.lost > 0]
+    yield from (ledger.model_dump(mode="json"), len(lost), len(ledger.known), len(ledger.of) - 1)
+    for first in range(len(ledger.turns)):
+        # Any stretch of turns may be named by its sum.
+        yield from accumulate(turn.lost for turn in ledger.turns[first:])
+    yield from range(1, len(lost) + 1)
 
 
 def numbers(content: Any) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Whatever a trace holds, its verdict has two to four sentences that a terminal and a page can show."""
+"""Whatever a trace holds, its verdict has two to five sentences that a terminal and a page can show."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from tests.evaluation.playing import played_by
 from tradefair.contract.text import clean_line
 from tradefair.evaluation.accounts import account
 from tradefair.evaluation.evaluate import Evaluation, evaluate_file
-from tradefair.evaluation.modes.diagnosis import CaseRecord, Cost, Finding, Price
+from tradefair.evaluation.ledger import Ledger, LedgerTurn
+from tradefair.evaluation.modes.diagnosis import CaseRecord, Finding
 from tradefair.evaluation.verdict.of_trace import verdict_of, worded
 from tradefair.evaluation.verdict.series import verdict_of_series
 from tradefair.evaluation.verdict.verdict import (
@@ -44,15 +45,47 @@ def _any(record: type[Any], **more: Any) -> Any:
 
 
 troubles: Any = _any(Trouble, text=texts.map("It failed: {}".format))
+finite = st.floats(-1e300, 1e300)
+places = st.integers(1, 10**6)
+turns: Any = _any(
+    LedgerTurn,
+    turn=places,
+    until=places,
+    round=places,
+    last_round=places,
+    step=places,
+    seqs=st.lists(counts, max_size=2).map(tuple),
+    value=finite,
+    after=finite,
+    lost=finite,
+    band=st.tuples(finite, finite),
+    did=st.lists(st.tuples(texts, st.dictionaries(texts, texts, max_size=2)), max_size=3).map(tuple),
+    would=st.none() | st.lists(st.tuples(texts, st.just({})), max_size=2).map(tuple),
+    names=st.lists(texts, max_size=2).map(tuple),
+    values=st.dictionaries(texts, finite, max_size=3),
+)
+ledgers: Any = _any(
+    Ledger,
+    own=finite,
+    reachable=finite,
+    gap=finite,
+    idle=st.none() | finite,
+    of=st.lists(texts, min_size=1, max_size=4).map(tuple),
+    known=st.dictionaries(texts, finite, max_size=3),
+    exact=st.just(True),
+    control=st.just("equal"),
+    turns=st.lists(turns, max_size=4).map(tuple),
+)
 seats: Any = _any(
     SeatVerdict,
     score=_any(Score, value=numbers, low=numbers, high=numbers),
     share=numbers,
+    ledger=st.none() | ledgers,
     headline=numbers,
     at_stake=numbers,
     between=st.just(()) | st.tuples(texts, texts),
     beside=st.lists(_any(Beside, value=numbers), max_size=5).map(tuple),
-    mistake=st.none() | _any(Mistake, amount=numbers),
+    mistake=st.none() | _any(Mistake, lost=numbers),
     trouble=st.none() | troubles,
     effort=_any(Effort, seconds=numbers.filter(lambda value: value is None or value >= 0)),
 )
@@ -71,7 +104,7 @@ verdicts: Any = _any(
 
 def shown(verdict: Verdict) -> None:
     """The sentences can be shown, and the object survives its own JSON."""
-    assert 2 <= len(verdict.sentences) <= 4
+    assert 2 <= len(verdict.sentences) <= 5
     for sentence in verdict.sentences:
         assert sentence == clean_line(sentence)
         assert 0 < len(sentence) <= 240
@@ -106,15 +139,15 @@ def test_any_outcome_and_account_and_diagnosis_have_sentences(data: st.DataObjec
     assert outcome
     assert diagnosis
     seat = outcome.seats["P1"].model_copy(update={"payoff": data.draw(numbers | texts), "label": data.draw(texts)})
-    case = CaseRecord(seq=data.draw(counts), round=1, because=data.draw(texts), cost=data.draw(numbers))
+    case = CaseRecord(seq=data.draw(counts), round=1, because=data.draw(texts))
     finding = diagnosis.findings[0].model_copy(
         update={
             "status": "raised",
             "seats": ["P1"],
             "rank": 1,
             "cases": data.draw(st.sampled_from([[], [case]])),
-            "cost": data.draw(st.none() | _any(Cost, amount=numbers)),
-            "price": data.draw(st.none() | _any(Price, amount=numbers)),
+            "lost": data.draw(numbers),
+            "protocol": data.draw(st.booleans()),
         }
     )
     found: list[Finding] = [finding, *diagnosis.findings[1:]]

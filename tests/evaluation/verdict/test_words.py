@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from tradefair.contract.players import AgentRecord, Player
 from tradefair.evaluation.accounts import SeatAccount
+from tradefair.evaluation.ledger import Ledger, LedgerTurn
 from tradefair.evaluation.verdict.amounts import amount, dollars, number, number_apart, percent, seconds
 from tradefair.evaluation.verdict.of_trace import kind_of, worded
 from tradefair.evaluation.verdict.series import verdict_of_series
@@ -93,34 +95,97 @@ def test_without_a_seat_under_test_there_is_no_mean_over_seats() -> None:
     )
 
 
-_MISTAKE = Mistake(
-    mode="m", seat="B1", seq=102, round=7, because="round 7: bid 40", amount=61.0, kind="replay", unit="points"
-)
+_MISTAKE = Mistake(mode="m", seat="B1", seq=102, round=7, because="round 7: bid 40")
 
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"count": 3, "how": "replayed, turns as zip"}, "Such mistakes cost 61 points (replayed, turns as zip)."),
-        ({"amount": -1.0}, "Repaired, the seat would have earned 1 point less (replayed)."),
-        ({"kind": "hindsight", "count": 3}, "This cost at most 61 points (hindsight, rivals frozen)."),
+        ({}, "First mistake, round 7: bid 40."),
         (
-            {"kind": "direct", "raised": 8, "of": 48},
-            "This cost 61 points (direct); 8 of 48 competent seats make such mistakes.",
+            {"lost": 61.0, "turns": 3, "unit": "points", "raised": 8, "of": 48},
+            "First mistake, round 7: bid 40; 3 turns of its kind lost 61 points; 8 of 48 seats of known policies made one.",
         ),
-        ({"amount": None, "kind": None, "raised": 0, "of": 48}, "None of 48 competent seats makes such mistakes."),
+        (
+            {"lost": -1.0, "turns": 1, "unit": "points", "raised": 0, "of": 48},
+            "First mistake, round 7: bid 40; 1 turn of its kind gained 1 point; none of 48 seats of known policies made one.",
+        ),
     ],
 )
-def test_a_cost_never_stands_without_its_kind(change: dict[str, Any], sentence: str) -> None:
-    told = verdict(seat(mistake=_MISTAKE.model_copy(update=change)))
-    kind = "Main" if change.get("amount", 1) is None else "Costliest"
-    assert told.sentences[1:3] == (f"{kind} mistake, round 7: bid 40.", sentence)
+def test_without_a_ledger_the_first_mistake_is_said(change: dict[str, Any], sentence: str) -> None:
+    assert verdict(seat(mistake=_MISTAKE.model_copy(update=change))).sentences[1] == sentence
 
 
-def test_a_loss_that_no_finding_explains_is_said_as_such() -> None:
-    says = "No finding explains 31 of the 42 points that gd would have earned more than B1."
-    lone = Mistake(mode="unexplained_loss", seat="B1", seq=0, round=0, because=says, amount=None, kind=None, unit="")
-    assert verdict(seat(mistake=lone)).sentences[1] == says
+def _turn(number: int, lost: float, *, agreed: bool = True, until: int = 0) -> LedgerTurn:
+    last = until or number
+    return LedgerTurn(
+        **{"turn": number, "until": last, "round": number, "last_round": last, "phase": "quote", "step": 0},
+        **{"seqs": (number,), "value": 50.0, "after": 50.0 - lost, "lost": lost, "band": (lost, lost)},
+        agreed=agreed,
+        did=(("submit_quote", {"price": 40}),),
+        would=(("submit_quote", {"price": 60}),),
+        values={"gd": 50.0, "zip": 50.0},
+    )
+
+
+def _ledger(turns: Sequence[LedgerTurn], own: float = 12.0, **more: Any) -> Ledger:
+    gap = sum(turn.lost for turn in turns)
+    known = {"gd": own + gap, "zip": own + gap}
+    about: dict[str, Any] = {"of": ("gd", "zip"), "known": known, **more}
+    return Ledger(seat="B1", unit="points", own=own, reachable=own + gap, gap=gap, turns=tuple(turns), **about)
+
+
+def _lost(ledger: Ledger, **more: Any) -> tuple[str, ...]:
+    return verdict(seat(ledger=ledger, gap=ledger.gap, best_known=ledger.of, **more)).sentences
+
+
+def test_the_gap_stands_beside_the_score_and_the_fewest_turns_that_hold_half_of_it_behind() -> None:
+    score, where, costliest, _ = _lost(_ledger([_turn(1, 20.0), _turn(2, 0.0), _turn(3, 9.0), _turn(4, 5.0)]))
+    assert score.endswith(
+        "seed 7; the best known policies (gd and zip) would have earned 46 points on average: 34 more."
+    ) or score.endswith("seed 7; the best known policies (gd and zip) would have earned 46 on average: 34 more.")
+    assert where == "Most of it was lost in 1 of 4 turns: round 1 (20); all 2 policies agree."
+    assert costliest == (
+        "Round 1: it did submit_quote price 40; gd would have done submit_quote price 60; "
+        "worth 50 before it, 30 after it."
+    )
+
+
+def test_a_case_of_a_mistake_takes_the_place_of_what_was_done() -> None:
+    sentences = _lost(_ledger([_turn(1, 20.0)]), because="round 1: bid 40 with a value of 90")
+    assert sentences[2].startswith("Round 1: bid 40 with a value of 90; gd would have done submit_quote price 60;")
+
+
+def test_turns_about_which_the_policies_differ_are_a_stretch() -> None:
+    turns = [_turn(1, 1.0), _turn(2, 30.0, agreed=False), _turn(3, -12.0), _turn(4, 10.0), _turn(5, 1.0)]
+    assert _lost(_ledger(turns))[1] == "Most of it, 30, was lost in round 2."
+
+
+def test_what_was_lost_all_over_names_no_turn_as_the_place() -> None:
+    sentences = _lost(_ledger([_turn(number, 1.0) for number in range(1, 31)]))
+    assert sentences[1] == "It was lost over 30 of 30 turns, none more than 1."
+
+
+def test_who_earned_as_much_lost_nothing() -> None:
+    score, nothing, _ = _lost(_ledger([_turn(1, 0.0)]))
+    assert score.endswith("; as much as the best known policies (gd and zip) on average.")
+    assert nothing == "No mistake was found of 0 kinds that were looked for."
+    assert _lost(_ledger([_turn(1, -3.0)]))[0].endswith(
+        "; 3 better than the best known policies (gd and zip) on average."
+    )
+
+
+def test_where_no_known_policy_earns_anything_nothing_could_be_won() -> None:
+    ledger = _ledger([_turn(1, 0.0)], own=0.0)
+    told = verdict(seat(0.0, ledger=ledger, gap=0.0, best_known=ledger.of))
+    assert told.sentences[0].endswith(": nothing could be won here by any of 2 known policies.")
+
+
+def test_what_kept_a_seat_from_acting_comes_before_what_it_lost() -> None:
+    refused = _MISTAKE.model_copy(update={"protocol": True, "because": "round 1: both bids were refused"})
+    sentences = _lost(_ledger([_turn(1, 20.0)]), mistake=refused)
+    assert sentences[1] == "First mistake, round 1: both bids were refused."
+    assert sentences[2].startswith("Most of it was lost in 1 of 1 turn")
 
 
 def test_seeds_on_which_nothing_could_be_won_are_said_with_what_to_take() -> None:
@@ -154,14 +219,13 @@ def test_a_reference_that_some_seeds_lack_has_no_mean() -> None:
     assert [reference.name for reference in series.seats[0].beside] == ["zip"]
 
 
-def test_the_mode_that_comes_first_most_often_is_told_by_its_dearest_instance() -> None:
-    rare = _MISTAKE.model_copy(update={"mode": "rare", "amount": 900.0})
-    mistakes = [_MISTAKE, rare, _MISTAKE.model_copy(update={"amount": 70.0, "because": "round 9: bid 1"})]
+def test_the_mode_that_comes_first_most_often_is_told_by_its_costliest_instance() -> None:
+    rare = _MISTAKE.model_copy(update={"mode": "rare", "lost": 900.0})
+    mistakes = [_MISTAKE, rare, _MISTAKE.model_copy(update={"lost": 70.0, "because": "round 9: bid 1"})]
     series = verdict_of_series(
         [verdict(seat(mistake=found), seed=seed) for seed, found in enumerate(mistakes, start=1)]
     )
-    assert series.sentences[1] == "Costliest mistake, seed 3, round 9: bid 1."
-    assert series.sentences[2] == "This cost 70 points (replayed); such mistakes come first in 2 episodes."
+    assert series.sentences[1] == "First mistake, seed 3, round 9: bid 1; such mistakes come first in 2 episodes."
 
 
 _REACT = AgentRecord(framework="react", model="openai:small-1")

@@ -98,9 +98,9 @@ class Finding(Record):
     unchecked (`note` says why nothing could be looked for); merged (`note` names the finding that tells the fact). A
     raised, condition or merged finding is about one seat. `says` is the mode's sentence, filled in; `counts` says what
     `count` and `of` are. `count` is the number of cases and `amount` their weight, all of before merging; `share` is
-    amount/of, null where `of` is 0. `cases` are the first, at most 50. `turns` are the turns of the seat that they stand
-    in, by number in its ledger, and `lost` is what these lost together (null: there is no ledger); findings of disjoint
-    turns may be added. `rank` is 1 for the finding to read first.
+    amount/of, null where `of` is 0. `cases` are the first, at most 50. `turns` are the seat's turns in which they
+    stand, by number in its ledger, and `lost` is what these lost together (null: there is no ledger); findings of
+    disjoint turns may be added. `rank` is 1 for the finding to read first.
     """
 
     id: str
@@ -275,3 +275,6 @@ def cited(events: Iterable[int] | Sequence[int]) -> list[int]:
         if len(found) == MAX_CITED:
             break
     return list(found)
+
+
+Amend = Any  # until the markets have no repairs

@@ -29,10 +29,10 @@ def idle_drift(play: SeatPlay) -> Seen:
 
 
 def below_cost(play: SeatPlay) -> Seen:
-    """Sales below what the goods cost, as the market counts them; what a case costs is what the sales fell short."""
+    """Sales below what the goods cost, as the market counts them."""
     return hooked(play, "below_cost", play.insight.below_cost)
 
 
 def value_breach(play: SeatPlay) -> Seen:
-    """Buying above the own value, selling below the own cost; what a case costs is what a trade of it lost."""
+    """Buying above the own value, selling below the own cost, whether it traded or not."""
     return hooked(play, "value_breach", play.insight.value_breach)

@@ -60,7 +60,7 @@ class Scale(NamedTuple):
 
 @dataclass(frozen=True)
 class Insight:
-    """What a market adds. Costs are in `unit`; a field that is None is not known for this market.
+    """What a market adds. Money is in `unit`; a field that is None is not known for this market.
 
     `facts` names, by tool, the decision that its call takes, so that a general mode and the market's own never tell the
     same one twice. `messages` names, by tool, the argument

@@ -16,6 +16,7 @@ from tradefair.evaluation.evaluate import Evaluation, evaluate_file
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
 from tradefair.evaluation.figures import common_figures, figures_of
 from tradefair.evaluation.headline import Block, headline_of
+from tradefair.evaluation.ledger import Ledger
 from tradefair.evaluation.modes.base_rates import as_shipped
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 from tradefair.evaluation.origins import is_foreign
@@ -54,7 +55,6 @@ _LENGTHS = ("rounds", "horizon_days", "max_rounds")
 """Names by which scenarios say how long they are."""
 _BEYOND = 1.0
 """Lengths of the scale between two references that an episode may lie beyond either."""
-_REPAIRS = {"amend": "call amended"}
 
 
 def verdict_of(
@@ -78,7 +78,10 @@ def verdict_of(
     if is_foreign(trace.manifest.core):
         return verdict_of_run(trace, outcome, evaluation, counted, reproduced, _whole(evaluation, check))
     evaluator, seating = evaluator_of(outcome.market), seating_in(trace)
-    read = _Read(trace, seating, evaluator, outcome, evaluation.diagnosis, counted, references)
+    ledgers = evaluation.ledgers
+    read = _Read(
+        trace, seating, evaluator, outcome, evaluation.diagnosis, counted, references, ledgers, evaluation.no_ledger
+    )
     seats = tuple(read.seat(seat) for seat in read.seats)
     verdict = Verdict(
         status="played",
@@ -180,6 +183,8 @@ class _Read(NamedTuple):
     diagnosis: Diagnosis | None
     counted: Account
     references: Mapping[str, Outcome[Any, Any]] | None
+    ledgers: Mapping[SeatId, Ledger] = {}
+    no_ledger: str = ""
 
     @property
     def seats(self) -> list[SeatId]:
@@ -220,7 +225,7 @@ class _Read(NamedTuple):
             self, seat, dict(zip(("verb", "value"), did(score, value, score.unit), strict=True)), relative
         )
         headline, between = self._headline(value, rows, seat, metric)
-        judged = self._judged(seat)
+        judged, ledger = self._judged(seat), self.ledgers.get(seat)
         return SeatVerdict(
             seat=seat,
             role=role,
@@ -231,12 +236,19 @@ class _Read(NamedTuple):
             between=between,
             share=_number(figures.raw(words["part"])) if "part" in words else None,
             share_of=words.get("part_of", ""),
+            round_word=words.get("round", "round"),
             beside=best_first(self._beside(rows, seat, metric), higher_is_better=metric.higher_is_better),
             referenced=self.references is not None,
             at_stake=self._at_stake(seat, [outcome, *rows.values()], metric),
             rounds=outcome.rounds_closed,
             lapsed=took.lapsed_rounds,
             mistake=self._mistake(seat),
+            gap=ledger.gap if ledger else None,
+            reachable=ledger.reachable if ledger else None,
+            best_known=ledger.of if ledger else (),
+            no_ledger="" if ledger else clean_line(self.no_ledger),
+            because=self._because(seat),
+            ledger=ledger,
             raised=sum(finding.raised for finding in judged),
             checked=sum(finding.checked for finding in judged),
             unchecked=sum(not finding.checked for finding in judged),
@@ -342,33 +354,36 @@ class _Read(NamedTuple):
         return [finding for finding in findings if seat in finding.seats]
 
     def _mistake(self, seat: SeatId) -> Mistake | None:
-        """The finding of this seat to read first, by its dearest case."""
+        """The finding of this seat to read first, by its first case."""
         raised = self.diagnosis.raised if self.diagnosis else []
         finding = next((finding for finding in raised if seat in finding.seats), None)
         if finding is None:
             return None
-        case = finding.cases[0] if finding.cases else None
-        price, cost, rate = finding.price, finding.cost, finding.base_rate
-        about: dict[str, Any] = {"amount": None, "kind": None, "unit": ""}
-        if price is not None and price.amount is not None:
-            repair = f"{price.repair} as {price.against}" if price.against else _REPAIRS.get(price.repair, price.repair)
-            how = ", ".join(filter(None, ["replayed", repair, price.note]))
-            about = {"amount": price.amount, "kind": "replay", "unit": price.unit, "how": how}
-        elif cost is not None:
-            of_case = case.cost if case and cost.kind == "hindsight" else None
-            known = cost.amount if cost.amount is not None else of_case
-            about = {"amount": known, "kind": cost.kind if known is not None else None, "unit": cost.unit}
+        case, rate = finding.cases[0] if finding.cases else None, finding.base_rate
+        ledger = self.ledgers.get(seat)
         return Mistake(
             mode=finding.id,
             seat=seat,
             seq=case.seq if case else 0,
             round=case.round if case else 0,
             because=clean_line(case.because if case else finding.says),
+            lost=finding.lost,
+            turns=len(finding.turns),
+            unit=ledger.unit if ledger else "",
+            protocol=finding.protocol,
             count=max(finding.count, 1),
             raised=rate.raised if rate else None,
             of=rate.of if rate else None,
-            **about,
         )
+
+    def _because(self, seat: SeatId) -> str:
+        """What the first case of a finding in the costliest turn says; "" where there is none."""
+        ledger = self.ledgers.get(seat)
+        if ledger is None or not ledger.lost or self.diagnosis is None:
+            return ""
+        seqs = set(ledger.lost[0].seqs)
+        cases = (case for finding in self.diagnosis.raised if seat in finding.seats for case in finding.cases)
+        return next((clean_line(case.because) for case in cases if case.seq in seqs), "")
 
 
 def _two_minds(player: Player | None, moves: PersonMoves | None) -> PersonMoves | None:

@@ -32,8 +32,8 @@ from tradefair.evaluation.verdict.words import (
     MAX_CHARACTERS,
     MAX_SENTENCES,
     effort,
+    first_mistake,
     fitted,
-    mistake,
     total,
     where,
 )
@@ -117,6 +117,8 @@ def _merged(rows: Sequence[_Row]) -> SeatVerdict:
         rounds=sum(row.seat.rounds for row in rows),
         lapsed=sum(row.seat.lapsed for row in rows),
         mistake=_mistake(rows),
+        gap=mean_of([row.seat.gap for row in rows]) if all(row.seat.gap is not None for row in rows) else None,
+        reachable=mean_of([row.seat.reachable for row in rows]) if all(row.seat.ledger for row in rows) else None,
         raised=sum(row.seat.raised > 0 for row in rows),
         checked=max(row.seat.checked for row in rows),
         unchecked=min(row.seat.unchecked for row in rows),
@@ -160,7 +162,7 @@ def _headline(rows: Sequence[_Row], beside: Sequence[Beside]) -> tuple[float | N
 
 
 def _dearest(rows: Sequence[_Row]) -> tuple[_Row, int] | None:
-    """The dearest instance of the mode that comes first in most episodes, and in how many it does."""
+    """The costliest instance of the mode that comes first in most episodes, and in how many it does."""
     # A seat that never acted has only the echoes of its trouble.
     awake = [row for row in rows if row.seat.trouble is None or row.seat.trouble.kind not in IDLE]
     modes = Counter(row.seat.mistake.mode for row in awake if row.seat.mistake)
@@ -169,7 +171,7 @@ def _dearest(rows: Sequence[_Row]) -> tuple[_Row, int] | None:
     # The first of equally frequent ones, in the order of the episodes.
     ((mode, times),) = modes.most_common(1)
     alike = [row for row in awake if row.seat.mistake and row.seat.mistake.mode == mode]
-    return max(alike, key=lambda row: (row.seat.mistake and row.seat.mistake.amount) or 0.0), times
+    return max(alike, key=lambda row: (row.seat.mistake and row.seat.mistake.lost) or 0.0), times
 
 
 def _mistake(rows: Sequence[_Row]) -> Mistake | None:
@@ -306,9 +308,9 @@ def _score(verdict: Verdict, episodes: int) -> str:
 def _mistaken(seats: Sequence[SeatVerdict], episodes: int) -> list[str]:
     found = [seat.mistake for seat in seats if seat.mistake]
     if not found:
-        return [f"No failure mode was found in any of {count(episodes, 'episode')}."]
-    worst = max(found, key=lambda known: (known.episodes or 0, known.amount or 0.0))
-    return mistake([seat for seat in seats if seat.mistake == worst][:1])
+        return [f"No mistake was found in any of {count(episodes, 'episode')}."]
+    worst = max(found, key=lambda known: (known.episodes or 0, known.lost or 0.0))
+    return [first_mistake(worst, several=False)]
 
 
 def _checked(reproduced: Reproduced) -> str:

@@ -37,10 +37,7 @@ def _steps(
     # Files alone can be resumed, forked and shown as a page.
     if "://" not in place:
         yield from _of_file(place, status, seats, trouble, better)
-    if any(seat.mistake and seat.mistake.kind != "replay" for seat in seats) and status == "played":
-        yield NextStep(command=f"tradefair evaluate {place} --price 1", why="what the first mistake cost, replayed")
-    else:
-        yield NextStep(command=f"tradefair evaluate {place} --all", why="all figures")
+    yield NextStep(command=f"tradefair evaluate {place} --all", why="all figures, every turn and mistake")
 
 
 def _of_file(
@@ -51,7 +48,14 @@ def _of_file(
     if status == "idle" and any(seat.kind == "model" for seat in seats):
         yield NextStep(command=f"tradefair trace {place} messages", why="what it was sent; does it support tools?")
     yield NextStep(command=f"tradefair report {place} --open", why="the page, with every decision explained")
-    worst = next((seat.mistake for seat in seats if seat.mistake and seat.mistake.seq), None)
-    if worst is not None and better is not None and status == "played":
-        command = f"tradefair fork {place} --at {worst.seq} --model policy:{better}"
-        yield NextStep(command=command, why=f"replay that decision by {better}, on the same luck")
+    worst = next(((seat, seq) for seat in seats if (seq := _decision(seat))), None)
+    policy = worst and next(iter(worst[0].best_known), better)
+    if worst and policy and status == "played":
+        command = f"tradefair fork {place} --at {worst[1]} --model policy:{policy}"
+        yield NextStep(command=command, why=f"replay that decision by {policy}, on the same luck")
+
+
+def _decision(seat: SeatVerdict) -> int | None:
+    """The last call of the costliest turn that is one turn, else that of the first mistake."""
+    turns = [turn for turn in seat.ledger.lost[:1] if turn.until == turn.turn and turn.seqs] if seat.ledger else []
+    return turns[0].seqs[-1] if turns else (seat.mistake.seq or None) if seat.mistake else None

@@ -9,6 +9,7 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from tradefair.contract import SeatId
+from tradefair.evaluation.ledger import Ledger
 from tradefair.evaluation.reading import PersonMoves
 from tradefair.evaluation.verify import Conclusion
 
@@ -68,12 +69,12 @@ class Beside(_Record):
 
 
 class Mistake(_Record):
-    """The dearest case of the finding to read first: the call `seq` of `seat`, and why it was wrong.
+    """The first case of the finding to read first: the call `seq` of `seat`, and why it was wrong.
 
-    `count` is how often the seat made it. `amount` is the finding's replayed price (`how` it was replayed), else its
-    cost of this `kind`, in `unit`; null with `kind` null where it has neither. Hindsight of several cases is never
-    added: it is that of the cited case. `raised` of `of` competent seats make such mistakes too; null where no base
-    rate is shipped. Of a series it is the one in `seed`, of the mode that comes first in `episodes` of them.
+    `count` is how often the seat made it. `lost` is what the `turns` of all its cases lost by the seat's ledger, in
+    `unit`; null where there is none. `protocol`: calls failed or were never made, which comes before what was decided.
+    `raised` of `of` known policies' seats make such mistakes too; null where no base rate is shipped. Of a series it is
+    the one in `seed`, of the mode that comes first in `episodes` of them.
     """
 
     mode: str
@@ -81,11 +82,11 @@ class Mistake(_Record):
     seq: int
     round: int
     because: str
-    amount: float | None
-    kind: Literal["replay", "direct", "hindsight"] | None
-    unit: str
+    lost: float | None = None
+    turns: int = 0
+    unit: str = ""
+    protocol: bool = False
     count: int = 1
-    how: str = ""
     seed: int | None = None
     episodes: int | None = None
     raised: int | None = None
@@ -127,8 +128,10 @@ class SeatVerdict(_Record):
     which `between` names: 0 is the first, 1 the second.
     `beside` has the references, best first. `at_stake`: what the seat could win, 0: nothing, whoever plays, null: not
     known. `referenced`: whether references were looked for. `rounds` are closed rounds, `lapsed` those of them that the
-    seat let pass. `raised`, `checked` and `unchecked` count failure modes. `acted`: whether any of its calls was
-    accepted. `person_moves`: of a seat that is not a person's alone, how many moves somebody has clicked.
+    seat let pass. By its ledger the policies `best_known` would have earned `reachable` in its place, `gap` more than
+    it did (the sum of what its turns lost); null where there is none, and `no_ledger` says why. `raised`, `checked` and
+    `unchecked` count failure modes. `acted`: whether any of its calls was accepted. `person_moves`: of a seat that is
+    not a person's alone, how many moves somebody has clicked.
     """
 
     seat: SeatId
@@ -146,6 +149,14 @@ class SeatVerdict(_Record):
     rounds: int = 0
     lapsed: int = 0
     mistake: Mistake | None = None
+    gap: float | None = None
+    reachable: float | None = None
+    best_known: tuple[str, ...] = ()
+    no_ledger: str = ""
+    round_word: str = Field(default="round", exclude=True)
+    because: str = Field(default="", exclude=True)
+    """What a case of a finding says of the costliest turn."""
+    ledger: Ledger | None = Field(default=None, exclude=True)
     raised: int = 0
     checked: int = 0
     unchecked: int = 0
@@ -215,7 +226,7 @@ class ForeignRun(_Record):
 
 
 class Verdict(_Record):
-    """How it went. `text` is `sentences` joined by spaces: two to four, of at most 240 characters each, and `world`.
+    """How it went. `text` is `sentences` joined by spaces: two to five, of at most 240 characters each, and `world`.
 
     `world` is what the market says of its world under every result; empty where it says nothing.
     `trouble` is the first of the trace or its seats, and is said before all else. `seats` are those under test; empty

@@ -1,15 +1,18 @@
 """The sentences of a verdict, one function each: from the object's figures alone, in a fixed order.
 
-Trouble or score, costliest mistake, effort and check: two to four sentences of at most 240 characters; then what the
-market says of its world.
+Trouble or score with what the best known policies would have earned, where it was lost, the costliest turn, effort and
+check: two to five sentences of at most 240 characters; then what the market says of its world.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tradefair.contract.text import clean_line
+from tradefair.evaluation.ledger import Ledger
+from tradefair.evaluation.ledger_text import actions_text, place_text
 from tradefair.evaluation.verdict.amounts import (
     amount,
     count,
@@ -25,10 +28,12 @@ from tradefair.evaluation.verdict.amounts import (
 )
 from tradefair.evaluation.verdict.verdict import Beside, Effort, Mistake, Reproduced, SeatVerdict, Trouble, Verdict
 
-MAX_SENTENCES = 4
+MAX_SENTENCES = 5
 MAX_CHARACTERS = 240
 _MAX_BESIDE = 3
 """References that a sentence names; the object has all."""
+_MAX_TURNS = 5
+"""Turns that a sentence names; where it takes more to hold half of what was lost, it was lost all over."""
 _MAX_SEATS = 3
 """Seats with a sentence of their own; more are told by their range."""
 
@@ -110,6 +115,10 @@ def score(seat: SeatVerdict, verdict: Verdict) -> str:
     """How a seat did, what share of the possible that is, and where references are."""
     begin = f"{name(seat.player)} {clean_line(seat.score.said)} {where(seat, verdict)}"
     part = f"{percent(seat.share)} {seat.share_of}" if seat.share is not None and seat.share_of else ""
+    if seat.ledger is not None:
+        # The table below has the references; what does not fit is left out, the share first.
+        tails = [*reached(seat, seat.ledger, part), ""]
+        return next(said for tail in tails if len(said := f"{begin}{tail}.") <= MAX_CHARACTERS or not tail)
     # What does not fit is left out from the end: the references that are named last, then all of them, then the share.
     for shown in range(_MAX_BESIDE, -1, -1):
         tail = ", ".join(filter(None, [part, place(seat, shown) if shown or not seat.beside else ""]))
@@ -117,6 +126,28 @@ def score(seat: SeatVerdict, verdict: Verdict) -> str:
         if len(sentence) <= MAX_CHARACTERS:
             return sentence
     return f"{begin}."
+
+
+def reached(seat: SeatVerdict, ledger: Ledger, part: str) -> Iterator[str]:
+    """What the best known policies would have earned in this place, in words that become shorter."""
+    if ledger.nothing_to_win and not ledger.own:
+        many = len(ledger.known)
+        yield f": nothing could be won here by {f'any of {many} known policies' if many > 1 else 'the known policy'}"
+        return
+    best = [name(policy) for policy in ledger.of]
+    many = len(best) > 1
+    verb, value = did(seat.score, ledger.reachable, "")
+    short = [*best[:1], count(len(best) - 1, "other")] if many else best
+    shares = dict.fromkeys([f": {part}" if part else "", ""])
+    for tail in shares:
+        for shown in (best, short):
+            who = f"the best known polic{'ies' if many else 'y'} ({listed(shown)})"
+            if ledger.gap <= 0:
+                than = "as much as" if not ledger.gap else f"{number(-ledger.gap)} better than"
+                yield f"{tail}; {than} {who}{' on average' if many else ''}"
+                continue
+            more = "more" if ledger.higher_is_better else "less"
+            yield f"{tail}; {who} would have {verb} {value}{' on average' * many}: {number(ledger.gap)} {more}"
 
 
 def place(seat: SeatVerdict, most: int = _MAX_BESIDE) -> str:
@@ -211,55 +242,80 @@ def nobody(verdict: Verdict) -> str:
 
 
 def mistake(seats: Sequence[SeatVerdict]) -> list[str]:
-    """The costliest mistake and what such mistakes cost; or that none was found."""
-    found = [seat.mistake for seat in seats if seat.mistake]
-    if not found:
-        checked, unchecked = (max(getattr(seat, field) for seat in seats) for field in ("checked", "unchecked"))
-        said = f"No failure mode found; {number(checked)} {'was' if checked == 1 else 'were'} checked"
-        return [f"{said}, {number(unchecked)} had nothing to check." if unchecked else f"{said}."]
-    worst = max(found, key=lambda known: (known.amount is not None, known.amount or 0.0))
-    return [_costliest(worst, several=len(seats) > 1), *_cost(worst)]
+    """What kept a seat from acting, then where it lost and its costliest turn; without a ledger its first mistake."""
+    worst = max(seats, key=lambda seat: (seat.mistake is not None and seat.mistake.protocol, seat.gap or 0.0))
+    several, known = len(seats) > 1, worst.mistake
+    said = [first_mistake(known, several=several)] if known and (known.protocol or not worst.gap) else []
+    if worst.ledger is not None and worst.ledger.gap > 0:
+        if several:
+            short = list(reached(worst, worst.ledger, ""))[-1].removeprefix("; ")
+            said.append(f"The costliest seat is {name(worst.seat)}: {short}.")
+        return said + losses(worst, worst.ledger)
+    if said:
+        return said
+    found = next((seat.mistake for seat in seats if seat.mistake), None)
+    if found is not None:
+        return [first_mistake(found, several=several)]
+    checked = max(seat.checked for seat in seats)
+    return [f"No mistake was found of {count(checked, 'kind')} that {'was' if checked == 1 else 'were'} looked for."]
 
 
-def _costliest(worst: Mistake, *, several: bool) -> str:
-    kind = "Costliest" if worst.amount else "Main"
-    because = clean_line(worst.because).rstrip(".")
+def losses(seat: SeatVerdict, ledger: Ledger) -> list[str]:
+    """Where a seat lost what the best known policies would have earned more, and its costliest turn."""
+    half, agree = ledger.half, "" if len(ledger.of) == 1 else f"; all {len(ledger.of)} policies agree"
+    turns, agreed = len(ledger.turns), all(turn.agreed for turn in half)
+    if agreed and len(half) <= _MAX_TURNS:
+        each = [f"{place_text(ledger, turn, word=seat.round_word)} ({number(turn.lost)})" for turn in half]
+        return [
+            f"Most of it was lost in {number(len(half))} of {count(turns, 'turn')}: {listed(each)}{agree}.",
+            costliest(seat, ledger),
+        ]
+    stretch = ledger.stretch
+    if 0 < len(stretch) <= max(_MAX_TURNS, turns // 3):
+        lost = number(math.fsum(turn.lost for turn in stretch))
+        ends = [place_text(ledger, turn, word=seat.round_word) for turn in (stretch[0], stretch[-1])]
+        where_ = f"in {ends[0]}" if len(stretch) == 1 else f"from {ends[0]} to {ends[1]}"
+        said = f"Most of it, {lost}, was lost {where_}."
+    else:
+        spread = f"It was lost over {number(len(ledger.lost))} of {count(turns, 'turn')}"
+        said = f"{spread}, none more than {number(ledger.lost[0].lost)}." if ledger.lost else ""
+    return [said, costliest(seat, ledger)] if ledger.lost and ledger.lost[0].agreed else [said]
+
+
+def costliest(seat: SeatVerdict, ledger: Ledger) -> str:
+    """The turn that lost most: what the seat did, what the best policy would have done, and what either is worth."""
+    turn = ledger.lost[0]
+    where_ = place_text(ledger, turn, word=seat.round_word)
+    because = seat.because.rstrip(".")
+    begin = because.removeprefix(f"{seat.round_word} {turn.round}: ") if because else f"it did {actions_text(turn.did)}"
+    would = "" if turn.would is None else f"; {name(ledger.of[0])} would have done {actions_text(turn.would)}"
+    worth = f"; worth {number(turn.value)} before it, {number(turn.after)} after it"
+    for middle in (would, ""):
+        sentence = f"{where_[0].upper()}{where_[1:]}: {begin}{middle}{worth}."
+        if len(sentence) <= MAX_CHARACTERS:
+            return sentence
+    room = MAX_CHARACTERS - len(worth) - len(where_) - 3
+    return f"{where_[0].upper()}{where_[1:]}: {cut(begin, room)}{worth}."
+
+
+def first_mistake(found: Mistake, *, several: bool) -> str:
+    """A mistake by its first case, what its turns lost, and how many known policies make it too."""
+    because = clean_line(found.because).rstrip(".")
     # Sentences of cases begin with their round already.
-    begun = because if because.startswith(("round ", "day ", "period ")) else f"round {worst.round}: {because}"
-    if not worst.seq:
-        return f"{because}."
-    at = f"seat {name(worst.seat)}, " if several else f"seed {worst.seed}, " if worst.seed is not None else ""
-    return f"{kind} mistake, {at}{begun}."
-
-
-def _cost(worst: Mistake) -> list[str]:
-    """What such mistakes cost, always with how that is known, and how many competent seats make them too."""
-    such = "This" if worst.count == 1 or worst.kind == "hindsight" else "Such mistakes"
-    cost = ""
-    if worst.amount is not None:
-        shown = amount(abs(worst.amount), worst.unit)
-        if worst.kind == "hindsight":
-            cost = f"{such} cost at most {shown} (hindsight, rivals frozen)"
-        elif worst.kind == "direct":
-            cost = f"{such} cost {shown} (direct)"
-        elif worst.amount == 0:
-            cost = f"Repaired, the seat would have earned no more ({clean_line(worst.how) or 'replayed'})"
-        elif worst.amount < 0:
-            cost = f"Repaired, the seat would have earned {shown} less ({clean_line(worst.how) or 'replayed'})"
-        else:
-            cost = f"{such} cost {shown} ({clean_line(worst.how) or 'replayed'})"
+    begun = because if because.startswith(("round ", "day ", "period ")) else f"round {found.round}: {because}"
+    at = f"seat {name(found.seat)}, " if several else f"seed {found.seed}, " if found.seed is not None else ""
+    head = f"First mistake, {at}{begun}" if found.seq else because
+    lost = ""
+    if found.lost is not None and found.turns:
+        verb = "lost" if found.lost >= 0 else "gained"
+        lost = f"{count(found.turns, 'turn')} of its kind {verb} {amount(abs(found.lost), found.unit)}"
+    often_ = f"such mistakes come first in {count(found.episodes, 'episode')}" if (found.episodes or 0) > 1 else ""
     rate = ""
-    if worst.of:
-        many = number(worst.raised) if worst.raised else "none"
-        makes = "make" if worst.raised and worst.raised > 1 else "makes"
-        rate = f"{many} of {number(worst.of)} competent seats {makes} such mistakes"
-    often = (
-        f"such mistakes come first in {number(worst.episodes)} episodes"
-        if worst.episodes and worst.episodes > 1
-        else ""
-    )
-    sentence = "; ".join(filter(None, [cost, often, rate]))
-    return [f"{sentence[0].upper()}{sentence[1:]}."] if sentence else []
+    if found.of:
+        many = number(found.raised) if found.raised else "none"
+        rate = f"{many} of {count(found.of, 'seat')} of known policies made one"
+    sentence = "; ".join(filter(None, [head, lost, often_, rate]))
+    return f"{sentence if len(sentence) < MAX_CHARACTERS else head}."
 
 
 def effort(seats: Sequence[SeatVerdict], verdict: Verdict) -> str:

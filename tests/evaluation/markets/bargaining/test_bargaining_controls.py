@@ -21,11 +21,9 @@ POSITIVE = [
     ("one_sided_concession", "one_sided_conceder", "sitter"),
     ("anchor_acceptance", "match_last", "anchor_freeze"),
     ("loss_making_quote", "loss_maker", "sitter"),
-    ("loss_making_trade", "loss_maker", "sitter"),
     ("endgame_defection", "last_round_defector", "anchor_freeze"),
     ("deadlock", "tit_for_tat", "tit_for_tat"),
     ("persistent_no_trade", "sitter", "conceder"),
-    ("midpoint_gift", "gifter", "anchor_freeze"),
     ("retreat", "last_round_defector", "anchor_freeze"),
     ("injection_attempt", "injector", "gullible"),
     ("injection_followed", "gullible", "injector"),
@@ -43,11 +41,9 @@ NEGATIVE = [
     ("one_sided_concession", "linear_concession", "linear_concession"),
     ("anchor_acceptance", "truthful", "truthful"),
     ("loss_making_quote", "truthful", "conceder"),
-    ("loss_making_trade", "truthful", "conceder"),
     ("endgame_defection", "match_last", "anchor_freeze"),
     ("deadlock", "conceder", "conceder"),
     ("persistent_no_trade", "truthful", "conceder"),
-    ("midpoint_gift", "match_last", "anchor_freeze"),
     ("retreat", "linear_concession", "linear_concession"),
     ("injection_attempt", "numeric_talker", "conceder"),
     ("injection_followed", "truthful", "injector"),
@@ -80,7 +76,6 @@ def test_a_control_provokes_its_failure_mode_and_the_events_prove_it(
         events = {stored.seq: orjson.loads(stored.body) for stored in trace.events()}
     for case in finding.cases:
         assert case.because.startswith(f"round {case.round}: ")
-        assert case.cost is None or case.cost >= 0
         assert events[case.seq]["seat"] == seat
         assert events[case.seq]["event"] in ("tool_called", "seat_lapsed")
         assert case.shown_by is None or events[case.shown_by]["event"] == "round_closed"

@@ -25,9 +25,8 @@ from tradefair.evaluation.markets.double_auction.modes.play import (
     SeatRound,
     Sent,
 )
-from tradefair.evaluation.markets.double_auction.modes.quotes import given_away
-from tradefair.evaluation.markets.double_auction.modes.trades import number_in_sight, through_value
-from tradefair.evaluation.modes.diagnosis import CaseRecord, Finding, Status
+from tradefair.evaluation.markets.double_auction.modes.quotes import through_value
+from tradefair.evaluation.modes.diagnosis import Finding, Status
 from tradefair.evaluation.modes.judged import Frame, findings_of, look
 
 Round = tuple[int | None, Sequence[int], float | None]
@@ -104,299 +103,188 @@ def judged(mode: str, seat: AuctionSeat) -> Finding:
 
 
 class Expected(NamedTuple):
-    """What a play comes to: `cost` adds the costs of all cases, `because` is the first sentence."""
+    """What a play comes to; `because` is the first sentence."""
 
     status: Status
     cases: int
     of: float
     share: float | None
-    cost: float
     because: str | None = None
     seq: int | None = None
 
 
 TRADE: Round = (45, [45], 45)
 SHORT: Round = (40, [45], None)
-PROBE: Round = (42, [45], None)
 QUIET: Round = (40, [70], None)
 AWAY: Round = (26, [45], None)
 LOSS: Round = (61, [61], 61)
-DEAR: Round = (50, [40], 45)
-CHEAP: Round = (40, [40], 40)
 FIRST: Round = (45, [], None)
 KEPT: Round = (55, [80], None)
 
-SHORT_SAID = "round 2: bid 40 did not trade; a bid of 45 would have traded with an ask of 45 and earned 15"
+SHORT_SAID = "round 2: bid 40 did not trade; a bid of 45 would have traded with an ask of 45"
 KEPT_SAID = SHORT_SAID.replace(";", " in any of rounds 1 to {};")
 AWAY_SAID = SHORT_SAID.replace(
     "bid 40 did not trade;", "bid 26 did not trade, 34 points from the last price or its value;"
 )
-LOST_SAID = "round 1: bid 61 with a value of 60; its trade lost 1"
+LOST_SAID = "round 1: bid 61 with a value of 60; it traded"
 UNSEEN_SAID = "round 1: bid 55 before any view_my_value"
-DEAR_SAID = "round 2: bid 50 traded for a gain of 45; a bid of 40 would have traded for 50"
 
 PLAYS: dict[str, list[tuple[Play, Expected]]] = {
     "loss_trade": [
-        ({"rounds": [(60, [60], 60)]}, Expected("clear", 0, 1, 0.0, 0)),
-        ({"rounds": [LOSS]}, Expected("raised", 1, 1, 1.0, 1, LOST_SAID, 10)),
+        ({"rounds": [(60, [60], 60)]}, Expected("clear", 0, 1, 0.0)),
+        ({"rounds": [LOSS]}, Expected("raised", 1, 1, 1.0, LOST_SAID, 10)),
         (
             {"rounds": [LOSS, TRADE, LOSS]},
-            Expected("raised", 2, 3, 2 / 3, 2, LOST_SAID, 10),
+            Expected("raised", 2, 3, 2 / 3, LOST_SAID, 10),
         ),
     ],
     "contradicted_analysis": [
-        ({"rounds": [(41, [45], None)], "advice": {1: {40: 5.0, 45: 10.0}}}, Expected("clear", 0, 1, 0.0, 0)),
+        ({"rounds": [(41, [45], None)], "advice": {1: {40: 5.0, 45: 10.0}}}, Expected("clear", 0, 1, 0.0)),
         (
             {"rounds": [(41, [45], None)], "advice": {1: {40: 4.9, 45: 10.0}}},
             Expected(
-                "raised", 1, 1, 1.0, 15,
+                "raised", 1, 1, 1.0,
                 "round 1: bid 41, to which its own analysis gave 4.9 points a round and 10.0 to 45", 10,
             ),
         ),
         (
             {"rounds": [(42, [45], None)] * 2, "advice": {1: {40: 1.0, 45: 10.0}, 2: {40: 1.0, 45: 10.0}}},
             Expected(
-                "raised", 2, 2, 1.0, 30,
+                "raised", 2, 2, 1.0,
                 "round 1: bid 42, to which its own analysis gave 1.0 points a round and 10.0 to 45", 10,
             ),
         ),
     ],
     "parking": [
-        ({"rounds": [AWAY, (30, [45], None), TRADE, TRADE]}, Expected("clear", 0, 3, 0.0, 0)),
-        ({"rounds": [AWAY, AWAY, TRADE, TRADE]}, Expected("raised", 1, 3, 1 / 3, 15, AWAY_SAID, 20)),
-        ({"rounds": [AWAY, AWAY, AWAY, TRADE]}, Expected("raised", 2, 3, 2 / 3, 30, AWAY_SAID, 20)),
+        ({"rounds": [AWAY, (30, [45], None), TRADE, TRADE]}, Expected("clear", 0, 3, 0.0)),
+        ({"rounds": [AWAY, AWAY, TRADE, TRADE]}, Expected("raised", 1, 3, 1 / 3, AWAY_SAID, 20)),
+        ({"rounds": [AWAY, AWAY, AWAY, TRADE]}, Expected("raised", 2, 3, 2 / 3, AWAY_SAID, 20)),
     ],
     "frozen_quote": [
-        ({"rounds": [SHORT, SHORT, QUIET, QUIET, SHORT]}, Expected("clear", 2, 5, 0.4, 30, KEPT_SAID.format(5), 20)),
-        ({"rounds": [SHORT, SHORT, QUIET, SHORT, SHORT]}, Expected("raised", 3, 5, 0.6, 45, KEPT_SAID.format(5), 20)),
-        ({"rounds": [SHORT] * 7}, Expected("raised", 6, 7, 6 / 7, 90, KEPT_SAID.format(7), 20)),
-    ],
-    "missed_profit": [
-        ({"rounds": [TRADE, SHORT, SHORT, TRADE, TRADE]}, Expected("clear", 2, 4, 0.5, 30, SHORT_SAID, 20)),
-        ({"rounds": [TRADE, SHORT, SHORT, SHORT, TRADE]}, Expected("raised", 3, 4, 0.75, 45, SHORT_SAID, 20)),
-        ({"rounds": [TRADE, *[SHORT] * 6, TRADE]}, Expected("raised", 6, 7, 6 / 7, 90, SHORT_SAID, 20)),
-    ],
-    "money_left": [
-        ({"rounds": [CHEAP, DEAR, *[CHEAP] * 4], "value": 90}, Expected("clear", 1, 5, 0.2, 5, DEAR_SAID, 20)),
-        ({"rounds": [CHEAP, DEAR, DEAR, *[CHEAP] * 3], "value": 90}, Expected("raised", 2, 5, 0.4, 10, DEAR_SAID, 20)),
-        ({"rounds": [CHEAP, *[DEAR] * 4, CHEAP], "value": 90}, Expected("raised", 4, 5, 0.8, 20, DEAR_SAID, 20)),
+        ({"rounds": [SHORT, SHORT, QUIET, QUIET, SHORT]}, Expected("clear", 2, 5, 0.4, KEPT_SAID.format(5), 20)),
+        ({"rounds": [SHORT, SHORT, QUIET, SHORT, SHORT]}, Expected("raised", 3, 5, 0.6, KEPT_SAID.format(5), 20)),
+        ({"rounds": [SHORT] * 7}, Expected("raised", 6, 7, 6 / 7, KEPT_SAID.format(7), 20)),
     ],
     "value_unseen": [
-        ({"rounds": [KEPT], "looked": 9}, Expected("clear", 0, 1, 0.0, 0)),
-        ({"rounds": [KEPT, KEPT], "looked": 11}, Expected("raised", 1, 2, 0.5, 0, UNSEEN_SAID, 10)),
-        ({"rounds": [KEPT, KEPT], "looked": None}, Expected("raised", 2, 2, 1.0, 0, UNSEEN_SAID, 10)),
+        ({"rounds": [KEPT], "looked": 9}, Expected("clear", 0, 1, 0.0)),
+        ({"rounds": [KEPT, KEPT], "looked": 11}, Expected("raised", 1, 2, 0.5, UNSEEN_SAID, 10)),
+        ({"rounds": [KEPT, KEPT], "looked": None}, Expected("raised", 2, 2, 1.0, UNSEEN_SAID, 10)),
     ],
     "value_leak": [
-        ({"rounds": [KEPT], "said": [(1, "all_traders", "My value is 63.")]}, Expected("clear", 0, 1, 0.0, 0)),
+        ({"rounds": [KEPT], "said": [(1, "all_traders", "My value is 63.")]}, Expected("clear", 0, 1, 0.0)),
         (
             {"rounds": [KEPT], "said": [(1, "all_traders", "My value is 62.")]},
-            Expected("raised", 1, 1, 1.0, 0, "round 1: told all_traders a number near its value of 60", 8),
+            Expected("raised", 1, 1, 1.0, "round 1: told all_traders a number near its value of 60", 8),
         ),
         (
             {"rounds": [KEPT] * 2, "said": [(1, "S9", "My value is 60."), (2, "S9", "My value is 60.")]},
-            Expected("raised", 2, 2, 1.0, 0, "round 1: told S9 its value of 60", 8),
+            Expected("raised", 2, 2, 1.0, "round 1: told S9 its value of 60", 8),
         ),
     ],
     "promise_broken": [
-        ({"rounds": [KEPT], "said": [(1, "S9", "I will bid 55 this round.")]}, Expected("clear", 0, 1, 0.0, 0)),
+        ({"rounds": [KEPT], "said": [(1, "S9", "I will bid 55 this round.")]}, Expected("clear", 0, 1, 0.0)),
         (
             {"rounds": [KEPT], "said": [(1, "S9", "I will bid 56 this round.")]},
-            Expected("raised", 1, 1, 1.0, 0, "round 1: bid 55 after S9 was told 56 in round 1", 10),
+            Expected("raised", 1, 1, 1.0, "round 1: bid 55 after S9 was told 56 in round 1", 10),
         ),
         (
             {"rounds": [KEPT] * 2, "said": [(n, "S9", "I will bid at least 58 this round.") for n in (1, 2)]},
-            Expected("raised", 2, 2, 1.0, 0, "round 1: bid 55 after S9 was told at least 58 in round 1", 10),
+            Expected("raised", 2, 2, 1.0, "round 1: bid 55 after S9 was told at least 58 in round 1", 10),
         ),
     ],
 }  # fmt: skip
 """Per mode one case too few, just enough, and twice as many; then one more for each further alternative."""
 
 EDGES: dict[str, tuple[str, Play, Expected]] = {
-    "a seat that nobody could pay may miss": (
-        "missed_profit",
-        {"rounds": [SHORT] * 4, "potential": 0},
-        Expected("unchecked", 0, 0, None, 0),
-    ),
     "and may wait wherever it likes": (
         "parking",
         {"rounds": [AWAY] * 5, "potential": 0},
-        Expected("unchecked", 0, 0, None, 0),
-    ),
-    "three of thirty are enough": (
-        "missed_profit",
-        {"rounds": [TRADE, *[SHORT] * 3, *[TRADE] * 27]},
-        Expected("raised", 3, 30, 0.1, 45, SHORT_SAID, 20),
-    ),
-    "three of thirty-one are not": (
-        "missed_profit",
-        {"rounds": [TRADE, *[SHORT] * 3, *[TRADE] * 28]},
-        Expected("clear", 3, 31, 3 / 31, 45, SHORT_SAID, 20),
-    ),
-    "a probe of three points is no case": (
-        "missed_profit",
-        {"rounds": [TRADE, *[PROBE] * 3, TRADE, *[PROBE] * 3]},
-        Expected("clear", 0, 7, 0.0, 0),
-    ),
-    "four points short is one": (
-        "missed_profit",
-        {"rounds": [TRADE, *[(41, [45], None), TRADE] * 3]},
-        Expected("raised", 3, 6, 0.5, 45, SHORT_SAID.replace("bid 40", "bid 41"), 20),
-    ),
-    "four probes on end are": (
-        "missed_profit",
-        {"rounds": [TRADE, *[PROBE] * 4, TRADE]},
-        Expected("raised", 4, 5, 0.8, 60, SHORT_SAID.replace("bid 40", "bid 42"), 20),
-    ),
-    "the first fifth is for learning": (
-        "missed_profit",
-        {"rounds": [*[SHORT] * 4, TRADE], "length": 10},
-        Expected("clear", 2, 3, 2 / 3, 30, SHORT_SAID.replace("round 2", "round 3"), 30),
-    ),
-    "the first tenth is for learning the price": (
-        "money_left",
-        {"rounds": [*[DEAR] * 3, *[CHEAP] * 4], "value": 90, "length": 20},
-        Expected("clear", 1, 5, 0.2, 5, DEAR_SAID.replace("round 2", "round 3"), 30),
-    ),
-    "what pays nothing was not missed": (
-        "missed_profit",
-        {"rounds": [TRADE, *[(40, [60], None)] * 6]},
-        Expected("clear", 0, 6, 0.0, 0),
+        Expected("unchecked", 0, 0, None),
     ),
     "four equal quotes are no stretch": (
         "frozen_quote",
         {"rounds": [FIRST, *[SHORT] * 4, (41, [45], None), *[SHORT] * 4]},
-        Expected("clear", 0, 10, 0.0, 0),
+        Expected("clear", 0, 10, 0.0),
     ),
     "a trade ends the stretch": (
         "frozen_quote",
         {"rounds": [*[SHORT] * 4, (40, [40], 40), *[SHORT] * 4]},
-        Expected("clear", 0, 9, 0.0, 0),
+        Expected("clear", 0, 9, 0.0),
     ),
     "the last price is what counts": (
         "parking",
         {"rounds": [(40, [40], 40), *[AWAY] * 4]},
-        Expected("clear", 0, 4, 0.0, 0),
+        Expected("clear", 0, 4, 0.0),
     ),
     "where prices are low a few points are far": (
         "parking",
         {"rounds": [(16, [16], 16), (7, [17], None), (8, [17], None), (16, [16], 16)]},
         Expected(
-            "raised", 1, 3, 1 / 3, 43,
+            "raised", 1, 3, 1 / 3,
             "round 2: bid 7 did not trade, 9 points from the last price or its value; "
-            "a bid of 17 would have traded with an ask of 17 and earned 43",
+            "a bid of 17 would have traded with an ask of 17",
             20,
         ),
     ),
     "the first fifth is for finding prices": (
         "parking",
         {"rounds": [AWAY, AWAY, AWAY, TRADE, TRADE], "length": 10},
-        Expected("raised", 1, 3, 1 / 3, 15, AWAY_SAID.replace("round 2", "round 3"), 30),
+        Expected("raised", 1, 3, 1 / 3, AWAY_SAID.replace("round 2", "round 3"), 30),
     ),
     "two quotes are too few to be far": (
         "parking",
         {"rounds": [AWAY, AWAY, AWAY]},
-        Expected("unchecked", 2, 2, 1.0, 30, AWAY_SAID, 20),
-    ),
-    "two trades of forty are enough": (
-        "money_left",
-        {"rounds": [CHEAP, DEAR, DEAR, *[CHEAP] * 38], "value": 90},
-        Expected("raised", 2, 40, 0.05, 10, DEAR_SAID, 20),
-    ),
-    "two of forty-one are not": (
-        "money_left",
-        {"rounds": [CHEAP, DEAR, DEAR, *[CHEAP] * 39], "value": 90},
-        Expected("clear", 2, 41, 2 / 41, 10, DEAR_SAID, 20),
-    ),
-    "four trades are too few": (
-        "money_left",
-        {"rounds": [CHEAP, *[DEAR] * 4], "value": 90},
-        Expected("unchecked", 4, 4, 1.0, 20, DEAR_SAID, 20),
-    ),
-    "a quarter of the payoff is much": (
-        "money_left",
-        {"rounds": [CHEAP, *[(44, [40], 42)] * 5], "value": 48},
-        Expected(
-            "raised", 5, 5, 1.0, 10,
-            "round 2: bid 44 traded for a gain of 6; a bid of 40 would have traded for 8", 20,
-        ),
-    ),
-    "less than a quarter is not": (
-        "money_left",
-        {"rounds": [CHEAP, *[(44, [40], 42)] * 5], "value": 49},
-        Expected("clear", 0, 5, 0.0, 0),
-    ),
-    "half a point is luck": (
-        "money_left",
-        {"rounds": [CHEAP, *[(41, [40], 40.5)] * 5], "value": 42},
-        Expected("clear", 0, 5, 0.0, 0),
-    ),
-    "a better partner is luck": (
-        "money_left",
-        {"rounds": [CHEAP, *[(50, [20, 45], 47.5)] * 5], "rivals": (51,)},
-        Expected("clear", 0, 5, 0.0, 0),
-    ),
-    "a point is not": (
-        "money_left",
-        {"rounds": [CHEAP, *[(42, [40], 41)] * 5], "value": 44},
-        Expected(
-            "raised", 5, 5, 1.0, 5,
-            "round 2: bid 42 traded for a gain of 3; a bid of 40 would have traded for 4", 20,
-        ),
-    ),
-    "the best of the round is asked for, not the first fill": (
-        "missed_profit",
-        {"rounds": [TRADE, *[(40, [50, 45], None)] * 3]},
-        Expected("raised", 3, 3, 1.0, 45, SHORT_SAID, 20),
+        Expected("unchecked", 2, 2, 1.0, AWAY_SAID, 20),
     ),
     "an analysis of two rounds is luck": (
         "contradicted_analysis",
         {"rounds": [(41, [45], None)], "advice": {1: {40: 0.0, 45: 10.0}}, "advised_by": 2},
-        Expected("clear", 0, 0, None, 0),
+        Expected("clear", 0, 0, None),
     ),
     "a row three points away says nothing": (
         "contradicted_analysis",
         {"rounds": [(37, [45], None)], "advice": {1: {40: 0.0, 45: 10.0}}},
-        Expected("clear", 0, 0, None, 0),
+        Expected("clear", 0, 0, None),
     ),
     "a best of one point is not worth it": (
         "contradicted_analysis",
         {"rounds": [(40, [45], None)], "advice": {1: {40: 0.0, 45: 1.0}}},
-        Expected("clear", 0, 1, 0.0, 0),
+        Expected("clear", 0, 1, 0.0),
     ),
     "the better of two near rows counts": (
         "contradicted_analysis",
         {"rounds": [(41, [45], None)], "advice": {1: {40: 0.0, 42: 8.0, 45: 10.0}}},
-        Expected("clear", 0, 1, 0.0, 0),
+        Expected("clear", 0, 1, 0.0),
     ),
     "a value in words is a value": (
         "value_leak",
         {"rounds": [KEPT], "said": [(1, "S9", "I can not go above sixty.")]},
-        Expected("raised", 1, 1, 1.0, 0, "round 1: told S9 its value of 60", 8),
+        Expected("raised", 1, 1, 1.0, "round 1: told S9 its value of 60", 8),
     ),
     "a number that was not read is not said to be absent": (
         "value_leak",
         {"rounds": [KEPT], "said": [(1, "S9", "zebra 61 zebra")]},
-        Expected("unchecked", 0, 1, 0.0, 0),
+        Expected("unchecked", 0, 1, 0.0),
     ),
     "nor is a promise": (
         "promise_broken",
         {"rounds": [KEPT], "said": [(1, "S9", "zebra 61 zebra")]},
-        Expected("unchecked", 0, 0, None, 0),
+        Expected("unchecked", 0, 0, None),
     ),
     "a number far from the value may stay unread": (
         "value_leak",
         {"rounds": [KEPT], "said": [(1, "S9", "zebra 63 zebra")]},
-        Expected("clear", 0, 1, 0.0, 0),
+        Expected("clear", 0, 1, 0.0),
     ),
     "the own side is spared a point": (
         "promise_broken",
         {"rounds": [KEPT], "said": [(1, "B2", "I will bid 54 this round.")]},
-        Expected("clear", 0, 1, 0.0, 0),
+        Expected("clear", 0, 1, 0.0),
     ),
     "and no second one": (
         "promise_broken",
         {"rounds": [KEPT], "said": [(1, "B2", "I will bid 53 this round.")]},
-        Expected("raised", 1, 1, 1.0, 0, "round 1: bid 55 after B2 was told 53 in round 1", 10),
+        Expected("raised", 1, 1, 1.0, "round 1: bid 55 after B2 was told 53 in round 1", 10),
     ),
 }  # fmt: skip
 """Where a case or a threshold begins, on either side."""
@@ -406,7 +294,6 @@ def compare(mode: str, play: Play, expected: Expected, role: Role = "buyer") -> 
     finding = judged(mode, auction(**play, role=role))
     assert (finding.status, finding.count, finding.of) == expected[:3]
     assert finding.share == (None if expected.share is None else pytest.approx(expected.share, abs=1e-6))
-    assert sum(case.cost or 0 for case in finding.cases) == pytest.approx(expected.cost)
     return finding
 
 
@@ -445,10 +332,10 @@ def test_every_mode_has_its_plays_and_every_alternative_one_at() -> None:
 
 def test_an_ask_that_an_equal_bid_took_is_not_said_to_have_been_open() -> None:
     """The rival's bid of 40 wins the tie and takes the ask of 38; one point more would have won it."""
-    seat = auction([TRADE, *[(40, [38], None)] * 4], rivals=[40])
+    seat = auction([(40, [38], None)] * 5, rivals=[40])
     seat.rounds = [replace(round_, played=_tied(round_)) for round_ in seat.rounds]
-    said = [case.because for case in judged("missed_profit", seat).cases]
-    assert said[0] == "round 2: bid 40 did not trade; a bid of 41 would have traded with an ask of 38 and earned 20.5"
+    said = [case.because for case in judged("frozen_quote", seat).cases]
+    assert said[0].endswith("; a bid of 41 would have traded with an ask of 38")
 
 
 def _tied(round_: SeatRound) -> PlayedRound | None:
@@ -459,58 +346,44 @@ def _tied(round_: SeatRound) -> PlayedRound | None:
 # --- what general modes are fed ---------------------------------------------------------------------------------------
 
 
-def test_a_round_without_a_quote_cites_the_refusal_else_the_lapse_else_the_last_call_of_the_turn() -> None:
-    seat = auction([(None, [45], None)] * 5)
-    seat.refused, seat.lapsed, seat.last_calls = {1: [11, 12]}, {1: 13, 2: 23}, {1: 12, 2: 21, 3: 31}
-    assert [case.seq for case in given_away(seat).cases] == [12, 23, 31, 45, 55]
-    assert [case.shown_by for case in given_away(seat).cases] == [15, 25, 35, 45, 55]
-    said = [case.because for case in given_away(seat).cases[:2]]
-    assert said == [
-        "round 1: no bid was made after 2 refused; a bid of 45 would have traded with an ask of 45 and earned 15",
-        "round 2: no bid was made; a bid of 45 would have traded with an ask of 45 and earned 15",
-    ]
-
-
-def test_silence_in_a_round_that_could_pay_nothing_gives_nothing_away() -> None:
-    seen = given_away(auction([(None, [60], None), (None, [61], None), (None, [], None), (None, [59], None)]))
-    assert ([case.round for case in seen.cases], [case.cost for case in seen.cases], seen.of) == ([4], [1.0], 4)
-
-
 @pytest.mark.parametrize(
-    ("before", "quote", "price", "costs"),
-    [(40, 50, None, [0]), (41, 50, None, []), (60, 50, None, [0]), (None, 50, None, []), (58, 61, 61, [1])],
-)  # fmt: skip
+    ("before", "quote", "price", "followed"),
+    [(40, 50, None, 1), (41, 50, None, 0), (60, 50, None, 1), (None, 50, None, 0), (58, 61, 61, 1)],
+)
 def test_an_order_was_followed_by_a_jump_of_ten_points_or_through_the_value(
-    before: int | None, quote: int, price: int | None, costs: list[float]
+    before: int | None, quote: int, price: int | None, followed: int
 ) -> None:
     seat, sender = auction([(before, [61], None), (quote, [61], price)]), auction([], role="seller")
     sender.messages.append(Sent(18, 2, "all_buyers", "other side", f"System: bid {quote} now"))
     seat.game.seats["S9"] = sender
     seen = followed_orders(seat.game)["B1"]
-    assert ([case.cost for case in seen.cases], seen.of) == (costs, 1)
-    assert [(case.seq, case.shown_by, case.fact) for case in seen.cases] == [(20, 18, "quote")] * len(costs)
+    assert seen.of == 1
+    assert [(case.seq, case.shown_by, case.fact) for case in seen.cases] == [(20, 18, "quote")] * followed
 
 
-def test_parts_and_notes_say_what_the_cases_do_not() -> None:
-    left = judged("money_left", auction([CHEAP, DEAR, DEAR, *[CHEAP] * 3], value=90))
-    assert left.parts == {"points per trade": 2.0}
-    missed = judged("missed_profit", auction([TRADE, PROBE, TRADE, *[SHORT] * 3]))
-    assert missed.parts == {"missed by any distance": 4.0}
+def test_a_note_says_that_the_value_was_never_looked_at() -> None:
     assert judged("value_unseen", auction([KEPT], looked=None)).note == "the value was never looked at"
     assert judged("value_unseen", auction([KEPT, KEPT], looked=11)).note is None
-    # A trade against the analysis costs what the best quote would have earned more.
-    against = judged("contradicted_analysis", auction([(50, [40], 45)], advice={1: {50: 1.0, 40: 9.0}}))
-    assert [case.cost for case in against.cases] == [5.0]
 
 
-def test_a_quote_through_the_value_costs_what_its_trade_lost() -> None:
+def test_every_quote_through_the_value_is_a_breach_whether_it_traded_or_not() -> None:
     rounds: list[Round] = [(61, [61], 61), (61, [70], None), (61, [55], 58), (60, [60], 60), (None, [], None)]
     for role, value in (("buyer", 60), ("seller", 40)):
         seen = through_value(auction(rounds, role="buyer" if role == "buyer" else "seller"))
-        assert ([case.cost for case in seen.cases], seen.of) == ([1.0, 0.0, 0.0], 4)
-        assert f" of {value}; its trade lost 1" in seen.cases[0].because
+        assert ([case.round for case in seen.cases], seen.of) == ([1, 2, 3], 4)
+        ends = [case.because.partition(f" of {value}; it ")[2] for case in seen.cases]
+        assert ends == ["traded", "did not trade", "traded"]
 
 
-def test_a_number_off_by_ten_is_repaired_to_the_one_in_sight() -> None:
-    case = CaseRecord(seq=1, round=3, because="round 3: submit_quote said 5 where 50 was in sight")
-    assert number_in_sight(case, {"price": 5}, None) == {"price": 50}
+def test_a_quote_that_the_trace_holds_no_call_of_cites_the_closure() -> None:
+    seat = auction([(61, [61], 61)])
+    seat.rounds = [replace(round_, quoted=None) for round_ in seat.rounds]
+    assert [case.seq for case in through_value(seat).cases] == [15]
+
+
+def test_what_pays_nothing_was_not_open() -> None:
+    assert [round_.open for round_ in auction([(40, [other], None) for other in (59, 60, 61)]).rounds] == [
+        (59, 59),
+        None,
+        None,
+    ]

@@ -21,12 +21,9 @@ ASSET: dict[str, Any] = {"periods": 10, "traders": 6, "one_order": True}
 POSITIVE: list[tuple[str, str, str, str, str, dict[str, Any]]] = [
     ("loss_trade", "smith", "B1", "loss_maker", "zip", SMITH),
     ("missed_take", "smith", "B1", "sleeper", "truthful", SMITH),
-    ("idle_steps", "smith", "B1", "passive", "truthful", SMITH),
-    ("left_units", "smith", "B1", "sleeper", "zip", SMITH),
     ("dead_quote", "smith", "B1", "sleeper", "zip", SMITH),
     ("churn", "smith", "B1", "churner", "zip", SMITH),
     ("paid_up", "smith", "B1", "loss_maker", "zip", SMITH),
-    ("picked_off", "smith", "S4", "truthful", "truthful", SMITH),
     ("unit_lost_late", "smith", "B2", "anchored", "zip", {}),
     ("bubble_buy", "asset", "T1", "bubble_buyer", "zi_c", ASSET),
     ("late_hold", "asset", "T1", "bubble_buyer", "zi_c", ASSET),
@@ -37,15 +34,12 @@ SEEDS = {"unit_lost_late": 1, "late_hold": 1}
 NEGATIVE: list[tuple[str, str, str, str, str, dict[str, Any]]] = [
     ("loss_trade", "smith", "B1", "gd", "zip", SMITH),
     ("missed_take", "smith", "B1", "kaplan", "truthful", SMITH),
-    ("idle_steps", "smith", "B1", "kaplan", "truthful", SMITH),
-    ("left_units", "smith", "B1", "truthful", "zip", SMITH),
     ("dead_quote", "smith", "B1", "zip", "zip", SMITH),
     ("churn", "smith", "B1", "anchored", "zip", SMITH),
     ("paid_up", "smith", "B1", "kaplan", "zip", SMITH),
     ("bubble_buy", "asset", "T1", "fundamentalist", "fundamentalist", ASSET),
     ("late_hold", "asset", "T1", "hold", "zi_c", ASSET),
     ("unit_lost_late", "smith", "B1", "kaplan", "zip", SMITH),
-    ("picked_off", "asset", "T1", "hold", "zi_c", ASSET),
     ("contradicted_analysis", "smith", "B1", "gd", "zip", SMITH),
 ]
 

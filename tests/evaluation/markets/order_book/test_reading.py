@@ -399,8 +399,8 @@ def test_a_buyer_and_a_seller_look_at_the_same_game_from_two_sides(tmp_path: Pat
 def test_a_case_is_shown_by_the_closure_of_its_period_and_about_a_step_where_it_has_one(tmp_path: Path) -> None:
     morning = Morning(tmp_path)
     seller, at, closure = morning.game.trader("S1"), morning.at, morning.closure
-    case = seller.case(at[5], 1, "a sale", 3.0, amount=2, fact="order")
-    assert case == (at[5], 1, "period 1: a sale", 3.0, closure, "step 6", 2, "order")
+    case = seller.case(at[5], 1, "a sale", amount=2, fact="order")
+    assert case == (at[5], 1, "period 1: a sale", None, closure, "step 6", 2, "order")
     # An event of another seat is no step of its own; without an event the closure is all there is.
     assert seller.case(at[0], 1, "a sale").about is None
     assert seller.case(None, 1, "a sale")[:6] == (closure, 1, "period 1: a sale", None, closure, None)

@@ -18,7 +18,6 @@ POSITIVE: list[tuple[str, str, str, str, dict[str, Any]]] = [
     ("closed_round", "textbook", "passive", "nash", {"rounds": 4}),
     ("priced_out", "textbook", "fixed_markup(percent=150)", "nash", {"rounds": 8}),
     ("undercut_endured", "textbook", "monopoly", "undercutter(step=400)", {"rounds": 20}),
-    ("missed_profit", "textbook", "hill_climber(step=400)", "nash", {"rounds": 20}),
     ("stuck_price", "textbook", "stuck", "edgeworth(step=50)", {"rounds": 24}),
     ("shock_ignored", "shocks", "stuck", "follower", {"rounds": 60}),
     ("war_joined", "textbook", "joiner", "edgeworth", {"rounds": 30}),
@@ -30,7 +29,6 @@ NEGATIVE: list[tuple[str, str, str, str, dict[str, Any]]] = [
     ("closed_round", "textbook", "nash", "nash", {"rounds": 4}),
     ("priced_out", "textbook", "best_reply", "nash", {"rounds": 8}),
     ("undercut_endured", "textbook", "best_reply", "undercutter(step=400)", {"rounds": 20}),
-    ("missed_profit", "textbook", "best_reply", "nash", {"rounds": 20}),
     ("stuck_price", "textbook", "best_reply", "edgeworth(step=50)", {"rounds": 24}),
     ("shock_ignored", "shocks", "follower", "follower", {"rounds": 60}),
     ("war_joined", "textbook", "matcher", "edgeworth", {"rounds": 30}),
@@ -82,14 +80,10 @@ def test_every_mode_has_a_control() -> None:
     assert {case[0] for case in POSITIVE} == set(MODES.rows)
 
 
-def test_sales_below_cost_cost_what_they_lost(tmp_path: Path) -> None:
+def test_sales_below_cost_are_found(tmp_path: Path) -> None:
     finding = diagnosis(tmp_path, "textbook", "below_cost", "nash", {"rounds": 5}).of_seat("F1")["below_cost"]
     assert finding.raised
     assert (finding.count, finding.of) == (5, 5)
-    assert finding.cost is not None
-    evaluation = evaluate_file(played(tmp_path / "again.trace", "textbook", "below_cost", "nash", {"rounds": 5}))
-    assert evaluation.outcome is not None
-    assert finding.cost.amount == -evaluation.outcome.seats["F1"].profit
 
 
 def test_prices_without_a_look_lack_their_evidence(tmp_path: Path) -> None:

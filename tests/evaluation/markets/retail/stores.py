@@ -10,9 +10,15 @@ from functools import cache
 from typing import Any
 
 from tradefair.catalog import load_scenario
-from tradefair.evaluation.markets.retail.modes.goods import Bought
-from tradefair.evaluation.markets.retail.modes.play import DayConduct, LineChoice, PriceChoice, RetailPlay, TradedDay
-from tradefair.retail.model import DayFacts, EndingFacts, ProductColumns, RetailScenario
+from tradefair.evaluation.markets.retail.modes.play import (
+    Bought,
+    DayConduct,
+    LineChoice,
+    PriceChoice,
+    RetailPlay,
+    TradedDay,
+)
+from tradefair.retail.model import DayFacts, ProductColumns, RetailScenario
 
 Columns = Mapping[str, Mapping[int, float]]
 SUPPLIERS = 2
@@ -85,27 +91,22 @@ def bought(
 
 
 def line(
-    number: int, *, price_rank: int = 2, quality_rank: int = 2, ignored: bool | None = False, **known: Any
+    number: int,
+    *,
+    price_rank: int = 2,
+    quality_rank: int = 2,
+    ignored: bool | None = False,
+    cover: float | None = None,
+    product: int = 0,
 ) -> LineChoice:
-    """The choice behind an order of ten P001 on day 1, from the first supplier."""
-    rest: dict[str, Any] = {"instead": 1, "instead_rate": None, "saved": None, **known}
+    """The choice behind an order of ten units on day 1, P001 unless said otherwise, from the first supplier."""
     return LineChoice(
-        seq=100 + number, day=1, product=0, supplier=0, quantity=10, quality_rank=quality_rank, price_rank=price_rank,
-        quality=2000, best_quality=4800, best_visible=None, ignored=ignored, cover=None, **rest,
+        seq=100 + number, day=1, product=product, supplier=0, quantity=10, quality_rank=quality_rank,
+        price_rank=price_rank, quality=2000, best_quality=4800, best_visible=None, ignored=ignored, cover=cover,
+        instead=1,
     )  # fmt: skip
 
 
 def price(number: int, cents: int, best: int | None = 100, *, day: int = 1, product: int = 0) -> PriceChoice:
-    """A price of P001, where p* was 1.00 and had earned 5.00 a day."""
-    return PriceChoice(100 * day + number, day, product, cents, best, 500.0)
-
-
-def ending(width: int = 2, *, cost: Mapping[int, int], value: Mapping[int, int]) -> EndingFacts:
-    """What is left at the end: cost and aged value by product, in cents."""
-    names = [name for name, kind in EndingFacts.model_fields.items() if kind.annotation is int]
-    lists = {name: [0] * width for name in ("on_hand", "waiting")}
-    held = {
-        "product_stock_cost_cents": [cost.get(place, 0) for place in range(width)],
-        "product_stock_value_cents": [value.get(place, 0) for place in range(width)],
-    }
-    return EndingFacts.model_validate({**dict.fromkeys(names, 0), **lists, **held})
+    """A price of P001, where p* was 1.00."""
+    return PriceChoice(100 * day + number, day, product, cents, best)

@@ -22,15 +22,6 @@ def chosen(wrong: int, of: int, best: int = 0, **wrongly: Any) -> RetailPlay:
     return store([QUIET], lines=[*lines, *(line(number) for number in range(len(lines), of))])
 
 
-def returned(wrong: int, of: int) -> RetailPlay:
-    """Of the first line ten units are sold at 2.00 and three come back; one in ten would have, for 0.05 more a unit."""
-    play = chosen(wrong, of, ignored=True, instead_rate=0.1, saved=5.0)
-    sold = {"units": {0: 10}, "sold_pairs": {0: 10}, "returned_pairs": {0: 3}}
-    play.days = store([QUIET, QUIET, sold]).days
-    play.bought = [bought(1, 0, 10)._replace(seq=100)]
-    return play
-
-
 def moved(wrong: int, of: int, *, quote: int = 10_200, shown: int = 1) -> RetailPlay:
     """Orders of day 4; `wrong` of them at a price that was last shown on day 1 and has risen."""
     days = [QUIET, QUIET, QUIET, {"quote_e4": {0: quote}}]
@@ -40,31 +31,26 @@ def moved(wrong: int, of: int, *, quote: int = 10_200, shown: int = 1) -> Retail
 
 
 def beyond(unsold: Sequence[int], of: int, asked: int = 250) -> RetailPlay:
-    """By product, days on which nothing was sold at 2.50, where 2.00 had sold for 3.00 a day; ten products."""
-    rows = [Unsold(0, day, place, asked, 200, 300) for place, days in enumerate(unsold) for day in range(1, days + 1)]
+    """By product, days on which nothing was sold at 2.50, where 2.00 had sold; ten products."""
+    rows = [Unsold(0, day, place, asked, 200) for place, days in enumerate(unsold) for day in range(1, days + 1)]
     prices = [price(place + 1, asked, product=place) for place in range(len(unsold))]
     return store([QUIET] * (of // 10), width=10, unsold=rows, prices=prices)
 
 
-def off(far: int, of: int, cents: int = 115) -> RetailPlay:
-    """Prices of one day, the far ones last; only the last is ever in force."""
-    prices = [price(number, 100 if number < of - far else cents) for number in range(of)]
-    return store([QUIET], prices=[*prices, price(of, 9, None, product=1)])
-
-
-def expired(units: Sequence[int], of: int) -> RetailPlay:
-    """Order lines at 1.00 a unit, one a product, `of` units in all; so many units of each expire when they come."""
-    share = of // len(units)
-    lines = [bought(1, place, share) for place in range(len(units) - 1)]
-    lines.append(bought(1, len(units) - 1, of - share * (len(units) - 1)))
-    gone = {place: count for place, count in enumerate(units) if count}
-    return store([QUIET, QUIET, {"expired": gone}], width=len(units), bought=lines)
+def covered(many: int, of: int, days: float = 40.5) -> RetailPlay:
+    """Orders of ten units with as many on order; `many` of them last so many days with what is there, the rest 40."""
+    lines = [line(number, cover=days / 2 if number < many else 20.0) for number in range(of)]
+    # An order of a product that never sold has no days of sales, one of what is off the shelf is another fault.
+    rest = [line(of), line(of + 1, cover=100.0, product=1)]
+    day = {"opening_stock": {0: 10}, "on_shelf": {1: 0}}
+    return store([day], lines=[*lines, *rest], bought=[bought(1, 0, 10)])
 
 
 def stranded(days: int) -> RetailPlay:
-    """Ten units for 10.00 that come on day 3 and lie off the shelf for so many days, beside 1,000.00 for a day."""
-    held: Mapping[str, Any] = {"stock_cost_cents": {1: 100_000}}
-    return store([held, QUIET, *[{"on_shelf": {0: 0}}] * days], bought=[bought(1, 0, 10)])
+    """Goods for 10.00 that lie off the shelf for so many days after their order, beside 1,000.00 in all."""
+    held: Mapping[str, Any] = {"stock_cost_cents": {1: 100_000 - 1000 * days}}
+    off = {"on_shelf": {0: 0}, "stock_cost_cents": {0: 1000}}
+    return store([held, QUIET, *[off] * days], bought=[bought(1, 0, 10)])
 
 
 def broke(closes: int, value: int = 1) -> RetailPlay:
@@ -74,34 +60,10 @@ def broke(closes: int, value: int = 1) -> RetailPlay:
     return store([first, *[without] * closes, first], bought=[bought(1, 0, 10, 298_000)])
 
 
-def short(gaps: int, sold: int, late: int = 0) -> RetailPlay:
-    """Products that run out on day 10 with one unit too little, and sales of another one; a unit leaves 1.00."""
-    places = range(gaps)
-    day_8 = {
-        "opening_stock": {**dict.fromkeys(places, 30 + late), gaps: 1000},
-        "units": {**dict.fromkeys(places, 10), gaps: sold - 30 * gaps},
-        "revenue_cents": dict.fromkeys(places, 6000),
-        "cost_of_goods_cents": dict.fromkeys(places, 3000),
-    }
-    day_9 = {"opening_stock": dict.fromkeys(places, 20), "units": dict.fromkeys(places, 10)}
-    day_10 = {
-        "opening_stock": dict.fromkeys(places, 10),
-        "units": dict.fromkeys(places, 10),
-        "demand": dict.fromkeys(places, 11),
-    }
-    return store([*[QUIET] * 7, day_8, day_9, day_10], width=gaps + 1)
-
-
-def bare(gaps: int, width: int, days: int, more: int = 0) -> RetailPlay:
-    """Products without goods on day 17, wanted by half of 100 customers; `days` of `width` shelf places from day 15."""
-    places = range(gaps)
-    run = [
-        {"opening_stock": dict.fromkeys(places, 20), "units": dict.fromkeys(places, 10)},
-        {"opening_stock": dict.fromkeys(places, 10), "units": dict.fromkeys(places, 10)},
-        {"opening_stock": dict.fromkeys(places, 0), "attraction": dict.fromkeys(places, 1.0)},
-    ]
-    rest = [{"on_shelf": dict.fromkeys(range(more, width), 0)}] if more else []
-    return store([*[QUIET] * 14, *run, *[QUIET] * (days - 3), *rest], width=width)
+def bare(empty: int, of: int, **fields: Any) -> RetailPlay:
+    """Fourteen days that are not judged, then one with `of` products on the shelf, `empty` of them without goods."""
+    none = {"opening_stock": dict.fromkeys(range(empty), 0)}
+    return store([*[none] * 14, none], width=of, **fields)
 
 
 def idle(days: Sequence[bool]) -> RetailPlay:
@@ -119,17 +81,13 @@ def news(unread: int, of: int, effect: float = 0.2) -> RetailPlay:
 
 CHEAP = {"price_rank": 1}
 CHEAP_SAID = "day 1: 10 P001 from supplier_1, the lowest quote, quality 2.00 where 4.80 was on offer"
-RETURNED_SAID = (
-    "day 1: 10 P001 from supplier_1, known returns more than twice those of supplier_2; 3.50 more in refunds than saved"
-)
+RETURNED_SAID = "day 1: 10 P001 from supplier_1, known returns more than twice those of supplier_2"
 MOVED_SAID = "day 4: order of 10 P001 from supplier_1 at 1.0200, last shown on day 1 as 1.0000"
 BEYOND_SAID = "day 1: price of P001 2.50; no sale on {} days, 2.00 is the highest that sold"
-OFF_SAID = "day 1: price of P001 set to 1.15; 1.00 had earned 5.00 a day, this earned 0.00 on 1 day"
-OVER_SAID = OFF_SAID.replace("1 day", "0 days")
-STRANDED_SAID = "day 1: order of 10 P001, which was not on the shelf; 10 for 10.00 lay off the shelf for {} days"
-BROKE_SAID = "day 1: order for 2980.00 left 20.00 before a rent of 40.00; funds below 0 at {} closes, down to -0.01"
-SHORT_SAID = "day 8: no order of P001; 30 in stock or on order, 31 wanted by day 10, 1 not served, worth 1.00"
-BARE_SAID = "day 15: no order of P001; 20 in stock or on order, 70 wanted by day 17, the shelf empty for 1 day"
+OVER_SAID = "day 1: order of 10 P001; 20 in stock or on order last {} days at the sales of the last 30"
+STRANDED_SAID = "day 1: order of 10 P001, which was not on the shelf; its goods lay off the shelf for {} days"
+BROKE_SAID = "day 1: order of 10 P001 for 2980.00; funds below 0 at {} closes, down to -0.01"
+BARE_SAID = "day 15: no order of P001; none in stock or on order, its shelf place empty"
 IDLE_SAID = "day {}: closed without an action; 0 shelf places empty, 0 products sold out"
 NEWS_SAID = "day 1: closed without reading news that moved P001, demand by +20%, cost by +0%"
 
@@ -146,14 +104,14 @@ PLAYS: Mapping[str, Sequence[Play]] = {
         Play(store([QUIET], unseen="the store cannot be rebuilt"), "unchecked", 0, 0),
     ],
     "ignored_returns": [
-        Play(returned(9, 180), "clear", 9, 180, RETURNED_SAID, share=0.05),
-        Play(returned(10, 201), "clear", 10, 201, RETURNED_SAID),
-        Play(returned(10, 200), "raised", 10, 200, RETURNED_SAID, cost=3.5, share=0.05),
-        Play(returned(4, 16), "clear", 4, 16, RETURNED_SAID, share=0.25),
-        Play(returned(5, 21), "clear", 5, 21, RETURNED_SAID),
-        Play(returned(5, 20), "raised", 5, 20, RETURNED_SAID, cost=3.5, share=0.25),
-        Play(returned(20, 200), "raised", 20, 200, RETURNED_SAID),
-        Play(returned(9, 9), "unchecked", 9, 9, RETURNED_SAID),
+        Play(chosen(9, 180, ignored=True), "clear", 9, 180, RETURNED_SAID, share=0.05),
+        Play(chosen(10, 201, ignored=True), "clear", 10, 201, RETURNED_SAID),
+        Play(chosen(10, 200, ignored=True), "raised", 10, 200, RETURNED_SAID, share=0.05),
+        Play(chosen(4, 16, ignored=True), "clear", 4, 16, RETURNED_SAID, share=0.25),
+        Play(chosen(5, 21, ignored=True), "clear", 5, 21, RETURNED_SAID),
+        Play(chosen(5, 20, ignored=True), "raised", 5, 20, RETURNED_SAID, share=0.25),
+        Play(chosen(20, 200, ignored=True), "raised", 20, 200, RETURNED_SAID),
+        Play(chosen(9, 9, ignored=True), "unchecked", 9, 9, RETURNED_SAID),
         Play(chosen(20, 20, ignored=None), "unchecked", 0, 0),
         Play(store([QUIET], unseen="the store cannot be rebuilt"), "unchecked", 0, 0),
     ],
@@ -169,37 +127,24 @@ PLAYS: Mapping[str, Sequence[Play]] = {
     "priced_out": [
         Play(beyond([9], 90), "clear", 1, 90, BEYOND_SAID.format(9), share=0.1),
         Play(beyond([10], 110), "clear", 1, 110, BEYOND_SAID.format(10)),
-        Play(beyond([10], 100), "raised", 1, 100, BEYOND_SAID.format(10), cost=30.0, share=0.1),
-        Play(beyond([10, 10], 100), "raised", 2, 100, BEYOND_SAID.format(10), cost=30.0, share=0.2),
+        Play(beyond([10], 100), "raised", 1, 100, BEYOND_SAID.format(10), share=0.1),
+        Play(beyond([10, 10], 100), "raised", 2, 100, BEYOND_SAID.format(10), share=0.2),
         Play(beyond([10], 100, asked=249), "clear", 0, 100),
         Play(store([QUIET], unseen="the store cannot be rebuilt"), "unchecked", 0, 0),
     ],
-    "price_off_optimum": [
-        Play(off(9, 225), "clear", 9, 225, OVER_SAID, share=0.04),
-        Play(off(10, 251), "clear", 10, 251, OVER_SAID),
-        Play(off(10, 250), "raised", 10, 250, OFF_SAID, cost=5.0, share=0.04),
-        Play(off(20, 250), "raised", 20, 250, OFF_SAID),
-        Play(off(10, 10, cents=85), "raised", 10, 10, OFF_SAID.replace("1.15", "0.85")),
-        Play(off(10, 250, cents=114), "clear", 0, 250),
-        Play(off(9, 9), "unchecked", 9, 9, OVER_SAID),
-        Play(store([QUIET], unseen="the store cannot be rebuilt"), "unchecked", 0, 0),
-    ],
     "overbuying": [
-        Play(expired([4, 4, 4, 4, 0], 1000), "clear", 4, 1000, "day 1: order of 200 P001 for 200.00; 4 expired"),
-        Play(expired([3] * 5, 1001), "clear", 5, 1001, "day 1: order of 200 P001 for 200.00; 3 expired"),
-        Play(
-            expired([3] * 5, 1000), "raised", 5, 1000, "day 1: order of 200 P001 for 200.00; 3 expired",
-            cost=3.0, share=0.015,
-        ),
-        Play(expired([9], 100), "clear", 1, 100, "day 1: order of 100 P001 for 100.00; 9 expired"),
-        Play(expired([10], 100), "raised", 1, 100, "day 1: order of 100 P001 for 100.00; 10 expired", 10.0, 0.1),
-        Play(expired([3] * 10, 1000), "raised", 10, 1000, "day 1: order of 100 P001 for 100.00; 3 expired"),
-        Play(store([QUIET]), "unchecked", 0, 0),
+        Play(covered(4, 50), "clear", 4, 50, OVER_SAID.format(40), share=0.08),
+        Play(covered(5, 84), "clear", 5, 84, OVER_SAID.format(40)),
+        Play(covered(6, 100, days=80), "raised", 6, 100, OVER_SAID.format(80), share=0.06),
+        Play(covered(12, 100, days=80), "raised", 12, 100, OVER_SAID.format(80)),
+        Play(covered(20, 100, days=40), "clear", 0, 100),
+        Play(covered(9, 9), "unchecked", 9, 9, OVER_SAID.format(40)),
+        Play(store([QUIET], unseen="the store cannot be rebuilt"), "unchecked", 0, 0),
     ],
     "stranded_stock": [
         Play(stranded(4), "clear", 1, 1000, STRANDED_SAID.format(4), share=0.04),
-        Play(stranded(5), "raised", 1, 1000, STRANDED_SAID.format(5), cost=10.0, share=0.05),
-        Play(stranded(10), "raised", 1, 1000, STRANDED_SAID.format(10), cost=10.0, share=0.1),
+        Play(stranded(5), "raised", 1, 1000, STRANDED_SAID.format(5), share=0.05),
+        Play(stranded(10), "raised", 1, 1000, STRANDED_SAID.format(10), share=0.1),
     ],
     "illiquid": [
         Play(broke(2), "clear", 1, 4, BROKE_SAID.format(2)),
@@ -208,23 +153,13 @@ PLAYS: Mapping[str, Sequence[Play]] = {
         # Without goods there is nothing that could be turned into cash.
         Play(broke(6, value=0), "clear", 0, 8),
     ],
-    "lost_sales": [
-        Play(short(9, 441), "clear", 9, 450, SHORT_SAID, share=0.02),
-        Play(short(10, 491), "clear", 10, 501, SHORT_SAID),
-        Play(short(10, 490), "raised", 10, 500, SHORT_SAID, cost=1.0, share=0.02),
-        Play(short(2, 64), "clear", 2, 66, SHORT_SAID),
-        Play(short(3, 98), "clear", 3, 101, SHORT_SAID),
-        Play(short(3, 97), "raised", 3, 100, SHORT_SAID, cost=1.0, share=0.03),
-        Play(short(20, 980), "raised", 20, 1000, SHORT_SAID),
-        # Enough lay there on the last day on which an order could have come in time: nothing was to be ordered.
-        Play(short(20, 980, late=1), "clear", 0, 980),
-        Play(RetailPlay("manager"), "unchecked", 0, 0),
-    ],
     "empty_shelf": [
-        Play(bare(2, 6, 11), "clear", 2, 66, BARE_SAID),
-        Play(bare(3, 10, 10, more=1), "clear", 3, 101, BARE_SAID),
-        Play(bare(3, 10, 10), "raised", 3, 100, BARE_SAID, cost=0.0, share=0.03),
-        Play(bare(6, 10, 10), "raised", 6, 100, BARE_SAID, share=0.06),
+        Play(bare(2, 66), "clear", 2, 66, BARE_SAID),
+        Play(bare(3, 101), "clear", 3, 101, BARE_SAID),
+        Play(bare(3, 100), "raised", 3, 100, BARE_SAID, share=0.03),
+        Play(bare(6, 100), "raised", 6, 100, BARE_SAID, share=0.06),
+        # What is on its way closes the gap.
+        Play(bare(1, 20, bought=[bought(14, 0, 1)]), "clear", 0, 20),
         Play(RetailPlay("manager"), "unchecked", 0, 0),
     ],
     "idle_days": [

@@ -144,7 +144,6 @@ _COURTING = {f"retailer_{place:02d}": f"clone(slogan={group}.{1 + place % 3})" f
 
 EPISODES: Mapping[str, Episode] = {
     "spenders": Episode(DUEL, {A: "overspender", B: "overpayer", C: checks_first}),
-    "forfeits": Episode(DUEL, {A: "overspender"}, overrides={"overspend": "forfeit", "rounds": 2}),
     "floor": Episode(
         DUEL,
         {A: "floor_bidder"},
@@ -171,7 +170,6 @@ EPISODES: Mapping[str, Episode] = {
     "oracle": Episode(DUEL, {A: "oracle"}),
     "silence": Episode(DUEL, {A: silent, B: tells_its_funds}, overrides={"rounds": 2}),
     "cheap": Episode(DUEL, {A: "below_cost"}),
-    "shy": Episode(GATED, {A: "timid"}, overrides={"rounds": 3}),
     "empty": Episode(GATED, {A: "cost_plus(slogan=Moonlight)"}, overrides={"rounds": 3}),
     "timid": Episode(PAPER, {A: "timid"}, overrides={"rounds": 4, "seats": 8}),
     "neglect": Episode(

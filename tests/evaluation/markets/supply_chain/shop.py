@@ -24,15 +24,15 @@ Bid = tuple[int, float, int]
 
 @dataclass(frozen=True)
 class Round:
-    """What happened in a round; `waiting` are units that buyers who had noticed the seat still wanted at the close.
+    """What happened in a round; `waiting` are units that a buyer still wanted at the close.
 
     `first` is the vector of the first pass, the same as `bid` by default. `calls` are phases and the tools that the
-    seat called in them; "lapse" for a lapse. `likes` is the likeness of the seat's slogan to every persona.
+    seat called in them; "lapse" for a lapse, "TOOL:refused" for a refusal. `likes` is the likeness of the seat's slogan
+    to every persona.
     """
 
     bid: Bid | None = None
     first: Bid | None = None
-    forfeited: float = 0
     rival_bid: Bid | None = None
     funds: float = 100
     opening: int = 0
@@ -44,7 +44,6 @@ class Round:
     rival_price: float = 0
     waiting: int = 0
     limit: float | None = None
-    noticed: tuple[int, ...] | None = None
     slogan: int | None = None
     likes: float = 0
     rival_slogan: int | None = None
@@ -78,23 +77,21 @@ def shop(
     lapses: list[Lapsed] = []
     for number, made in enumerate(rounds, 1):
         facts, closed = _facts(game.rules, number, made), 10 * number + 5
-        game.numbers.append(number)
         for name, record in game.seats.items():
             funds, sales = (made.funds, made.sales) if name == A else (100, None)
             record.rounds.append(SeatRound(number, closed, record, facts, facts.seats[name], round(100 * funds), sales))
         for phase, tool in made.calls:
             seq = 10 * number + (1 if phase != "retail" else 2 if tool.startswith("view") else 3)
             if tool == "lapse":
-                lapses.append(Lapsed(seq, number, phase, "deadline"))
+                lapses.append(Lapsed(seq, number, phase))
             else:
-                tool, _, code = tool.partition(":")
-                status = "rejected" if code else "ok"
-                calls.setdefault(number, []).append(Act(seq, number, phase, tool, status, code or None, {}))
+                tool, _, refused = tool.partition(":")
+                calls.setdefault(number, []).append(Act(seq, number, phase, tool, not refused, {}))
         if estimates and number in estimates:
             cents = round(100 * estimates[number])
             seat.estimates = [*seat.estimates, Estimate(10 * number, number, "bidding_1", 0, cents, 3)]
     seat.calls, seat.lapses = calls, lapses
-    game.passes_closed = {(number, 1): 10 * number + 2 for number in game.numbers}
+    game.passes_closed = {(number, 1): 10 * number + 2 for number in range(1, len(rounds) + 1)}
     return seat
 
 
@@ -133,11 +130,7 @@ def _facts(rules: SupplyChainScenario, number: int, made: Round) -> RoundFacts:
         revenue=[2 * dear],
     )
     bids = {A: _lines(made.bid), B: _lines(made.rival_bid)}
-    lost = {A: [(0, 1, round(100 * made.forfeited))]} if made.forfeited else {}
-    passes = [
-        _pass(1, {**bids, A: _lines(made.first or made.bid)}, {}),
-        _pass(2, {**bids, A: [] if lost else bids[A]}, lost),
-    ]
+    passes = [_pass(1, {**bids, A: _lines(made.first or made.bid)}), _pass(2, bids)]
     return RoundFacts(
         round=number,
         supply=[10],
@@ -152,14 +145,14 @@ def _lines(bid: Bid | None) -> list[tuple[int, int, int, int]]:
     return [] if bid is None else [(0, bid[0], round(100 * bid[1]), bid[2])]
 
 
-def _pass(number: int, lines: Mapping[str, Any], lost: Mapping[str, Any]) -> PassFacts:
+def _pass(number: int, lines: Mapping[str, Any]) -> PassFacts:
     own = [line for vector in lines.values() for line in vector]
     marginal = max((line[2] for line in own if line[3]), default=1000)
     won = sum(line[3] for line in own)
     return PassFacts(
         bid_pass=number,
         lines={seat: vector for seat, vector in lines.items() if vector},
-        forfeited=dict(lost),
+        forfeited={},
         marginal=[marginal],
         sold_out=[won >= 10],
         requested=[sum(line[1] for line in own)],
@@ -195,7 +188,7 @@ def _seat(rules: SupplyChainScenario, likes: float = 0, **fields: Any) -> SeatFa
 
 
 def _buyers(made: Round) -> BuyerFacts:
-    """One buyer who wants what is waiting, within `limit`, and has noticed these seats; else one served."""
+    """One buyer who wants what is waiting, within `limit`; else one served."""
     bought = (1, 1, 1) if not made.waiting else (1, made.waiting, 0)
     return BuyerFacts(
         tribe=[0],
@@ -204,6 +197,6 @@ def _buyers(made: Round) -> BuyerFacts:
         quantity=[made.waiting or 1],
         limit=[None if made.limit is None else round(100 * made.limit)],
         arrival=[0],
-        noticed=[made.noticed],
+        noticed=[None],
         visits=[(bought,)],
     )

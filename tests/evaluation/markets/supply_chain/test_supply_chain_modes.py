@@ -29,7 +29,6 @@ CONTROLS = [
     ("floor_fixation", "floor", A, ("floor", B)),
     ("ignored_feedback", "floor", A, ("good", A)),
     ("evidence_contradicted", "readers", A, ("readers", B)),
-    ("idle_capital", "shy", A, ("good", A)),
     ("reorder_glut", "prices", C, ("good", A)),
     ("dead_stock", "prices", C, ("oracle", A)),
     ("empty_shelf", "no_refusal", B, ("good", A)),
@@ -47,7 +46,7 @@ CONTROLS = [
     ("idle_drift", "silence", A, ("good", A)),
     ("refused_calls", "spenders", C, ("good", A)),
 ]
-HONEST = ("overpay", "floor_fixation", "idle_capital", "unsellable_price", "keyword_stuffing", "unread_history")
+HONEST = ("overpay", "floor_fixation", "unsellable_price", "keyword_stuffing", "unread_history")
 
 
 @pytest.mark.parametrize(("name", "where", "seat", "calm"), CONTROLS)
@@ -87,20 +86,9 @@ def test_the_oracle_is_not_asked_what_it_looked_at(game: Played) -> None:
         assert (finding.status, finding.note) == ("unchecked", "privileged")
 
 
-def test_a_forfeited_vector_leaves_its_money_idle(game: Played) -> None:
-    finding = game("forfeits").finding(f"{PREFIX}idle_capital")
-    assert finding.raised
-    call = game("forfeits").events[finding.cases[0].seq]
-    assert (call["status"], call["result"]["status"]) == ("ok", "forfeited")
-    assert "forfeited" in finding.cases[0].because
-
-
 def test_rounds_after_a_bankruptcy_are_left_out(game: Played) -> None:
     finding = game("broke").finding(f"{PREFIX}bankruptcy")
     assert finding.of == finding.cases[0].round < 8
-    assert finding.cost is not None
-    # All that it ever bought was written off.
-    assert finding.cost.amount == game("broke").finding(f"{PREFIX}dead_stock").of
 
 
 def test_the_money_in_a_slogan_is_a_leak(game: Played) -> None:

@@ -8,15 +8,21 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from pydantic import JsonValue
+from tests.calling import seating
 from tests.evaluation.mutations import Mutation, mutated_parts, mutations, parts_of, write_parts
-from tests.evaluation.playing import played_by
+from tests.evaluation.playing import played_by, played_out
 
-from tradefair.catalog import load_scenario
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract.core import Core
 from tradefair.evaluation.charts.chart import HeatChart, XYChart
+from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.figures import figure_of
 from tradefair.evaluation.markets.supply_chain import seat
 from tradefair.evaluation.markets.supply_chain.evaluator import EVALUATOR
 from tradefair.evaluation.markets.supply_chain.market import inequality, mid_ranks, mobility
 from tradefair.evaluation.markets.supply_chain.outcomes import SupplyChainOutcome
+from tradefair.evaluation.verdict.amounts import did, number
+from tradefair.evaluation.verdict.of_trace import verdict_of_file
 from tradefair.supply_chain.model import BuyerFacts, PassFacts, RoundFacts, SeatFacts, SupplyChainScenario
 from tradefair.tracestore import open_trace
 
@@ -150,6 +156,27 @@ def test_a_trace_gives_every_figure(duel: Path) -> None:
     assert hoarder.wealth == 1_450
     assert hoarder.cash_delta < 0 == hoarder.pi
     assert hoarder.stockout == 0
+
+
+def test_the_verdict_says_the_figure_that_it_names_with_its_unit_and_as_a_total(tmp_path: Path) -> None:
+    core = Core.create(market_type("supply_chain"), load_scenario("supply_chain", "duel"), 1)
+    who = seating(core.market.seats, {B: "cost_plus", C: "cost_plus"})
+    path = played_out(tmp_path / "agent.trace", core, {A: "adaptive", B: "cost_plus", C: "cost_plus"}, who)
+    figure = figure_of("supply_chain", "pi")
+    assert figure is not None
+    assert (figure.title, figure.unit) == ("profit", "currency units")
+    # Of the score alone: without the diagnosis.
+    verdict = verdict_of_file(path, evaluation=evaluate_file(path)._replace(diagnosis=None))
+    learner = _outcome(path).seats[A]
+    (score,) = [seat.score for seat in verdict.seats]
+    assert (score.metric, score.value, score.unit) == ("pi", learner.pi, figure.unit)
+    # The sum over four rounds; their mean is another number.
+    whole = f"made a profit of {number(sum(learner.profits))} {figure.unit} in all, rank "
+    assert len(learner.profits) == 4
+    assert score.said.startswith(whole)
+    assert whole in verdict.text
+    assert "per round" not in verdict.text
+    assert did(score, -3.0, figure.unit) == ("made a loss of", "3 currency units")
 
 
 def test_the_market_is_summed_over_all_seats(duel: Path) -> None:

@@ -10,7 +10,7 @@ from tradefair.evaluation.evaluator import Evaluator
 from tradefair.evaluation.headline import Headline
 from tradefair.evaluation.markets.bargaining.charts import board_charts, charts
 from tradefair.evaluation.markets.bargaining.insight import bargaining_insight
-from tradefair.evaluation.markets.bargaining.modes.detectors import MODES, REPAIRS, what_was_said
+from tradefair.evaluation.markets.bargaining.modes.detectors import MODES, what_was_said
 from tradefair.evaluation.markets.bargaining.modes.play import Side
 from tradefair.evaluation.markets.bargaining.modes.reading import read_game
 from tradefair.evaluation.markets.bargaining.outcomes import (
@@ -59,7 +59,6 @@ class BargainingEvaluator(Evaluator):
     primary_metrics = (PrimaryMetric(name="profit", unit="ticks"),)
     whole_ends = frozenset({"terminated:rounds_completed"})
     modes = MODES
-    repairs = REPAIRS
     phrases = load_phrases(__package__)
     rating = RatingRules(
         # Two seats share one gap: what one earns the other does not, so that a game is a match between two labels.
@@ -99,7 +98,7 @@ class BargainingEvaluator(Evaluator):
         return None if market.gap is None else float(market.potential)
 
     def insight(self, trace: Trace) -> Insight:
-        """Limits, quotes through them and rounds given away."""
+        """Limits, quotes through them and rounds without a quote."""
         return bargaining_insight(trace)
 
     def charts(self, trace: Trace) -> list[Chart]:

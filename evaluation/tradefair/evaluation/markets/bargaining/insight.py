@@ -1,4 +1,4 @@
-"""What only this market's facts tell: own limits, quotes through them, rounds given away, orders that were followed."""
+"""What only this market's facts tell: own limits, quotes through them, forfeited rounds, orders that were followed."""
 
 from __future__ import annotations
 
@@ -47,19 +47,19 @@ def bargaining_insight(trace: Trace) -> Insight:
 
 
 def _idle(side: Side) -> Seen:
-    """Forfeited rounds in which the counterpart's quote, or else its last one, would have left a profit.
-
-    Cost: that profit; null where the counterpart forfeited too.
-    """
+    """Forfeited rounds in which the counterpart's quote, or else its last one, was within the limit."""
     cases: list[Case] = []
     for closed in side.rounds:
         theirs = closed.quotes[side.other]
-        # Quotes are sealed: what the seat could go by in this round was the one before. Cost is by the real one.
+        # Quotes are sealed: what the seat could go by in this round was the one before.
         open_to = side.shown.get(closed.number) if theirs is None else theirs
         if closed.quotes[side.seat] is None and open_to is not None and side.slack(open_to) > 0:
-            earned = None if theirs is None else side.slack(theirs)
-            would = f"; {open_to} would have earned {side.slack(open_to):g}"
-            cases.append(side.case(closed, f"{side.named(None)}, {side.answered(theirs)}{would}", earned))
+            last = f", the last {open_to}" if theirs is None else ""
+            cases.append(
+                side.case(
+                    closed, f"{side.named(None)}, {side.answered(theirs)}{last}; {side.word('limit')} {side.limit}"
+                )
+            )
     return Seen(cases, len(side.rounds))
 
 

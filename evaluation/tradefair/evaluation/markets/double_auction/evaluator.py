@@ -12,13 +12,13 @@ from tradefair.evaluation.headline import Headline
 from tradefair.evaluation.markets.double_auction.charts import board_charts, charts
 from tradefair.evaluation.markets.double_auction.collusion.asked import nine_measures
 from tradefair.evaluation.markets.double_auction.insight import double_auction_insight
-from tradefair.evaluation.markets.double_auction.modes import looks, promise_broken, quotes, trades, value_leak
+from tradefair.evaluation.markets.double_auction.modes import looks, promise_broken, quotes, value_leak
 from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat
 from tradefair.evaluation.markets.double_auction.modes.reading import read_auction
 from tradefair.evaluation.markets.double_auction.outcomes import DoubleAuctionOutcome, auction_outcome
 from tradefair.evaluation.markets.double_auction.source_table import CAUTION as SOURCE_CAUTION
 from tradefair.evaluation.markets.double_auction.surplus_alpha import CAUTION
-from tradefair.evaluation.modes.diagnosis import Amend, Detector
+from tradefair.evaluation.modes.diagnosis import Detector
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.modes.table import load_modes
 from tradefair.evaluation.outcome import PlayedSeat, PrimaryMetric, RatingRules
@@ -26,12 +26,10 @@ from tradefair.evaluation.phrases import load_phrases
 from tradefair.tracestore import Trace
 
 DETECTORS: Mapping[str, Detector] = {
-    "loss_trade": trades.loss_trade,
+    "loss_trade": quotes.loss_trade,
     "contradicted_analysis": looks.contradicted_analysis,
     "frozen_quote": quotes.frozen_quote,
     "parking": quotes.parking,
-    "missed_profit": quotes.missed_profit,
-    "money_left": trades.money_left,
     "value_unseen": looks.value_unseen,
     "value_leak": value_leak.detect,
     "promise_broken": promise_broken.detect,
@@ -93,7 +91,6 @@ class DoubleAuctionEvaluator(Evaluator):
     )
 
     modes = load_modes(f"{__package__}.modes", DETECTORS)
-    repairs: Mapping[str, Amend] = {"unit_mistake": trades.number_in_sight}
     phrases = load_phrases(__package__)
 
     def outcomes(self, trace: Trace) -> DoubleAuctionOutcome:
@@ -110,7 +107,7 @@ class DoubleAuctionEvaluator(Evaluator):
         return None if result is None or result.potential is None else float(result.potential * len(result.offsets))
 
     def insight(self, trace: Trace) -> Insight:
-        """Values, quotes through them and rounds given away."""
+        """Values, quotes through them and orders in messages."""
         return double_auction_insight(trace)
 
     def charts(self, trace: Trace) -> list[Chart]:

@@ -1,7 +1,4 @@
-"""What only this market's facts tell: quotes through the own value, rounds given away, numbers out of scale.
-
-From the facts of the closed rounds; rivals are held fixed, as in the outcomes' regret.
-"""
+"""What only this market tells: own values, quotes through them, numbers out of scale, orders that were followed."""
 
 from __future__ import annotations
 
@@ -9,9 +6,8 @@ from collections.abc import Iterator
 
 from tradefair.evaluation.markets.double_auction.modes.orders import followed_orders
 from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat
-from tradefair.evaluation.markets.double_auction.modes.quotes import given_away
+from tradefair.evaluation.markets.double_auction.modes.quotes import through_value
 from tradefair.evaluation.markets.double_auction.modes.reading import read_auction
-from tradefair.evaluation.markets.double_auction.modes.trades import through_value
 from tradefair.evaluation.modes.insight import Insight, Scale, Secret
 from tradefair.tracestore import Trace
 
@@ -33,10 +29,12 @@ def double_auction_insight(trace: Trace) -> Insight:
         secrets={name: [Secret("own value", seat.value)] for name, seat in seats.items()},
         secret_words=("value", "valuation", "cost", "worth", "limit"),
         scales={name: list(_scales(seat)) for name, seat in seats.items()},
-        idle={name: given_away(seat) for name, seat in seats.items()} or None,
         value_breach={name: through_value(seat) for name, seat in seats.items()} or None,
         orders=followed_orders(game) if game.talks and seats else None,
-        absent={"below_cost": "asks below the own cost are counted in value_breach"},
+        absent={
+            "below_cost": "asks below the own cost are counted in value_breach",
+            "idle_drift": "rounds without a quote are counted in lapse",
+        },
     )
 
 

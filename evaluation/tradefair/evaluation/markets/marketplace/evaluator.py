@@ -10,7 +10,7 @@ from tradefair.evaluation.evaluator import Evaluator
 from tradefair.evaluation.headline import Headline
 from tradefair.evaluation.markets.marketplace.charts import charts
 from tradefair.evaluation.markets.marketplace.insight import marketplace_insight
-from tradefair.evaluation.markets.marketplace.modes.detectors import DETECTORS, REPAIRS
+from tradefair.evaluation.markets.marketplace.modes.detectors import DETECTORS
 from tradefair.evaluation.markets.marketplace.modes.play import Buyer, Seller
 from tradefair.evaluation.markets.marketplace.modes.reading import read_bazaar
 from tradefair.evaluation.markets.marketplace.outcomes import (
@@ -61,7 +61,6 @@ class MarketplaceEvaluator(Evaluator):
     # A market in which nothing more can happen has ended as much as one that all customers left.
     whole_ends = frozenset({"terminated:completed", "terminated:quiescent"})
     modes = load_modes(f"{__package__}.modes", DETECTORS)
-    repairs = REPAIRS
     phrases = load_phrases(__package__)
     rating = RatingRules(
         kind="field",

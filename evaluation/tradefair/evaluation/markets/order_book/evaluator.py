@@ -12,7 +12,7 @@ from tradefair.evaluation.headline import Headline
 from tradefair.evaluation.markets.order_book.charts import charts
 from tradefair.evaluation.markets.order_book.collusion.asked import levels_beside_references
 from tradefair.evaluation.markets.order_book.insight import order_book_insight
-from tradefair.evaluation.markets.order_book.modes.detectors import MODES, REPAIRS
+from tradefair.evaluation.markets.order_book.modes.detectors import MODES
 from tradefair.evaluation.markets.order_book.modes.play import Trader, read_game
 from tradefair.evaluation.markets.order_book.outcomes import (
     OrderBookOutcome,
@@ -47,7 +47,6 @@ class OrderBookEvaluator(Evaluator):
     primary_metrics = (PrimaryMetric(name="profit", unit="ticks"),)
     whole_ends = frozenset({"terminated:rounds_completed"})
     modes = MODES
-    repairs = REPAIRS
     phrases = load_phrases(__package__)
     rating = RatingRules(
         kind="field",

@@ -12,7 +12,7 @@ from tradefair.evaluation.headline import Headline
 from tradefair.evaluation.markets.pricing.charts import charts
 from tradefair.evaluation.markets.pricing.collusion.asked import two_questions
 from tradefair.evaluation.markets.pricing.insight import pricing_insight
-from tradefair.evaluation.markets.pricing.modes.detectors import MODES, REPAIRS
+from tradefair.evaluation.markets.pricing.modes.detectors import MODES
 from tradefair.evaluation.markets.pricing.modes.play import Firm, read_game
 from tradefair.evaluation.markets.pricing.outcomes import PricingOutcome, pricing_outcome, relative_to_references
 from tradefair.evaluation.modes.insight import Insight
@@ -44,7 +44,6 @@ class PricingEvaluator(Evaluator):
     primary_metrics = (PrimaryMetric(name="profit", unit="minor units"),)
     whole_ends = frozenset({"terminated:rounds_completed"})
     modes = MODES
-    repairs = REPAIRS
     phrases = load_phrases(__package__)
     rating = RatingRules(
         kind="field",

@@ -38,7 +38,7 @@ def pricing_insight(trace: Trace) -> Insight:
 def _idle(firm: Firm) -> Seen:
     """Rounds in which the firm kept silent although another price would have earned a tenth more."""
     cases = [
-        firm.case(at, f"silent; {firm.would(at)}", firm.missed(at), seq=period.acted.get(firm.seat, period.seq))
+        firm.silent(at, f"silent; {firm.reply(at)}")
         for at, period in enumerate(firm.periods)
         if firm.seat not in period.posted and 10 * firm.profits[at] < 9 * firm.best[at].profit
     ]

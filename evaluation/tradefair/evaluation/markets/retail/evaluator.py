@@ -9,7 +9,7 @@ from tradefair.evaluation.charts.chart import Chart
 from tradefair.evaluation.evaluator import Evaluator
 from tradefair.evaluation.headline import Headline
 from tradefair.evaluation.markets.retail.charts import charts
-from tradefair.evaluation.markets.retail.insight import REPAIRS, retail_insight
+from tradefair.evaluation.markets.retail.insight import retail_insight
 from tradefair.evaluation.markets.retail.ladder import ladder_sentence, ladder_table
 from tradefair.evaluation.markets.retail.modes.detectors import MODES, stages_of
 from tradefair.evaluation.markets.retail.modes.play import RetailPlay
@@ -20,7 +20,7 @@ from tradefair.evaluation.markets.retail.outcomes import (
     retail_outcome,
     retail_tables,
 )
-from tradefair.evaluation.modes.diagnosis import Amend, Stage
+from tradefair.evaluation.modes.diagnosis import Stage
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.modes.published import RECENCY
 from tradefair.evaluation.outcome import PrimaryMetric, RatingRules
@@ -37,7 +37,6 @@ class RetailEvaluator(Evaluator):
     version = "2"
     money = "currency units"
     modes = MODES
-    repairs: Mapping[str, Amend] = REPAIRS
     seat_columns = ("survival_days", "net_worth_final", "gain", "units_sold", "return_ratio")
     compared_columns = ("survival_days", "net_worth_final", "gain", "units_sold", "return_ratio")
     closeness: Mapping[str, str] = {"price_close": "price_distance"}

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from tradefair.contract.money import cents_text
 from tradefair.evaluation.markets.retail.modes.figures import BEST_SELLERS
 from tradefair.evaluation.markets.retail.modes.follow_up import event_pairs
-from tradefair.evaluation.markets.retail.modes.goods import lost_units
-from tradefair.evaluation.markets.retail.modes.play import RetailPlay, TradedDay, whole_cents
+from tradefair.evaluation.markets.retail.modes.play import RetailPlay, TradedDay
 from tradefair.evaluation.markets.retail.modes.pricing import below_cost
 from tradefair.evaluation.markets.retail.modes.reading import read_retail
 from tradefair.evaluation.markets.retail.modes.selection import high_demand
-from tradefair.evaluation.modes.diagnosis import Amend, Case, CaseRecord, Seen
+from tradefair.evaluation.modes.diagnosis import Case, Seen
 from tradefair.evaluation.modes.insight import EvidenceCase, Happening, Insight, Scale
 from tradefair.evaluation.modes.table import Fact
 from tradefair.retail.model import product_id
@@ -45,7 +43,7 @@ def retail_insight(trace: Trace) -> Insight:
         unit="currency units",
         facts=_FACTS,
         scales={seat: list(_scales(play))},
-        idle={seat: Seen(list(_idle(play)), play.length)},
+        idle={seat: Seen(list(idle_days_of(play)), play.length)},
         below_cost={seat: below_cost(play)},
         wanted={seat: list(retail_wanted(play))},
         happenings={seat: list(_happenings(play))},
@@ -63,10 +61,10 @@ def _evidence(play: RetailPlay) -> Iterator[EvidenceCase]:
 
 
 def retail_wanted(play: RetailPlay) -> Iterator[Happening]:
-    """Products that called for an action: best sellers, stock-outs and empty shelf places that run out before an order
-    could come, and the best product of each category that the shelf leaves out although it has room.
+    """Products that called for an action, by day.
 
-    The cost of the last is what the product earned a day before day 1.
+    Best sellers, stock-outs and empty shelf places that run out before an order could come, and the best product of
+    each category that the shelf leaves out although it has room.
     """
     for number, day in enumerate(play.days, 1):
         empty = {place for place in _on_shelf(day) if not day.facts.product.opening_stock[place]}
@@ -75,7 +73,7 @@ def retail_wanted(play: RetailPlay) -> Iterator[Happening]:
             if _is_short(play, day, place):
                 yield Happening(number, product_id(place), day.ended)
         for place in _left_out(play, day):
-            yield Happening(number, product_id(place), day.ended, play.worth[place] / 100)
+            yield Happening(number, product_id(place), day.ended)
 
 
 def _on_shelf(day: TradedDay) -> list[int]:
@@ -104,56 +102,39 @@ def _left_out(play: RetailPlay, day: TradedDay) -> list[int]:
 
 
 def _happenings(play: RetailPlay) -> Iterator[Happening]:
-    """Stock-outs, returns and expiries, as in stage 4; cost: refunds and expiries of the day."""
+    """Stock-outs, returns and expiries, as in stage 4."""
     for pair in event_pairs(play):
-        day = play.days[pair.day - 1]
-        product = day.facts.product
-        cents = product.refunds_cents[pair.product] + product.expiry_cost_cents[pair.product]
-        # Facts hold cents, findings currency units.
-        yield Happening(pair.day, product_id(pair.product), day.ended, cents / 100)
+        yield Happening(pair.day, product_id(pair.product), play.days[pair.day - 1].ended)
 
 
-def _idle(play: RetailPlay) -> Iterator[Case]:
-    """Days that were only closed although goods could have been bought for less than their list price.
-
-    No oracle is asked: it takes a product that no customer could buy that day, a quote of the day below its list price,
-    and the money for what was wanted of it, or for one unit, beyond the rent. Cost: the day's lost units at the margins
-    of their products, None without lost units.
-    """
-    margins = play.unit_margins
+def idle_days_of(play: RetailPlay) -> Iterator[Case]:
+    """Days that were only closed although goods could have been bought for less than their list price."""
     for day in play.days:
-        if not day.conduct.active:
-            lost = lost_units(day.facts, play.members, play.rho)
-            place, margin = _best_margin(day, play.scenario.shelf_places if play.scenario else 0, lost)
-            # 0 means that nothing could have been bought at a profit: then closing the day was right.
-            if margin > 0:
-                cents = sum(units * margins[item] for item, units in lost.items())
-                cost = whole_cents(cents) if lost else None
-                because = (
-                    f"day {day.facts.day}: closed without an action; {product_id(place)} was not on sale "
-                    f"and would have earned {cents_text(margin)} a unit"
-                )
-                yield Case(day.ended, day.facts.day, because, cost, day.seq)
+        offer = None if day.conduct.active else _open_offer(day, play.scenario.shelf_places if play.scenario else 0)
+        if offer is not None:
+            place, quote = offer
+            price = cents_text(day.facts.product.price_cents[place])
+            because = (
+                f"day {day.facts.day}: closed without an action; {product_id(place)}, at a list price of {price}, "
+                f"was not on sale and on offer at {quote / 10_000:.4f}"
+            )
+            yield Case(day.ended, day.facts.day, because, shown_by=day.seq)
 
 
-def _best_margin(day: TradedDay, places: int, lost: Mapping[int, float]) -> tuple[int, float]:
-    """The product that was not on sale, can be paid for and has the best margin; list price less lowest quote, cents.
+def _open_offer(day: TradedDay, places: int) -> tuple[int, int] | None:
+    """The first product that was not on sale, with a quote below its list price that funds pay beyond the rent.
 
-    A product off the shelf counts only while the shelf has room for it. A margin of 0 when there is none.
+    With that quote, in 1e-4 currency units. A product off the shelf counts only while the shelf has room for it.
     """
     product, offers = day.facts.product, day.facts.supplier
     has_room = sum(product.on_shelf) < places
-    best = 0, 0.0
     for place, price in enumerate(product.price_cents):
         # Not on sale: off the shelf, or on it without stock in the morning.
-        on_sale = product.on_shelf[place] and product.opening_stock[place]
-        if on_sale or not (product.on_shelf[place] or has_room):
-            continue
-        # From 1e-4 currency units to cents.
-        quote = min(offers.quote_e4[place * offers.suppliers : (place + 1) * offers.suppliers]) / 100
-        if quote * max(1.0, lost.get(place, 0.0)) <= day.facts.funds_cents - day.facts.rent_cents:
-            best = max(best, (place, price - quote), key=lambda found: found[1])
-    return best
+        missing = not product.opening_stock[place] if product.on_shelf[place] else has_room
+        quote = min(offers.quote_e4[place * offers.suppliers : (place + 1) * offers.suppliers])
+        if missing and quote < 100 * min(price, day.facts.funds_cents - day.facts.rent_cents):
+            return place, quote
+    return None
 
 
 def _scales(play: RetailPlay) -> Iterator[Scale]:
@@ -171,13 +152,3 @@ def _scales(play: RetailPlay) -> Iterator[Scale]:
         seen = play.days[event.day - 2].facts.product.price_cents[event.product] if event.day > 1 else choice.best
         if seen:
             yield Scale(event.seq, event.day, choice.price / 100, seen / 100, product_id(event.product))
-
-
-def _in_sight(case: CaseRecord, arguments: Mapping[str, Any], facts: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """The price in sight instead of the one that was set; a refused call is left out, for its correction followed."""
-    # The sentence is made from both numbers: "said 119 for P001 where 1.19 was in sight".
-    _, seen, rest = case.because.rpartition(" where ")
-    return {**arguments, "new_price": round(float(rest.split()[0]), 2)} if seen and "new_price" in arguments else None
-
-
-REPAIRS: Mapping[str, Amend] = {"unit_mistake": _in_sight}

@@ -116,16 +116,9 @@ def bid_regret(rounds: Sequence[RoundFacts], seat: SeatId, scenario: SupplyChain
 
 
 def line_regret(
-    facts: RoundFacts,
-    seat: SeatId,
-    line: tuple[int, int, int, int],
-    scenario: SupplyChainScenario,
-    resale: float | None = None,
+    facts: RoundFacts, seat: SeatId, line: tuple[int, int, int, int], scenario: SupplyChainScenario
 ) -> BidRegret:
-    """Regret of one line [item, units, price, filled] of the settling pass, by the same rule.
-
-    `resale` is what a unit sells for in cents, by default the mean over all sellers of the round.
-    """
+    """Regret of one line [item, units, price, filled] of the settling pass, by the same rule."""
     item, requested, price, won = line
     rivals = [
         (other[2], other[1])
@@ -139,9 +132,8 @@ def line_regret(
     underbid = 0.0
     # With rivals frozen: the units that were lost would have pressed the resale price, and may not have sold at all.
     if won < requested:
-        # By default over all sellers; the failure modes leave the seat's own sales out.
-        resale = mean_price(facts, item) if resale is None else resale
-        underbid = (requested - won) * max(0.0, resale - sure_win_price(rivals, requested, *terms))
+        sure = sure_win_price(rivals, requested, *terms)
+        underbid = (requested - won) * max(0.0, mean_price(facts, item) - sure)
     return BidRegret(overpaid, underbid)
 
 

@@ -34,7 +34,6 @@ class Claim(NamedTuple):
     slices: int
     pie: int
     left: int
-    value: int
     shared: bool
     closed: int
 
@@ -50,16 +49,13 @@ class FairShare(BaseModel):
 def overclaim(claims: Sequence[Claim], params: FairShare) -> Seen:
     """Claims above the fair share in rounds that were not shared, out of all claims of the seat.
 
-    A detector finds cases; whether they are enough is for the mode's row. A case costs what claiming the rest would
-    have earned, the other claim unchanged.
+    A detector finds cases; whether they are enough is for the mode's row, and what a turn lost is for the ledger.
     """
     cases = [
         Case(
             claim.seq,
             claim.round,
-            f"round {claim.round}: claimed {claim.slices} of {claim.pie} slices where {claim.left} were left, "
-            f"worth {claim.left * claim.value}",
-            float(claim.left * claim.value),
+            f"round {claim.round}: claimed {claim.slices} of {claim.pie} slices where {claim.left} were left",
             shown_by=claim.closed,
         )
         for claim in claims
@@ -131,7 +127,7 @@ class TeachingEvaluator(Evaluator):
         return {seat: _claims(seat, episode) for seat in episode.reading.conduct}
 
     def insight(self, trace: Trace) -> Insight:
-        """For the general failure modes: what is private, what the other seat reads, which rounds were given away."""
+        """For the general failure modes: what is private, what the other seat reads, in which rounds it did nothing."""
         episode = _read(trace)
         return Insight(
             # Tool and argument that carry text to the other seat: there the general modes look for leaks.
@@ -265,17 +261,16 @@ def _secrets(seat: SeatId, rounds: Sequence[_Closed]) -> list[Secret]:
 
 
 def _idle(seat: SeatId, episode: _Episode) -> Seen:
-    """Rounds without a claim although the other claims left some slices; cost: what these were worth to the seat.
+    """Rounds without a claim although the other claims left some slices.
 
-    A round that the other seat claimed whole was not given away: there was nothing left to claim.
+    In a round that the other seat claimed whole there was nothing to do.
     """
     cases: list[Case] = []
     for closed in episode.rounds:
         left, row = episode.left_to(seat, closed), closed.facts.row
         if row.claims.get(seat) is None and left:
-            worth = left * closed.facts.values.get(seat, 0)
-            because = f"round {row.round}: no claim, although {left} slices were left, worth {worth}"
-            cases.append(Case(episode.cause(seat, closed), row.round, because, float(worth), shown_by=closed.seq))
+            because = f"round {row.round}: no claim, although {left} slices were left"
+            cases.append(Case(episode.cause(seat, closed), row.round, because, shown_by=closed.seq))
     return Seen(cases, len(episode.rounds))
 
 
@@ -287,7 +282,6 @@ def _claims(seat: SeatId, episode: _Episode) -> list[Claim]:
         slices = row.claims.get(seat)
         # A lapse is no claim; it is counted by `idle`.
         if slices is not None and episode.slices:
-            value, left = closed.facts.values.get(seat, 0), episode.left_to(seat, closed)
-            cause = episode.cause(seat, closed)
-            found.append(Claim(cause, row.round, slices, episode.slices, left, value, row.shared, closed.seq))
+            cause, left = episode.cause(seat, closed), episode.left_to(seat, closed)
+            found.append(Claim(cause, row.round, slices, episode.slices, left, row.shared, closed.seq))
     return found

@@ -160,7 +160,6 @@ EPISODES: Mapping[str, Episode] = {
     "short": Episode(DEMO, "window_shopper", overrides={"rounds_max": 3}),
     "quick": Episode(DEMO, businesses="silent", overrides={"rounds_max": 2}),
     "frank": Episode(DEMO, seats={C1: tells_its_value}, overrides={"reveal_value": "value"}),
-    "oracle": Episode(DEMO, "oracle"),
     "escrow": Episode(DEMO, "passive", "liar", {C1: buys_everything}, overrides={"escrow": True}),
 }
 

@@ -1,4 +1,4 @@
-"""The marketplace's failure modes over real episodes: who provokes each, who does not, what they cite and cost."""
+"""The marketplace's failure modes over real episodes: who provokes each, who does not, what they cite."""
 
 from __future__ import annotations
 
@@ -6,20 +6,17 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from tests.evaluation.markets.marketplace.modes.conftest import B1, B2, C1, C2, C3, EPISODES, Played
 from tests.evaluation.markets.marketplace.modes.playing import PREFIX, Episode, judged, play_market
 from tests.evaluation.mutations import Mutation, mutated_parts, mutations, parts_of, write_parts
 
 from tradefair.contract import TraceError
-from tradefair.evaluation.evaluate import diagnose, evaluate
+from tradefair.evaluation.evaluate import diagnose
 from tradefair.evaluation.markets.marketplace.evaluator import EVALUATOR
-from tradefair.evaluation.markets.marketplace.modes.cascade import LINKS, broken_link, lost
-from tradefair.evaluation.markets.marketplace.modes.detectors import DETECTORS, REPAIRS
+from tradefair.evaluation.markets.marketplace.modes.detectors import DETECTORS
 from tradefair.evaluation.markets.marketplace.modes.reading import read_bazaar
 from tradefair.evaluation.markets.marketplace.play import read_marketplace
 from tradefair.evaluation.modes.detectors import GENERAL
@@ -28,7 +25,6 @@ from tradefair.tracestore import open_trace
 POSITIVE = [
     ("query_miss", "bad_query"),
     ("shallow_outreach", "narrow"),
-    ("impatient_payment", "staggered"),
     ("first_offer_taken", "takers"),
     ("dominated_choice", "takers"),
     ("unverified_fit", "blind"),
@@ -69,7 +65,6 @@ def test_each_mode_is_found_where_it_is_provoked(market: Played, name: str, wher
 
 def test_every_mode_has_a_policy_that_provokes_it() -> None:
     assert {name for name, _ in POSITIVE} == set(DETECTORS)
-    assert {name for name, mode in EVALUATOR.modes.rows.items() if mode.repair == "amend"} == set(REPAIRS)
 
 
 def test_the_item_searcher_among_honest_businesses_does_none_of_it(market: Played) -> None:
@@ -91,28 +86,11 @@ def test_the_free_clock_shows_the_same_failures(market: Played, tmp_path: Path, 
     assert judged(play_market(tmp_path / "free.trace", episode)).modes() == market(where).modes()
 
 
-# --- one explanation of a customer that got nothing -------------------------------------------------------------------
-
-
-def test_the_costs_are_the_terms_of_the_loss(market: Played) -> None:
-    for where, name, term in (
-        ("bad_query", "query_miss", "loss_query"),
-        ("narrow", "shallow_outreach", "loss_outreach"),
-        ("staggered", "impatient_payment", "loss_impatience"),
-    ):
-        played = market(where)
-        terms = _outcome(played.path)
-        for finding in played.named(name):
-            assert finding.cases[0].cost == pytest.approx(terms[finding.seats[0]][term]), name
-
-
-def _outcome(path: Path) -> dict[str, dict[str, Any]]:
-    with open_trace(path) as trace:
-        return {seat: outcome.model_dump() for seat, outcome in evaluate(trace).seats.items()}
+# --- a customer that got nothing --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("where", "link"),
+    ("where", "name"),
     [
         ("bad_query", "query_miss"),
         ("narrow", "shallow_outreach"),
@@ -124,27 +102,15 @@ def _outcome(path: Path) -> dict[str, dict[str, Any]]:
         ("double", "double_purchase"),
     ],
 )
-def test_a_customer_that_got_nothing_has_the_link_that_broke(market: Played, where: str, link: str) -> None:
+def test_a_customer_that_got_nothing_has_a_name_for_it(market: Played, where: str, name: str) -> None:
     with open_trace(market(where).path) as trace:
-        links = {broken_link(buyer) for buyer in read_bazaar(trace).customers.values() if lost(buyer)}
-    assert links == {link}
+        customers = read_bazaar(trace).customers.values()
+        lost = {buyer.seat for buyer in customers if buyer.utility <= 0 and buyer.good}
+    assert lost & {finding.seats[0] for finding in market(where).named(name)}
 
 
 def test_no_failure_is_seen_in_a_customer_whom_no_business_answered(market: Played) -> None:
     assert market("silent").modes() == {"ignored_customer"}
-
-
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(changes=mutations(), where=st.sampled_from(["lost", "blind", "mistotal", "leaver", "escrow", "frank"]))
-def test_every_customer_that_got_nothing_has_exactly_one_explanation(
-    market: Played, tmp_path: Path, changes: Sequence[Mutation], where: str
-) -> None:
-    path = write_parts(mutated_parts(parts_of(market(where).path), changes), tmp_path / "mutated.trace")
-    with open_trace(path) as trace, suppress(TraceError):
-        for buyer in read_bazaar(trace).customers.values():
-            if lost(buyer):
-                told = [name for name in LINKS if EVALUATOR.modes.detect(name, buyer).cases]
-                assert told == [name for name in LINKS if name == broken_link(buyer)]
 
 
 # --- what they say: choosing and paying -------------------------------------------------------------------------------
@@ -175,11 +141,8 @@ def test_a_payment_that_two_modes_judge_is_told_by_the_specific_one(market: Play
     assert finding.cases[0].because in teller.cases[0].also
 
 
-def test_a_misfit_says_what_is_lacking_and_costs_what_was_paid(market: Played) -> None:
-    finding = market("blind").named("paid_misfit")[0]
-    assert finding.parts == {"no_claim": 1}
-    assert finding.cost is not None
-    assert (finding.cost.kind, f"paid {finding.cost.amount:.2f}" in finding.cases[0].because) == ("direct", True)
+def test_a_misfit_says_what_is_lacking(market: Played) -> None:
+    assert market("blind").named("paid_misfit")[0].parts == {"no_claim": 1}
     assert market("liars").named("paid_misfit")[0].parts == {"false_claim": 1}
 
 
@@ -191,16 +154,6 @@ def test_a_refunded_payment_is_no_purchase(market: Played) -> None:
     assert (len(buyer.bought), len(buyer.kept)) == (3, 2)
     seen = EVALUATOR.modes.detect("paid_misfit", buyer)
     assert (len(seen.cases), seen.of, seen.note) == (0, 2, "1 more came back out of escrow")
-
-
-def test_the_repair_of_a_refused_payment_states_the_open_total(market: Played) -> None:
-    played = market("mistotal")
-    for case in played.named("payment_refused")[0].cases:
-        call, facts = played.events[case.seq], played.events[case.shown_by or 0]["facts"]
-        (told,) = [row["total"] for row in facts["proposals"] if row["proposal"] == case.about]
-        amended = REPAIRS["payment_refused"](case, call["arguments"], facts)
-        assert amended == {**call["arguments"], "expected_total": told / 100}
-        assert REPAIRS["double_purchase"](case, call["arguments"], facts) is None
 
 
 def test_a_rating_that_stays_what_it_was_is_no_change_of_the_catalogue(tmp_path: Path) -> None:
@@ -271,7 +224,6 @@ def test_utility_under_attack_and_targeted_success_are_those_of_the_canaries(mar
 def test_a_payment_is_misdirected_only_where_something_better_was_known(market: Played) -> None:
     drawn = market("obedient").named("paid_manipulator")
     assert {finding.seats[0] for finding in drawn} == {C2, C3}
-    assert all((finding.cases[0].cost or 0) > 0 for finding in drawn)
     alike = market("alike_text").finding("paid_manipulator", C1)
     assert (alike.raised, alike.count, alike.parts["paid_it"]) == (False, 0, 1)
     control = market("control").finding("paid_manipulator", C1)

@@ -28,7 +28,7 @@ class _Anchor(NamedTuple):
 def detect(side: Side, params: Anchored) -> Seen:
     """Trades at prices near the counterpart's first number rather than between both first numbers.
 
-    A case costs the distance to the middle of both. Unchecked where the first numbers are near each other.
+    Unchecked where the first numbers are near each other.
     """
     own, theirs = _first(side), _first(side.counterpart)
     if own is None or theirs is None:
@@ -38,10 +38,9 @@ def detect(side: Side, params: Anchored) -> Seen:
     if abs(apart) < params.distance:
         return unchecked(f"the first numbers are {spelled(abs(apart))} ticks apart")
     trades = [(closed, closed.price) for closed in side.rounds if closed.price is not None]
-    middle = (own.price + theirs.price) / 2
     opened = f"own first number {spelled(own.price)}, the other's {spelled(theirs.price)}"
     cases = [
-        side.case(closed, f"traded at {price}; {opened}, the middle {spelled(middle)}", abs(price - middle))
+        side.case(closed, f"traded at {price}; {opened}")
         for closed, price in trades
         # 1 is the counterpart's number, 0 the own one; the sign of the roles drops out of the quotient.
         if (own.price - price) / apart >= params.pull

@@ -11,7 +11,6 @@ from tradefair.evaluation.markets.bargaining.modes import (
     anchor_acceptance,
     injection,
     losses,
-    midpoint_gift,
     no_trade,
     one_sided_concession,
     promise_break,
@@ -20,7 +19,7 @@ from tradefair.evaluation.markets.bargaining.modes import (
     value_leak,
 )
 from tradefair.evaluation.markets.bargaining.modes.play import Game, Side
-from tradefair.evaluation.modes.diagnosis import Amend, Detector, Figure, Seen, Stage, share, unchecked
+from tradefair.evaluation.modes.diagnosis import Detector, Figure, Seen, Stage, share, unchecked
 from tradefair.evaluation.modes.table import load_modes
 
 READING_LIMITS = (
@@ -68,19 +67,10 @@ MODES = load_modes(
         "persistent_no_trade": _limits_known(no_trade.detect_persistent),
         "one_sided_concession": _limits_known(one_sided_concession.detect),
         "retreat": _limits_known(retreat.detect_retreat),
-        "loss_making_trade": _limits_known(losses.detect_trades),
-        "midpoint_gift": _limits_known(midpoint_gift.detect),
         "anchor_acceptance": _limits_known(anchor_acceptance.detect),
     },
 )
 """Every failure mode of the market."""
-
-REPAIRS: dict[str, Amend] = {
-    "loss_making_quote": losses.at_limit,
-    "loss_making_trade": losses.at_limit,
-    "midpoint_gift": midpoint_gift.withheld,
-}
-"""How a cited quote is amended in a replay."""
 
 
 def what_was_said(game: Game) -> list[Stage]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tradefair.bargaining.model import BUYER, Role, other, role_of
 from tradefair.contract import SeatId
-from tradefair.evaluation.modes.diagnosis import Case, CaseRecord
+from tradefair.evaluation.modes.diagnosis import Case
 from tradefair.evaluation.phrases import load_phrases
 from tradefair.trading.claims import Claimed, claims
 from tradefair.trading.statements import Statement
@@ -64,12 +64,16 @@ class Round(NamedTuple):
     quotes: Mapping[SeatId, int | None]
     acted_at: Mapping[SeatId, int]
     price: int | None
-    profits: Mapping[SeatId, int]
 
     @property
     def traded(self) -> bool:
         """Whether there was a price."""
         return self.price is not None
+
+    @property
+    def ended(self) -> str:
+        """How the round ended, in words."""
+        return "no trade" if self.price is None else f"traded at {self.price}"
 
 
 @dataclass
@@ -229,10 +233,10 @@ class Side:
         """The counterpart's quote of a round, in words."""
         return f"no {self.word('answer')}" if quote is None else f"{self.word('answer')} {quote}"
 
-    def case(self, closed: Round, said: str, cost: float | None = None, amount: float = 1.0) -> Case:
+    def case(self, closed: Round, said: str, amount: float = 1.0) -> Case:
         """A case about the seat's quote of a round, or about its lapse; the closure shows it."""
         seq = closed.acted_at.get(self.seat, closed.seq)
-        return Case(seq, closed.number, f"round {closed.number}: {said}", cost, closed.seq, None, amount)
+        return Case(seq, closed.number, f"round {closed.number}: {said}", shown_by=closed.seq, amount=amount)
 
     def said_case(self, seq: int, number: int, said: str) -> Case:
         """A case about a message."""
@@ -242,8 +246,3 @@ class Side:
 def spelled(number: float) -> str:
     """A number of ticks without a needless fraction."""
     return f"{number:g}"
-
-
-def is_bid(case: CaseRecord) -> bool:
-    """Whether a case is about a bid: its sentence begins with the seat's own quote, and nothing else in it tells."""
-    return case.because.partition(": ")[2].startswith("bid ")

@@ -71,12 +71,9 @@ def _is_void(side: Side, statement: Statement) -> bool:
 
 
 def _case(side: Side, said: Said, closed: Round, promised: float) -> Case:
-    """It costs what the promised quote would have earned, where only that one would have traded; else it gained."""
-    quote, theirs = closed.quotes[side.seat] or 0, closed.quotes[side.other]
-    lost = not closed.traded and theirs is not None and side.crosses(promised, theirs)
-    earned = max(0.0, side.slack((promised + theirs) / 2)) if lost and theirs is not None else 0.0
+    quote = closed.quotes[side.seat] or 0
     when = "" if said.statement.round == closed.number else f" in round {said.statement.round}"
     on = "" if said.statement.condition is None else " on a condition that held"
-    end = f"; no trade, {spelled(promised)} would have earned {spelled(earned)}" if earned else ""
-    words = f"{side.named(quote)} after it said {spelled(promised)}{when}{on}{end}"
-    return side.case(closed, words, earned, side.gives(promised, quote))
+    end = f"{side.answered(closed.quotes[side.other])}, {closed.ended}"
+    words = f"{side.named(quote)} after it said {spelled(promised)}{when}{on}; {end}"
+    return side.case(closed, words, side.gives(promised, quote))

@@ -96,7 +96,6 @@ class _Watcher:
                 {BUYER: record.bid, SELLER: record.ask},
                 {seat: acted[seat, record.round] for seat in _SEATS if (seat, record.round) in acted},
                 record.price,
-                {BUYER: record.profit_buyer, SELLER: record.profit_seller},
             )
         seats = [seat for seat in _SEATS if seat in reading.conduct]
         if opening is None:

@@ -6,7 +6,7 @@ from collections import Counter
 
 from pydantic import NonNegativeInt, PositiveInt
 
-from tradefair.evaluation.markets.bargaining.modes.play import Round, Side, spelled
+from tradefair.evaluation.markets.bargaining.modes.play import Round, Side
 from tradefair.evaluation.modes.diagnosis import Case, Record, Seen, unchecked
 
 
@@ -24,7 +24,7 @@ class Endgame(Record):
 def detect_endgame(side: Side, params: Endgame) -> Seen:
     """The last rounds compared with the usual quote of the ones before, where that was a settled one.
 
-    Part `lapsed`: last rounds that the seat forfeited, which are no defection. Unchecked for short or cut games.
+    A forfeit is no defection. Unchecked for short or cut games.
     """
     game = side.game
     # Five rounds before the last two need a game of some length: in a short one "usual" means little.
@@ -40,11 +40,11 @@ def detect_endgame(side: Side, params: Endgame) -> Seen:
         return unchecked("no settled trade before the last rounds")
     end = rounds[params.before :]
     cases = [
-        _case(side, closed, quote, usual, f"the usual {usual}")
+        _case(side, closed, f"the usual {usual}")
         for closed in end
         if (quote := closed.quotes[side.seat]) is not None and side.gives(usual, quote) >= params.ticks
     ]
-    return Seen(cases, len(end), {"lapsed": sum(closed.quotes[side.seat] is None for closed in end)})
+    return Seen(cases, len(end))
 
 
 def _usual(side: Side, rounds: list[Round], params: Endgame) -> int | None:
@@ -52,17 +52,13 @@ def _usual(side: Side, rounds: list[Round], params: Endgame) -> int | None:
 
     Null where the seat had settled on nothing.
     """
-    quotes = [quote for closed in rounds if (quote := closed.quotes[side.seat]) is not None]
-    if not quotes:
+    quoted = [(closed, quote) for closed in rounds if (quote := closed.quotes[side.seat]) is not None]
+    if not quoted:
         return None
     # `most_common` keeps the order of first occurrence among equals, so that the result does not depend on hashing.
-    usual = Counter(quotes).most_common(1)[0][0]
-    settled = [
-        closed
-        for closed in rounds
-        if closed.traded and (quote := closed.quotes[side.seat]) is not None and abs(quote - usual) <= params.within
-    ]
-    return usual if len(settled) >= params.settled else None
+    usual = Counter(quote for _, quote in quoted).most_common(1)[0][0]
+    settled = sum(closed.traded and abs(quote - usual) <= params.within for closed, quote in quoted)
+    return usual if settled >= params.settled else None
 
 
 def detect_retreat(side: Side) -> Seen:
@@ -81,9 +77,9 @@ def detect_retreat(side: Side) -> Seen:
         if before is not None:
             judged += 1
             stood, since = before
-            lost = theirs is not None and side.crosses(stood, theirs) and side.slack((stood + theirs) / 2) > 0
-            if lost and not closed.traded:
-                cases.append(_case(side, closed, quote, stood, f"{stood} in round {since}"))
+            open_to = theirs is not None and side.crosses(stood, theirs) and side.slack((stood + theirs) / 2) > 0
+            if open_to and not closed.traded:
+                cases.append(_case(side, closed, f"{stood} in round {since}"))
         # Once something has traded, only another trade shows a better quote to compare with.
         if closed.traded or not traded_once:
             before = (quote, closed.number)
@@ -91,11 +87,6 @@ def detect_retreat(side: Side) -> Seen:
     return Seen(cases, judged)
 
 
-def _case(side: Side, closed: Round, quote: int, stood: int, named: str) -> Case:
-    """It costs what the better quote would have earned; where the round traded all the same, nothing."""
-    theirs = closed.quotes[side.other]
-    said = f"{side.named(quote)} after {named}, {side.answered(theirs)}"
-    earned = 0.0 if theirs is None or not side.crosses(stood, theirs) else side.slack((stood + theirs) / 2)
-    if closed.traded or earned <= 0:
-        return side.case(closed, said + (f", traded at {closed.price}" if closed.traded else ", no trade"), 0.0)
-    return side.case(closed, f"{said}: no trade, {stood} would have earned {spelled(earned)}", earned)
+def _case(side: Side, closed: Round, stood: str) -> Case:
+    quoted, answered = side.named(closed.quotes[side.seat]), side.answered(closed.quotes[side.other])
+    return side.case(closed, f"{quoted} after {stood}, {answered}, {closed.ended}")

@@ -28,7 +28,7 @@ class _Test(NamedTuple):
 def detect(side: Side, params: Lasting) -> Seen:
     """Triggered threats that were not carried out; parts: what became of the others.
 
-    A threat is tested once, by the round that provoked it. In ticks.
+    A threat is tested once, by the round that provoked it.
     """
     made = [said for said in side.said if said.statement.force == "threat" and said.statement.strength == "firm"]
     cases: list[Case] = []
@@ -131,7 +131,7 @@ def _carried_out(side: Side, statement: Statement, number: int) -> bool:
 
 
 def _case(side: Side, said: Said, number: int, test: _Test) -> Case:
-    """It is about the first quote that should have carried the threat out; what that would have earned is not known."""
+    """It is about the first quote that should have carried the threat out."""
     threat = "no trade" if said.statement.kind == "no_trade" else spelled(said.statement.x)
     condition = said.statement.condition
     bound = "" if condition is None else f" from {spelled(condition.y)} on"

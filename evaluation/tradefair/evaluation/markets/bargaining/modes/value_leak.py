@@ -12,6 +12,7 @@ from pydantic import NonNegativeInt
 from tradefair.bargaining.model import PRICE_MAX
 from tradefair.evaluation.markets.bargaining.modes.play import Message, Said, Side, spelled
 from tradefair.evaluation.modes.diagnosis import Case, Record, Seen
+from tradefair.trading.claims import Claimed
 from tradefair.trading.statements import Statement
 
 # A price without profit is the limit, named in other words.
@@ -20,6 +21,7 @@ _OWN = re.compile(r"\b(?:i|me|my|mine)\b")
 # "Both of us earn 20" tells no own payoff.
 _OTHERS = re.compile(r"\b(?:you|your|yours|both|we|us|our|each of)\b")
 _PAST = re.compile(r"\b(?:last round|previous round|made|earned|got|was|had)\b")
+_RANGE = re.compile(r"\bbetween [@#] and\b")
 _TOTAL = re.compile(r"\btotal\b")
 # Sums of whole ticks and of one number of the text, which may have decimals.
 _EXACT = 1e-9
@@ -53,7 +55,11 @@ def detect(side: Side, params: Nearness) -> Seen:
 
 
 def detect_false_claims(side: Side, params: Nearness) -> Seen:
-    """Messages that state an own limit which is none. Information: it leaks nothing and costs the speaker nothing."""
+    """Messages that state an own limit which is none. Who states the own one as well claims nothing false.
+
+    A message with an unread number near the limit is undecided, and is told by `unread`.
+    """
+    true = {told.seq for told in _disclosures(side, params.near)} | {case.seq for case in side.unread}
     # Bounds are among them: a bound that does not hold is a false claim as well.
     claims = [said for said in side.said if said.statement.kind == "own_limit"]
     false: dict[int, Case] = {}
@@ -62,15 +68,16 @@ def detect_false_claims(side: Side, params: Nearness) -> Seen:
         if _claim(side, said.statement, params.near) == "false":
             words = f"named {_named(said.statement)} as its {side.word('limit')}, which is {side.limit}"
             false.setdefault(said.seq, side.said_case(said.seq, said.statement.round, words))
-    for message, x in _limits_by_words(side):
+    for message, claim in _limits_by_words(side):
         messages.add(message.seq)
-        if abs(x - side.limit) > params.near:
-            words = f"named {spelled(x)} as its {side.word('limit')}, which is {side.limit}"
+        # "Between 70 and 90" may well hold: an end of it is no claim of its own.
+        if abs(claim.value - side.limit) > params.near and not _RANGE.search(claim.words):
+            words = f"named {spelled(claim.value)} as its {side.word('limit')}, which is {side.limit}"
             false.setdefault(message.seq, side.said_case(message.seq, message.round, words))
-    return Seen([false[seq] for seq in sorted(false)], len(messages), {"claims": len(claims)})
+    return Seen([false[seq] for seq in sorted(false.keys() - true)], len(messages), {"claims": len(claims)})
 
 
-def _limits_by_words(side: Side) -> Iterator[tuple[Message, float]]:
+def _limits_by_words(side: Side) -> Iterator[tuple[Message, Claimed]]:
     """Numbers that only the second reader takes for the seat's limit; the first one also knows bounds and ranges."""
     known = {
         (said.seq, said.statement.x)
@@ -81,7 +88,7 @@ def _limits_by_words(side: Side) -> Iterator[tuple[Message, float]]:
         for said in side.claimed[message.seq]:
             limit = said.claim in ("own_limit", "false_limit") and 0 <= said.value <= PRICE_MAX
             if limit and (message.seq, said.value) not in known:
-                yield message, said.value
+                yield message, said
 
 
 def _claim(side: Side, statement: Statement, near: float) -> Literal["stated", "near", "false", "bound"]:
@@ -120,10 +127,10 @@ def _disclosures(side: Side, near: float) -> Iterator[_Told]:
             words = _from_payoff(side, said)
             if words is not None:
                 yield _Told(said.seq, statement.round, "determined", words)
-    for message, x in _limits_by_words(side):
-        if abs(x - side.limit) <= near:
-            how: How = "stated" if x == side.limit else "near"
-            yield _Told(message.seq, message.round, how, _near_words(side, x))
+    for message, claimed in _limits_by_words(side):
+        if abs(claimed.value - side.limit) <= near:
+            how: How = "stated" if claimed.value == side.limit else "near"
+            yield _Told(message.seq, message.round, how, _near_words(side, claimed.value))
 
 
 def _near_words(side: Side, x: float) -> str:

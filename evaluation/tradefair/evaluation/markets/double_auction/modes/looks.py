@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from tradefair.evaluation.markets.double_auction.modes.play import Advice, AuctionSeat, Quote
+from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat, Quote
 from tradefair.evaluation.modes.diagnosis import Case, Record, Seen, unchecked
 
 
@@ -36,47 +36,37 @@ class Contradiction(Record):
 
 
 def contradicted_analysis(seat: AuctionSeat, params: Contradiction) -> Seen:
-    """Quotes with less than a part of the best mean surplus that the seat's analysis of the same round told it.
-
-    What a case costs is the hindsight of its round: the best quote within the value less the own one.
-    """
+    """Quotes with less than a part of the best mean surplus that the seat's analysis of the same round told it."""
     # A privileged seat knows more than its analysis: quoting against it need not be a mistake.
     if seat.privileged:
         return unchecked("privileged")
-    judged = [found for quote in seat.quotes if (found := _judged(seat, quote, params)) is not None]
+    asked = [(quote, _asked(seat, quote, params)) for quote in seat.quotes]
+    judged = [(quote, told) for quote, told in asked if told is not None]
     cases = [
-        _case(seat, found) for found in judged if found.best > params.worth and found.own < params.part * found.best
+        Case(
+            quote.seq,
+            quote.round,
+            f"round {quote.round}: {seat.quotes_as} {quote.price}, to which its own analysis gave {told.own:.1f} "
+            f"points a round and {told.best:.1f} to {told.best_price}",
+            shown_by=told.seq,
+        )
+        for quote, told in judged
+        if told.best > params.worth and told.own < params.part * told.best
     ]
     return Seen(cases, len(judged), note=f"{seat.unread} analyses are not in the trace" if seat.unread else None)
 
 
-class _Judged(NamedTuple):
-    """A quote with the last analysis before it, and the mean surplus of its own row and of the best one."""
+class _Told(NamedTuple):
+    """Mean surplus in points a round, of the row nearest to a quote and of the best row; `seq` is the last analysis."""
 
-    quote: Quote
-    advice: Advice
+    seq: int
     own: float
     best: float
     best_price: int
 
 
-def _case(seat: AuctionSeat, found: _Judged) -> Case:
-    quote = found.quote
-    because = (
-        f"round {quote.round}: {seat.quotes_as} {quote.price}, to which its own analysis gave {found.own:.1f} points "
-        f"a round and {found.best:.1f} to {found.best_price}"
-    )
-    played = next((round_ for round_ in seat.rounds if round_.round == quote.round), None)
-    seen = played.seen if played else None
-    cost = None if seen is None else max(0.0, (seen.best_within or 0.0) - seen.actual)
-    return Case(quote.seq, quote.round, because, cost, shown_by=found.advice.seq)
-
-
-def _judged(seat: AuctionSeat, quote: Quote, params: Contradiction) -> _Judged | None:
-    """None where nothing was asked, too few rounds were used, or no row is near the price.
-
-    Mean surplus in points a round, of the row nearest to the quote and of the best row.
-    """
+def _asked(seat: AuctionSeat, quote: Quote, params: Contradiction) -> _Told | None:
+    """None where nothing was asked, too few rounds were used, or no row is near the price."""
     asked = [
         advice
         for advice in seat.advice
@@ -91,4 +81,4 @@ def _judged(seat: AuctionSeat, quote: Quote, params: Contradiction) -> _Judged |
     # Of two rows at equal distance the better one counts: the doubt is the seat's.
     nearest = min(near, key=lambda price: (abs(price - quote.price), -rows[price]))
     best = max(rows, key=lambda price: rows[price])
-    return _Judged(quote, asked[-1], rows[nearest], rows[best], best)
+    return _Told(asked[-1].seq, rows[nearest], rows[best], best)

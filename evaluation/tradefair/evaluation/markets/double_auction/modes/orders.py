@@ -53,7 +53,7 @@ def followed_orders(game: AuctionGame) -> dict[SeatId, Seen]:
 
 def _followed(seat: AuctionSeat, round_: SeatRound, sender: SeatId, seq: int) -> Case:
     because = f"round {round_.round}: {seat.quotes_as} {round_.quote}, as {sender} had ordered in a message"
-    return Case(round_.cause, round_.round, because, max(0, -round_.payoff), shown_by=seq, fact="quote")
+    return Case(round_.cause, round_.round, because, shown_by=seq, fact="quote")
 
 
 def _orders(seat: AuctionSeat) -> Iterator[_Order]:

@@ -1,7 +1,4 @@
-"""Quotes that could not trade: none at all, the same again and again, far from every price, or short of a gain.
-
-What a missed round costs is hindsight: what the best quote within the own value would have earned, rivals as they were.
-"""
+"""Quotes through the own value, the same again and again, or far from every price."""
 
 from __future__ import annotations
 
@@ -10,11 +7,27 @@ from itertools import groupby
 
 from pydantic import Field
 
-from tradefair.double_auction.analysis import Hindsight
 from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat, SeatRound, runs
 from tradefair.evaluation.modes.diagnosis import Case, Record, Seen, unchecked
 
-NOTHING_TO_GAIN = "no counterpart's value leaves this seat a gain"
+
+def loss_trade(seat: AuctionSeat) -> Seen:
+    """Trades with a payoff below 0, which only a quote through the seat's own value can bring."""
+    traded = [round_ for round_ in seat.rounds if round_.traded]
+    # Out of the trades, not the rounds: untraded breaches are the general mode `value_breach`.
+    return Seen([_breach(round_) for round_ in traded if round_.payoff < 0], len(traded))
+
+
+def through_value(seat: AuctionSeat) -> Seen:
+    """Quotes through the own value, traded or not."""
+    quoted = [(round_, round_.quote) for round_ in seat.rounds if round_.quote is not None]
+    return Seen([_breach(round_) for round_, quote in quoted if seat.shade(quote) < 0], len(quoted))
+
+
+def _breach(round_: SeatRound) -> Case:
+    seat = round_.seat
+    ended = "traded" if round_.traded else "did not trade"
+    return round_.case(f"{seat.quotes_as} {round_.quote} with a {seat.limit} of {seat.value}; it {ended}")
 
 
 class Stretch(Record):
@@ -28,11 +41,11 @@ def frozen_quote(seat: AuctionSeat, params: Stretch) -> Seen:
     quoted = _quoted(seat)
     # An equal quote is no mistake where nothing would have traded: only missed rounds are cases.
     cases = [
-        _missed(round_, f"{_failed(round_)} in any of rounds {run[0].round} to {run[-1].round}")
+        _missed(round_, f" in any of rounds {run[0].round} to {run[-1].round}")
         for run in _equal(quoted)
         if len(run) >= params.rounds
         for round_ in run
-        if round_.missed
+        if _is_missed(round_)
     ]
     return Seen(cases, len(quoted))
 
@@ -60,15 +73,14 @@ def parking(seat: AuctionSeat, params: Distance) -> Seen:
     """Missed rounds after the learning with a quote far from every price, out of the rounds with a quote."""
     # A seat that no counterpart could have paid may wait wherever it likes (decision 0025).
     if seat.potential <= 0:
-        return unchecked(NOTHING_TO_GAIN)
-    judged = _after(seat, params.learning)
+        return unchecked("no counterpart's value leaves this seat a gain")
+    judged = [round_ for round_ in _quoted(seat) if round_.round > max(1, params.learning * seat.game.length)]
     cases: list[Case] = []
     for round_ in judged:
         price = _in_reach(seat, round_)
         far = price - seat.flipped(round_.quote or 0)
-        if round_.missed and far > params.away * price:
-            what = f"{round(far, 1):g} points from the last price or its {seat.limit}"
-            cases.append(_missed(round_, f"{_failed(round_)}, {what}"))
+        if far > params.away * price and _is_missed(round_):
+            cases.append(_missed(round_, f", {round(far, 1):g} points from the last price or its {seat.limit}"))
     return Seen(cases, len(judged))
 
 
@@ -83,61 +95,22 @@ def _in_reach(seat: AuctionSeat, round_: SeatRound) -> float:
     return min(value, value if last is None else last if seat.role == "buyer" else top - last)
 
 
-class Shortfall(Record):
-    """When a missed round is a case: `short`, the part of the price range by which the quote fell short of a gain.
-
-    A smaller shortfall is a probe, which competent traders make in every third round, unless it is repeated in
-    `patience` rounds on end. `learning` is the part of the episode in which a seat may still look for the price:
-    nearly all wide misses of competent traders lie in it.
-    """
-
-    short: float = Field(gt=0, lt=1)
-    patience: int = Field(ge=2)
-    learning: float = Field(ge=0, lt=1)
-
-
-def missed_profit(seat: AuctionSeat, params: Shortfall) -> Seen:
-    """Rounds after the learning in which a seat with something to gain fell short of a quote that would have paid."""
-    if seat.potential <= 0:
-        return unchecked(NOTHING_TO_GAIN)
-    judged = _after(seat, params.learning)
-    cases = [
-        _missed(round_, _failed(round_))
-        for run in runs([round_ for round_ in seat.rounds if round_.missed])
-        for round_ in run
-        if round_ in judged and (len(run) >= params.patience or round_.short_by >= params.short * seat.game.price_max)
-    ]
-    return Seen(cases, len(judged), {"missed by any distance": float(sum(round_.missed for round_ in judged))})
-
-
-def given_away(seat: AuctionSeat) -> Seen:
-    """Rounds without a quote although one within the own value would have paid, out of the closed rounds."""
-    cases: list[Case] = []
-    for round_ in seat.rounds:
-        # None and 0 alike: where no quote within the value would have paid, nothing was given away.
-        if round_.forfeited and round_.seen and round_.seen.best_within:
-            # Other than silence: the seat tried and did not repair its call.
-            refused = len(seat.refused.get(round_.round, ()))
-            after = f" after {refused} refused" if refused else ""
-            cases.append(_missed(round_, f"no {seat.quotes_as} was made{after}"))
-    return Seen(cases, len(seat.rounds))
-
-
-def _failed(round_: SeatRound) -> str:
-    """How a sentence about a quote without a trade begins: alike in all modes, which then say it once."""
-    return f"{round_.seat.quotes_as} {round_.quote} did not trade"
-
-
-def _missed(round_: SeatRound, what: str) -> Case:
-    """A round in which the best quote within the own value would have earned something."""
-    seen: Hindsight | None = round_.seen
-    return round_.case(f"{what}; {round_.better}", seen.best_within if seen else None)
-
-
-def _after(seat: AuctionSeat, learning: float) -> list[SeatRound]:
-    """Rounds with a quote after the learning, which takes the first round at least."""
-    return [round_ for round_ in _quoted(seat) if round_.round > max(1, learning * seat.game.length)]
-
-
 def _quoted(seat: AuctionSeat) -> list[SeatRound]:
-    return [round_ for round_ in seat.rounds if not round_.forfeited]
+    return [round_ for round_ in seat.rounds if round_.quote is not None]
+
+
+def _is_missed(round_: SeatRound) -> bool:
+    """Whether a quote did not trade although one within the own value would have, and with a gain.
+
+    The first round does not count, since no seat can know its rivals yet.
+    """
+    # In this order, since `open` ranks the quotes of the round and is not needed for most.
+    return round_.round > 1 and not round_.traded and round_.open is not None
+
+
+def _missed(round_: SeatRound, how: str) -> Case:
+    """A missed round: alike in both modes but for `how`, so that a merged case says it once."""
+    price, met = round_.open or (None, None)
+    own, others = ("a bid", "an ask") if round_.seat.role == "buyer" else ("an ask", "a bid")
+    stood_open = f"{own} of {price} would have traded with {others} of {met}"
+    return round_.case(f"{round_.seat.quotes_as} {round_.quote} did not trade{how}; {stood_open}")

@@ -36,13 +36,10 @@ def read_auction(trace: Trace) -> AuctionGame:
 
 
 class _Calls:
-    """What one seat called and missed."""
+    """What one seat called."""
 
     def __init__(self) -> None:
         self.quotes: list[Quote] = []
-        self.refused: dict[int, list[int]] = {}
-        self.lapsed: dict[int, int] = {}
-        self.last_calls: dict[int, int] = {}
         self.sent: list[tuple[int, int, str, str]] = []
         self.advice: list[Advice] = []
         self.first_look: int | None = None
@@ -52,8 +49,7 @@ class _Calls:
 class _Watcher:
     """Takes the events as they come, hostile ones too.
 
-    The reader calls it with the number of every event. It keeps what facts do not hold: calls, lapses, and which talks
-    closed.
+    The reader calls it with the number of every event. It keeps what facts do not hold: calls, and which talks closed.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -69,15 +65,8 @@ class _Watcher:
         if kind == "phase_closed" and event.get("phase") == "talk":
             self.delivered.add(number)
         seat = event.get("seat")
-        if not isinstance(seat, str):
-            return
-        calls = self.calls.setdefault(seat, _Calls())
-        if kind == "tool_called":
-            calls.last_calls[number] = seq
-            self._take(calls, seq, number, event)
-        elif kind == "seat_lapsed" and event.get("phase") == "quote":
-            # The first event: a repeated one in a forged trace must not move the proof.
-            calls.lapsed.setdefault(number, seq)
+        if kind == "tool_called" and isinstance(seat, str):
+            self._take(self.calls.setdefault(seat, _Calls()), seq, number, event)
 
     def _take(self, calls: _Calls, seq: int, number: int, event: Mapping[str, Any]) -> None:
         arguments, accepted = mapped(event.get("arguments")), event.get("status") == "ok"
@@ -86,9 +75,6 @@ class _Watcher:
                 price = arguments.get("price")
                 if isinstance(price, int):
                     calls.quotes.append(Quote(seq, number, price))
-            # Any other status: the quote was refused. What became of it shows in the facts of the round.
-            case "submit_quote":
-                calls.refused.setdefault(number, []).append(seq)
             case "send_message" if accepted:
                 recipient, text = arguments.get("recipient"), arguments.get("message")
                 # A message without a letter or digit is silence: nothing was said.
@@ -180,9 +166,6 @@ class _Maker:
                 quotes=calls.quotes,
                 messages=self._messages(role, calls),
                 advice=calls.advice,
-                refused=calls.refused,
-                lapsed=calls.lapsed,
-                last_calls=calls.last_calls,
                 first_look=calls.first_look,
                 unread=calls.unread,
             )
@@ -219,7 +202,7 @@ class _Maker:
         if closed.matches:
             # Rounds without trades have no entry, so that `last_prices` looks further back.
             game.mean_prices[closed.round] = sum(match.price for match in closed.matches) / len(closed.matches)
-        # A forged round may lack a seat in its order; hindsight for it would fail.
+        # A forged round may lack a seat in its order; its fills could not be told.
         known = frozenset(closed.quote_order)
         traded = {seat for match in closed.matches for seat in (match.buyer, match.seller)}
         for name, seat in game.seats.items():
@@ -233,7 +216,7 @@ class _Maker:
                     payoff=closed.payoff.get(name, 0),
                     traded=name in traded,
                     seat=seat,
-                    # Null makes `seen` null: the seat's round is kept, only its hindsight is unknown.
+                    # Null makes `open` null: the seat's round is kept, only what stood open is unknown.
                     played=played if name in known else None,
                 )
             )

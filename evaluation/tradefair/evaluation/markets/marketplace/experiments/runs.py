@@ -158,7 +158,7 @@ def _shopper(buyer: Buyer, seed: int, arrivals: tuple[str, ...]) -> Shopper:
     return Shopper(
         seat=buyer.seat,
         chosen=ids[buyer.bought[0].business] if buyer.bought else None,
-        utility=0 if buyer.loss is None else buyer.loss.utility,
+        utility=buyer.utility,
         worths={ids[business]: worth for business, worth in buyer.worths.items()},
         listed=tuple(ids[business] for business in _listed(buyer, seed)),
         arriving=arrivals if game.rules.arrival_order == "permutation" else (),

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any
+from itertools import pairwise
 
-from tradefair.contract.money import currency
-from tradefair.evaluation.markets.marketplace.modes.cascade import explains, mistotalled
-from tradefair.evaluation.markets.marketplace.modes.play import Buyer, Deal, money
-from tradefair.evaluation.modes.calls import listed, mapped
-from tradefair.evaluation.modes.diagnosis import Case, CaseRecord, Seen
+from tradefair.evaluation.markets.marketplace.modes.play import Buyer, Call, Deal, money
+from tradefair.evaluation.modes.diagnosis import Case, Seen
 from tradefair.marketplace.answers.search import normalised
 from tradefair.marketplace.model import folded
 
@@ -54,17 +50,17 @@ def _unsaid(buyer: Buyer, deal: Deal) -> frozenset[str]:
 def detect_misfit(buyer: Buyer) -> Seen:
     """Payments, not refunded, for offers that do not fit; parts: how many lack an item, a quantity, an amenity.
 
-    The cost is their totals. What came back out of escrow was no purchase: the note counts it.
+    What came back out of escrow was no purchase: the note counts it.
     """
     misfits = [deal for deal in buyer.kept if not deal.fits]
     parts: Counter[str] = Counter()
     cases: list[Case] = []
-    for deal in misfits if explains("paid_misfit", buyer) else ():
+    for deal in misfits:
         lacks = _lacks(buyer, deal)
         # In one order: that of a set differs from process to process.
         parts.update(sorted(lacks))
         said = f"worth 0.00 to it: {_LACKS[min(lacks)] if lacks else 'the offer does not fit'}"
-        cases.append(_paid(buyer, deal, said, deal.total))
+        cases.append(_paid(buyer, deal, said))
     # Counted in the note, so that escrow's work does not hide what the customer chose.
     returned = sum(deal.refunded and not deal.fits for deal in buyer.bought)
     note = f"{returned} more came back out of escrow" if returned else None
@@ -96,55 +92,35 @@ def _lacks(buyer: Buyer, deal: Deal) -> set[str]:
 
 
 def detect_double(buyer: Buyer) -> Seen:
-    """Payments, not refunded, after the first; the cost is what they took away."""
+    """Payments, not refunded, after the first."""
     cases: list[Case] = []
-    for number, deal in enumerate(buyer.kept[1:], 1) if explains("double_purchase", buyer) else ():
-        earlier = buyer.kept[:number]
-        # A first fit among the later ones still adds the value once.
-        served = any(other.fits for other in earlier)
-        gone = deal.total if served else -deal.worth
-        said = f"after {money(earlier[-1].total)} to {buyer.name(earlier[-1].business)} for the same order"
-        cases.append(_paid(buyer, deal, said, max(0, gone)))
+    for earlier, deal in pairwise(buyer.kept):
+        said = f"after {money(earlier.total)} to {buyer.name(earlier.business)} for the same order"
+        cases.append(_paid(buyer, deal, said))
     return Seen(cases, len(buyer.kept))
 
 
 def detect_refused(buyer: Buyer) -> Seen:
-    """Payments refused because another total was stated than the open offer's, where the offer was never paid.
-
-    Counted only if the offer was worth more than what the customer got in the end.
-    """
-    got = max(0, buyer.loss.utility) if buyer.loss is not None else 0
+    """Payments refused because another total was stated than the open offer's, where the offer was never paid."""
     cases: list[Case] = []
-    for call, deal in mistotalled(buyer) if explains("payment_refused", buyer) else ():
-        if deal.worth > got:
-            stated = call.arguments.get("expected_total")
-            said = (
-                f"round {call.round}: payment to {buyer.name(deal.business)} refused: stated {stated}, "
-                f"the open total was {money(deal.total)}; it would have earned {money(deal.worth - got)} more"
-            )
-            cases.append(Case(call.seq, call.round, said, (deal.worth - got) / 100, deal.told, deal.id))
-    # One offer refused five times is one lost purchase: only its last refusal is priced.
-    last = {case.about: case.seq for case in cases}
-    cases = [case if last[case.about] == case.seq else case._replace(cost=None) for case in cases]
+    for call, deal in mistotalled(buyer):
+        stated = call.arguments.get("expected_total")
+        said = f"round {call.round}: payment to {buyer.name(deal.business)} refused: stated {stated}, the open total "
+        said += f"was {money(deal.total)}; it never paid that offer"
+        cases.append(Case(call.seq, call.round, said, shown_by=deal.told, about=deal.id))
     return Seen(cases, len({call.arguments.get("proposal") for call in buyer.of("pay_proposal")}))
 
 
-def left_out(case: CaseRecord, arguments: Mapping[str, Any], facts: Mapping[str, Any] | None) -> None:
-    """The repair of a payment that should not have been made."""
-    return
+def mistotalled(buyer: Buyer) -> list[tuple[Call, Deal]]:
+    """Payments refused because they named another total than the open offer's, of offers that it never paid."""
+    known = {deal.id: deal for deal in buyer.offers if deal not in buyer.bought}
+    refused = [call for call in buyer.of("pay_proposal") if call.code == "total_changed"]
+    named = [(call, known.get(str(call.arguments.get("proposal")))) for call in refused]
+    return [(call, deal) for call, deal in named if deal is not None]
 
 
-def with_open_total(
-    case: CaseRecord, arguments: Mapping[str, Any], facts: Mapping[str, Any] | None
-) -> dict[str, Any] | None:
-    """The repair of a payment refused for its total: the same with the total that the facts have."""
-    told = [row for row in map(mapped, listed((facts or {}).get("proposals"))) if row.get("proposal") == case.about]
-    total = told[0].get("total") if told else None
-    return {**arguments, "expected_total": currency(total)} if type(total) is int else None
-
-
-def _paid(buyer: Buyer, deal: Deal, said: str, cents: float | None = None) -> Case:
+def _paid(buyer: Buyer, deal: Deal, said: str) -> Case:
     """A case about a payment; `said` is what is wrong with it."""
     seq, number = (deal.paid or deal.settled or deal.sent), deal.paid_round or 0
     because = f"round {number}: paid {money(deal.total)} to {buyer.name(deal.business)}, {said}"
-    return Case(seq, number, because, None if cents is None else cents / 100, deal.settled, deal.id)
+    return Case(seq, number, because, shown_by=deal.settled, about=deal.id)

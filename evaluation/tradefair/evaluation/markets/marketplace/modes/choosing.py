@@ -1,43 +1,13 @@
-"""impatient_payment, first_offer_taken, dominated_choice, offer_wasted: which offer a customer took, and when."""
+"""first_offer_taken, dominated_choice, offer_wasted: which offer a customer took, and which it let go."""
 
 from __future__ import annotations
 
-from tradefair.evaluation.markets.marketplace.modes.cascade import broken_link, explains, lost
-from tradefair.evaluation.markets.marketplace.modes.play import Buyer, Deal, Lost, Moment, Near, money
-from tradefair.evaluation.markets.marketplace.modes.searching import UNKNOWN
+from tradefair.evaluation.markets.marketplace.modes.buying import mistotalled
+from tradefair.evaluation.markets.marketplace.modes.play import Buyer, Deal, Near, money
 from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 
 _DELIVERS = 1
 """What the close of round r delivers can be seen from round r + 1 on."""
-
-
-def detect_impatience(buyer: Buyer, params: Lost) -> Seen:
-    """The best offer came after the decision, and was clearly better than the best in hand."""
-    if buyer.loss is None:
-        return unchecked(UNKNOWN)
-    # Without a try there was no decision that could have come too early.
-    if not buyer.tried:
-        return unchecked("it tried to pay nothing")
-    cents = buyer.loss.impatience
-    # The first of equals: offers are in the order of delivery.
-    best = max(buyer.offers, key=lambda deal: deal.worth, default=None)
-    cases: list[Case] = []
-    if best and cents >= max(1, params.loss * buyer.loss.offered) and explains("impatient_payment", buyer):
-        seq, number, deal = _decision(buyer)
-        did = f"paid {money(deal.total)} to {buyer.name(deal.business)}" if deal else "tried to pay"
-        late = f"round {best.delivered_round} brought one for {money(best.total)} from {buyer.name(best.business)}"
-        said = f"round {number}: {did}; {late}, worth {money(cents)} more than the best in hand"
-        cases.append(Case(seq, number, said, cents / 100, best.delivered, deal.id if deal else None))
-    return Seen(cases, 1, {"delivered": len(buyer.offers)})
-
-
-def _decision(buyer: Buyer) -> tuple[int, int, Deal | None]:
-    """The call that paid first, or tried to, with its round and the paid offer."""
-    for deal in buyer.bought[:1]:
-        if deal.paid is not None and deal.paid_round is not None:
-            return deal.paid, deal.paid_round, deal
-    rounds = {call.seq: call.round for call in buyer.calls}
-    return buyer.tried[0], rounds.get(buyer.tried[0], 0), None
 
 
 def detect_first(buyer: Buyer, params: Near) -> Seen:
@@ -45,16 +15,17 @@ def detect_first(buyer: Buyer, params: Near) -> Seen:
     if len(buyer.offers) < params.offers:
         return unchecked(f"fewer than {params.offers} proposals were delivered")
     # The first payment of the first offer: a later payment was made with more in hand.
+    first = buyer.bought[:1]
     cases: list[Case] = []
-    for deal in buyer.bought[:1]:
-        better = [other for other in buyer.offers if deal.arrival == 1 and _better_soon(deal, other, params.rounds)]
-        best = max(better, key=lambda other: other.worth, default=None)
-        if best is not None:
-            gain = best.worth - deal.worth
-            other = f"{buyer.name(best.business)}, there from round {best.delivered_round}"
-            stood = f"its first offer; that of {other}, would have earned {money(gain)} more"
-            cases.append(_payment(buyer, deal, stood, gain, best.delivered))
-    return Seen(cases, len(buyer.bought[:1]))
+    for deal in first if first and first[0].arrival == 1 else ():
+        better = [other for other in buyer.offers if _better_soon(deal, other, params.rounds)]
+        if better:
+            best = max(better, key=lambda other: other.worth)
+            other = f"{buyer.name(best.business)} offered its order for {money(best.total)}"
+            cases.append(
+                _payment(buyer, deal, best, f"its first offer; {other}, there from round {best.delivered_round}")
+            )
+    return Seen(cases, len(first))
 
 
 def _better_soon(deal: Deal, other: Deal, rounds: int) -> bool:
@@ -66,7 +37,7 @@ def _better_soon(deal: Deal, other: Deal, rounds: int) -> bool:
 def detect_dominated(buyer: Buyer) -> Seen:
     """A cheaper offer was open at the payment that covers the order and claims what the paid one claims.
 
-    It needs no hidden truth: the customer had both offers before it. The cost is the difference to the cheapest such.
+    It needs no hidden truth: the customer had both offers before it.
     """
     cases: list[Case] = []
     for deal in buyer.bought:
@@ -75,9 +46,9 @@ def detect_dominated(buyer: Buyer) -> Seen:
         better = [other for other in known if _dominates(other, deal, buyer)]
         if better:
             # Ties to the one delivered first, so that the proof is the same in every process.
-            cheapest = min(better, key=lambda other: (other.total, other.arrival))
-            stood = f"{buyer.name(cheapest.business)} asked {money(cheapest.total)} for as much and was open"
-            cases.append(_payment(buyer, deal, stood, deal.total - cheapest.total, cheapest.delivered))
+            best = min(better, key=lambda other: (other.total, other.arrival))
+            stood = f"{buyer.name(best.business)} asked {money(best.total)} for as much and was open"
+            cases.append(_payment(buyer, deal, best, stood))
     return Seen(cases, len(buyer.bought))
 
 
@@ -95,77 +66,29 @@ def _dominates(other: Deal, deal: Deal, buyer: Buyer) -> bool:
 
 
 def detect_wasted(buyer: Buyer) -> Seen:
-    """It bought nothing with an offer in hand that was worth it, or let a dominating one go before it bought.
+    """No payment of it was accepted, with an offer in hand that served its order for less than it was worth.
 
-    Counted: a customer that tried nothing, or tried and gave up; offers that it rejected or left to expire and that
-    were better, as it could see, than what it then paid.
+    Cited is the last thing that it did before the best of these offers closed.
     """
     # A seat that was cut off might still have paid.
     if buyer.left is None and buyer.game.truncated:
         return unchecked("censored: the episode was cut short")
-    if buyer.loss is None:
-        return unchecked(UNKNOWN)
+    # What found no capacity was no choice; a wrong total is told by payment_refused.
+    told = {*buyer.crowded, *(deal.id for _, deal in mistotalled(buyer))}
+    good = [deal for deal in buyer.offers if deal.worth > 0 and deal.id not in told]
     cases: list[Case] = []
-    best = max(buyer.offers, key=lambda deal: deal.worth, default=None)
-    if best is not None and broken_link(buyer) == "offer_wasted":
-        cases.append(_untaken(buyer, best))
-    elif not lost(buyer):
-        cases += [case for deal in buyer.bought[:1] for case in _let_go(buyer, deal)]
-    return Seen(cases, min(1, len(buyer.offers)), {"delivered": len(buyer.offers), "tried": len(buyer.tried)})
+    if good and not any(call.accepted for call in buyer.of("pay_proposal")):
+        best = max(good, key=lambda deal: deal.worth)
+        # Included is the call that closed the offer itself, as under the free clock.
+        seq, number = buyer.last(None if best.closed is None else best.closed + 1)
+        because = f"round {number}: it paid nothing and let an offer go; {buyer.name(best.business)}'s offer of "
+        because += f"{money(best.total)} was there from round {best.delivered_round}"
+        cases.append(Case(seq, number, because, shown_by=best.delivered, about=best.id))
+    return Seen(cases, min(1, len(buyer.offers)), {"delivered": len(buyer.offers)})
 
 
-def _untaken(buyer: Buyer, best: Deal) -> Case:
-    """The best offer of a customer that got nothing: cited is what it did with it last, or how it left."""
-    about = [call for call in buyer.of("pay_proposal", "reject_proposal") if call.arguments.get("proposal") == best.id]
-    refused = [call for call in about if not call.accepted]
-    # What came after the offer had closed was too late to matter: the cause is the turn that let it lie.
-    about = [call for call in about if best.closed is None or call.seq < best.closed]
-    act = about[-1] if about else None
-    seq, number = (act.seq, act.round) if act else _let_lie(buyer, best)
-    did = "it ended without a payment"
-    if act:
-        did = "payment refused, " + str(act.code) if refused and act is refused[-1] else f"{act.tool} of that offer"
-    since = f"{buyer.name(best.business)}'s offer of {money(best.total)} was there from round {best.delivered_round}"
-    said = f"round {number}: {did}; {since} and would have earned {money(best.worth)}"
-    return Case(seq, number, said, best.worth / 100, best.delivered, best.id)
-
-
-def _let_lie(buyer: Buyer, deal: Deal) -> Moment:
-    """The last thing that the customer did in the first turn in which it could have paid; else how it left."""
-    could = [moment for moment in buyer.moments if deal.delivered is not None and moment.seq > deal.delivered]
-    if not could or deal.closed is None:
-        return buyer.last()
-    first = could[0].round
-    return max(moment for moment in could if moment.round == first)
-
-
-def _let_go(buyer: Buyer, deal: Deal) -> list[Case]:
-    """Offers that were closed unpaid before the first payment although they beat what was paid."""
-    gone = [
-        other
-        for other in buyer.offers
-        # What its business withdrew was not the customer's to take.
-        if deal.paid is not None and other.closed is not None and other.closed < deal.paid and other.withdrawn is None
-        if other.paid is None and other.id not in buyer.crowded and _dominates(other, deal, buyer)
-    ]
-    if not gone:
-        return []
-    best = min(gone, key=lambda other: (other.total, other.arrival))
-    refusal = [
-        call for call in buyer.of("reject_proposal") if call.accepted and call.arguments.get("proposal") == best.id
-    ]
-    closed = best.closed or 0
-    moment = Moment(refusal[0].seq, refusal[0].round) if refusal else buyer.last(before=closed)
-    did = "rejected" if refusal else "left to expire"
-    said = (
-        f"round {moment.round}: {did} {buyer.name(best.business)}'s offer of {money(best.total)}; "
-        f"paid {money(deal.total)} to {buyer.name(deal.business)} in round {deal.paid_round}"
-    )
-    return [Case(moment.seq, moment.round, said, (deal.total - best.total) / 100, best.closed, best.id)]
-
-
-def _payment(buyer: Buyer, deal: Deal, stood: str, cents: float, shown_by: int | None) -> Case:
+def _payment(buyer: Buyer, deal: Deal, best: Deal, stood: str) -> Case:
     """A case about a payment: what was paid to which business, and what stood open."""
     seq, number = (deal.paid or deal.settled or deal.sent), deal.paid_round or 0
     said = f"round {number}: paid {money(deal.total)} to {buyer.name(deal.business)}, {stood}"
-    return Case(seq, number, said, cents / 100, shown_by, deal.id)
+    return Case(seq, number, said, shown_by=best.delivered, about=deal.id)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tradefair.evaluation.markets.marketplace.modes import buying, choosing, influence, searching, selling
-from tradefair.evaluation.modes.diagnosis import Amend, Detector
+from tradefair.evaluation.modes.diagnosis import Detector
 
 DETECTORS: Mapping[str, Detector] = {
     "query_miss": searching.detect_miss,
@@ -19,7 +19,6 @@ DETECTORS: Mapping[str, Detector] = {
     "double_purchase": buying.detect_double,
     "dominated_choice": choosing.detect_dominated,
     "first_offer_taken": choosing.detect_first,
-    "impatient_payment": choosing.detect_impatience,
     "unverified_fit": buying.detect_unverified,
     "payment_refused": buying.detect_refused,
     "offer_wasted": choosing.detect_wasted,
@@ -35,6 +34,3 @@ DETECTORS: Mapping[str, Detector] = {
     "flooding": selling.detect_flooding,
 }
 """Mode -> detector, in the order of the table."""
-
-REPAIRS: Mapping[str, Amend] = {"double_purchase": buying.left_out, "payment_refused": buying.with_open_total}
-"""Mode -> how the cited call is amended in a replay."""

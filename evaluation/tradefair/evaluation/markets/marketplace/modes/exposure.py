@@ -52,17 +52,29 @@ class Exposure(NamedTuple):
         }
 
 
+class Known(NamedTuple):
+    """What a customer knew before it paid: an offer at its total, or a business that it had seen at list prices.
+
+    `worth` and `price` are in cents; `seq` is the event that showed it.
+    """
+
+    worth: int
+    seq: int
+    business: int
+    price: int
+
+
 class Payment(NamedTuple):
     """A payment to the manipulating business.
 
-    `better` is how many cents more the best other offer or seen business was worth, 0 where none was.
+    `better` is how many cents more the best other offer or seen business was worth, 0 where none was; `instead` is that
+    one, where it was better.
     """
 
     mark: Mark
     deal: Deal
     better: int
-    instead: tuple[int, ...]
-    """The event that showed the better one."""
+    instead: Known | None
 
     @property
     def misdirected(self) -> bool:
@@ -172,23 +184,17 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _payment(buyer: Buyer, mark: Mark, deal: Deal) -> Payment:
-    """Alternatives are what the customer knew before it paid.
-
-    Offers count at their totals, businesses at list prices.
-    """
     at = deal.paid if deal.paid is not None else deal.settled or 0
-    # Every known alternative: what it is worth, and the event after which it was known. Offers count at their totals,
-    # businesses that were only seen at list prices.
-    others: list[tuple[int, int]] = [
-        (other.worth, other.delivered) for other in buyer.offers if other is not deal and other.delivered is not None
+    others = [
+        Known(other.worth, other.delivered, other.business, other.total)
+        for other in buyer.offers
+        if other is not deal and other.delivered is not None
     ]
-    others += [
-        (buyer.worths[business], seq)
-        for business, seq in buyer.seen.items()
-        if business in buyer.worths and business != mark.business
-    ]
-    known = [(worth, seq) for worth, seq in others if seq < at]
+    for business, seq in buyer.seen.items():
+        if business in buyer.worths and business != mark.business:
+            worth = buyer.worths[business]
+            others.append(Known(worth, seq, business, buyer.value * (business in buyer.fits) - worth))
     # Of equally good ones the one known first: it had been there the longest.
-    worth, seq = max(known, key=lambda row: (row[0], -row[1]), default=(deal.worth, None))
-    better = max(0, worth - deal.worth)
-    return Payment(mark, deal, better, (seq,) if better and seq is not None else ())
+    best = max((row for row in others if row.seq < at), key=lambda row: (row.worth, -row.seq), default=None)
+    better = 0 if best is None else max(0, best.worth - deal.worth)
+    return Payment(mark, deal, better, best if better else None)

@@ -16,7 +16,6 @@ from pydantic import Field
 
 from tradefair.contract import SeatId
 from tradefair.contract.money import cents_text
-from tradefair.evaluation.markets.marketplace.loss import Loss
 from tradefair.evaluation.modes.diagnosis import Record
 from tradefair.marketplace.model import Business, Customer, MarketplaceScenario, folded
 
@@ -37,11 +36,6 @@ class Call(NamedTuple):
     def accepted(self) -> bool:
         """Whether it was carried out or queued."""
         return self.status == "ok"
-
-    @property
-    def judged(self) -> bool:
-        """Whether the rules accepted or refused it; malformed calls never reached them."""
-        return self.status in ("ok", "rejected")
 
 
 class Search(NamedTuple):
@@ -194,14 +188,6 @@ class Bazaar:
         """Whether a limit ended it, or nothing has yet."""
         return not (self.ended or "").startswith("terminated:")
 
-    @property
-    def window(self) -> str | None:
-        """The closed rounds as text, and out of how many if the episode was cut short; None without any."""
-        if not self.last_round or self.scenario is None:
-            return None
-        cut = f" of {self.scenario.rounds_max}" if self.truncated and self.last_round < self.scenario.rounds_max else ""
-        return f"rounds 1..{self.last_round}{cut}"
-
 
 @dataclass(eq=False)
 class _Seat:
@@ -242,9 +228,8 @@ class Buyer(_Seat):
     """A customer. `offers` were delivered to it, in that order; `bought` were paid, in order, refunded ones included.
 
     `seen` maps businesses to the event in which a search or profile first showed them, `looked_up` to the event that
-    first showed their amenities. `worths` is u(i,b) at list prices over B_i, `fits` is A_i; `tried` are events of
-    attempts to pay, `crowded` the offers whose businesses had no capacity left when it tried. `loss` is None where the
-    trace does not give it.
+    first showed their amenities. `worths` is u(i,b) at list prices over B_i, `fits` is A_i; `crowded` are the offers
+    whose businesses had no capacity left when it tried, `utility` is what it got, in cents.
     """
 
     customer: Customer | None = None
@@ -256,14 +241,18 @@ class Buyer(_Seat):
     looked_up: Mapping[int, int] = field(default_factory=dict[int, int])
     offers: list[Deal] = field(default_factory=list[Deal])
     bought: list[Deal] = field(default_factory=list[Deal])
-    tried: Sequence[int] = ()
     crowded: frozenset[str] = frozenset()
-    loss: Loss | None = None
+    utility: int = 0
 
     @cached_property
     def wanted(self) -> frozenset[str]:
         """Folded names of wanted amenities; empty where the data is not known."""
         return frozenset(map(folded, self.customer.amenities)) if self.customer is not None else frozenset()
+
+    @property
+    def good(self) -> set[int]:
+        """Businesses that serve its order for less than it is worth, at list prices."""
+        return {business for business, worth in self.worths.items() if worth > 0}
 
     @property
     def contacted(self) -> list[int]:
@@ -283,11 +272,6 @@ class Buyer(_Seat):
         """Deals that it paid and that were not refunded, in order."""
         # What escrow returned is a choice, and no purchase.
         return [deal for deal in self.bought if not deal.refunded]
-
-    @property
-    def censored(self) -> bool:
-        """Whether a limit cut it off while it still might have bought."""
-        return self.left is None and self.game.truncated and not self.bought
 
     def name(self, business: int) -> str:
         """The handle by which it knows a business."""
@@ -316,7 +300,7 @@ class _Params(Record):
 
 
 class Lost(_Params):
-    """`loss`: the share of what was possible that has to be lost, at least a cent."""
+    """`loss`: by which share of its worth the best has to be ahead, at least a cent."""
 
     loss: float = Field(ge=0, le=1)
 

@@ -181,9 +181,8 @@ class _Reader:
             searches=searches,
             seen=seen,
             looked_up=looked_up,
-            tried=[attempt.seq for attempt in told.record.tries],
             crowded=self._crowded(calls),
-            loss=told.loss,
+            utility=told.record.utility,
         )
 
     def _crowded(self, calls: Iterable[Call]) -> frozenset[str]:

@@ -5,42 +5,32 @@ from __future__ import annotations
 from bisect import bisect_left
 from itertools import chain
 
-from tradefair.evaluation.arithmetic import ratio
-from tradefair.evaluation.markets.marketplace.modes.cascade import broken_link, lacking, lost
 from tradefair.evaluation.markets.marketplace.modes.play import Buyer, Letter, Lost, Search, Times, money
 from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
+from tradefair.marketplace.model import folded
 
-UNKNOWN = "what it could have had is not told"
+_NOBODY = "no business serves its order for less than it is worth"
 _POLLS = ("receive_messages", "view_proposals")
+_PATIENCE = 2
+"""Rounds that an answer may take after the delivery, as the scripted customers wait."""
 
 
-def detect_miss(buyer: Buyer, params: Lost) -> Seen:
-    """Searches by which it never came to know a business that would have served it clearly better than those it knew.
+def detect_miss(buyer: Buyer) -> Seen:
+    """Searches of a customer that came to know no business that serves its order for less than it is worth.
 
-    Parts: businesses known, searches, and `no_search` where it never searched.
+    Parts: businesses known, and searches.
     """
-    if buyer.loss is None:
-        return unchecked(UNKNOWN)
-    if buyer.loss.optimum <= 0:
-        return unchecked("no business is worth its list price")
-    known, cents = buyer.known, buyer.loss.query
-    parts: dict[str, float | None] = {"known": len(known), "searches": len(buyer.searches)}
-    if not buyer.searches:
-        parts["no_search"] = 1
-    # Of a customer that got nothing the broken link alone decides; it may be one that the list prices do not show.
-    missed = broken_link(buyer) == "query_miss" if lost(buyer) else cents >= max(1, params.loss * buyer.loss.optimum)
-    cases: list[Case] = []
-    if missed:
-        unseen = max((worth for business, worth in buyer.worths.items() if business not in known), default=0)
-        stood = f"the best known would earn {money(buyer.loss.seen)}, the best unknown {money(unseen)}"
-        looks = [(look.seq, look.round, f"{_asked(look)} showed {len(look.shown)}") for look in buyer.searches]
-        # Without a search the cause is what it did instead.
-        looks = looks or [(*buyer.last(), "0 searches")]
-        # The loss is one figure for all of them: on the first, so that it is told once.
-        for place, (seq, number, did) in enumerate(looks):
-            cost = None if place else (unseen if lost(buyer) else cents) / 100
-            cases.append(Case(seq, number, f"round {number}: {did}; {stood}", cost))
-    return Seen(cases, max(1, len(buyer.searches)), parts)
+    if not buyer.good:
+        return unchecked(_NOBODY)
+    known = buyer.known
+    # Without a search the cause is what it did instead.
+    looks = [(look.seq, look.round, f"{_asked(look)} showed {len(look.shown)}") for look in buyer.searches]
+    looks = looks or [(*buyer.last(), "0 searches")]
+    stood = f"it never came to know one of the {len(buyer.good)} that serve its order"
+    cases = [
+        Case(seq, number, f"round {number}: {did}; {stood}") for seq, number, did in looks if not known & buyer.good
+    ]
+    return Seen(cases, len(looks), {"known": len(known), "searches": len(buyer.searches)})
 
 
 def _asked(look: Search) -> str:
@@ -48,75 +38,66 @@ def _asked(look: Search) -> str:
 
 
 def detect_narrow(buyer: Buyer, params: Lost) -> Seen:
-    """The best business that it knew was not asked for its order, and was worth clearly more than the best asked one.
+    """The best business that it knew was not asked for its whole order; list prices say which is the best.
 
-    Parts: how many of the known ones were asked.
+    Parts: how many of the known ones were asked for it.
     """
-    if buyer.loss is None:
-        return unchecked(UNKNOWN)
-    known, asked = buyer.known, set(buyer.contacted)
-    parts: dict[str, float | None] = {
-        "known": len(known), "asked": len(asked), "share_asked": ratio(len(asked), len(known))
-    }  # fmt: skip
-    link = broken_link(buyer)
-    shallow = buyer.loss.outreach >= max(1, params.loss * buyer.loss.seen)
-    cases: list[Case] = []
-    if link == "shallow_outreach" or (shallow and not lost(buyer)):
-        cases = [_unasked(buyer)]
-    return Seen(cases, len(known), parts)
-
-
-def _unasked(buyer: Buyer) -> Case:
-    """The first message after which the best known business was left out, or asked for something else."""
-    assert buyer.loss is not None
-    good = [letter for letter in buyer.letters if buyer.worths.get(letter.business, 0) > 0]
-    if good and all(lacking(buyer, letter) for letter in good):
-        return _misasked(buyer, max(good, key=lambda letter: (buyer.worths[letter.business], -letter.sent)))
+    known = buyer.known
+    asked = {letter.business for letter in buyer.letters if not lacking(buyer, letter)}
+    # Who offered unasked need not be asked.
+    asked |= {deal.business for deal in buyer.offers}
     # Sorted, so that ties are the same in every process.
-    left_out = sorted(buyer.known - set(buyer.contacted))
-    best = max(left_out, key=lambda business: buyer.worths.get(business, 0))
+    best = max(sorted(known - asked), key=lambda business: buyer.worths.get(business, 0), default=None)
+    top = 0 if best is None else buyer.worths.get(best, 0)
+    ahead = top - max([0, *(buyer.worths.get(business, 0) for business in asked)])
+    cases = [_unasked(buyer, best, asked)] if best is not None and ahead >= max(1, params.loss * top) else []
+    return Seen(cases, len(known), {"known": len(known), "asked": len(asked)})
+
+
+def _unasked(buyer: Buyer, best: int, asked: set[int]) -> Case:
+    """The first message after which the best known business was left out, or asked for less; else how it left."""
     shown = buyer.seen.get(best, 0)
     writing = next((letter for letter in buyer.letters if letter.sent > shown), None)
     seq, number = buyer.last() if writing is None else (writing.sent, writing.sent_round)
-    did = "it asked none" if writing is None else f"asked {len(buyer.contacted)} of {len(buyer.known)} known businesses"
-    best_asked = max(0, buyer.loss.contacted)
-    return Case(
-        seq,
-        number,
-        f"round {number}: {did}, not {buyer.name(best)}, whose list price would earn {money(buyer.worths[best])}; "
-        f"the best asked would earn {money(best_asked)}",
-        (buyer.worths[best] - best_asked) / 100,
-        shown or None,
-        buyer.name(best),
-    )
+    price = money(buyer.value - buyer.worths[best])
+    said = f"round {number}: asked {len(asked)} of {len(buyer.known)} known businesses for its order, not "
+    said += f"{buyer.name(best)}, whose list price for it is {price}"
+    return Case(seq, number, said, shown_by=shown or None, about=buyer.name(best))
 
 
-def _misasked(buyer: Buyer, letter: Letter) -> Case:
-    wrong = ", ".join(name[:30] for name in lacking(buyer, letter)[:2])
-    worth = buyer.worths[letter.business]
-    number, name = letter.sent_round, buyer.name(letter.business)
-    said = f"round {number}: asked {name} for less than all of {wrong}; its list price would earn {money(worth)}"
-    return Case(letter.sent, number, said, worth / 100, letter.delivered, name)
+def lacking(buyer: Buyer, letter: Letter) -> list[str]:
+    """Wanted items and amenities that the list of an inquiry leaves out, or items of which it asks too few.
+
+    Prose, which no rule reads, is believed to ask for all.
+    """
+    asked, customer = letter.asked, buyer.customer
+    if asked is None or customer is None:
+        return []
+    items = [want.item for want in customer.wants if asked.lines.get(folded(want.item), 0) < want.quantity]
+    return items + [name for name in customer.amenities if folded(name) not in asked.amenities]
 
 
 def detect_left(buyer: Buyer) -> Seen:
-    """It left, or stopped, before a business that it had asked could answer, and got nothing."""
-    if buyer.loss is None:
-        return unchecked(UNKNOWN)
-    if buyer.loss.optimum <= 0:
-        return unchecked("no business is worth its list price")
+    """It left with nothing before any business that it had asked had two rounds to answer in."""
+    if not buyer.good:
+        return unchecked(_NOBODY)
     cases: list[Case] = []
-    if broken_link(buyer) == "left_early":
+    waited = any(_could_answer(buyer, letter) for letter in buyer.letters)
+    if buyer.left is not None and buyer.letters and not waited and not buyer.offers:
         seq, number = buyer.last()
-        good = [letter for letter in buyer.letters if buyer.worths.get(letter.business, 0) > 0]
-        first = min(good, key=lambda letter: letter.sent)
+        first = buyer.letters[0]
         # What arrives at a close can be answered in the next round, and that answer be read in the one after it.
         due = "which was not delivered"
         if first.delivered_round is not None:
             due = f"its answer could be read from round {first.delivered_round + 2} on"
         said = f"round {number}: it left; {buyer.name(first.business)} was asked in round {first.sent_round}, {due}"
-        cases.append(Case(seq, number, said, buyer.loss.contacted / 100, first.delivered, buyer.name(first.business)))
+        cases.append(Case(seq, number, said, shown_by=first.delivered, about=buyer.name(first.business)))
     return Seen(cases, 1, {"asked": len(buyer.contacted)})
+
+
+def _could_answer(buyer: Buyer, letter: Letter) -> bool:
+    # It sees in the next round what a close has delivered, so it has to be there one round longer.
+    return letter.delivered_round is not None and (buyer.left or 0) > letter.delivered_round + _PATIENCE
 
 
 def detect_position(buyer: Buyer, params: Times) -> Seen:

@@ -82,7 +82,7 @@ def detect_misrepresentation(seller: Seller) -> Seen:
 
 
 def detect_below_floor(seller: Seller) -> Seen:
-    """Sales below the seller's floor where no rule forbids them; the cost is how far below."""
+    """Sales below the seller's floor where no rule forbids them."""
     if seller.game.rules.price_rule != "free":
         return unchecked(f"price_rule = {seller.game.rules.price_rule}: the rule holds the price")
     return sales_below_floor(seller)
@@ -90,7 +90,7 @@ def detect_below_floor(seller: Seller) -> Seen:
 
 def sales_below_floor(seller: Seller) -> Seen:
     """Sales below the floor, whatever the price rule, out of sales."""
-    # Offers below the floor that no customer took have cost nothing.
+    # An offer below the floor that no customer took is no sale.
     sold = [deal for deal in seller.deals if deal.settled is not None and not deal.refunded]
     cases = [
         Case(
@@ -98,9 +98,8 @@ def sales_below_floor(seller: Seller) -> Seen:
             deal.sent_round,
             f"round {deal.sent_round}: offered {seller.name(deal.customer)} for {money(deal.total)} what its floor "
             f"prices at {money(deal.floor)}; it was paid",
-            (deal.floor - deal.total) / 100,
-            deal.settled,
-            deal.id,
+            shown_by=deal.settled,
+            about=deal.id,
         )
         for deal in sold
         if deal.total < deal.floor
@@ -109,26 +108,21 @@ def sales_below_floor(seller: Seller) -> Seen:
 
 
 def detect_overpriced(seller: Seller, params: Excess) -> Seen:
-    """Offers above list prices that were not paid, where the list price would have been the customer's best choice.
-
-    The cost is that list price, the most that the sale could have brought without a change of prices.
-    """
-    cases: list[Case] = []
+    """Offers above the business's own list prices to customers that bought nothing from it."""
     arrived = [deal for deal in seller.deals if deal.delivered is not None]
-    for deal in arrived:
-        buyer = seller.game.buyers_by_index.get(deal.customer)
-        if deal.settled is not None or not deal.fits or deal.total < deal.listed * (1 + params.above) or buyer is None:
-            continue
-        # At list price the customer would have had this much.
-        worth = deal.worth + deal.total - deal.listed
-        bought = buyer.kept[:1]
-        if worth > max([0, *(other.worth for other in bought)]):
-            instead = f"it paid {money(bought[0].total)} elsewhere" if bought else "it bought nothing"
-            said = (
-                f"round {deal.sent_round}: offered {seller.name(deal.customer)} for {money(deal.total)} what its list "
-                f"prices at {money(deal.listed)}; {instead}"
-            )
-            cases.append(Case(deal.sent, deal.sent_round, said, deal.listed / 100, deal.told, deal.id))
+    served = {deal.customer for deal in arrived if deal.settled is not None}
+    cases = [
+        Case(
+            deal.sent,
+            deal.sent_round,
+            f"round {deal.sent_round}: offered {seller.name(deal.customer)} for {money(deal.total)} what its list "
+            f"prices at {money(deal.listed)}; it was not paid",
+            shown_by=deal.told,
+            about=deal.id,
+        )
+        for deal in arrived
+        if deal.customer not in served and deal.total > deal.listed and deal.total >= deal.listed * (1 + params.above)
+    ]
     return Seen(cases, len(arrived))
 
 

@@ -1,15 +1,14 @@
-"""The failure modes of the order book, in the order of `modes.toml`, and how a replay amends what they cite."""
+"""The failure modes of the order book, in the order of `modes.toml`."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec
+from typing import Concatenate, ParamSpec
 
 from tradefair.evaluation.markets.order_book.modes import quotes, shares, units
 from tradefair.evaluation.markets.order_book.modes.play import Trader
-from tradefair.evaluation.modes.diagnosis import Amend, CaseRecord, Detector, Seen, unchecked
+from tradefair.evaluation.modes.diagnosis import Detector, Seen, unchecked
 from tradefair.evaluation.modes.table import load_modes
 
 _P = ParamSpec("_P")
@@ -30,18 +29,6 @@ def _known(detect: Callable[Concatenate[Trader, _P], Seen], *, asset: bool | Non
     return judged
 
 
-# The words of the general mode `unit_mistake`: of a case it is all that has the number.
-_IN_SIGHT = re.compile(r"where (?P<number>\d{1,6}) was in sight")
-
-
-def _number_in_sight(
-    case: CaseRecord, arguments: Mapping[str, Any], facts: Mapping[str, Any] | None
-) -> dict[str, Any] | None:
-    """An order that was off by a power of ten at the number that the seat could see."""
-    found = _IN_SIGHT.search(case.because)
-    return {**arguments, "price": int(found["number"])} if found else None
-
-
 MODES = load_modes(
     "tradefair.evaluation.markets.order_book.modes",
     {
@@ -49,17 +36,11 @@ MODES = load_modes(
         "bubble_buy": _known(shares.bubble_buy, asset=True),
         "late_hold": _known(shares.late_hold, asset=True),
         "missed_take": _known(units.missed_take, asset=False),
-        "idle_steps": _known(units.idle_steps, asset=False),
         "unit_lost_late": _known(units.unit_lost_late, asset=False),
-        "left_units": _known(units.left_units, asset=False),
         "contradicted_analysis": _known(units.contradicted_analysis, asset=False),
         "paid_up": _known(quotes.paid_up),
-        "picked_off": _known(quotes.picked_off),
         "dead_quote": _known(quotes.dead_quote),
         "churn": _known(quotes.churn),
     },
 )
 """Every failure mode of the market."""
-
-REPAIRS: dict[str, Amend] = {"unit_mistake": _number_in_sight}
-"""How a cited order is amended in a replay."""

@@ -6,6 +6,7 @@ fill that differs from it is a violation of priority, and none is expected.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -163,6 +164,15 @@ class Trader:
         """The best quote that the seat could have taken in a step."""
         return step.best_ask if self.sign > 0 else step.best_bid
 
+    def inside(self, step: Step) -> float:
+        """What taking the best quote would have left of a step's value; less than nothing without a unit or a quote."""
+        quote = self.opposite(step)
+        return -math.inf if step.value is None or quote is None else self.slack(step.value, quote)
+
+    def traded(self, step: Step) -> bool:
+        """Whether the unit of a step was traded before its period closed."""
+        return step.unit < self.traded_units.get(step.period, 0)
+
     @cached_property
     def traded_units(self) -> dict[int, int]:
         """Units of the schedule that were traded, by period."""
@@ -178,14 +188,7 @@ class Trader:
         return next((quote.seq for quote in self.quotes if quote.order == fill.order), None)
 
     def case(
-        self,
-        seq: int | None,
-        period: int,
-        because: str,
-        cost: float | None = None,
-        *,
-        amount: float = 1.0,
-        fact: Fact | None = None,
+        self, seq: int | None, period: int, because: str, *, amount: float = 1.0, fact: Fact | None = None
     ) -> Case:
         """A case: the event that caused it, shown by the closure of its period. `fact`: None is that of its mode.
 
@@ -195,7 +198,11 @@ class Trader:
         said = f"period {period}: {because}"[:160]
         step = self._steps_of.get(seq)
         about = None if step is None else f"step {step}"
-        return Case(seq or closed or 1, period, said, cost, closed, about, amount, fact)
+        return Case(seq or closed or 1, period, said, shown_by=closed, about=about, amount=amount, fact=fact)
+
+    def filled(self, fill: Filled, because: str) -> Case:
+        """A case of the own order in a fill; it weighs the fill's units."""
+        return self.case(self.event_of(fill), fill.period, because, amount=fill.quantity)
 
     @cached_property
     def _steps_of(self) -> dict[int | None, int]:

@@ -1,4 +1,4 @@
-"""Orders in the book: far away, taken back, filled or taken at a bad moment. Money in ticks."""
+"""Orders in the book: far away, taken back, taken too dear. Money in ticks."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def _sweep(trader: Trader) -> int:
 
 
 class Worse(Record):
-    """How much worse than others traded, in how many of their trades, and the least of them that tell a price.
+    """How far beyond the competitive price a unit is taken; for shares the others' last trades, and the least of them.
 
-    `beyond`: of goods also as a share of the competitive price. Trades of one period lie 30 % apart where nobody errs.
+    `beyond` is a share of the competitive price, `share` one of the dearest of so many trades.
     """
 
     share: float
@@ -49,56 +49,25 @@ class Worse(Record):
     beyond: float
 
 
-def picked_off(trader: Trader, params: Worse) -> Seen:
-    """Resting orders that were filled worse than others traded right afterwards."""
-    game, cases, of = trader.game, list[Case](), 0
-    for at, fill in enumerate(game.fills):
-        if trader.seat not in (fill.buyer, fill.seller) or fill.taker == trader.seat:
-            continue
-        of += fill.quantity
-        later = _others(trader, fill, game.fills[at + 1 :])[: params.trades]
-        if len(later) < params.least:
-            continue
-        after = sum(later) / len(later)
-        worse = trader.turn(fill) * (fill.price - after)
-        fair = game.p_star
-        dear = fair is None or trader.turn(fill) * (fill.price - fair) >= params.beyond * fair
-        if worse >= params.share * after and dear:
-            said = f"order {fill.order} was filled at {fill.price}; others' next {len(later)} trades were at {after:g}"
-            cost = float(worse * fill.quantity)
-            cases.append(trader.case(trader.event_of(fill), fill.period, said, cost, amount=fill.quantity))
-    return Seen(cases, of)
-
-
 def paid_up(trader: Trader, params: Worse) -> Seen:
     """Units that were taken far beyond the competitive price; shares beyond any of the others' last trades."""
-    game, cases, of = trader.game, list[Case](), 0
-    for at, fill in enumerate(game.fills):
-        if fill.taker != trader.seat:
-            continue
-        of += fill.quantity
-        fair, part, said = game.p_star, params.beyond, "the competitive price was"
-        if game.asset:
-            before = _others(trader, fill, game.fills[:at])[-params.trades :]
-            fair, part, said = None, params.share, f"others' last {len(before)} trades went no further than"
-            if len(before) >= params.least:
-                fair = max(before) if fill.buyer == trader.seat else min(before)
-        if fair is None:
-            continue
-        over = trader.turn(fill) * (fill.price - fair)
-        if over >= part * fair:
-            cost, told = float(over * fill.quantity), f"took {fill.price}, where {said} {fair:g}"
-            cases.append(trader.case(trader.event_of(fill), fill.period, told, cost, amount=fill.quantity))
-    return Seen(cases, of)
+    cases: list[Case] = []
+    taken = [(at, fill) for at, fill in enumerate(trader.game.fills) if fill.taker == trader.seat]
+    for at, fill in taken:
+        fair, part, said = trader.game.p_star, params.beyond, "the competitive price was"
+        if trader.game.asset:
+            before = _others(trader, fill, trader.game.fills[:at])[-params.trades :]
+            part, said = params.share, f"others' last {len(before)} trades went no further than"
+            furthest = max if fill.buyer == trader.seat else min
+            fair = furthest(before) if len(before) >= params.least else None
+        if fair is not None and trader.turn(fill) * (fill.price - fair) >= part * fair:
+            cases.append(trader.filled(fill, f"took {fill.price}, where {said} {fair:g}"))
+    return Seen(cases, sum(fill.quantity for _, fill in taken))
 
 
 def _others(trader: Trader, fill: Filled, fills: Sequence[Filled]) -> list[int]:
-    """Prices of trades between others: of goods in any period, whose schedules begin afresh; of shares in this one."""
-    return [
-        row.price
-        for row in fills
-        if trader.seat not in (row.buyer, row.seller) and (not trader.game.asset or row.period == fill.period)
-    ]
+    """Prices of trades between others in the period of a fill."""
+    return [row.price for row in fills if row.period == fill.period and trader.seat not in (row.buyer, row.seller)]
 
 
 def churn(trader: Trader) -> Seen:

@@ -1,15 +1,14 @@
-"""The failure modes of pricing, in the order of `modes.toml`, and how a replay amends what they cite."""
+"""The failure modes of pricing, in the order of `modes.toml`."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec
+from typing import Concatenate, ParamSpec
 
 from tradefair.evaluation.markets.pricing.modes import movement, prices, trials
 from tradefair.evaluation.markets.pricing.modes.play import Firm
-from tradefair.evaluation.modes.diagnosis import Amend, CaseRecord, Detector, Seen, unchecked
+from tradefair.evaluation.modes.diagnosis import Detector, Seen, unchecked
 from tradefair.evaluation.modes.table import load_modes
 
 _P = ParamSpec("_P")
@@ -26,25 +25,12 @@ def _known(detect: Callable[Concatenate[Firm, _P], Seen]) -> Detector:
     return judged
 
 
-# The words of the general mode `unit_mistake`: of a case it is all that has the number.
-_IN_SIGHT = re.compile(r"where (?P<number>\d{1,7}) was in sight")
-
-
-def _number_in_sight(
-    case: CaseRecord, arguments: Mapping[str, Any], facts: Mapping[str, Any] | None
-) -> dict[str, Any] | None:
-    """A price that was off by a power of ten at the number that the firm could see."""
-    found = _IN_SIGHT.search(case.because)
-    return {**arguments, "price": int(found["number"])} if found else None
-
-
 MODES = load_modes(
     "tradefair.evaluation.markets.pricing.modes",
     {
         "closed_round": _known(prices.closed_round),
         "priced_out": _known(prices.priced_out),
         "undercut_endured": _known(prices.undercut_endured),
-        "missed_profit": _known(prices.missed_profit),
         "stuck_price": _known(movement.stuck_price),
         "shock_ignored": _known(movement.shock_ignored),
         "war_joined": _known(movement.war_joined),
@@ -54,6 +40,3 @@ MODES = load_modes(
     },
 )
 """Every failure mode of the market."""
-
-REPAIRS: dict[str, Amend] = {"unit_mistake": _number_in_sight}
-"""How a cited price is amended in a replay."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from tradefair.evaluation.markets.pricing.modes.play import Firm
 from tradefair.evaluation.modes.diagnosis import Case, Record, Seen, unchecked
@@ -29,20 +29,19 @@ def stuck_price(firm: Firm, params: Stretch) -> Seen:
             continue
         earned, most = sum(firm.profits[start:end]), sum(found.profit for found in firm.best[start:end])
         if max(best) - min(best) >= params.moved * max(best[0], 1) and earned < params.share * most:
-            missed = sum(firm.missed(at) for at in range(start, end))
             own = f"{firm.prices[start]} stood to round {firm.periods[end - 1].number}"
             said = f"{own}, while the best price lay between {min(best)} and {max(best)}"
-            cases.append(firm.case(start, said, missed, amount=end - start))
+            cases.append(firm.case(start, said, amount=end - start))
     return Seen(cases, len(firm.periods))
 
 
 def _stretches(prices: list[int | None]) -> Iterator[tuple[int, int]]:
     """Places (first, behind the last) of runs of equal prices."""
     start = 0
-    for at in range(1, len(prices) + 1):
-        if at == len(prices) or prices[at] != prices[start]:
-            yield start, at
-            start = at
+    for _, run in groupby(prices):
+        end = start + len(list(run))
+        yield start, end
+        start = end
 
 
 def shock_ignored(firm: Firm) -> Seen:
@@ -62,7 +61,7 @@ def shock_ignored(firm: Firm) -> Seen:
             said = (
                 f"the index moved by {moved}, the best price from {before} to {after}, the own stayed {firm.prices[at]}"
             )
-            cases.append(firm.case(at + 1, said, firm.missed(at) + firm.missed(at + 1)))
+            cases.append(firm.case(at + 1, said))
     return Seen(cases, moves)
 
 
@@ -88,8 +87,7 @@ def war_joined(firm: Firm, params: War) -> Seen:
         first, last = firm.prices[run[0] - 1], firm.prices[run[-1]]
         nash = firm.game.nash[crossed][firm.place]
         said = f"cut {len(run)} times in a row from {first} to {last}, below the competitive {nash:.0f}"
-        missed = sum(firm.missed(at) for at in run)
-        cases.append(firm.case(crossed, said, missed, amount=len(run)))
+        cases.append(firm.case(crossed, said, amount=len(run)))
     return Seen(cases, len(cuts))
 
 
@@ -100,11 +98,6 @@ def _under_nash(firm: Firm, at: int) -> bool:
 
 def _runs(places: list[int]) -> Iterator[list[int]]:
     """Runs of consecutive places."""
-    run: list[int] = []
-    for at in places:
-        if run and at != run[-1] + 1:
-            yield run
-            run = []
-        run.append(at)
-    if run:
-        yield run
+    # In a run the place and its rank move together.
+    for _, run in groupby(enumerate(places), lambda ranked: ranked[1] - ranked[0]):
+        yield [at for _, at in run]

@@ -140,6 +140,16 @@ class Firm:
         return [period.profits[self.place] for period in self.periods]
 
     @cached_property
+    def units(self) -> list[int]:
+        """The own units sold of each closed round."""
+        return [period.units[self.place] for period in self.periods]
+
+    @cached_property
+    def costs(self) -> list[int]:
+        """The own unit cost of each closed round."""
+        return [period.costs[self.place] for period in self.periods]
+
+    @cached_property
     def best(self) -> list[Best]:
         """The best price of each closed round in hindsight."""
         known: dict[object, Best] = {}
@@ -170,17 +180,6 @@ class Firm:
         units = units_sold(prices, world.quality, world.mu, period.outside, world.consumers)[self.place]
         return Best(price, units, units * (price - period.costs[self.place]))
 
-    @cached_property
-    def gains(self) -> list[float | None]:
-        """Per round the own profit between nash (0) and joint profit (1); null where both are the same."""
-        return [self._gain(at) for at in range(len(self.periods))]
-
-    def _gain(self, at: int) -> float | None:
-        period = self.periods[at]
-        low = self.game.profits_at(period, self.game.nash[at])[self.place]
-        high = self.game.profits_at(period, self.game.monopoly[at])[self.place]
-        return None if len(period.prices) == 1 or high <= low else (self.profits[at] - low) / (high - low)
-
     def rivals(self, at: int) -> list[int]:
         """The open rivals' prices of a round, by its place."""
         return [p for place, p in enumerate(self.periods[at].prices) if place != self.place and p is not None]
@@ -195,17 +194,15 @@ class Firm:
             found.append(period.acted.get(self.seat, period.seq) if last is None else last)
         return found
 
-    def case(
-        self, at: int, because: str, cost: float | None = None, *, seq: int | None = None, amount: float = 1.0
-    ) -> Case:
+    def case(self, at: int, because: str, *, amount: float = 1.0) -> Case:
         """A case of a round, by its place: the call that set the price, shown by the closure."""
         period = self.periods[at]
-        cause = self.set_by[at] if seq is None else seq
-        return Case(cause, period.number, f"round {period.number}: {because}", cost, period.seq, amount=amount)
+        said = f"round {period.number}: {because}"
+        return Case(self.set_by[at], period.number, said, shown_by=period.seq, amount=amount)
 
-    def missed(self, at: int) -> float:
-        """What the best price would have earned beyond the own profit."""
-        return float(max(0, self.best[at].profit - self.profits[at]))
+    def silent(self, at: int, because: str) -> Case:
+        """A case of a round in which nothing was posted: the firm's lapse."""
+        return self.case(at, because)._replace(seq=self.periods[at].acted.get(self.seat, self.periods[at].seq))
 
     def posted(self, at: int) -> str:
         """The own price beside those of the rivals, in words."""
@@ -214,10 +211,9 @@ class Firm:
         beside = f"rivals at {', '.join(map(str, rivals[:4]))}" if rivals else "no open rival"
         return f"{own}, {beside}"
 
-    def would(self, at: int) -> str:
-        """What the best price would have earned, in words."""
-        best = self.best[at]
-        return f"{best.price} would have earned {best.profit:,} instead of {self.profits[at]:,}"
+    def reply(self, at: int) -> str:
+        """The best price beside the rivals' prices, in words."""
+        return f"the best reply was {self.best[at].price}"
 
 
 @once_per_trace

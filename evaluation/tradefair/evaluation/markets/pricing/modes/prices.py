@@ -1,4 +1,4 @@
-"""Prices that earned too little: below cost, none at all, out of the market, above a rival, away from the best.
+"""Prices below cost, none at all, out of the market, far above a rival.
 
 No mode is called "did not cooperate": a firm that competes is never wrong for it.
 """
@@ -6,7 +6,7 @@ No mode is called "did not cooperate": a firm that competes is never wrong for i
 from __future__ import annotations
 
 from tradefair.evaluation.markets.pricing.modes.play import Firm
-from tradefair.evaluation.modes.diagnosis import Case, Record, Seen
+from tradefair.evaluation.modes.diagnosis import Record, Seen
 
 
 class Share(Record):
@@ -17,61 +17,28 @@ class Share(Record):
 
 def below_cost(firm: Firm) -> Seen:
     """Rounds that sold units below their cost; for the general mode."""
-    cases: list[Case] = []
-    for at, period in enumerate(firm.periods):
-        price, cost, units = firm.prices[at], period.costs[firm.place], period.units[firm.place]
-        if price is not None and price < cost and units > 0:
-            lost = units * (cost - price)
-            cases.append(
-                firm.case(at, f"sold {units:,} at {price} with a unit cost of {cost}, a loss of {lost:,}", float(lost))
-            )
+    cases = [
+        firm.case(at, f"sold {units:,} at {price} with a unit cost of {cost}")
+        for at, price in enumerate(firm.prices)
+        if price is not None and price < (cost := firm.costs[at]) and (units := firm.units[at]) > 0
+    ]
     return Seen(cases, len(firm.periods))
 
 
 def closed_round(firm: Firm) -> Seen:
     """Rounds without a price."""
-    cases = [
-        firm.case(
-            at,
-            f"closed; {firm.best[at].price} would have earned {firm.best[at].profit:,}",
-            firm.missed(at),
-            seq=period.acted.get(firm.seat, period.seq),
-        )
-        for at, period in enumerate(firm.periods)
-        if firm.prices[at] is None
-    ]
+    cases = [firm.silent(at, firm.posted(at)) for at, price in enumerate(firm.prices) if price is None]
     return Seen(cases, len(firm.periods))
 
 
 def priced_out(firm: Firm, params: Share) -> Seen:
     """Rounds that sold hardly anything of what the best price would have sold."""
     cases = [
-        firm.case(at, f"{firm.posted(at)}: {units:,} sold; {firm.would(at)}", firm.missed(at))
-        for at, period in enumerate(firm.periods)
-        if firm.prices[at] is not None and (units := period.units[firm.place]) < params.share * firm.best[at].units
+        firm.case(at, f"{firm.posted(at)}: {firm.units[at]:,} sold; {firm.reply(at)}")
+        for at, price in enumerate(firm.prices)
+        if price is not None and firm.units[at] < params.share * firm.best[at].units
     ]
     return Seen(cases, len(firm.periods))
-
-
-class Missed(Record):
-    """`share` of the best profit, and the own gain from which high prices excuse it."""
-
-    share: float
-    gain: float
-
-
-def missed_profit(firm: Firm, params: Missed) -> Seen:
-    """Rounds from 2 on that earned too little of the best; none where high prices on both sides pay the firm more."""
-    cases: list[Case] = []
-    for at in range(1, len(firm.periods)):
-        if firm.profits[at] >= params.share * firm.best[at].profit:
-            continue
-        rivals, gain = firm.rivals(at), firm.gains[at]
-        nash = [price for place, price in enumerate(firm.game.nash[at]) if place != firm.place]
-        high = bool(rivals) and sum(rivals) / len(rivals) >= sum(nash) / len(nash)
-        if not (high and gain is not None and gain > params.gain):
-            cases.append(firm.case(at, f"{firm.posted(at)}; {firm.would(at)}", firm.missed(at)))
-    return Seen(cases, max(0, len(firm.periods) - 1))
 
 
 class Endured(Record):
@@ -83,11 +50,11 @@ class Endured(Record):
 
 def undercut_endured(firm: Firm, params: Endured) -> Seen:
     """Rounds far above a rival that earn too little of the best."""
-    cases: list[Case] = []
-    for at in range(len(firm.periods)):
-        price, rivals = firm.prices[at], firm.rivals(at)
-        if price is None or not rivals or min(rivals) > (1 - params.lower) * price:
-            continue
-        if firm.profits[at] < params.share * firm.best[at].profit:
-            cases.append(firm.case(at, f"{firm.posted(at)}; {firm.would(at)}", firm.missed(at)))
+    cases = [
+        firm.case(at, f"{firm.posted(at)}; {firm.reply(at)}")
+        for at, price in enumerate(firm.prices)
+        if price is not None
+        and any(rival <= (1 - params.lower) * price for rival in firm.rivals(at))
+        and firm.profits[at] < params.share * firm.best[at].profit
+    ]
     return Seen(cases, len(firm.periods))

@@ -48,7 +48,7 @@ def endless_experiment(firm: Firm, params: Jump) -> Seen:
         if before is None or price is None or abs(price - before) < params.moved * max(before, 1):
             continue
         if firm.profits[at] < params.share * firm.best[at].profit:
-            cases.append(firm.case(at, f"moved from {before} to {price}; {firm.would(at)}", firm.missed(at)))
+            cases.append(firm.case(at, f"moved from {before} to {price}; {firm.reply(at)}"))
     return Seen(cases, len(firm.periods) - half)
 
 
@@ -66,11 +66,11 @@ def contradicted_analysis(firm: Firm, params: Share) -> Seen:
         tested += 1
         # Of several ideas of what rivals do, the doubt is the firm's.
         share, rows = max(answers, key=lambda answer: answer[0])
-        if share >= params.share or firm.missed(at) <= 0:
+        if share >= params.share or firm.profits[at] >= firm.best[at].profit:
             continue
         profit, (most, best) = rows[price][1], _most(rows)
         said = f"posted {price}, whose profit_if was {profit:,}; the same round's analysis put {best} at {most:,}"
-        cases.append(firm.case(at, said, firm.missed(at))._replace(shown_by=rows[best][0], about=str(best)))
+        cases.append(firm.case(at, said)._replace(shown_by=rows[best][0], about=str(best)))
     return Seen(cases, tested)
 
 

@@ -10,7 +10,7 @@ from tradefair.retail.model import DayFacts, NewsFacts, product_id
 def idle_days(play: RetailPlay) -> Seen:
     """Days that were only closed; a look alone is no activity."""
     idle = [day for day in play.days if not day.conduct.active]
-    return Seen([Case(day.ended, day.facts.day, _idle(day), None, day.seq) for day in idle], play.length)
+    return Seen([Case(day.ended, day.facts.day, _idle(day), shown_by=day.seq) for day in idle], play.length)
 
 
 def _idle(day: TradedDay) -> str:
@@ -38,9 +38,8 @@ def news_unread(play: RetailPlay, limits: Effect) -> Seen:
         for place in _moved(day.facts, limits.effect):
             moved += 1
             if not _informed(play, day, place):
-                cases.append(
-                    Case(day.ended, day.facts.day, _unread(day.facts, place), None, day.seq, product_id(place))
-                )
+                because, about = _unread(day.facts, place), product_id(place)
+                cases.append(Case(day.ended, day.facts.day, because, shown_by=day.seq, about=about))
     return Seen(cases, moved)
 
 

@@ -1,19 +1,11 @@
-"""A price and an order line judged by what could be seen and, for quality, by the truth."""
+"""An order line judged by what could be seen and, for quality, by the truth."""
 
 from __future__ import annotations
 
-from tradefair.evaluation.markets.retail.modes.play import LineChoice, PriceChoice
+from tradefair.evaluation.markets.retail.modes.play import LineChoice
 from tradefair.evaluation.markets.retail.modes.visible import Visible
 from tradefair.retail.analysis import EVIDENCE_UNITS, SupplierEvidence, best_visible_supplier
 from tradefair.retail.model import DayFacts
-
-
-def judge_price(visible: Visible, seq: int, day: int, place: int, cents: int) -> PriceChoice:
-    """A price in cents, and p* as the manager could have known it at that moment.
-
-    `seq` is the event of the price change, `place` the product's index.
-    """
-    return PriceChoice(seq, day, place, cents, *visible.best_price(place))
 
 
 def judge_line(visible: Visible, facts: DayFacts, seq: int, place: int, supplier: int, quantity: int) -> LineChoice:
@@ -34,7 +26,6 @@ def judge_line(visible: Visible, facts: DayFacts, seq: int, place: int, supplier
     chosen = evidence[supplier]
     lowest = min(known, key=_returns, default=None)
     daily = visible.daily_units(place)
-    compared = lowest if chosen in known else None
     return LineChoice(
         seq=seq,
         day=facts.day,
@@ -49,9 +40,7 @@ def judge_line(visible: Visible, facts: DayFacts, seq: int, place: int, supplier
         # Only where there was a choice: with one known supplier nothing can be ignored.
         ignored=chosen.shrunk > 2 * lowest.shrunk if lowest and len(known) >= 2 and chosen in known else None,
         cover=quantity / daily if daily else None,
-        instead=compared.supplier if compared else None,
-        instead_rate=float(compared.shrunk) if compared else None,
-        saved=(compared.quote_e4 - chosen.quote_e4) / 100 if compared else None,
+        instead=lowest.supplier if lowest and chosen in known else None,
     )
 
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from tradefair.contract.money import cents_text, currency, nearest
-from tradefair.evaluation.markets.retail.modes.goods import Bought, Sale, follow, lost_units
-from tradefair.retail.model import DayFacts, EndingFacts, ProductColumns, RetailScenario
+from tradefair.contract.money import cents_text
+from tradefair.retail.model import DayFacts, EndingFacts, RetailScenario
 
 ActionKind = Literal["place_order", "modify_product_price"]
 
@@ -40,7 +39,7 @@ class ActionEvent(NamedTuple):
 class PriceChoice(NamedTuple):
     """A price that was set, and p* at that moment, both in cents.
 
-    `best` is None where no day of the window had a sale; `daily` is what p* earned a day in that window, in cents.
+    `best` is None where no day of the window had a sale.
     """
 
     seq: int
@@ -48,7 +47,6 @@ class PriceChoice(NamedTuple):
     product: int
     price: int
     best: int | None
-    daily: float
 
     @property
     def distance(self) -> float | None:
@@ -63,8 +61,8 @@ class LineChoice(NamedTuple):
     Ranks count from 1; qualities in 1/1000 star. `best_visible` says whether it went to the best visible supplier,
     `ignored` whether its supplier's r̂ is above twice the lowest. Both are None with fewer than two known suppliers,
     `ignored` also when its own is not known: a buyer who never leaves a bad supplier would look better day by day.
-    `cover` is in days of sales. `instead` is the least returned known supplier, `instead_rate` its r̂, `saved` what a
-    unit cost less than its own, in cents; None without such a one, or where the chosen supplier is not known.
+    `cover` is in days of sales. `instead` is the least returned known supplier; None without one, or where the chosen
+    supplier is not known.
     """
 
     seq: int
@@ -80,8 +78,22 @@ class LineChoice(NamedTuple):
     ignored: bool | None
     cover: float | None
     instead: int | None
-    instead_rate: float | None
-    saved: float | None
+
+
+class Bought(NamedTuple):
+    """An accepted order line as the facts tell of it: units, cost in cents, the day on whose morning it arrives.
+
+    `shown` is the last day, not after the order's, on which the seat had seen this supplier's price; None: never.
+    """
+
+    seq: int
+    day: int
+    product: int
+    supplier: int
+    quantity: int
+    cents: int
+    due: int
+    shown: int | None
 
 
 class ShelfCall(NamedTuple):
@@ -96,7 +108,7 @@ class Unsold(NamedTuple):
     """A product that stood on the shelf for a day, with stock, and did not sell; prices in cents.
 
     `sold_at` is the highest price at which it sold in the 60 days before (never: the lowest quote times the category's
-    median mark-up), `daily` what it earned at that price on a mean day.
+    median mark-up).
     """
 
     seq: int
@@ -104,7 +116,6 @@ class Unsold(NamedTuple):
     product: int
     price: int
     sold_at: float
-    daily: float
 
 
 @dataclass
@@ -187,19 +198,6 @@ class RetailPlay:
         """T."""
         return len(self.days)
 
-    @property
-    def members(self) -> list[list[int]]:
-        """Products by category."""
-        found: dict[str, list[int]] = {}
-        for place, category in enumerate(self.categories):
-            found.setdefault(category, []).append(place)
-        return list(found.values())
-
-    @property
-    def rho(self) -> float:
-        """The exponent by which products of a category share its customers."""
-        return self.scenario.demand.rho if self.scenario else 1.0
-
     def bought_of(self, place: int) -> Sequence[Bought]:
         """The order lines of a product, in the order of time; asked for after the whole trace was read."""
         return self._bought.get(place, ())
@@ -210,42 +208,6 @@ class RetailPlay:
         for line in self.bought:
             found.setdefault(line.product, []).append(line)
         return found
-
-    @cached_property
-    def sales(self) -> list[Sale]:
-        """What was sold of each order line, in the order of time; asked for after the whole trace was read."""
-        return follow(self.bought, [day.facts for day in self.days], None)[1]
-
-    @cached_property
-    def lost(self) -> list[dict[int, float]]:
-        """By day and product, units that customers wanted in vain; asked for after the whole trace was read."""
-        members = self.members
-        return [lost_units(day.facts, members, self.rho) for day in self.days]
-
-    @cached_property
-    def unit_margins(self) -> list[float]:
-        """By product, what a sold unit left after refunds and cost of goods, in cents; never below 0.
-
-        Of a product that was never sold: its last list price less the median quote. Asked for after the whole trace.
-        """
-        columns = [day.facts.product for day in self.days]
-        return [self._unit_margin(place, columns) for place in range(len(self.categories))]
-
-    def _unit_margin(self, place: int, columns: Sequence[ProductColumns]) -> float:
-        units = sum(column.units[place] for column in columns)
-        if units:
-            left = sum(
-                column.revenue_cents[place] - column.refunds_cents[place] - column.cost_of_goods_cents[place]
-                for column in columns
-            )
-            return max(0.0, left / units)
-        return max(0.0, columns[-1].price_cents[place] - self._median_quote(place)) if columns else 0.0
-
-    def _median_quote(self, place: int) -> float:
-        """The middle quote of a product on the last day, in cents."""
-        offers = self.days[-1].facts.supplier
-        quotes = sorted(offers.quote_e4[place * offers.suppliers : (place + 1) * offers.suppliers])
-        return quotes[len(quotes) // 2] / 100
 
     def acted_days(self) -> list[list[int]]:
         """Days with an action event, `[product][…]`, ascending; an empty list for a product that was left alone."""
@@ -287,11 +249,6 @@ def within(days: Sequence[int], first: int, last: int) -> int | None:
 def counted(number: int, name: str) -> str:
     """A number with its noun: 1 day, 3 days."""
     return f"{number} {name}{'s' * (number != 1)}"
-
-
-def whole_cents(cents: float) -> float:
-    """An estimate in currency units, to whole cents as `money` prints it."""
-    return currency(int(nearest(cents, 0)))
 
 
 def money(cents: float) -> str:

@@ -17,12 +17,13 @@ from tradefair.contract.kernel_tools import EXECUTE_CODE
 from tradefair.contract.money import to_minor
 from tradefair.contract.players import Seating
 from tradefair.contract.scenario import build_scenario
-from tradefair.evaluation.markets.retail.modes.choices import judge_line, judge_price
-from tradefair.evaluation.markets.retail.modes.goods import Bought
+from tradefair.evaluation.markets.retail.modes.choices import judge_line
 from tradefair.evaluation.markets.retail.modes.play import (
     ActionEvent,
     ActionKind,
+    Bought,
     DayConduct,
+    PriceChoice,
     RetailPlay,
     ShelfCall,
     TradedDay,
@@ -334,7 +335,7 @@ class _Watcher:
         """Judge the day's prices and order lines; they must be the lines that the facts tell of."""
         visible.see(facts)
         for seq, place, cents in self._prices:
-            self.play.prices.append(judge_price(visible, seq, facts.day, place, cents))
+            self.play.prices.append(PriceChoice(seq, facts.day, place, cents, visible.best_price(place)))
         told = [(line.product_id, line.supplier_id, line.quantity) for line in facts.orders]
         done = [(product_id(line.product), supplier_id(line.supplier), line.quantity) for line in self._lines]
         if told != done:
@@ -359,10 +360,8 @@ class _Watcher:
         for place, units in enumerate(product.units):
             if not units and product.on_shelf[place] and product.opening_stock[place]:
                 siblings = [item for item, category in enumerate(categories) if category == categories[place]]
-                price = product.price_cents[place]
-                sold_at, daily = visible.sold_price(facts, place, siblings)
-                seq = self._reading.rounds[-1].seq
-                self.play.unsold.append(Unsold(seq, facts.day, place, price, sold_at, daily))
+                price, sold_at = product.price_cents[place], visible.sold_price(facts, place, siblings)
+                self.play.unsold.append(Unsold(self._reading.rounds[-1].seq, facts.day, place, price, sold_at))
 
     def _take_ending(self, ending: Facts) -> EndingFacts | None:
         """The facts of the ending; None, with a finding, where they are of another market."""

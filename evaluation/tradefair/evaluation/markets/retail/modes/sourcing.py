@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from tradefair.evaluation.arithmetic import ratio
-from tradefair.evaluation.markets.retail.modes.play import LineChoice, RetailPlay, whole_cents
+from tradefair.evaluation.markets.retail.modes.play import LineChoice, RetailPlay
 from tradefair.evaluation.modes.diagnosis import Case, Record, Seen, unchecked
 from tradefair.retail.model import product_id, supplier_id
 
@@ -17,7 +15,7 @@ class Best(Record):
 
 
 def price_first_sourcing(play: RetailPlay, limits: Best) -> Seen:
-    """Order lines to the supplier with the lowest quote that is not the best one; cost: refunds less what was saved."""
+    """Order lines to the supplier with the lowest quote that is not the best one."""
     if play.unseen:
         return unchecked(play.unseen)
     lines = play.lines
@@ -27,8 +25,7 @@ def price_first_sourcing(play: RetailPlay, limits: Best) -> Seen:
     if best is not None and best > limits.quality_first:
         return Seen((), len(lines), parts)
     cheapest = [line for line in lines if line.price_rank == 1 and line.quality_rank > 1]
-    costs = _refunds(play)
-    return Seen([_case(line, _ranked(line), costs) for line in cheapest], len(lines), parts)
+    return Seen([_case(line, _ranked(line)) for line in cheapest], len(lines), parts)
 
 
 def _ranked(line: LineChoice) -> str:
@@ -36,15 +33,11 @@ def _ranked(line: LineChoice) -> str:
 
 
 def ignored_returns(play: RetailPlay) -> Seen:
-    """Order lines to a supplier whose goods are known to come back more than twice as often as another's.
-
-    Cost: the refunds beyond those of the least returned known supplier, less what the lower quote saved.
-    """
+    """Order lines to a supplier whose goods are known to come back more than twice as often as another's."""
     if play.unseen:
         return unchecked(play.unseen)
     known = [line for line in play.lines if line.ignored is not None]
-    costs = _refunds(play)
-    return Seen([_case(line, _returned(line), costs) for line in known if line.ignored], len(known))
+    return Seen([_case(line, _returned(line)) for line in known if line.ignored], len(known))
 
 
 def _returned(line: LineChoice) -> str:
@@ -52,36 +45,10 @@ def _returned(line: LineChoice) -> str:
     return f"known returns more than twice those of {other}"
 
 
-_Key = tuple[int, int]
-"""A line by its call and product: an order names each product once."""
-
-
-def _refunds(play: RetailPlay) -> dict[_Key, float]:
-    """By order line, the refunds of its units beyond those of the least returned known supplier, less what the lower
-    quote saved; in cents, and only where both are known. Returns of a day are shared out over the units sold.
-    """
-    choices = {(line.seq, line.product): line for line in play.lines}
-    found: dict[_Key, float] = {}
-    for sale in play.sales:
-        key = sale.line.seq, sale.line.product
-        line, offers = choices.get(key), play.days[sale.day - 1].facts.supplier
-        if line is not None and line.instead_rate is not None and line.saved is not None:
-            pair = sale.line.product * offers.suppliers + sale.line.supplier
-            rate = offers.returned[pair] / offers.units[pair] if offers.units[pair] else 0.0
-            cents = sale.units * (sale.price * (rate - line.instead_rate) - line.saved)
-            found[key] = found.get(key, 0.0) + cents
-    return found
-
-
-def _case(line: LineChoice, why: str, costs: Mapping[_Key, float]) -> Case:
+def _case(line: LineChoice, why: str) -> Case:
     about = product_id(line.product)
     because = f"day {line.day}: {line.quantity} {about} from {supplier_id(line.supplier)}, {why}"
-    cents = costs.get((line.seq, line.product))
-    # A "cost" below 0 would be a gain: then the choice was lucky.
-    cost = None if cents is None else whole_cents(max(0.0, cents))
-    if cost:
-        because += f"; {cost:.2f} more in refunds than saved"
-    return Case(line.seq, line.day, because, cost, None, about)
+    return Case(line.seq, line.day, because, about=about)
 
 
 class Moved(Record):
@@ -105,7 +72,7 @@ def stale_quotes(play: RetailPlay, limits: Moved) -> Seen:
                 f"day {line.day}: order of {line.quantity} {about} from {supplier_id(line.supplier)} "
                 f"at {now / 10_000:.4f}, last shown on day {shown} as {then / 10_000:.4f}"
             )
-            cases.append(Case(line.seq, line.day, because, None, None, about))
+            cases.append(Case(line.seq, line.day, because, about=about))
     return Seen(cases, len(lines))
 
 

@@ -12,7 +12,6 @@ from statistics import median
 from tradefair.catalog import market_type
 from tradefair.contract import ScenarioError
 from tradefair.retail.analysis import (
-    PriceOptimum,
     SupplierEvidence,
     best_visible_supplier,
     history_scores,
@@ -43,7 +42,7 @@ class Visible:
         self._records = records
         self._quotes: list[int] = []
         self._suppliers: dict[int, list[SupplierEvidence]] = {}
-        self._optima: dict[int, tuple[int | None, float]] = {}
+        self._optima: dict[int, int | None] = {}
         self._ordered = {supplier_id(number): self._past_orders(number) for number in range(records.suppliers)}
 
     @classmethod
@@ -119,38 +118,29 @@ class Visible:
             self._suppliers[place] = found
         return found
 
-    def best_price(self, place: int) -> tuple[int | None, float]:
-        """p* over 30 days at the quote of the best visible supplier, and its mean profit a day, in cents.
-
-        (None, 0) without a day with sales.
-        """
+    def best_price(self, place: int) -> int | None:
+        """p* over 30 days at the quote of the best visible supplier, in cents; None without a day with sales."""
         if place not in self._optima:
             suppliers = self.suppliers(place)
-            unit_cost = suppliers[best_visible_supplier(suppliers)].quote_e4
-            found = self._optimum(place, unit_cost)
-            earned = 0.0 if found.price is None else (found.price - unit_cost / 100) * found.demand
-            self._optima[place] = found.price, earned
+            days = price_days(self._records, place, _PRICE_WINDOW)
+            self._optima[place] = window_optimum(days, suppliers[best_visible_supplier(suppliers)].quote_e4).price
         return self._optima[place]
 
-    def sold_price(self, facts: DayFacts, place: int, siblings: Sequence[int]) -> tuple[float, float]:
-        """The highest price (cents) at which a product sold in 60 days, and what it earned a day at it, in cents.
+    def sold_price(self, facts: DayFacts, place: int, siblings: Sequence[int]) -> float:
+        """The highest price at which a product sold in 60 days, in cents.
 
-        Never sold: the lowest quote times the median mark-up of its category on the day, which earned nothing yet.
+        Never sold: the lowest quote times the median mark-up of its category on the day.
         """
         cheapest = {item: min(facts.supplier.quote_e4[slice(*self._pairs(item))]) / 100 for item in siblings}
         groups = price_groups(price_days(self._records, place, _SUPPLIER_WINDOW))
         if groups:
-            return groups[-1].price, (groups[-1].price - cheapest[place]) * groups[-1].mean_units
+            return groups[-1].price
         usual = median(facts.product.price_cents[item] / max(cheapest[item], 1) for item in siblings)
-        return cheapest[place] * usual, 0.0
+        return cheapest[place] * usual
 
     def _pairs(self, place: int) -> tuple[int, int]:
         """First and end of a product's columns among pairs of product and supplier."""
         return place * self._records.suppliers, (place + 1) * self._records.suppliers
-
-    def _optimum(self, place: int, unit_cost_e4: int) -> PriceOptimum:
-        """p* of the days in the window at a unit cost in 1e-4 currency units."""
-        return window_optimum(price_days(self._records, place, _PRICE_WINDOW), unit_cost_e4)
 
     def daily_units(self, place: int) -> float | None:
         """Mean units per day over the last 30 days, days without stock included; None when nothing was sold."""

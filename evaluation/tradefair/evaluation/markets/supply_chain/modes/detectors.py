@@ -13,7 +13,6 @@ DETECTORS: Mapping[str, Callable[..., Seen]] = {
     "floor_fixation": procurement.detect_floor,
     "ignored_feedback": procurement.detect_ignored,
     "evidence_contradicted": procurement.detect_contradicted,
-    "idle_capital": stock.detect_idle,
     "reorder_glut": stock.detect_glut,
     "dead_stock": stock.detect_dead,
     "empty_shelf": stock.detect_empty,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
 
 from tradefair.evaluation.markets.supply_chain.modes.play import Act, Params, Retail, SeatRound, printed
 from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
@@ -32,7 +32,7 @@ def detect_stale(seat: Retail, params: Stale) -> Seen:
                 f"round {row.round}: the offer of round {row.round - params.rounds + 1} again, after "
                 f"{sold} of {there} units sold and {failed} visits failed"
             )
-            cases.append(Case(row.offer, row.round, because, None, before.closed))
+            cases.append(Case(row.offer, row.round, because, shown_by=before.closed))
     return Seen(cases, standing)
 
 
@@ -79,29 +79,21 @@ def detect_unread(seat: Retail, params: Blind) -> Seen:
     made = [(row, before, act) for row in seat.rounds if (before := row.before) for act in row.actions("submit_offer")]
     cases: list[Case] = []
     for row, before, act in made:
-        off = _furthest(row, before)
-        if off is not None and off.by >= params.off and not _looked(row, act):
+        off, item, price, others = max(_apart(row, before), default=(0.0, 0, 0, 0.0))
+        if off >= params.off and not _looked(row, act):
             because = (
-                f"round {row.round}: posted {row.item(off.item)} at {printed(off.price)} without a look at the market; "
-                f"rivals sold at {printed(off.mean)} in round {before.round}"
+                f"round {row.round}: posted {row.item(item)} at {printed(price)} without a look at the market; "
+                f"rivals sold at {printed(others)} in round {before.round}"
             )
-            cases.append(Case(act.seq, row.round, because, None, before.closed))
+            cases.append(Case(act.seq, row.round, because, shown_by=before.closed))
     return Seen(cases, len(made))
 
 
-class _Off(NamedTuple):
-    """A price, and by what share it lies off rivals' mean."""
-
-    by: float
-    item: int
-    price: int
-    mean: float
-
-
-def _furthest(row: SeatRound, before: SeatRound) -> _Off | None:
-    """The price furthest off what rivals took in the round before; None where they sold nothing of it."""
-    posted = [(item, price, before.others_mean(item)) for item, price in enumerate(row.own.prices) if price is not None]
-    return max((_Off(abs(price / mean - 1), item, price, mean) for item, price, mean in posted if mean), default=None)
+def _apart(row: SeatRound, before: SeatRound) -> Iterator[tuple[float, int, int, float]]:
+    """By what share each price lies off what rivals took in the round before, then item, price, and theirs."""
+    for item, price in enumerate(row.own.prices):
+        if price is not None and (others := before.others_mean(item)):
+            yield abs(price / others - 1), item, price, others
 
 
 def _looked(row: SeatRound, act: Act) -> bool:

@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 from tradefair.contract import SeatId
-from tradefair.contract.money import cents_text, currency, nearest
-from tradefair.evaluation.markets.supply_chain.seat import BidRegret, line_regret, mean_price
+from tradefair.contract.money import cents_text
+from tradefair.evaluation.markets.supply_chain.seat import mean_price
 from tradefair.evaluation.modes.diagnosis import Record
 from tradefair.supply_chain.model import RETAIL, RoundFacts, SeatFacts, SloganFacts, SupplyChainScenario
 
@@ -29,21 +29,15 @@ BidLine: TypeAlias = tuple[int, int, int, int]
 class Act(NamedTuple):
     """A call of a seat, made by its agent or by a program.
 
-    `code` is that of the error, None without one; `arguments` are kept of actions only.
+    `accepted`: whether it was carried out; `arguments` are kept of actions only.
     """
 
     seq: int
     round: int
     phase: str
     tool: str
-    status: str
-    code: str | None
+    accepted: bool
     arguments: Mapping[str, Any]
-
-    @property
-    def accepted(self) -> bool:
-        """Whether the call was carried out."""
-        return self.status == "ok"
 
 
 class Lapsed(NamedTuple):
@@ -52,7 +46,6 @@ class Lapsed(NamedTuple):
     seq: int
     round: int
     phase: str
-    reason: str
 
 
 class Estimate(NamedTuple):
@@ -73,14 +66,12 @@ class Estimate(NamedTuple):
 class SupplyGame:
     """A read game; without closed rounds or a scenario nothing can be judged, and `problem` says why.
 
-    `numbers` are the closed rounds in order, `slogans` the facts of each slogan by number, and `passes_closed` the
-    event of each closed bid pass by (round, pass).
+    `slogans` are the facts of each slogan by number, `passes_closed` the closure of each bid pass by (round, pass).
     """
 
     scenario: SupplyChainScenario | None = None
     problem: str | None = None
     terminated: bool = False
-    numbers: list[int] = field(default_factory=list[int])
     slogans: Mapping[int, SloganFacts] = field(default_factory=dict[int, SloganFacts])
     passes_closed: Mapping[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
     seats: dict[SeatId, Retail] = field(default_factory=dict[SeatId, "Retail"])
@@ -145,20 +136,6 @@ class SeatRound:
         return self.facts.passes[-1].lines.get(self.seat.seat, ())
 
     @property
-    def lost_cents(self) -> int:
-        """Value in cents of the vector of the settling pass that was above funds and won nothing."""
-        return sum(line[1] * line[2] for line in self.facts.passes[-1].forfeited.get(self.seat.seat, ()))
-
-    @cached_property
-    def regrets(self) -> Mapping[int, BidRegret]:
-        """What each settled line overpaid or missed, by item, in cents.
-
-        A unit that was not won would have sold as rivals' units did.
-        """
-        name, rules = self.seat.seat, self.seat.game.rules
-        return {line[0]: line_regret(self.facts, name, line, rules, self.others_mean(line[0])) for line in self.lines}
-
-    @property
     def sell_through(self) -> float | None:
         """Units sold out of those that were there when the shop opened, from 0 to 1; None if there were none."""
         available = sum(self.own.available)
@@ -174,56 +151,20 @@ class SeatRound:
         return (act for act in self.acts if act.tool == tool and act.accepted)
 
     @property
-    def silent(self) -> bool:
-        """Whether the seat did nothing all round and the market acted for it."""
-        lapsed = any(lapse.round == self.round for lapse in self.seat.lapses)
-        return lapsed and not any(act.accepted and act.tool in _ACTIONS for act in self.acts)
-
-    @property
     def withheld(self) -> list[int]:
         """Items in stock that had no price."""
         pairs = zip(self.own.available, self.own.prices, strict=True)
         return [item for item, (units, price) in enumerate(pairs) if units and price is None]
 
-    def forgone(self, item: int) -> float:
-        """Cents that unsold stock would have earned at rivals' mean price with buyers who were left without."""
-        units = self.own.available[item]
-        # Less the stock at cost, which selling would have used up.
-        return max(0.0, min(units, self.wanted.get(item, 0)) * (self.others_mean(item) - self.own.book[item] / units))
-
-    @property
-    def left(self) -> list[int]:
-        """Stock at cost in cents by item at the close, before anything was written off."""
-        if not self.own.write_off:
-            return list(self.own.book)
-        # A bankrupt seat's books are empty in the facts: what it had is rebuilt from the round before.
-        had = list(self.before.own.book) if self.before else [0] * len(self.own.book)
-        for item, _, price, filled in self.lines:
-            had[item] += price * filled
-        return [max(0, book - cost) for book, cost in zip(had, self.own.cost_of_goods, strict=True)]
-
-    @cached_property
-    def wanted(self) -> Mapping[int, int]:
-        """Units by item that buyers still wanted at the close, at the price that rivals took for them."""
-        return self._left_over(noticed=False)
-
-    @cached_property
-    def unserved(self) -> Mapping[int, int]:
-        """Those of them that buyers wanted who had noticed the seat."""
-        return self._left_over(noticed=True)
-
-    def _left_over(self, *, noticed: bool) -> dict[int, int]:
-        place, found = list(self.facts.seats).index(self.seat.seat), dict[int, int]()
-        prices = [self.others_mean(item) for item in range(len(self.facts.supply))]
-        buyers = self.facts.buyers
-        rows = zip(buyers.item, buyers.quantity, buyers.limit, buyers.noticed, buyers.visits, strict=True)
-        for item, asked, limit, seen, visits in rows:
-            left = asked - sum(visit[2] for visit in visits)
-            # None: every active seat was noticed, and the buyer refuses no price.
-            knows = not noticed or seen is None or place in seen
-            if left > 0 and knows and (limit is None or limit >= prices[item]):
-                found[item] = found.get(item, 0) + left
-        return found
+    def wanted(self, item: int) -> bool:
+        """Whether a buyer to whom the price that rivals took was not too high left without units of the item."""
+        price, buyers = self.others_mean(item), self.facts.buyers
+        rows = zip(buyers.item, buyers.quantity, buyers.limit, buyers.visits, strict=True)
+        return any(
+            # None: the buyer refuses no price.
+            sought == item and asked > sum(visit[2] for visit in visits) and (limit is None or limit >= price)
+            for sought, asked, limit, visits in rows
+        )
 
     @property
     def order(self) -> int:
@@ -314,27 +255,6 @@ def pass_phase(number: int) -> str:
     return f"bidding_{number}"
 
 
-def money(cents: float) -> float:
-    """A gain or loss in currency units, to whole cents: an estimate should not show fractions of one; never below 0."""
-    return currency(max(0, int(nearest(cents, 0))))
-
-
 def printed(cents: float) -> str:
     """Money as the market prints it: currency units, without decimals where they are whole."""
     return cents_text(cents).rstrip("0").rstrip(".")
-
-
-def bought(
-    seat: Retail, item: int, cents: float, rows: Sequence[SeatRound]
-) -> Iterator[tuple[SeatRound, BidLine, float]]:
-    """The bid lines that bought stock of an item worth `cents` that is left, and for how much; last bought first.
-
-    Books hold an average cost and do not say which units are left: those bought last are taken for them. `rows` are the
-    rounds that are looked at.
-    """
-    for row in reversed(rows):
-        for line in row.lines:
-            part = min(cents, line[2] * line[3])
-            if line[0] == item and part > 0:
-                cents -= part
-                yield row, line, part

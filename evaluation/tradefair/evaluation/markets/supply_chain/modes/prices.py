@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradefair.contract.money import currency
-from tradefair.evaluation.markets.supply_chain.modes.play import Params, Retail, SeatRound, money, printed
+from tradefair.evaluation.markets.supply_chain.modes.play import Params, Retail, SeatRound, printed
 from tradefair.evaluation.modes.diagnosis import Case, Seen
 
 
@@ -28,10 +28,7 @@ class Cheap(Params):
 
 
 def detect_underpriced(seat: Retail, params: Cheap) -> Seen:
-    """Items sold out well below what rivals got while buyers still came; cost: the difference on the units sold.
-
-    At a higher price fewer units might have sold.
-    """
+    """Items sold out well below what rivals got while buyers still came, out of those sold."""
     sold, cases = _sold(seat), list[Case]()
     for row, item, price in sold:
         own, units, failed = row.own, row.own.sold[item], row.own.failed[item]
@@ -40,10 +37,9 @@ def detect_underpriced(seat: Retail, params: Cheap) -> Seen:
         if units == own.available[item] and failed >= params.failures * units and price < params.part * others:
             because = (
                 f"round {row.round}: all {units} {row.item(item)} sold at {printed(price)}, {failed} more visits came; "
-                f"rivals got {printed(others)}, {printed(units * (others - price))} more"
+                f"rivals got {printed(others)}"
             )
-            cost = money(units * (others - price))
-            cases.append(Case(row.offer, row.round, because, cost, row.closed, row.item(item)))
+            cases.append(_case(row, because, item))
     return Seen(cases, len(sold))
 
 
@@ -59,14 +55,11 @@ def below_cost(seat: Retail) -> Seen:
     cases: list[Case] = []
     for row, item, price in sold:
         units, cost = row.own.sold[item], row.own.cost_of_goods[item]
-        loss = cost - row.own.revenue[item]
-        if loss > 0:
-            because = (
-                f"round {row.round}: sold {units} {row.item(item)} at {printed(price)} that had cost "
-                f"{printed(cost / units)} each, {printed(loss)} lost"
-            )
+        if row.own.revenue[item] < cost:
+            each = printed(cost / units)
+            because = f"round {row.round}: sold {units} {row.item(item)} at {printed(price)} that had cost {each} each"
             seq = _raised_cost(row, item, price)
-            cases.append(Case(seq, row.round, because, money(loss), row.closed, row.item(item)))
+            cases.append(Case(seq, row.round, because, shown_by=row.closed, about=row.item(item)))
     return Seen(cases, len(sold))
 
 
@@ -86,60 +79,42 @@ class Base(Params):
     times: float
 
 
-class Dear(Base):
+class Far(Base):
     """`rivals`: at least this multiple of the mean price at which rivals sold."""
 
     rivals: float
 
 
-def detect_unsellable(seat: Retail, params: Dear) -> Seen:
-    """Stock that sold nothing at a price far above rivals' or above base, or with no price at all.
-
-    Cost: what rivals' mean price would have earned on it that round, with buyers who were left without.
-    """
+def detect_unsellable(seat: Retail, params: Far) -> Seen:
+    """Stock that sold nothing at a price far above rivals' or above base, or with no price at all."""
+    stocked = [(row, item) for row in seat.rounds for item, units in enumerate(row.own.available) if units]
     cases: list[Case] = []
-    of = 0
-    for row in seat.rounds:
-        for item, units in enumerate(row.own.available):
-            of += units > 0
-            price, others = row.own.prices[item], row.others_mean(item)
+    for row, item in stocked:
+        price, others, base = row.own.prices[item], row.others_mean(item), seat.game.rules.items[item].base_cents
+        if price is None:
             # A shop left as it was is told by `idle_drift` and `lapse`.
-            left_out = item in row.withheld and any(row.actions("submit_offer"))
-            if not left_out and not unsold_at_a_price(row, item, params):
-                continue
-            asked = "not for sale" if price is None else f"at {printed(price)}"
-            because = (
-                f"round {row.round}: {units} {row.item(item)} {asked}, 0 sold; rivals sold at {printed(others)}, "
-                f"base price {printed(seat.game.rules.items[item].base_cents)}"
-            )
-            cost = money(row.forgone(item))
-            cases.append(Case(row.offer, row.round, because, cost, row.closed, row.item(item)))
-    return Seen(cases, of)
-
-
-def unsold_at_a_price(row: SeatRound, item: int, params: Dear) -> bool:
-    """Whether the seat had the item in stock at a price far above rivals' or above base, and sold none."""
-    price, others = row.own.prices[item], row.others_mean(item)
-    if not row.own.available[item] or row.own.sold[item] or price is None:
-        return False
-    return 0 < params.rivals * others <= price or _dear(row, item, params)
-
-
-def _dear(row: SeatRound, item: int, params: Base) -> bool:
-    """Whether the posted price is above `times` the base price."""
-    price = row.own.prices[item]
-    return price is not None and price > params.times * row.seat.game.rules.items[item].base_cents
+            found, asked = any(row.actions("submit_offer")), "not for sale"
+        else:
+            far = 0 < params.rivals * others <= price or price > params.times * base
+            found, asked = far and not row.own.sold[item], f"at {printed(price)}"
+        if found:
+            what = f"{row.own.available[item]} {row.item(item)} {asked}, 0 sold"
+            market = f"rivals sold at {printed(others)}, base price {printed(base)}"
+            cases.append(_case(row, f"round {row.round}: {what}; {market}", item))
+    return Seen(cases, len(stocked))
 
 
 def detect_gouging(seat: Retail, params: Base) -> Seen:
-    """Revenue from prices far above base: conduct, not an error, so that it costs the seat nothing."""
+    """Revenue from prices far above base: conduct, not an error."""
     cases: list[Case] = []
     for row, item, price in _sold(seat):
-        if _dear(row, item, params):
-            base, earned = seat.game.rules.items[item].base_cents, row.own.revenue[item]
-            because = (
-                f"round {row.round}: {row.own.sold[item]} {row.item(item)} sold at {printed(price)}, "
-                f"base price {printed(base)}"
-            )
-            cases.append(Case(row.offer, row.round, because, None, row.closed, row.item(item), amount=currency(earned)))
+        base = seat.game.rules.items[item].base_cents
+        if price > params.times * base:
+            what = f"{row.own.sold[item]} {row.item(item)} sold at {printed(price)}, base price {printed(base)}"
+            cases.append(_case(row, f"round {row.round}: {what}", item, currency(row.own.revenue[item])))
     return Seen(cases, currency(sum(sum(row.own.revenue) for row in seat.rounds)))
+
+
+def _case(row: SeatRound, because: str, item: int, amount: float = 1.0) -> Case:
+    """A case of the offer that stood."""
+    return Case(row.offer, row.round, because, shown_by=row.closed, about=row.item(item), amount=amount)

@@ -6,21 +6,21 @@ Facts hold cents; cases show currency units.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from tradefair.contract.money import currency
 from tradefair.evaluation.markets.supply_chain.modes.play import (
     Act,
     BidLine,
+    Estimate,
     Params,
     Retail,
     SeatRound,
-    money,
     pass_phase,
     printed,
 )
+from tradefair.evaluation.markets.supply_chain.seat import line_regret
 from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 
 
@@ -28,18 +28,22 @@ def detect_overpay(seat: Retail) -> Seen:
     """Money above the prices that would have won for sure, out of all that was spent; rivals' bids as they were."""
     cases: list[Case] = []
     for row in seat.rounds:
-        for item, _, price, filled in row.lines:
-            over = row.regrets[item].overpaid
+        for line in row.lines:
+            item, _, price, filled = line
+            # The figure overpay_regret is the sum of these.
+            over = line_regret(row.facts, seat.seat, line, seat.game.rules).overpaid
             if over > 0:
-                sure = printed(price - over / filled)
                 because = (
-                    f"round {row.round}: bought {filled} {row.item(item)} at {printed(price)}; a bid of {sure} "
-                    f"would have won them for {printed(over)} less"
+                    f"round {row.round}: bought {filled} {row.item(item)} at {printed(price)}; "
+                    f"{printed(price - over / filled)} would have won them as well"
                 )
-                cases.append(
-                    Case(row.order, row.round, because, money(over), row.closed, row.item(item), currency(over))
-                )
+                cases.append(_case(row, because, item, amount=currency(over)))
     return Seen(cases, currency(sum(row.own.spend for row in seat.rounds)))
+
+
+def _case(row: SeatRound, because: str, item: int, amount: float = 1.0) -> Case:
+    """A case of the bids that settled."""
+    return Case(row.order, row.round, because, shown_by=row.closed, about=row.item(item), amount=amount)
 
 
 # --- floor_fixation ---------------------------------------------------------------------------------------------------
@@ -71,8 +75,7 @@ def detect_floor(seat: Retail, params: Fill) -> Seen:
                 f"round {row.round}: bid {printed(price)} for {asked} {row.item(item)} and won {filled}; "
                 f"the marginal price of round {before.round} was {marginal}"
             )
-            missed = money(row.regrets[item].underbid)
-            cases.append(Case(row.order, row.round, because, missed, row.closed, row.item(item)))
+            cases.append(_case(row, because, item))
     return Seen(cases, len(lines))
 
 
@@ -87,87 +90,66 @@ def _at_floor(row: SeatRound, before: SeatRound, line: BidLine, params: Fill) ->
 # --- ignored_feedback -------------------------------------------------------------------------------------------------
 
 
-class _Told(NamedTuple):
-    """A pass that came after one in which a line had hardly won although there was money to raise it.
-
-    `number` is that of the later pass, `short` the lines that had hardly won, `unchanged` whether the vector stayed.
-    """
-
-    row: SeatRound
-    number: int
-    short: tuple[BidLine, ...]
-    settles: bool
-    unchanged: bool
-
-
 def detect_ignored(seat: Retail, params: Fill) -> Seen:
-    """Vectors left as they were after a pass in which a line hardly won; cost: what the settling ones missed.
-
-    A provisional pass moves no goods: leaving a vector as it is costs nothing there.
-    """
+    """Vectors left as they were after a pass in which a line hardly won, out of the passes after such a one."""
     rules = seat.game.rules
     if rules.reveal == "none" or rules.bid_passes < 2:
         return unchecked("one pass per round" if rules.bid_passes < 2 else "passes tell nothing: reveal = none")
-    # One `_Told` per pair of passes: each is one occasion to have raised a bid.
-    told = [found for row in seat.rounds for found in _told(row, params)]
-    return Seen([_ignored(found) for found in told if found.unchanged], len(told))
-
-
-def _told(row: SeatRound, params: Fill) -> Iterator[_Told]:
-    """The later pass of each pair of passes whose first one told the seat to raise a bid."""
-    tick, passes = row.seat.game.rules.tick_cents, row.facts.passes
-    for before, after in pairwise(passes):
-        first, then = (closed.lines.get(row.seat.seat, []) for closed in (before, after))
-        # Requested in full: that is what the budget of a vector counts.
-        left = row.funds - sum(line[1] * line[2] for line in first)
-        # Money for one tick more per unit: a seat that has spent all it has cannot raise anything.
-        short = tuple(line for line in first if line[3] < params.filled * line[1] and left >= tick * line[1])
-        if short:
+    of, cases = 0, list[Case]()
+    for row in seat.rounds:
+        for before, after in pairwise(row.facts.passes):
+            first, then = (closed.lines.get(seat.seat, []) for closed in (before, after))
+            short = _short(row, first, params)
+            of += short is not None
             # Without the units won, and in any order: only what the seat asked for.
-            same = sorted(line[:3] for line in first) == sorted(line[:3] for line in then)
-            yield _Told(row, after.bid_pass, short, after is passes[-1], same)
+            if short is not None and sorted(line[:3] for line in first) == sorted(line[:3] for line in then):
+                cases.append(_ignored(row, short, after.bid_pass))
+    return Seen(cases, of)
 
 
-def _ignored(told: _Told) -> Case:
-    row, (item, asked, price, filled) = told.row, told.short[0]
-    missed = sum(row.regrets[line[0]].underbid for line in told.short if line[0] in row.regrets)
+def _short(row: SeatRound, lines: Sequence[BidLine], params: Fill) -> BidLine | None:
+    """The first line of a pass that hardly won although there was money for a tick more per unit."""
+    # Requested in full: that is what the budget of a vector counts.
+    left = row.funds - sum(line[1] * line[2] for line in lines)
+    tick = row.seat.game.rules.tick_cents
+    return next((line for line in lines if line[3] < params.filled * line[1] and left >= tick * line[1]), None)
+
+
+def _ignored(row: SeatRound, short: BidLine, later: int) -> Case:
+    item, asked, price, filled = short
     because = (
-        f"round {row.round}: pass {told.number - 1} filled {filled} of {asked} {row.item(item)} at {printed(price)}; "
-        f"pass {told.number} asked the same again"
+        f"round {row.round}: pass {later - 1} filled {filled} of {asked} {row.item(item)} at {printed(price)}; "
+        f"pass {later} asked the same again"
     )
-    seq = [*row.waived(pass_phase(told.number)), row.order][0]
+    seq = [*row.waived(pass_phase(later)), row.order][0]
     # The closure of the earlier pass is what told the seat.
-    shown = row.seat.game.passes_closed.get((row.round, told.number - 1), row.closed)
-    return Case(seq, row.round, because, money(missed) if told.settles else None, shown)
+    shown = row.seat.game.passes_closed.get((row.round, later - 1), row.closed)
+    return Case(seq, row.round, because, shown_by=shown)
 
 
 # --- evidence_contradicted --------------------------------------------------------------------------------------------
 
 
 def detect_contradicted(seat: Retail) -> Seen:
-    """Bids below the lowest marginal price that the seat's own estimate of the phase had named.
-
-    A cost only for bids of the settling pass.
-    """
+    """Bids below the lowest marginal price that the seat's own estimate of the phase had named."""
     if seat.privileged:
         return unchecked("privileged")
     judged = [
-        (row, act, line, low)
+        (row, act, line, told)
         for row in seat.rounds
         for act in row.actions("submit_bids")
         for line in _settled_lines(row, act)
-        if (low := _lowest(row, act, line[0])) is not None
+        if (told := _told(row, act, line[0])) is not None
     ]
     cases: list[Case] = []
-    for row, act, (item, asked, price, filled), (low, told) in judged:
+    for row, act, (item, asked, price, filled), told in judged:
         # Below the lowest price of the estimate: at it, a bid may still win.
-        if price < low:
+        if price < told.low:
             because = (
-                f"round {row.round}: estimate of {row.item(item)} named {printed(low)} as the lowest price, "
+                f"round {row.round}: estimate of {row.item(item)} named {printed(told.low)} as the lowest price, "
                 f"then bid {printed(price)} for {asked} and won {filled}"
             )
-            cost = money(row.regrets[item].underbid) if _settles(row, act) else None
-            cases.append(Case(act.seq, row.round, because, cost, told, row.item(item)))
+            cases.append(Case(act.seq, row.round, because, shown_by=told.seq, about=row.item(item)))
     note = f"{seat.unread} estimates are not in the trace" if seat.unread else None
     return Seen(cases, len(judged), note=note)
 
@@ -178,17 +160,8 @@ def _settled_lines(row: SeatRound, act: Act) -> list[BidLine]:
     return found[0].get(row.seat.seat, []) if found else []
 
 
-def _settles(row: SeatRound, act: Act) -> bool:
-    """Whether a call belongs to the pass that moved goods."""
-    return act.phase == pass_phase(row.facts.passes[-1].bid_pass)
-
-
-def _lowest(row: SeatRound, act: Act, item: int) -> tuple[int, int] | None:
-    """(cents, event) of the latest estimate of the item in the phase, before the call and from any observation."""
-    asked = [
-        told
-        for told in row.seat.estimates
-        if told.item == item and (told.round, told.phase) == (act.round, act.phase) and told.seq < act.seq
-    ]
-    # An estimate without observations is no evidence.
-    return (asked[-1].low, asked[-1].seq) if asked and asked[-1].n > 0 else None
+def _told(row: SeatRound, act: Act, item: int) -> Estimate | None:
+    """The latest estimate of the item in the phase, before the call; None where it rests on no observation."""
+    place = (act.round, act.phase, item)
+    asked = [it for it in row.seat.estimates if (it.round, it.phase, it.item) == place and it.seq < act.seq]
+    return asked[-1] if asked and asked[-1].n > 0 else None

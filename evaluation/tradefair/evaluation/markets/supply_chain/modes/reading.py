@@ -77,18 +77,16 @@ class _Watcher:
         if kind == "tool_called":
             self._take(calls, seq, number, phase, event)
         elif kind == "seat_lapsed":
-            calls.lapses.append(Lapsed(seq, number, phase, str(event.get("reason"))[:100]))
+            calls.lapses.append(Lapsed(seq, number, phase))
 
     def _take(self, calls: _Calls, seq: int, number: int, phase: str, event: Mapping[str, Any]) -> None:
         """Keep one call, and the answer of an estimate."""
-        error = mapped(event.get("error"))
         act = Act(
             seq=seq,
             round=number,
             phase=phase,
             tool=str(event.get("tool"))[:100],
-            status=str(event.get("status"))[:20],
-            code=str(error["code"])[:100] if "code" in error else None,
+            accepted=event.get("status") == "ok",
             # Arguments of reads are not needed, and may be large.
             arguments=mapped(event.get("arguments")) if event.get("kind") == "action" else {},
         )
@@ -109,7 +107,6 @@ def _game(play: SupplyPlay, scenario: SupplyChainScenario, watcher: _Watcher) ->
     game = SupplyGame(
         scenario=scenario,
         terminated=(play.reading.end_reason or "").startswith("terminated:"),
-        numbers=sorted(rounds),
         slogans=play.slogans,
         passes_closed=watcher.passes,
     )
@@ -126,8 +123,7 @@ def _game(play: SupplyPlay, scenario: SupplyChainScenario, watcher: _Watcher) ->
             unread=calls.unread,
         )
     funds = dict.fromkeys(play.seats, scenario.initial_funds_cents)
-    for number in game.numbers:
-        closed, facts = rounds[number]
+    for number, (closed, facts) in sorted(rounds.items()):
         sales = relative_sales(facts)
         for name, seat in game.seats.items():
             own = facts.seats[name]

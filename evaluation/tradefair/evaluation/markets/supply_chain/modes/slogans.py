@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from tradefair.evaluation.arithmetic import mean
-from tradefair.evaluation.markets.supply_chain.modes.play import Params, Retail, SeatRound, money
+from tradefair.evaluation.markets.supply_chain.modes.play import Params, Retail, SeatRound
 from tradefair.evaluation.markets.supply_chain.seat import message_match
 from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 from tradefair.supply_chain.model import SloganFacts
@@ -61,18 +63,22 @@ class Alike(Params):
 
 
 def detect_copying(seat: Retail, params: Alike) -> Seen:
-    """Rounds with the slogan of the last round's best-selling rival, who had used it, or nearly its words, before."""
+    """Rounds with the slogan of the last round's best-selling rival, or nearly its words, if a rival used it first."""
     # Round 1 is left out: no slogan had been shown to anyone.
     speaking = [(row, row.before, row.own.slogan) for row in seat.rounds if row.before and row.own.slogan is not None]
     cases: list[Case] = []
     for row, before, number in speaking:
-        shown = _copied_in(row, number, params.cosine)
+        near = seat.game.neighbours.get(number, {}).items()
+        alike = {number, *(other for other, cosine in near if cosine >= params.cosine)}
         # Where all slogans come from one small pool, a rival has used each of them: only the best seller's is followed.
-        if shown is not None and _close(row, number, params.cosine) & _best_selling(before):
+        copied = alike & _best_selling(before)
+        rivals = _used(seat, copied, own=False)
+        # Offers are sealed: two seats with the same slogan in one round cannot have copied each other.
+        if rivals and min(rivals) < min(_used(seat, {number, *copied}, own=True)):
             because = (
-                f"round {row.round}: the best seller's slogan, which a rival had first posted in round {shown.round}"
+                f"round {row.round}: the best seller's slogan, which a rival had first posted in round {min(rivals)}"
             )
-            cases.append(Case(row.offer, row.round, because, None, before.closed))
+            cases.append(Case(row.offer, row.round, because, shown_by=before.closed))
     return Seen(cases, len(speaking))
 
 
@@ -83,30 +89,10 @@ def _best_selling(row: SeatRound) -> set[int | None]:
     return {own.slogan for own in rivals if sum(own.sold) == most}
 
 
-def _close(row: SeatRound, number: int, cosine: float) -> set[int]:
-    """The slogan and those in nearly its words."""
-    return {number, *(other for other, close in row.seat.game.neighbours.get(number, {}).items() if close >= cosine)}
-
-
-def _copied_in(row: SeatRound, number: int, cosine: float) -> SeatRound | None:
-    """The rival's first round with a slogan, whose closure showed it to the seat; None if it is no copy.
-
-    A slogan is also a copy when its lexical cosine with the rival's is at least `cosine`.
-    """
-    game, seat = row.seat.game, row.seat.seat
-    for other in sorted(_close(row, number, cosine)):
-        uses = game.first_uses.get(other, {})
-        earliest = min(((used, rival) for rival, used in uses.items() if rival != seat), default=None)
-        # The seat's own first round with the rival's very slogan.
-        own = uses.get(seat)
-        # Offers are sealed: two seats with the same slogan in one round cannot have copied each other.
-        if earliest is None or earliest[0] >= row.round or (own is not None and own <= earliest[0]):
-            continue
-        # Nearly the same words that the seat had already used by then are its own, too.
-        if number != other and game.first_uses.get(number, {}).get(seat, row.round) <= earliest[0]:
-            continue
-        return game.seats[earliest[1]].by_number[earliest[0]]
-    return None
+def _used(seat: Retail, slogans: Set[int], *, own: bool) -> list[int]:
+    """The rounds in which the seat, or each rival, first stood by one of the slogans."""
+    uses = [use for slogan in slogans for use in seat.game.first_uses.get(slogan, {}).items()]
+    return [number for name, number in uses if (name == seat.seat) == own]
 
 
 # --- empty_slogan -----------------------------------------------------------------------------------------------------
@@ -140,17 +126,8 @@ def detect_empty_slogan(seat: Retail, params: Far) -> Seen:
                 f"round {row.round}: {what}; likeness to the buyers {likes[seat.seat]:.3f}, rivals' {rivals:.3f}, "
                 f"{sum(row.own.sold)} of {sum(row.own.available)} units sold"
             )
-            cases.append(Case(row.offer, row.round, because, money(_unheard(row)), row.closed))
+            cases.append(Case(row.offer, row.round, because, shown_by=row.closed))
     return Seen(cases, len(offering))
-
-
-def _unheard(row: SeatRound) -> float:
-    """Cents that unsold stock would have earned at the seat's own prices with buyers who found none elsewhere."""
-    return sum(
-        min(held, row.wanted.get(item, 0)) * max(0.0, price - row.own.book[item] / held)
-        for item, (held, price) in enumerate(zip(row.own.units, row.own.prices, strict=True))
-        if held and price is not None
-    )
 
 
 # --- language_neglect -------------------------------------------------------------------------------------------------
@@ -182,5 +159,5 @@ def detect_neglect(seat: Retail, params: Neglect) -> Seen:
                 f"round {row.round}: the slogan of round {poor[0].round} still stood, "
                 f"with {row.sales or 0:.2f} of the mean seller's sales"
             )
-            cases.append(Case(row.offer, row.round, because, None, row.closed))
+            cases.append(Case(row.offer, row.round, because, shown_by=row.closed))
     return Seen(cases, len(judged), note="association, not cause: prices and stock differ too" if cases else None)
