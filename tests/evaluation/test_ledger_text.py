@@ -76,18 +76,18 @@ def test_a_place_has_a_phase_and_a_step_only_where_they_tell_turns_apart(
     assert place_text(made, made.turns[0], word="day") == said
 
 
-@pytest.mark.parametrize(
-    ("actions", "said"),
-    [
-        ((), "nothing"),
-        ((("wait", {}),), "wait"),
-        ((("order", {"item": "P1", "units": 3, "note": None, "rush": True}),), "order item P1 units 3 rush true"),
-        ((("say", {"text": "a  b\n\x1b[31mc"}),), 'say text "a b \\x1b[31mc"'),
-        ((("say\n\x07", {"a\x00": "x"}),), "say \\x07 a\\x00 x"),
-        ((("bid", {"lines": [{"a": 1}]}),), 'bid lines [{"a":1}]'),
-        (tuple(("buy", {"n": n}) for n in range(5)), "buy n 0; buy n 1; buy n 2 and 2 more"),
-    ],
-)
+SAID: list[tuple[tuple[Action, ...], str]] = [
+    ((), "nothing"),
+    ((("wait", {}),), "wait"),
+    ((("order", {"item": "P1", "units": 3, "note": None, "rush": True}),), "order item P1 units 3 rush true"),
+    ((("say", {"text": "a  b\n\x1b[31mc"}),), 'say text "a b \\x1b[31mc"'),
+    ((("say\n\x07", {"a\x00": "x"}),), "say \\x07 a\\x00 x"),
+    ((("bid", {"lines": [{"a": 1}]}),), 'bid lines [{"a":1}]'),
+    (tuple(("buy", {"n": n}) for n in range(5)), "buy n 0; buy n 1; buy n 2 and 2 more"),
+]
+
+
+@pytest.mark.parametrize(("actions", "said"), SAID)
 def test_actions_in_words_are_one_line_that_no_terminal_obeys(actions: tuple[Action, ...], said: str) -> None:
     assert actions_text(actions) == said
 
