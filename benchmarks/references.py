@@ -15,25 +15,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from importlib import import_module
 from pathlib import Path
-from statistics import fmean, median, stdev
+from statistics import fmean, stdev
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from benchmarks.seated import play_seated
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract import ScenarioError, SeatId
-from tradefair.contract.policy import PolicySpec
+from tradefair.contract import SeatId
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
 from tradefair.evaluation.modes.base_rates import ModeRate, PolicyRow, References, scenario_key
 from tradefair.evaluation.modes.detectors import GENERAL
 from tradefair.evaluation.modes.diagnosis import Finding
-from tradefair.runner.price import with_prices
-from tradefair.runner.replays import Replays
 
 
 class Size(NamedTuple):
-    """Seeds of a preset for base rates, and for prices: fewer where an episode is long.
+    """Seeds of a preset for base rates.
 
     Without `rates` its file holds what policies earn, for scores, and no base rates: few rounds say little of modes.
     Without `turns` they sit in the scenario's own seat: where its values are given, each seat can win something else.
@@ -41,7 +38,6 @@ class Size(NamedTuple):
     """
 
     seeds: int
-    priced: int
     rates: bool = True
     turns: bool = True
     field: tuple[str, ...] = ()
@@ -49,40 +45,38 @@ class Size(NamedTuple):
 
 _SHARES = ("hold", "zi_c", "fundamentalist", "trend_follower", "momentum", "market_maker")
 PRESETS = {
-    "double_auction/bazaar": Size(40, 3),
-    "bargaining/pact": Size(40, 3),
-    "bargaining/silent": Size(40, 2),
-    "retail/easy": Size(20, 1),
-    "retail/middle": Size(10, 0),
-    "supply_chain/gated": Size(24, 2),
-    "supply_chain/paper": Size(20, 1),
-    "marketplace/near_fits": Size(40, 3),
-    "marketplace/small_demo": Size(40, 2),
-    "pricing/duel": Size(40, 2),
-    "order_book/smith": Size(20, 1),
-    "double_auction/smoke": Size(40, 0, rates=False, turns=False),
-    "double_auction/duel": Size(40, 0, rates=False),
-    "bargaining/smoke": Size(40, 0, rates=False),
-    "retail/first": Size(40, 0, rates=False),
-    "retail/month": Size(20, 0, rates=False),
-    "supply_chain/first": Size(40, 0, rates=False),
-    "supply_chain/duel": Size(40, 0, rates=False),
-    "marketplace/first": Size(40, 0, rates=False),
-    "pricing/smoke": Size(40, 0, rates=False),
-    "order_book/smoke": Size(40, 0, rates=False, turns=False),
-    "order_book/thin": Size(40, 0, rates=False),
-    "order_book/asset_short": Size(40, 0, rates=False, field=_SHARES),
-    "pricing/curriculum": Size(40, 0, rates=False),
+    "double_auction/bazaar": Size(40),
+    "bargaining/pact": Size(40),
+    "bargaining/silent": Size(40),
+    "retail/easy": Size(20),
+    "retail/middle": Size(10),
+    "supply_chain/gated": Size(24),
+    "supply_chain/paper": Size(20),
+    "marketplace/near_fits": Size(40),
+    "marketplace/small_demo": Size(40),
+    "pricing/duel": Size(40),
+    "order_book/smith": Size(20),
+    "double_auction/smoke": Size(40, rates=False, turns=False),
+    "double_auction/duel": Size(40, rates=False),
+    "bargaining/smoke": Size(40, rates=False),
+    "retail/first": Size(40, rates=False),
+    "retail/month": Size(20, rates=False),
+    "supply_chain/first": Size(40, rates=False),
+    "supply_chain/duel": Size(40, rates=False),
+    "marketplace/first": Size(40, rates=False),
+    "pricing/smoke": Size(40, rates=False),
+    "order_book/smoke": Size(40, rates=False, turns=False),
+    "order_book/thin": Size(40, rates=False),
+    "order_book/asset_short": Size(40, rates=False, field=_SHARES),
+    "pricing/curriculum": Size(40, rates=False),
 }
 """Presets with references."""
-_MOST_PRICED = 4
-"""Findings of a seat that are priced: what follows is rarely read."""
 COMPETENT = 0.5
 """Share of the way from the naive to the best reference from which a policy is competent."""
 
 
 class Seated(NamedTuple):
-    """One policy in one seat: its primary metric and its findings, by mode the status, the count and the estimate."""
+    """One policy in one seat: its primary metric and its findings."""
 
     policy: str
     seat: SeatId
@@ -91,10 +85,7 @@ class Seated(NamedTuple):
 
 
 def measure(preset: str, size: Size) -> References:
-    """Play and evaluate the field of a preset; then price findings of every unprivileged policy, flawed ones too.
-
-    Competent policies raise too little to learn what a mode usually costs.
-    """
+    """Play and evaluate the field of a preset."""
     seeds = size.seeds
     market, _, name = preset.partition("/")
     evaluator = evaluator_of(market)
@@ -107,11 +98,8 @@ def measure(preset: str, size: Size) -> References:
     privileged = [spec.name for spec in kind.policies.values() if spec.privileged and spec.reference]
     policies = [*field, *(["passive"] if "passive" in kind.policies else []), *privileged]
     jobs = [(market, name, policy, seed, size.turns) for seed in range(1, seeds + 1) for policy in policies]
-    flawed = [spec.name for spec in kind.policies.values() if not spec.privileged and _plays(spec, market)]
-    to_price = [(market, name, policy, seed) for seed in range(1, size.priced + 1) for policy in flawed]
     with TemporaryDirectory() as folder, ProcessPoolExecutor(2) as pool:
         played = [row for rows in pool.map(_one, [(*job, folder) for job in jobs], chunksize=4) for row in rows]
-        priced = [row for rows in pool.map(_prices, [(*job, folder) for job in to_price]) for row in rows]
     rows = {policy: _row([row.value for row in played if row.policy == policy]) for policy in policies}
     floor, top = rows[naive].mean, max(rows[policy].mean for policy in field)
     best = max(field, key=lambda policy: rows[policy].mean)
@@ -125,16 +113,8 @@ def measure(preset: str, size: Size) -> References:
         best=best,
         naive=naive,
         rows=rows,
-        modes=_modes([row for row in played if row.policy in competent], priced, versions_of(evaluator))
-        if size.rates
-        else {},
+        modes=_modes([row for row in played if row.policy in competent], versions_of(evaluator)) if size.rates else {},
     )
-
-
-def _plays(spec: PolicySpec, market: str) -> bool:
-    """Whether a policy can sit in the seats of the market's field."""
-    headline, policies = evaluator_of(market).headline, market_type(market).policies
-    return headline is not None and policies[headline.naive].roles <= spec.roles
 
 
 def _one(job: tuple[str, str, str, int, bool, str]) -> list[Seated]:
@@ -156,30 +136,6 @@ def _one(job: tuple[str, str, str, int, bool, str]) -> list[Seated]:
     ]
 
 
-class Priced(NamedTuple):
-    """A finding that was replayed: its mode, price, and what its cases cost by the trace (null: they do not tell)."""
-
-    mode: str
-    price: float
-    estimate: float | None
-
-
-def _prices(job: tuple[str, str, str, int, str]) -> list[Priced]:
-    market, name, policy, seed, folder = job
-    try:
-        path, _ = play_seated(market, name, policy, seed, Path(folder))
-    except ScenarioError:
-        # A policy of another preset, such as one that follows a drawn skill, may not play this one.
-        return []
-    evaluation = with_prices(Replays(path), evaluate_file(path), _MOST_PRICED)
-    shutil.rmtree(path.parent)
-    found: list[Priced] = []
-    for finding in evaluation.diagnosis.raised if evaluation.diagnosis else ():
-        if finding.price is not None and finding.price.amount is not None:
-            found.append(Priced(finding.id, finding.price.amount, finding.estimate))
-    return found
-
-
 def _row(values: Iterable[float | None]) -> PolicyRow:
     known = [value for value in values if value is not None]
     spread = stdev(known) if len(known) > 1 else 0.0
@@ -192,39 +148,27 @@ def versions_of(evaluator: Evaluator) -> dict[str, int]:
     return own | {name: mode.version for name, mode in GENERAL.rows.items()}
 
 
-def _modes(seated: Sequence[Seated], priced: Sequence[Priced], versions: Mapping[str, int]) -> dict[str, ModeRate]:
+def _modes(seated: Sequence[Seated], versions: Mapping[str, int]) -> dict[str, ModeRate]:
     """By mode, over the seats of competent policies. A finding told by another one was raised, too."""
-    found: dict[str, list[tuple[str, bool, int, float | None]]] = {}
+    found: dict[str, list[tuple[str, bool, int]]] = {}
     for row in seated:
         for finding in row.findings:
             if finding.checked:
                 alone = len(finding.seats) == 1
                 raised = finding.status in ("raised", "condition", "merged")
-                amount = finding.cost.amount if finding.cost else None
-                found.setdefault(finding.id, []).append((row.policy, raised, finding.count if alone else 0, amount))
-    return {
-        mode: _rate(versions[mode], cases, [row for row in priced if row.mode == mode]) for mode, cases in found.items()
-    }
+                found.setdefault(finding.id, []).append((row.policy, raised, finding.count if alone else 0))
+    return {mode: _rate(versions[mode], cases) for mode, cases in found.items()}
 
 
-def _rate(version: int, cases: Sequence[tuple[str, bool, int, float | None]], priced: Sequence[Priced]) -> ModeRate:
+def _rate(version: int, cases: Sequence[tuple[str, bool, int]]) -> ModeRate:
     by: dict[str, tuple[int, int]] = {}
-    for policy, raised, _, _ in cases:
+    for policy, raised, _ in cases:
         hits, of = by.get(policy, (0, 0))
         by[policy] = (hits + raised, of + 1)
-    counts = sorted(count for _, _, count, _ in cases)
+    counts = sorted(count for _, _, count in cases)
     # The smallest count that at least 95 % of the seats do not pass.
     p95 = counts[max(0, math.ceil(0.95 * len(counts)) - 1)]
-    ratios = [row.price / row.estimate for row in priced if row.estimate is not None and row.estimate > 0]
-    return ModeRate(
-        version=version,
-        raised=sum(raised for _, raised, _, _ in cases),
-        of=len(cases),
-        p95=p95,
-        by=by,
-        estimate_ratio=round(median(ratios), 4) if ratios else None,
-        mean_price=round(fmean(row.price for row in priced), 4) if priced else None,
-    )
+    return ModeRate(version=version, raised=sum(raised for _, raised, _ in cases), of=len(cases), p95=p95, by=by)
 
 
 def place(preset: str, evaluator: Evaluator) -> Path:
@@ -265,7 +209,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(bool(problems))
     for preset in asked.preset:
         started = time.process_time(), time.monotonic()
-        size = PRESETS.get(preset, Size(40, 0))
+        size = PRESETS.get(preset, Size(40))
         found = measure(preset, size._replace(seeds=asked.seeds) if asked.seeds else size)
         file = place(preset, evaluator_of(preset.partition("/")[0]))
         file.parent.mkdir(exist_ok=True)

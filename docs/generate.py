@@ -265,7 +265,7 @@ def diagnostics_table(market: str) -> str:
     """The failure modes of one market, or those of all: what they say, how they are counted, when they are raised."""
     own = MAP_MODES if market == "map" else evaluator_of(market).modes
     table, prefix = (GENERAL, "") if market == "general" else (own, f"{market}.")
-    head = ("id", "sentence", "counts", "raised when", "cost", "a replay repairs", "provoked by", "not by")
+    head = ("id", "sentence", "counts", "raised when", "provoked by", "not by")
     rows = [mode_row(prefix + name, mode) for name, mode in table.rows.items()]
     version = f"Digest of `modes.toml`: `{table.digest}`."
     return "\n".join([version, "", table_row(*head), "|---" * len(head) + "|", *rows])
@@ -294,9 +294,8 @@ def mode_row(name: str, mode: Mode) -> str:
     few = f"; of at least {mode.least_of:g} {mode.unit}" if mode.least_of > 1 else ""
     params = "".join(f"; {key.replace('_', ' ')} {value}" for key, value in mode.params.items())
     counts = f"{mode.counts} / {mode.of}{params}"
-    repair = mode.repair if mode.repair != "none" else f"nothing{': ' * bool(mode.unpriced)}{mode.unpriced}"
     judged = f" ({', '.join(mode.judged)})" if mode.judged else ""
-    cells = (mode.sentence, counts, mode.threshold + few, mode.cost, repair, mode.provoked_by, mode.not_by)
+    cells = (mode.sentence, counts, mode.threshold + few, mode.provoked_by, mode.not_by)
     return table_row(f"`{name}` v{mode.version}{judged}", *cells)
 
 

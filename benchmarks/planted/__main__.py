@@ -19,14 +19,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--market", choices=list(PRESETS), action="append", help="only this market; repeatable")
     parser.add_argument("--flaw", help="only the flaws of this name")
     parser.add_argument("--seeds", type=int, default=12, help="seeds 1 to N; default 12")
-    parser.add_argument("--priced", type=int, default=2, help="on the first N seeds, price the findings; default 2")
+    parser.add_argument("--ledgers", type=int, default=2, help="on the first N seeds, make the ledgers; default 2")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--write", type=Path, help="keep the runs, and write the page of all kept ones there")
     given = parser.parse_args(arguments)
     chosen = flaws(given.market or PRESETS, given.flaw)
     if not chosen:
         parser.error(f"there is no flaw {given.flaw}; there are {', '.join(flaw.name for flaw in flaws())}")
-    part = measure(chosen, range(1, given.seeds + 1), given.priced)
+    part = measure(chosen, range(1, given.seeds + 1), given.ledgers)
     rows = list(rows_of(chosen, part.runs))
     found = goals(rows, part.runs, part.twins)
     if given.write:

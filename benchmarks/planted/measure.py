@@ -1,4 +1,4 @@
-"""What is counted: per run whether the flaw was named, first, by its own calls and at its price; and sums over runs."""
+"""What is counted: per run whether the flaw was named, first and by its own calls, its ledger; and sums over runs."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from importlib import import_module
 from pathlib import Path
 from statistics import fmean, median
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from benchmarks.planted.flaw import Flaw
 from benchmarks.planted.play import PRESETS, Episode, Setting, cites, play
 from tradefair.contract import TradefairError
-from tradefair.evaluation.modes.diagnosis import Finding, Price
-from tradefair.runner import price as pricing
+from tradefair.evaluation.ledger import Ledger
+from tradefair.runner.ledger import ledger_of
 
 HARM = 0.02
 """A flaw is harmful where it costs more than this share of what its twin earned."""
@@ -28,17 +28,17 @@ _PLAIN = frozenset(
         *(("order_book", name) for name in ("zip", "shaver")),
     }
 )
-_UNPRICED = Price(amount=None, unit="", repair="none")
 _PROCESSES = 2
-# A count that at least doubles is news; a price within this factor is right.
-_TWICE = 2.0
+# A count that at least doubles is news.
+_TWICE = 2
+_EXACT = 1e-9
 
 
 class Run(NamedTuple):
     """One flaw on one seed. `named` is the first finding that names the flaw, `extra` what else the twin lacks.
 
-    `against` played the repaired turns; None without a price or where no policy played. `by_base`: it is the flaw's own
-    base, or earns the same in the twin's place.
+    Of the ledger against the flaw's own base: its `gap`, what its costliest turn `lost`, and whether the flaw `altered`
+    that turn; None without one, and `why` says why. `known` is the gap to the best known policies.
     """
 
     market: str
@@ -53,15 +53,16 @@ class Run(NamedTuple):
     cited: bool
     first: str | None
     extra: tuple[str, ...]
-    price: float | None
-    why_no_price: str | None
-    against: str | None = None
-    by_base: bool | None = None
+    gap: float | None = None
+    lost: float | None = None
+    altered: bool | None = None
+    known: float | None = None
+    why: str | None = None
 
     @property
-    def near(self) -> bool | None:
-        """Whether the price lies within a factor of two of the true cost; None without a price."""
-        return None if self.price is None else self.cost / _TWICE <= self.price <= self.cost * _TWICE
+    def exact(self) -> bool | None:
+        """Whether the gap to the base is the true cost; None without a ledger."""
+        return None if self.gap is None else abs(self.gap - self.cost) <= _EXACT * max(1.0, abs(self.twin))
 
 
 @dataclass(frozen=True)
@@ -87,15 +88,15 @@ def flaws(markets: Iterable[str] = PRESETS, name: str | None = None) -> list[Fla
     return [flaw for flaw in found if name in (None, flaw.name)]
 
 
-def measure(chosen: Sequence[Flaw], seeds: Sequence[int], priced: int) -> Part:
-    """All flaws on all seeds in two processes; the first `priced` seeds with the price of what was found."""
+def measure(chosen: Sequence[Flaw], seeds: Sequence[int], ledgers: int) -> Part:
+    """All flaws on all seeds in two processes; the first `ledgers` seeds with the ledgers of harmful runs."""
     # Names travel to the other processes: a flaw holds functions, which do not.
     groups: dict[Setting, list[str]] = {}
     for flaw in chosen:
         groups.setdefault(Setting.of(flaw), []).append(flaw.name)
     # A twin is played once for all flaws of its setting; the longest tasks first, so that both processes end together.
     tasks = [
-        (setting, tuple(group), seed, seed in seeds[:priced]) for setting, group in groups.items() for seed in seeds
+        (setting, tuple(group), seed, seed in seeds[:ledgers]) for setting, group in groups.items() for seed in seeds
     ]
     tasks.sort(key=lambda task: (task[0].market != "retail", -len(task[1])))
     parts: list[Part] = []
@@ -107,34 +108,25 @@ def measure(chosen: Sequence[Flaw], seeds: Sequence[int], priced: int) -> Part:
 
 
 def _task(task: tuple[Setting, tuple[str, ...], int, bool]) -> Part:
-    setting, names, seed, priced = task
+    setting, names, seed, ledgers = task
     group = [flaw for flaw in flaws([setting.market]) if flaw.name in names]
     begun = time.process_time()
     with TemporaryDirectory() as folder:
         twin = play(setting, None, seed, Path(folder))
-        runs = [run_of(flaw, seed, twin, play(setting, flaw, seed, Path(folder)), priced) for flaw in group]
-        players = {run.against for run in runs if run.against}
-        # Two names may play alike: retail's `sealed_ears` does what `careful_reader` does where no source lies.
-        alike = {
-            name: name == setting.base
-            or play(setting._replace(base=name), None, seed, Path(folder)).metric == twin.metric
-            for name in players
-        }
-        runs = [run._replace(by_base=alike[run.against]) if run.against else run for run in runs]
+        runs = [run_of(flaw, seed, twin, play(setting, flaw, seed, Path(folder)), ledgers) for flaw in group]
     plain = (setting.market, setting.base) in _PLAIN
     seen = [] if plain else [Twin(setting.market, setting.base, tuple(finding.id for finding in twin.found))]
     return Part(runs, seen, time.process_time() - begun)
 
 
-def run_of(flaw: Flaw, seed: int, twin: Episode, bent: Episode, priced: bool = False) -> Run:
+def run_of(flaw: Flaw, seed: int, twin: Episode, bent: Episode, ledgers: bool = False) -> Run:
     """What the findings of a flawed seat say that those of its twin do not."""
     cost = twin.metric - bent.metric
     before: Mapping[str, int] = {finding.id: finding.count for finding in twin.found}
     new = [finding for finding in bent.found if finding.count >= _TWICE * before.get(finding.id, 0)]
     naming = [finding for finding in new if finding.id in flaw.accepted]
     harmful = cost > HARM * abs(twin.metric)
-    price = _price(bent.path, naming[0]) if priced and harmful and naming else _UNPRICED
-    return Run(
+    run = Run(
         flaw.market,
         flaw.name,
         seed,
@@ -147,17 +139,30 @@ def run_of(flaw: Flaw, seed: int, twin: Episode, bent: Episode, priced: bool = F
         bool(naming) and cites(bent, naming[0]),
         bent.found[0].id if bent.found else None,
         tuple(finding.id for finding in new if finding.id not in flaw.accepted),
-        price.amount,
-        price.reason,
-        None if price.amount is None else price.against,
     )
+    return _with_ledger(run, flaw, bent) if ledgers and harmful else run
 
 
-def _price(path: Path, finding: Finding) -> Price:
+def _with_ledger(run: Run, flaw: Flaw, bent: Episode) -> Run:
     try:
-        return pricing.price(path, finding)
+        own = ledger_of(bent.path, bent.seat, against=[flaw.base])
+        known = ledger_of(bent.path, bent.seat)
     except TradefairError as fault:
-        return Price(amount=None, unit="", repair="none", reason=str(fault))
+        return run._replace(why=str(fault))
+    return run._replace(gap=own.gap, lost=_worst(own), altered=_altered(own, bent), known=known.gap)
+
+
+def _worst(ledger: Ledger) -> float:
+    return ledger.lost[0].lost if ledger.lost else 0.0
+
+
+def _altered(ledger: Ledger, bent: Episode) -> bool | None:
+    """Whether the costliest turn stands in a round in which the flaw altered something; None where nothing was lost."""
+    rounds = {number for number, _ in bent.marks}
+    # A flaw that only leaves out has altered no call: there is nothing to find.
+    if not ledger.lost or not rounds:
+        return None
+    return any(ledger.lost[0].round <= number <= ledger.lost[0].last_round for number in rounds)
 
 
 class Row(NamedTuple):
@@ -171,7 +176,7 @@ class Row(NamedTuple):
     detected: float | None
     first: float | None
     cited: float | None
-    price_ratio: float | None
+    gap_ratio: float | None
 
     @property
     def harmful(self) -> bool:
@@ -184,7 +189,7 @@ def rows_of(chosen: Sequence[Flaw], runs: Sequence[Run]) -> Iterator[Row]:
     for flaw in chosen:
         of_flaw = [run for run in runs if (run.market, run.flaw) == (flaw.market, flaw.name)]
         harmful = [run for run in of_flaw if run.harmful]
-        ratios = [run.price / run.cost for run in harmful if run.price is not None]
+        ratios = [run.gap / run.cost for run in harmful if run.gap is not None]
         yield Row(
             flaw,
             len(of_flaw),
@@ -223,13 +228,13 @@ def goals(rows: Sequence[Row], runs: Sequence[Run], twins: Sequence[Twin]) -> li
     for market in ["all", *dict.fromkeys(row.flaw.market for row in rows)]:
         here = [run for run in counted if market in ("all", run.market)]
         named = [run for run in here if run.named]
-        priced = [run for run in here if run.price is not None]
+        told = [run for run in here if run.gap is not None]
         pure = [len(twin.found) for twin in twins if market in ("all", twin.market)]
         found += [
             Goal(market, "harmful flaws detected", share(run.named is not None for run in here), _detect_goal(market)),
             Goal(market, "planted flaw ranked first", share(run.top for run in here), 0.7),
-            Goal(market, "price within x2 of the true cost", share(run.near for run in priced), 0.8),
-            Goal(market, "Spearman of price and true cost", _spearman(here) if market != "all" else None, 0.8),
+            Goal(market, "gap to the own base is the true cost", share(run.exact for run in told), 1.0),
+            Goal(market, "an altered turn is the costliest", _altered_share(told), 0.95),
             Goal(market, "an altered call among the first three cases", share(run.cited for run in named), 0.8),
             Goal(market, "findings an episode on unflawed competent seats", fmean(pure) if pure else None, 0.3, True),
         ]
@@ -246,12 +251,5 @@ def share(hits: Iterable[bool | None]) -> float | None:
     return fmean(seen) if seen else None
 
 
-def _spearman(runs: Sequence[Run]) -> float | None:
-    pairs = [(run.price, run.cost) for run in runs if run.price is not None]
-    if len(pairs) < 3:
-        return None
-    from scipy.stats import spearmanr  # pyright: ignore[reportUnknownVariableType]  # scipy has no types
-
-    prices, costs = zip(*pairs, strict=True)
-    found: Any = spearmanr(prices, costs)
-    return float(found.statistic)
+def _altered_share(runs: Iterable[Run]) -> float | None:
+    return share(run.altered for run in runs if run.altered is not None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmarks.planted.measure import Goal, Part, Row, Run, share
+from benchmarks.planted.measure import Goal, Part, Row
 
 _HOW = """# How far findings can be trusted
 
@@ -21,7 +21,8 @@ before the first run (column `accepted`).
 - **detected**: an accepted finding is raised that the twin lacks, or its count at least doubles;
 - **first**: the first finding of the seat is such a one;
 - **cited**: one of its first three cases cites a call that was altered or left out;
-- **price**: the replayed price over the true cost, for the first accepted finding on the first seeds.
+- **gap**: the gap of the seat's ledger against the flaw's own base, over the true cost, on the first seeds. What the
+  ledger says is one number for all turns, whether a finding names them or not.
 
 Flaws act at every turn (always), in one round of five (rare), or in the second half (late). Shares are of harmful runs.
 """
@@ -29,33 +30,14 @@ Flaws act at every turn (always), in one round of five (rare), or in the second 
 
 def page(rows: Sequence[Row], found: Sequence[Goal], part: Part, seeds: Mapping[str, int]) -> str:
     """The whole page; `seeds` by market."""
-    priced = sum(run.price is not None for run in part.runs)
+    told = sum(run.gap is not None for run in part.runs)
     counts = sorted(set(seeds.values()))
     on = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    measured = f"{len(rows)} flaws on {on} seeds: {len(part.runs)} runs, {priced} of them priced, and"
+    measured = f"{len(rows)} flaws on {on} seeds: {len(part.runs)} runs, {told} of them with a ledger, and"
     measured += f" {len(part.twins)} twins of competent policies."
     lines = [_HOW, "## Goals", "", f"{measured} CPU: {_minutes(part.cpu)} minutes.", "", *_goal_lines(found)]
-    lines += _players(part.runs)
     lines += ["", "## Flaws", *_flaw_lines(rows)]
     return "\n".join(lines) + "\n"
-
-
-def _players(runs: Sequence[Run]) -> list[str]:
-    """Who played the repaired turns, and how near the prices are where it was not the flaw's own base."""
-    played = [run for run in runs if run.by_base is not None]
-    if not played:
-        return []
-    markets = dict.fromkeys(run.market for run in played)
-    by_base = {market: [run.by_base for run in played if run.market == market] for market in markets}
-    counts = ", ".join(f"{market} {sum(map(bool, own))} of {len(own)}" for market, own in by_base.items())
-    lines = [
-        "",
-        "The repaired turns are played by the competent reference nearest to the flawed seat. Where that is the flaw's",
-        "own base, or plays as it does, a price tests only whether the right turn is cited:",
-        f"{counts}.",
-    ]
-    near = share(run.near for run in played if not run.by_base)
-    return lines if near is None else [*lines, f"Of the other prices {near:.2f} lie within x2 of the true cost."]
 
 
 def _minutes(cpu: float) -> int:
@@ -97,13 +79,13 @@ def _flaw_lines(rows: Sequence[Row]) -> list[str]:
 
 _COLUMNS = (
     *("flaw", "kind", "base", "when", "what it does", "accepted"),
-    *("runs", "harmful", "mean true cost", "detected", "first", "cited", "price / cost"),
+    *("runs", "harmful", "mean true cost", "detected", "first", "cited", "gap / cost"),
 )
 
 
 def _figures(row: Row) -> list[str]:
     shares = ["–" if value is None else f"{value:.2f}" for value in (row.detected, row.first, row.cited)]
-    ratio = "–" if row.price_ratio is None else f"{row.price_ratio:.2f}"
+    ratio = "–" if row.gap_ratio is None else f"{row.gap_ratio:.2f}"
     return [str(row.runs), str(row.harmful_runs), f"{row.cost:,.1f}", *shares, ratio]
 
 
@@ -134,5 +116,5 @@ def text(rows: Sequence[Row], found: Sequence[Goal], part: Part) -> str:
         figures = "  ".join(f"{value:>8}" for value in _figures(row)[1:])
         lines.append(f"{row.flaw.market:15} {row.flaw.name:24} {figures}{harmless}")
     return "\n".join(
-        [*lines, "", f"CPU {part.cpu:.0f} s; harmful runs, mean true cost, detected, first, cited, price/cost"]
+        [*lines, "", f"CPU {part.cpu:.0f} s; harmful runs, mean true cost, detected, first, cited, gap/cost"]
     )

@@ -39,7 +39,7 @@ def test_a_trace_says_what_was_played(duel: tf.Trace) -> None:
 
 
 def test_evaluate_is_what_the_command_prints(duel: tf.Trace, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
-    run(["evaluate", str(duel.path), "--json"])
+    run(["evaluate", str(duel.path), "--json", "--ledger", "off"])
     printed = orjson.loads(capsysbinary.readouterr().out)["traces"][0]
     assert tf.evaluate(duel).to_json() == printed
 
@@ -112,7 +112,7 @@ def test_calls_and_outcomes_have_the_columns_of_the_tables_and_the_trace(duel: t
 def test_findings_have_one_row_per_mode_and_seat(duel: tf.Trace) -> None:
     frame = duel.findings()
     rows = list(frame.rows())
-    names = "trace seat mode status count of share cost price unit kind seq because"
+    names = "trace seat mode status count of share lost seq because"
     assert list(frame) == names.split()
     assert {row["status"] for row in rows} <= {"raised", "condition", "clear", "unchecked", "merged"}
     assert len({(row["seat"], row["mode"]) for row in rows}) == len(rows)
@@ -121,6 +121,17 @@ def test_findings_have_one_row_per_mode_and_seat(duel: tf.Trace) -> None:
             assert row["because"]
         elif row["of"]:
             assert row["share"] == pytest.approx(row["count"] / row["of"])
+
+
+@pytest.mark.many
+def test_a_ledger_has_a_flat_row_a_turn_that_add_up_to_its_gap(duel: tf.Trace) -> None:
+    ledger = duel.ledger("B1")
+    rows = ledger.to_rows()
+    assert [row["turn"] for row in rows] == list(range(1, len(rows) + 1))
+    assert sum(row["lost"] for row in rows) == pytest.approx(ledger.gap)
+    assert all(row[f"value_{name}"] is not None for row in rows for name in ledger.of)
+    named = {name for row in rows for name in row["names"]}
+    assert named <= {finding.id for finding in duel.raised if "B1" in finding.seats}
 
 
 def test_messages_are_what_other_seats_could_read(tmp_path: Path) -> None:
@@ -161,6 +172,7 @@ def test_two_folders_are_compared_on_the_same_luck(tmp_path: Path) -> None:
         tf.compare(tmp_path / "zip", bargain.path)
 
 
+@pytest.mark.many
 def test_a_report_is_one_page_beside_its_traces(duel: tf.Trace, tmp_path: Path) -> None:
     page = duel.report()
     assert page == duel.path.with_suffix(".html")

@@ -127,6 +127,19 @@ class Ledger(_Record):
         wanted = set(seqs)
         return [turn for turn in self.turns if not wanted.isdisjoint(turn.seqs)]
 
+    def to_rows(self) -> list[dict[str, Any]]:
+        """One flat row a turn, for frames: its fields with `low` and `high` of its band, and a value for each policy."""
+        return [
+            {
+                "seat": self.seat,
+                **turn.model_dump(mode="json", exclude={"band", "values"}),
+                "low": turn.band[0],
+                "high": turn.band[1],
+                **{f"value_{name}": value for name, value in turn.values.items()},
+            }
+            for turn in self.turns
+        ]
+
     def named(self, names: Mapping[int, Sequence[str]]) -> Ledger:
         """With the names of mistakes by the event that their cases cite."""
         turns = (

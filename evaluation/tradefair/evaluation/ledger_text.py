@@ -21,9 +21,9 @@ _DASH = "–"
 
 
 class LedgerRow(NamedTuple):
-    """Consecutive turns in which the seat did the same, most often one; `seq` is their first event, None without one.
+    """Consecutive turns in which the seat did the same, most often one.
 
-    `turns` is how many they are, `lost` what they lost together.
+    `turns` is how many they are, `lost` what they lost together; `seq` is the first event of the costliest of them.
     """
 
     place: str
@@ -153,10 +153,8 @@ def _row(ledger: Ledger, group: Sequence[LedgerTurn], word: str) -> LedgerRow:
     if would != _DASH and any(other != wanted[0] for other in wanted):
         # The turns of a row ask for different answers: shown is that of the costliest.
         would += f" in {place_text(ledger, costliest, word=word)}"
-    seqs = [seq for turn in group for seq in turn.seqs]
-    return LedgerRow(
-        place_text(ledger, first, last, word=word), turns, _sum(group), did, would, names, min(seqs, default=None)
-    )
+    place = place_text(ledger, first, last, word=word)
+    return LedgerRow(place, turns, _sum(group), did, would, names, min(costliest.seqs, default=None))
 
 
 def _stretch(actions: Sequence[Action]) -> str:

@@ -20,6 +20,7 @@ from tradefair.evaluation.compare.comparing import Options, compare_sides, parse
 from tradefair.evaluation.compare.comparison import Comparison
 from tradefair.evaluation.compare.runs import Side, load_files, load_side
 from tradefair.evaluation.evaluate import evaluate_file, evaluator_of, insight_of
+from tradefair.evaluation.ledger import Ledger
 from tradefair.evaluation.store.gathering import gather
 from tradefair.evaluation.store.tables import TABLES, Cell
 from tradefair.evaluation.verdict.of_trace import verdict_of_file
@@ -39,8 +40,8 @@ from tradefair.tracestore import (
 # In the order of the cells that `_findings` gives, behind the trace's name.
 _FINDINGS: dict[str, Kind] = {
     **dict.fromkeys(("trace", "seat", "mode", "status"), "TEXT"),
-    **dict.fromkeys(("count", "of", "share", "cost", "price"), "DOUBLE"),
-    **{"unit": "TEXT", "kind": "TEXT", "seq": "BIGINT", "because": "TEXT"},
+    **dict.fromkeys(("count", "of", "share", "lost"), "DOUBLE"),
+    **{"seq": "BIGINT", "because": "TEXT"},
 }
 _MESSAGES: dict[str, Kind] = {
     **{"trace": "TEXT", "seq": "BIGINT", "round": "BIGINT"},
@@ -124,6 +125,24 @@ class Trace:
     def verify(self) -> Check:
         """Whether the trace is as it was sealed, and whether its rules still give the same bytes. Never raises."""
         return verify_file(self.place)
+
+    def ledger(self, seat: SeatId, *, against: Sequence[str] = (), most: int | None = None) -> Ledger:
+        """What each turn of a seat lost against the best known policies on the same luck; `to_rows()` of it for frames.
+
+        The episode is played on from each turn, which takes seconds. `against` names other policies than the best known
+        ones, `most` how many values of each are computed. Turns have the names of mistakes with a case in them. Raises
+        TraceError for what cannot be replayed, NotReplayed for a seat without a ledger, ScenarioError for a policy that
+        cannot play it, SeatError.
+        """
+        # Imported here: whoever reads traces must not wait for what plays.
+        from tradefair.runner.ledger import ledger_of
+
+        ledger = ledger_of(self.place, seat, against=against, most=most)
+        names: dict[int, list[str]] = {}
+        for finding in self.raised:
+            for seq in finding.seqs if seat in finding.seats else ():
+                names.setdefault(seq, []).append(finding.id)
+        return ledger.named(names)
 
     def report(self, output: str | Path | None = None) -> Path:
         """Write an HTML page about the trace and return its path; see `tradefair.api.report`."""
@@ -242,11 +261,10 @@ class Traces(Sequence[Trace]):
         """One row per failure mode and seat, found or not.
 
         Columns: trace, seat, mode, status (raised, condition, clear, unchecked, merged: see `Finding`), count and of
-        (cases, out of how many), share, cost (what the trace tells, null where it tells nothing), price (null unless it
-        was replayed), unit (of both), kind (of the cost: direct or hindsight), seq (the event that is cited first),
-        because (why that event was wrong; of a mode that was not found its note, else the threshold). Costs of two rows
-        may be of one fact: they are never to be added. A mode that several seats share has the same row for each, with
-        the seat's own share.
+        (cases, out of how many), share, lost (what the turns of its cases lost, in the seat's metric; null without a
+        ledger, see `Trace.ledger`), seq (the event that is cited first), because (why that event was wrong; of a mode
+        that was not found its note, else the threshold). Rows may share turns, which are then counted in both. A mode
+        that several seats share has the same row for each, with the seat's own share.
         """
         return self._frame(_FINDINGS, _findings)
 
@@ -296,8 +314,8 @@ def load(path: str | Path) -> Traces:
 def evaluate(trace: str | Path | Trace) -> Evaluation:
     """What a trace says of its episode: `outcome`, `diagnosis`, and `unsound` where its chain does not hold.
 
-    The same as `tradefair evaluate --json`. Never raises: where nothing can be read, `outcome` is None and `problem`
-    says why.
+    The same as `tradefair evaluate --json --ledger off`. Never raises: where nothing can be read, `outcome` is None and
+    `problem` says why.
     """
     return evaluate_file(_place(trace))
 
@@ -335,15 +353,23 @@ def report(traces: str | Path | Trace | Traces, output: str | Path | None = None
     """Write one self-contained HTML page about up to 40 traces and return its path.
 
     `output` defaults to T.html next to the trace T.trace, for a folder to report.html in it. Every trace is verified by
-    re-execution for the page. Raises TraceError for what is no trace, ScenarioError for more than 40 traces and where
-    there is no default, StorageUnavailable when the page cannot be written.
+    re-execution for the page; that of one trace says what its turns lost. Raises TraceError for what is no trace,
+    ScenarioError for more than 40 traces and where there is no default, StorageUnavailable when the page cannot be
+    written.
     """
     from tradefair.evaluation.report.build import write_report
 
     found = traces if isinstance(traces, Traces) else Traces([traces]) if isinstance(traces, Trace) else load(traces)
     target = Path(output) if output is not None else _page_of(found)
-    write_report([trace.place for trace in found], target)
+    # Of one trace only: what turns lost takes seconds to replay.
+    write_report([trace.place for trace in found], target, ledgers=_ledgers if len(found) == 1 else None)
     return target
+
+
+def _ledgers(path: Path, evaluation: Evaluation) -> Evaluation:
+    from tradefair.runner.ledger import with_ledgers
+
+    return with_ledgers(path, evaluation)
 
 
 def _page_of(traces: Traces) -> Path:
@@ -383,14 +409,12 @@ def _findings(trace: Trace) -> list[tuple[Cell, ...]]:
     for finding in diagnosis.findings if diagnosis else ():
         first = finding.cases[0] if finding.cases else None
         because = first.because if first and finding.status != "clear" else finding.note or finding.threshold
-        cost, price = finding.cost, finding.price
-        money = (cost and cost.amount, price and price.amount, cost and cost.unit, cost and cost.kind)
         for seat in finding.seats:
             alone = len(finding.seats) == 1
             # Cases that were judged over several seats cannot be divided among them; only the share is the seat's own.
             counted = (finding.count, finding.of) if alone else (None, None)
             share = finding.share if alone else finding.parts.get(seat, finding.share)
-            rows.append((seat, finding.id, finding.status, *counted, share, *money, first and first.seq, because))
+            rows.append((seat, finding.id, finding.status, *counted, share, finding.lost, first and first.seq, because))
     return rows
 
 

@@ -66,7 +66,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("headline", "Audit", "How good an agent is, in one figure.", "runner.headline_command:headline"),
     Command("rate", "Audit", "Leaderboards of who played.", "evaluation.rate_command:rate"),
     Command("arena", "Audit", "Boards of checked entries.", "evaluation.arena.arena_command:arena"),
-    Command("report", "Audit", "One self-contained HTML page.", "evaluation.report.report_command:report"),
+    Command("report", "Audit", "One self-contained HTML page.", "runner.report_command:report"),
     Command("view", "Audit", "A folder of traces in the browser.", "evaluation.viewer.view_command:view"),
     Command("site", "Audit", "A folder of traces as a web site.", "evaluation.site.site_command:site"),
     Command("trace", "Audit", "Ask one trace questions.", "evaluation.trace_command:trace"),

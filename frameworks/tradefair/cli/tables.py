@@ -28,7 +28,7 @@ _MIN_TEXT = 24
 # Longer words, such as addresses, are not waited for: they stand on lines of their own.
 _MAX_WORD = 40
 _INDENT = "  "
-# A number and the word behind it: "22 % of", "404 points", "(95 % interval"; an option and its value: "--price 1".
+# A number and the word behind it: "22 % of", "404 points", "(95 % interval"; an option and its value: "--seed 1".
 _UNIT = re.compile(r"(?<!\S)(\(?[-+−$]?\d[\d,.]*|--[a-z-]+) (?=[^\W\d_]|%|(?<=[a-z] )\d)")
 _GLUE = "\u00a0"
 

@@ -170,19 +170,16 @@ def test_the_accent_is_on_the_seat_under_test_and_nowhere_else(browser: Browser,
         assert lanes[1] == 0
 
 
-def test_two_clicks_lead_to_why_the_costliest_decision_was_wrong(
-    browser: Browser, auction: Report, folder: Path
-) -> None:
+def test_two_clicks_lead_to_why_the_first_mistake_was_one(browser: Browser, auction: Report, folder: Path) -> None:
     mistake = auction.data.episodes[0].verdict.seats[0].mistake
     assert mistake is not None
     with shown(browser, auction, folder, "desk") as (page, _):
         page.locator(".verdict .mistake").click()
         panel = page.locator("aside.detail")
         panel.locator(".cites").wait_for()
-        # Why and how much stand first, then the request.
+        # Why stands first, then the request.
         order = panel.locator(".cites, .facts, h3").all()
         assert mistake.because in order[0].inner_text()
-        assert f"{mistake.amount:g} {mistake.unit}" in order[0].inner_text()
         assert f"#{mistake.seq}" in panel.locator("h2").inner_text()
         keep(page, "auction-event")
         page.keyboard.press("Escape")
@@ -190,16 +187,14 @@ def test_two_clicks_lead_to_why_the_costliest_decision_was_wrong(
         panel.locator(".cites", has_text=mistake.because).wait_for()
 
 
-def test_chips_are_one_per_decision_and_their_costs_descend(browser: Browser, auction: Report, folder: Path) -> None:
+def test_chips_are_one_per_decision(browser: Browser, auction: Report, folder: Path) -> None:
     with shown(browser, auction, folder, "desk") as (page, _):
         cards = page.locator("#findings li.finding")
         assert cards.count() > 1
         for card in cards.all():
             chips = card.locator(".chips > .chip")
             numbers = [int(chip.locator(".seq").inner_text().strip("#")) for chip in chips.all()]
-            costs = [float(chip.locator("b").inner_text().replace(",", "")) for chip in chips.all()]
             assert len(set(numbers)) == len(numbers) > 0
-            assert costs == sorted(costs, reverse=True)
         more = cards.first.locator(".chips .link").inner_text()
         assert re.fullmatch(r"(\d+ more, )?shown on the timeline", more)
     # A phone shows fewer of them and no timeline: the rest is counted, and the words say where it stands.

@@ -38,24 +38,29 @@ class Axis(_Record):
 class Line(_Record):
     """One series; `y` is null where there is no value. Lines of the same `panel` share one of the small multiples.
 
-    `mark`: a line, a step that holds until the next x (`step`), or dots. `faint` lines are context, not the subject.
-    `shade_to` names a line of the chart at the same positions: the area between both is shaded.
+    `mark`: a line, a step that holds until the next x (`step`), dots, or bars from 0, which stand in a picture of their
+    own below the others, with a scale of their own. `faint` lines are context, not the subject. `labels` are texts at
+    single bars, empty for the others. `shade_to` names a line of the chart at the same positions: the area between
+    both is shaded.
     """
 
     name: str
     x: list[float] = Field(max_length=MAX_POINTS)
     y: list[float | None] = Field(max_length=MAX_POINTS)
-    mark: Literal["line", "step", "dots"] = "line"
+    mark: Literal["line", "step", "dots", "bars"] = "line"
     panel: str | None = None
     faint: bool = False
     # Left out where there is none: the bytes of pages that shade nothing stay as they are.
     shade_to: str | None = Field(default=None, exclude_if=lambda name: name is None)
+    labels: list[str] = Field(default=[], exclude_if=lambda labels: not labels)
 
     @model_validator(mode="after")
     def _as_long(self) -> Line:
         # Checked here, where the evaluator's author meets the error, and not a reader of the page.
         if len(self.x) != len(self.y):
             raise ValueError(f"line {self.name[:40]!r}: {len(self.x)} x and {len(self.y)} y; there must be as many")
+        if len(self.labels) not in (0, len(self.x)):
+            raise ValueError(f"line {self.name[:40]!r}: {len(self.labels)} labels for {len(self.x)} bars")
         return self
 
 

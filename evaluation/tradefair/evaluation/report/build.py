@@ -10,17 +10,22 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tradefair.contract import ScenarioError, TraceError
+from tradefair.contract import ScenarioError, SeatId, TraceError
 from tradefair.contract.event import ManifestCore
 from tradefair.contract.players import Seating
+from tradefair.contract.text import clean_line
 from tradefair.evaluation.accounts import account
+from tradefair.evaluation.charts import ledger_chart
 from tradefair.evaluation.evaluate import Evaluation, charts_of, diagnose, evaluate, tables_of
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of, fields_for
 from tradefair.evaluation.figures import Figure, common_figures, figures_of
 from tradefair.evaluation.findings_text import asides_text, told_text
+from tradefair.evaluation.ledger import Ledger
+from tradefair.evaluation.ledger_text import ledger_rows, ledger_table
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 from tradefair.evaluation.origins import is_foreign
 from tradefair.evaluation.outcome import Outcome
+from tradefair.evaluation.phrases import phrases_for
 from tradefair.evaluation.population import Populations
 from tradefair.evaluation.reading import agent_seats, seating_in
 from tradefair.evaluation.report.audit import Audit, audit
@@ -30,6 +35,7 @@ from tradefair.evaluation.report.packing import BUDGET, pack_json
 from tradefair.evaluation.report.page import html_page
 from tradefair.evaluation.report.page_data import (
     EpisodePage,
+    LedgerPage,
     PageData,
     Problem,
     RaisedPage,
@@ -93,6 +99,8 @@ class Report(NamedTuple):
 
 
 Progress = Callable[[int, int, str], None]
+Ledgers = Callable[[Path, Evaluation], Evaluation]
+"""Adds the ledgers of the seats under test to the evaluation of a file: `with_ledgers` of the runner, which plays."""
 
 
 def build_report(
@@ -103,12 +111,14 @@ def build_report(
     progress: Progress | None = None,
     populations: Populations | None = None,
     asked: Asked = NOTHING_ASKED,
+    ledgers: Ledgers | None = None,
 ) -> Report:
     """Make one page about all traces. Raises TraceError for a file that is no trace.
 
     `compare` puts exactly two traces side by side. `check` verifies them by re-execution. `progress` is called with the
     number of traces done, their total, and the name of the next. `populations` says where else to look for reference
-    populations than in the folders of references next to the traces, `asked` what foreign runs are held against.
+    populations than in the folders of references next to the traces, `asked` what foreign runs are held against,
+    `ledgers` who says what turns lost; without it nobody does.
     """
     # A caller's mistake, not a property of the traces: hence no TradefairError. The command checks before.
     if compare and len(paths) != 2:
@@ -119,7 +129,9 @@ def build_report(
             progress(done, len(paths), shown_name(Path(path)))
         # Many runs share what a few may take: a browser reads the page as a whole.
         budget = min(BUDGET, _FULL * BUDGET // len(paths))
-        episodes.append(episode_page(path, check=check, populations=populations, asked=asked, budget=budget))
+        episodes.append(
+            episode_page(path, check=check, populations=populations, asked=asked, budget=budget, ledgers=ledgers)
+        )
     if progress is not None:
         # The last call says that all are done, as in `watched` of `progress.py`.
         progress(len(paths), len(paths), "")
@@ -150,6 +162,7 @@ def write_report(
     progress: Progress | None = None,
     populations: Populations | None = None,
     asked: Asked = NOTHING_ASKED,
+    ledgers: Ledgers | None = None,
 ) -> Report:
     """Build a page as `build_report` does and write it to the file `output`.
 
@@ -157,7 +170,9 @@ def write_report(
     StorageUnavailable.
     """
     check_count(paths)
-    made = build_report(paths, compare=compare, check=check, progress=progress, populations=populations, asked=asked)
+    made = build_report(
+        paths, compare=compare, check=check, progress=progress, populations=populations, asked=asked, ledgers=ledgers
+    )
     # Written after the whole page exists: a fault while building leaves an older file as it was.
     write_whole(output, [made.html])
     return made
@@ -184,15 +199,18 @@ def episode_page(
     populations: Populations | None = None,
     asked: Asked = NOTHING_ASKED,
     budget: int = BUDGET,
+    ledgers: Ledgers | None = None,
 ) -> EpisodePage:
     """All that a page shows of one trace; `check`: whether to re-execute it, or what that gave for this file.
+
+    `ledgers` says what turns lost; without it nobody does.
 
     Raises TraceError for a file that is no trace or has no manifest.
     """
     with open_trace(path) as trace:
         # The episode may still be running: all parts of the page must see the same events.
         trace.hold()
-        return _episode(trace, check, populations or Populations(), asked, budget)
+        return _episode(trace, check, populations or Populations(), asked, budget, ledgers)
 
 
 def shown_name(path: Path) -> str:
@@ -218,7 +236,9 @@ def verification(verdict: Check) -> Verification:
     )
 
 
-def _episode(trace: Trace, check: bool | Check, populations: Populations, asked: Asked, budget: int) -> EpisodePage:
+def _episode(
+    trace: Trace, check: bool | Check, populations: Populations, asked: Asked, budget: int, ledgers: Ledgers | None
+) -> EpisodePage:
     """The page's record of an opened trace: outcome, findings, charts, events, notes and problems."""
     core, seating = trace.manifest.core, seating_in(trace)
     outcome = evaluate(trace)
@@ -232,6 +252,9 @@ def _episode(trace: Trace, check: bool | Check, populations: Populations, asked:
     seen = _audit(core, events.calls)
     checked = verify(trace) if check is True else check or None
     evaluation = Evaluation(str(trace.path), outcome, diagnosis=diagnosis)
+    if ledgers is not None and not foreign:
+        evaluation = ledgers(trace.path, evaluation)
+        diagnosis = evaluation.diagnosis
     tables = _tables(outcome, populations.of(trace))
     results = [(name, value) for name, value in outcome.market_outcome if not isinstance(value, list | dict)]
     problems = [Problem(seq=found.seq, message=found.message) for found in outcome.findings]
@@ -277,6 +300,22 @@ def _episode(trace: Trace, check: bool | Check, populations: Populations, asked:
         note_bodies=pack_notes(trace, notes),
         transcript=pack_json(transcript_of(trace, agent_seats(seating), events=events)),
         foreign=foreign_page(trace, events) if foreign else None,
+        ledgers=[_ledger(core, seat, ledger) for seat, ledger in evaluation.ledgers.items()],
+        no_ledger=clean_line(evaluation.no_ledger),
+    )
+
+
+def _ledger(core: ManifestCore, seat: SeatId, ledger: Ledger) -> LedgerPage:
+    role = next((known.role for known in core.seats if known.id == seat), "")
+    word = phrases_for(evaluator_of(core.market).phrases, role).get("round", "round")
+    table = ledger_table(ledger, word=word)
+    seqs = [row.seq for row in ledger_rows(ledger, word=word)]
+    return LedgerPage(
+        seat=seat,
+        unit=ledger.unit,
+        chart=ledger_chart(ledger, word=word),
+        table=TablePage.of(table),
+        seqs=[*seqs, *([None] * (len(table.rows) - len(seqs)))],
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tradefair.evaluation.charts import Chart, HeatChart
+from tradefair.evaluation.charts import Chart, HeatChart, XYChart
 from tradefair.evaluation.compare.comparison import Attribute, Divergence
 from tradefair.evaluation.figures import Figure
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
@@ -112,11 +112,24 @@ class Problem(_Record):
 
 
 class RaisedPage(_Record):
-    """A raised finding, what it cost and how often competent seats do it in words, and the events of its cases."""
+    """A raised finding, what its turns lost and how many competent seats do it in words, its cases' events."""
 
     finding: Finding
     told: list[str]
     events: list[int]
+
+
+class LedgerPage(_Record):
+    """What the turns of a seat lost, in `unit`: the course of its position, and the table of the turns that lost most.
+
+    `seqs` are the events to which the table's rows lead, one a row, null for a row that is no turn.
+    """
+
+    seat: str
+    unit: str
+    chart: XYChart
+    table: TablePage
+    seqs: list[int | None]
 
 
 class ToolUse(_Record):
@@ -156,7 +169,8 @@ class EpisodePage(_Record):
     where unknown. `bodies` and `note_bodies` have one row per event or note. `manifest` and `about` are
     JSON as it is stored. `raised` are findings in the order in which to read them, `asides` lines about all of them.
     `figures` explains the fields that the page shows, by name. `transcript` is a list of `SeatTranscript`, one per seat
-    under test. `foreign` is there for a run that no rules have made: its page opens on what was said and called.
+    under test. `ledgers` are those of the seats under test; where they were asked for and there are none, `no_ledger`
+    says why. `foreign` is there for a run that no rules have made: its page opens on what was said and called.
     """
 
     verdict: Verdict
@@ -194,6 +208,8 @@ class EpisodePage(_Record):
     note_bodies: Packed
     transcript: Packed
     foreign: ForeignPage | None = Field(default=None, exclude_if=lambda page: page is None)
+    ledgers: list[LedgerPage] = Field(default=[], exclude_if=lambda pages: not pages)
+    no_ledger: str = Field(default="", exclude_if=lambda reason: not reason)
 
 
 class PairPage(_Record):

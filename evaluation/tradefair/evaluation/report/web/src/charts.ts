@@ -38,8 +38,13 @@ function extent(values: (number | null)[], pad: number): Domain {
   return [low >= 0 && low < (high - low) * 0.6 ? 0 : low - room, high + room];
 }
 
+// Bars stand in a picture of their own below the lines.
+function beside(line: Line): boolean {
+  return line.mark !== "bars";
+}
+
 export function valueDomain(chart: XYChart): Domain {
-  return extent([...chart.lines.flatMap((line) => line.y), ...chart.bands.flatMap((band) => [band.low, band.high])], 0.06);
+  return extent([...chart.lines.filter(beside).flatMap((line) => line.y), ...chart.bands.flatMap((band) => [band.low, band.high])], 0.06);
 }
 
 function positionDomain(chart: XYChart): Domain {
@@ -100,6 +105,7 @@ function lineMark(chart: XYChart, line: Line, apart: Apart): Plot.Markish[] {
       Plot.text(counted, { x: "x", y: "y", text: (point: Point) => String(point.count), fontSize: 9, fill: "var(--ink)", stroke: "var(--paper)", strokeWidth: 1.5 }),
     ];
   }
+  if (line.mark === "bars") return barMarks(line, apart);
   const gaps = line.x.map((x, at) => ({ x, y: line.y[at] ?? NaN }));
   const dash = isOwn(chart, line) ? "" : DASHES[place % DASHES.length];
   const curve = line.mark === "step" ? "step-after" : "linear";
@@ -108,6 +114,23 @@ function lineMark(chart: XYChart, line: Line, apart: Apart): Plot.Markish[] {
     ...shade(chart, line, stroke, curve),
     Plot.line(gaps, { x: "x", y: "y", stroke, strokeWidth, curve, ...(dash ? { strokeDasharray: dash } : {}) }),
   ];
+}
+
+// Each bar from 0, more than half as wide as its position; texts have a row each, so that none covers another.
+function barMarks(line: Line, apart: Apart): Plot.Markish[] {
+  const at = (x: number): Point => ({ x, y: 0, name: "", count: 1 }), all = points(line), [first = 0, last = 1] = [line.x[0], line.x.at(-1)];
+  const told = labelled(line), room = Math.max(1.5, Math.min(12, 0.6 * apart(at(0), at(1))));
+  return [
+    ...told.map(({ x, y, name }, row) => [
+      Plot.ruleX([{ x, y }], { x: "x", y1: "y", y2: Math.max(...all.map((point) => point.y)), stroke: "var(--faint)", insetTop: -13 * (told.length - row) + 4 }),
+      Plot.text([{ x, name }], { x: "x", text: "name", frameAnchor: "top", textAnchor: x - first > (last - first) / 2 ? "end" : "start", dx: x - first > (last - first) / 2 ? -4 : 4, dy: -13 * (told.length - row), fill: "var(--ink)", stroke: "var(--paper)", strokeWidth: 3 }),
+    ]),
+    Plot.ruleX(all, { x: "x", y1: 0, y2: "y", stroke: "var(--c2)", strokeWidth: room }),
+  ];
+}
+
+function labelled(line: Line): Point[] {
+  return line.x.flatMap((x, at) => (line.labels?.[at] ? [{ x, y: line.y[at] ?? 0, name: visible(line.labels[at] ?? ""), count: 1 }] : []));
 }
 
 // The area between a line and the one that it names; none where either has a gap.
@@ -146,11 +169,11 @@ function spread(found: End[], top: number, bottom: number, y: Domain): (End & { 
   return placed.map((end) => ({ ...end, y: y[0] + (bottom - end.at) / scale }));
 }
 
-function xyPlot(chart: XYChart, lines: Line[], width: number, height: number, x: Domain, y: Domain, names: End[], small: boolean): SVGElement {
+function xyPlot(chart: XYChart, lines: Line[], width: number, height: number, x: Domain, y: Domain, names: End[], small: boolean, named = true): SVGElement {
   const all = lines.flatMap((line) => (line.mark === "dots" ? stacked(line) : points(line)));
   const tell = (point: Point) =>
     `${point.name}: ${number(point.y)}${point.count > 1 ? ` (${point.count} times)` : ""}\n${visible(chart.x.label)} ${number(point.x)}`;
-  const marginTop = small ? 8 : 24, marginBottom = small ? 24 : 36;
+  const marginTop = small ? 8 : 24 + 13 * Math.max(0, ...lines.map((line) => labelled(line).length)), marginBottom = small ? 24 : 36;
   const marginRight = names.length ? Math.max(...names.map((end) => end.text.length)) * 6.6 + 16 : 12;
   const marginLeft = 7 * Math.max(number(y[0]).length, number(Math.round(y[1])).length, 3) + 16;
   const perX = (width - marginLeft - marginRight) / (x[1] - x[0] || 1), perY = (height - marginTop - marginBottom) / (y[1] - y[0]);
@@ -158,13 +181,13 @@ function xyPlot(chart: XYChart, lines: Line[], width: number, height: number, x:
   return drawn({
     width, height, marginTop, marginBottom, marginRight, marginLeft,
     x: { domain: x, label: small ? null : unit(chart.x), labelAnchor: "center", labelArrow: "none", ticks: ticks(x, small ? 4 : width / 80), tickFormat: number, tickSize: 4 },
-    y: { domain: y, label: small ? null : fromZero(chart.y, y), labelArrow: "none", ticks: small ? 3 : 5, tickFormat: number, tickSize: 0, grid: true },
+    y: { domain: y, label: small ? null : fromZero(chart.y, y), labelArrow: "none", ticks: small || lines.every((line) => !beside(line)) ? 3 : 5, tickFormat: number, tickSize: 0, grid: true },
     marks: [
       ...bandMarks(chart),
       Plot.ruleY(y[0] < 0 && y[1] > 0 ? [0] : [], { stroke: "var(--faint)" }),
       // The seat under test above the grey lines, and dots above all lines.
       ...[...lines].sort((a, b) => layer(chart, a) - layer(chart, b)).flatMap((line) => lineMark(chart, line, apart)),
-      ...spread(names, marginTop, height - marginBottom, y).map((end) =>
+      ...spread(named ? names : [], marginTop, height - marginBottom, y).map((end) =>
         Plot.text([end], { y: "y", frameAnchor: "right", textAnchor: "start", dx: 8, text: "text", fill: end.fill, stroke: "var(--paper)", strokeWidth: 3 })),
       Plot.tip(all, Plot.pointer({ x: "x", y: "y", title: tell, fill: "var(--paper)", stroke: "var(--line)" })),
     ],
@@ -176,8 +199,10 @@ function drawXY(chart: XYChart, width: number, domain: Domain | null): Drawing {
   const panels = [...new Set(chart.lines.map((line) => line.panel))];
   const large = Math.min(300, Math.max(210, width * 0.42));
   if (panels.length === 1 && panels[0] === null) {
-    const names = ends(chart, chart.lines, width);
-    return { legend: lineLegend(chart, names), columns: 1, panels: [{ name: "", wide: true, width, plot: xyPlot(chart, chart.lines, width, large, x, y, names, false) }] };
+    const lines = chart.lines.filter(beside), names = ends(chart, lines, width);
+    const below = chart.lines.filter((line) => !beside(line)).map((line) => ({ ...chart, y: { label: line.name, unit: chart.y.unit }, lines: [line], bands: [] }));
+    const plots = [xyPlot(chart, lines, width, large, x, y, names, false), ...below.map((bars) => xyPlot(bars, bars.lines, width, 150, x, extent([0, ...bars.lines.flatMap((line) => line.y)], 0), names, false, false))];
+    return { legend: lineLegend({ ...chart, lines }, names), columns: 1, panels: plots.map((plot) => ({ name: "", wide: true, width, plot })) };
   }
   const columns = Math.max(1, Math.min(4, Math.floor(width / 210)));
   const column = Math.floor((width - (columns - 1) * MARGIN) / columns);

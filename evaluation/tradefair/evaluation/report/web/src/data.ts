@@ -7,9 +7,11 @@ export interface Packed { starts: number[]; chunks: string[]; rows: number; limi
 export interface Axis { label: string; unit: string }
 interface ChartBase { id: string; title: string; note: string; accent: string | null; x: Axis; y: Axis }
 export interface Line {
-  name: string; x: number[]; y: (number | null)[]; mark: "line" | "step" | "dots"; panel: string | null; faint: boolean;
+  name: string; x: number[]; y: (number | null)[]; mark: "line" | "step" | "dots" | "bars"; panel: string | null; faint: boolean;
   // The line at the same positions to which the area is shaded.
   shade_to?: string;
+  // Texts at single bars, empty for the others.
+  labels?: string[];
 }
 export interface Band { label: string; low: number; high: number }
 export interface XYChart extends ChartBase { shape: "xy"; lines: Line[]; bands: Band[] }
@@ -37,7 +39,7 @@ export interface FigureText {
 }
 // The verdict as `verdict/verdict.py` makes it; the page shows its sentences and never words of its own.
 export interface Mistake {
-  mode: string; seat: string; seq: number; round: number; because: string; amount: number | null; kind: string | null; unit: string;
+  mode: string; seat: string; seq: number; round: number; because: string; lost: number | null; turns: number; unit: string;
 }
 export interface SeatVerdict {
   seat: string; role: string; player: string; kind: string;
@@ -62,20 +64,21 @@ export interface Figure {
   formula: string; window: string | null; events: number[]; parts: Record<string, number | null>; note: string | null;
 }
 export interface Case {
-  seq: number; round: number; because: string; cost: number | null; shown_by: number | null; about: string | null; also: string[];
+  seq: number; round: number; because: string; shown_by: number | null; about: string | null; also: string[];
 }
 export interface Finding {
   id: string; seats: string[]; status: "raised" | "condition" | "clear" | "unchecked" | "merged"; says: string; counts: string;
   threshold: string; count: number; of: number; amount: number; share: number | null; cases: Case[]; parts: Record<string, number | null>; note: string | null;
-  cost: { kind: "direct" | "hindsight"; amount: number | null; unit: string } | null;
-  price: { amount: number | null; unit: string } | null; base_rate: { raised: number; of: number } | null; rank: number | null;
+  turns: number[]; lost: number | null; base_rate: { raised: number; of: number } | null; rank: number | null;
 }
-// A raised finding, what it cost in words, and the events of its cases.
+// A raised finding, what its turns lost in words, and the events of its cases.
 export interface Raised { finding: Finding; told: string[]; events: number[] }
 export interface Diagnosis {
   market: string; modes_version: string; evidence_map: string | null;
   stages: { name: string; figures: Figure[] }[]; findings: Finding[]; not_read: { seq: number; seat: string; because: string }[];
 }
+// What a seat lost, turn by turn; `seqs` are the events to which the table's rows lead.
+export interface LedgerPage { seat: string; unit: string; chart: XYChart; table: Table; seqs: (number | null)[] }
 export interface Account {
   calls?: number; actions?: number; inner_calls?: number; refused?: number; lapses?: Record<string, number>;
   model_calls?: number; input_tokens?: number | null; output_tokens?: number | null; usage_estimated?: boolean;
@@ -104,6 +107,7 @@ export interface Episode {
   charts: Chart[]; diagnosis: Diagnosis | null; raised: Raised[]; asides: string[]; evidence_categories: string[];
   evidence: EvidenceRow[]; looks: HeatChart[]; audit: AuditRow[]; problems: { seq: number | null; message: string }[];
   events: Packed; bodies: Packed; notes: Packed; note_bodies: Packed; transcript: Packed; foreign?: Foreign;
+  ledgers?: LedgerPage[]; no_ledger?: string;
 }
 // What each model was sent and what came of it, as report/transcript.py explains it.
 export interface Message { role: string; text: string; calls: [string, string, string][]; answers: string; cut: number | null }
@@ -207,7 +211,7 @@ function withoutRound(text: string): string {
   return text.replace(/^round 1: /, "");
 }
 
-export interface Cited { finding: Finding; because: string; cost: number | null }
+export interface Cited { finding: Finding; because: string }
 
 // An episode with its columns opened.
 export class Opened {
@@ -243,7 +247,7 @@ export class Opened {
         }
         for (const seq of new Set([found.seq, found.shown_by ?? found.seq])) {
           const because = [found.because, ...found.also].join("; ");
-          this.citedBy.set(seq, [...(this.citedBy.get(seq) ?? []), { finding, because, cost: found.cost }]);
+          this.citedBy.set(seq, [...(this.citedBy.get(seq) ?? []), { finding, because }]);
           const row = this.rowOf.get(found.seq);
           if (row !== undefined && this.mine(finding.seats)) this.ringed.add(row);
         }

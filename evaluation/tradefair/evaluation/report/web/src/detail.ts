@@ -121,8 +121,8 @@ function statusBadge(status: string): HTMLElement {
 
 function citations(opened: Opened, row: number): Child {
   const found = opened.citedBy.get(opened.events.seq[row] ?? 0) ?? [];
-  return found.length ? h("ul", { class: "cites" }, found.map(({ finding, because, cost }) => h("li", { "data-mode": finding.id },
-    foreign(because), h("p", {}, h("b", {}, modeName(finding.id)), cost === null ? null : [" · ", h("span", { class: "num" }, number(cost)), finding.cost?.unit ? ` ${finding.cost.unit}` : "", finding.cost?.kind === "hindsight" ? ", in hindsight" : ""])))) : null;
+  return found.length ? h("ul", { class: "cites" }, found.map(({ finding, because }) => h("li", { "data-mode": finding.id },
+    foreign(because), h("p", {}, h("b", {}, modeName(finding.id)))))) : null;
 }
 
 function callParts(tree: Tree, result: { text: string | null; length: number | null } | null, status: string): Child[] {

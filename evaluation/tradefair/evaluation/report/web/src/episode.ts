@@ -12,6 +12,7 @@ import { bytes, endWords, number, plural, seconds, words } from "./format";
 import { parseRaw, textView } from "./json";
 import { badge, lead, type OpenEvent } from "./lead";
 import { folded, pairs, section, subject, table, unfolded } from "./parts";
+import { ledgers } from "./ledgers";
 import { figuresOf, opponents, seatTables } from "./seats";
 import { term, title } from "./terms";
 import { Timeline } from "./timeline";
@@ -73,12 +74,13 @@ export function episodeView(opened: Opened, open: OpenEvent): View {
     place?.focus({ preventScroll: true });
     place?.scrollIntoView();
   };
-  const top = h("div", {}), two = h("div", { class: "two first" }), path = h("div", {}), folds = h("div", {});
+  const top = h("div", {}), lost = h("div", {}), two = h("div", { class: "two first" }), path = h("div", {}), folds = h("div", {});
   const draw = (page: Episode): void => {
     opened.renew(page);
     // A check that the page was given, or asked for, stays while only the numbers are renewed.
     const check = top.querySelector<HTMLElement>(".badge") ?? badge(page.verification, opened.events.seq.length);
     replace(top, lead(opened, open, check));
+    replace(lost, ledgers(opened, open));
     replace(two, findings(opened, open, show), beside(page));
     replace(path, did(opened));
     const unfold = new Set([...folds.querySelectorAll<HTMLDetailsElement>("details.part[open]")].map((part) => part.id));
@@ -87,7 +89,7 @@ export function episodeView(opened: Opened, open: OpenEvent): View {
   };
   draw(opened.page);
   const timeline = h("div", { id: "timeline", tabindex: -1 }, parts.timeline.element, h("details", { class: "block filters" }, h("summary", {}, "filter calls"), parts.filter.element), parts.filter.state, parts.calls.element);
-  const element = h("div", { class: "episode" }, two, section("did", ["What ", subject(opened.page), " did"], path, timeline), folds);
+  const element = h("div", { class: "episode" }, lost, two, section("did", ["What ", subject(opened.page), " did"], path, timeline), folds);
   return {
     element, lead: top, touched: parts.calls.element, ended: "the episode has ended", refresh: draw, badge,
     select: (row) => {

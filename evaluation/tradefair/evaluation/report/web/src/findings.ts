@@ -1,6 +1,6 @@
-// What went wrong: a card per finding, its costliest decision first, each decision one link.
+// What went wrong: a card per finding, each of its decisions one link.
 
-import type { Case, Finding, Opened, Raised } from "./data";
+import type { Case, Episode, Finding, Opened, Raised } from "./data";
 import { button, type Child, foreign, h } from "./dom";
 import { isMark } from "./filter";
 import { number, percent, plural, words } from "./format";
@@ -14,28 +14,22 @@ export type Show = (raised: Raised) => void;
 const NARROW = matchMedia("(max-width: 860px)");
 const MAX_CARDS = NARROW.matches ? 2 : 3, MAX_CHIPS = NARROW.matches ? 3 : 6;
 
-// One entry per decision, the costliest first: a call that several cases cite is one decision.
+// One entry per decision: a call that several cases cite is one decision.
 export function decisions(finding: Finding): Case[] {
   const found = new Map<number, Case>();
-  for (const seen of finding.cases) {
-    const known = found.get(seen.seq);
-    if (!known || (seen.cost ?? -1) > (known.cost ?? -1)) found.set(seen.seq, seen);
-  }
-  return [...found.values()].sort((a, b) => (b.cost ?? -1) - (a.cost ?? -1) || a.seq - b.seq);
+  for (const seen of finding.cases) if (!found.has(seen.seq)) found.set(seen.seq, seen);
+  return [...found.values()];
 }
 
-export function costText(finding: Finding): string {
-  const { price, cost } = finding;
-  if (price?.amount !== null && price?.amount !== undefined) return `${number(price.amount)} ${price.unit}, replayed`;
-  if (!cost) return "";
-  if (cost.amount !== null) return cost.kind === "direct" ? `${number(cost.amount)} ${cost.unit} lost` : `≤ ${number(cost.amount)} ${cost.unit}, hindsight`;
-  const most = Math.max(...finding.cases.map((found) => found.cost ?? 0));
-  return most > 0 ? `≤ ${number(most)} ${cost.unit} each, hindsight` : "";
+// What the turns of its cases lost by the seat's ledger; empty where there is none.
+export function lostText(page: Episode, { lost, seats }: Finding): string {
+  const unit = page.ledgers?.find(({ seat }) => seats.includes(seat))?.unit ?? "";
+  return lost === null ? "" : `${number(lost)}${unit ? ` ${unit}` : ""} lost`;
 }
 
 function chip(opened: Opened, found: Case, open: OpenEvent): HTMLElement {
   const row = opened.rowOf.get(found.seq);
-  const made: HTMLButtonElement = button([h("span", { class: "num seq" }, `#${found.seq}`), found.cost === null ? null : [" ", h("b", { class: "num" }, number(found.cost))]],
+  const made: HTMLButtonElement = button([h("span", { class: "num seq" }, `#${found.seq}`)],
     () => row !== undefined && open(opened, row, made), { class: "chip case", "data-seq": found.seq, disabled: row === undefined });
   return made;
 }
@@ -61,7 +55,7 @@ function counted({ count, of, amount, share }: Finding): string {
   return share === null ? number(count) : `${plural(count, "case")}, ${share > 0 && share < 0.005 ? "below 1 %" : percent(share)}`;
 }
 
-// A finding: its name, how often, what it cost; the reason of its costliest decision; a chip per decision.
+// A finding: its name, how often, what its turns lost; the reason of its first decision; a chip per decision.
 function card(opened: Opened, raised: Raised, open: OpenEvent, show: Show, named: boolean): HTMLElement {
   const { finding, events } = raised, cases = decisions(finding), [first] = cases;
   const more = finding.count - Math.min(cases.length, MAX_CHIPS);
@@ -70,7 +64,7 @@ function card(opened: Opened, raised: Raised, open: OpenEvent, show: Show, named
   const marked = events.some((seq) => isMark(opened, opened.rowOf.get(seq)));
   const rate = finding.base_rate ? `${number(finding.base_rate.raised)} of ${number(finding.base_rate.of)} competent seats do it too` : "";
   return h("li", { class: "finding", "data-finding": finding.id, "data-seat": finding.seats.join(" ") },
-    h("div", { class: "head" }, h("h3", {}, modeTerm(finding), named ? [" ", seatsText(finding.seats)] : null), h("span", { class: "num" }, counted(finding)), h("span", { class: "num price" }, costText(finding))),
+    h("div", { class: "head" }, h("h3", {}, modeTerm(finding), named ? [" ", seatsText(finding.seats)] : null), h("span", { class: "num" }, counted(finding)), h("span", { class: "num price" }, lostText(opened.page, finding))),
     first ? h("p", { class: "because" }, foreign(first.because)) : h("p", { class: "because" }, foreign(finding.says)),
     h("p", { class: "chips" }, cases.slice(0, MAX_CHIPS).map((found) => [chip(opened, found, open), " "]),
       marked ? button(`${more > 0 ? `${number(more)}${rest} ` : ""}${where}`, () => show(raised), { class: "link" }) : more > 0 ? h("span", { class: "quiet" }, `${number(more)} more`) : null),
@@ -96,7 +90,7 @@ function others(opened: Opened, several: boolean): Child {
   return unfolded(`${plural(count(clear), "mode")} checked, not found`, () => [
     h("ul", { class: "clear" }, clear.map((finding) => h("li", {}, modeTerm(finding), ofSeats(finding)))),
     limited.length ? [h("h3", {}, "Not checked, or part of another finding"), h("ul", { class: "limits" }, limited.map((finding) => h("li", {}, modeTerm(finding), ofSeats(finding), " ", foreign(finding.note ?? ""))))] : null,
-    several ? h("p", { class: "aside" }, "Costs of two findings may be of one loss: they do not add up.") : null,
+    several ? h("p", { class: "aside" }, "Two findings may share turns: what these lost is then counted in both.") : null,
     asides.map((text) => h("p", { class: "aside" }, foreign(text))),
   ], { class: "block others" });
 }

@@ -1,4 +1,4 @@
-// What a reader sees first: the verdict in its own sentences, the costliest mistake as a link, effort, and the check.
+// What a reader sees first: the verdict in its own sentences, where it was lost as a link, effort, and the check.
 
 import type { Mistake, Opened, Verdict, Verification } from "./data";
 import { button, type Child, foreign, h } from "./dom";
@@ -6,7 +6,7 @@ import { number, plural } from "./format";
 
 export type OpenEvent = (opened: Opened, row: number, opener: HTMLElement) => void;
 
-const MISTAKE = /^(Costliest|Main) mistake\b/;
+const MISTAKE = /^(Most of it|The costliest seat|First mistake)\b/;
 
 // A green dot is a passed check; `events` is how many the page holds, more than were checked while an episode runs.
 export function badge(check: Verification | null, events = 0): HTMLElement {
@@ -26,13 +26,14 @@ function split(sentence: string): [string, string] {
 
 export function dearest(verdict: Verdict): Mistake | null {
   const found = verdict.seats.flatMap((seat) => (seat.mistake ? [seat.mistake] : []));
-  return found.sort((a, b) => (b.amount ?? -1) - (a.amount ?? -1))[0] ?? null;
+  return found.sort((a, b) => (b.lost ?? -1) - (a.lost ?? -1))[0] ?? null;
 }
 
 function mistakeBar(opened: Opened, sentence: string, open: OpenEvent): HTMLElement {
-  const mistake = dearest(opened.page.verdict), row = mistake ? opened.rowOf.get(mistake.seq) : undefined;
-  if (!mistake || row === undefined) return h("p", { class: "mistake" }, foreign(sentence));
-  const bar: HTMLButtonElement = button([h("span", {}, foreign(sentence)), " ", h("span", { class: "num seq" }, `#${mistake.seq}`)], () => open(opened, row, bar), { class: "mistake", "data-seq": mistake.seq });
+  // The first event of the turn that lost most, without a ledger that of the first mistake.
+  const seq = opened.page.ledgers?.[0]?.seqs[0] ?? dearest(opened.page.verdict)?.seq ?? -1, row = opened.rowOf.get(seq);
+  if (row === undefined) return h("p", { class: "mistake" }, foreign(sentence));
+  const bar: HTMLButtonElement = button([h("span", {}, foreign(sentence)), " ", h("span", { class: "num seq" }, `#${seq}`)], () => open(opened, row, bar), { class: "mistake", "data-seq": seq });
   return bar;
 }
 

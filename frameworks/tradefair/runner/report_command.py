@@ -1,14 +1,18 @@
-"""The command `report`."""
+"""The command `report`. In the runner because a ledger is played; the page is made in `evaluation`."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tradefair.cli.terminal import print_json
+from tradefair.evaluation.ledger import Extent
 from tradefair.evaluation.report.outputs import ending
+
+if TYPE_CHECKING:
+    from tradefair.evaluation.evaluate import Evaluation
 
 
 def report(
@@ -33,6 +37,10 @@ def report(
     map_file: Annotated[
         Path | None, typer.Option("--map", exists=True, help="Map of what the actions of imported agents rest on.")
     ] = None,
+    ledger: Annotated[
+        Extent,
+        typer.Option(help="What every turn lost: of one trace as far as ten seconds go (auto), of all whole, or off."),
+    ] = Extent.AUTO,
     labels: Annotated[Path | None, typer.Option(exists=True, help="JSONL: which imported runs passed.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
 ) -> None:
@@ -56,6 +64,14 @@ def report(
     except ScenarioError as error:
         raise typer.BadParameter(str(error)) from None
     output = output or _beside(paths[0])
+
+    def ledgers(path: Path, evaluation: Evaluation) -> Evaluation:
+        from tradefair.runner.ledger import with_ledgers
+
+        return with_ledgers(path, evaluation, extent=ledger)
+
+    # Of several only where it is asked for: each takes seconds.
+    played = ledger is Extent.FULL or (ledger is Extent.AUTO and len(files) == 1)
     made = write_report(
         files,
         output,
@@ -64,6 +80,7 @@ def report(
         progress=show_progress,
         populations=Populations([references] if references else []),
         asked=asked_of(map_file, labels),
+        ledgers=ledgers if played else None,
     )
     _tell(output, made.summary(), as_json)
     if opened:

@@ -1,0 +1,128 @@
+"""A ledger in words and as a chart: places, actions, rows that fold, the line about the rest, the sum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tradefair.evaluation.charts.ledger_chart import ledger_chart
+from tradefair.evaluation.ledger import Action, Ledger, LedgerTurn
+from tradefair.evaluation.ledger_text import actions_text, ledger_rows, ledger_table, place_text, rest_text
+
+HOLD: tuple[Action, ...] = (("submit_quote", {"price": 40}),)
+
+
+def turn(number: int, lost: float, did: tuple[Action, ...] = HOLD, **fields: Any) -> LedgerTurn:
+    """A turn of round `number`; its value does not matter where its loss does."""
+    given: dict[str, Any] = {
+        **{"turn": number, "until": number, "round": number, "last_round": number, "phase": "quote", "step": 0},
+        **{"seqs": (10 * number, 10 * number + 1), "value": 0.0, "after": -lost, "lost": lost, "band": (lost, lost)},
+        **{"agreed": True, "did": did, "would": (("submit_quote", {"price": 50 + number}),), "values": {"gd": 0.0}},
+    }
+    return LedgerTurn.model_validate({**given, **fields})
+
+
+def ledger(*turns: LedgerTurn, **fields: Any) -> Ledger:
+    gap = sum(each.lost for each in turns)
+    given: dict[str, Any] = {"seat": "B1", "unit": "points", "own": 0.0, "reachable": gap, "of": ("gd",), "gap": gap}
+    return Ledger.model_validate({**given, "turns": turns, **fields})
+
+
+def bid(price: int) -> tuple[Action, ...]:
+    return (("submit_quote", {"price": price}),)
+
+
+def test_the_turns_that_lost_most_come_first_and_every_other_turn_is_in_the_line_behind_them() -> None:
+    made = ledger(turn(1, 2, bid(1)), turn(2, 7, bid(2)), turn(3, -1, bid(3)), turn(4, 0, bid(4)), turn(5, 3, bid(5)))
+    table = ledger_table(made, most=2)
+    assert table.columns == ("turn", "lost", "it did", "gd would have done", "named")
+    assert table.rows == [
+        ("round 2", "7", "submit_quote price 2", "submit_quote price 52", "–"),
+        ("round 5", "3", "submit_quote price 5", "submit_quote price 55", "–"),
+        ("1 more turn lost 2, 1 gained 1, 1 lost nothing", "", "", "", ""),
+        ("sum", "11", "= 11 − 0", "", ""),
+    ]
+
+
+def test_turns_in_a_row_that_did_the_same_are_one_row_that_leads_to_the_costliest() -> None:
+    made = ledger(turn(1, 1, bid(9)), turn(2, 2), turn(3, 5, names=("m.parking",)), turn(4, -1), turn(5, 1, bid(9)))
+    (first, *_) = ledger_rows(made)
+    assert first == ("rounds 2 to 4", 3, 6.0, "submit_quote price 40 (3 turns)", first.would, ("parking",), 30)
+    assert first.would == "submit_quote price 53 in round 3"
+    assert rest_text(made, 1) == "2 more turns lost 2"
+
+
+def test_of_a_metric_that_is_better_when_low_the_sum_is_the_own_figure_less_that_of_the_policies() -> None:
+    made = ledger(turn(1, 4), own=9.0, reachable=5.0, higher_is_better=False)
+    assert ledger_table(made).rows[-1][:3] == ("sum", "4", "= 9 − 5")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        ({"round": 4, "last_round": 4}, {"round": 5, "last_round": 5}, "day 4"),
+        ({"phase": "wholesale_1"}, {}, "day 1, wholesale 1"),
+        ({"step": 25, "phase": "step"}, {"step": 26, "round": 1, "last_round": 1, "phase": "step"}, "day 1, step 25"),
+        ({"step": 0, "phase": "step"}, {"step": 1, "round": 1, "last_round": 1, "phase": "step"}, "day 1, step 1"),
+        ({"until": 7, "last_round": 7}, {"turn": 8, "until": 8}, "days 1 to 7"),
+        ({"until": 7}, {"turn": 8, "until": 8}, "day 1, 7 turns"),
+    ],
+)
+def test_a_place_has_a_phase_and_a_step_only_where_they_tell_turns_apart(
+    first: dict[str, Any], second: dict[str, Any], said: str
+) -> None:
+    made = ledger(turn(1, 1, **first), turn(2, 1, **second))
+    assert place_text(made, made.turns[0], word="day") == said
+
+
+SAID: list[tuple[tuple[Action, ...], str]] = [
+    ((), "nothing"),
+    ((("wait", {}),), "wait"),
+    ((("order", {"item": "P1", "units": 3, "note": None, "rush": True}),), "order item P1 units 3 rush true"),
+    ((("say", {"text": "a  b\n\x1b[31mc"}),), 'say text "a b \\x1b[31mc"'),
+    ((("say\n\x07", {"a\x00": "x"}),), "say \\x07 a\\x00 x"),
+    ((("bid", {"lines": [{"a": 1}]}),), 'bid lines [{"a":1}]'),
+    (tuple(("buy", {"n": n}) for n in range(5)), "buy n 0; buy n 1; buy n 2 and 2 more"),
+]
+
+
+@pytest.mark.parametrize(("actions", "said"), SAID)
+def test_actions_in_words_are_one_line_that_no_terminal_obeys(actions: tuple[Action, ...], said: str) -> None:
+    assert actions_text(actions) == said
+
+
+def test_long_arguments_are_cut() -> None:
+    assert len(actions_text((("say", {"text": "word " * 100}),))) <= len("say ") + 60
+
+
+def test_a_stretch_names_its_tools_and_nothing_that_would_have_been_done() -> None:
+    did: tuple[Action, ...] = (*HOLD, *HOLD, ("wait", {}))
+    (row,) = ledger_rows(ledger(turn(1, 4, did, until=3, last_round=3, would=None)))
+    assert (row.place, row.did, row.would, row.turns) == ("rounds 1 to 3", "submit_quote × 2, wait", "–", 3)
+
+
+# --- the chart --------------------------------------------------------------------------------------------------------
+
+
+def test_the_chart_ends_at_what_the_seat_earned_and_labels_the_three_turns_that_lost_most() -> None:
+    turns = [turn(number, lost) for number, lost in enumerate([1, 5, 0, -2, 4, 3], 1)]
+    chart = ledger_chart(ledger(*turns))
+    value, bars = chart.lines
+    assert (value.x[-1], value.y[-1], value.mark, chart.accent) == (7.0, 0.0, "step", value.name)
+    assert bars.y == [1.0, 5.0, None, None, 4.0, 3.0]
+    assert [label for label in bars.labels if label] == ["round 2: 5", "round 5: 4", "round 6: 3"]
+    assert (chart.x.label, chart.y.unit) == ("round", "points")
+
+
+def test_several_policies_have_a_band_and_turns_within_a_round_their_own_axis() -> None:
+    values = {"gd": 3.0, "zip": 1.0}
+    turns = [turn(1, 1, values=values), turn(2, 1, round=1, last_round=1, step=1, values=values)]
+    chart = ledger_chart(ledger(*turns, of=("gd", "zip")))
+    assert chart.x.label == "turn"
+    _, least, most, _ = chart.lines
+    assert (least.y, most.y, least.shade_to) == ([1.0, 1.0, 0.0], [3.0, 3.0, 0.0], most.name)
+
+
+def test_a_seat_that_lost_nothing_has_no_bars() -> None:
+    assert [line.mark for line in ledger_chart(ledger(turn(1, 0))).lines] == ["step"]
