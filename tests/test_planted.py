@@ -64,7 +64,9 @@ def test_what_flaws_should_be_called_are_modes_of_their_market() -> None:
     known = {market: {f"{market}.{mode}" for mode in evaluator_of(market).modes.rows} for market in PRESETS}
     unknown = {key: flaw.accepted - known[flaw.market] - GENERAL.rows.keys() for key, flaw in _ALL.items()}
     assert not {key: modes for key, modes in unknown.items() if modes}
-    assert all(flaw.accepted or flaw.harmless for flaw in _ALL.values())
+    # Of these the ledger tells alone: no name says more than that something better was possible.
+    nameless = {key for key, flaw in _ALL.items() if not flaw.accepted and not flaw.harmless}
+    assert nameless == {("double_auction", "gives_all"), ("supply_chain", "timid")}
 
 
 @pytest.mark.parametrize("key", _FEW, ids="-".join)
@@ -166,28 +168,28 @@ def test_a_recalled_look_is_shown_again_and_not_made() -> None:
 # --- counting -------------------------------------------------------------------------------------------------------
 
 
-def _run(seed: int, cost: float, named: str | None, price: float | None = None, **more: bool) -> Run:
+def _run(seed: int, cost: float, named: str | None, gap: float | None = None, **more: bool) -> Run:
     top, cited = more.get("top", False), more.get("cited", False)
-    return Run("bargaining", "anchored", seed, 100.0, cost, 1, cost > 2, named, top, cited, named, (), price, None)
+    return Run("bargaining", "anchored", seed, 100.0, cost, 1, cost > 2, named, top, cited, named, (), gap)
 
 
 def test_shares_are_of_harmful_runs() -> None:
     flaw = _ALL["bargaining", "anchored"]
     runs = [
-        _run(1, 40, "deadlock", price=30, top=True, cited=True),
-        _run(2, 20, "deadlock", price=60),
+        _run(1, 40, "deadlock", gap=40, top=True, cited=True),
+        _run(2, 20, "deadlock", gap=60),
         _run(3, 30, None),
         _run(4, -2, "deadlock"),
     ]
     row = next(rows_of([flaw], runs))
-    assert row == Row(flaw, 4, 3, 22.0, 100.0, 2 / 3, 1 / 3, 1 / 2, 1.875)
+    assert row == Row(flaw, 4, 3, 22.0, 100.0, 2 / 3, 1 / 3, 1 / 2, 2.0)
     found = {
         goal.name: goal.value
         for goal in goals([row], runs, [Twin("bargaining", "x", ("deadlock",))])
         if goal.market == "all"
     }
     assert found["harmful flaws detected"] == pytest.approx(2 / 3)
-    assert found["price within x2 of the true cost"] == 0.5
+    assert found["gap to the own base is the true cost"] == 0.5
     assert found["findings an episode on unflawed competent seats"] == 1.0
 
 
@@ -202,18 +204,8 @@ def test_the_page_lists_every_flaw_with_what_it_should_be_called() -> None:
     assert "repaired turns" not in text
 
 
-def test_the_page_says_how_many_prices_the_base_itself_played() -> None:
-    flaw = _ALL["bargaining", "anchored"]
-    own, other = _run(1, 40, "deadlock", price=40), _run(2, 40, "deadlock", price=90)
-    runs = [own._replace(by_base=True), other._replace(by_base=False), other, _run(3, 40, "deadlock")]
-    rows = list(rows_of([flaw], runs))
-    text = page(rows, goals(rows, runs, []), Part(runs, [], 61.0), {"bargaining": 3})
-    assert "cited:\nbargaining 1 of 2.\nOf the other" in text
-    assert "prices 0.00 lie within x2" in text
-
-
 def test_runs_are_kept_by_market_and_come_back_as_they_were(tmp_path: Path) -> None:
-    runs = [_run(1, 40.25, "deadlock", price=30), _run(2, -1, None)]
+    runs = [_run(1, 40.25, "deadlock", gap=40), _run(2, -1, None)]
     twin = Twin("bargaining", "linear_concession", ("deadlock",))
     keep(Part(runs, [twin], 61.0), ["bargaining"], 2, tmp_path)
     held = kept(["bargaining", "retail"], tmp_path)

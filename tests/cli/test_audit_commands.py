@@ -73,14 +73,14 @@ def test_evaluate_gives_each_seat_its_sentence_and_its_cases_and_says_once_what_
 ) -> None:
     out = tmp_path / "runs"
     shell.out("play", "double_auction", "--scenario", "smoke", "--agent", "policy", "--model", "policy:passive",
-              "--others", "passive", "--seed", "1", "--no-references", "--out", out)  # fmt: skip
-    found = shell.json("evaluate", out)["traces"][0]["diagnosis"]["findings"]
+              "--others", "passive", "--seed", "1", "--no-references", "--no-ledger", "--out", out)  # fmt: skip
+    found = shell.json("evaluate", out, "--ledger", "off")["traces"][0]["diagnosis"]["findings"]
     raised = [finding for finding in found if finding["status"] == "raised"]
     assert [(finding["id"], *finding["seats"]) for finding in raised] == [
         ("lapse", seat) for seat in ("B1", "B2", "S1", "S2")
     ]
     monkeypatch.setenv("COLUMNS", "200")
-    lines = shell.out("evaluate", out, "--all").decode().splitlines()
+    lines = shell.out("evaluate", out, "--all", "--ledger", "off").decode().splitlines()
     for finding in raised:
         place = lines.index(f" {finding['rank']}  lapse  {finding['says']}")
         assert lines[place + 1 : place + 4] == [f"      #{case['seq']} {case['because']}" for case in finding["cases"]]

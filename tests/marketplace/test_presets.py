@@ -158,6 +158,7 @@ def test_a_trace_of_a_folder_verifies_where_the_folder_is_not(
         assert len(opened.manifest.core.scenario["catalogue"]["customers"]) == 3
 
 
+@pytest.mark.many
 def test_the_first_look_is_played_and_verified_and_a_seed_is_all_its_luck(tmp_path: Path) -> None:
     heads: list[object] = []
     for folder in (tmp_path / "a", tmp_path / "b"):

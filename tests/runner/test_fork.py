@@ -248,6 +248,7 @@ async def test_a_decision_of_an_agent_over_mcp_is_redone_by_an_agent_over_mcp(tm
     assert moves(native.futures[0].fork)[at:] == moves(future.fork)[at:]
 
 
+@pytest.mark.many
 async def test_a_decision_is_set_beside_what_its_turn_lost_by_the_ledger(tmp_path: Path) -> None:
     path = await original(tmp_path / "run", "double_auction", "bazaar", "random_legal", "B1")
     at = first(path, "submit_quote", "B1")

@@ -43,6 +43,7 @@ def test_play_names_the_seat_of_any_agent_and_its_references_name_the_same(frame
     assert len(set(seating(everywhere).labels.values())) == 1
 
 
+@pytest.mark.many
 def test_several_seats_are_all_under_test_in_the_order_of_the_market(tmp_path: Path) -> None:
     play(tmp_path, "--seat", "S1", "--seat", "B1", "--agent", "policy", "--model", "policy:zip", "--no-references")
     assert under_test(tmp_path) == {("B1", "S1")}
@@ -59,6 +60,7 @@ def test_a_series_names_the_seat_of_each_episode(tmp_path: Path) -> None:
         assert seats.players[seat].agent is not None
 
 
+@pytest.mark.many
 def test_both_arms_of_a_fork_name_the_seat_of_the_decision(tmp_path: Path) -> None:
     play(tmp_path / "run", "--agent", "policy", "--model", "policy:zip", "--seat", "B1", "--no-references")
     (path,) = (tmp_path / "run").glob("*.trace")

@@ -128,7 +128,7 @@ class Ledger(_Record):
         return [turn for turn in self.turns if not wanted.isdisjoint(turn.seqs)]
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """One flat row a turn, for frames: its fields with `low` and `high` of its band, and a value for each policy."""
+        """A flat row per turn, for frames: its fields with `low` and `high` of its band, and a value per policy."""
         return [
             {
                 "seat": self.seat,

@@ -86,6 +86,14 @@ class _Onwards:
             turns.close()
 
 
+class _CannotWatch(NotReplayed):
+    """A policy expects other answers than a shadow gets, or fails when it plays on."""
+
+    def __init__(self, name: str, why: object) -> None:
+        super().__init__(f"{name} cannot watch this episode: {why}"[:200])
+        self.name = name
+
+
 class _Pass:
     """One play of the tape, stopped before each turn of the seat.
 
@@ -123,7 +131,7 @@ class _Pass:
         self.turns.append(_Turn(place, frozenset(shadow.name for shadow in self._player.shadows if shadow.same)))
         for index, shadow in enumerate(self._player.shadows):
             if shadow.broken is not None:
-                raise NotReplayed(f"{shadow.name} cannot watch this episode: {shadow.broken!r}"[:200])
+                raise _CannotWatch(shadow.name, repr(shadow.broken))
             if copy is not None and not shadow.same:
                 self.values[number, shadow.name] = self._onwards(copy, index)
 
@@ -134,7 +142,10 @@ class _Pass:
         actions = {name for name, tool in core.tools(self._seat).items() if not tool.read_only}
         onwards = _Onwards(watching.shadows[index].policy, actions)
         scripted.replace(self._seat, onwards)
-        earned = self._replays.rest(Game(core, scripted, [*game.records]), self._seat)
+        try:
+            earned = self._replays.rest(Game(core, scripted, [*game.records]), self._seat)
+        except NotReplayed as why:
+            raise _CannotWatch(watching.shadows[index].name, why) from why
         return _Value(earned, tuple(onwards.first or ()))
 
 
@@ -189,10 +200,7 @@ class Ledgers:
         metric = replays.metric(seat)
         sign = 1 if metric.higher_is_better else -1
         known, idle = self._known(seat, against), replays.idle(seat)
-        names = list(against) or _best(known, idle, sign)
-        if not names:
-            raise NotReplayed(f"no known policy can play {seat}")
-        values = self._values(seat, names, most)
+        names, values = self._watched(seat, list(against) or _best(known, idle, sign), most)
         own = replays.original(seat)
         turns = tuple(self._turns(seat, values, names, sign))
         reachable = fmean(known[name] for name in names)
@@ -210,6 +218,17 @@ class Ledgers:
             turns=turns,
         )
 
+    def _watched(self, seat: SeatId, names: list[str], most: int | None) -> tuple[list[str], _Values]:
+        """The policies that can watch this tape, and their values."""
+        while names:
+            try:
+                return names, self._values(seat, names, most)
+            except _CannotWatch as fault:
+                if len(names) == 1:
+                    raise
+                names = [name for name in names if name != fault.name]
+        raise NotReplayed(f"no known policy can play {seat}")
+
     def _known(self, seat: SeatId, against: Sequence[str]) -> dict[str, float]:
         """What each known policy would have earned, whichever is asked about among them."""
         found: dict[str, float] = {}
@@ -224,13 +243,13 @@ class Ledgers:
 
     def _values(self, seat: SeatId, names: Sequence[str], most: int | None) -> _Values:
         """Values before all turns, or before as many as are allowed: halved where the most is lost."""
-        first = _Pass(self._replays, seat, names, ())
+        first = _Pass(self._replays, seat, names, {0})
         self._control(first.outcome, seat)
         values = _Values(first.turns, names, self._replays.original(seat))
         if not first.turns:
             raise NotReplayed(f"{seat} never had a turn")
         for name in names:
-            values.put(0, name, _Value(self._replays.whole(seat, name), ()))
+            values.put(0, name, first.values.get((0, name)) or _Value(self._replays.whole(seat, name), ()))
         if most is None:
             each = max(1, len(self._replays.events) * len(names) // 2)
             most = min(TURNS, max(_LEAST, BUDGET // each))

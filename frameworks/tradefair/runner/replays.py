@@ -169,6 +169,8 @@ class Replays:
         """Play a game to its end. Raises NotReplayed where a policy fails in it."""
         try:
             replay(*game)
+        except NotReplayed:
+            raise
         except (ScriptedFailure, TradefairError) as failure:
             raise NotReplayed(f"the replay fails: {failure}"[:200]) from failure
         return evaluate(held_trace(self.manifest, game.records))

@@ -105,7 +105,10 @@ class Shadow:
         """Open a turn."""
         self._wants, self._taken, self._wanted = [], set(), None
         if self.broken is None:
-            self._turns = self.policy.turn(now)
+            try:
+                self._turns = self.policy.turn(now)
+            except Exception as fault:  # a policy may be a stranger's code
+                self.broken = fault
             self._resume(None)
 
     def advance(self, played: Sequence[ToolAnswer], calls: Sequence[ToolCall], look: Look) -> None:

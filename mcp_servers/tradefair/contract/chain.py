@@ -6,6 +6,7 @@ manifest's core, request digests and other things that are compared across write
 
 from __future__ import annotations
 
+import copyreg
 import hashlib
 from typing import Any
 
@@ -17,6 +18,9 @@ TRACE_SCHEMA = "tradefair.trace/2"
 
 INLINE_BYTES = 2_048
 """Larger results go into a blob that is stored once per episode, and larger arguments of refused calls are cut."""
+
+# A copy of a market goes on from its hashes; `copy` leaves them to their own method.
+copyreg.pickle(type(hashlib.blake2b()), lambda state: (state.copy, ()))
 
 
 def canonical(value: Any) -> bytes:

@@ -14,7 +14,6 @@ One call passes through four steps:
 
 from __future__ import annotations
 
-import copyreg
 import hashlib
 import re
 from collections import deque
@@ -81,9 +80,6 @@ MAX_RESULT_BYTES = 262_144
 # Tables show it, and the rules' own ends are called otherwise.
 _TRUNCATED = re.compile(r"truncated:[a-z0-9_]{1,60}")
 
-# A copy of a market goes on from its hashes; `copy` leaves them to their own method.
-copyreg.pickle(type(hashlib.blake2b()), lambda state: (state.copy, ()))
-
 
 class Core:
     """One episode's market, notes, limits and event counter.
@@ -103,10 +99,8 @@ class Core:
         self.scenario = scenario
         self.market: Market = market_type.create(scenario, manifest.seed) if market is None else market
         self.seq = 0
-        # As of now; nobody has a seat before `start`.
-        self.seating = Seating(players={})
-        # Events that say who plays, the first one included.
-        self._seated = 1
+        self.seating = Seating(players={})  # nobody has a seat before `start`
+        self._seated = 1  # events that say who plays
         self.ended: EndReason | None = None
         self.notes: dict[SeatId, dict[int, Note]] = {seat: {} for seat in self.market.seats}
         # Counted apart from the notes: the number of a removed note does not come back.
@@ -121,12 +115,9 @@ class Core:
         self._visible = {seat: visible[spec.role] for seat, spec in self.market.seats.items()}
         # Tools whose results the log holds, not only their digests. A repeated call key is answered from the log, and
         # a recorded tool is never re-run: both have no other source.
-        full = manifest.record == "full"
-        self._kept = {
-            name
-            for name, tool in self._table.items()
-            if not tool.read_only or tool.recorded or (full and tool.record == "full")
-        }
+        full = ("full",) if manifest.record == "full" else ()
+        kept = (tool for tool in self._table.values() if not tool.read_only or tool.recorded or tool.record in full)
+        self._kept = {tool.name for tool in kept}
         self._limits = LimitBook(scenario.limits)
         self._limited = bool(self._limits)
         self._calls = CallBook(self.market.seats, self.market.clock.round)
@@ -134,15 +125,13 @@ class Core:
         """Programs that run, at most one of each seat; `begin` opens one, `finish` and `lose` close it."""
         # seat -> highest row number of its inbox that an answer has shown; the next action moves the read mark there
         self._shown: dict[SeatId, int] = {}
-        # seat -> the round in which a limit has lapsed it: it lapses in all later phases of that round too
+        # The round in which a limit has lapsed a seat, which then lapses in all later phases of it too.
         self._lapsed_round: dict[SeatId, int] = {}
-        # digests of the blobs that the log holds already
-        self._blobs: set[str] = set()
+        self._blobs: set[str] = set()  # digests of those that the log holds already
         # (digest, bytes) of the catalogue's parts that no event has carried yet
         self._parts: deque[tuple[str, bytes]] = deque()
         self._results = Results()
-        # accepted actions since the last closure, for the outcome digest
-        self._actions: list[tuple[SeatId, str, BaseModel]] = []
+        self._actions: list[tuple[SeatId, str, BaseModel]] = []  # accepted since the last closure
         self._outcome = hashlib.blake2b(digest_size=32)
 
     @classmethod
@@ -182,8 +171,8 @@ class Core:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Core:
         """A second course of the episode from here; it shares what no course changes."""
-        shared = (self.market_type, self.manifest, self.scenario, self._table, self._acts, self._visible, self._kept)
-        memo.update((id(part), part) for part in shared)
+        for part in (self.market_type, self.manifest, self.scenario, self._table, self._acts, self._visible):
+            memo[id(part)] = part
         twin = memo[id(self)] = object.__new__(Core)
         twin.__dict__ = deepcopy(self.__dict__, memo)
         return twin

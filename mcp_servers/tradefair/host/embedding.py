@@ -41,7 +41,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _LEFT = (
     "embedder = minilm left in 0.2: a new play takes embedder = wordllama, or embedder = openai with "
     "TRADEFAIR_EMBED_BASE_URL and TRADEFAIR_EMBED_MODEL of any embeddings endpoint, such as a server on this machine "
-    "that has the same encoder; traces of it are still verified and evaluated, but not played on (fork, evaluate --ledger)"
+    "that has the same encoder; traces of it are still verified and evaluated, but not played on (fork, --ledger)"
 )
 
 

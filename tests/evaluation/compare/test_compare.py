@@ -44,6 +44,7 @@ def reasons(comparison: Comparison) -> list[str]:
     return [item.reason for item in comparison.dropped]
 
 
+@pytest.mark.many
 def test_two_policies_on_sixteen_paired_seeds(play_seeds: PlaySeeds) -> None:
     found = compare_folders(play_seeds("a", "truthful"), play_seeds("b", "zip"))
     payoff = metric(found, "payoff")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tradefair.evaluation.charts.chart import Axis, Line, XYChart
 from tradefair.evaluation.ledger import Ledger
 from tradefair.evaluation.ledger_text import amount_text, place_text
@@ -24,23 +26,7 @@ def ledger_chart(ledger: Ledger, *, word: str = "round") -> XYChart:
     course = [*at, *end]
     own = [ledger.own] * len(end)
     lines = [Line(name=VALUE, x=course, y=[*(turn.value for turn in turns), *own], mark="step")]
-    if len(ledger.of) > 1:
-        least = Line(
-            name="least of the policies",
-            x=course,
-            y=[*(min(turn.values.values()) for turn in turns), *own],
-            mark="step",
-            faint=True,
-            shade_to="most of the policies",
-        )
-        most = Line(
-            name="most of the policies",
-            x=course,
-            y=[*(max(turn.values.values()) for turn in turns), *own],
-            mark="step",
-            faint=True,
-        )
-        lines += [least, most]
+    lines += _band(ledger, course, own)
     told = {turn.turn for turn in ledger.lost[:_LABELLED]}
     losses = Line(
         name="lost",
@@ -64,3 +50,15 @@ def ledger_chart(ledger: Ledger, *, word: str = "round") -> XYChart:
         y=Axis(label="value", unit=ledger.unit),
         lines=[*lines, losses] if told else lines,
     )
+
+
+def _band(ledger: Ledger, course: Sequence[float], own: Sequence[float]) -> list[Line]:
+    """The least and the most of the policies' values; nothing where there is one policy."""
+    if len(ledger.of) == 1:
+        return []
+    name = "{} of the policies".format
+    least, most = ([*(pick(turn.values.values()) for turn in ledger.turns), *own] for pick in (min, max))
+    return [
+        Line(name=name("least"), x=course, y=least, mark="step", faint=True, shade_to=name("most")),
+        Line(name=name("most"), x=course, y=most, mark="step", faint=True),
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -254,12 +254,11 @@ def _episode(
     evaluation = Evaluation(str(trace.path), outcome, diagnosis=diagnosis)
     if ledgers is not None and not foreign:
         evaluation = ledgers(trace.path, evaluation)
-        diagnosis = evaluation.diagnosis
+    diagnosis = evaluation.diagnosis
     tables = _tables(outcome, populations.of(trace))
     results = [(name, value) for name, value in outcome.market_outcome if not isinstance(value, list | dict)]
-    problems = [Problem(seq=found.seq, message=found.message) for found in outcome.findings]
-    problems += [Problem(seq=seq, message=message) for seq, message in events.problems]
-    problems += [Problem(seq=None, message=text) for text in (broken, undrawn, *counted.findings) if text]
+    told = [(found.seq, found.message) for found in outcome.findings] + list(events.problems)
+    problems = _problems([*told, *((None, text) for text in (broken, undrawn, *counted.findings))])
     references = references_beside(trace.path)
     verdict = verdict_of(trace, evaluation=evaluation, counted=counted, check=checked, references=references)
     verdict = labelled(verdict, asked.labels.get(verdict.foreign.run) if verdict.foreign else None)
@@ -303,6 +302,10 @@ def _episode(
         ledgers=[_ledger(core, seat, ledger) for seat, ledger in evaluation.ledgers.items()],
         no_ledger=clean_line(evaluation.no_ledger),
     )
+
+
+def _problems(told: Iterable[tuple[int | None, str | None]]) -> list[Problem]:
+    return [Problem(seq=seq, message=message) for seq, message in told if message]
 
 
 def _ledger(core: ManifestCore, seat: SeatId, ledger: Ledger) -> LedgerPage:

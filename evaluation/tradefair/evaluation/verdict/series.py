@@ -100,7 +100,6 @@ def _merged(rows: Sequence[_Row]) -> SeatVerdict:
     seats = [row.seat for row in rows]
     beside = beside_all(seats)
     headline, between = _headline(rows, beside)
-    shares = [row.seat.share for row in rows]
     kinds: set[SeatKind] = {row.seat.kind for row in rows}
     return SeatVerdict(
         seat=same([row.seat.seat for row in rows], ""),
@@ -110,15 +109,15 @@ def _merged(rows: Sequence[_Row]) -> SeatVerdict:
         score=_mean_score(rows),
         headline=headline,
         between=between,
-        share=mean_of(shares) if None not in shares else None,
+        share=_mean_of_all([row.seat.share for row in rows]),
         share_of=same([row.seat.share_of for row in rows], ""),
         beside=beside,
         referenced=all(row.seat.referenced for row in rows),
         rounds=sum(row.seat.rounds for row in rows),
         lapsed=sum(row.seat.lapsed for row in rows),
         mistake=_mistake(rows),
-        gap=mean_of([row.seat.gap for row in rows]) if all(row.seat.gap is not None for row in rows) else None,
-        reachable=mean_of([row.seat.reachable for row in rows]) if all(row.seat.ledger for row in rows) else None,
+        gap=_mean_of_all([row.seat.gap for row in rows]),
+        reachable=_mean_of_all([row.seat.reachable for row in rows]),
         raised=sum(row.seat.raised > 0 for row in rows),
         checked=max(row.seat.checked for row in rows),
         unchecked=min(row.seat.unchecked for row in rows),
@@ -126,6 +125,11 @@ def _merged(rows: Sequence[_Row]) -> SeatVerdict:
         acted=any(row.seat.acted for row in rows),
         trouble=next((row.seat.trouble for row in rows if row.seat.trouble), None),
     )
+
+
+def _mean_of_all(values: Sequence[float | None]) -> float | None:
+    """The mean; null where one of them is not known."""
+    return None if None in values else mean_of(values)
 
 
 def _mean_score(rows: Sequence[_Row]) -> Score:
@@ -307,6 +311,10 @@ def _score(verdict: Verdict, episodes: int) -> str:
 
 def _mistaken(seats: Sequence[SeatVerdict], episodes: int) -> list[str]:
     found = [seat.mistake for seat in seats if seat.mistake]
+    gaps = [seat.gap for seat in seats if seat.gap is not None]
+    if len(seats) == len(gaps) == 1 and gaps[0] > 0:
+        more = f"The best known policies of each seed would have been {number(gaps[0])} better on average."
+        return [more, *([first_mistake(found[0], several=False)] if found else [])]
     if not found:
         return [f"No mistake was found in any of {count(episodes, 'episode')}."]
     worst = max(found, key=lambda known: (known.episodes or 0, known.lost or 0.0))

@@ -400,11 +400,11 @@ def test_a_case_is_shown_by_the_closure_of_its_period_and_about_a_step_where_it_
     morning = Morning(tmp_path)
     seller, at, closure = morning.game.trader("S1"), morning.at, morning.closure
     case = seller.case(at[5], 1, "a sale", amount=2, fact="order")
-    assert case == (at[5], 1, "period 1: a sale", None, closure, "step 6", 2, "order")
+    assert case == (at[5], 1, "period 1: a sale", closure, "step 6", 2, "order")
     # An event of another seat is no step of its own; without an event the closure is all there is.
     assert seller.case(at[0], 1, "a sale").about is None
-    assert seller.case(None, 1, "a sale")[:6] == (closure, 1, "period 1: a sale", None, closure, None)
-    assert seller.case(None, 9, "a sale")[:6] == (1, 9, "period 9: a sale", None, None, None)
+    assert seller.case(None, 1, "a sale")[:6] == (closure, 1, "period 1: a sale", closure, None, 1.0)
+    assert seller.case(None, 9, "a sale")[:6] == (1, 9, "period 9: a sale", None, None, 1.0)
     assert len(seller.case(None, 1, "a" * 200).because) == 160
 
 

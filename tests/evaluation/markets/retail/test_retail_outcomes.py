@@ -249,7 +249,7 @@ def test_evaluate_as_json_holds_everything(play_retail: PlayRetail, capfdbinary:
     (told,) = orjson.loads(capfdbinary.readouterr().out)["traces"]
     assert told["outcome"]["seats"]["manager"]["profit"]["unexplained_cents"] == 0
     assert len(told["diagnosis"]["stages"]) == 4
-    assert sum(finding["id"].startswith("retail.") for finding in told["diagnosis"]["findings"]) == 12
+    assert sum(finding["id"].startswith("retail.") for finding in told["diagnosis"]["findings"]) == 10
     assert told["diagnosis"]["evidence_map"] == "paper-text-1"
     missing = next(item for item in told["diagnosis"]["findings"] if item["id"] == "missing_evidence")
     assert (missing["status"], missing["note"]) == ("unchecked", "privileged")

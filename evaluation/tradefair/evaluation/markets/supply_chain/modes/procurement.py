@@ -163,5 +163,7 @@ def _settled_lines(row: SeatRound, act: Act) -> list[BidLine]:
 def _told(row: SeatRound, act: Act, item: int) -> Estimate | None:
     """The latest estimate of the item in the phase, before the call; None where it rests on no observation."""
     place = (act.round, act.phase, item)
-    asked = [it for it in row.seat.estimates if (it.round, it.phase, it.item) == place and it.seq < act.seq]
+    asked = [
+        known for known in row.seat.estimates if (known.round, known.phase, known.item) == place and known.seq < act.seq
+    ]
     return asked[-1] if asked and asked[-1].n > 0 else None
