@@ -40,7 +40,7 @@ _NAMES = (
     "sweep",
     "evaluating",
     "sites",
-    "prices",
+    "ledger",
     "importing",
     "recording",
     "foreign",

@@ -46,11 +46,14 @@ def test_play_fits_a_screen_says_first_who_did_what_and_ends_with_what_to_do_nex
     played = {command: lines for command, lines in by_command(plain[medium]).items() if command.startswith("play ")}
     assert len(played) == 7
     for command, (*lines, end) in played.items():
-        assert len(lines) <= 20, command
+        # Verdict, next steps and who played beside whom; the ledger's table stands between them where there is one.
+        ledgers = [place for place, line in enumerate(lines) if line.startswith("turn ")]
+        assert len(lines) <= (44 if ledgers else 20), command
         label = "openai_loop/openai:tiny " if "--base-url" in command else "policy:zip "
         assert label in " ".join(lines[:2])
-        assert lines.count("") == 2
-        assert lines[lines.index("") + 1].split()[:3] == ["P1" if "--base-url" in command else "B1", "played", "by"]
+        assert lines.count("") == 2 + len(ledgers)
+        tables = [lines[place + 1].split()[:3] for place, line in enumerate(lines[:-1]) if not line]
+        assert ["P1" if "--base-url" in command else "B1", "played", "by"] in tables
         assert any(line.startswith("next   tradefair ") for line in lines)
         # An agent of which nothing was carried out ends with 1.
         idle = command.endswith(("silent", "malformed", "unknown", "refused"))

@@ -7,25 +7,24 @@ rules, on the same luck; scripted rivals react. Nothing is written and no model 
 
 from __future__ import annotations
 
-from collections import defaultdict
+import math
+from collections import Counter, defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
 from copy import deepcopy
 from itertools import pairwise
 from pathlib import Path
-from statistics import fmean
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from tradefair.contract import Policy, SeatId, ToolCall, TraceError, Turns, TurnView
+from tradefair.contract import Policy, ScenarioError, SeatError, SeatId, ToolCall, TraceError, Turns, TurnView
 from tradefair.contract.core import Core, Record
 from tradefair.evaluation.evaluate import Evaluation
 from tradefair.evaluation.ledger import Action, Extent, Ledger, LedgerTurn
 from tradefair.evaluation.origins import is_foreign
-from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.progress import Progress, watched
 from tradefair.evaluation.table import number_text
 from tradefair.host.scripted import Scripted
 from tradefair.runner.replays import Game, NotReplayed, Replays
-from tradefair.runner.tape import Place, Tape, TapePlayer
+from tradefair.runner.tape import Place, Shadow, Tape, TapePlayer
 
 MOST_POLICIES = 4
 TURNS = 64
@@ -36,6 +35,8 @@ MOST_SEATS = 8
 """Seats under test of one trace that get a ledger."""
 _LEAST = 8
 """Values of each policy that are computed however long the episode is."""
+_MOST_WHY = 200
+"""Characters of a reason why there is no ledger."""
 _BAND = 10
 """The best known policies are those within a tenth of the way from the best one to doing nothing."""
 
@@ -45,6 +46,10 @@ class _Value(NamedTuple):
 
     earned: float
     would: tuple[ToolCall, ...]
+
+
+_Key = tuple[int, str]
+"""A turn by its number from 0, and a policy that plays from there on."""
 
 
 class _Turn(NamedTuple):
@@ -97,20 +102,19 @@ class _CannotWatch(NotReplayed):
 class _Pass:
     """One play of the tape, stopped before each turn of the seat.
 
-    `values` has, for the `wanted` turns, the continuation of each policy that did not do exactly what the seat did.
+    `values` has what each policy's continuation earns from the `wanted` turns on.
     """
 
-    def __init__(self, replays: Replays, seat: SeatId, names: Sequence[str], wanted: Container[int]) -> None:
+    def __init__(self, replays: Replays, seat: SeatId, names: Sequence[str], wanted: Container[_Key]) -> None:
         self.turns: list[_Turn] = []
-        self.values: dict[tuple[int, str], _Value] = {}
+        self.values: dict[_Key, _Value] = {}
         self._replays, self._seat, self._wanted = replays, seat, wanted
         self._player = TapePlayer(replays.tape(seat), [replays.shadow(seat, name) for name in names])
-        self._copy: Game | None = None
         self._place: Place | None = None
         game = replays.game(seat, self._player)
         self._records = game.records
         game.scripted.before_turn = self._before
-        self.outcome = replays.finish(game)
+        self.earned = replays.rest(game, seat)
         self._close()
 
     def _before(self, core: Core, scripted: Scripted, seat: SeatId, records: Sequence[Record]) -> None:
@@ -118,34 +122,34 @@ class _Pass:
             return
         self._close()
         self._place = self._player.place(core.turn_view(seat))
-        if len(self.turns) in self._wanted:
-            # What this commit holds so far is not yet among the records of the game.
-            self._copy = Game(*deepcopy((core, scripted)), [*self._records, *records])
+        for shadow in self._player.shadows:
+            if (key := (len(self.turns), shadow.name)) in self._wanted:
+                # What this commit holds so far is not yet among the records of the game.
+                self.values[key] = self._onwards(Game(core, scripted, [*self._records, *records]), shadow)
 
     def _close(self) -> None:
-        """The open turn is over: who wanted the same calls goes on as the tape does, others play on in a copy."""
-        place, copy, number = self._place, self._copy, len(self.turns)
-        self._place = self._copy = None
-        if place is None:
-            return
-        self.turns.append(_Turn(place, frozenset(shadow.name for shadow in self._player.shadows if shadow.same)))
-        for index, shadow in enumerate(self._player.shadows):
-            if shadow.broken is not None:
-                raise _CannotWatch(shadow.name, repr(shadow.broken))
-            if copy is not None and not shadow.same:
-                self.values[number, shadow.name] = self._onwards(copy, index)
+        """The open turn is over: note who wanted the same calls."""
+        place, self._place = self._place, None
+        if place is not None:
+            self.turns.append(_Turn(place, frozenset(shadow.name for shadow in self._player.shadows if shadow.same)))
 
-    def _onwards(self, game: Game, index: int) -> _Value:
-        core, scripted = deepcopy((game.core, game.scripted))
-        watching = scripted.policy(self._seat)
-        assert isinstance(watching, TapePlayer)
+    def _onwards(self, game: Game, shadow: Shadow) -> _Value:
+        """Play on in a copy, this policy in the seat. Raises NotReplayed."""
+        if shadow.broken is not None:
+            raise _CannotWatch(shadow.name, repr(shadow.broken))
+        # The policy takes the tape's place, which need not be copied.
+        shared = {id(self._player): self._player}
+        try:
+            core, scripted, policy = deepcopy((game.core, game.scripted, shadow.policy), shared)
+        except TypeError as fault:
+            raise NotReplayed(f"a policy of this episode cannot be copied: {fault}"[:200]) from fault
         actions = {name for name, tool in core.tools(self._seat).items() if not tool.read_only}
-        onwards = _Onwards(watching.shadows[index].policy, actions)
+        onwards = _Onwards(policy, actions)
         scripted.replace(self._seat, onwards)
         try:
-            earned = self._replays.rest(Game(core, scripted, [*game.records]), self._seat)
+            earned = self._replays.rest(Game(core, scripted, game.records), self._seat)
         except NotReplayed as why:
-            raise _CannotWatch(watching.shadows[index].name, why) from why
+            raise _CannotWatch(shadow.name, why) from why
         return _Value(earned, tuple(onwards.first or ()))
 
 
@@ -176,6 +180,10 @@ def with_ledgers(
         replays = Replays(path)
     except TraceError as error:
         return evaluation.with_ledgers({}, str(error))
+    except Exception as fault:  # events that no rules have made can break any reading
+        return evaluation.with_ledgers({}, f"its events cannot be played: {fault!r}"[:_MOST_WHY])
+    if extent is Extent.AUTO and len(replays.events) > BUDGET // _LEAST:
+        return evaluation.with_ledgers({}, f"{len(replays.events):,} events are many; --ledger full makes it")
     ledgers, reason = Ledgers(replays), ""
     found: dict[SeatId, Ledger] = {}
     for seat in watched(replays.agents[:MOST_SEATS], progress, lambda seat: f"what the turns of {seat} lost"):
@@ -183,6 +191,10 @@ def with_ledgers(
             found[seat] = ledgers.of(seat, against=against, most=None if extent is Extent.AUTO else TURNS)
         except NotReplayed as why:
             reason = reason or str(why)
+        except (ScenarioError, SeatError):
+            raise
+        except Exception as fault:  # as above
+            reason = reason or f"its events cannot be played: {fault!r}"[:_MOST_WHY]
     if len(replays.agents) > MOST_SEATS:
         reason = reason or f"{len(replays.agents)} seats were under test, and the first {MOST_SEATS} have one"
     return evaluation.with_ledgers(found, reason)
@@ -200,10 +212,10 @@ class Ledgers:
         metric = replays.metric(seat)
         sign = 1 if metric.higher_is_better else -1
         known, idle = self._known(seat, against), replays.idle(seat)
-        names, values = self._watched(seat, list(against) or _best(known, idle, sign), most)
+        names, values = self._watched(seat, list(dict.fromkeys(against)) or _best(known, idle, sign), most)
         own = replays.original(seat)
         turns = tuple(self._turns(seat, values, names, sign))
-        reachable = fmean(known[name] for name in names)
+        reachable = _mean([known[name] for name in names])
         return Ledger(
             seat=seat,
             unit=metric.unit,
@@ -243,29 +255,29 @@ class Ledgers:
 
     def _values(self, seat: SeatId, names: Sequence[str], most: int | None) -> _Values:
         """Values before all turns, or before as many as are allowed: halved where the most is lost."""
-        first = _Pass(self._replays, seat, names, {0})
-        self._control(first.outcome, seat)
-        values = _Values(first.turns, names, self._replays.original(seat))
+        replays = self._replays
+        # The best policy from the start: what it would have done first is not yet known.
+        first = _Pass(replays, seat, names, {(0, names[0])})
+        self._control(first.earned, seat)
+        values = _Values(first.turns, names, replays.original(seat))
         if not first.turns:
             raise NotReplayed(f"{seat} never had a turn")
         for name in names:
-            values.put(0, name, first.values.get((0, name)) or _Value(self._replays.whole(seat, name), ()))
+            values.put(0, name, first.values.get((0, name), _Value(replays.whole(seat, name), ())))
         if most is None:
-            each = max(1, len(self._replays.events) * len(names) // 2)
+            # A value is half an episode of each policy; how much a policy looks around decides what that takes.
+            each = max(1, sum(replays.length(seat, name) for name in names) // 2)
             most = min(TURNS, max(_LEAST, BUDGET // each))
         while wanted := values.unknown(most):
-            done = _Pass(self._replays, seat, names, wanted)
-            for number in wanted:
-                for name in names:
-                    if (found := done.values.get((number, name))) is not None:
-                        values.put(number, name, found)
+            for (number, name), found in _Pass(replays, seat, names, wanted).values.items():
+                values.put(number, name, found)
         return values
 
-    def _control(self, outcome: Outcome[Any, Any], seat: SeatId) -> None:
+    def _control(self, earned: float, seat: SeatId) -> None:
         """The unchanged tape must give the figure of the trace. Raises NotReplayed."""
-        value, original = self._replays.value(outcome, seat), self._replays.original(seat)
-        if value != original:
-            told = f"the tape gives {number_text(value)}, the trace {number_text(original)}"
+        original = self._replays.original(seat)
+        if earned != original:
+            told = f"the tape gives {number_text(earned)}, the trace {number_text(original)}"
             raise NotReplayed(f"the episode cannot be replayed: {told}")
 
     def _turns(self, seat: SeatId, values: _Values, names: Sequence[str], sign: int) -> Iterator[LedgerTurn]:
@@ -278,7 +290,7 @@ class Ledgers:
             places = [turn.place for turn in values.turns[start:end]]
             before, after = values.at(start), values.at(end)
             each = [sign * (before[name] - after[name]) + 0.0 for name in names]
-            lost = sign * (fmean(before.values()) - fmean(after.values())) + 0.0
+            lost = sign * (_mean([*before.values()]) - _mean([*after.values()])) + 0.0
             yield LedgerTurn(
                 turn=start + 1,
                 until=end,
@@ -287,8 +299,8 @@ class Ledgers:
                 step=places[0][2],
                 last_round=places[-1][0],
                 seqs=tuple(seq for place in places for seq in seqs[place]),
-                value=fmean(before.values()),
-                after=fmean(after.values()),
+                value=_mean([*before.values()]),
+                after=_mean([*after.values()]),
                 lost=lost,
                 band=(min(each), max(each)),
                 agreed=all(part > 0 for part in each) or all(part < 0 for part in each) or not any(each),
@@ -310,40 +322,42 @@ class _Values:
         """A value that was played, before this turn."""
         self._known[number, name] = value
 
-    def _one(self, number: int, name: str) -> float | None:
-        # Where a policy wanted what the seat did, its value is that of the next turn.
+    def _source(self, number: int, name: str) -> _Key:
+        """Where a policy's value comes from: where it wants what the seat did, its value is that of the next turn."""
         while (number, name) not in self._known and name in self.turns[number].same:
             number += 1
-        found = self._known.get((number, name))
-        return None if found is None else found.earned
+        return number, name
 
     def at(self, number: int) -> dict[str, float]:
-        """The value of each policy, the best policy first; only of turns that are known."""
-        found = {name: self._one(number, name) for name in self._names}
-        return {name: value for name, value in found.items() if value is not None}
+        """The value of each policy, the best policy first; only of those that are known here."""
+        sources = {name: self._source(number, name) for name in self._names}
+        return {name: self._known[key].earned for name, key in sources.items() if key in self._known}
 
     @property
     def known(self) -> list[int]:
         """The turns before which the value of every policy is known."""
         return [number for number in range(len(self.turns)) if len(self.at(number)) == len(self._names)]
 
-    def unknown(self, most: int) -> set[int]:
-        """The turns to play next: all where they are no more than `most`, else the middles of the costliest stretches.
+    def unknown(self, most: int) -> set[_Key]:
+        """What to play next: all where it is no more than `most` of a policy, else the middles of costly stretches.
 
         As many stretches are halved at a time as there are, so that the number of passes stays small.
         """
+        own = {
+            (number, name) for number, turn in enumerate(self.turns) for name in self._names if name not in turn.same
+        }
+        if max(Counter(name for _, name in own).values(), default=0) <= most:
+            return own.difference(self._known)
         known = self.known
-        unsure = {number for number in range(len(self.turns)) if len(self.turns[number].same) < len(self._names)}
-        if len(unsure) <= most:
-            return unsure.difference(known)
-        left = most - len(unsure.intersection(known))
+        played = max(Counter(name for number, name in self._known if number < len(self.turns)).values())
         stretches = [
-            (abs(fmean(self.at(start).values()) - fmean(self.at(end).values())), -start, (start + end) // 2)
+            (abs(_mean([*self.at(start).values()]) - _mean([*self.at(end).values()])), -start, (start + end) // 2)
             for start, end in pairwise([*known, len(self.turns)])
             if end - start > 1
         ]
-        costliest = sorted(stretches, reverse=True)[: max(0, min(left, len(known)))]
-        return {middle for lost, _, middle in costliest if lost}
+        costliest = sorted(stretches, reverse=True)[: max(0, min(most - played, len(known)))]
+        middles = [middle for lost, _, middle in costliest if lost]
+        return {self._source(middle, name) for middle in middles for name in self._names}.difference(self._known)
 
     def would(self, number: int, name: str, tape: Tape) -> tuple[Action, ...]:
         """What a policy would have done in a turn that is known."""
@@ -361,6 +375,11 @@ def _best(known: Mapping[str, float], idle: float | None, sign: int) -> list[str
     least = best if idle is None else best - (best - idle) / _BAND
     # Where doing nothing is best of all nothing but the best policy is as good.
     return [name for name in order if sign * known[name] >= min(sign * least, sign * best)][:MOST_POLICIES]
+
+
+def _mean(values: Sequence[float]) -> float:
+    """The mean; of equal numbers that number itself: a ledger ends at what the seat earned, to the last digit."""
+    return values[0] if len(set(values)) == 1 else math.fsum(values) / len(values)
 
 
 def _action(call: ToolCall) -> Action:

@@ -6,6 +6,7 @@ from outside keep to their tapes. Nothing is written and no model is asked.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -35,6 +36,9 @@ from tradefair.tracestore import open_trace, sound_head
 NO_TAPE = Tape({}, {})
 # Ends by the host. Those by the rules come again when the episode is replayed, also where they cut it short.
 _CUT_OFF = tuple(f"truncated:{why}" for why in ("cancelled", "ttl", "idle", "storage_limit", "harness_failure"))
+
+# As Core writes events: within the texts before `kind` there is no bare quotation mark.
+_LOOK = re.compile(rb'\{"seq":\d+,"event":"tool_called",.*?"kind":"(?:read|analysis)"')
 
 
 class NotReplayed(TradefairError):
@@ -77,7 +81,7 @@ class Replays:
         self.seating = seating
         self.agents = agent_seats(seating)
         self.roles = {seat.id: seat.role for seat in core.seats}
-        self._whole: dict[tuple[SeatId, str], float] = {}
+        self._whole: dict[tuple[SeatId, str], tuple[float, int]] = {}
 
     def metric(self, seat: SeatId) -> PrimaryMetric:
         """What the seat's results are counted in. Raises NotReplayed, SeatError."""
@@ -104,8 +108,14 @@ class Replays:
         """The metric with this policy in the seat from the start, played once. Raises NotReplayed, ScenarioError."""
         if (seat, name) not in self._whole:
             told = policy_spec(self.kind, name, self.roles[seat]).knows_hidden(self._scenario)
-            self._whole[seat, name] = self.rest(self.game(seat, self._policy(seat, name), told=told), seat)
-        return self._whole[seat, name]
+            game = self.game(seat, self._policy(seat, name), told=told)
+            self._whole[seat, name] = (self.rest(game, seat), len(game.records))
+        return self._whole[seat, name][0]
+
+    def length(self, seat: SeatId, name: str) -> int:
+        """The number of events with this policy in the seat from the start. Raises as `whole`."""
+        self.whole(seat, name)
+        return self._whole[seat, name][1]
 
     def idle(self, seat: SeatId) -> float | None:
         """The metric of a seat that never acts; null where such an episode cannot be played."""
@@ -146,7 +156,10 @@ class Replays:
         return read_tapes(self.events)
 
     def shadow(self, seat: SeatId, name: str) -> Shadow:
-        """A fresh policy that can watch the seat's tape."""
+        """A fresh policy that can watch the seat's tape. Raises NotReplayed, ScenarioError."""
+        if policy_spec(self.kind, name, self.roles[seat]).knows_hidden(self._scenario):
+            # It is told in its own turns only.
+            raise NotReplayed(f"{name} has to know what {self._scenario.id} hides, so it cannot watch a seat")
         return Shadow(name, self._policy(seat, name))
 
     def _policy(self, seat: SeatId, name: str) -> Policy:
@@ -165,19 +178,18 @@ class Replays:
             player.look = looking(fresh, scripted, seat)
         return Game(fresh, scripted, list(fresh.start(self.seating).records))
 
-    def finish(self, game: Game) -> Outcome[Any, Any]:
-        """Play a game to its end. Raises NotReplayed where a policy fails in it."""
+    def rest(self, game: Game, seat: SeatId) -> float:
+        """The seat's metric once a game is played to its end. Raises NotReplayed where a policy fails in it."""
         try:
             replay(*game)
         except NotReplayed:
             raise
         except (ScriptedFailure, TradefairError) as failure:
             raise NotReplayed(f"the replay fails: {failure}"[:200]) from failure
-        return evaluate(held_trace(self.manifest, game.records))
-
-    def rest(self, game: Game, seat: SeatId) -> float:
-        """The seat's metric once a game is played to its end. Raises NotReplayed."""
-        return self.value(self.finish(game), seat)
+        # A tape has no looks, so no metric that has been replayed depends on any; most events are looks.
+        trace = held_trace(self.manifest, [record for record in game.records if not _LOOK.match(record.body)])
+        trace.hold()
+        return self.value(evaluate(trace), seat)
 
     @cached_property
     def _services(self) -> Services | None:

@@ -73,6 +73,7 @@ def test_missing_pairs_bound_the_mean_by_the_extremes_seen() -> None:
     assert bound_of(pairs, PAYOFF, Missing(expected=2, unfinished=0, absent=0)) is None
 
 
+@pytest.mark.many
 def test_what_missing_pairs_could_reverse_is_not_called_better(play_seeds: PlaySeeds, tmp_path: Path) -> None:
     a, b = play_seeds("a", "passive", range(20)), play_seeds("b", "truthful", range(20))
     assert compare_folders(a, b).conclusion == "b_better"

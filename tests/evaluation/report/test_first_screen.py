@@ -190,7 +190,7 @@ def test_two_clicks_lead_to_why_the_first_mistake_was_one(browser: Browser, auct
 def test_chips_are_one_per_decision(browser: Browser, auction: Report, folder: Path) -> None:
     with shown(browser, auction, folder, "desk") as (page, _):
         cards = page.locator("#findings li.finding")
-        assert cards.count() > 1
+        assert cards.count() > 0
         for card in cards.all():
             chips = card.locator(".chips > .chip")
             numbers = [int(chip.locator(".seq").inner_text().strip("#")) for chip in chips.all()]

@@ -60,7 +60,7 @@ turns: Any = _any(
     lost=finite,
     band=st.tuples(finite, finite),
     did=st.lists(st.tuples(texts, st.dictionaries(texts, texts, max_size=2)), max_size=3).map(tuple),
-    would=st.none() | st.lists(st.tuples(texts, st.just({})), max_size=2).map(tuple),
+    would=st.none() | st.just((("wait", dict[str, str]()),)),
     names=st.lists(texts, max_size=2).map(tuple),
     values=st.dictionaries(texts, finite, max_size=3),
 )

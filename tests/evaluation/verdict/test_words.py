@@ -121,8 +121,17 @@ def test_without_a_ledger_the_first_mistake_is_said(change: dict[str, Any], sent
 def _turn(number: int, lost: float, *, agreed: bool = True, until: int = 0) -> LedgerTurn:
     last = until or number
     return LedgerTurn(
-        **{"turn": number, "until": last, "round": number, "last_round": last, "phase": "quote", "step": 0},
-        **{"seqs": (number,), "value": 50.0, "after": 50.0 - lost, "lost": lost, "band": (lost, lost)},
+        turn=number,
+        until=last,
+        round=number,
+        last_round=last,
+        phase="quote",
+        step=0,
+        seqs=(number,),
+        value=50.0,
+        after=50.0 - lost,
+        lost=lost,
+        band=(lost, lost),
         agreed=agreed,
         did=(("submit_quote", {"price": 40}),),
         would=(("submit_quote", {"price": 60}),),

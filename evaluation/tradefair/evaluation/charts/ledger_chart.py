@@ -52,12 +52,13 @@ def ledger_chart(ledger: Ledger, *, word: str = "round") -> XYChart:
     )
 
 
-def _band(ledger: Ledger, course: Sequence[float], own: Sequence[float]) -> list[Line]:
+def _band(ledger: Ledger, course: list[float], own: Sequence[float]) -> list[Line]:
     """The least and the most of the policies' values; nothing where there is one policy."""
     if len(ledger.of) == 1:
         return []
     name = "{} of the policies".format
-    least, most = ([*(pick(turn.values.values()) for turn in ledger.turns), *own] for pick in (min, max))
+    least: list[float | None] = [*(min(turn.values.values()) for turn in ledger.turns), *own]
+    most: list[float | None] = [*(max(turn.values.values()) for turn in ledger.turns), *own]
     return [
         Line(name=name("least"), x=course, y=least, mark="step", faint=True, shade_to=name("most")),
         Line(name=name("most"), x=course, y=most, mark="step", faint=True),

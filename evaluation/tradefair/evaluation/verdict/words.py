@@ -140,8 +140,8 @@ def reached(seat: SeatVerdict, ledger: Ledger, part: str) -> Iterator[str]:
     short = [*best[:1], count(len(best) - 1, "other")] if many else best
     shares = dict.fromkeys([f": {part}" if part else "", ""])
     for tail in shares:
-        for shown in (best, short):
-            who = f"the best known polic{'ies' if many else 'y'} ({listed(shown)})"
+        for shown in (f" ({listed(best)})", f" ({listed(short)})", *[""] * (not tail)):
+            who = f"the best known polic{'ies' if many else 'y'}{shown}"
             if ledger.gap <= 0:
                 than = "as much as" if not ledger.gap else f"{number(-ledger.gap)} better than"
                 yield f"{tail}; {than} {who}{' on average' if many else ''}"
@@ -246,18 +246,19 @@ def mistake(seats: Sequence[SeatVerdict]) -> list[str]:
     worst = max(seats, key=lambda seat: (seat.mistake is not None and seat.mistake.protocol, seat.gap or 0.0))
     several, known = len(seats) > 1, worst.mistake
     said = [first_mistake(known, several=several)] if known and (known.protocol or not worst.gap) else []
-    if worst.ledger is not None and worst.ledger.gap > 0:
+    if worst.ledger is not None and worst.ledger.gap > 0 and worst.ledger.lost:
         if several:
             short = list(reached(worst, worst.ledger, ""))[-1].removeprefix("; ")
             said.append(f"The costliest seat is {name(worst.seat)}: {short}.")
         return said + losses(worst, worst.ledger)
-    if said:
-        return said
-    found = next((seat.mistake for seat in seats if seat.mistake), None)
+    # Without a ledger it is said why, behind what else is known.
+    lacks = [f"What its turns lost is not known: {seat.no_ledger}." for seat in seats if seat.no_ledger][:1]
+    found = known or next((seat.mistake for seat in seats if seat.mistake), None)
     if found is not None:
-        return [first_mistake(found, several=several)]
+        return [first_mistake(found, several=several), *lacks]
     checked = max(seat.checked for seat in seats)
-    return [f"No mistake was found of {count(checked, 'kind')} that {'was' if checked == 1 else 'were'} looked for."]
+    verb = "was" if checked == 1 else "were"
+    return [f"No mistake was found of {count(checked, 'kind')} that {verb} looked for.", *lacks]
 
 
 def losses(seat: SeatVerdict, ledger: Ledger) -> list[str]:
