@@ -67,21 +67,12 @@ class Evaluation(NamedTuple):
         diagnosis = self.diagnosis
         if diagnosis is None or not ledgers:
             return self._replace(ledgers=ledgers, no_ledger=no_ledger)
-        named = {seat: ledger.named(_names(diagnosis, seat)) for seat, ledger in ledgers.items()}
+        named = {seat: ledger.named(diagnosis.names(seat)) for seat, ledger in ledgers.items()}
         findings = [_with_lost(finding, named) for finding in diagnosis.findings]
         ranks = ranked(findings, ledgers)
         return self._replace(
             diagnosis=diagnosis.model_copy(update={"findings": ranks}), ledgers=named, no_ledger=no_ledger
         )
-
-
-def _names(diagnosis: Diagnosis, seat: SeatId) -> dict[int, list[str]]:
-    """The names of the mistakes of a seat, by the event of their cases."""
-    found: dict[int, list[str]] = {}
-    for finding in diagnosis.raised:
-        for seq in finding.seqs if seat in finding.seats else ():
-            found.setdefault(seq, []).append(finding.id)
-    return found
 
 
 def _with_lost(finding: Finding, ledgers: Mapping[SeatId, Ledger]) -> Finding:

@@ -138,11 +138,8 @@ class Trace:
         from tradefair.runner.ledger import ledger_of
 
         ledger = ledger_of(self.place, seat, against=against, most=most)
-        names: dict[int, list[str]] = {}
-        for finding in self.raised:
-            for seq in finding.seqs if seat in finding.seats else ():
-                names.setdefault(seq, []).append(finding.id)
-        return ledger.named(names)
+        diagnosis = self._evaluation.diagnosis
+        return ledger if diagnosis is None else ledger.named(diagnosis.names(seat))
 
     def report(self, output: str | Path | None = None) -> Path:
         """Write an HTML page about the trace and return its path; see `tradefair.api.report`."""

@@ -225,6 +225,14 @@ class Diagnosis(Record):
         """The finding of each mode that is about this seat, by id; in a trace of one seat all there are."""
         return {finding.id: finding for finding in self.findings if seat in finding.seats}
 
+    def names(self, seat: SeatId) -> dict[int, list[str]]:
+        """The ids of what was found in a seat, by the events of its cases, in the order of `rank`."""
+        found: dict[int, list[str]] = {}
+        for finding in self.raised:
+            for seq in finding.seqs if seat in finding.seats else ():
+                found.setdefault(seq, []).append(finding.id)
+        return found
+
     def figure(self, name: str) -> Figure:
         """A figure by its id, with or without the market's prefix. Raises KeyError."""
         for stage in self.stages:
