@@ -15,7 +15,7 @@ from tradefair.evaluation.site.plan import Wanted
 
 NAMES = (
     *("startup", "api", "walk", "verifying", "rounds", "recording", "calls", "calls_at_scale", "frameworks", "retail"),
-    *("long_episode", "prompts", "tokens", "quotes", "tournament", "sweep", "evaluating", "sites", "prices", "pricing"),
+    *("long_episode", "prompts", "tokens", "quotes", "tournament", "sweep", "evaluating", "sites", "ledger", "pricing"),
     *("order_book", "marketplace", "marketplace_load", "episodes"),
 )
 
