@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from pydantic import NonNegativeInt, PositiveInt
+
 from tradefair.evaluation.markets.marketplace.modes.buying import mistotalled
-from tradefair.evaluation.markets.marketplace.modes.play import Buyer, Deal, Near, money
+from tradefair.evaluation.markets.marketplace.modes.play import Buyer, Deal, money
 from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 
 _DELIVERS = 1
 """What the close of round r delivers can be seen from round r + 1 on."""
 
 
-def detect_first(buyer: Buyer, params: Near) -> Seen:
-    """The first offer was paid, and a better one was in hand or at most `rounds` rounds away."""
-    if len(buyer.offers) < params.offers:
-        return unchecked(f"fewer than {params.offers} proposals were delivered")
+def detect_first(buyer: Buyer, *, offers: PositiveInt, rounds: NonNegativeInt) -> Seen:
+    """The first offer was paid, and a better one was in hand or at most `rounds` rounds away.
+
+    Unchecked where fewer than `offers` were delivered.
+    """
+    if len(buyer.offers) < offers:
+        return unchecked(f"fewer than {offers} proposals were delivered")
     # The first payment of the first offer: a later payment was made with more in hand.
     first = buyer.bought[:1]
     cases: list[Case] = []
     for deal in first if first and first[0].arrival == 1 else ():
-        better = [other for other in buyer.offers if _better_soon(deal, other, params.rounds)]
+        better = [other for other in buyer.offers if _better_soon(deal, other, rounds)]
         if better:
             best = max(better, key=lambda other: other.worth)
             other = f"{buyer.name(best.business)} offered its order for {money(best.total)}"

@@ -12,11 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from pydantic import Field
-
 from tradefair.contract import SeatId
 from tradefair.contract.money import cents_text
-from tradefair.evaluation.modes.diagnosis import Record
 from tradefair.marketplace.model import Business, Customer, MarketplaceScenario, folded
 
 
@@ -293,38 +290,3 @@ class Seller(_Seat):
 def money(cents: float) -> str:
     """Cents as seats see amounts: currency units with two decimals."""
     return cents_text(cents)
-
-
-class _Params(Record):
-    """What decides what a case is, from a row of the table."""
-
-
-class Lost(_Params):
-    """`loss`: by which share of its worth the best has to be ahead, at least a cent."""
-
-    loss: float = Field(ge=0, le=1)
-
-
-class Times(_Params):
-    """`times`: how often something has to be done."""
-
-    times: int = Field(ge=1)
-
-
-class Near(_Params):
-    """At least `offers` delivered; a better one at most `rounds` rounds away."""
-
-    offers: int = Field(ge=2)
-    rounds: int = Field(ge=0)
-
-
-class Excess(_Params):
-    """`above`: by which share a total lies above list prices."""
-
-    above: float = Field(ge=0)
-
-
-class Patience(_Params):
-    """`rounds`: how long an answer may take."""
-
-    rounds: int = Field(ge=1)

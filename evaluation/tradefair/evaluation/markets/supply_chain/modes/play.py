@@ -14,13 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 from tradefair.contract import SeatId
 from tradefair.contract.money import cents_text
 from tradefair.evaluation.markets.supply_chain.seat import mean_price
-from tradefair.evaluation.modes.diagnosis import Record
 from tradefair.supply_chain.model import RETAIL, RoundFacts, SeatFacts, SloganFacts, SupplyChainScenario
-
-
-class Params(Record):
-    """Thresholds of a row of `modes.toml` that decide what a case is."""
-
 
 BidLine: TypeAlias = tuple[int, int, int, int]
 """(item index, units asked for, price in cents, units filled) of a vector in the facts."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradefair.contract.money import currency
-from tradefair.evaluation.markets.supply_chain.modes.play import Params, Retail, SeatRound, printed
+from tradefair.evaluation.markets.supply_chain.modes.play import Retail, SeatRound, printed
 from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 
 # --- idle rounds: the general mode counts them ------------------------------------------------------------------------
@@ -47,20 +47,16 @@ def _first(row: SeatRound) -> int:
 # --- reorder_glut and dead_stock --------------------------------------------------------------------------------------
 
 
-class Plenty(Params):
-    """An opening stock of at least `units`, and of `times` the units that were sold in the round before."""
+def detect_glut(seat: Retail, *, units: float, times: float) -> Seen:
+    """Bid lines for items of which plenty is left, out of all lines from round 2 on.
 
-    units: float
-    times: float
-
-
-def detect_glut(seat: Retail, params: Plenty) -> Seen:
-    """Bid lines for items of which plenty is left, out of all lines from round 2 on."""
+    Plenty is an opening stock of at least `units`, and of `times` the units that were sold in the round before.
+    """
     lines = [(row, before, line) for row in seat.rounds if (before := row.before) for line in row.lines]
     cases: list[Case] = []
     for row, before, (item, asked, price, _) in lines:
         held, sold = row.own.opening[item], before.own.sold[item]
-        if held >= max(params.units, params.times * sold):
+        if held >= max(units, times * sold):
             because = (
                 f"round {row.round}: bid {printed(price)} for {asked} {row.item(item)} with {held} in stock, "
                 f"{sold} sold in round {before.round}"
