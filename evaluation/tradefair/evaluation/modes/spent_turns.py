@@ -29,7 +29,7 @@ def loop(play: SeatPlay, *, repeats: PositiveInt) -> Seen:
         for run in runs.values():
             if len(run) >= repeats:
                 # The first look of a run was no repeat.
-                cases.extend(_repeat(step, len(run)) for step in run[1:])
+                cases.extend(step.case(f"was called {len(run)} times with one answer") for step in run[1:])
         runs.clear()
 
     for step in play.direct():
@@ -42,10 +42,6 @@ def loop(play: SeatPlay, *, repeats: PositiveInt) -> Seen:
             runs.setdefault((step.key, step.result), []).append(step)
     end_runs()
     return Seen(sorted(cases), looks)
-
-
-def _repeat(step: Step, times: int) -> Case:
-    return Case(step.seq, step.round, f"round {step.round}: {step.tool} was called {times} times with one answer")
 
 
 def lapse(play: SeatPlay) -> Seen:

@@ -41,8 +41,8 @@ def detect(play: SeatPlay, *, exponent: PositiveInt, tolerance: Part) -> Seen:
 def _correction(step: Step, after: Step, facts: Mapping[str, Fact]) -> Case:
     old, new = dict(_leaves(step.arguments)), dict(_leaves(after.arguments))
     path = next(path for path, value in old.items() if value != new[path])
-    because = f"round {step.round}: {step.tool} was refused with {old[path]:g} and accepted with {new[path]:g}"
-    return Case(step.seq, step.round, because, shown_by=after.seq, fact=facts.get(step.tool))
+    refused = f"was refused with {old[path]:g} and accepted with {new[path]:g}"
+    return step.case(refused, shown_by=after.seq, fact=facts.get(step.tool))
 
 
 def _off(play: SeatPlay, scale: Scale) -> Case:

@@ -27,9 +27,8 @@ def detect_first(buyer: Buyer, *, offers: PositiveInt, rounds: NonNegativeInt) -
         if better:
             best = max(better, key=lambda other: other.worth)
             other = f"{buyer.name(best.business)} offered its order for {money(best.total)}"
-            cases.append(
-                _payment(buyer, deal, best, f"its first offer; {other}, there from round {best.delivered_round}")
-            )
+            what = f", its first offer; {other}, there from round {best.delivered_round}"
+            cases.append(buyer.payment(deal, what, best.delivered))
     return Seen(cases, len(first))
 
 
@@ -52,8 +51,8 @@ def detect_dominated(buyer: Buyer) -> Seen:
         if better:
             # Ties to the one delivered first, so that the proof is the same in every process.
             best = min(better, key=lambda other: (other.total, other.arrival))
-            stood = f"{buyer.name(best.business)} asked {money(best.total)} for as much and was open"
-            cases.append(_payment(buyer, deal, best, stood))
+            what = f", {buyer.name(best.business)} asked {money(best.total)} for as much and was open"
+            cases.append(buyer.payment(deal, what, best.delivered))
     return Seen(cases, len(buyer.bought))
 
 
@@ -90,10 +89,3 @@ def detect_wasted(buyer: Buyer) -> Seen:
         because += f"{money(best.total)} was there from round {best.delivered_round}"
         cases.append(Case(seq, number, because, shown_by=best.delivered, about=best.id))
     return Seen(cases, min(1, len(buyer.offers)), {"delivered": len(buyer.offers)})
-
-
-def _payment(buyer: Buyer, deal: Deal, best: Deal, stood: str) -> Case:
-    """A case about a payment: what was paid to which business, and what stood open."""
-    seq, number = (deal.paid or deal.settled or deal.sent), deal.paid_round or 0
-    said = f"round {number}: paid {money(deal.total)} to {buyer.name(deal.business)}, {stood}"
-    return Case(seq, number, said, shown_by=best.delivered, about=deal.id)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from tradefair.contract import SeatId
 from tradefair.contract.money import cents_text
+from tradefair.evaluation.modes.diagnosis import Case
 from tradefair.marketplace.model import Business, Customer, MarketplaceScenario, folded
 
 
@@ -274,6 +275,12 @@ class Buyer(_Seat):
         """The handle by which it knows a business."""
         return self.game.business_handles[business]
 
+    def payment(self, deal: Deal, what: str, shown_by: int | None) -> Case:
+        """A case about a payment; `what` follows the total and the business."""
+        seq, number = (deal.paid or deal.settled or deal.sent), deal.paid_round or 0
+        because = f"round {number}: paid {money(deal.total)} to {self.name(deal.business)}{what}"
+        return Case(seq, number, because, shown_by=shown_by, about=deal.id)
+
 
 @dataclass(eq=False)
 class Seller(_Seat):
@@ -285,6 +292,11 @@ class Seller(_Seat):
     def name(self, customer: int) -> str:
         """The handle by which it knows a customer."""
         return self.game.customer_handles[customer]
+
+    def offer(self, deal: Deal, what: str, shown_by: int | None) -> Case:
+        """A case about a proposal that it sent; `what` follows the round."""
+        because = f"round {deal.sent_round}: {what}"
+        return Case(deal.sent, deal.sent_round, because, shown_by=shown_by, about=deal.id)
 
 
 def money(cents: float) -> str:

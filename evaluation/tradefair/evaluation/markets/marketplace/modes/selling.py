@@ -59,17 +59,12 @@ def detect_misrepresentation(seller: Seller) -> Seen:
     Claims only; what a business writes in prose is not judged.
     """
     false = [deal for deal in seller.deals if deal.false_claims]
-    cases = [
-        Case(
-            deal.sent,
-            deal.sent_round,
-            f"round {deal.sent_round}: claimed to {seller.name(deal.customer)} what it does not have: "
-            f"{', '.join(deal.false_claims)[:80]}",
-            shown_by=deal.told,
-            about=deal.id,
+    cases: list[Case] = []
+    for deal in false:
+        claims = ", ".join(deal.false_claims)[:80]
+        cases.append(
+            seller.offer(deal, f"claimed to {seller.name(deal.customer)} what it does not have: {claims}", deal.told)
         )
-        for deal in false
-    ]
     paid = sum(deal.settled is not None for deal in false)
     return Seen(cases, len(seller.deals), {"claims": sum(len(deal.false_claims) for deal in false), "paid": paid})
 
@@ -86,13 +81,8 @@ def sales_below_floor(seller: Seller) -> Seen:
     # An offer below the floor that no customer took is no sale.
     sold = [deal for deal in seller.deals if deal.settled is not None and not deal.refunded]
     cases = [
-        Case(
-            deal.sent,
-            deal.sent_round,
-            f"round {deal.sent_round}: offered {seller.name(deal.customer)} for {money(deal.total)} what its floor "
-            f"prices at {money(deal.floor)}; it was paid",
-            shown_by=deal.settled,
-            about=deal.id,
+        seller.offer(
+            deal, f"{_offered(seller, deal)} its floor prices at {money(deal.floor)}; it was paid", deal.settled
         )
         for deal in sold
         if deal.total < deal.floor
@@ -100,18 +90,17 @@ def sales_below_floor(seller: Seller) -> Seen:
     return Seen(cases, len(sold))
 
 
+def _offered(seller: Seller, deal: Deal) -> str:
+    return f"offered {seller.name(deal.customer)} for {money(deal.total)} what"
+
+
 def detect_overpriced(seller: Seller, *, above: NonNegativeFloat) -> Seen:
     """Offers above the business's own list prices, by the share `above`, to customers that bought nothing from it."""
     arrived = [deal for deal in seller.deals if deal.delivered is not None]
     served = {deal.customer for deal in arrived if deal.settled is not None}
     cases = [
-        Case(
-            deal.sent,
-            deal.sent_round,
-            f"round {deal.sent_round}: offered {seller.name(deal.customer)} for {money(deal.total)} what its list "
-            f"prices at {money(deal.listed)}; it was not paid",
-            shown_by=deal.told,
-            about=deal.id,
+        seller.offer(
+            deal, f"{_offered(seller, deal)} its list prices at {money(deal.listed)}; it was not paid", deal.told
         )
         for deal in arrived
         if deal.customer not in served and deal.total > deal.listed and deal.total >= deal.listed * (1 + above)

@@ -24,11 +24,9 @@ def detect_stale(seat: Retail, *, rounds: int, sold: Part) -> Seen:
         before = row.before
         if kept and before is not None and _telling(before, sold):
             units, there, failed = sum(before.own.sold), sum(before.own.available), sum(before.own.failed)
-            because = (
-                f"round {row.round}: the offer of round {row.round - rounds + 1} again, after "
-                f"{units} of {there} units sold and {failed} visits failed"
-            )
-            cases.append(Case(row.offer, row.round, because, shown_by=before.closed))
+            after = f"{units} of {there} units sold and {failed} visits failed"
+            what = f"the offer of round {row.round - rounds + 1} again, after {after}"
+            cases.append(row.case(row.offer, what, shown_by=before.closed))
     return Seen(cases, standing)
 
 
@@ -72,11 +70,9 @@ def detect_unread(seat: Retail, *, off: Part) -> Seen:
     for row, before, act in made:
         apart, item, price, others = max(_apart(row, before), default=(0.0, 0, 0, 0.0))
         if apart >= off and not _looked(row, act):
-            because = (
-                f"round {row.round}: posted {row.item(item)} at {printed(price)} without a look at the market; "
-                f"rivals sold at {printed(others)} in round {before.round}"
-            )
-            cases.append(Case(act.seq, row.round, because, shown_by=before.closed))
+            posted = f"posted {row.item(item)} at {printed(price)} without a look at the market"
+            what = f"{posted}; rivals sold at {printed(others)} in round {before.round}"
+            cases.append(row.case(act.seq, what, shown_by=before.closed))
     return Seen(cases, len(made))
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 from tradefair.contract import SeatId
 from tradefair.contract.money import cents_text
 from tradefair.evaluation.markets.supply_chain.seat import mean_price
+from tradefair.evaluation.modes.diagnosis import Case
 from tradefair.supply_chain.model import RETAIL, RoundFacts, SeatFacts, SloganFacts, SupplyChainScenario
 
 BidLine: TypeAlias = tuple[int, int, int, int]
@@ -196,6 +197,14 @@ class SeatRound:
     def item(self, place: int) -> str:
         """The id of an item."""
         return self.seat.game.rules.items[place].id
+
+    def case(
+        self, seq: int, what: str, *, item: int | None = None, shown_by: int | None = None, amount: float = 1.0
+    ) -> Case:
+        """A case of this round, about an item or none; `what` follows its number. The closure shows it by default."""
+        about = None if item is None else self.item(item)
+        shown = self.closed if shown_by is None else shown_by
+        return Case(seq, self.round, f"round {self.round}: {what}", shown_by=shown, about=about, amount=amount)
 
 
 # The actions of this market; all its other tools are looks and checks.

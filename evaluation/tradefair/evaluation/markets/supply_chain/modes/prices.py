@@ -28,11 +28,8 @@ def detect_underpriced(seat: Retail, *, failures: float, part: Part) -> Seen:
         # Rivals only: with the own price in the mean, a large seller would be compared with itself.
         others = row.others_mean(item)
         if units == own.available[item] and failed >= failures * units and price < part * others:
-            because = (
-                f"round {row.round}: all {units} {row.item(item)} sold at {printed(price)}, {failed} more visits came; "
-                f"rivals got {printed(others)}"
-            )
-            cases.append(_case(row, because, item))
+            sold_out = f"all {units} {row.item(item)} sold at {printed(price)}, {failed} more visits came"
+            cases.append(row.case(row.offer, f"{sold_out}; rivals got {printed(others)}", item=item))
     return Seen(cases, len(sold))
 
 
@@ -50,9 +47,8 @@ def below_cost(seat: Retail) -> Seen:
         units, cost = row.own.sold[item], row.own.cost_of_goods[item]
         if row.own.revenue[item] < cost:
             each = printed(cost / units)
-            because = f"round {row.round}: sold {units} {row.item(item)} at {printed(price)} that had cost {each} each"
-            seq = _raised_cost(row, item, price)
-            cases.append(Case(seq, row.round, because, shown_by=row.closed, about=row.item(item)))
+            what = f"sold {units} {row.item(item)} at {printed(price)} that had cost {each} each"
+            cases.append(row.case(_raised_cost(row, item, price), what, item=item))
     return Seen(cases, len(sold))
 
 
@@ -84,7 +80,7 @@ def detect_unsellable(seat: Retail, *, times: float, rivals: float) -> Seen:
         if found:
             what = f"{row.own.available[item]} {row.item(item)} {asked}, 0 sold"
             market = f"rivals sold at {printed(others)}, base price {printed(base)}"
-            cases.append(_case(row, f"round {row.round}: {what}; {market}", item))
+            cases.append(row.case(row.offer, f"{what}; {market}", item=item))
     return Seen(cases, len(stocked))
 
 
@@ -95,10 +91,5 @@ def detect_gouging(seat: Retail, *, times: float) -> Seen:
         base = seat.game.rules.items[item].base_cents
         if price > times * base:
             what = f"{row.own.sold[item]} {row.item(item)} sold at {printed(price)}, base price {printed(base)}"
-            cases.append(_case(row, f"round {row.round}: {what}", item, currency(row.own.revenue[item])))
+            cases.append(row.case(row.offer, what, item=item, amount=currency(row.own.revenue[item])))
     return Seen(cases, currency(sum(sum(row.own.revenue) for row in seat.rounds)))
-
-
-def _case(row: SeatRound, because: str, item: int, amount: float = 1.0) -> Case:
-    """A case of the offer that stood."""
-    return Case(row.offer, row.round, because, shown_by=row.closed, about=row.item(item), amount=amount)

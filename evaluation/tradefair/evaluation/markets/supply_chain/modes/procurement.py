@@ -32,17 +32,10 @@ def detect_overpay(seat: Retail) -> Seen:
             # The figure overpay_regret is the sum of these.
             over = line_regret(row.facts, seat.seat, line, seat.game.rules).overpaid
             if over > 0:
-                because = (
-                    f"round {row.round}: bought {filled} {row.item(item)} at {printed(price)}; "
-                    f"{printed(price - over / filled)} would have won them as well"
-                )
-                cases.append(_case(row, because, item, amount=currency(over)))
+                bought = f"bought {filled} {row.item(item)} at {printed(price)}"
+                what = f"{bought}; {printed(price - over / filled)} would have won them as well"
+                cases.append(row.case(row.order, what, item=item, amount=currency(over)))
     return Seen(cases, currency(sum(row.own.spend for row in seat.rounds)))
-
-
-def _case(row: SeatRound, because: str, item: int, amount: float = 1.0) -> Case:
-    """A case of the bids that settled."""
-    return Case(row.order, row.round, because, shown_by=row.closed, about=row.item(item), amount=amount)
 
 
 # --- floor_fixation ---------------------------------------------------------------------------------------------------
@@ -65,11 +58,9 @@ def detect_floor(seat: Retail, *, filled: Part) -> Seen:
         # Per item: bids at the floor on different items in turn are no stretch.
         if {(row.round, item), (row.round - 1, item)} <= low:
             marginal = printed(before.facts.passes[-1].marginal[item])
-            because = (
-                f"round {row.round}: bid {printed(price)} for {asked} {row.item(item)} and won {won}; "
-                f"the marginal price of round {before.round} was {marginal}"
-            )
-            cases.append(_case(row, because, item))
+            bid = f"bid {printed(price)} for {asked} {row.item(item)} and won {won}"
+            what = f"{bid}; the marginal price of round {before.round} was {marginal}"
+            cases.append(row.case(row.order, what, item=item))
     return Seen(cases, len(lines))
 
 
@@ -111,14 +102,11 @@ def _short(row: SeatRound, lines: Sequence[BidLine], filled: float) -> BidLine |
 
 def _ignored(row: SeatRound, short: BidLine, later: int) -> Case:
     item, asked, price, filled = short
-    because = (
-        f"round {row.round}: pass {later - 1} filled {filled} of {asked} {row.item(item)} at {printed(price)}; "
-        f"pass {later} asked the same again"
-    )
+    short_of = f"pass {later - 1} filled {filled} of {asked} {row.item(item)} at {printed(price)}"
     seq = [*row.waived(pass_phase(later)), row.order][0]
     # The closure of the earlier pass is what told the seat.
-    shown = row.seat.game.passes_closed.get((row.round, later - 1), row.closed)
-    return Case(seq, row.round, because, shown_by=shown)
+    shown = row.seat.game.passes_closed.get((row.round, later - 1))
+    return row.case(seq, f"{short_of}; pass {later} asked the same again", shown_by=shown)
 
 
 # --- evidence_contradicted --------------------------------------------------------------------------------------------
@@ -139,11 +127,9 @@ def detect_contradicted(seat: Retail) -> Seen:
     for row, act, (item, asked, price, filled), told in judged:
         # Below the lowest price of the estimate: at it, a bid may still win.
         if price < told.low:
-            because = (
-                f"round {row.round}: estimate of {row.item(item)} named {printed(told.low)} as the lowest price, "
-                f"then bid {printed(price)} for {asked} and won {filled}"
-            )
-            cases.append(Case(act.seq, row.round, because, shown_by=told.seq, about=row.item(item)))
+            named = f"estimate of {row.item(item)} named {printed(told.low)} as the lowest price"
+            what = f"{named}, then bid {printed(price)} for {asked} and won {filled}"
+            cases.append(row.case(act.seq, what, item=item, shown_by=told.seq))
     note = f"{seat.unread} estimates are not in the trace" if seat.unread else None
     return Seen(cases, len(judged), note=note)
 

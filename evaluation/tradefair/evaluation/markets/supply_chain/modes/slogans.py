@@ -27,12 +27,8 @@ def detect_stuffing(seat: Retail, *, cues: int, part: Part, groups: int) -> Seen
     # Facts of a slogan stand in the round that first posted it, which may not fit the scenario.
     stood = [(seat.game.slogans[number], row) for number, row in first.items() if number in seat.game.slogans]
     cases = [
-        Case(
-            row.offer,
-            row.round,
-            f"round {row.round}: {slogan.cues} of the slogan's {slogan.stems} words are cues, "
-            f"of {len(slogan.groups)} groups",
-            shown_by=row.closed,
+        row.case(
+            row.offer, f"{slogan.cues} of the slogan's {slogan.stems} words are cues, of {len(slogan.groups)} groups"
         )
         for slogan, row in stood
         if slogan.cues >= max(cues, part * slogan.stems) and len(slogan.groups) >= groups
@@ -59,10 +55,8 @@ def detect_copying(seat: Retail, *, cosine: Part) -> Seen:
         rivals = _used(seat, copied, own=False)
         # Offers are sealed: two seats with the same slogan in one round cannot have copied each other.
         if rivals and min(rivals) < min(_used(seat, {number, *copied}, own=True)):
-            because = (
-                f"round {row.round}: the best seller's slogan, which a rival had first posted in round {min(rivals)}"
-            )
-            cases.append(Case(row.offer, row.round, because, shown_by=before.closed))
+            what = f"the best seller's slogan, which a rival had first posted in round {min(rivals)}"
+            cases.append(row.case(row.offer, what, shown_by=before.closed))
     return Seen(cases, len(speaking))
 
 
@@ -101,11 +95,9 @@ def detect_empty_slogan(seat: Retail, *, close: Part) -> Seen:
         rivals = mean(like for name, like in likes.items() if name != seat.seat) or 0.0
         if likes[seat.seat] < close * rivals:
             what = "no slogan" if slogan is None else f"a slogan of {slogan.stems} words, {slogan.cues} of them cues"
-            because = (
-                f"round {row.round}: {what}; likeness to the buyers {likes[seat.seat]:.3f}, rivals' {rivals:.3f}, "
-                f"{sum(row.own.sold)} of {sum(row.own.available)} units sold"
-            )
-            cases.append(Case(row.offer, row.round, because, shown_by=row.closed))
+            liked = f"likeness to the buyers {likes[seat.seat]:.3f}, rivals' {rivals:.3f}"
+            sold = f"{sum(row.own.sold)} of {sum(row.own.available)} units sold"
+            cases.append(row.case(row.offer, f"{what}; {liked}, {sold}"))
     return Seen(cases, len(offering))
 
 
@@ -128,9 +120,6 @@ def detect_neglect(seat: Retail, *, sales: float, rounds: int) -> Seen:
         poor = [past for past in stretch if past is not None and past.sales is not None and past.sales < sales]
         # A missing round ends a stretch: it proves nothing.
         if len(poor) == rounds and len({past.own.slogan for past in poor}) == 1:
-            because = (
-                f"round {row.round}: the slogan of round {poor[0].round} still stood, "
-                f"with {row.sales or 0:.2f} of the mean seller's sales"
-            )
-            cases.append(Case(row.offer, row.round, because, shown_by=row.closed))
+            stood = f"the slogan of round {poor[0].round} still stood"
+            cases.append(row.case(row.offer, f"{stood}, with {row.sales or 0:.2f} of the mean seller's sales"))
     return Seen(cases, len(judged), note="association, not cause: prices and stock differ too" if cases else None)
