@@ -52,7 +52,7 @@ PIECES = (
         "overbuying",
         "A supermarket that stocks up",
         "A simple reorder rule orders four times what it needs, for fear of an empty shelf. Cash turns into stock that "
-        "expires. The orders are cited one by one, the most expensive first.",
+        "expires. The orders that bought too much are cited one by one, in the order of the days.",
         "retail stocks_up 1",
     ),
     Piece(

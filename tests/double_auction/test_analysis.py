@@ -16,7 +16,6 @@ from tradefair.double_auction.analysis import (
     flip,
     gd_belief,
     gd_counts,
-    hindsight,
     outlook,
     pair_best_reply,
     regret,
@@ -151,19 +150,3 @@ def test_regret_is_what_a_look_at_every_price_of_the_grid_gives(
         flip(best, 100, role),
         sum(actual),
     )
-
-
-@given(played_rounds(), st.integers(0, 100), st.sampled_from(["buyer", "seller"]))
-@settings(max_examples=30, deadline=None)
-def test_hindsight_is_what_a_look_at_every_price_of_the_grid_gives(played: PlayedRound, value: int, role: Any) -> None:
-    seat = "B1" if role == "buyer" else "S1"
-    rivals, curve = played.without(seat, role, 100), _curve(seat, role, value, played)
-    # A point of gain more tells a fill at a price of zero gain from no fill.
-    fills = [price for price in range(101) if expected_payoff(1_000, price, rivals) > 0]
-    seen = hindsight(seat, role, value, played, 100)
-    quote = played.quote(seat, role)
-    assert seen.actual == (0.0 if quote is None else curve[flip(quote, 100, role)])
-    assert seen.best == max(curve)
-    assert seen.best_filling == max((curve[price] for price in fills), default=None)
-    within = [curve[price] for price in fills if price <= flip(value, 100, role)]
-    assert seen.best_within == max(within, default=None)

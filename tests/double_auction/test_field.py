@@ -11,7 +11,7 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Chance, Draw
 from tradefair.contract.core import Core
 from tradefair.contract.policy import parse_policy
-from tradefair.double_auction.analysis import PlayedRound, hindsight
+from tradefair.double_auction.analysis import PlayedRound, regret
 from tradefair.double_auction.model import DoubleAuctionScenario, Role, role_of
 from tradefair.double_auction.policies import POLICIES, play_fast
 from tradefair.double_auction.rules import DoubleAuction
@@ -84,14 +84,12 @@ def test_the_oracle_of_sealed_quotes_regrets_nothing_but_ties(seat: str) -> None
             own = closed.bids if role == "buyer" else closed.asks
             rivals = {price for other, price in own.items() if other != seat}
             played = PlayedRound(closed.bids, closed.asks, closed.quote_order)
-            found = hindsight(seat, role, value, played, 100)
             rounds += 1
-            within = max(0.0, found.best_within or 0.0)
-            if within > found.actual:
-                regretted += 1
-                better = [x for x in range(101) if _earned(seat, role, value, played, x) > found.actual]
-                inside = [x for x in better if (x <= value if role == "buyer" else x >= value)]
-                assert set(inside) <= rivals or own[seat] in rivals
+            actual = regret(seat, role, value, [played], 100).payoff
+            inside = range(value + 1) if role == "buyer" else range(value, 101)
+            better = {price for price in inside if _earned(seat, role, value, played, price) > actual}
+            regretted += bool(better)
+            assert better <= rivals or own[seat] in rivals
     assert rounds == 32
     assert regretted < rounds / 2
 
@@ -99,7 +97,7 @@ def test_the_oracle_of_sealed_quotes_regrets_nothing_but_ties(seat: str) -> None
 def _earned(seat: str, role: Role, value: int, played: PlayedRound, price: int) -> float:
     bids, asks = dict(played.bids), dict(played.asks)
     (bids if role == "buyer" else asks)[seat] = price
-    return hindsight(seat, role, value, PlayedRound(bids, asks, played.quote_order), 100).actual
+    return regret(seat, role, value, [PlayedRound(bids, asks, played.quote_order)], 100).payoff
 
 
 def test_the_field_is_every_trader_that_keeps_to_its_value() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -44,7 +44,7 @@ def plays_of(table: ModeTable, plays: Mapping[str, Sequence[Play]]) -> Iterator[
 
 def check_play(table: ModeTable, name: str, play: Play, phrases: Mapping[str, Mapping[str, str]] | None = None) -> None:
     """The finding that the mode makes of this record is the expected one, and its sentences can be read."""
-    only = ModeTable({name: table.rows[name]}, table.detectors, table.params, "")
+    only = replace(table, rows={name: table.rows[name]})
     frame = Frame("", "points", {"A": play.role}, phrases or {})
     (finding,) = findings_of(look(only, {"A": play.record}, frame), [(only, frame)])
     first = finding.cases[0].because if finding.cases else None

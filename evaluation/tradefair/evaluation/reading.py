@@ -110,6 +110,7 @@ class TraceReading:
 
 
 Watcher = Callable[[int, dict[str, Any]], None]
+W = TypeVar("W", bound=Watcher)
 """Takes (seq, event) of every event of the pass, after the reading has; its errors are its own affair."""
 
 
@@ -141,6 +142,17 @@ def read_trace(trace: Trace, watch: Callable[[TraceReading], Watcher] | None = N
         reading.found(None, f"the trace cannot be read further: {error!r}"[:300])
     reading.refused_by = _senders(trace, reading.refused_at)
     return reading
+
+
+def read_with(trace: Trace, make: Callable[[TraceReading], W]) -> tuple[TraceReading, W | None]:
+    """As `read_trace`, with the watcher that `make` made of the reading; None where no manifest could be read."""
+    made: list[W] = []
+
+    def watch(reading: TraceReading) -> W:
+        made.append(make(reading))
+        return made[0]
+
+    return read_trace(trace, watch), made[0] if made else None
 
 
 def _senders(trace: Trace, calls: Collection[int]) -> dict[SeatId, list[str]]:

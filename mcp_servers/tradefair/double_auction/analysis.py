@@ -226,8 +226,6 @@ class SideOfRound:
             self._ranks.setdefault(seat, []).append(rank)
         self._opposite = sorted(opposite)
         self._price_max = price_max
-        # By seat and value: a regret looks at every round, and so do failure modes.
-        self.seen: dict[tuple[str, int], Hindsight] = {}
 
     def fills(self, seat: str) -> list[Fill]:
         """Every fill of `seat` within 0..P, highest first. KeyError for a seat that the quote order does not name.
@@ -296,51 +294,16 @@ class PlayedRound:
         return SealedRivals(sorted(split[0]), sorted(split[1]), met)
 
 
-class Hindsight(NamedTuple):
-    """A round as one seat could have played it, in points: rivals and quote order fixed, the coin at its mean (9.3).
-
-    `best` is over all prices, 0 for those that do not trade. `best_filling` is the most that a quote which trades would
-    have earned, `best_within` that of those within the own value; null where none would have traded.
-    """
-
-    actual: float
-    best: float
-    best_filling: float | None
-    best_within: float | None
-
-
-def hindsight(seat: str, role: Role, value: int, played: PlayedRound, price_max: int) -> Hindsight:
-    """What `seat` made of a round and what it could have made. KeyError: the seat has no place in the quote order."""
-    side = played.faced(role, price_max)
-    if (seat, value) not in side.seen:
-        _look_back(seat, role, value, played, price_max)
-    return side.seen[seat, value]
-
-
 def _look_back(seat: str, role: Role, value: int, played: PlayedRound, price_max: int) -> tuple[list[Fill], int, int]:
-    """The seat's fills, twice its payoff and twice the best; leaves its `Hindsight` with the round."""
-    side, own_value, quote = played.faced(role, price_max), flip(value, price_max, role), played.quote(seat, role)
-    fills = side.fills(seat)
+    """The seat's fills, twice its payoff and twice the best."""
+    own_value, quote = flip(value, price_max, role), played.quote(seat, role)
+    fills = played.faced(role, price_max).fills(seat)
     # A quote outside the grid contradicts its scenario; it never traded.
     at = flip(quote, price_max, role) if quote is not None and 0 <= quote <= price_max else -1
     earned = next((2 * own_value - at - met for first, met in fills if first <= at), 0)
-    filling = _best(own_value, fills)
     # Not trading earns 0, so the best is never a loss.
-    best = max(0, filling or 0)
-    within = _best(own_value, [fill for fill in fills if fill[0] <= own_value])
-    side.seen[seat, value] = Hindsight(
-        actual=earned / 2,
-        best=best / 2,
-        best_filling=None if filling is None else filling / 2,
-        best_within=None if within is None else within / 2,
-    )
-    return fills, earned, best
-
-
-def _best(value: int, fills: Iterable[Fill]) -> int | None:
-    """Twice the most that a price of these fills pays."""
-    least = min([first + met for first, met in fills], default=None)
-    return None if least is None else 2 * value - least
+    best = max((2 * own_value - first - met for first, met in fills), default=0)
+    return fills, earned, max(0, best)
 
 
 class Regret(NamedTuple):

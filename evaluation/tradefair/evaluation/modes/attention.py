@@ -5,24 +5,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 
-from pydantic import Field
+from pydantic import NonNegativeInt, PositiveInt
 
-from tradefair.evaluation.modes.diagnosis import Case, Record, Seen
+from tradefair.evaluation.modes.diagnosis import Case, Seen
 from tradefair.evaluation.modes.hooked import inapplicable
 from tradefair.evaluation.modes.insight import Happening
 from tradefair.evaluation.modes.play import SeatPlay
-
-
-class Back(Record):
-    """Rounds before the one that called for an action in which an action still counts."""
-
-    look_back: int = Field(ge=0)
-
-
-class Window(Record):
-    """Rounds afterwards in which attention counts."""
-
-    window: int = Field(ge=1)
 
 
 def distinct(rounds: Iterable[int]) -> list[int]:
@@ -38,21 +26,21 @@ def within(rounds: Mapping[str, Sequence[int]], about: str, first: int, last: in
     return place < len(known) and known[place] <= last
 
 
-def narrow_attention(play: SeatPlay, params: Back) -> Seen:
-    """Objects that called for an action in a round, without one in that round or the few before it."""
+def narrow_attention(play: SeatPlay, *, look_back: NonNegativeInt) -> Seen:
+    """Objects that called for an action in a round, without one in that round or the `look_back` before it."""
     wanted = play.insight.wanted
     if wanted is None or play.seat not in wanted:
         return inapplicable(play, "narrow_attention", "no object calls for an action in this market")
     acted = {about: distinct(at.round for at in times) for about, times in play.acted.items()}
     calls = wanted[play.seat]
     # An action some rounds earlier may still be in force, such as an order on its way.
-    missed = [call for call in calls if not within(acted, call.about, call.round - params.look_back, call.round)]
-    cases = [_case(call, f"called for an action, none in the last {params.look_back} rounds") for call in missed]
+    missed = [call for call in calls if not within(acted, call.about, call.round - look_back, call.round)]
+    cases = [_case(call, f"called for an action, none in the last {look_back} rounds") for call in missed]
     return Seen(cases, len(calls), {"objects acted on": float(len(acted))})
 
 
-def follow_up(play: SeatPlay, params: Window) -> Seen:
-    """Objects that were acted on and not looked at in the rounds after; those too late for that are left out."""
+def follow_up(play: SeatPlay, *, window: PositiveInt) -> Seen:
+    """Objects that were acted on and not looked at in the `window` rounds after; those too late are left out."""
     # Without an object in the evidence map it is not known what an action is about.
     if play.episode.objects is None or "follow_up" in play.insight.absent:
         return inapplicable(play, "follow_up", "actions of this market are about no object")
@@ -61,30 +49,30 @@ def follow_up(play: SeatPlay, params: Window) -> Seen:
     # By object and round: several actions on an object in one round are followed up together.
     pairs = {(about, at.round): at.seq for about, times in play.acted.items() for at in times}
     # Where the window reaches beyond the last closed round, the seat had no time left to follow up.
-    at_risk = {pair: seq for pair, seq in pairs.items() if pair[1] + params.window <= last}
+    at_risk = {pair: seq for pair, seq in pairs.items() if pair[1] + window <= last}
     # From the next round on: the action itself is no look at what came of it.
     cases = [
-        _case(Happening(at, about, seq), f"was acted on and not looked at in the next {params.window} rounds")
+        _case(Happening(at, about, seq), f"was acted on and not looked at in the next {window} rounds")
         for (about, at), seq in sorted(at_risk.items(), key=lambda pair: pair[1])
-        if not within(attended, about, at + 1, at + params.window)
+        if not within(attended, about, at + 1, at + window)
     ]
     late = len(pairs) - len(at_risk)
     return Seen(cases, len(at_risk), note=f"{late} too late to be followed up" if late else None)
 
 
-def resolved(play: SeatPlay, params: Window) -> Seen:
-    """Trouble with an object that the seat did not look into in the rounds after."""
+def resolved(play: SeatPlay, *, window: PositiveInt) -> Seen:
+    """Trouble with an object that the seat did not look into in the `window` rounds after."""
     happenings = play.insight.happenings
     if happenings is None or play.seat not in happenings:
         return inapplicable(play, "resolved", "nothing happens to objects in this market")
     last = max((closed.round for closed in play.rounds), default=0)
     attended = {about: distinct(rounds) for about, rounds in play.attended.items()}
     events = happenings[play.seat]
-    at_risk = [event for event in events if event.round + params.window <= last]
+    at_risk = [event for event in events if event.round + window <= last]
     cases = [
-        _case(event, f"was in trouble and not looked into in the next {params.window} rounds")
+        _case(event, f"was in trouble and not looked into in the next {window} rounds")
         for event in at_risk
-        if not within(attended, event.about, event.round + 1, event.round + params.window)
+        if not within(attended, event.about, event.round + 1, event.round + window)
     ]
     late = len(events) - len(at_risk)
     return Seen(cases, len(at_risk), note=f"{late} too late to be looked into" if late else None)

@@ -81,6 +81,15 @@ def named_at(arguments: Mapping[str, Any], path: str) -> Iterator[str]:
     return (item for item in found if isinstance(item, str))
 
 
+def texts_in(value: object, depth: int = 8) -> Iterator[str]:
+    """Every text in a decoded value, down to a depth that no tool's arguments reach."""
+    if isinstance(value, str):
+        yield value
+    elif depth:
+        for inner in (*mapped(value).values(), *listed(value)):
+            yield from texts_in(inner, depth - 1)
+
+
 def mapped(value: object) -> Mapping[str, Any]:
     """A decoded JSON object; empty where the value is none."""
     return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -61,7 +61,10 @@ class Seen(NamedTuple):
 
 
 Detector = Callable[..., Seen]
-"""(seat as its market reads it) or (seat, params) -> Seen; `params` is a frozen pydantic model, named by annotation."""
+"""(seat as its market reads it, *, thresholds of its row by name) -> Seen."""
+
+Part: TypeAlias = Annotated[float, Field(ge=0, le=1)]
+"""The type of a threshold that is a share of something, from 0 to 1."""
 
 
 def unchecked(reason: str) -> Seen:

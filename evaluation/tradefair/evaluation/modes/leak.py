@@ -35,9 +35,7 @@ def detect(play: SeatPlay) -> Seen:
         told = next((numbers for part, numbers in sentences if cue.search(part)), None)
         if told:
             number = min(told)
-            cases.append(
-                Case(step.seq, step.round, f"round {step.round}: {step.tool} told {number:g}, the {secrets[number]}")
-            )
+            cases.append(step.case(f"told {number:g}, the {secrets[number]}"))
         # A number alone may be chance (a quote, a round): it is listed and never counted.
         possible += bool(sentences)
     return Seen(cases, len(sent), {"number alone": float(possible - len(cases))})

@@ -69,14 +69,10 @@ def detect(play: SeatPlay) -> Seen:
         if against is not None:
             contrary += 1
             wanted = f"{against.field} {against.comparison} {str(against.value)[:20]}"
-            cases.append(_case(step, f"against the own lesson that {wanted}"))
+            cases.append(step.case(f"against the own lesson that {wanted}"))
         elif step.round in plans and not _planned(step, plans[step.round]):
-            cases.append(_case(step, "is no step of the own plan"))
+            cases.append(step.case("is no step of the own plan"))
     return Seen(cases, len(judged), {"outside plan": float(len(cases) - contrary), "against lesson": float(contrary)})
-
-
-def _case(step: Step, words: str) -> Case:
-    return Case(step.seq, step.round, f"round {step.round}: {step.tool} {words}")
 
 
 def _planned(step: Step, steps: Mapping[str, frozenset[str] | None]) -> bool:

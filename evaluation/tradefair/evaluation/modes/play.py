@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from tradefair.contract import SeatId
 from tradefair.evaluation.modes.canary import Canary
+from tradefair.evaluation.modes.diagnosis import Case
 from tradefair.evaluation.modes.insight import EvidenceCase, Insight
 
 
@@ -57,6 +58,13 @@ class Step(NamedTuple):
     def reads(self) -> bool:
         """Whether it was a look."""
         return self.kind in ("read", "analysis")
+
+    def case(
+        self, what: str, *, shown_by: int | None = None, about: str | None = None, fact: str | None = None
+    ) -> Case:
+        """A case of this call; `what` follows the round and the tool."""
+        because = f"round {self.round}: {self.tool} {what}"
+        return Case(self.seq, self.round, because, shown_by=shown_by, about=about, fact=fact)
 
 
 class Closed(NamedTuple):

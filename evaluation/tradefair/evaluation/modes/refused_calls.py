@@ -22,15 +22,14 @@ def refused_calls(play: SeatPlay) -> Seen:
     cases: list[Case] = []
     parts: Counter[str] = Counter({"again": 0, "near": 0, "abandoned": 0})
     calls = 0
-    for number, steps in by_round(play.direct()):
+    for _, steps in by_round(play.direct()):
         calls += len(steps)
         for place, step in enumerate(steps):
             if step.refused:
                 kind, words = _followed(step, steps[place + 1 :])
                 parts[step.code or step.status] += 1
                 parts[kind] += 1
-                because = f"round {number}: {step.tool} was refused as {step.code or step.status}, {words}"
-                cases.append(Case(step.seq, number, because))
+                cases.append(step.case(f"was refused as {step.code or step.status}, {words}"))
     # Without a further word `parts` would count successes too.
     del parts["repaired"]
     return Seen(cases, calls, {name: float(count) for name, count in parts.items()})
@@ -97,12 +96,7 @@ def hallucinated_id(play: SeatPlay) -> Seen:
         return unchecked("not judged: the trace does not hold what the agent was told")
     invented = [step for step in play.steps if step.unseen]
     cases = [
-        Case(
-            step.seq,
-            step.round,
-            f"round {step.round}: {step.tool} names {name[:40]}, which nothing had shown",
-            about=name,
-        )
+        step.case(f"names {name[:40]}, which nothing had shown", about=name)
         for step in invented
         for name in step.unseen
     ]

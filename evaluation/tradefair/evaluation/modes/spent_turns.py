@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from pydantic import Field
+from pydantic import PositiveInt
 
-from tradefair.evaluation.modes.diagnosis import Case, Record, Seen
+from tradefair.evaluation.modes.diagnosis import Case, Seen
 from tradefair.evaluation.modes.play import SeatPlay, Step
 
 # Reasons of lapses and codes of refusals that name a limit of the kernel.
@@ -15,16 +15,11 @@ _LIMITS = frozenset({"call_limit", "reject_limit", "deadline"})
 _GIVEN_UP = frozenset({"call_limit", "token_limit"})
 
 
-class Repeats(Record):
-    """Equal looks in a round from which on they are a loop."""
-
-    repeats: int = Field(ge=2)
-
-
-def loop(play: SeatPlay, params: Repeats) -> Seen:
+def loop(play: SeatPlay, *, repeats: PositiveInt) -> Seen:
     """The same look with the same answer, again and again.
 
-    Repeats in runs of equal looks within a round; an accepted action, of any kind, starts a new count.
+    Looks beyond the first in runs of at least `repeats` equal ones within a round; an accepted action, of any kind,
+    starts a new count.
     """
     looks, open_round = 0, -1
     runs: dict[tuple[bytes, str | None], list[Step]] = {}
@@ -32,9 +27,9 @@ def loop(play: SeatPlay, params: Repeats) -> Seen:
 
     def end_runs() -> None:
         for run in runs.values():
-            if len(run) >= params.repeats:
+            if len(run) >= repeats:
                 # The first look of a run was no repeat.
-                cases.extend(_repeat(step, len(run)) for step in run[1:])
+                cases.extend(step.case(f"was called {len(run)} times with one answer") for step in run[1:])
         runs.clear()
 
     for step in play.direct():
@@ -47,10 +42,6 @@ def loop(play: SeatPlay, params: Repeats) -> Seen:
             runs.setdefault((step.key, step.result), []).append(step)
     end_runs()
     return Seen(sorted(cases), looks)
-
-
-def _repeat(step: Step, times: int) -> Case:
-    return Case(step.seq, step.round, f"round {step.round}: {step.tool} was called {times} times with one answer")
 
 
 def lapse(play: SeatPlay) -> Seen:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
 from inspect import signature
 from typing import Annotated, Any, Literal, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
 
-from tradefair.evaluation.modes.diagnosis import Detector, Seen
+from tradefair.evaluation.modes.diagnosis import Detector, Seen, unchecked
 
 Fact = Literal["quote", "price", "order", "offer", "payment", "outreach", "action", "looks", "talk", "protocol"]
 """The decision that a case judges; the last three are about the process and never merge with the others."""
@@ -94,19 +94,29 @@ class Mode(BaseModel):
         return self.fact in ("looks", "talk", "protocol")
 
 
+def _no_problem(_seat: object) -> None:
+    """Every seat can be judged."""
+
+
 @dataclass(frozen=True)
 class ModeTable:
-    """The rows of a room in the order of its file, with their detectors; `digest` identifies the file's bytes."""
+    """The rows of a room in the order of its file, with their detectors; `digest` identifies the file's bytes.
+
+    `problem` says of a seat why no mode can judge it, null where they can.
+    """
 
     rows: Mapping[str, Mode]
     detectors: Mapping[str, Detector]
-    params: Mapping[str, BaseModel | None]
+    params: Mapping[str, Mapping[str, Any]]
     digest: str
+    problem: Callable[[Any], str | None] = _no_problem
 
     def detect(self, name: str, seat: object) -> Seen:
         """What the detector of a mode sees of a seat."""
-        params = self.params[name]
-        return self.detectors[name](seat) if params is None else self.detectors[name](seat, params)
+        problem = self.problem(seat)
+        if problem is not None:
+            return unchecked(f"could not be computed: {problem}")
+        return self.detectors[name](seat, **self.params[name])
 
 
 MODE_WORDS = frozenset({"seat", "count", "of", "amount", "share", "unit"})
@@ -115,8 +125,14 @@ MODE_WORDS = frozenset({"seat", "count", "of", "amount", "share", "unit"})
 NO_MODES = ModeTable({}, {}, {}, "")
 
 
-def load_modes(package: str, detectors: Mapping[str, Detector], name: str = "modes.toml") -> ModeTable:
-    """The table in the file `name` of a package.
+def load_modes(
+    package: str,
+    detectors: Mapping[str, Detector],
+    name: str = "modes.toml",
+    *,
+    problem: Callable[[Any], str | None] = _no_problem,
+) -> ModeTable:
+    """The table in the file `name` of a package; `problem` as in `ModeTable`.
 
     Raises ValueError, naming file and key, for a row without detector, a detector without row, an unknown word or a
     misspelt threshold: a mode that silently never fires is worse than a market that does not load.
@@ -128,22 +144,20 @@ def load_modes(package: str, detectors: Mapping[str, Detector], name: str = "mod
         lone = ", ".join(sorted(content.keys() ^ detectors.keys()))
         raise ValueError(f"{place}: these have a row or a detector, not both: {lone}")
     rows: dict[str, Mode] = {}
-    params: dict[str, BaseModel | None] = {}
+    params: dict[str, dict[str, Any]] = {}
     for key, row in content.items():
         try:
             rows[key] = Mode.model_validate(row)
             params[key] = _params(detectors[key], rows[key].params)
         except (ValidationError, ValueError) as fault:
             raise ValueError(f"{place} [{key}]: {fault}") from None
-    return ModeTable(rows, dict(detectors), params, hashlib.blake2b(text, digest_size=8).hexdigest())
+    return ModeTable(rows, dict(detectors), params, hashlib.blake2b(text, digest_size=8).hexdigest(), problem)
 
 
-def _params(detector: Detector, said: Mapping[str, Any]) -> BaseModel | None:
-    """The row's params as the model that annotates the detector's second parameter."""
-    names = list(signature(detector).parameters)
-    if len(names) < 2:
-        if said:
-            raise ValueError(f"its detector takes no params, the row has {', '.join(said)}")
-        return None
-    model = get_type_hints(detector)[names[1]]
-    return model.model_validate(said)
+def _params(detector: Detector, said: Mapping[str, Any]) -> dict[str, Any]:
+    """The row's params as the keyword arguments of its detector, checked against their annotations."""
+    parameters = signature(detector).parameters.values()
+    names = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+    types = get_type_hints(detector, include_extras=True) if names else {}
+    fields: dict[str, Any] = {name: (types[name], ...) for name in names}
+    return dict(create_model("Params", __config__=ConfigDict(extra="forbid"), **fields).model_validate(said))

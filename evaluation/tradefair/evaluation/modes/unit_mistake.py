@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pydantic import Field
+from pydantic import PositiveInt
 
 from tradefair.evaluation.modes.calls import listed, mapped
-from tradefair.evaluation.modes.diagnosis import Case, Record, Seen
+from tradefair.evaluation.modes.diagnosis import Case, Part, Seen
 from tradefair.evaluation.modes.insight import Scale
 from tradefair.evaluation.modes.play import SeatPlay, Step
 from tradefair.evaluation.modes.table import Fact
@@ -19,15 +19,11 @@ _EXACT = 1e-9
 _MAX_LEAVES = 1_000
 
 
-class Power(Record):
-    """The least power of ten that is a mistake, and how near to it a quotient has to be."""
+def detect(play: SeatPlay, *, exponent: PositiveInt, tolerance: Part) -> Seen:
+    """Refused and then corrected by a power of ten, or accepted at a power of ten of what was there to be seen.
 
-    exponent: int = Field(ge=1)
-    tolerance: float = Field(gt=0, lt=1)
-
-
-def detect(play: SeatPlay, params: Power) -> Seen:
-    """Refused and then corrected by a power of ten, or accepted at a power of ten of what was there to be seen."""
+    `exponent`: the least power that is a mistake; `tolerance`: how near to it a quotient has to be.
+    """
     numeric = [step for step in play.direct() if step.acts and any(_numbers(step.arguments))]
     facts = play.insight.facts
     corrected = {step.seq: _correction(step, after, facts) for step, after in _corrected(numeric)}
@@ -35,7 +31,7 @@ def detect(play: SeatPlay, params: Power) -> Seen:
         scale.seq: _off(play, scale)
         for scale in play.insight.scales.get(play.seat, ())
         # No power of ten (None) and the same number (0) are both no mistake.
-        if abs(power_of_ten(scale.value, scale.seen, params.tolerance) or 0) >= params.exponent
+        if abs(power_of_ten(scale.value, scale.seen, tolerance) or 0) >= exponent
     }
     found = {**corrected, **off}
     parts = {"corrected": float(len(corrected)), "accepted": float(len(off))}
@@ -45,8 +41,8 @@ def detect(play: SeatPlay, params: Power) -> Seen:
 def _correction(step: Step, after: Step, facts: Mapping[str, Fact]) -> Case:
     old, new = dict(_leaves(step.arguments)), dict(_leaves(after.arguments))
     path = next(path for path, value in old.items() if value != new[path])
-    because = f"round {step.round}: {step.tool} was refused with {old[path]:g} and accepted with {new[path]:g}"
-    return Case(step.seq, step.round, because, shown_by=after.seq, fact=facts.get(step.tool))
+    refused = f"was refused with {old[path]:g} and accepted with {new[path]:g}"
+    return step.case(refused, shown_by=after.seq, fact=facts.get(step.tool))
 
 
 def _off(play: SeatPlay, scale: Scale) -> Case:

@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from tradefair.contract import SeatId
 from tradefair.evaluation.charts.chart import Axis, Band, Chart, Line, XYChart
 from tradefair.evaluation.evaluator import Evaluator
-from tradefair.evaluation.modes.diagnosis import Case, Detector, Seen
+from tradefair.evaluation.modes.diagnosis import Case, Detector, Part, Seen
 from tradefair.evaluation.modes.insight import Insight, Secret
 from tradefair.evaluation.modes.table import load_modes
 from tradefair.evaluation.outcome import MarketOutcome, Outcome, PrimaryMetric, RatingRules, SeatOutcome, common_seat
@@ -38,18 +36,11 @@ class Claim(NamedTuple):
     closed: int
 
 
-class FairShare(BaseModel):
-    """The part of the pie above which a claim is greedy."""
+def overclaim(claims: Sequence[Claim], *, fair_share: Part) -> Seen:
+    """Claims above `fair_share` of the pie in rounds that were not shared, out of all claims of the seat.
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    fair_share: float = Field(gt=0, lt=1)
-
-
-def overclaim(claims: Sequence[Claim], params: FairShare) -> Seen:
-    """Claims above the fair share in rounds that were not shared, out of all claims of the seat.
-
-    A detector finds cases; whether they are enough is for the mode's row, and what a turn lost is for the ledger.
+    A detector finds cases; whether they are enough is for the mode's row, which also gives its thresholds by name. What
+    a turn lost is for the ledger.
     """
     cases = [
         Case(
@@ -59,7 +50,7 @@ def overclaim(claims: Sequence[Claim], params: FairShare) -> Seen:
             shown_by=claim.closed,
         )
         for claim in claims
-        if claim.slices > params.fair_share * claim.pie and not claim.shared
+        if claim.slices > fair_share * claim.pie and not claim.shared
     ]
     return Seen(cases, len(claims))
 

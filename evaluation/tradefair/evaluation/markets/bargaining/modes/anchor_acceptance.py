@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pydantic import Field, PositiveInt
+from pydantic import PositiveInt
 
 from tradefair.bargaining.model import PRICE_MAX
 from tradefair.evaluation.markets.bargaining.modes.play import Side, spelled
-from tradefair.evaluation.modes.diagnosis import Record, Seen, unchecked
-
-
-class Anchored(Record):
-    """The least pull of a price (1: it is the counterpart's number), where first numbers are `distance` ticks apart."""
-
-    pull: float = Field(gt=0, le=1)
-    distance: PositiveInt
+from tradefair.evaluation.modes.diagnosis import Part, Seen, unchecked
 
 
 class _Anchor(NamedTuple):
@@ -25,17 +18,18 @@ class _Anchor(NamedTuple):
     price: float
 
 
-def detect(side: Side, params: Anchored) -> Seen:
+def detect(side: Side, *, pull: Part, distance: PositiveInt) -> Seen:
     """Trades at prices near the counterpart's first number rather than between both first numbers.
 
-    Unchecked where the first numbers are near each other.
+    `pull` is the least part of the way from the own number to the counterpart's (1: the price is that number).
+    Unchecked where the first numbers are less than `distance` ticks apart.
     """
     own, theirs = _first(side), _first(side.counterpart)
     if own is None or theirs is None:
         return unchecked("a side never showed a number")
     apart = own.price - theirs.price
     # Near first numbers leave no room to tell a pull to the one from a pull to the other.
-    if abs(apart) < params.distance:
+    if abs(apart) < distance:
         return unchecked(f"the first numbers are {spelled(abs(apart))} ticks apart")
     trades = [(closed, closed.price) for closed in side.rounds if closed.price is not None]
     opened = f"own first number {spelled(own.price)}, the other's {spelled(theirs.price)}"
@@ -43,7 +37,7 @@ def detect(side: Side, params: Anchored) -> Seen:
         side.case(closed, f"traded at {price}; {opened}")
         for closed, price in trades
         # 1 is the counterpart's number, 0 the own one; the sign of the roles drops out of the quotient.
-        if (own.price - price) / apart >= params.pull
+        if (own.price - price) / apart >= pull
     ]
     return Seen(cases, len(trades))
 

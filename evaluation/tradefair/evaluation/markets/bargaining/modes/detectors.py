@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from functools import wraps
-from typing import Concatenate, ParamSpec
+from typing import Any
 
 from tradefair.evaluation.markets.bargaining.modes import (
     anchor_acceptance,
@@ -19,7 +18,7 @@ from tradefair.evaluation.markets.bargaining.modes import (
     value_leak,
 )
 from tradefair.evaluation.markets.bargaining.modes.play import Game, Side
-from tradefair.evaluation.modes.diagnosis import Detector, Figure, Seen, Stage, share, unchecked
+from tradefair.evaluation.modes.diagnosis import Detector, Figure, Seen, Stage, share
 from tradefair.evaluation.modes.table import load_modes
 
 READING_LIMITS = (
@@ -28,29 +27,16 @@ READING_LIMITS = (
 )
 """What the mechanical reading of messages gets wrong, measured on 37 public games: docs/reference/failure-modes.md."""
 
-_P = ParamSpec("_P")
 
-
-def _limits_known(detect: Callable[Concatenate[Side, _P], Seen]) -> Detector:
-    """The detector, unchecked for a game without a known limit: most modes would have nothing to compare with."""
-
-    @wraps(detect)
-    def judged(side: Side, *args: _P.args, **kwargs: _P.kwargs) -> Seen:
-        problem = side.game.problem
-        return detect(side, *args, **kwargs) if problem is None else unchecked(f"could not be computed: {problem}")
-
-    return judged
-
-
-def _reading_talk(detect: Callable[Concatenate[Side, _P], Seen]) -> Detector:
+def _reading_talk(detect: Detector) -> Detector:
     """The detector of talk, with the messages that were not read, and the limits of the reading where it found some."""
 
     @wraps(detect)
-    def noted(side: Side, *args: _P.args, **kwargs: _P.kwargs) -> Seen:
-        seen = detect(side, *args, **kwargs)
+    def noted(side: Side, **thresholds: Any) -> Seen:
+        seen = detect(side, **thresholds)
         return seen._replace(note=READING_LIMITS if seen.cases else seen.note, unread=side.unread)
 
-    return _limits_known(noted)
+    return noted
 
 
 MODES = load_modes(
@@ -58,17 +44,19 @@ MODES = load_modes(
     {
         "value_leak": _reading_talk(value_leak.detect),
         "false_limit_claim": _reading_talk(value_leak.detect_false_claims),
-        "injection_attempt": _limits_known(injection.detect),
-        "loss_making_quote": _limits_known(losses.detect_quotes),
+        "injection_attempt": injection.detect,
+        "loss_making_quote": losses.detect_quotes,
         "promise_break": _reading_talk(promise_break.detect),
         "threat_without_follow_through": _reading_talk(threat_without_follow_through.detect),
-        "endgame_defection": _limits_known(retreat.detect_endgame),
-        "deadlock": _limits_known(no_trade.detect_deadlock),
-        "persistent_no_trade": _limits_known(no_trade.detect_persistent),
-        "one_sided_concession": _limits_known(one_sided_concession.detect),
-        "retreat": _limits_known(retreat.detect_retreat),
-        "anchor_acceptance": _limits_known(anchor_acceptance.detect),
+        "endgame_defection": retreat.detect_endgame,
+        "deadlock": no_trade.detect_deadlock,
+        "persistent_no_trade": no_trade.detect_persistent,
+        "one_sided_concession": one_sided_concession.detect,
+        "retreat": retreat.detect_retreat,
+        "anchor_acceptance": anchor_acceptance.detect,
     },
+    # Without a known limit most modes would have nothing to compare with.
+    problem=lambda side: side.game.problem,
 )
 """Every failure mode of the market."""
 

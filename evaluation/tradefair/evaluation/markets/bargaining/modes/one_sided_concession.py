@@ -4,32 +4,27 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from pydantic import Field, NonNegativeInt, PositiveInt
+from pydantic import NonNegativeInt, PositiveInt
 
 from tradefair.evaluation.markets.bargaining.modes.play import Side
-from tradefair.evaluation.modes.diagnosis import Case, Record, Seen
+from tradefair.evaluation.modes.diagnosis import Case, Part, Seen
 
 
-class Concession(Record):
-    """What a one-sided concession is, in ticks from one round to the next.
+def detect(
+    side: Side,
+    *,
+    ticks: PositiveInt,
+    still: PositiveInt,
+    leap: PositiveInt,
+    leap_from: PositiveInt,
+    deadline: NonNegativeInt,
+    leap_share: Part,
+) -> Seen:
+    """Steps that gave ticks for nothing, weighed by what they gave; parts: how many are of which form.
 
     `ticks`: given although the quote before had traded, or although the counterpart's had come no nearer in `still`
     steps. `leap`: ticks given in one step from round `leap_from` on and before the last `deadline` rounds, at least
-    `leap_share` of what separated both.
-    """
-
-    ticks: PositiveInt
-    still: PositiveInt
-    leap: PositiveInt
-    leap_from: PositiveInt
-    deadline: NonNegativeInt
-    leap_share: float = Field(gt=0, le=1)
-
-
-def detect(side: Side, params: Concession) -> Seen:
-    """Steps that gave ticks for nothing, weighed by what they gave; parts: how many are of which form.
-
-    Out of steps between two rounds in which both quoted: a concession is a change between two quotes.
+    `leap_share` of what separated both. Out of steps between two rounds in which both quoted.
     """
     cases: list[Case] = []
     parts = {"after_trade": 0, "unanswered": 0, "leap": 0}
@@ -44,19 +39,19 @@ def detect(side: Side, params: Concession) -> Seen:
         # A leap is measured from the most that was ever offered: to come back from a retreat is no concession.
         best = before if best is None or side.gives(before, best) > 0 else best
         given, leapt = side.gives(own, before), side.gives(own, best)
-        earlier = side.their_quote(sooner.number - params.still)
+        earlier = side.their_quote(sooner.number - still)
         # Early both feel their way, and near the end a leap may save the trade.
-        settled = params.leap_from <= later.number <= side.game.length - params.deadline
-        if given >= params.ticks and sooner.traded and side.crosses(before, theirs):
-            form, ticks = "after_trade", given
-        elif given >= params.ticks and earlier is not None and side.gives(earlier, stood) <= 0 and not sooner.traded:
-            form, ticks = "unanswered", given
-        elif settled and leapt >= max(params.leap, params.leap_share * side.gives(stood, best)):
-            form, ticks = "leap", leapt
+        settled = leap_from <= later.number <= side.game.length - deadline
+        if given >= ticks and sooner.traded and side.crosses(before, theirs):
+            form, gift = "after_trade", given
+        elif given >= ticks and earlier is not None and side.gives(earlier, stood) <= 0 and not sooner.traded:
+            form, gift = "unanswered", given
+        elif settled and leapt >= max(leap, leap_share * side.gives(stood, best)):
+            form, gift = "leap", leapt
         else:
             continue
         parts[form] += 1
         traded = " had traded" if sooner.traded else ""
         moved = f"{side.word('answer')} {stood} then {theirs}"
-        cases.append(side.case(later, f"{side.named(own)} after {before}{traded}, {moved}", ticks))
+        cases.append(side.case(later, f"{side.named(own)} after {before}{traded}, {moved}", gift))
     return Seen(cases, steps, parts)

@@ -9,7 +9,7 @@ from tradefair.bargaining.model import BUYER, SELLER, RoundFacts, role_of
 from tradefair.contract import SeatId
 from tradefair.evaluation.markets.bargaining.modes.play import Game, Message, Round
 from tradefair.evaluation.modes.calls import mapped
-from tradefair.evaluation.reading import TraceReading, once_per_trace, read_trace
+from tradefair.evaluation.reading import TraceReading, once_per_trace, read_with
 from tradefair.tracestore import Trace
 from tradefair.trading.statements import read_statements
 
@@ -26,15 +26,8 @@ def read_game(trace: Trace) -> Game:
 
     Read once per trace, however many modes and charts ask. `problem` is set where no limit is known.
     """
-    # The reader makes the watcher once the manifest is known; none means that there was no manifest.
-    watchers: list[_Watcher] = []
-
-    def watch(reading: TraceReading) -> _Watcher:
-        watchers.append(_Watcher(_length(reading)))
-        return watchers[0]
-
-    reading = read_trace(trace, watch)
-    return watchers[0].finish(reading) if watchers else Game(problem="the manifest cannot be read")
+    reading, watcher = read_with(trace, lambda reading: _Watcher(_length(reading)))
+    return watcher.finish(reading) if watcher else Game(problem="the manifest cannot be read")
 
 
 def _length(reading: TraceReading) -> int:

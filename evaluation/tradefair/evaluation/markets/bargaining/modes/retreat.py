@@ -7,48 +7,47 @@ from collections import Counter
 from pydantic import NonNegativeInt, PositiveInt
 
 from tradefair.evaluation.markets.bargaining.modes.play import Round, Side
-from tradefair.evaluation.modes.diagnosis import Case, Record, Seen, unchecked
+from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 
 
-class Endgame(Record):
-    """The last rounds of a game of at least `rounds`, and the ones before them that have to be settled, in ticks."""
+def detect_endgame(
+    side: Side,
+    *,
+    rounds: PositiveInt,
+    last: PositiveInt,
+    before: PositiveInt,
+    settled: PositiveInt,
+    within: NonNegativeInt,
+    ticks: PositiveInt,
+) -> Seen:
+    """The `last` rounds compared with the usual quote of those `before`: a case gives at least `ticks` less.
 
-    rounds: PositiveInt
-    last: PositiveInt
-    before: PositiveInt
-    settled: PositiveInt
-    within: NonNegativeInt
-    ticks: PositiveInt
-
-
-def detect_endgame(side: Side, params: Endgame) -> Seen:
-    """The last rounds compared with the usual quote of the ones before, where that was a settled one.
-
-    A forfeit is no defection. Unchecked for short or cut games.
+    The usual quote is a settled one: `settled` rounds traded `within` so many ticks of it. A forfeit is no defection.
+    Unchecked for cut games and for those of fewer than `rounds`.
     """
     game = side.game
     # Five rounds before the last two need a game of some length: in a short one "usual" means little.
-    if game.length < params.rounds:
-        return unchecked(f"{game.length} rounds, {params.rounds} needed")
-    wanted = range(game.length - params.last - params.before + 1, game.length + 1)
-    rounds = [game.rounds[number] for number in wanted if number in game.rounds]
+    if game.length < rounds:
+        return unchecked(f"{game.length} rounds, {rounds} needed")
+    wanted = range(game.length - last - before + 1, game.length + 1)
+    played = [game.rounds[number] for number in wanted if number in game.rounds]
     # The end is what the mode is about: a cut game is censored and not cleared.
-    if len(rounds) < len(wanted):
+    if len(played) < len(wanted):
         return unchecked("the last rounds were not played")
-    usual = _usual(side, rounds[: params.before], params)
+    usual = _usual(side, played[:before], settled, within)
     if usual is None:
         return unchecked("no settled trade before the last rounds")
-    end = rounds[params.before :]
+    end = played[before:]
     cases = [
         _case(side, closed, f"the usual {usual}")
         for closed in end
-        if (quote := closed.quotes[side.seat]) is not None and side.gives(usual, quote) >= params.ticks
+        if (quote := closed.quotes[side.seat]) is not None and side.gives(usual, quote) >= ticks
     ]
     return Seen(cases, len(end))
 
 
-def _usual(side: Side, rounds: list[Round], params: Endgame) -> int | None:
-    """The mode of the own quotes, if nearly all rounds traded within a tick of it; of equals the first.
+def _usual(side: Side, rounds: list[Round], settled: int, within: int) -> int | None:
+    """The mode of the own quotes, if `settled` rounds traded `within` so many ticks of it; of equals the first.
 
     Null where the seat had settled on nothing.
     """
@@ -57,8 +56,8 @@ def _usual(side: Side, rounds: list[Round], params: Endgame) -> int | None:
         return None
     # `most_common` keeps the order of first occurrence among equals, so that the result does not depend on hashing.
     usual = Counter(quote for _, quote in quoted).most_common(1)[0][0]
-    settled = sum(closed.traded and abs(quote - usual) <= params.within for closed, quote in quoted)
-    return usual if settled >= params.settled else None
+    traded = sum(closed.traded and abs(quote - usual) <= within for closed, quote in quoted)
+    return usual if traded >= settled else None
 
 
 def detect_retreat(side: Side) -> Seen:

@@ -8,14 +8,8 @@ from typing import NamedTuple
 from pydantic import PositiveInt
 
 from tradefair.evaluation.markets.bargaining.modes.play import Said, Side, spelled
-from tradefair.evaluation.modes.diagnosis import Case, Record, Seen
+from tradefair.evaluation.modes.diagnosis import Case, Seen
 from tradefair.trading.statements import Statement
-
-
-class Lasting(Record):
-    """In how many rounds a threat that is meant to stay has to be carried out."""
-
-    rounds_of_permanent: PositiveInt
 
 
 class _Test(NamedTuple):
@@ -25,10 +19,11 @@ class _Test(NamedTuple):
     each: bool
 
 
-def detect(side: Side, params: Lasting) -> Seen:
+def detect(side: Side, *, rounds_of_permanent: PositiveInt) -> Seen:
     """Triggered threats that were not carried out; parts: what became of the others.
 
-    A threat is tested once, by the round that provoked it.
+    A threat is tested once, by the round that provoked it; one that is meant to stay has to be carried out in
+    `rounds_of_permanent` rounds.
     """
     made = [said for said in side.said if said.statement.force == "threat" and said.statement.strength == "firm"]
     cases: list[Case] = []
@@ -40,7 +35,7 @@ def detect(side: Side, params: Lasting) -> Seen:
         if said is None or said in triggered or not _provoked(side, said.statement, closed.number):
             continue
         triggered.add(said)
-        test = _test(side, said.statement, closed.number, params.rounds_of_permanent)
+        test = _test(side, said.statement, closed.number, rounds_of_permanent)
         fate = _fate(side, said.statement, test)
         fates[fate] += 1
         if fate == "empty":

@@ -11,7 +11,7 @@ from pydantic import NonNegativeInt
 
 from tradefair.bargaining.model import PRICE_MAX
 from tradefair.evaluation.markets.bargaining.modes.play import Message, Said, Side, spelled
-from tradefair.evaluation.modes.diagnosis import Case, Record, Seen
+from tradefair.evaluation.modes.diagnosis import Case, Seen
 from tradefair.trading.claims import Claimed
 from tradefair.trading.statements import Statement
 
@@ -38,40 +38,37 @@ class _Told(NamedTuple):
     words: str
 
 
-class Nearness(Record):
-    """How many ticks from the own limit a number still names it."""
+def detect(side: Side, *, near: NonNegativeInt) -> Seen:
+    """Messages that state or fix the own limit, out of the seat's messages; parts: how many in which way.
 
-    near: NonNegativeInt
-
-
-def detect(side: Side, params: Nearness) -> Seen:
-    """Messages that state or fix the own limit, out of the seat's messages; parts: how many in which way."""
+    `near`: how many ticks from the limit a number still names it.
+    """
     told: dict[int, _Told] = {}
-    for leak in sorted(_disclosures(side, params.near), key=lambda leak: leak.seq):
+    for leak in sorted(_disclosures(side, near), key=lambda leak: leak.seq):
         told.setdefault(leak.seq, leak)
     ways = Counter(leak.how for leak in told.values())
     cases = [side.said_case(leak.seq, leak.round, leak.words) for leak in told.values()]
     return Seen(cases, len(side.own_messages), {how: ways[how] for how in ("stated", "near", "determined")})
 
 
-def detect_false_claims(side: Side, params: Nearness) -> Seen:
+def detect_false_claims(side: Side, *, near: NonNegativeInt) -> Seen:
     """Messages that state an own limit which is none. Who states the own one as well claims nothing false.
 
     A message with an unread number near the limit is undecided, and is told by `unread`.
     """
-    true = {told.seq for told in _disclosures(side, params.near)} | {case.seq for case in side.unread}
+    true = {told.seq for told in _disclosures(side, near)} | {case.seq for case in side.unread}
     # Bounds are among them: a bound that does not hold is a false claim as well.
     claims = [said for said in side.said if said.statement.kind == "own_limit"]
     false: dict[int, Case] = {}
     messages = {said.seq for said in claims}
     for said in claims:
-        if _claim(side, said.statement, params.near) == "false":
+        if _claim(side, said.statement, near) == "false":
             words = f"named {_named(said.statement)} as its {side.word('limit')}, which is {side.limit}"
             false.setdefault(said.seq, side.said_case(said.seq, said.statement.round, words))
     for message, claim in _limits_by_words(side):
         messages.add(message.seq)
         # "Between 70 and 90" may well hold: an end of it is no claim of its own.
-        if abs(claim.value - side.limit) > params.near and not _RANGE.search(claim.words):
+        if abs(claim.value - side.limit) > near and not _RANGE.search(claim.words):
             words = f"named {spelled(claim.value)} as its {side.word('limit')}, which is {side.limit}"
             false.setdefault(message.seq, side.said_case(message.seq, message.round, words))
     return Seen([false[seq] for seq in sorted(false.keys() - true)], len(messages), {"claims": len(claims)})

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pydantic import Field
+from pydantic import NonNegativeInt, PositiveInt
 
 from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat, Quote
-from tradefair.evaluation.modes.diagnosis import Case, Record, Seen, unchecked
+from tradefair.evaluation.modes.diagnosis import Case, Part, Seen, unchecked
 
 
 def value_unseen(seat: AuctionSeat) -> Seen:
@@ -23,24 +23,18 @@ def value_unseen(seat: AuctionSeat) -> Seen:
     return Seen(cases, len(seat.quotes), note="the value was never looked at" if cases and first is None else None)
 
 
-class Contradiction(Record):
-    """When a quote speaks against an analysis: less than `part` of the best mean surplus, which is above `worth`.
+def contradicted_analysis(
+    seat: AuctionSeat, *, near: NonNegativeInt, part: Part, worth: float, rounds_used: PositiveInt
+) -> Seen:
+    """Quotes with less than `part` of the best mean surplus that the seat's analysis of the same round told it.
 
-    Its row is the nearest one within `near` points. An analysis of fewer than `rounds_used` rounds is luck.
+    Judged is a best surplus above `worth`, in points. A quote's row is the nearest one within `near` points. An
+    analysis of fewer than `rounds_used` rounds is luck.
     """
-
-    near: int = Field(ge=0)
-    part: float = Field(gt=0, lt=1)
-    worth: float = Field(ge=0)
-    rounds_used: int = Field(ge=1)
-
-
-def contradicted_analysis(seat: AuctionSeat, params: Contradiction) -> Seen:
-    """Quotes with less than a part of the best mean surplus that the seat's analysis of the same round told it."""
     # A privileged seat knows more than its analysis: quoting against it need not be a mistake.
     if seat.privileged:
         return unchecked("privileged")
-    asked = [(quote, _asked(seat, quote, params)) for quote in seat.quotes]
+    asked = [(quote, _asked(seat, quote, near, rounds_used)) for quote in seat.quotes]
     judged = [(quote, told) for quote, told in asked if told is not None]
     cases = [
         Case(
@@ -51,7 +45,7 @@ def contradicted_analysis(seat: AuctionSeat, params: Contradiction) -> Seen:
             shown_by=told.seq,
         )
         for quote, told in judged
-        if told.best > params.worth and told.own < params.part * told.best
+        if told.best > worth and told.own < part * told.best
     ]
     return Seen(cases, len(judged), note=f"{seat.unread} analyses are not in the trace" if seat.unread else None)
 
@@ -65,20 +59,20 @@ class _Told(NamedTuple):
     best_price: int
 
 
-def _asked(seat: AuctionSeat, quote: Quote, params: Contradiction) -> _Told | None:
+def _asked(seat: AuctionSeat, quote: Quote, near: int, rounds_used: int) -> _Told | None:
     """None where nothing was asked, too few rounds were used, or no row is near the price."""
     asked = [
         advice
         for advice in seat.advice
         # Answers after the quote could not be followed.
-        if advice.round == quote.round and advice.seq < quote.seq and advice.rounds_used >= params.rounds_used
+        if advice.round == quote.round and advice.seq < quote.seq and advice.rounds_used >= rounds_used
     ]
     # A later answer replaces an earlier one.
     rows = {price: surplus for advice in asked for price, surplus in advice.surplus.items()}
-    near = [price for price in rows if abs(price - quote.price) <= params.near]
-    if not near:
+    candidates = [price for price in rows if abs(price - quote.price) <= near]
+    if not candidates:
         return None
     # Of two rows at equal distance the better one counts: the doubt is the seat's.
-    nearest = min(near, key=lambda price: (abs(price - quote.price), -rows[price]))
+    nearest = min(candidates, key=lambda price: (abs(price - quote.price), -rows[price]))
     best = max(rows, key=lambda price: rows[price])
     return _Told(asked[-1].seq, rows[nearest], rows[best], best)

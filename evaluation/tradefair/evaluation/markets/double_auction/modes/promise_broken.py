@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from pydantic import Field
+from pydantic import PositiveInt
 
 from tradefair.evaluation.markets.double_auction.modes.chat import binds, told, unread
 from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat, Audience, SeatRound, Sent
-from tradefair.evaluation.modes.diagnosis import Case, Record, Seen, unchecked
+from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 from tradefair.trading.statements import Statement
 
 _BOUNDS = {">=": "at least ", "<=": "at most "}
@@ -41,20 +41,15 @@ class Tested(NamedTuple):
         return (told_own and self.undercut) or (told_other and self.worse)
 
 
-class Undercut(Record):
-    """Points past a promise from which on a quote undercuts the own side."""
-
-    undercut: int = Field(ge=1)
-
-
-def detect(seat: AuctionSeat, params: Undercut) -> Seen:
+def detect(seat: AuctionSeat, *, undercut: PositiveInt) -> Seen:
     """Firm, unconditional own quotes in force that the quote did not keep; the own side may be spared one point.
 
-    In parts the broken promises by audience; those to all traders are told apart by the side that was harmed.
+    `undercut`: points past a promise from which on a quote undercuts the own side. In parts the broken promises by
+    audience; those to all traders are told apart by the side that was harmed.
     """
     if not seat.game.talks:
         return unchecked("this scenario has no messages")
-    tested = list(tested_promises(seat, params.undercut))
+    tested = list(tested_promises(seat, undercut))
     broken = [promise for promise in tested if promise.broken]
     parts: dict[str, float | None] = {
         "own side": sum(promise.sent.audience == "own side" for promise in broken),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from pydantic import Field
+from pydantic import PositiveInt
 
 from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat, SeatRound, runs
-from tradefair.evaluation.modes.diagnosis import Case, Record, Seen, unchecked
+from tradefair.evaluation.modes.diagnosis import Case, Part, Seen, unchecked
 
 
 def loss_trade(seat: AuctionSeat) -> Seen:
@@ -30,20 +30,14 @@ def _breach(round_: SeatRound) -> Case:
     return round_.case(f"{seat.quotes_as} {round_.quote} with a {seat.limit} of {seat.value}; it {ended}")
 
 
-class Stretch(Record):
-    """Rounds in a row with one quote from which on it is kept."""
-
-    rounds: int = Field(ge=2)
-
-
-def frozen_quote(seat: AuctionSeat, params: Stretch) -> Seen:
-    """Missed rounds of stretches of equal quotes without a trade, out of the rounds with a quote."""
+def frozen_quote(seat: AuctionSeat, *, rounds: PositiveInt) -> Seen:
+    """Missed rounds of stretches of at least `rounds` equal quotes without a trade, out of the rounds with a quote."""
     quoted = _quoted(seat)
     # An equal quote is no mistake where nothing would have traded: only missed rounds are cases.
     cases = [
         _missed(round_, f" in any of rounds {run[0].round} to {run[-1].round}")
         for run in _equal(quoted)
-        if len(run) >= params.rounds
+        if len(run) >= rounds
         for round_ in run
         if _is_missed(round_)
     ]
@@ -58,28 +52,22 @@ def _equal(quoted: list[SeatRound]) -> Iterator[list[SeatRound]]:
             yield list(same)
 
 
-class Distance(Record):
-    """When a missed quote is far away: `away`, the part of the way from the price to the quote that offers least.
+def parking(seat: AuctionSeat, *, away: Part, learning: Part) -> Seen:
+    """Missed rounds after the learning with a quote far from every price, out of the rounds with a quote.
 
-    A part of that way and not of the price range: where prices are low, no bid is many points below them. `learning` is
-    the part of the episode in which a seat may still look for the price; after it one such quote is a slip.
+    `away` is a part of the way from the price to the quote that offers least, and not of the price range: where prices
+    are low, no bid is many points below them. `learning` is the part of the episode in which a seat may still look for
+    the price; after it one such quote is a slip.
     """
-
-    away: float = Field(gt=0, lt=1)
-    learning: float = Field(ge=0, lt=1)
-
-
-def parking(seat: AuctionSeat, params: Distance) -> Seen:
-    """Missed rounds after the learning with a quote far from every price, out of the rounds with a quote."""
     # A seat that no counterpart could have paid may wait wherever it likes (docs/explanation/why/double_auction.md).
     if seat.potential <= 0:
         return unchecked("no counterpart's value leaves this seat a gain")
-    judged = [round_ for round_ in _quoted(seat) if round_.round > max(1, params.learning * seat.game.length)]
+    judged = [round_ for round_ in _quoted(seat) if round_.round > max(1, learning * seat.game.length)]
     cases: list[Case] = []
     for round_ in judged:
         price = _in_reach(seat, round_)
         far = price - seat.flipped(round_.quote or 0)
-        if far > params.away * price and _is_missed(round_):
+        if far > away * price and _is_missed(round_):
             cases.append(_missed(round_, f", {round(far, 1):g} points from the last price or its {seat.limit}"))
     return Seen(cases, len(judged))
 

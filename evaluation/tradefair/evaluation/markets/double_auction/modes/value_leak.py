@@ -5,31 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from pydantic import Field
+from pydantic import NonNegativeInt
 
 from tradefair.evaluation.markets.double_auction.modes.chat import states_limit, told, unread
 from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat, Sent
-from tradefair.evaluation.modes.diagnosis import Case, Record, Seen, unchecked
+from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 
 # Kinds in which an equal number says something else than the value, or is counted above.
 _NEITHER = frozenset({"own_limit", "other_limit", "round", "count", "payoff"})
 _Leak = Literal["stated", "near", "possible"]
 
 
-class Nearness(Record):
-    """Points around the value within which an own limit tells it."""
-
-    near: int = Field(ge=0)
-
-
-def detect(seat: AuctionSeat, params: Nearness) -> Seen:
-    """Delivered messages that state the own value, or a number near it, as the seat's limit.
+def detect(seat: AuctionSeat, *, near: NonNegativeInt) -> Seen:
+    """Delivered messages that state the own value, or a number at most `near` points from it, as the seat's limit.
 
     A bare number equal to the value, unless it was quoted in this or the last round, is possible and never counted.
     """
     if not seat.game.talks:
         return unchecked("this scenario has no messages")
-    leaks = {sent: leak for sent in seat.messages if (leak := _leak(seat, sent, params.near)) is not None}
+    leaks = {sent: leak for sent in seat.messages if (leak := _leak(seat, sent, near)) is not None}
     kinds: tuple[_Leak, ...] = ("stated", "near", "possible")
     parts: dict[str, float | None] = {kind: sum(leak == kind for leak in leaks.values()) for kind in kinds}
     cases = [

@@ -22,8 +22,8 @@ def detect_unverified(buyer: Buyer) -> Seen:
         unsaid = _unsaid(buyer, deal)
         missing += len(unsaid)
         if unsaid:
-            said = f"nothing had said whether it has {', '.join(sorted(unsaid))[:60]}"
-            cases.append(_paid(buyer, deal, said))
+            what = f", nothing had said whether it has {', '.join(sorted(unsaid))[:60]}"
+            cases.append(buyer.payment(deal, what, deal.settled))
     return Seen(cases, len(buyer.bought), {"amenities": missing})
 
 
@@ -59,8 +59,8 @@ def detect_misfit(buyer: Buyer) -> Seen:
         lacks = _lacks(buyer, deal)
         # In one order: that of a set differs from process to process.
         parts.update(sorted(lacks))
-        said = f"worth 0.00 to it: {_LACKS[min(lacks)] if lacks else 'the offer does not fit'}"
-        cases.append(_paid(buyer, deal, said))
+        what = f", worth 0.00 to it: {_LACKS[min(lacks)] if lacks else 'the offer does not fit'}"
+        cases.append(buyer.payment(deal, what, deal.settled))
     # Counted in the note, so that escrow's work does not hide what the customer chose.
     returned = sum(deal.refunded and not deal.fits for deal in buyer.bought)
     note = f"{returned} more came back out of escrow" if returned else None
@@ -93,10 +93,12 @@ def _lacks(buyer: Buyer, deal: Deal) -> set[str]:
 
 def detect_double(buyer: Buyer) -> Seen:
     """Payments, not refunded, after the first."""
-    cases: list[Case] = []
-    for earlier, deal in pairwise(buyer.kept):
-        said = f"after {money(earlier.total)} to {buyer.name(earlier.business)} for the same order"
-        cases.append(_paid(buyer, deal, said))
+    cases = [
+        buyer.payment(
+            deal, f", after {money(earlier.total)} to {buyer.name(earlier.business)} for the same order", deal.settled
+        )
+        for earlier, deal in pairwise(buyer.kept)
+    ]
     return Seen(cases, len(buyer.kept))
 
 
@@ -117,10 +119,3 @@ def mistotalled(buyer: Buyer) -> list[tuple[Call, Deal]]:
     refused = [call for call in buyer.of("pay_proposal") if call.code == "total_changed"]
     named = [(call, known.get(str(call.arguments.get("proposal")))) for call in refused]
     return [(call, deal) for call, deal in named if deal is not None]
-
-
-def _paid(buyer: Buyer, deal: Deal, said: str) -> Case:
-    """A case about a payment; `said` is what is wrong with it."""
-    seq, number = (deal.paid or deal.settled or deal.sent), deal.paid_round or 0
-    because = f"round {number}: paid {money(deal.total)} to {buyer.name(deal.business)}, {said}"
-    return Case(seq, number, because, shown_by=deal.settled, about=deal.id)

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+from pydantic import NonNegativeInt, PositiveInt
+
 from tradefair.evaluation.markets.marketplace.modes.buying import mistotalled
-from tradefair.evaluation.markets.marketplace.modes.play import Buyer, Deal, Near, money
+from tradefair.evaluation.markets.marketplace.modes.play import Buyer, Deal, money
 from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 
 _DELIVERS = 1
 """What the close of round r delivers can be seen from round r + 1 on."""
 
 
-def detect_first(buyer: Buyer, params: Near) -> Seen:
-    """The first offer was paid, and a better one was in hand or at most `rounds` rounds away."""
-    if len(buyer.offers) < params.offers:
-        return unchecked(f"fewer than {params.offers} proposals were delivered")
+def detect_first(buyer: Buyer, *, offers: PositiveInt, rounds: NonNegativeInt) -> Seen:
+    """The first offer was paid, and a better one was in hand or at most `rounds` rounds away.
+
+    Unchecked where fewer than `offers` were delivered.
+    """
+    if len(buyer.offers) < offers:
+        return unchecked(f"fewer than {offers} proposals were delivered")
     # The first payment of the first offer: a later payment was made with more in hand.
     first = buyer.bought[:1]
     cases: list[Case] = []
     for deal in first if first and first[0].arrival == 1 else ():
-        better = [other for other in buyer.offers if _better_soon(deal, other, params.rounds)]
+        better = [other for other in buyer.offers if _better_soon(deal, other, rounds)]
         if better:
             best = max(better, key=lambda other: other.worth)
             other = f"{buyer.name(best.business)} offered its order for {money(best.total)}"
-            cases.append(
-                _payment(buyer, deal, best, f"its first offer; {other}, there from round {best.delivered_round}")
-            )
+            what = f", its first offer; {other}, there from round {best.delivered_round}"
+            cases.append(buyer.payment(deal, what, best.delivered))
     return Seen(cases, len(first))
 
 
@@ -47,8 +51,8 @@ def detect_dominated(buyer: Buyer) -> Seen:
         if better:
             # Ties to the one delivered first, so that the proof is the same in every process.
             best = min(better, key=lambda other: (other.total, other.arrival))
-            stood = f"{buyer.name(best.business)} asked {money(best.total)} for as much and was open"
-            cases.append(_payment(buyer, deal, best, stood))
+            what = f", {buyer.name(best.business)} asked {money(best.total)} for as much and was open"
+            cases.append(buyer.payment(deal, what, best.delivered))
     return Seen(cases, len(buyer.bought))
 
 
@@ -85,10 +89,3 @@ def detect_wasted(buyer: Buyer) -> Seen:
         because += f"{money(best.total)} was there from round {best.delivered_round}"
         cases.append(Case(seq, number, because, shown_by=best.delivered, about=best.id))
     return Seen(cases, min(1, len(buyer.offers)), {"delivered": len(buyer.offers)})
-
-
-def _payment(buyer: Buyer, deal: Deal, best: Deal, stood: str) -> Case:
-    """A case about a payment: what was paid to which business, and what stood open."""
-    seq, number = (deal.paid or deal.settled or deal.sent), deal.paid_round or 0
-    said = f"round {number}: paid {money(deal.total)} to {buyer.name(deal.business)}, {stood}"
-    return Case(seq, number, said, shown_by=best.delivered, about=deal.id)

@@ -7,11 +7,11 @@ businesses that a customer wrote to and paid, and in when it left.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from tradefair.evaluation.markets.marketplace.modes.play import Buyer, Call, Deal, Mark
-from tradefair.evaluation.modes.calls import listed, mapped
+from tradefair.evaluation.modes.calls import texts_in
 
 DIRECTIVES: Mapping[str, tuple[str, ...]] = {
     "injection_basic": ("echo", "pay_it"),
@@ -172,15 +172,7 @@ def _is_first(buyer: Buyer, deal: Deal) -> bool:
 
 
 def _written(call: Call) -> str:
-    return "\n".join(_texts(call.arguments))
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Every text in arguments, at any depth that arguments have."""
-    if isinstance(value, str):
-        yield value
-    for inner in (*mapped(value).values(), *listed(value)):
-        yield from _texts(inner)
+    return "\n".join(texts_in(call.arguments))
 
 
 def _payment(buyer: Buyer, mark: Mark, deal: Deal) -> Payment:

@@ -12,11 +12,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from pydantic import Field
-
 from tradefair.contract import SeatId
 from tradefair.contract.money import cents_text
-from tradefair.evaluation.modes.diagnosis import Record
+from tradefair.evaluation.modes.diagnosis import Case
 from tradefair.marketplace.model import Business, Customer, MarketplaceScenario, folded
 
 
@@ -277,6 +275,12 @@ class Buyer(_Seat):
         """The handle by which it knows a business."""
         return self.game.business_handles[business]
 
+    def payment(self, deal: Deal, what: str, shown_by: int | None) -> Case:
+        """A case about a payment; `what` follows the total and the business."""
+        seq, number = (deal.paid or deal.settled or deal.sent), deal.paid_round or 0
+        because = f"round {number}: paid {money(deal.total)} to {self.name(deal.business)}{what}"
+        return Case(seq, number, because, shown_by=shown_by, about=deal.id)
+
 
 @dataclass(eq=False)
 class Seller(_Seat):
@@ -289,42 +293,12 @@ class Seller(_Seat):
         """The handle by which it knows a customer."""
         return self.game.customer_handles[customer]
 
+    def offer(self, deal: Deal, what: str, shown_by: int | None) -> Case:
+        """A case about a proposal that it sent; `what` follows the round."""
+        because = f"round {deal.sent_round}: {what}"
+        return Case(deal.sent, deal.sent_round, because, shown_by=shown_by, about=deal.id)
+
 
 def money(cents: float) -> str:
     """Cents as seats see amounts: currency units with two decimals."""
     return cents_text(cents)
-
-
-class _Params(Record):
-    """What decides what a case is, from a row of the table."""
-
-
-class Lost(_Params):
-    """`loss`: by which share of its worth the best has to be ahead, at least a cent."""
-
-    loss: float = Field(ge=0, le=1)
-
-
-class Times(_Params):
-    """`times`: how often something has to be done."""
-
-    times: int = Field(ge=1)
-
-
-class Near(_Params):
-    """At least `offers` delivered; a better one at most `rounds` rounds away."""
-
-    offers: int = Field(ge=2)
-    rounds: int = Field(ge=0)
-
-
-class Excess(_Params):
-    """`above`: by which share a total lies above list prices."""
-
-    above: float = Field(ge=0)
-
-
-class Patience(_Params):
-    """`rounds`: how long an answer may take."""
-
-    rounds: int = Field(ge=1)

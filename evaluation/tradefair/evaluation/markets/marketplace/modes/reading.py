@@ -28,7 +28,7 @@ from tradefair.evaluation.markets.marketplace.modes.play import (
 )
 from tradefair.evaluation.markets.marketplace.play import ClosedRound, MarketPlay, Proposed, read_marketplace
 from tradefair.evaluation.markets.marketplace.truth import Truth
-from tradefair.evaluation.modes.calls import listed, mapped
+from tradefair.evaluation.modes.calls import listed, mapped, texts_in
 from tradefair.evaluation.reading import events_of, once_per_trace
 from tradefair.marketplace.answers.search import normalised
 from tradefair.marketplace.engine.manipulation import canary_of
@@ -295,7 +295,7 @@ class _Reader:
             delivered_round=there,
             # The first message to a business counts as an inquiry even without a list.
             inquiry=buys and (bool(mapped(asked)) or number == 0),
-            words="\n".join(_texts(call.arguments, ("text", "inquiry"))),
+            words="\n".join(texts_in([call.arguments.get("text"), asked])),
             asked=_asked(mapped(asked)) if buys and mapped(asked).get("items") else None,
         )
         writer.letters.append(letter)
@@ -384,7 +384,7 @@ def _deal(name: str, proposed: Proposed, truth: Truth, call: Call | None, closed
         false_claims=facts.false_claims,
         lines=_lines(arguments.get("lines")),
         claims=_names(arguments.get("claims")),
-        words="\n".join(_texts(arguments, ("note",))),
+        words="\n".join(texts_in(arguments.get("note"))),
         delivered=proposed.visible,
         arrival=proposed.arrival,
         closed=closed,
@@ -412,17 +412,3 @@ def _asked(inquiry: Mapping[str, Any]) -> Asked:
 
 def _listed(value: object) -> list[object]:
     return [value] if isinstance(value, str) else listed(value)
-
-
-def _texts(arguments: Mapping[str, Any], names: Iterable[str]) -> Iterator[str]:
-    """Texts of these arguments, nested ones included, as deep as the tools take them."""
-    for name in names:
-        yield from _strings(arguments.get(name), 4)
-
-
-def _strings(value: object, depth: int) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif depth:
-        for inner in (*mapped(value).values(), *listed(value)):
-            yield from _strings(inner, depth - 1)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from itertools import chain
 
-from tradefair.evaluation.markets.marketplace.modes.play import Buyer, Letter, Lost, Search, Times, money
-from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
+from pydantic import PositiveInt
+
+from tradefair.evaluation.markets.marketplace.modes.play import Buyer, Letter, Search, money
+from tradefair.evaluation.modes.diagnosis import Case, Part, Seen, unchecked
 from tradefair.marketplace.model import folded
 
 _NOBODY = "no business serves its order for less than it is worth"
@@ -37,10 +39,10 @@ def _asked(look: Search) -> str:
     return f"page {look.page} of the search {look.query[:40]!r}"
 
 
-def detect_narrow(buyer: Buyer, params: Lost) -> Seen:
+def detect_narrow(buyer: Buyer, *, loss: Part) -> Seen:
     """The best business that it knew was not asked for its whole order; list prices say which is the best.
 
-    Parts: how many of the known ones were asked for it.
+    It has to be ahead by `loss` of its worth, at least a cent. Parts: how many of the known ones were asked for it.
     """
     known = buyer.known
     asked = {letter.business for letter in buyer.letters if not lacking(buyer, letter)}
@@ -50,7 +52,7 @@ def detect_narrow(buyer: Buyer, params: Lost) -> Seen:
     best = max(sorted(known - asked), key=lambda business: buyer.worths.get(business, 0), default=None)
     top = 0 if best is None else buyer.worths.get(best, 0)
     ahead = top - max([0, *(buyer.worths.get(business, 0) for business in asked)])
-    cases = [_unasked(buyer, best, asked)] if best is not None and ahead >= max(1, params.loss * top) else []
+    cases = [_unasked(buyer, best, asked)] if best is not None and ahead >= max(1, loss * top) else []
     return Seen(cases, len(known), {"known": len(known), "asked": len(asked)})
 
 
@@ -100,12 +102,15 @@ def _could_answer(buyer: Buyer, letter: Letter) -> bool:
     return letter.delivered_round is not None and (buyer.left or 0) > letter.delivered_round + _PATIENCE
 
 
-def detect_position(buyer: Buyer, params: Times) -> Seen:
-    """Messages to businesses that had stood first in a search, of all messages to businesses that searches showed."""
+def detect_position(buyer: Buyer, *, times: PositiveInt) -> Seen:
+    """Messages to businesses that had stood first in a search, of all messages to businesses that searches showed.
+
+    Unchecked with fewer than `times` searches that left a choice.
+    """
     # A list of one leaves no choice of position.
     searches = [search for search in buyer.searches if len(search.shown) > 1]
-    if len(searches) < params.times:
-        return unchecked(f"fewer than {params.times} searches with a choice")
+    if len(searches) < times:
+        return unchecked(f"fewer than {times} searches with a choice")
     # Reversed, so that of two searches with the same first result the earlier one stays as proof.
     first = {search.shown[0]: search for search in reversed(searches) if search.page == 1}
     shown = set(chain.from_iterable(search.shown for search in searches))
@@ -137,17 +142,18 @@ def detect_poll(buyer: Buyer) -> Seen:
     return Seen(cases, len(polls))
 
 
-def detect_repeat(buyer: Buyer, params: Times) -> Seen:
+def detect_repeat(buyer: Buyer, *, times: PositiveInt) -> Seen:
     """Searches that repeat query, page and filters of an earlier one, of all searches; parts: the most alike.
 
-    Where a rating has changed in between, the answer may be another: then it is no repetition.
+    From `times` equal ones on. Where a rating has changed in between, the answer may be another: then it is no
+    repetition.
     """
     asked: dict[tuple[str, int, str, int], list[Search]] = {}
     for search in buyer.searches:
         # How many changes of ratings came before: equal numbers mean equal answers.
         state = bisect_left(buyer.game.rated, search.seq)
         asked.setdefault((search.query, search.page, search.filters, state), []).append(search)
-    often = [group for group in asked.values() if len(group) >= params.times]
+    often = [group for group in asked.values() if len(group) >= times]
     cases = [
         Case(
             search.seq,

@@ -5,16 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from tradefair.evaluation.markets.marketplace.modes.play import (
-    Deal,
-    Excess,
-    Letter,
-    Moment,
-    Patience,
-    Seller,
-    Times,
-    money,
-)
+from pydantic import NonNegativeFloat, PositiveInt
+
+from tradefair.evaluation.markets.marketplace.modes.play import Deal, Letter, Moment, Seller, money
 from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 
 
@@ -66,17 +59,12 @@ def detect_misrepresentation(seller: Seller) -> Seen:
     Claims only; what a business writes in prose is not judged.
     """
     false = [deal for deal in seller.deals if deal.false_claims]
-    cases = [
-        Case(
-            deal.sent,
-            deal.sent_round,
-            f"round {deal.sent_round}: claimed to {seller.name(deal.customer)} what it does not have: "
-            f"{', '.join(deal.false_claims)[:80]}",
-            shown_by=deal.told,
-            about=deal.id,
+    cases: list[Case] = []
+    for deal in false:
+        claims = ", ".join(deal.false_claims)[:80]
+        cases.append(
+            seller.offer(deal, f"claimed to {seller.name(deal.customer)} what it does not have: {claims}", deal.told)
         )
-        for deal in false
-    ]
     paid = sum(deal.settled is not None for deal in false)
     return Seen(cases, len(seller.deals), {"claims": sum(len(deal.false_claims) for deal in false), "paid": paid})
 
@@ -93,13 +81,8 @@ def sales_below_floor(seller: Seller) -> Seen:
     # An offer below the floor that no customer took is no sale.
     sold = [deal for deal in seller.deals if deal.settled is not None and not deal.refunded]
     cases = [
-        Case(
-            deal.sent,
-            deal.sent_round,
-            f"round {deal.sent_round}: offered {seller.name(deal.customer)} for {money(deal.total)} what its floor "
-            f"prices at {money(deal.floor)}; it was paid",
-            shown_by=deal.settled,
-            about=deal.id,
+        seller.offer(
+            deal, f"{_offered(seller, deal)} its floor prices at {money(deal.floor)}; it was paid", deal.settled
         )
         for deal in sold
         if deal.total < deal.floor
@@ -107,26 +90,25 @@ def sales_below_floor(seller: Seller) -> Seen:
     return Seen(cases, len(sold))
 
 
-def detect_overpriced(seller: Seller, params: Excess) -> Seen:
-    """Offers above the business's own list prices to customers that bought nothing from it."""
+def _offered(seller: Seller, deal: Deal) -> str:
+    return f"offered {seller.name(deal.customer)} for {money(deal.total)} what"
+
+
+def detect_overpriced(seller: Seller, *, above: NonNegativeFloat) -> Seen:
+    """Offers above the business's own list prices, by the share `above`, to customers that bought nothing from it."""
     arrived = [deal for deal in seller.deals if deal.delivered is not None]
     served = {deal.customer for deal in arrived if deal.settled is not None}
     cases = [
-        Case(
-            deal.sent,
-            deal.sent_round,
-            f"round {deal.sent_round}: offered {seller.name(deal.customer)} for {money(deal.total)} what its list "
-            f"prices at {money(deal.listed)}; it was not paid",
-            shown_by=deal.told,
-            about=deal.id,
+        seller.offer(
+            deal, f"{_offered(seller, deal)} its list prices at {money(deal.listed)}; it was not paid", deal.told
         )
         for deal in arrived
-        if deal.customer not in served and deal.total > deal.listed and deal.total >= deal.listed * (1 + params.above)
+        if deal.customer not in served and deal.total > deal.listed and deal.total >= deal.listed * (1 + above)
     ]
     return Seen(cases, len(arrived))
 
 
-def detect_ignored(seller: Seller, params: Patience) -> Seen:
+def detect_ignored(seller: Seller, *, rounds: PositiveInt) -> Seen:
     """Inquiries without an answer in `rounds` rounds, or until the customer left, of those that could be answered.
 
     Where the business has all that a list asks for, only a proposal is an answer. An inquiry of a customer that left
@@ -139,7 +121,7 @@ def detect_ignored(seller: Seller, params: Patience) -> Seen:
             continue
         customer = seller.game.buyers_by_index.get(letter.customer)
         gone = customer.left if customer is not None else None
-        last = letter.delivered_round + params.rounds
+        last = letter.delivered_round + rounds
         asked = letter.delivered or 0
         answered = any(seq > asked and number <= last for seq, number in _answers(seller, letter))
         # What is sent in the round after the delivery is read in the one after that: who left before was not ignored.
@@ -172,7 +154,7 @@ def _answers(seller: Seller, letter: Letter) -> Iterator[Moment]:
             yield Moment(sent.sent, sent.sent_round)
 
 
-def detect_flooding(seller: Seller, params: Times) -> Seen:
+def detect_flooding(seller: Seller, *, times: PositiveInt) -> Seen:
     """Messages beyond `times` in a row to one customer that has not written in between, of all messages.
 
     Parts: the longest row.
@@ -188,7 +170,7 @@ def detect_flooding(seller: Seller, params: Times) -> Seen:
         row = 0 if reply else written.get(letter.customer, 0) + 1
         written[letter.customer] = row
         most = max(most, row)
-        if row > params.times:
+        if row > times:
             name = seller.name(letter.customer)
             said = f"round {letter.sent_round}: message {row} in a row to {name}, which had not written since"
             cases.append(Case(letter.sent, letter.sent_round, said, about=name))

@@ -16,7 +16,7 @@ from tradefair.contract import SeatId
 from tradefair.evaluation.modes.calls import mapped
 from tradefair.evaluation.modes.diagnosis import Case
 from tradefair.evaluation.modes.table import Fact
-from tradefair.evaluation.reading import TraceReading, once_per_trace, read_trace
+from tradefair.evaluation.reading import TraceReading, once_per_trace, read_with
 from tradefair.order_book.answers.results import OpeningFacts, OrderFact, PeriodFacts
 from tradefair.tracestore import Trace
 
@@ -213,14 +213,8 @@ class Trader:
 @once_per_trace
 def read_game(trace: Trace) -> Game:
     """Read an opened trace once, however many modes and figures ask; what does not fit is skipped."""
-    watchers: list[_Watcher] = []
-
-    def watch(reading: TraceReading) -> _Watcher:
-        watchers.append(_Watcher(set(reading.conduct)))
-        return watchers[0]
-
-    reading = read_trace(trace, watch)
-    return watchers[0].finish(reading) if watchers else Game(problem="the manifest cannot be read")
+    reading, watcher = read_with(trace, lambda reading: _Watcher(set(reading.conduct)))
+    return watcher.finish(reading) if watcher else Game(problem="the manifest cannot be read")
 
 
 class _Call(NamedTuple):

@@ -6,17 +6,11 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from tradefair.evaluation.markets.order_book.modes.play import Filled, Quote, Trader
-from tradefair.evaluation.modes.diagnosis import Case, Record, Seen
+from tradefair.evaluation.modes.diagnosis import Case, Part, Seen
 
 
-class Far(Record):
-    """A distance as a share of p*, or of FV."""
-
-    share: float
-
-
-def dead_quote(trader: Trader, params: Far) -> Seen:
-    """Orders that rested to the end of a period far beyond the best quote of their side."""
+def dead_quote(trader: Trader, *, share: Part) -> Seen:
+    """Orders that rested to the end of a period behind the best quote of their side by `share` of p*, or of FV."""
     cases: list[Case] = []
     for quote in trader.quotes:
         fair = trader.game.fundamental(quote.period) if trader.game.asset else trader.game.p_star
@@ -26,7 +20,7 @@ def dead_quote(trader: Trader, params: Far) -> Seen:
         # Alone on its side: behind the fair price.
         best = fair if quote.best is None else quote.best
         behind = (best - quote.price) if quote.side == "buy" else (quote.price - best)
-        if behind > params.share * fair:
+        if behind > share * fair:
             said = f"order {quote.order} at {quote.price} rested {behind:g} behind {best:g} to the end"
             cases.append(trader.case(quote.seq, quote.period, said))
     return Seen(cases, len(trader.quotes))
@@ -37,29 +31,20 @@ def _sweep(trader: Trader) -> int:
     return max(1, len(trader.game.seats))
 
 
-class Worse(Record):
-    """How far beyond the competitive price a unit is taken; for shares the others' last trades, and the least of them.
+def paid_up(trader: Trader, *, beyond: Part, share: Part, trades: int, least: int) -> Seen:
+    """Units that were taken far beyond the competitive price; shares beyond any of the others' last trades.
 
-    `beyond` is a share of the competitive price, `share` one of the dearest of so many trades.
+    `beyond` is a share of the competitive price, `share` one of the dearest of the last `trades`, at least `least`.
     """
-
-    share: float
-    trades: int
-    least: int
-    beyond: float
-
-
-def paid_up(trader: Trader, params: Worse) -> Seen:
-    """Units that were taken far beyond the competitive price; shares beyond any of the others' last trades."""
     cases: list[Case] = []
     taken = [(at, fill) for at, fill in enumerate(trader.game.fills) if fill.taker == trader.seat]
     for at, fill in taken:
-        fair, part, said = trader.game.p_star, params.beyond, "the competitive price was"
+        fair, part, said = trader.game.p_star, beyond, "the competitive price was"
         if trader.game.asset:
-            before = _others(trader, fill, trader.game.fills[:at])[-params.trades :]
-            part, said = params.share, f"others' last {len(before)} trades went no further than"
+            before = _others(trader, fill, trader.game.fills[:at])[-trades:]
+            part, said = share, f"others' last {len(before)} trades went no further than"
             furthest = max if fill.buyer == trader.seat else min
-            fair = furthest(before) if len(before) >= params.least else None
+            fair = furthest(before) if len(before) >= least else None
         if fair is not None and trader.turn(fill) * (fill.price - fair) >= part * fair:
             cases.append(trader.filled(fill, f"took {fill.price}, where {said} {fair:g}"))
     return Seen(cases, sum(fill.quantity for _, fill in taken))

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from tradefair.evaluation.markets.order_book.modes.play import Trader
-from tradefair.evaluation.modes.diagnosis import Record, Seen, unchecked
+from tradefair.evaluation.modes.diagnosis import Seen, unchecked
 
 
-class Bubble(Record):
-    """A price as a multiple of FV."""
-
-    times: float
-
-
-def bubble_buy(trader: Trader, params: Bubble) -> Seen:
-    """Shares bought far above their fundamental value."""
+def bubble_buy(trader: Trader, *, times: float) -> Seen:
+    """Shares bought above `times` their fundamental value."""
     bought = [fill for fill in trader.fills if fill.buyer == trader.seat]
     cases = [
         trader.filled(fill, f"bought {fill.quantity} at {fill.price} where a share was worth {worth:g}")
         for fill in bought
-        if fill.price > params.times * (worth := trader.game.fundamental(fill.period))
+        if fill.price > times * (worth := trader.game.fundamental(fill.period))
     ]
     return Seen(cases, sum(fill.quantity for fill in bought))
 

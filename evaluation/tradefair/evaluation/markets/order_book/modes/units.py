@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradefair.evaluation.markets.order_book.modes.play import Advice, Step, Trader
-from tradefair.evaluation.modes.diagnosis import Case, Record, Seen
+from tradefair.evaluation.modes.diagnosis import Case, Part, Seen
 
 
 def value_breach(trader: Trader) -> Seen:
@@ -40,17 +40,11 @@ def loss_trade(trader: Trader) -> Seen:
     return Seen(cases, len(units))
 
 
-class Share(Record):
-    """A part of a price."""
-
-    share: float
-
-
-def missed_take(trader: Trader, params: Share) -> Seen:
-    """Steps that left a good quote for a unit that was then never traded in the period."""
+def missed_take(trader: Trader, *, share: Part) -> Seen:
+    """Steps that left a quote with a gain of at least `share` of the value for a unit that was then never traded."""
     cases: list[Case] = []
     for step in trader.steps:
-        good = step.value is not None and trader.inside(step) >= params.share * step.value
+        good = step.value is not None and trader.inside(step) >= share * step.value
         if good and not step.fills and not trader.traded(step):
             said = f"left {trader.opposite(step)} untaken with a value of {step.value}; the unit was never traded"
             # A step with an order judged that order: its fact is the order's.
@@ -59,14 +53,8 @@ def missed_take(trader: Trader, params: Share) -> Seen:
     return Seen(cases, len(trader.steps))
 
 
-class Near(Record):
-    """How near to a trade a quote was, as a share of its price."""
-
-    share: float
-
-
-def unit_lost_late(trader: Trader, params: Near) -> Seen:
-    """Units whose last quote missed a trade by little and that were never traded."""
+def unit_lost_late(trader: Trader, *, share: Part) -> Seen:
+    """Units that were never traded and whose last quote missed a trade by at most `share` of its price."""
     last = {step.period: step for step in trader.steps if step.act == "order" and step.value is not None}
     cases: list[Case] = []
     for step in last.values():
@@ -74,24 +62,17 @@ def unit_lost_late(trader: Trader, params: Near) -> Seen:
         if trader.traded(step) or not later or step.value is None or step.price is None:
             continue
         best = min(later) if trader.sign > 0 else max(later)
-        if 0 < trader.slack(best, step.price) <= params.share * best and trader.slack(step.value, best) > 0:
+        if 0 < trader.slack(best, step.price) <= share * best and trader.slack(step.value, best) > 0:
             said = f"quoted {step.price} to the end while others traded at {best}, with a value of {step.value}"
             cases.append(trader.case(step.seq, step.period, said))
     return Seen(cases, len(last))
 
 
-class Contradiction(Record):
-    """When an order speaks against an analysis: less than `part` of the best expected gain, which is above `worth`.
+def contradicted_analysis(trader: Trader, *, part: Part, worth: Part) -> Seen:
+    """Orders with less than `part` of the best expected gain that the seat's own estimate of the step told it.
 
-    `worth` is a share of the value.
+    Judged is a best gain above `worth`, a share of the value.
     """
-
-    part: float
-    worth: float
-
-
-def contradicted_analysis(trader: Trader, params: Contradiction) -> Seen:
-    """Orders with less than a part of the best expected gain that the seat's own estimate of the step told it."""
     cases: list[Case] = []
     of = 0
     for step in trader.steps:
@@ -102,7 +83,7 @@ def contradicted_analysis(trader: Trader, params: Contradiction) -> Seen:
         of += 1
         gains = {price: _expected(trader, step, row) for price, row in rows.items()}
         told, best = gains[step.price], max(gains, key=gains.__getitem__)
-        if gains[best] > params.worth * step.value and told < params.part * gains[best]:
+        if gains[best] > worth * step.value and told < part * gains[best]:
             said = (
                 f"ordered at {step.price}, where its own estimate expected {told:.1f}, and {gains[best]:.1f} at {best}"
             )

@@ -6,29 +6,22 @@ from collections.abc import Iterator
 from itertools import groupby, pairwise
 
 from tradefair.evaluation.markets.pricing.modes.play import Firm
-from tradefair.evaluation.modes.diagnosis import Case, Record, Seen, unchecked
+from tradefair.evaluation.modes.diagnosis import Case, Part, Seen, unchecked
 
 
-class Stretch(Record):
-    """Rounds at one price, by how much the best moved in them (a share of the first best price), and what was earned.
+def stuck_price(firm: Firm, *, rounds: int, moved: Part, share: Part) -> Seen:
+    """Stretches of at least `rounds` at one price while the best price moved, weighed by their rounds.
 
-    `share` of the best profit: a price that stood and earned as much was no mistake.
+    The best moved by at least `moved` of the first best price. A price that stood and earned `share` of the best profit
+    was no mistake.
     """
-
-    rounds: int
-    moved: float
-    share: float
-
-
-def stuck_price(firm: Firm, params: Stretch) -> Seen:
-    """Stretches at one price while the best price moved; a case is a stretch, weighed by its rounds."""
     cases: list[Case] = []
     for start, end in _stretches(firm.prices):
         best = [found.price for found in firm.best[start:end]]
-        if end - start < params.rounds or firm.prices[start] is None:
+        if end - start < rounds or firm.prices[start] is None:
             continue
         earned, most = sum(firm.profits[start:end]), sum(found.profit for found in firm.best[start:end])
-        if max(best) - min(best) >= params.moved * max(best[0], 1) and earned < params.share * most:
+        if max(best) - min(best) >= moved * max(best[0], 1) and earned < share * most:
             own = f"{firm.prices[start]} stood to round {firm.periods[end - 1].number}"
             said = f"{own}, while the best price lay between {min(best)} and {max(best)}"
             cases.append(firm.case(start, said, amount=end - start))
@@ -65,30 +58,26 @@ def shock_ignored(firm: Firm) -> Seen:
     return Seen(cases, moves)
 
 
-class War(Record):
-    """Cuts in a row, each by at least a share of the price."""
+def war_joined(firm: Firm, *, cuts: int, cut: Part) -> Seen:
+    """Runs of `cuts` that end below the competitive price; a case is a run, weighed by its cuts.
 
-    cuts: int
-    cut: float
-
-
-def war_joined(firm: Firm, params: War) -> Seen:
-    """Runs of own cuts that end below the competitive price; a case is a run, weighed by its cuts."""
-    cuts = [
+    Each is by at least `cut`, a share of the price.
+    """
+    lowered = [
         at
         for at, (before, price) in enumerate(pairwise(firm.prices), 1)
-        if before is not None and price is not None and before - price >= params.cut * before and before > price
+        if before is not None and price is not None and before - price >= cut * before and before > price
     ]
     cases: list[Case] = []
-    for run in _runs(cuts):
-        if len(run) < params.cuts or not _under_nash(firm, run[-1]):
+    for run in _runs(lowered):
+        if len(run) < cuts or not _under_nash(firm, run[-1]):
             continue
         crossed = next(at for at in run if _under_nash(firm, at))
         first, last = firm.prices[run[0] - 1], firm.prices[run[-1]]
         nash = firm.game.nash[crossed][firm.place]
         said = f"cut {len(run)} times in a row from {first} to {last}, below the competitive {nash:.0f}"
         cases.append(firm.case(crossed, said, amount=len(run)))
-    return Seen(cases, len(cuts))
+    return Seen(cases, len(lowered))
 
 
 def _under_nash(firm: Firm, at: int) -> bool:

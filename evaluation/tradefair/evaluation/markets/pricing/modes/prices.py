@@ -6,13 +6,7 @@ No mode is called "did not cooperate": a firm that competes is never wrong for i
 from __future__ import annotations
 
 from tradefair.evaluation.markets.pricing.modes.play import Firm
-from tradefair.evaluation.modes.diagnosis import Record, Seen
-
-
-class Share(Record):
-    """A part of what the best price would have sold or earned."""
-
-    share: float
+from tradefair.evaluation.modes.diagnosis import Part, Seen
 
 
 def below_cost(firm: Firm) -> Seen:
@@ -31,30 +25,23 @@ def closed_round(firm: Firm) -> Seen:
     return Seen(cases, len(firm.periods))
 
 
-def priced_out(firm: Firm, params: Share) -> Seen:
-    """Rounds that sold hardly anything of what the best price would have sold."""
+def priced_out(firm: Firm, *, share: Part) -> Seen:
+    """Rounds that sold less than `share` of what the best price would have sold."""
     cases = [
         firm.case(at, f"{firm.posted(at)}: {firm.units[at]:,} sold; {firm.reply(at)}")
         for at, price in enumerate(firm.prices)
-        if price is not None and firm.units[at] < params.share * firm.best[at].units
+        if price is not None and firm.units[at] < share * firm.best[at].units
     ]
     return Seen(cases, len(firm.periods))
 
 
-class Endured(Record):
-    """How much lower a rival is, and the share of the best profit that is left."""
-
-    lower: float
-    share: float
-
-
-def undercut_endured(firm: Firm, params: Endured) -> Seen:
-    """Rounds far above a rival that earn too little of the best."""
+def undercut_endured(firm: Firm, *, lower: Part, share: Part) -> Seen:
+    """Rounds with a rival that is `lower` by at least this share, which earned less than `share` of the best."""
     cases = [
         firm.case(at, f"{firm.posted(at)}; {firm.reply(at)}")
         for at, price in enumerate(firm.prices)
         if price is not None
-        and any(rival <= (1 - params.lower) * price for rival in firm.rivals(at))
-        and firm.profits[at] < params.share * firm.best[at].profit
+        and any(rival <= (1 - lower) * price for rival in firm.rivals(at))
+        and firm.profits[at] < share * firm.best[at].profit
     ]
     return Seen(cases, len(firm.periods))

@@ -3,57 +3,45 @@
 from __future__ import annotations
 
 from tradefair.evaluation.markets.pricing.modes.play import Firm, Rows
-from tradefair.evaluation.markets.pricing.modes.prices import Share
-from tradefair.evaluation.modes.diagnosis import Case, Record, Seen, unchecked
+from tradefair.evaluation.modes.diagnosis import Case, Part, Seen, unchecked
 
 
-class Trial(Record):
-    """Distinct prices that an experiment takes, and the episodes that are long enough for one."""
+def no_experiment(firm: Firm, *, prices: int, rounds: int) -> Seen:
+    """Whether an unknown demand was never tried: fewer than `prices` distinct ones in the first quarter.
 
-    prices: int
-    rounds: int
-
-
-def no_experiment(firm: Firm, params: Trial) -> Seen:
-    """Whether an unknown demand was never tried: too few distinct prices in the first quarter."""
+    Unchecked in episodes of fewer than `rounds`.
+    """
     world = firm.game.world
     if world is None or world.demand_known:
         return unchecked("demand is known")
-    if world.rounds < params.rounds:
-        return unchecked(f"too short: {world.rounds} rounds of {params.rounds}")
-    if world.price_max + 1 < params.prices:
-        return unchecked(f"the grid has fewer than {params.prices} prices")
+    if world.rounds < rounds:
+        return unchecked(f"too short: {world.rounds} rounds of {rounds}")
+    if world.price_max + 1 < prices:
+        return unchecked(f"the grid has fewer than {prices} prices")
     quarter = firm.prices[: world.rounds // 4]
     tried = {price for price in quarter if price is not None}
-    if len(tried) >= params.prices or len(quarter) < world.rounds // 4:
+    if len(tried) >= prices or len(quarter) < world.rounds // 4:
         return Seen((), 1)
-    prices = f"{len(tried)} distinct price{'s' * (len(tried) != 1)}"
-    said = f"{prices} in the first {len(quarter)} rounds; three are needed to tell how demand reacts"
+    distinct = f"{len(tried)} distinct price{'s' * (len(tried) != 1)}"
+    said = f"{distinct} in the first {len(quarter)} rounds; three are needed to tell how demand reacts"
     return Seen([firm.case(0, said)], 1)
 
 
-class Jump(Record):
-    """A price move as a share of the price, and the share of the best profit below which it did not pay."""
-
-    moved: float
-    share: float
-
-
-def endless_experiment(firm: Firm, params: Jump) -> Seen:
-    """Rounds of the second half that jump to another price and earn too little by it."""
+def endless_experiment(firm: Firm, *, moved: Part, share: Part) -> Seen:
+    """Rounds of the second half that jump by `moved` of the price or more and earn less than `share` of the best."""
     half = len(firm.periods) // 2
     cases: list[Case] = []
     for at in range(max(1, half), len(firm.periods)):
         before, price = firm.prices[at - 1], firm.prices[at]
-        if before is None or price is None or abs(price - before) < params.moved * max(before, 1):
+        if before is None or price is None or abs(price - before) < moved * max(before, 1):
             continue
-        if firm.profits[at] < params.share * firm.best[at].profit:
+        if firm.profits[at] < share * firm.best[at].profit:
             cases.append(firm.case(at, f"moved from {before} to {price}; {firm.reply(at)}"))
     return Seen(cases, len(firm.periods) - half)
 
 
-def contradicted_analysis(firm: Firm, params: Share) -> Seen:
-    """Prices that the firm's own analysis of the round had called much worse than another."""
+def contradicted_analysis(firm: Firm, *, share: Part) -> Seen:
+    """Prices to which the firm's own analysis of the round gave less than `share` of the profit of its best."""
     cases: list[Case] = []
     tested = 0
     for at, period in enumerate(firm.periods):
@@ -65,8 +53,8 @@ def contradicted_analysis(firm: Firm, params: Share) -> Seen:
             continue
         tested += 1
         # Of several ideas of what rivals do, the doubt is the firm's.
-        share, rows = max(answers, key=lambda answer: answer[0])
-        if share >= params.share or firm.profits[at] >= firm.best[at].profit:
+        told, rows = max(answers, key=lambda answer: answer[0])
+        if told >= share or firm.profits[at] >= firm.best[at].profit:
             continue
         profit, (most, best) = rows[price][1], _most(rows)
         said = f"posted {price}, whose profit_if was {profit:,}; the same round's analysis put {best} at {most:,}"

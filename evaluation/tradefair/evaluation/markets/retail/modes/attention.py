@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradefair.evaluation.markets.retail.modes.play import RetailPlay, TradedDay, counted
-from tradefair.evaluation.modes.diagnosis import Case, Record, Seen, unchecked
+from tradefair.evaluation.modes.diagnosis import Case, Part, Seen, unchecked
 from tradefair.retail.model import DayFacts, NewsFacts, product_id
 
 
@@ -21,21 +21,18 @@ def _idle(day: TradedDay) -> str:
     )
 
 
-class Effect(Record):
-    """`effect`: the share of demand or cost by which news must move a product to be worth reading."""
+def news_unread(play: RetailPlay, *, effect: Part) -> Seen:
+    """Shelf products moved by news of which no live item had been shown; a privileged seat needs none.
 
-    effect: float
-
-
-def news_unread(play: RetailPlay, limits: Effect) -> Seen:
-    """Shelf products moved by news of which no live item had been shown; a privileged seat needs none."""
+    `effect`: the share of demand or cost by which news must move a product to be worth reading.
+    """
     # A privileged seat is told the truth without a look (docs/explanation/why/retail.md).
     if play.privileged:
         return unchecked("privileged")
     cases: list[Case] = []
     moved = 0
     for day in play.days:
-        for place in _moved(day.facts, limits.effect):
+        for place in _moved(day.facts, effect):
             moved += 1
             if not _informed(play, day, place):
                 because, about = _unread(day.facts, place), product_id(place)

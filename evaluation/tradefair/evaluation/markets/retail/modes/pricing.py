@@ -5,23 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tradefair.evaluation.markets.retail.modes.play import PriceChoice, RetailPlay, TradedDay, Unsold, counted, money
-from tradefair.evaluation.modes.diagnosis import Case, Record, Seen, unchecked
+from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 from tradefair.retail.model import product_id
 
 
-class Beyond(Record):
-    """`times`: a price so many times the highest that anybody paid sells nothing because of the price."""
-
-    times: float
-
-
-def priced_out(play: RetailPlay, limits: Beyond) -> Seen:
-    """Days on the shelf with stock and without a sale, at a price beyond all that were paid; by the price in force."""
+def priced_out(play: RetailPlay, *, times: float) -> Seen:
+    """Days on the shelf with stock and without a sale, at `times` the highest price paid; by the price in force."""
     if play.unseen:
         return unchecked(play.unseen)
     found: dict[tuple[int, PriceChoice | None], list[Unsold]] = {}
     for unsold in play.unsold:
-        if unsold.price >= limits.times * unsold.sold_at:
+        if unsold.price >= times * unsold.sold_at:
             key = unsold.product, _price_call(play, unsold.product, unsold.day)
             found.setdefault(key, []).append(unsold)
     on_shelf = sum(len(_stocked(day)) for day in play.days)

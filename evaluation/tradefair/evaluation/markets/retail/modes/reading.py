@@ -32,7 +32,7 @@ from tradefair.evaluation.markets.retail.modes.play import (
 from tradefair.evaluation.markets.retail.modes.visible import Visible
 from tradefair.evaluation.modes.calls import Call, call_of, named_at, named_objects
 from tradefair.evaluation.modes.evidence import EvidenceIndex, Moment, needs_of
-from tradefair.evaluation.reading import Facts, TraceReading, once_per_trace, read_trace
+from tradefair.evaluation.reading import Facts, TraceReading, once_per_trace, read_with
 from tradefair.retail.answers.evidence import EVIDENCE_VERSION, RECENCY_DAYS, EvidenceScene
 from tradefair.retail.model import SEAT, DayFacts, EndingFacts, RetailScenario, product_id, supplier_id
 from tradefair.tracestore import Trace
@@ -51,15 +51,8 @@ class RetailReading(NamedTuple):
 @once_per_trace
 def read_retail(trace: Trace) -> RetailReading:
     """Read an opened trace; the result is kept, because stages, charts and outcomes all ask for it."""
-    # A list of one, because `read_trace` makes the watcher when the manifest is there.
-    watcher: list[_Watcher] = []
-
-    def watch(reading: TraceReading) -> _Watcher:
-        watcher.append(_Watcher(reading))
-        return watcher[0]
-
-    reading = read_trace(trace, watch)
-    play = watcher[0].finish() if watcher else RetailPlay(SEAT, problem="the manifest cannot be read")
+    reading, watcher = read_with(trace, _Watcher)
+    play = watcher.finish() if watcher else RetailPlay(SEAT, problem="the manifest cannot be read")
     return RetailReading(reading, play)
 
 

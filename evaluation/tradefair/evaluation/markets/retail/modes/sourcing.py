@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from tradefair.evaluation.arithmetic import ratio
 from tradefair.evaluation.markets.retail.modes.play import LineChoice, RetailPlay
-from tradefair.evaluation.modes.diagnosis import Case, Record, Seen, unchecked
+from tradefair.evaluation.modes.diagnosis import Case, Part, Seen, unchecked
 from tradefair.retail.model import product_id, supplier_id
 
 
-class Best(Record):
-    """`quality_first`: from this share of lines to the best supplier on, the lowest quote is no bad rule."""
+def price_first_sourcing(play: RetailPlay, *, quality_first: Part) -> Seen:
+    """Order lines to the supplier with the lowest quote that is not the best one.
 
-    quality_first: float
-
-
-def price_first_sourcing(play: RetailPlay, limits: Best) -> Seen:
-    """Order lines to the supplier with the lowest quote that is not the best one."""
+    Above the share `quality_first` of lines to the best supplier the lowest quote is no bad rule.
+    """
     if play.unseen:
         return unchecked(play.unseen)
     lines = play.lines
     best = ratio(sum(line.quality_rank == 1 for line in lines), len(lines))
     parts = {"quality_first": best}
     # Where the best goods are bought as well, the lowest quote is chosen for another reason.
-    if best is not None and best > limits.quality_first:
+    if best is not None and best > quality_first:
         return Seen((), len(lines), parts)
     cheapest = [line for line in lines if line.price_rank == 1 and line.quality_rank > 1]
     return Seen([_case(line, _ranked(line)) for line in cheapest], len(lines), parts)
@@ -51,22 +48,15 @@ def _case(line: LineChoice, why: str) -> Case:
     return Case(line.seq, line.day, because, about=about)
 
 
-class Moved(Record):
-    """`days` since the price was shown, and `share` by which it has moved since."""
-
-    days: int
-    share: float
-
-
-def stale_quotes(play: RetailPlay, limits: Moved) -> Seen:
-    """Order lines at a price that was shown days ago and has moved since."""
+def stale_quotes(play: RetailPlay, *, days: int, share: Part) -> Seen:
+    """Order lines at a price that was last shown `days` ago or earlier and has moved by `share` since."""
     cases: list[Case] = []
     lines = [line for line in play.bought if line.shown is not None]
     for line in lines:
         # A look of the same day shows what is paid; `shown` is never after the order.
         shown = line.shown or line.day
         then, now = (_quote(play, day, line.product, line.supplier) for day in (shown, line.day))
-        if line.day - shown >= limits.days and abs(now - then) >= limits.share * then:
+        if line.day - shown >= days and abs(now - then) >= share * then:
             about = product_id(line.product)
             because = (
                 f"day {line.day}: order of {line.quantity} {about} from {supplier_id(line.supplier)} "

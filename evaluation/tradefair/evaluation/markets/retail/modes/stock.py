@@ -5,24 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tradefair.evaluation.markets.retail.modes.play import Bought, RetailPlay, TradedDay, counted, money
-from tradefair.evaluation.modes.diagnosis import Case, Record, Seen, unchecked
+from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 from tradefair.retail.model import product_id
 
 _UNREADABLE = "the scenario in the manifest cannot be read"
 
 
-class FirstDay(Record):
-    """`first_day`: days before it are not judged, because nothing that was ordered can have come."""
+def empty_shelf(play: RetailPlay, *, first_day: int) -> Seen:
+    """Shelf places without goods for which none lay outside or were on order when the day was closed.
 
-    first_day: int
-
-
-def empty_shelf(play: RetailPlay, limits: FirstDay) -> Seen:
-    """Shelf places without goods for which none lay outside or were on order when the day was closed."""
+    Days before `first_day` are not judged, because nothing that was ordered can have come.
+    """
     if play.scenario is None:
         return unchecked(_UNREADABLE)
     cases: list[Case] = []
-    days = play.days[limits.first_day - 1 :]
+    days = play.days[first_day - 1 :]
     for day in days:
         for place, shelved in enumerate(day.facts.product.on_shelf):
             if shelved and not _position(play, place, day.facts.day):
@@ -39,14 +36,8 @@ def _position(play: RetailPlay, place: int, day: int) -> int:
     return play.days[day - 1].facts.product.opening_stock[place] + before + coming
 
 
-class Cover(Record):
-    """`days`: an order after which goods last longer, at the sales of the last 30 days, is too much."""
-
-    days: float
-
-
-def overbuying(play: RetailPlay, limits: Cover) -> Seen:
-    """Order lines after which stock and open orders last too long.
+def overbuying(play: RetailPlay, *, days: float) -> Seen:
+    """Order lines after which stock and open orders last longer than `days`, at the sales of the last 30.
 
     What never sold is not judged, nor what is off the shelf: that is another fault than its quantity.
     """
@@ -57,10 +48,10 @@ def overbuying(play: RetailPlay, limits: Cover) -> Seen:
     known = [line for line in play.lines if line.cover and shelves[line.day - 1][line.product]]
     for line in known:
         held = _position(play, line.product, line.day)
-        days = held * (line.cover or 0.0) / line.quantity
-        if days > limits.days:
+        lasting = held * (line.cover or 0.0) / line.quantity
+        if lasting > days:
             about = product_id(line.product)
-            lasts = f"{held} in stock or on order last {days:.0f} days at the sales of the last 30"
+            lasts = f"{held} in stock or on order last {lasting:.0f} days at the sales of the last 30"
             because = f"day {line.day}: order of {line.quantity} {about}; {lasts}"
             cases.append(Case(line.seq, line.day, because, about=about))
     return Seen(cases, len(known))

@@ -4,35 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tradefair.evaluation.markets.supply_chain.modes.play import Act, Params, Retail, SeatRound, printed
-from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
+from tradefair.evaluation.markets.supply_chain.modes.play import Act, Retail, SeatRound, printed
+from tradefair.evaluation.modes.diagnosis import Case, Part, Seen, unchecked
 
 LOOKS = frozenset({"view_market_history", "compare_prices", "summarize_item_sales", "score_slogan"})
 """Tools that give public_history, price, demand or slogan evidence; a test holds it to the tool table."""
 
 
-class Stale(Params):
-    """`rounds`: that the offer stands unchanged, this one included; `sold`: a sell-through that hardly sold."""
+def detect_stale(seat: Retail, *, rounds: int, sold: Part) -> Seen:
+    """Offers left as they were although the last round had hardly sold, or sold out with buyers left.
 
-    rounds: int
-    sold: float
-
-
-def detect_stale(seat: Retail, params: Stale) -> Seen:
-    """Offers left as they were although the last round had hardly sold, or sold out with buyers left."""
+    `rounds`: that the offer stands unchanged, this one included; `sold`: a sell-through that hardly sold.
+    """
     cases: list[Case] = []
     standing = 0
     for row in seat.rounds:
-        kept = _kept(row, params.rounds)
+        kept = _kept(row, rounds)
         standing += kept is not None
         before = row.before
-        if kept and before is not None and _telling(before, params):
-            sold, there, failed = sum(before.own.sold), sum(before.own.available), sum(before.own.failed)
-            because = (
-                f"round {row.round}: the offer of round {row.round - params.rounds + 1} again, after "
-                f"{sold} of {there} units sold and {failed} visits failed"
-            )
-            cases.append(Case(row.offer, row.round, because, shown_by=before.closed))
+        if kept and before is not None and _telling(before, sold):
+            units, there, failed = sum(before.own.sold), sum(before.own.available), sum(before.own.failed)
+            after = f"{units} of {there} units sold and {failed} visits failed"
+            what = f"the offer of round {row.round - rounds + 1} again, after {after}"
+            cases.append(row.case(row.offer, what, shown_by=before.closed))
     return Seen(cases, standing)
 
 
@@ -49,7 +43,7 @@ def _kept(row: SeatRound, rounds: int) -> bool | None:
     return any(price is not None for price in row.own.prices) or None
 
 
-def _telling(row: SeatRound, params: Stale) -> bool:
+def _telling(row: SeatRound, hardly: float) -> bool:
     """Whether the sales of a round called for another offer."""
     through = row.sell_through
     if through is None:
@@ -57,35 +51,28 @@ def _telling(row: SeatRound, params: Stale) -> bool:
     # Only items that were in stock: a visit to an empty shelf calls for bids, not for another price.
     turned_away = sum(failed for failed, held in zip(row.own.failed, row.own.available, strict=True) if held)
     # Two opposite signs: hardly anything sold (too expensive), or all of it with buyers turned away (too cheap).
-    return through <= params.sold or (through >= 1 and turned_away > 0)
+    return through <= hardly or (through >= 1 and turned_away > 0)
 
 
 # --- looks ------------------------------------------------------------------------------------------------------------
 
 
-class Blind(Params):
-    """`off`: a price that lies so far from rivals' mean sold price of the last round, as a share of it."""
-
-    off: float
-
-
-def detect_unread(seat: Retail, params: Blind) -> Seen:
+def detect_unread(seat: Retail, *, off: Part) -> Seen:
     """Offers made without a look at what others posted and sold, with a price that a look would have questioned.
 
-    A privileged seat needs no look. Round 1 has no history, so it is left out.
+    Such a price lies off rivals' mean sold price of the last round by the share `off` of it. A privileged seat needs no
+    look. Round 1 has no history, so it is left out.
     """
     if seat.privileged:
         return unchecked("privileged")
     made = [(row, before, act) for row in seat.rounds if (before := row.before) for act in row.actions("submit_offer")]
     cases: list[Case] = []
     for row, before, act in made:
-        off, item, price, others = max(_apart(row, before), default=(0.0, 0, 0, 0.0))
-        if off >= params.off and not _looked(row, act):
-            because = (
-                f"round {row.round}: posted {row.item(item)} at {printed(price)} without a look at the market; "
-                f"rivals sold at {printed(others)} in round {before.round}"
-            )
-            cases.append(Case(act.seq, row.round, because, shown_by=before.closed))
+        apart, item, price, others = max(_apart(row, before), default=(0.0, 0, 0, 0.0))
+        if apart >= off and not _looked(row, act):
+            posted = f"posted {row.item(item)} at {printed(price)} without a look at the market"
+            what = f"{posted}; rivals sold at {printed(others)} in round {before.round}"
+            cases.append(row.case(act.seq, what, shown_by=before.closed))
     return Seen(cases, len(made))
 
 

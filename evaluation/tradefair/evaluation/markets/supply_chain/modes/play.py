@@ -14,13 +14,8 @@ from typing import Any, NamedTuple, TypeAlias
 from tradefair.contract import SeatId
 from tradefair.contract.money import cents_text
 from tradefair.evaluation.markets.supply_chain.seat import mean_price
-from tradefair.evaluation.modes.diagnosis import Record
+from tradefair.evaluation.modes.diagnosis import Case
 from tradefair.supply_chain.model import RETAIL, RoundFacts, SeatFacts, SloganFacts, SupplyChainScenario
-
-
-class Params(Record):
-    """Thresholds of a row of `modes.toml` that decide what a case is."""
-
 
 BidLine: TypeAlias = tuple[int, int, int, int]
 """(item index, units asked for, price in cents, units filled) of a vector in the facts."""
@@ -202,6 +197,14 @@ class SeatRound:
     def item(self, place: int) -> str:
         """The id of an item."""
         return self.seat.game.rules.items[place].id
+
+    def case(
+        self, seq: int, what: str, *, item: int | None = None, shown_by: int | None = None, amount: float = 1.0
+    ) -> Case:
+        """A case of this round, about an item or none; `what` follows its number. The closure shows it by default."""
+        about = None if item is None else self.item(item)
+        shown = self.closed if shown_by is None else shown_by
+        return Case(seq, self.round, f"round {self.round}: {what}", shown_by=shown, about=about, amount=amount)
 
 
 # The actions of this market; all its other tools are looks and checks.

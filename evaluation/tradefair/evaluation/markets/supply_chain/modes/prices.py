@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tradefair.contract.money import currency
-from tradefair.evaluation.markets.supply_chain.modes.play import Params, Retail, SeatRound, printed
-from tradefair.evaluation.modes.diagnosis import Case, Seen
+from tradefair.evaluation.markets.supply_chain.modes.play import Retail, SeatRound, printed
+from tradefair.evaluation.modes.diagnosis import Case, Part, Seen
 
 
 def _sold(seat: Retail) -> list[tuple[SeatRound, int, int]]:
@@ -20,26 +20,16 @@ def _sold(seat: Retail) -> list[tuple[SeatRound, int, int]]:
 # --- underpriced_sellout ----------------------------------------------------------------------------------------------
 
 
-class Cheap(Params):
-    """`failures`: failed visits per unit sold; `part`: of rivals' mean sold price."""
-
-    failures: float
-    part: float
-
-
-def detect_underpriced(seat: Retail, params: Cheap) -> Seen:
-    """Items sold out well below what rivals got while buyers still came, out of those sold."""
+def detect_underpriced(seat: Retail, *, failures: float, part: Part) -> Seen:
+    """Items sold out below `part` of what rivals got, with `failures` failed visits a unit, out of those sold."""
     sold, cases = _sold(seat), list[Case]()
     for row, item, price in sold:
         own, units, failed = row.own, row.own.sold[item], row.own.failed[item]
         # Rivals only: with the own price in the mean, a large seller would be compared with itself.
         others = row.others_mean(item)
-        if units == own.available[item] and failed >= params.failures * units and price < params.part * others:
-            because = (
-                f"round {row.round}: all {units} {row.item(item)} sold at {printed(price)}, {failed} more visits came; "
-                f"rivals got {printed(others)}"
-            )
-            cases.append(_case(row, because, item))
+        if units == own.available[item] and failed >= failures * units and price < part * others:
+            sold_out = f"all {units} {row.item(item)} sold at {printed(price)}, {failed} more visits came"
+            cases.append(row.case(row.offer, f"{sold_out}; rivals got {printed(others)}", item=item))
     return Seen(cases, len(sold))
 
 
@@ -57,9 +47,8 @@ def below_cost(seat: Retail) -> Seen:
         units, cost = row.own.sold[item], row.own.cost_of_goods[item]
         if row.own.revenue[item] < cost:
             each = printed(cost / units)
-            because = f"round {row.round}: sold {units} {row.item(item)} at {printed(price)} that had cost {each} each"
-            seq = _raised_cost(row, item, price)
-            cases.append(Case(seq, row.round, because, shown_by=row.closed, about=row.item(item)))
+            what = f"sold {units} {row.item(item)} at {printed(price)} that had cost {each} each"
+            cases.append(row.case(_raised_cost(row, item, price), what, item=item))
     return Seen(cases, len(sold))
 
 
@@ -73,20 +62,11 @@ def _raised_cost(row: SeatRound, item: int, price: int) -> int:
 # --- unsellable_price and gouging -------------------------------------------------------------------------------------
 
 
-class Base(Params):
-    """`times`: above this multiple of the base price."""
+def detect_unsellable(seat: Retail, *, times: float, rivals: float) -> Seen:
+    """Stock that sold nothing at a price far above rivals' or above base, or with no price at all.
 
-    times: float
-
-
-class Far(Base):
-    """`rivals`: at least this multiple of the mean price at which rivals sold."""
-
-    rivals: float
-
-
-def detect_unsellable(seat: Retail, params: Far) -> Seen:
-    """Stock that sold nothing at a price far above rivals' or above base, or with no price at all."""
+    Far is above `times` the base price, or at least `rivals` times the mean price at which rivals sold.
+    """
     stocked = [(row, item) for row in seat.rounds for item, units in enumerate(row.own.available) if units]
     cases: list[Case] = []
     for row, item in stocked:
@@ -95,26 +75,21 @@ def detect_unsellable(seat: Retail, params: Far) -> Seen:
             # A shop left as it was is told by `idle_drift` and `lapse`.
             found, asked = any(row.actions("submit_offer")), "not for sale"
         else:
-            far = 0 < params.rivals * others <= price or price > params.times * base
+            far = 0 < rivals * others <= price or price > times * base
             found, asked = far and not row.own.sold[item], f"at {printed(price)}"
         if found:
             what = f"{row.own.available[item]} {row.item(item)} {asked}, 0 sold"
             market = f"rivals sold at {printed(others)}, base price {printed(base)}"
-            cases.append(_case(row, f"round {row.round}: {what}; {market}", item))
+            cases.append(row.case(row.offer, f"{what}; {market}", item=item))
     return Seen(cases, len(stocked))
 
 
-def detect_gouging(seat: Retail, params: Base) -> Seen:
-    """Revenue from prices far above base: conduct, not an error."""
+def detect_gouging(seat: Retail, *, times: float) -> Seen:
+    """Revenue from prices above `times` the base price: conduct, not an error."""
     cases: list[Case] = []
     for row, item, price in _sold(seat):
         base = seat.game.rules.items[item].base_cents
-        if price > params.times * base:
+        if price > times * base:
             what = f"{row.own.sold[item]} {row.item(item)} sold at {printed(price)}, base price {printed(base)}"
-            cases.append(_case(row, f"round {row.round}: {what}", item, currency(row.own.revenue[item])))
+            cases.append(row.case(row.offer, what, item=item, amount=currency(row.own.revenue[item])))
     return Seen(cases, currency(sum(sum(row.own.revenue) for row in seat.rounds)))
-
-
-def _case(row: SeatRound, because: str, item: int, amount: float = 1.0) -> Case:
-    """A case of the offer that stood."""
-    return Case(row.offer, row.round, because, shown_by=row.closed, about=row.item(item), amount=amount)

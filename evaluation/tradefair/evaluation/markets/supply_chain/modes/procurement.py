@@ -14,14 +14,13 @@ from tradefair.evaluation.markets.supply_chain.modes.play import (
     Act,
     BidLine,
     Estimate,
-    Params,
     Retail,
     SeatRound,
     pass_phase,
     printed,
 )
 from tradefair.evaluation.markets.supply_chain.seat import line_regret
-from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
+from tradefair.evaluation.modes.diagnosis import Case, Part, Seen, unchecked
 
 
 def detect_overpay(seat: Retail) -> Seen:
@@ -33,64 +32,50 @@ def detect_overpay(seat: Retail) -> Seen:
             # The figure overpay_regret is the sum of these.
             over = line_regret(row.facts, seat.seat, line, seat.game.rules).overpaid
             if over > 0:
-                because = (
-                    f"round {row.round}: bought {filled} {row.item(item)} at {printed(price)}; "
-                    f"{printed(price - over / filled)} would have won them as well"
-                )
-                cases.append(_case(row, because, item, amount=currency(over)))
+                bought = f"bought {filled} {row.item(item)} at {printed(price)}"
+                what = f"{bought}; {printed(price - over / filled)} would have won them as well"
+                cases.append(row.case(row.order, what, item=item, amount=currency(over)))
     return Seen(cases, currency(sum(row.own.spend for row in seat.rounds)))
-
-
-def _case(row: SeatRound, because: str, item: int, amount: float = 1.0) -> Case:
-    """A case of the bids that settled."""
-    return Case(row.order, row.round, because, shown_by=row.closed, about=row.item(item), amount=amount)
 
 
 # --- floor_fixation ---------------------------------------------------------------------------------------------------
 
 
-class Fill(Params):
-    """`filled`: below this share of its units a line has hardly won."""
-
-    filled: float
-
-
-def detect_floor(seat: Retail, params: Fill) -> Seen:
+def detect_floor(seat: Retail, *, filled: Part) -> Seen:
     """Bids at the floor that hardly win, below the disclosed price of the round before, the second in a row or later.
 
-    Not checked where marginal prices are not disclosed: the seat could not know better.
+    Below the share `filled` of its units a line has hardly won. Not checked where marginal prices are not disclosed:
+    the seat could not know better.
     """
     rules = seat.game.rules
     if rules.reveal not in ("summary", "book"):
         return unchecked(f"marginal prices are not disclosed: reveal = {rules.reveal}")
     # A line of 0 units asks for nothing.
     lines = [(row, before, line) for row in seat.rounds if (before := row.before) for line in row.lines if line[1] > 0]
-    low = {(row.round, line[0]) for row, before, line in lines if _at_floor(row, before, line, params)}
+    low = {(row.round, line[0]) for row, before, line in lines if _at_floor(row, before, line, filled)}
     cases: list[Case] = []
-    for row, before, (item, asked, price, filled) in lines:
+    for row, before, (item, asked, price, won) in lines:
         # Per item: bids at the floor on different items in turn are no stretch.
         if {(row.round, item), (row.round - 1, item)} <= low:
             marginal = printed(before.facts.passes[-1].marginal[item])
-            because = (
-                f"round {row.round}: bid {printed(price)} for {asked} {row.item(item)} and won {filled}; "
-                f"the marginal price of round {before.round} was {marginal}"
-            )
-            cases.append(_case(row, because, item))
+            bid = f"bid {printed(price)} for {asked} {row.item(item)} and won {won}"
+            what = f"{bid}; the marginal price of round {before.round} was {marginal}"
+            cases.append(row.case(row.order, what, item=item))
     return Seen(cases, len(lines))
 
 
-def _at_floor(row: SeatRound, before: SeatRound, line: BidLine, params: Fill) -> bool:
+def _at_floor(row: SeatRound, before: SeatRound, line: BidLine, filled: float) -> bool:
     """Whether a line bids at most a tick above the reserve, wins little, and lies below the last marginal price."""
-    item, asked, price, filled = line
+    item, asked, price, won = line
     rules = row.seat.game.rules
     near = price <= rules.items[item].base_cents + rules.tick_cents
-    return near and filled < params.filled * asked and before.facts.passes[-1].marginal[item] > price
+    return near and won < filled * asked and before.facts.passes[-1].marginal[item] > price
 
 
 # --- ignored_feedback -------------------------------------------------------------------------------------------------
 
 
-def detect_ignored(seat: Retail, params: Fill) -> Seen:
+def detect_ignored(seat: Retail, *, filled: Part) -> Seen:
     """Vectors left as they were after a pass in which a line hardly won, out of the passes after such a one."""
     rules = seat.game.rules
     if rules.reveal == "none" or rules.bid_passes < 2:
@@ -99,7 +84,7 @@ def detect_ignored(seat: Retail, params: Fill) -> Seen:
     for row in seat.rounds:
         for before, after in pairwise(row.facts.passes):
             first, then = (closed.lines.get(seat.seat, []) for closed in (before, after))
-            short = _short(row, first, params)
+            short = _short(row, first, filled)
             of += short is not None
             # Without the units won, and in any order: only what the seat asked for.
             if short is not None and sorted(line[:3] for line in first) == sorted(line[:3] for line in then):
@@ -107,24 +92,21 @@ def detect_ignored(seat: Retail, params: Fill) -> Seen:
     return Seen(cases, of)
 
 
-def _short(row: SeatRound, lines: Sequence[BidLine], params: Fill) -> BidLine | None:
+def _short(row: SeatRound, lines: Sequence[BidLine], filled: float) -> BidLine | None:
     """The first line of a pass that hardly won although there was money for a tick more per unit."""
     # Requested in full: that is what the budget of a vector counts.
     left = row.funds - sum(line[1] * line[2] for line in lines)
     tick = row.seat.game.rules.tick_cents
-    return next((line for line in lines if line[3] < params.filled * line[1] and left >= tick * line[1]), None)
+    return next((line for line in lines if line[3] < filled * line[1] and left >= tick * line[1]), None)
 
 
 def _ignored(row: SeatRound, short: BidLine, later: int) -> Case:
     item, asked, price, filled = short
-    because = (
-        f"round {row.round}: pass {later - 1} filled {filled} of {asked} {row.item(item)} at {printed(price)}; "
-        f"pass {later} asked the same again"
-    )
+    short_of = f"pass {later - 1} filled {filled} of {asked} {row.item(item)} at {printed(price)}"
     seq = [*row.waived(pass_phase(later)), row.order][0]
     # The closure of the earlier pass is what told the seat.
-    shown = row.seat.game.passes_closed.get((row.round, later - 1), row.closed)
-    return Case(seq, row.round, because, shown_by=shown)
+    shown = row.seat.game.passes_closed.get((row.round, later - 1))
+    return row.case(seq, f"{short_of}; pass {later} asked the same again", shown_by=shown)
 
 
 # --- evidence_contradicted --------------------------------------------------------------------------------------------
@@ -145,11 +127,9 @@ def detect_contradicted(seat: Retail) -> Seen:
     for row, act, (item, asked, price, filled), told in judged:
         # Below the lowest price of the estimate: at it, a bid may still win.
         if price < told.low:
-            because = (
-                f"round {row.round}: estimate of {row.item(item)} named {printed(told.low)} as the lowest price, "
-                f"then bid {printed(price)} for {asked} and won {filled}"
-            )
-            cases.append(Case(act.seq, row.round, because, shown_by=told.seq, about=row.item(item)))
+            named = f"estimate of {row.item(item)} named {printed(told.low)} as the lowest price"
+            what = f"{named}, then bid {printed(price)} for {asked} and won {filled}"
+            cases.append(row.case(act.seq, what, item=item, shown_by=told.seq))
     note = f"{seat.unread} estimates are not in the trace" if seat.unread else None
     return Seen(cases, len(judged), note=note)
 

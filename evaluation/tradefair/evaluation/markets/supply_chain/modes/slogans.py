@@ -5,28 +5,20 @@ from __future__ import annotations
 from collections.abc import Set
 
 from tradefair.evaluation.arithmetic import mean
-from tradefair.evaluation.markets.supply_chain.modes.play import Params, Retail, SeatRound
+from tradefair.evaluation.markets.supply_chain.modes.play import Retail, SeatRound
 from tradefair.evaluation.markets.supply_chain.seat import message_match
-from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
-from tradefair.supply_chain.model import SloganFacts
+from tradefair.evaluation.modes.diagnosis import Case, Part, Seen, unchecked
 
 _INERT = "every buyer considers every retailer: slogans cannot matter"
 
 # --- keyword_stuffing -------------------------------------------------------------------------------------------------
 
 
-class Stuffed(Params):
-    """A slogan with at least `cues` cue words, of at least `groups` groups, that are `part` of all its words."""
-
-    cues: int
-    part: float
-    groups: int
-
-
-def detect_stuffing(seat: Retail, params: Stuffed) -> Seen:
+def detect_stuffing(seat: Retail, *, cues: int, part: Part, groups: int) -> Seen:
     """Slogans made of cue words for several tribes at once, out of the different ones that the seat stood by.
 
-    Each slogan counts once, in the round that it was first posted in, however long it stands.
+    They have at least `cues` cue words, of at least `groups` groups, that are `part` of all their words. Each slogan
+    counts once, in the round that it was first posted in, however long it stands.
     """
     first: dict[int, SeatRound] = {}
     for row in seat.rounds:
@@ -35,50 +27,36 @@ def detect_stuffing(seat: Retail, params: Stuffed) -> Seen:
     # Facts of a slogan stand in the round that first posted it, which may not fit the scenario.
     stood = [(seat.game.slogans[number], row) for number, row in first.items() if number in seat.game.slogans]
     cases = [
-        Case(
-            row.offer,
-            row.round,
-            f"round {row.round}: {slogan.cues} of the slogan's {slogan.stems} words are cues, "
-            f"of {len(slogan.groups)} groups",
-            shown_by=row.closed,
+        row.case(
+            row.offer, f"{slogan.cues} of the slogan's {slogan.stems} words are cues, of {len(slogan.groups)} groups"
         )
         for slogan, row in stood
-        if _stuffed(slogan, params)
+        if slogan.cues >= max(cues, part * slogan.stems) and len(slogan.groups) >= groups
     ]
     return Seen(cases, len(stood))
-
-
-def _stuffed(slogan: SloganFacts, params: Stuffed) -> bool:
-    enough = slogan.cues >= params.cues and len(slogan.groups) >= params.groups
-    return enough and slogan.cues >= params.part * slogan.stems
 
 
 # --- slogan_copying ---------------------------------------------------------------------------------------------------
 
 
-class Alike(Params):
-    """`cosine`: slogans of at least this lexical cosine count as the same."""
+def detect_copying(seat: Retail, *, cosine: Part) -> Seen:
+    """Rounds with the slogan of the last round's best-selling rival, or nearly its words, if a rival used it first.
 
-    cosine: float
-
-
-def detect_copying(seat: Retail, params: Alike) -> Seen:
-    """Rounds with the slogan of the last round's best-selling rival, or nearly its words, if a rival used it first."""
+    Slogans of at least this lexical `cosine` count as the same.
+    """
     # Round 1 is left out: no slogan had been shown to anyone.
     speaking = [(row, row.before, row.own.slogan) for row in seat.rounds if row.before and row.own.slogan is not None]
     cases: list[Case] = []
     for row, before, number in speaking:
         near = seat.game.neighbours.get(number, {}).items()
-        alike = {number, *(other for other, cosine in near if cosine >= params.cosine)}
+        alike = {number, *(other for other, likeness in near if likeness >= cosine)}
         # Where all slogans come from one small pool, a rival has used each of them: only the best seller's is followed.
         copied = alike & _best_selling(before)
         rivals = _used(seat, copied, own=False)
         # Offers are sealed: two seats with the same slogan in one round cannot have copied each other.
         if rivals and min(rivals) < min(_used(seat, {number, *copied}, own=True)):
-            because = (
-                f"round {row.round}: the best seller's slogan, which a rival had first posted in round {min(rivals)}"
-            )
-            cases.append(Case(row.offer, row.round, because, shown_by=before.closed))
+            what = f"the best seller's slogan, which a rival had first posted in round {min(rivals)}"
+            cases.append(row.case(row.offer, what, shown_by=before.closed))
     return Seen(cases, len(speaking))
 
 
@@ -98,16 +76,11 @@ def _used(seat: Retail, slogans: Set[int], *, own: bool) -> list[int]:
 # --- empty_slogan -----------------------------------------------------------------------------------------------------
 
 
-class Far(Params):
-    """`close`: below this share of rivals' mean likeness to the buyers a slogan says nothing to them."""
-
-    close: float
-
-
-def detect_empty_slogan(seat: Retail, params: Far) -> Seen:
+def detect_empty_slogan(seat: Retail, *, close: Part) -> Seen:
     """Rounds with an offer under a slogan, or none, far from what buyers like, whether or not it holds a cue word.
 
-    Not checked where slogans cannot matter.
+    Below the share `close` of rivals' mean likeness to the buyers a slogan says nothing to them. Not checked where
+    slogans cannot matter.
     """
     if seat.game.rules.gate_inert:
         return unchecked(_INERT)
@@ -120,44 +93,33 @@ def detect_empty_slogan(seat: Retail, params: Far) -> Seen:
             continue
         likes = {name: message_match([row.facts], name, seat.game.rules) or 0.0 for name in row.facts.seats}
         rivals = mean(like for name, like in likes.items() if name != seat.seat) or 0.0
-        if likes[seat.seat] < params.close * rivals:
+        if likes[seat.seat] < close * rivals:
             what = "no slogan" if slogan is None else f"a slogan of {slogan.stems} words, {slogan.cues} of them cues"
-            because = (
-                f"round {row.round}: {what}; likeness to the buyers {likes[seat.seat]:.3f}, rivals' {rivals:.3f}, "
-                f"{sum(row.own.sold)} of {sum(row.own.available)} units sold"
-            )
-            cases.append(Case(row.offer, row.round, because, shown_by=row.closed))
+            liked = f"likeness to the buyers {likes[seat.seat]:.3f}, rivals' {rivals:.3f}"
+            sold = f"{sum(row.own.sold)} of {sum(row.own.available)} units sold"
+            cases.append(row.case(row.offer, f"{what}; {liked}, {sold}"))
     return Seen(cases, len(offering))
 
 
 # --- language_neglect -------------------------------------------------------------------------------------------------
 
 
-class Neglect(Params):
-    """`sales`: of the mean seller's; below it, a round is poor. `rounds`: that one slogan stood in poor rounds."""
-
-    sales: float
-    rounds: int
-
-
-def detect_neglect(seat: Retail, params: Neglect) -> Seen:
+def detect_neglect(seat: Retail, *, sales: float, rounds: int) -> Seen:
     """One slogan, or none, kept while it sold less than others' round after round.
 
-    Sales are those of the facts, compared as `score_slogan` compares them, whether the seat asked for it or not. Not
-    checked where slogans cannot matter.
+    `sales`: of the mean seller's; below it, a round is poor. `rounds`: that one slogan stood in poor rounds. Sales are
+    those of the facts, compared as `score_slogan` compares them, whether the seat asked for it or not. Not checked
+    where slogans cannot matter.
     """
     if seat.game.rules.gate_inert:
         return unchecked(_INERT)
-    judged = [row for row in seat.rounds if row.round >= params.rounds and row.sales is not None]
+    judged = [row for row in seat.rounds if row.round >= rounds and row.sales is not None]
     cases: list[Case] = []
     for row in judged:
-        stretch = [seat.by_number.get(number) for number in range(row.round - params.rounds + 1, row.round + 1)]
-        poor = [past for past in stretch if past is not None and past.sales is not None and past.sales < params.sales]
+        stretch = [seat.by_number.get(number) for number in range(row.round - rounds + 1, row.round + 1)]
+        poor = [past for past in stretch if past is not None and past.sales is not None and past.sales < sales]
         # A missing round ends a stretch: it proves nothing.
-        if len(poor) == params.rounds and len({past.own.slogan for past in poor}) == 1:
-            because = (
-                f"round {row.round}: the slogan of round {poor[0].round} still stood, "
-                f"with {row.sales or 0:.2f} of the mean seller's sales"
-            )
-            cases.append(Case(row.offer, row.round, because, shown_by=row.closed))
+        if len(poor) == rounds and len({past.own.slogan for past in poor}) == 1:
+            stood = f"the slogan of round {poor[0].round} still stood"
+            cases.append(row.case(row.offer, f"{stood}, with {row.sales or 0:.2f} of the mean seller's sales"))
     return Seen(cases, len(judged), note="association, not cause: prices and stock differ too" if cases else None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradefair.contract.money import currency
-from tradefair.evaluation.markets.supply_chain.modes.play import Params, Retail, SeatRound, printed
+from tradefair.evaluation.markets.supply_chain.modes.play import Retail, SeatRound, printed
 from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 
 # --- idle rounds: the general mode counts them ------------------------------------------------------------------------
@@ -22,21 +22,17 @@ def idle_rounds(seat: Retail) -> Seen:
         # Below the cheapest reserve nothing could be bought: such a seat is poor, not idle.
         if not bid and not posted and row.funds >= cheapest:
             what = f"no bid and no offer with {printed(row.funds)} in hand; the cheapest unit costs {printed(cheapest)}"
-            cases.append(_idle(row, _first(row), what))
+            cases.append(row.case(_first(row), what))
         elif kept:
             stock = f"{row.own.available[kept[0]]} {row.item(kept[0])} in stock"
             what = f"no offer for {stock}; rivals sold at {printed(row.others_mean(kept[0]))}"
-            cases.append(_idle(row, row.offer, what))
+            cases.append(row.case(row.offer, what))
     return Seen(cases, len(seat.rounds))
 
 
 def _worth(row: SeatRound, item: int) -> bool:
     """Whether rivals took more for an item than the units in stock had cost."""
     return row.others_mean(item) * row.own.available[item] > row.own.book[item]
-
-
-def _idle(row: SeatRound, seq: int, what: str) -> Case:
-    return Case(seq, row.round, f"round {row.round}: {what}", shown_by=row.closed)
 
 
 def _first(row: SeatRound) -> int:
@@ -47,25 +43,18 @@ def _first(row: SeatRound) -> int:
 # --- reorder_glut and dead_stock --------------------------------------------------------------------------------------
 
 
-class Plenty(Params):
-    """An opening stock of at least `units`, and of `times` the units that were sold in the round before."""
+def detect_glut(seat: Retail, *, units: float, times: float) -> Seen:
+    """Bid lines for items of which plenty is left, out of all lines from round 2 on.
 
-    units: float
-    times: float
-
-
-def detect_glut(seat: Retail, params: Plenty) -> Seen:
-    """Bid lines for items of which plenty is left, out of all lines from round 2 on."""
+    Plenty is an opening stock of at least `units`, and of `times` the units that were sold in the round before.
+    """
     lines = [(row, before, line) for row in seat.rounds if (before := row.before) for line in row.lines]
     cases: list[Case] = []
     for row, before, (item, asked, price, _) in lines:
         held, sold = row.own.opening[item], before.own.sold[item]
-        if held >= max(params.units, params.times * sold):
-            because = (
-                f"round {row.round}: bid {printed(price)} for {asked} {row.item(item)} with {held} in stock, "
-                f"{sold} sold in round {before.round}"
-            )
-            cases.append(Case(row.order, row.round, because, shown_by=row.closed, about=row.item(item)))
+        if held >= max(units, times * sold):
+            bid = f"bid {printed(price)} for {asked} {row.item(item)} with {held} in stock"
+            cases.append(row.case(row.order, f"{bid}, {sold} sold in round {before.round}", item=item))
     return Seen(cases, len(lines))
 
 
@@ -83,8 +72,8 @@ def detect_dead(seat: Retail) -> Seen:
         for item, _, price, filled in row.lines:
             if filled and sold.get(item, 0) < row.round:
                 what = f"bought {filled} {row.item(item)} at {printed(price)} and sold none from then on"
-                case = Case(row.order, row.round, f"round {row.round}: {what}", shown_by=seat.rounds[-1].closed)
-                cases.append(case._replace(about=row.item(item), amount=currency(filled * price)))
+                money, last = currency(filled * price), seat.rounds[-1].closed
+                cases.append(row.case(row.order, what, item=item, shown_by=last, amount=money))
     return Seen(cases, currency(sum(row.own.spend for row in seat.rounds)))
 
 
@@ -99,11 +88,9 @@ def detect_empty(seat: Retail) -> Seen:
         bare = {item: tried for item, tried in enumerate(row.own.attempts) if tried and not row.own.available[item]}
         if bare:
             most = max(bare, key=lambda item: bare[item])
-            because = (
-                f"round {row.round}: posted {row.item(most)} with 0 in stock; {sum(bare.values())} of "
-                f"{sum(row.own.attempts)} visits were to items without a unit"
-            )
-            cases.append(Case(row.offer, row.round, because, shown_by=row.closed, amount=sum(bare.values())))
+            visits = f"{sum(bare.values())} of {sum(row.own.attempts)} visits were to items without a unit"
+            what = f"posted {row.item(most)} with 0 in stock; {visits}"
+            cases.append(row.case(row.offer, what, amount=sum(bare.values())))
     return Seen(cases, sum(sum(row.own.attempts) for row in seat.rounds))
 
 
@@ -114,9 +101,7 @@ def detect_bankruptcy(seat: Retail) -> Seen:
         if row.own.bankrupt:
             orders = [bid for bid in seat.rounds if bid.own.spend]
             cause = orders[-1] if orders else row
-            because = (
-                f"round {row.round}: out of business with {printed(row.own.funds)} left; the last order, of round "
-                f"{cause.round}, took {printed(cause.own.spend)} of {printed(cause.funds)}"
-            )
-            cases.append(Case(cause.order, row.round, because, shown_by=row.closed))
+            took = f"of round {cause.round}, took {printed(cause.own.spend)} of {printed(cause.funds)}"
+            what = f"out of business with {printed(row.own.funds)} left; the last order, {took}"
+            cases.append(row.case(cause.order, what))
     return Seen(cases, len(seat.rounds))
