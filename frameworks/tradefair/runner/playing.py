@@ -25,7 +25,7 @@ from tradefair.runner.agent_flags import AgentFlags, refuse
 from tradefair.runner.agent_spec import OUTSIDE, AgentSpec, ready
 from tradefair.runner.approval import TerminalApproval
 from tradefair.runner.episode_runner import PlaySpec, play_episode, ready_again, recorded_agent, resume_episode
-from tradefair.runner.outside import open_door
+from tradefair.runner.outside import open_door, open_report
 from tradefair.runner.play_flags import Often, Played
 from tradefair.runner.play_setup import chosen_scenario
 from tradefair.runner.references import references_of
@@ -121,7 +121,13 @@ class _Stage(NamedTuple):
         played = await play_episode(spec, opened=partial(self.around, title=title))
         # Several episodes share one folder of references: their names need the seed.
         beside = await references_of(spec, played.agents, by_seed=bool(title)) if references else {}
-        return summarise(played, beside, ledger=self.ledger, episodes=self.episodes)
+        return self.told(summarise(played, beside, ledger=self.ledger, episodes=self.episodes), spec.agent.spec)
+
+    def told(self, summary: Summary, agent: AgentSpec) -> Summary:
+        """The summary; to a person it is shown in the browser too what each turn lost."""
+        if agent.framework == PERSON and self.ledger is not Extent.OFF:
+            open_report(summary.played.path, summary.evaluation, browser=self.browser)
+        return summary
 
     @asynccontextmanager
     async def around(self, episode: Episode, agent: AgentSpec, *, title: str = "") -> AsyncGenerator[Heard]:
@@ -204,7 +210,7 @@ async def _resume(path: Path, agent: AgentFlags, manner: Manner) -> Summary:
     ask = TerminalApproval() if spec.approve else None
     stage = _stage(spec, manner)
     played = await resume_episode(path, ready_again(path, spec, ask=ask), opened=stage.around)
-    return summarise(played, None, ledger=stage.ledger)
+    return stage.told(summarise(played, None, ledger=stage.ledger), spec)
 
 
 def _setting(episode: EpisodeFlags) -> tuple[MarketType, Scenario]:
