@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -132,6 +133,46 @@ def test_a_ledger_has_a_flat_row_a_turn_that_add_up_to_its_gap(duel: tf.Trace) -
     assert all(row[f"value_{name}"] is not None for row in rows for name in ledger.of)
     named = {name for row in rows for name in row["names"]}
     assert named <= {finding.id for finding in duel.raised if "B1" in finding.seats}
+
+
+@pytest.mark.many
+def test_a_verdict_prints_what_turns_lost_once_it_is_asked_for(
+    duel: tf.Trace, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    run(["evaluate", str(duel.path)])
+    table = [line for line in capsys.readouterr().out.splitlines() if line.startswith(("round ", "sum "))]
+    told = str(duel.verdict)
+    assert table
+    assert [line for line in told.splitlines() if line.startswith(("round ", "sum "))] == table
+    assert duel.verdict.seats[0].gap == duel.ledger().gap
+    assert "<caption>what B1 lost, in points</caption>" in duel.verdict._repr_html_()  # pyright: ignore[reportPrivateUsage]
+    # Outcome and findings take no time: they have no ledger unless the trace was given one.
+    assert not duel.evaluate().ledgers
+    whole = tf.Trace(duel.path, ledger="full")
+    assert whole.evaluate().ledgers["B1"].own == duel.outcome.seats["B1"].payoff
+
+
+def test_a_verdict_has_no_ledger_where_it_is_left_out(duel: tf.Trace) -> None:
+    verdict = tf.load(duel.path, ledger="off")[0].verdict
+    assert (verdict.seats[0].gap, verdict.seats[0].ledger) == (None, None)
+    assert str(verdict) == verdict.text
+    wrong: Any = "none"
+    with pytest.raises(tf.ScenarioError, match="it must be auto, full, off"):
+        tf.load(duel.path, ledger=wrong)
+
+
+@pytest.mark.many
+def test_traces_tell_which_kinds_of_turns_lost_only_where_it_is_asked_for(tmp_path: Path) -> None:
+    for seed in range(3):
+        tf.play("double_auction", scenario="double_auction/smoke", seed=seed, agent="policy:zic", folder=tmp_path)
+    assert tf.load(tmp_path).verdict.seats[0].ledgers is None
+    series = tf.load(tmp_path, ledger="auto").verdict
+    (seat,) = series.seats
+    assert seat.ledgers is not None
+    assert sum(row["lost"] for row in seat.ledgers.to_rows()) == pytest.approx(seat.gap)
+    assert (seat.ledgers.episodes, seat.ledgers.of) == (3, 3)
+    assert str(series).splitlines()[-1].startswith("mean gap ")
 
 
 def test_messages_are_what_other_seats_could_read(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_evaluate_gives_each_seat_its_sentence_and_its_cases_and_says_once_what_
 ) -> None:
     out = tmp_path / "runs"
     shell.out("play", "double_auction", "--scenario", "smoke", "--agent", "policy", "--model", "policy:passive",
-              "--others", "passive", "--seed", "1", "--no-references", "--no-ledger", "--out", out)  # fmt: skip
+              "--others", "passive", "--seed", "1", "--no-references", "--ledger", "off", "--out", out)  # fmt: skip
     found = shell.json("evaluate", out, "--ledger", "off")["traces"][0]["diagnosis"]["findings"]
     raised = [finding for finding in found if finding["status"] == "raised"]
     assert [(finding["id"], *finding["seats"]) for finding in raised] == [

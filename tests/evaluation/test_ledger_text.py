@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
 
 from tradefair.evaluation.charts.ledger_chart import ledger_chart
-from tradefair.evaluation.ledger import Action, Ledger, LedgerTurn
-from tradefair.evaluation.ledger_text import actions_text, ledger_rows, ledger_table, place_text, rest_text
+from tradefair.evaluation.ledger import Action, Ledger, LedgerSeries, LedgerTurn, ledger_series
+from tradefair.evaluation.ledger_text import (
+    actions_text,
+    ledger_rows,
+    ledger_table,
+    place_text,
+    rest_text,
+    series_table,
+)
 
 HOLD: tuple[Action, ...] = (("submit_quote", {"price": 40}),)
 
@@ -100,6 +108,43 @@ def test_a_stretch_names_its_tools_and_nothing_that_would_have_been_done() -> No
     did: tuple[Action, ...] = (*HOLD, *HOLD, ("wait", {}))
     (row,) = ledger_rows(ledger(turn(1, 4, did, until=3, last_round=3, would=None)))
     assert (row.place, row.did, row.would, row.turns) == ("rounds 1 to 3", "submit_quote × 2, wait", "–", 3)
+
+
+# --- a series --------------------------------------------------------------------------------------------------------
+
+
+def told(series: LedgerSeries | None, most: int | None = None) -> list[Any]:
+    assert series is not None
+    assert math.fsum(kind.lost for kind in series.kinds) == pytest.approx(series.gap)
+    return list(series_table(series, "x", most=most).rows)
+
+
+def test_the_kinds_of_turns_of_a_series_share_its_mean_gap() -> None:
+    named = turn(1, 8, names=("m.parking", "m.other"))
+    first = ledger(named, turn(2, 2), turn(3, 0, (("wait", {}),)), own=10.0, reachable=20.0)
+    second = ledger(turn(1, 4), turn(2, -1, (), phase="talk_1"), own=1.0, reachable=4.0)
+    series = ledger_series([[first], [second], []])
+    assert told(series) == [
+        ("parking", "quote", "submit_quote", "4", "62 %", "1"),
+        ("no name", "quote", "submit_quote", "3", "46 %", "2"),
+        ("no name", "talk 1", "nothing", "−0.5", "−8 %", "1"),
+        ("mean gap", "", "= 12 − 5.5", "6.5", "100 %", "2 of 3"),
+    ]
+    assert told(series, 1)[1] == ("… 2 more", "", "", "2.5", "38 %", "")
+
+
+def test_a_series_without_a_gap_has_no_shares_and_one_without_ledgers_has_no_table() -> None:
+    better = ledger(turn(1, -2), own=9.0, reachable=7.0)
+    assert told(ledger_series([[better]])) == [
+        ("no name", "quote", "submit_quote", "−2", "–", "1"),
+        ("mean gap", "", "= 7 − 9", "−2", "–", "1 of 1"),
+    ]
+    assert ledger_series([[], []]) is None
+
+
+def test_several_seats_of_an_episode_are_averaged_and_counted_once() -> None:
+    series = ledger_series([[ledger(turn(1, 4)), ledger(turn(1, 2))]])
+    assert told(series)[0] == ("no name", "quote", "submit_quote", "3", "100 %", "1")
 
 
 # --- the chart --------------------------------------------------------------------------------------------------------

@@ -165,3 +165,17 @@ def test_what_cannot_be_stepped_is_refused_before_anything_is_made() -> None:
 
 async def test_it_is_made_where_a_loop_runs_too() -> None:
     assert [view is not None for view in tf.batch(*SMOKE, range(3)).views()] == [True] * 3
+
+
+@pytest.mark.many
+def test_an_episode_of_a_batch_has_the_ledger_of_its_trace_once_it_is_over(tmp_path: Path) -> None:
+    batch = tf.batch(*SMOKE, seeds=[3, 4])
+    with pytest.raises(tf.TraceError, match="unfinished"):
+        batch.ledger(0)
+    while any(views := batch.views()):
+        batch.call([view and ToolCall("submit_quote", {"price": 60}) for view in views])
+    ledger = batch.ledger(1)
+    assert ledger.own == batch.rewards()[1].value
+    assert sum(turn.lost for turn in ledger.turns) == pytest.approx(ledger.gap)
+    batch.trace(1, tmp_path / "one.trace")
+    assert tf.Trace(tmp_path / "one.trace").ledger().turns == ledger.turns

@@ -75,6 +75,19 @@ EPISODES: dict[str, tuple[str, list[Move]]] = {
 }
 
 
+def the_report(page: Any, address: str, path: Path, out: str, err: str) -> None:
+    """After the last round the browser shows what turns lost, as the terminal does."""
+    assert address == path.with_suffix(".html").as_uri()
+    assert f"what your turns lost: {path.with_suffix('.html')}" in err
+    (whole,) = [line.split()[1] for line in out.splitlines() if line.startswith("sum ")]
+    page.goto(address)
+    last = page.locator("table.ledger tbody tr").last
+    last.wait_for()
+    assert last.inner_text().split()[:2] == ["sum", whole]
+    first = out.splitlines()[0]
+    assert " ".join(first.split()[:4]) in " ".join(page.locator("body").inner_text().split())
+
+
 @pytest.mark.parametrize("market", EPISODES)
 def test_a_person_plays_a_whole_episode_by_clicks(market: str, browser: Any, play: Any, tmp_path: Path) -> None:
     seat, moves = EPISODES[market]
@@ -109,6 +122,7 @@ def test_a_person_plays_a_whole_episode_by_clicks(market: str, browser: Any, pla
     assert process.returncode == 0, err
     assert out.startswith("person ")
     (path,) = (tmp_path / "out").glob("*.trace")
+    the_report(page, (tmp_path / "address").read_text(), path, out, err)
     assert verify_file(path).verdict == "reproduced"
     with open_trace(path) as trace:
         by = {row.seq: row.by for row in trace.side()}

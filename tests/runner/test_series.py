@@ -10,12 +10,16 @@ from typing import Any
 import orjson
 import pytest
 
+import tradefair.api as tf
 from tradefair.cli import run
 from tradefair.contract import SeatId
 from tradefair.evaluation.compare.chosen_seeds import chosen_in
+from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.ledger import Extent
 from tradefair.evaluation.reading import agent_seats
 from tradefair.evaluation.verify import verify_file
 from tradefair.runner import playing
+from tradefair.runner.ledger import SERIES_BUDGET, with_ledgers
 from tradefair.runner.summary import summarise
 from tradefair.tracestore import open_trace
 
@@ -85,6 +89,34 @@ def test_a_series_shows_a_row_per_episode_when_all_is_asked_for(
         ["S1", "6"],
     ]
     assert any(line.startswith("mean ") for line in shown)
+
+
+@pytest.mark.many
+def test_a_series_tells_which_kinds_of_turns_lost_where_it_is_asked_for(
+    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    def printed(*arguments: str) -> Any:
+        assert run([*arguments, "--json"]) == 0
+        return orjson.loads(capsysbinary.readouterr().out)["verdict"]["seats"][0]
+
+    series = (*SMOKE, "--seat", "B1", "--seeds", "2")
+    assert "ledgers" not in printed(*series, "--out", str(tmp_path / "plain"))
+    played = printed(*series, "--ledger", "auto", "--out", str(tmp_path / "priced"))
+    assert sum(kind["lost"] for kind in played["ledgers"]["kinds"]) == pytest.approx(played["gap"])
+    # The same by `evaluate`, which makes none of several by itself.
+    assert printed("evaluate", str(tmp_path / "priced"), "--ledger", "auto")["ledgers"] == played["ledgers"]
+    assert "ledgers" not in printed("evaluate", str(tmp_path / "priced"))
+
+
+def test_the_ledgers_of_a_series_share_one_budget_of_events(tmp_path: Path) -> None:
+    path = tf.play("teaching", scenario="teaching/pie", seed=1, agent="policy:half", folder=tmp_path).path
+    evaluation = evaluate_file(path)
+    few = with_ledgers(path, evaluation, episodes=2)
+    assert (set(few.ledgers), few.no_ledger) == ({"P1"}, "")
+    # So little is left for each of very many that it does not do for this one.
+    many = with_ledgers(path, evaluation, episodes=SERIES_BUDGET)
+    assert (many.ledgers, "--ledger full" in many.no_ledger) == ({}, True)
+    assert with_ledgers(path, evaluation, extent=Extent.OFF) is evaluation
 
 
 @pytest.mark.network

@@ -10,13 +10,18 @@ the gap (the performance-difference lemma, Kakade & Langford 2002, on one future
 from __future__ import annotations
 
 import math
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from statistics import fmean
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tradefair.contract import SeatId
+from tradefair.contract import ScenarioError, SeatId
+
+LEDGER_HELP = "What every turn lost: as far as a budget of events goes (auto), every turn (full), or off."
+"""The option `--ledger` of all commands that have it."""
 
 
 class Extent(StrEnum):
@@ -25,6 +30,18 @@ class Extent(StrEnum):
     AUTO = "auto"
     FULL = "full"
     OFF = "off"
+
+    @classmethod
+    def of(cls, asked: str | None, episodes: int) -> Extent:
+        """The extent that was asked for; by default auto of one episode, and off of several: each takes seconds.
+
+        Raises ScenarioError for another word.
+        """
+        if asked is None:
+            return cls.AUTO if episodes == 1 else cls.OFF
+        if asked not in list(cls):
+            raise ScenarioError(f"ledger is {asked!r:.40}; it must be {', '.join(cls)}")
+        return cls(asked)
 
 
 Action = tuple[str, Mapping[str, Any]]
@@ -149,3 +166,79 @@ class Ledger(_Record):
             for turn in self.turns
         )
         return self.model_copy(update={"turns": tuple(turns)})
+
+
+class LedgerKind(_Record):
+    """Turns of one kind, over several episodes: `name` is the mistake that they show, `tool` what they used most.
+
+    A turn of several mistakes is of the one that comes first. `name` is empty where there is none, `tool` where the
+    seat did nothing. `lost` is what these turns lost per seat and episode, `share` its part of the mean gap, null
+    without a gap. They are `turns` turns, in `episodes` episodes.
+    """
+
+    name: str
+    phase: str
+    tool: str
+    lost: float
+    share: float | None
+    turns: int
+    episodes: int
+
+
+class LedgerSeries(_Record):
+    """What kinds of turns lost over several episodes, the costliest first; their `lost` adds up to the mean gap.
+
+    `own`, `reachable` and `gap` are means over the ledgers, signed as theirs. `episodes` of `of` have one.
+    """
+
+    unit: str
+    higher_is_better: bool = True
+    own: float
+    reachable: float
+    gap: float
+    episodes: int
+    of: int
+    kinds: tuple[LedgerKind, ...]
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """A flat row per kind, for frames."""
+        return [kind.model_dump() for kind in self.kinds]
+
+
+def ledger_series(episodes: Sequence[Sequence[Ledger]]) -> LedgerSeries | None:
+    """The ledgers of one player's seats, by episode, as one; None where there is none. An episode may be empty."""
+    ledgers = [ledger for found in episodes for ledger in found]
+    if not ledgers:
+        return None
+    turns: dict[tuple[str, str, str], list[tuple[int, LedgerTurn]]] = defaultdict(list)
+    for episode, found in enumerate(episodes):
+        for turn in (turn for ledger in found for turn in ledger.turns):
+            turns[_kind(turn)].append((episode, turn))
+    gap = fmean(ledger.gap for ledger in ledgers)
+    kinds = [
+        LedgerKind(
+            name=name,
+            phase=phase,
+            tool=tool,
+            lost=(lost := math.fsum(turn.lost for _, turn in alike) / len(ledgers)),
+            share=lost / gap if gap > 0 else None,
+            turns=sum(turn.until - turn.turn + 1 for _, turn in alike),
+            episodes=len({episode for episode, _ in alike}),
+        )
+        for (name, phase, tool), alike in turns.items()
+    ]
+    return LedgerSeries(
+        unit=ledgers[0].unit,
+        higher_is_better=ledgers[0].higher_is_better,
+        own=fmean(ledger.own for ledger in ledgers),
+        reachable=fmean(ledger.reachable for ledger in ledgers),
+        gap=gap,
+        episodes=sum(map(bool, episodes)),
+        of=len(episodes),
+        kinds=tuple(sorted(kinds, key=lambda kind: (-kind.lost, kind.name, kind.phase, kind.tool))),
+    )
+
+
+def _kind(turn: LedgerTurn) -> tuple[str, str, str]:
+    used = Counter(tool for tool, _ in turn.did).most_common(1)
+    return next(iter(turn.names), ""), turn.phase, used[0][0] if used else ""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from tradefair.contract.text import clean_line
-from tradefair.evaluation.ledger import Action, Ledger, LedgerTurn
+from tradefair.evaluation.ledger import Action, Ledger, LedgerSeries, LedgerTurn
 from tradefair.evaluation.table import Table, decimals
 
 MAX_ROWS = 10
@@ -44,11 +44,34 @@ def ledger_table(ledger: Ledger, *, word: str = "round", most: int | None = MAX_
     rows = [(row.place, amount_text(row.lost), row.did, row.would, ", ".join(row.names) or _DASH) for row in shown]
     if rest := rest_text(ledger, most):
         rows.append((rest, "", "", "", ""))
-    sides = f"{amount_text(ledger.reachable)} − {amount_text(ledger.own)}"
-    if not ledger.higher_is_better:
-        sides = f"{amount_text(ledger.own)} − {amount_text(ledger.reachable)}"
-    rows.append(("sum", amount_text(ledger.gap), f"= {sides}", "", ""))
+    rows.append(("sum", amount_text(ledger.gap), _sides(ledger), "", ""))
     return Table(f"what {ledger.seat} lost, in {ledger.unit}", ledger_columns(ledger), rows)
+
+
+def series_table(series: LedgerSeries, who: str, *, most: int | None = MAX_ROWS) -> Table:
+    """How much of the mean gap each kind of turn holds, the costliest kinds first, and their sum; `who` played.
+
+    `most`: how many rows at most; None for all kinds that lost or gained something.
+    """
+    kinds = [kind for kind in series.kinds if kind.lost]
+    rows = [
+        (
+            _short(kind.name) or "no name",
+            _phase(kind.phase),
+            clean_line(kind.tool) or "nothing",
+            amount_text(kind.lost),
+            _share(kind.lost, series.gap),
+            str(kind.episodes),
+        )
+        for kind in kinds[:most]
+    ]
+    if rest := kinds[len(rows) :]:
+        lost = math.fsum(kind.lost for kind in rest)
+        rows.append((f"… {len(rest)} more", "", "", amount_text(lost), _share(lost, series.gap), ""))
+    episodes = f"{series.episodes} of {series.of}"
+    rows.append(("mean gap", "", _sides(series), amount_text(series.gap), _share(series.gap, series.gap), episodes))
+    columns = ("kind of turn", "phase", "it did", "lost, mean", "of the gap", "episodes")
+    return Table(f"what kinds of turns of {clean_line(who)} lost, in {series.unit}", columns, rows)
 
 
 def ledger_columns(ledger: Ledger) -> tuple[str, ...]:
@@ -96,7 +119,7 @@ def place_text(ledger: Ledger, first: LedgerTurn, last: LedgerTurn | None = None
         return f"{word}s {begun} to {ended}"
     parts = [f"{word} {begun}"]
     if phased:
-        parts.append(clean_line(first.phase).replace("_", " "))
+        parts.append(_phase(first.phase))
     if stepped:
         low, high = first.step + from_one, last.step + from_one
         parts.append(f"step {low}" if low == high else f"steps {low} to {high}")
@@ -143,7 +166,7 @@ def _same(before: LedgerTurn, turn: LedgerTurn) -> bool:
 def _row(ledger: Ledger, group: Sequence[LedgerTurn], word: str) -> LedgerRow:
     first, last = group[0], group[-1]
     costliest = max(group, key=lambda turn: turn.lost)
-    names = tuple(dict.fromkeys(clean_line(name).rpartition(".")[2] for turn in group for name in turn.names))
+    names = tuple(dict.fromkeys(_short(name) for turn in group for name in turn.names))
     turns = _count(group)
     did = _stretch(first.did) if first.until > first.turn else actions_text(first.did)
     if len(group) > 1:
@@ -155,6 +178,25 @@ def _row(ledger: Ledger, group: Sequence[LedgerTurn], word: str) -> LedgerRow:
         would += f" in {place_text(ledger, costliest, word=word)}"
     place = place_text(ledger, first, last, word=word)
     return LedgerRow(place, turns, _sum(group), did, would, names, min(costliest.seqs, default=None))
+
+
+def _sides(ledger: Ledger | LedgerSeries) -> str:
+    """The gap as a difference of two figures, the better one first."""
+    sides = amount_text(ledger.reachable), amount_text(ledger.own)
+    return f"= {' − '.join(sides if ledger.higher_is_better else reversed(sides))}"
+
+
+def _share(lost: float, gap: float) -> str:
+    return f"{round(100 * lost / gap)} %".replace("-", "−") if gap > 0 else _DASH
+
+
+def _short(name: str) -> str:
+    """A mistake without its market."""
+    return clean_line(name).rpartition(".")[2]
+
+
+def _phase(phase: str) -> str:
+    return clean_line(phase).replace("_", " ")
 
 
 def _stretch(actions: Sequence[Action]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 from tradefair.contract.money import nearest
@@ -21,6 +22,13 @@ class Table(NamedTuple):
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     fields: Sequence[str] = ()
+
+    def html(self) -> str:
+        """The table as an element of a page, with its title above it; all text is escaped."""
+        head = "".join(f"<th>{escape(column)}</th>" for column in self.columns)
+        body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in self.rows)
+        title = f"<caption>{escape(self.title)}</caption>"
+        return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 class Rows(NamedTuple):

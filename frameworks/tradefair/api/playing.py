@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 from pydantic import JsonValue
 
 from tradefair.api.seats import OwnFunction, OwnPolicy, Seat, Stage
-from tradefair.api.traces import Trace, Traces, load
+from tradefair.api.traces import LedgerExtent, Trace, Traces, load
 from tradefair.catalog import market_type
 from tradefair.contract import HarnessFailure, MarketType, Policy, Scenario, ScenarioError, SeatId
 from tradefair.contract.players import PERSON, Limits, seat_roles
@@ -87,6 +87,7 @@ def play(
     folder: str | Path | None = None,
     policy_key: int = 0,
     references: bool = False,
+    ledger: LedgerExtent | None = None,
 ) -> Trace:
     """Play one episode to its end in this process and return its trace.
 
@@ -96,7 +97,8 @@ def play(
     stand-in. `model` is a string such as "openai:gpt-5"; `others` one policy for all other seats. `settings` replaces
     scenario values by dotted key. `seed` is 0 to 2**63 - 1, drawn afresh when None. `folder` defaults to
     ./runs/<time>-<market>. `policy_key` gives scripted policies other draws; the market's luck stays. `references=True`
-    also plays the market's reference policies on the same luck, into `references/` of the folder.
+    also plays the market's reference policies on the same luck, into `references/` of the folder. `ledger` is how far
+    it is replayed what turns lost, once the trace's verdict is asked for: see `Trace`.
 
     Where an event loop runs already (a notebook), the episode is played in a thread of its own, and this waits.
 
@@ -106,7 +108,7 @@ def play(
     asked = _Asked(market, scenario, seed, agent, model, seat, others, settings, folder, policy_key)
     stage = Stage()
     try:
-        return _wait(partial(_played, asked, references, stage))
+        return Trace(_wait(partial(_played, asked, references, stage)), ledger=ledger)
     except KeyboardInterrupt as stop:
         if stage.place is not None:
             # The trace is whole up to the last command, and Python prints the note below the traceback.
@@ -127,10 +129,11 @@ async def play_async(
     folder: str | Path | None = None,
     policy_key: int = 0,
     references: bool = False,
+    ledger: LedgerExtent | None = None,
 ) -> Trace:
     """As `play`, for code that is asynchronous itself. Cancelled, it leaves an unfinished trace."""
     asked = _Asked(market, scenario, seed, agent, model, seat, others, settings, folder, policy_key)
-    return await _played(asked, references, Stage())
+    return Trace(await _played(asked, references, Stage()), ledger=ledger)
 
 
 @asynccontextmanager
@@ -242,14 +245,14 @@ def _arm(paths: Iterable[Path | None]) -> Traces:
     return Traces([Trace(path) for path in paths if path is not None])
 
 
-async def _played(asked: _Asked, references: bool, stage: Stage, *, alone: bool = False) -> Trace:
-    """Play what was asked for. `alone`: stand-ins play all agent seats but the first, or the one that was named."""
+async def _played(asked: _Asked, references: bool, stage: Stage, *, alone: bool = False) -> Path:
+    """The path of the trace of what was asked for. `alone`: stand-ins play all agent seats but the named or first."""
     spec = _spec(asked, stage, alone)
     played: Played = await play_episode(spec, opened=partial(_around, stage))
     if references:
         # Several episodes may share the folder: their references are told apart by seed.
         await references_of(spec, played.agents, by_seed=True)
-    return Trace(played.path)
+    return played.path
 
 
 def _spec(asked: _Asked, stage: Stage, alone: bool) -> PlaySpec:

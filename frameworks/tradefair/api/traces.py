@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Literal, TypeAlias, overload
 
 import orjson
 
@@ -20,7 +20,7 @@ from tradefair.evaluation.compare.comparing import Options, compare_sides, parse
 from tradefair.evaluation.compare.comparison import Comparison
 from tradefair.evaluation.compare.runs import Side, load_files, load_side
 from tradefair.evaluation.evaluate import evaluate_file, evaluator_of, insight_of
-from tradefair.evaluation.ledger import Ledger
+from tradefair.evaluation.ledger import Extent, Ledger
 from tradefair.evaluation.store.gathering import gather
 from tradefair.evaluation.store.tables import TABLES, Cell
 from tradefair.evaluation.verdict.of_trace import verdict_of_file
@@ -36,6 +36,9 @@ from tradefair.tracestore import (
     open_trace,
     stored_traces,
 )
+
+LedgerExtent: TypeAlias = Literal["auto", "full", "off"]
+"""How far it is replayed what turns lost: by a budget of events, every turn, or not at all."""
 
 # In the order of the cells that `_findings` gives, behind the trace's name.
 _FINDINGS: dict[str, Kind] = {
@@ -56,13 +59,19 @@ class Trace:
     function of this package takes for it, the file's path or the address of a stored trace; `path` is the file, of a
     stored trace the episode's name. A damaged file is a Trace too: `verify` and `tradefair.api.evaluate` say what is
     wrong with it; what cannot be read raises TraceError.
+
+    `ledger` is how far it is replayed what turns lost: "auto" as far as a budget of events goes, "full" for every turn,
+    "off" not at all; None is "auto" for the verdict on this trace alone, and else "off". Raises ScenarioError for
+    another word.
     """
 
-    def __init__(self, place: str | Path) -> None:
+    def __init__(self, place: str | Path, *, ledger: LedgerExtent | None = None) -> None:
         text = str(place)
         # An address stays text: Path would make one slash of the two behind the scheme.
         self.place: str | Path = text if is_store(text) else Path(place)
         self.path = Path(StorePlace.of(text).episode) if is_store(text) else Path(place)
+        self._extent = None if ledger is None else Extent.of(ledger, 1)
+        self._evaluations: dict[tuple[Extent, int], Evaluation] = {}
 
     @property
     def market(self) -> str:
@@ -80,8 +89,11 @@ class Trace:
         return self._core.seed
 
     def evaluate(self) -> Evaluation:
-        """Outcome, diagnosis, and what is unsound: see `tradefair.api.evaluate`. Read once, never raises."""
-        return self._evaluation
+        """Outcome, diagnosis, and what is unsound: see `tradefair.api.evaluate`. Read once, never raises.
+
+        It has the ledgers of the seats under test where the trace was given `ledger` "auto" or "full".
+        """
+        return self._evaluated(self._extent or Extent.OFF)
 
     @property
     def outcome(self) -> Outcome[Any, Any]:
@@ -97,16 +109,23 @@ class Trace:
     def raised(self) -> Sequence[Finding]:
         """The failure modes that were found, the costliest first. Raises TraceError."""
         _ = self.outcome  # raises where nothing can be read: no finding would look like none found
-        return () if self._evaluation.diagnosis is None else self._evaluation.diagnosis.raised
+        diagnosis = self.evaluate().diagnosis
+        return () if diagnosis is None else diagnosis.raised
 
     @cached_property
     def verdict(self) -> Verdict:
-        """How it went: `str()` of it is the text, and a notebook shows it as a block.
+        """How it went and what turns lost: `str()` of it is text and table, and a notebook shows it as a block.
 
-        References are those in the folder `references/` next to the file. Nothing is re-executed for it, which `verify`
-        does. Read once, never raises.
+        It is what `tradefair evaluate` prints. Replaying turns takes about ten seconds at most; `ledger="off"` leaves
+        it out. References are those in the folder `references/` next to the file. Only `verify` checks the trace. Read
+        once, never raises.
         """
-        return verdict_of_file(self.place, evaluation=self._evaluation)
+        return self.verdict_among(1)
+
+    def verdict_among(self, episodes: int) -> Verdict:
+        """The verdict on this trace as one of so many, which by default have no ledgers, else share their budget."""
+        extent = Extent.of(self._extent, episodes)
+        return verdict_of_file(self.place, evaluation=self._evaluated(extent, episodes))
 
     def events(self) -> Iterator[dict[str, Any]]:
         """The events as plain data, in order, large results included. Raises TraceError at what cannot be read."""
@@ -126,20 +145,18 @@ class Trace:
         """Whether the trace is as it was sealed, and whether its rules still give the same bytes. Never raises."""
         return verify_file(self.place)
 
-    def ledger(self, seat: SeatId, *, against: Sequence[str] = (), most: int | None = None) -> Ledger:
+    def ledger(self, seat: SeatId | None = None, *, against: Sequence[str] = (), most: int | None = None) -> Ledger:
         """What each turn of a seat lost against the best known policies on the same luck; `to_rows()` of it for frames.
 
-        The episode is played on from each turn, which takes seconds. `against` names other policies than the best known
-        ones, `most` how many values of each are computed. Turns have the names of mistakes with a case in them. Raises
-        TraceError for what cannot be replayed, NotReplayed for a seat without a ledger, ScenarioError for a policy that
-        cannot play it, SeatError.
+        `seat` is by default the only one under test. The episode is played on from each turn, which takes seconds.
+        `against` names other policies than the best known ones, `most` how many values of each are computed. Turns have
+        the names of mistakes with a case in them. Raises TraceError for what cannot be replayed, NotReplayed for a seat
+        without a ledger, ScenarioError for a policy that cannot play it, SeatError.
         """
         # Imported here: whoever reads traces must not wait for what plays.
         from tradefair.runner.ledger import ledger_of
 
-        ledger = ledger_of(self.place, seat, against=against, most=most)
-        diagnosis = self._evaluation.diagnosis
-        return ledger if diagnosis is None else ledger.named(diagnosis.names(seat))
+        return ledger_of(self.place, seat, against=against, most=most, diagnosis=self._evaluation.diagnosis)
 
     def report(self, output: str | Path | None = None) -> Path:
         """Write an HTML page about the trace and return its path; see `tradefair.api.report`."""
@@ -175,9 +192,19 @@ class Trace:
         with open_trace(self.place) as opened:
             return opened.manifest.core
 
-    @cached_property
+    def _evaluated(self, extent: Extent, episodes: int = 1) -> Evaluation:
+        asked = extent, episodes if extent is Extent.AUTO else 1
+        if asked not in self._evaluations:
+            self._evaluations[asked] = (
+                evaluate_file(self.place)
+                if extent is Extent.OFF
+                else _with_ledgers(self.place, self._evaluation, extent, episodes)
+            )
+        return self._evaluations[asked]
+
+    @property
     def _evaluation(self) -> Evaluation:
-        return evaluate_file(self.place)
+        return self._evaluated(Extent.OFF)
 
 
 class Traces(Sequence[Trace]):
@@ -228,9 +255,12 @@ class Traces(Sequence[Trace]):
     def verdict(self) -> Verdict:
         """How the series went, of one trace its own verdict: means over episodes, the most frequent mistake, troubles.
 
-        Never raises.
+        Of several traces that were loaded with `ledger` "auto" or "full" also the mean gap and the kinds of turns that
+        hold it: `verdict.seats[0].ledgers`, with `to_rows()`. Never raises.
         """
-        return verdict_of_series([trace.verdict for trace in self])
+        if len(self) == 1:
+            return self[0].verdict
+        return verdict_of_series([trace.verdict_among(len(self)) for trace in self])
 
     def verify(self) -> list[Check]:
         """The check of each trace, in order. Takes about as long as playing them did. Never raises."""
@@ -259,7 +289,7 @@ class Traces(Sequence[Trace]):
 
         Columns: trace, seat, mode, status (raised, condition, clear, unchecked, merged: see `Finding`), count and of
         (cases, out of how many), share, lost (what the turns of its cases lost, in the seat's metric; null without a
-        ledger, see `Trace.ledger`), seq (the event that is cited first), because (why that event was wrong; of a mode
+        ledger, see `load`), seq (the event that is cited first), because (why that event was wrong; of a mode
         that was not found its note, else the threshold). Rows may share turns, which are then counted in both. A mode
         that several seats share has the same row for each, with the seat's own share.
         """
@@ -292,20 +322,24 @@ class Traces(Sequence[Trace]):
         return Frame(types, rows)
 
 
-def load(path: str | Path) -> Traces:
+def load(path: str | Path, *, ledger: LedgerExtent | None = None) -> Traces:
     """The traces of a file, of a folder and all folders below it, or of a shared store (`postgresql://…`).
+
+    `ledger` is how far it is replayed what turns lost, once that is asked for: see `Trace`. Of several traces "auto"
+    shares ten budgets of events among all.
 
     References, which `play(references=True)` puts into a folder `references` next to its traces, are loaded only where
     that folder is named. Nothing is read yet but names. Raises TraceError where there is no trace.
     """
     if is_store(str(path)):
-        return Traces([Trace(place.url) for place in stored_traces(str(path))], source=str(StorePlace.of(str(path))))
+        stored = [Trace(place.url, ledger=ledger) for place in stored_traces(str(path))]
+        return Traces(stored, source=str(StorePlace.of(str(path))))
     folder = Path(path)
     # By the folders below the named one, so that a folder of references can be named itself.
     files = [file for file in find_traces(folder) if not is_reference(file, folder)]
     if not files:
         raise TraceError(f"{folder}: holds references only: name its folder {REFERENCES}")
-    return Traces([Trace(file) for file in files], source=folder)
+    return Traces([Trace(file, ledger=ledger) for file in files], source=folder)
 
 
 def evaluate(trace: str | Path | Trace) -> Evaluation:
@@ -359,14 +393,17 @@ def report(traces: str | Path | Trace | Traces, output: str | Path | None = None
     found = traces if isinstance(traces, Traces) else Traces([traces]) if isinstance(traces, Trace) else load(traces)
     target = Path(output) if output is not None else _page_of(found)
     # Of one trace only: what turns lost takes seconds to replay.
-    write_report([trace.place for trace in found], target, ledgers=_ledgers if len(found) == 1 else None)
+    write_report([trace.place for trace in found], target, ledgers=_with_ledgers if len(found) == 1 else None)
     return target
 
 
-def _ledgers(path: Path, evaluation: Evaluation) -> Evaluation:
+def _with_ledgers(
+    place: str | Path, evaluation: Evaluation, extent: Extent = Extent.AUTO, episodes: int = 1
+) -> Evaluation:
+    # Imported here: whoever reads traces must not wait for what plays.
     from tradefair.runner.ledger import with_ledgers
 
-    return with_ledgers(path, evaluation)
+    return with_ledgers(place, evaluation, extent=extent, episodes=episodes)
 
 
 def _page_of(traces: Traces) -> Path:

@@ -19,13 +19,21 @@ class Console(rich_console.Console):
     """A console on stdout, or on stderr, that cleans the text of every segment that is no control code of rich's own.
 
     Plain strings are printed as they are: never read as markup or emoji, never coloured by what they seem to be. With
-    `soft_wrap` lines are left to the terminal to break.
+    `soft_wrap` lines are left to the terminal to break. `width`: plain text of so many characters a line, for a string.
     """
 
-    def __init__(self, *, stderr: bool = False, soft_wrap: bool = False) -> None:
-        super().__init__(stderr=stderr, soft_wrap=soft_wrap, markup=False, emoji=False, highlight=False)
+    def __init__(self, *, stderr: bool = False, soft_wrap: bool = False, width: int | None = None) -> None:
+        super().__init__(
+            stderr=stderr,
+            soft_wrap=soft_wrap,
+            width=width,
+            color_system="auto" if width is None else None,
+            markup=False,
+            emoji=False,
+            highlight=False,
+        )
         # Into a pipe rich would take the width of the terminal that standard input or error happens to be.
-        if not (self.is_terminal or os.environ.get("COLUMNS", "").isdigit()):
+        if width is None and not (self.is_terminal or os.environ.get("COLUMNS", "").isdigit()):
             self.width = _PIPE_WIDTH
 
     def render_str(self, text: str, *options: Any, **named: Any) -> Text:

@@ -21,11 +21,13 @@ from tradefair.contract.core import Core, Done, Record
 from tradefair.contract.errors import NO_CODE
 from tradefair.contract.kernel_tools import AWAIT_TURN, EXECUTE_CODE
 from tradefair.contract.policy import TurnView
-from tradefair.evaluation.evaluate import evaluate
+from tradefair.evaluation.evaluate import diagnose, evaluate
+from tradefair.evaluation.ledger import Ledger
 from tradefair.evaluation.reward import Reward, reward_of
 from tradefair.host import setup
 from tradefair.host.scripted import Scripted
 from tradefair.host.services import ServiceUnavailable
+from tradefair.runner.ledger import ledger_of
 from tradefair.runner.play_setup import chosen_scenario
 from tradefair.runner.tape import held_trace
 from tradefair.runner.whole import end_of
@@ -55,6 +57,15 @@ class Batch:
     def rewards(self) -> list[Reward]:
         """What the seat has got by the events so far; of an episode that goes on, by its closed rounds."""
         return [reward_of(evaluate(held_trace(game.manifest, game.records)), self.seat) for game in self._episodes]
+
+    def ledger(self, index: int, *, against: Sequence[str] = (), most: int | None = None) -> Ledger:
+        """What each turn of the seat lost in an episode that is over: see `Trace.ledger`. `-lost` is its advantage.
+
+        The episode is played on from each turn, which takes as long as many episodes. Raises TraceError where it is not
+        over, NotReplayed, ScenarioError.
+        """
+        trace = held_trace(self._episodes[index].manifest, self._episodes[index].records)
+        return ledger_of(trace, self.seat, against=against, most=most, diagnosis=diagnose(trace))
 
     def trace(self, index: int, path: str | Path) -> None:
         """Write the trace of an episode. Raises HarnessFailure where that is not over, StorageUnavailable."""

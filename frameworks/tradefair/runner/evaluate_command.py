@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tradefair.evaluation.audit_commands import AsJson
-from tradefair.evaluation.ledger import Extent
+from tradefair.evaluation.ledger import LEDGER_HELP, Extent
 from tradefair.evaluation.places import Places
 from tradefair.evaluation.report.outputs import ending
 
@@ -28,9 +28,8 @@ def evaluate(
     ] = None,
     whole: Annotated[bool, typer.Option("--all", help="Print every figure and every finding, however many.")] = False,
     ledger: Annotated[
-        Extent,
-        typer.Option(help="What every turn lost: of one trace as far as ten seconds go (auto), of all whole, or off."),
-    ] = Extent.AUTO,
+        Extent | None, typer.Option(help=f"{LEDGER_HELP} Default: auto of one trace, off of several.")
+    ] = None,
     against: Annotated[
         str | None,
         typer.Option(metavar="POLICY,…", help="Policies that a ledger is against; default: the best known ones."),

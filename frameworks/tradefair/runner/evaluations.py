@@ -40,7 +40,7 @@ def print_evaluation(
     output: Path | None,
     references: Path | None,
     whole: bool,
-    ledger: Extent,
+    ledger: Extent | None,
     against: Sequence[str],
     of: Path | None = None,
 ) -> None:
@@ -53,11 +53,11 @@ def print_evaluation(
     foreign = None if of is None else MapEvaluator(load_map(of))
     evaluations: list[Evaluation] = []
     places = [place for path in paths for place in traces_of(path)]
+    extent = Extent.of(ledger, len(places))
     for place in places:
         evaluation = evaluate_file(place, populations, foreign)
-        # Of a folder only where it is asked for: each takes seconds.
-        if ledger is Extent.FULL or (ledger is Extent.AUTO and len(places) == 1):
-            evaluation = _with_ledgers(place, evaluation, ledger, against)
+        if extent is not Extent.OFF:
+            evaluation = _with_ledgers(place, evaluation, extent, len(places), against)
         evaluations.append(evaluation)
     judged = list(_judged(places, evaluations))
     verdicts = [verdict for verdict, _ in judged]
@@ -123,11 +123,13 @@ def _print(judged: Sequence[tuple[Verdict, Run]], whole: bool) -> None:
         terminal.show_evaluations([run.evaluation for _, run in judged])
 
 
-def _with_ledgers(place: str | Path, evaluation: Evaluation, extent: Extent, against: Sequence[str]) -> Evaluation:
+def _with_ledgers(
+    place: str | Path, evaluation: Evaluation, extent: Extent, episodes: int, against: Sequence[str]
+) -> Evaluation:
     # Imported here: whoever wants no ledger must not wait for what plays.
     from tradefair.runner.ledger import with_ledgers
 
-    return with_ledgers(place, evaluation, extent=extent, against=against, progress=show_progress)
+    return with_ledgers(place, evaluation, extent=extent, episodes=episodes, against=against, progress=show_progress)
 
 
 def _complaint(evaluations: Sequence[Evaluation], verdicts: Sequence[Verdict]) -> str:

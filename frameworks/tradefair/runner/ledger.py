@@ -19,18 +19,22 @@ from tradefair.contract import Policy, ScenarioError, SeatError, SeatId, ToolCal
 from tradefair.contract.core import Core, Record
 from tradefair.evaluation.evaluate import Evaluation
 from tradefair.evaluation.ledger import Action, Extent, Ledger, LedgerTurn
+from tradefair.evaluation.modes.diagnosis import Diagnosis
 from tradefair.evaluation.origins import is_foreign
 from tradefair.evaluation.progress import Progress, watched
 from tradefair.evaluation.table import number_text
 from tradefair.host.scripted import Scripted
 from tradefair.runner.replays import Game, NotReplayed, Replays
 from tradefair.runner.tape import Place, Shadow, Tape, TapePlayer
+from tradefair.tracestore import Trace
 
 MOST_POLICIES = 4
 TURNS = 64
 """Values that are computed of each policy; a longer episode is halved where it lost most."""
 BUDGET = 100_000
 """Events that a ledger may re-execute by default: about ten seconds, and the same on every machine."""
+SERIES_BUDGET = 10 * BUDGET
+"""Events that the ledgers of a series may re-execute together, shared equally among its episodes."""
 MOST_SEATS = 8
 """Seats under test of one trace that get a ledger."""
 _LEAST = 8
@@ -153,13 +157,27 @@ class _Pass:
         return _Value(earned, tuple(onwards.first or ()))
 
 
-def ledger_of(path: str | Path, seat: SeatId, *, against: Sequence[str] = (), most: int | None = None) -> Ledger:
-    """The ledger of a seat; `against` names other policies than the best known ones, `most` values of each of them.
+def ledger_of(
+    place: str | Path | Trace,
+    seat: SeatId | None = None,
+    *,
+    against: Sequence[str] = (),
+    most: int | None = None,
+    diagnosis: Diagnosis | None = None,
+) -> Ledger:
+    """The ledger of a seat, by default of the only one under test.
 
-    Raises TraceError for a trace that cannot be replayed, NotReplayed for a seat that has no ledger, ScenarioError for
-    a policy that cannot play it, SeatError.
+    `diagnosis` gives the names of mistakes in its turns, `against` names other policies than the best known ones,
+    `most` is how many values of each are computed. Raises TraceError for a trace that cannot be replayed, NotReplayed
+    for a seat that has no ledger, ScenarioError for a policy that cannot play it, SeatError.
     """
-    return Ledgers(Replays(path)).of(seat, against=against, most=most)
+    replays = Replays(place)
+    if seat is None:
+        if len(replays.agents) != 1:
+            raise SeatError(f"name one of the seats under test: {', '.join(replays.agents) or 'there is none'}")
+        (seat,) = replays.agents
+    ledger = Ledgers(replays).of(seat, against=against, most=most)
+    return ledger if diagnosis is None else ledger.named(diagnosis.names(seat))
 
 
 def with_ledgers(
@@ -167,28 +185,32 @@ def with_ledgers(
     evaluation: Evaluation,
     *,
     extent: Extent = Extent.AUTO,
+    episodes: int = 1,
     against: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> Evaluation:
     """The evaluation with the ledgers of the seats under test; where there can be none it says why.
 
-    Raises ScenarioError for a policy of `against` that cannot play a seat.
+    `episodes` is how many traces get theirs together: with `extent` auto they share a budget of events. Raises
+    ScenarioError for a policy of `against` that cannot play a seat.
     """
-    if evaluation.outcome is None or is_foreign(evaluation.outcome):
+    if extent is Extent.OFF or evaluation.outcome is None or is_foreign(evaluation.outcome):
         return evaluation
+    budget = min(BUDGET, SERIES_BUDGET // episodes)
     try:
         replays = Replays(path)
     except TraceError as error:
         return evaluation.with_ledgers({}, str(error))
     except Exception as fault:  # events that no rules have made can break any reading
         return evaluation.with_ledgers({}, f"its events cannot be played: {fault!r}"[:_MOST_WHY])
-    if extent is Extent.AUTO and len(replays.events) > BUDGET // _LEAST:
+    if extent is Extent.AUTO and len(replays.events) > budget // _LEAST:
         return evaluation.with_ledgers({}, f"{len(replays.events):,} events are many; --ledger full makes it")
     ledgers, reason = Ledgers(replays), ""
     found: dict[SeatId, Ledger] = {}
     for seat in watched(replays.agents[:MOST_SEATS], progress, lambda seat: f"what the turns of {seat} lost"):
         try:
-            found[seat] = ledgers.of(seat, against=against, most=None if extent is Extent.AUTO else TURNS)
+            most = None if extent is Extent.AUTO else TURNS
+            found[seat] = ledgers.of(seat, against=against, most=most, budget=budget)
         except NotReplayed as why:
             reason = reason or str(why)
         except (ScenarioError, SeatError):
@@ -206,13 +228,14 @@ class Ledgers:
     def __init__(self, replays: Replays) -> None:
         self._replays = replays
 
-    def of(self, seat: SeatId, *, against: Sequence[str] = (), most: int | None = None) -> Ledger:
-        """The ledger of a seat. Without `most` it re-executes no more than BUDGET events. Raises as `ledger_of`."""
+    def of(self, seat: SeatId, *, against: Sequence[str] = (), most: int | None = None, budget: int = BUDGET) -> Ledger:
+        """The ledger of a seat. Without `most` it re-executes about `budget` events at most. Raises as `ledger_of`."""
         replays = self._replays
         metric = replays.metric(seat)
         sign = 1 if metric.higher_is_better else -1
         known, idle = self._known(seat, against), replays.idle(seat)
-        names, values = self._watched(seat, list(dict.fromkeys(against)) or _best(known, idle, sign), most)
+        best = list(dict.fromkeys(against)) or _best(known, idle, sign)
+        names, values = self._watched(seat, best, most, budget)
         own = replays.original(seat)
         turns = tuple(self._turns(seat, values, names, sign))
         reachable = _mean([known[name] for name in names])
@@ -230,11 +253,11 @@ class Ledgers:
             turns=turns,
         )
 
-    def _watched(self, seat: SeatId, names: list[str], most: int | None) -> tuple[list[str], _Values]:
+    def _watched(self, seat: SeatId, names: list[str], most: int | None, budget: int) -> tuple[list[str], _Values]:
         """The policies that can watch this tape, and their values."""
         while names:
             try:
-                return names, self._values(seat, names, most)
+                return names, self._values(seat, names, most, budget)
             except _CannotWatch as fault:
                 if len(names) == 1:
                     raise
@@ -253,7 +276,7 @@ class Ledgers:
                     raise
         return found
 
-    def _values(self, seat: SeatId, names: Sequence[str], most: int | None) -> _Values:
+    def _values(self, seat: SeatId, names: Sequence[str], most: int | None, budget: int) -> _Values:
         """Values before all turns, or before as many as are allowed: halved where the most is lost."""
         replays = self._replays
         # The best policy from the start: what it would have done first is not yet known.
@@ -267,7 +290,7 @@ class Ledgers:
         if most is None:
             # A value is half an episode of each policy; how much a policy looks around decides what that takes.
             each = max(1, sum(replays.length(seat, name) for name in names) // 2)
-            most = min(TURNS, max(_LEAST, BUDGET // each))
+            most = min(TURNS, max(_LEAST, budget // each))
         while wanted := values.unknown(most):
             for (number, name), found in _Pass(replays, seat, names, wanted).values.items():
                 values.put(number, name, found)

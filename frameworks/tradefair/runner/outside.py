@@ -12,13 +12,15 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tradefair.cli.terminal import say
-from tradefair.contract import SeatId
+from tradefair.contract import SeatId, TradefairError
 from tradefair.host.episode import Episode
 
 if TYPE_CHECKING:
+    from tradefair.evaluation.evaluate import Evaluation
     from tradefair.host.quotas import Gate
 
 # A page asks for the state once a second; it has drawn the end when it has been quiet for that long.
@@ -55,8 +57,7 @@ async def open_door(
         waiting = "play in the browser" if person else "waiting for a client to play"
         say(f"{waiting}; trace {episode.path}")
         if person and browser and _has_screen():
-            # A browser in a terminal answers when it is closed: it must not hold the episode, nor its end.
-            threading.Thread(target=_open_pages, args=(list(pages.values()),), daemon=True).start()
+            _opening(list(pages.values()))
 
     # The task that plays, which the end of the server has to wake.
     player = asyncio.current_task()
@@ -92,6 +93,34 @@ async def _last_look(gates: Collection[Gate]) -> None:
         looked = [gate.last_at or 0.0 for gate in gates]
         if all(ended < at < time.monotonic() - _QUIET_S for at in looked):
             return
+
+
+def open_report(path: Path, evaluation: Evaluation, *, browser: bool) -> None:
+    """Write the page of an episode that a person has played next to its trace, and open it where the board was opened.
+
+    It has the ledgers of `evaluation`, which is the trace's. What keeps it from being written is said on stderr.
+    """
+    # Imported here: it draws charts, and a client from outside needs none.
+    from tradefair.evaluation.report.build import write_report
+
+    page = path.with_suffix(".html")
+    try:
+        write_report([path], page, ledgers=lambda _, read: read.with_ledgers(evaluation.ledgers, evaluation.no_ledger))
+    except TradefairError as failure:
+        say(f"no report: {failure}")
+        return
+    say(f"what your turns lost: {page}")
+    if browser and _has_screen():
+        opening = _opening([page.absolute().as_uri()])
+        # The command is about to end, and the browser has not been started yet.
+        opening.join(_QUIET_S)
+
+
+def _opening(addresses: Sequence[str]) -> threading.Thread:
+    """Opens pages in a thread: a browser in a terminal answers when it is closed, and must not hold what goes on."""
+    opening = threading.Thread(target=_open_pages, args=(addresses,), daemon=True)
+    opening.start()
+    return opening
 
 
 def _has_screen() -> bool:

@@ -9,6 +9,7 @@ import typer
 
 from tradefair.catalog import use_data
 from tradefair.cli.options import grouped
+from tradefair.evaluation.ledger import LEDGER_HELP, Extent
 from tradefair.runner.agent_flags import AgentFlags
 from tradefair.runner.play_flags import Often, Played
 
@@ -20,8 +21,8 @@ def play(
     often: Often,
     resume: Annotated[Path | None, typer.Option(help="Go on with this trace where a run stopped.")] = None,
     ledger: Annotated[
-        bool, typer.Option("--ledger/--no-ledger", help="Also replay what each turn of one episode lost.")
-    ] = True,
+        Extent | None, typer.Option(help=f"{LEDGER_HELP} Default: auto of one episode, off of several.")
+    ] = None,
     browser: Annotated[
         bool | None,
         typer.Option("--open/--no-open", help="Open the page of --agent person in a browser; default: yes."),

@@ -16,6 +16,7 @@ from tradefair.cli.terminal import say
 from tradefair.contract import HarnessFailure, MarketType, Scenario, ScenarioError
 from tradefair.contract.players import PERSON, seat_roles
 from tradefair.contract.scenario import parse_override
+from tradefair.evaluation.ledger import Extent
 from tradefair.frameworks.models.recording import NotRecorded
 from tradefair.host.episode import Episode
 from tradefair.host.progress import Progress
@@ -24,7 +25,7 @@ from tradefair.runner.agent_flags import AgentFlags, refuse
 from tradefair.runner.agent_spec import OUTSIDE, AgentSpec, ready
 from tradefair.runner.approval import TerminalApproval
 from tradefair.runner.episode_runner import PlaySpec, play_episode, ready_again, recorded_agent, resume_episode
-from tradefair.runner.outside import open_door
+from tradefair.runner.outside import open_door, open_report
 from tradefair.runner.play_flags import Often, Played
 from tradefair.runner.play_setup import chosen_scenario
 from tradefair.runner.references import references_of
@@ -46,8 +47,8 @@ _OF_RESUMED = ("policy_key", "references")
 class Manner(NamedTuple):
     """How the command goes about it, whatever is played."""
 
-    ledger: bool
-    """Whether the first finding of a single episode is replayed."""
+    ledger: Extent | None
+    """How far what turns lost is replayed; None where nothing was said."""
     quiet: bool
     browser: bool | None
     """Whether the page of a person who plays is opened; None where nothing was said."""
@@ -86,7 +87,7 @@ def play_new(episode: Played, agent: AgentFlags, often: Often, manner: Manner) -
         policy_key=episode.policy_key,
         agent_key=episode.agent_key,
     )
-    return asyncio.run(_episodes(spec, _stage(played_by, manner), often, seated))
+    return asyncio.run(_episodes(spec, _stage(played_by, manner), often, seated, manner.ledger))
 
 
 def go_on(path: Path, episode: Played, agent: AgentFlags, often: Often, manner: Manner) -> Summary:
@@ -103,8 +104,8 @@ def go_on(path: Path, episode: Played, agent: AgentFlags, often: Often, manner: 
 class _Stage(NamedTuple):
     """What goes on around the episodes of this command."""
 
-    ledger: bool
-    """Whether the first finding of a single episode is replayed."""
+    ledger: Extent
+    """How far what turns lost is replayed, in all `episodes` together."""
     quiet: bool
     asks: bool
     """Whether a person is asked on the terminal."""
@@ -113,13 +114,20 @@ class _Stage(NamedTuple):
     slim: bool = False
     series: bool = False
     """Whether the episodes are a series, which says by itself how it is gone on with."""
+    episodes: int = 1
 
     async def play(self, spec: PlaySpec, references: bool, title: str = "") -> Summary:
         """One episode and its references; a title where it is one of several."""
         played = await play_episode(spec, opened=partial(self.around, title=title))
         # Several episodes share one folder of references: their names need the seed.
         beside = await references_of(spec, played.agents, by_seed=bool(title)) if references else {}
-        return summarise(played, beside, ledger=self.ledger and not title)
+        return self.told(summarise(played, beside, ledger=self.ledger, episodes=self.episodes), spec.agent.spec)
+
+    def told(self, summary: Summary, agent: AgentSpec) -> Summary:
+        """The summary; to a person it is shown in the browser too what each turn lost."""
+        if agent.framework == PERSON and self.ledger is not Extent.OFF:
+            open_report(summary.played.path, summary.evaluation, browser=self.browser)
+        return summary
 
     @asynccontextmanager
     async def around(self, episode: Episode, agent: AgentSpec, *, title: str = "") -> AsyncGenerator[Heard]:
@@ -151,13 +159,14 @@ class _Stage(NamedTuple):
                 raise
 
 
-async def _episodes(spec: PlaySpec, stage: _Stage, often: Often, seated: Seated | None) -> Shown:
+async def _episodes(spec: PlaySpec, stage: _Stage, often: Often, seated: Seated | None, ledger: Extent | None) -> Shown:
     """One episode, by default with references; or several, by default without."""
     asked = [count for count in (often.seeds, often.seeds_at_stake, often.trials) if count is not None]
     if not asked:
         # None means the default, which is yes for one episode and no for several.
         return await stage.play(spec, often.references is not False)
     (count, *others) = asked
+    stage = stage._replace(ledger=Extent.of(ledger, count), episodes=count)
     if others:
         raise ScenarioError("--trials repeats one seed, --seeds and --seeds-at-stake take several: leave one out")
 
@@ -187,7 +196,8 @@ def _stage(agent: AgentSpec, manner: Manner) -> _Stage:
         refuse(
             {"--slim-tools": manner.slim or None}, f"our own agents have such lists anyway; it is for --agent {OUTSIDE}"
         )
-    return _Stage(manner.ledger, manner.quiet, agent.approve, manner.browser is not False, manner.slim)
+    extent = Extent.of(manner.ledger, 1)
+    return _Stage(extent, manner.quiet, agent.approve, manner.browser is not False, manner.slim)
 
 
 async def _resume(path: Path, agent: AgentFlags, manner: Manner) -> Summary:
@@ -200,7 +210,7 @@ async def _resume(path: Path, agent: AgentFlags, manner: Manner) -> Summary:
     ask = TerminalApproval() if spec.approve else None
     stage = _stage(spec, manner)
     played = await resume_episode(path, ready_again(path, spec, ask=ask), opened=stage.around)
-    return summarise(played, None, ledger=manner.ledger)
+    return stage.told(summarise(played, None, ledger=stage.ledger), spec)
 
 
 def _setting(episode: EpisodeFlags) -> tuple[MarketType, Scenario]:

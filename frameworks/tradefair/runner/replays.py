@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,7 +32,7 @@ from tradefair.host.scripted import Scripted, ScriptedFailure
 from tradefair.host.services import Services
 from tradefair.host.setup import scripted_seats
 from tradefair.runner.tape import Shadow, Tape, TapePlayer, held_trace, looking, read_tapes, replay
-from tradefair.tracestore import open_trace, sound_head
+from tradefair.tracestore import Trace, open_trace, sound_head
 
 NO_TAPE = Tape({}, {})
 # Ends by the host. Those by the rules come again when the episode is replayed, also where they cut it short.
@@ -56,13 +57,16 @@ class Game(NamedTuple):
 class Replays:
     """The replays of one finished trace. Whatever they have in common is played once.
 
-    `path` is a trace that tradefair has played. Raises TraceError where it cannot be replayed: a seat's view, an
-    imported, unfinished, broken or forked one, or one of other rules. `agents` are the seats that an agent played.
+    `place` is a trace that tradefair has played: a file, a store's address, or one in memory. Raises TraceError where
+    it cannot be replayed: a seat's view, an imported, unfinished, broken or forked one, or one of other rules. `agents`
+    are the seats that an agent played.
     """
 
-    def __init__(self, path: str | Path) -> None:
-        with open_trace(path) as trace:
-            sound_head(trace)
+    def __init__(self, place: str | Path | Trace) -> None:
+        with nullcontext(place) if isinstance(place, Trace) else open_trace(place) as trace:
+            # What was never written has no chain of hashes.
+            if trace is not place:
+                sound_head(trace)
             self.manifest = trace.manifest
             self.events = [event_as_meant(stored.body) for stored in trace.events()]
             self._original = evaluate(trace)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tradefair.cli.terminal import print_json
-from tradefair.evaluation.ledger import Extent
+from tradefair.evaluation.ledger import LEDGER_HELP, Extent
 from tradefair.evaluation.report.outputs import ending
 
 if TYPE_CHECKING:
@@ -38,9 +38,8 @@ def report(
         Path | None, typer.Option("--map", exists=True, help="Map of what the actions of imported agents rest on.")
     ] = None,
     ledger: Annotated[
-        Extent,
-        typer.Option(help="What every turn lost: of one trace as far as ten seconds go (auto), of all whole, or off."),
-    ] = Extent.AUTO,
+        Extent | None, typer.Option(help=f"{LEDGER_HELP} Default: auto of one trace, off of several.")
+    ] = None,
     labels: Annotated[Path | None, typer.Option(exists=True, help="JSONL: which imported runs passed.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
 ) -> None:
@@ -68,10 +67,9 @@ def report(
     def ledgers(path: Path, evaluation: Evaluation) -> Evaluation:
         from tradefair.runner.ledger import with_ledgers
 
-        return with_ledgers(path, evaluation, extent=ledger)
+        return with_ledgers(path, evaluation, extent=extent, episodes=len(files))
 
-    # Of several only where it is asked for: each takes seconds.
-    played = ledger is Extent.FULL or (ledger is Extent.AUTO and len(files) == 1)
+    extent = Extent.of(ledger, len(files))
     made = write_report(
         files,
         output,
@@ -80,7 +78,7 @@ def report(
         progress=show_progress,
         populations=Populations([references] if references else []),
         asked=asked_of(map_file, labels),
-        ledgers=ledgers if played else None,
+        ledgers=None if extent is Extent.OFF else ledgers,
     )
     _tell(output, made.summary(), as_json)
     if opened:

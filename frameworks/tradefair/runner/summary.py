@@ -12,6 +12,7 @@ from tradefair.cli.tables import show_text
 from tradefair.cli.terminal import print_json
 from tradefair.contract import SeatId, TraceError
 from tradefair.evaluation.evaluate import Evaluation, evaluate_file, relative_numbers
+from tradefair.evaluation.ledger import Extent
 from tradefair.evaluation.outcome import ON_EVERY_SEAT, Outcome
 from tradefair.evaluation.progress import show_progress
 from tradefair.evaluation.terminal import Run, show_comparison, show_evaluations, show_next, show_verdict
@@ -130,8 +131,10 @@ class Summary(NamedTuple):
         show_next(self.verdict.next)
 
 
-def summarise(played: Played, references: Mapping[str, Path] | None, *, ledger: bool = False) -> Summary:
-    """Score and check what was played; `ledger`: replay what each turn lost.
+def summarise(
+    played: Played, references: Mapping[str, Path] | None, *, ledger: Extent = Extent.OFF, episodes: int = 1
+) -> Summary:
+    """Score and check what was played; `ledger`: replay what each turn lost, here as in `episodes` in all.
 
     `references` holds traces by label; None: those that lie beside it, from an earlier run. Nothing raises for a trace
     that cannot be scored: its evaluation says why.
@@ -140,11 +143,11 @@ def summarise(played: Played, references: Mapping[str, Path] | None, *, ledger: 
     evaluation = evaluate_file(played.path)
     # Its scripted seats have just been played by the very policies that would be played again.
     check = verify_file(played.path, seats=False)
-    if ledger and check.sound:
+    if ledger is not Extent.OFF and check.sound:
         # Imported here: whoever does not ask for a ledger must not wait for what replays.
         from tradefair.runner.ledger import with_ledgers
 
-        evaluation = with_ledgers(played.path, evaluation, progress=show_progress)
+        evaluation = with_ledgers(played.path, evaluation, extent=ledger, episodes=episodes, progress=show_progress)
     beside = {policy: evaluate_file(path) for policy, path in (references or {}).items()}
     outcomes = {policy: item.outcome for policy, item in beside.items() if item.outcome is not None}
     with open_trace(played.path) as trace:

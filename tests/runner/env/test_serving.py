@@ -11,6 +11,7 @@ import pytest
 from tests.runner.env.conftest import SALT, Served, play, serving
 from tests.waiting import SOON, deadlines, until
 
+import tradefair.api as tf
 from tradefair.contract.sealed_seeds import commitment_of
 from tradefair.evaluation.verify import verify_file
 from tradefair.runner.env.tasks import load_tasks
@@ -111,6 +112,12 @@ def test_a_task_has_the_brief_of_its_seat(served: Served) -> None:
         ("/episodes/host/outcome", 404, "unknown_id"),
         ("/episodes/0123456789ab/outcome?end=yes", 400, "invalid_arguments"),
         ("/episodes/0123456789ab/outcome?seats=B1", 400, "invalid_arguments"),
+        ("/episodes/0123456789ab/outcome?ledger=1", 400, "invalid_arguments"),
+        ("/episodes/0123456789ab/ledger", 404, "unknown_id"),
+        ("/episodes/..%2f..%2fhost/ledger", 404, "unknown_id"),
+        ("/episodes/0123456789ab/ledger?turns=0", 400, "invalid_arguments"),
+        ("/episodes/0123456789ab/ledger?turns=65", 400, "invalid_arguments"),
+        ("/episodes/0123456789ab/ledger?end=true", 400, "invalid_arguments"),
     ],
 )
 def test_a_wrong_question_is_refused_with_four_fields(path: str, status: int, code: str, served: Served) -> None:
@@ -138,7 +145,10 @@ def test_a_wrong_order_is_refused(order: dict[str, Any], status: int, served: Se
     assert answer.error["message"]
 
 
-@pytest.mark.parametrize("path", ["/tasks", "/tasks/train", "/tasks/train/0", "/episodes/0123456789ab/outcome"])
+@pytest.mark.parametrize(
+    "path",
+    ["/tasks", "/tasks/train", "/tasks/train/0", "/episodes/0123456789ab/outcome", "/episodes/0123456789ab/ledger"],
+)
 def test_no_token_but_that_of_the_control_plane_opens_anything(path: str, served: Served) -> None:
     made = served.create(**SMOKE)
     for token in ("", "wrong", made["invitations"][0]["token"]):
@@ -189,6 +199,44 @@ def test_an_outcome_is_there_when_the_episode_is_gone(served: Served, client: Mo
     every = served.get(f"/episodes/{seat.episode}/outcome?seats=all")["seats"]
     assert list(every) == ["B1", "B2", "S1", "S2"]
     assert every["B1"] == outcome["seats"]["B1"]
+
+
+def test_what_turns_lost_is_told_of_an_episode_that_is_over_and_adds_up(served: Served, client: ModuleType) -> None:
+    seat = seat_of(client, served.create(**SMOKE))
+    client.call(seat, "submit_quote", price=5)
+    early = served.ask(f"/episodes/{seat.episode}/ledger")
+    assert (early.status, early.error["code"], early.error["retryable"]) == (409, "episode_running", True)
+    play(seat, "double_auction")
+    plain = served.get(f"/episodes/{seat.episode}/outcome")
+    ledger = served.get(f"/episodes/{seat.episode}/ledger")["ledger"]
+    assert (ledger["seat"], ledger["own"]) == ("B1", plain["seats"]["B1"]["reward"])
+    assert sum(turn["lost"] for turn in ledger["turns"]) == pytest.approx(ledger["gap"])
+    assert ledger["turns"][0]["did"] == [["submit_quote", {"price": 5}]]
+    # The same with the outcome, which has none unless it is asked for; and as Python reads it out of the trace.
+    assert served.get(f"/episodes/{seat.episode}/outcome?ledger=true") == {**plain, "ledgers": {"B1": ledger}}
+    assert tf.Trace(served.trace(seat.episode)).ledger().model_dump(mode="json") == ledger
+    assert served.get(f"/episodes/{seat.episode}/ledger?seat=S1&turns=1")["ledger"]["seat"] == "S1"
+    wrong = served.ask(f"/episodes/{seat.episode}/ledger?seat=X9")
+    assert (wrong.status, wrong.error["code"]) == (400, "invalid_arguments")
+    assert "B1" in wrong.error["message"]
+
+
+def test_where_there_is_no_ledger_it_is_said_why(served: Served, client: ModuleType) -> None:
+    waiting = served.create(**SMOKE, start=False)["episodes"][0]["episode"]
+    answer = served.ask(f"/episodes/{waiting}/ledger")
+    assert (answer.status, answer.error["code"]) == (409, "not_started")
+    seat = seat_of(client, served.create(**SMOKE))
+    cut = served.get(f"/episodes/{seat.episode}/outcome?end=true&ledger=true")
+    assert (cut["ledgers"], cut["censored"]) == ({}, True)
+    assert "unfinished" in cut["no_ledger"]
+    answer = served.ask(f"/episodes/{seat.episode}/ledger")
+    assert (answer.status, answer.error["code"]) == (409, "no_ledger")
+    # Of a sealed seed it would say what was right to do.
+    sealed = seat_of(client, served.create(task="test/102"))
+    served.get(f"/episodes/{sealed.episode}/outcome?end=true")
+    for path in ("ledger", "outcome?ledger=true"):
+        answer = served.ask(f"/episodes/{sealed.episode}/{path}")
+        assert (answer.status, answer.error["code"]) == (403, "sealed")
 
 
 def test_a_group_is_on_one_luck_and_each_has_an_outcome_of_its_own(served: Served, client: ModuleType) -> None:

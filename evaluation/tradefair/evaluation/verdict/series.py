@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.headline import Block, headline_of
+from tradefair.evaluation.ledger import ledger_series
 from tradefair.evaluation.phrases import phrases_for
 from tradefair.evaluation.statistics.paired import interval, mean_sd
 from tradefair.evaluation.verdict.amounts import count, did, listed, name, number
@@ -118,6 +119,7 @@ def _merged(rows: Sequence[_Row]) -> SeatVerdict:
         mistake=_mistake(rows),
         gap=_mean_of_all([row.seat.gap for row in rows]),
         reachable=_mean_of_all([row.seat.reachable for row in rows]),
+        ledgers=ledger_series([[row.seat.ledger for row in group if row.seat.ledger] for group in _by_episode(rows)]),
         raised=sum(row.seat.raised > 0 for row in rows),
         checked=max(row.seat.checked for row in rows),
         unchecked=min(row.seat.unchecked for row in rows),
@@ -135,17 +137,21 @@ def _mean_of_all(values: Sequence[float | None]) -> float | None:
 def _mean_score(rows: Sequence[_Row]) -> Score:
     """The first score with the mean over episodes in its place."""
     seats, score = [row.seat for row in rows], rows[0].seat.score
-    by_episode: dict[int, list[SeatVerdict]] = {}
-    for row in rows:
-        by_episode.setdefault(id(row.episode), []).append(row.seat)
     # Seats of one episode share its luck: their mean is one observation.
-    means = [mean_of([seat.score.value for seat in group]) for group in by_episode.values()]
+    means = [mean_of([row.seat.score.value for row in group]) for group in _by_episode(rows)]
     values = [mean for mean in means if mean is not None]
     value = mean_sd(values)[0]
     low, high = interval(values) or (None, None)
     said = ", ".join(filter(None, [f"{' '.join(did(score, value, score.unit))} on average", said_of(seats)]))
     figures = {"value": value, "said": said, "figures": figures_of(seats), "low": low, "high": high}
     return score.model_copy(update=figures)
+
+
+def _by_episode(rows: Sequence[_Row]) -> Iterable[Sequence[_Row]]:
+    found: dict[int, list[_Row]] = {}
+    for row in rows:
+        found.setdefault(id(row.episode), []).append(row)
+    return found.values()
 
 
 def _headline(rows: Sequence[_Row], beside: Sequence[Beside]) -> tuple[float | None, tuple[str, ...]]:

@@ -9,7 +9,7 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from tradefair.contract import SeatId
-from tradefair.evaluation.ledger import Ledger
+from tradefair.evaluation.ledger import Ledger, LedgerSeries
 from tradefair.evaluation.reading import PersonMoves
 from tradefair.evaluation.verify import Conclusion
 
@@ -129,7 +129,8 @@ class SeatVerdict(_Record):
     `beside` has the references, best first. `at_stake`: what the seat could win, 0: nothing, whoever plays, null: not
     known. `referenced`: whether references were looked for. `rounds` are closed rounds, `lapsed` those of them that the
     seat let pass. By its ledger the policies `best_known` would have earned `reachable` in its place, `gap` more than
-    it did (the sum of what its turns lost); null where there is none, and `no_ledger` says why. `raised`, `checked` and
+    it did (the sum of what its turns lost); null where there is none, and `no_ledger` says why. Of a series
+    `ledgers` is which kinds of turns lost it, in those episodes that have a ledger. `raised`, `checked` and
     `unchecked` count failure modes. `acted`: whether any of its calls was accepted. `person_moves`: of a seat that is
     not a person's alone, how many moves somebody has clicked.
     """
@@ -154,6 +155,7 @@ class SeatVerdict(_Record):
     best_known: tuple[str, ...] = ()
     no_ledger: str = ""
     round_word: str = Field(default="round", exclude=True)
+    ledgers: LedgerSeries | None = Field(default=None, exclude_if=lambda ledgers: ledgers is None)
     because: str = Field(default="", exclude=True)
     """What a case of a finding says of the costliest turn."""
     ledger: Ledger | None = Field(default=None, exclude=True)
@@ -274,12 +276,18 @@ class Verdict(_Record):
         return self.model_dump(mode="json", by_alias=True)
 
     def __str__(self) -> str:
-        """The text."""
-        return self.text
+        """The text, and the tables of what turns lost where ledgers were made."""
+        # Imported here: it prints verdicts.
+        from tradefair.evaluation.terminal import ledger_lines
+
+        return f"{self.text}\n{ledger_lines(self)}".rstrip()
 
     def _repr_html_(self) -> str:
         """The lead block of a page, for notebooks: the first sentence large, red where it tells of trouble."""
+        from tradefair.evaluation.terminal import ledger_tables
+
         first, *others = map(escape, self.sentences or ("",))
         colour = "; color: #b3261e" if self.trouble and self.trouble.exit else ""
         rest = "".join(f"<div>{sentence}</div>" for sentence in others)
-        return f'<div><div style="font-size: 1.3em{colour}">{first}</div>{rest}</div>'
+        tables = "".join(table.html() for table in ledger_tables(self))
+        return f'<div><div style="font-size: 1.3em{colour}">{first}</div>{rest}{tables}</div>'

@@ -10,20 +10,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from tradefair.catalog import market_type
 from tradefair.contract import SeatId, TraceError
 from tradefair.contract.chain import canonical, digest
 from tradefair.contract.policy import parse_policy
-from tradefair.evaluation.evaluate import evaluate
+from tradefair.evaluation.evaluate import evaluate, evaluate_file
 from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.ledger import Ledger
 from tradefair.evaluation.modes.base_rates import References, shipped
 from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.reading import agent_seats, seating_in
 from tradefair.evaluation.reward import SCORE_RANGE, RewardScale, primary_metrics, reward_metric, reward_of, score_of
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.orders import Mark
+from tradefair.runner.ledger import with_ledgers
 from tradefair.tracestore import open_trace
 
 FLOOR = "passive"
@@ -72,6 +74,7 @@ class EpisodeScore(_Record):
     """The answer to "how did it go": `censored` says that the rules did not end it; sums are of closed rounds then.
 
     `seed` is null where it is sealed, `verify` where it was not asked for. `findings` say what could not be used.
+    `ledgers` of the seats under test are there where they were asked for, `no_ledger` where one of them has none.
     """
 
     episode: str
@@ -86,6 +89,8 @@ class EpisodeScore(_Record):
     verify: Verified | None
     versions: Versions
     findings: list[str]
+    ledgers: dict[SeatId, Ledger] | None = Field(default=None, exclude_if=lambda ledgers: ledgers is None)
+    no_ledger: str = Field(default="", exclude_if=lambda reason: not reason)
 
 
 class Scaled(NamedTuple):
@@ -124,10 +129,13 @@ def _digest(references: References) -> str:
     return digest(canonical(references.model_dump(mode="json", exclude={"modes"})))[:16]
 
 
-def score_file(place: str | Path, episode: str, *, every_seat: bool = False, check: bool = False) -> EpisodeScore:
+def score_file(
+    place: str | Path, episode: str, *, every_seat: bool = False, check: bool = False, ledger: bool = False
+) -> EpisodeScore:
     """The score of a stored episode: of the seats under test, or of all; with `check` it is re-executed, too.
 
-    Raises TraceError where no trace can be read there.
+    With `ledger` it is replayed what the turns of each seat under test lost, which takes seconds. Raises TraceError
+    where no trace can be read there.
     """
     with open_trace(place) as trace:
         # Outcome and seats read the same events, and a live trace may grow meanwhile.
@@ -143,6 +151,7 @@ def score_file(place: str | Path, episode: str, *, every_seat: bool = False, che
         role: scale_of(core.market, core.scenario, core.rules_version, role)
         for role in {found.role for found in outcome.seats.values()}
     }
+    found = with_ledgers(place, evaluate_file(place)) if ledger else None
     digests = {scaled.references for scaled in scales.values() if scaled is not None}
     return EpisodeScore(
         episode=episode,
@@ -162,6 +171,8 @@ def score_file(place: str | Path, episode: str, *, every_seat: bool = False, che
             references=min(digests, default=None),
         ),
         findings=[finding.message for finding in outcome.findings],
+        ledgers=None if found is None else dict(found.ledgers),
+        no_ledger="" if found is None else found.no_ledger,
     )
 
 

@@ -3,7 +3,8 @@
     GET /tasks                       -> splits
     GET /tasks/{split}[?start=&limit=]  -> tasks
     GET /tasks/{split}/{index}       -> one task, with what to tell a model first
-    GET /episodes/{id}/outcome[?end=true][&verify=true][&seats=all]  -> the score
+    GET /episodes/{id}/outcome[?end=true][&verify=true][&ledger=true][&seats=all]  -> the score
+    GET /episodes/{id}/ledger[?seat=&turns=]  -> what each turn of a seat lost
 
 Behind the same door as all of the control plane: its token decides, and no agent may have it.
 """
@@ -24,12 +25,16 @@ from tradefair.catalog import Tier, load_scenario, market_type
 from tradefair.contract import EpisodeOver, SeatError, TraceError
 from tradefair.contract.errors import ErrorInfo
 from tradefair.contract.players import seat_roles
+from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.reward import SCORE_RANGE
 from tradefair.host.control import ControlRefused, Handler
 from tradefair.host.hosting import Host
-from tradefair.host.orders import Order
+from tradefair.host.orders import Mark, Order
 from tradefair.runner.env.scoring import scale_of, score_file
 from tradefair.runner.env.tasks import Choice, Split, Task, Tasks
+from tradefair.runner.ledger import TURNS, ledger_of
+from tradefair.runner.replays import NotReplayed
+from tradefair.tracestore import open_trace
 
 CALLS: Mapping[Tier, tuple[int, int] | None] = {"first": (3, 10), "short": (11, 300), "full": None}
 """Calls of a competent seat in an episode of a tier, from and to; None: more, as many as the market takes."""
@@ -48,6 +53,8 @@ class EnvExtension:
         self._tasks = tasks
         self._scaled: dict[Choice, bool] = {}
         self._threads = anyio.CapacityLimiter(_AT_ONCE)
+        # A ledger plays for seconds: one at a time, so that outcomes do not wait for several.
+        self._replaying = anyio.CapacityLimiter(1)
 
     def order(self, task: str) -> Order:
         """The order of a task. Raises SeatError for an unknown one."""
@@ -59,11 +66,15 @@ class EnvExtension:
         async def outcome(request: Request) -> Response:
             return await self._outcome(host, request)
 
+        async def ledger(request: Request) -> Response:
+            return await self._ledger(host, request)
+
         return (
             ("/tasks", "GET", self._splits),
             ("/tasks/{split}", "GET", self._split),
             ("/tasks/{split}/{index}", "GET", self._task),
             ("/episodes/{episode}/outcome", "GET", outcome),
+            ("/episodes/{episode}/ledger", "GET", ledger),
         )
 
     # --- tasks ------------------------------------------------------------------------------------------------------
@@ -125,17 +136,52 @@ class EnvExtension:
     # --- outcomes ---------------------------------------------------------------------------------------------------
 
     async def _outcome(self, host: Host, request: Request) -> Response:
-        asked = _asked(request, end=_flag, verify=_flag, seats=_all)
+        asked = _asked(request, end=_flag, verify=_flag, ledger=_flag, seats=_all)
         name = request.path_params["episode"]
+        place = await self._ended(host, name, end=asked.get("end", False))
+        every, check, ledger = asked.get("seats", False), asked.get("verify", False), asked.get("ledger", False)
+        if ledger:
+            await anyio.to_thread.run_sync(_refuse_sealed, place)
+        try:
+            scored = await anyio.to_thread.run_sync(
+                lambda: score_file(place, name, every_seat=every, check=check, ledger=ledger),
+                limiter=self._replaying if ledger else self._threads,
+            )
+        except TraceError as wrong:
+            hint = "nothing can be worked out of it: leave the episode out"
+            raise ControlRefused(409, ErrorInfo("no_outcome", str(wrong)[:300], hint, False)) from None
+        return _json(scored.model_dump(mode="json"))
+
+    async def _ledger(self, host: Host, request: Request) -> Response:
+        asked = _asked(request, seat=str, turns=_number(1, TURNS))
+        place = await self._ended(host, request.path_params["episode"], end=False)
+        await anyio.to_thread.run_sync(_refuse_sealed, place)
+        try:
+            ledger = await anyio.to_thread.run_sync(
+                lambda: ledger_of(
+                    place, asked.get("seat"), most=asked.get("turns"), diagnosis=evaluate_file(place).diagnosis
+                ),
+                limiter=self._replaying,
+            )
+        except SeatError as unknown:
+            raise _invalid(f"seat: {unknown}") from None
+        except (TraceError, NotReplayed) as wrong:
+            hint = "only what the rules have ended has a ledger: play to the end, or leave the episode out"
+            raise ControlRefused(409, ErrorInfo("no_ledger", str(wrong)[:300], hint, False)) from None
+        return _json({"ledger": ledger.model_dump(mode="json")})
+
+    async def _ended(self, host: Host, name: str, *, end: bool) -> str:
+        """Where the trace of an episode is read that is over; `end` ends it first. Raises ControlRefused, SeatError."""
         if name in host.pending:
             hint = "POST /episodes/{id}/start begins it, DELETE /episodes/{id} drops it"
             raise ControlRefused(409, ErrorInfo("not_started", f"{name} has not begun", hint, True))
         live = host.episodes.get(name)
         if live is not None and live.core.ended is None:
-            if not asked.get("end", False):
+            if not end:
                 clock = live.core.market.clock
                 told = f"round {clock.round} is open (phase {clock.phase})"
-                raise ControlRefused(409, ErrorInfo("episode_running", told, "play on, or ask with ?end=true", True))
+                hint = "play on, or ask for the outcome with ?end=true"
+                raise ControlRefused(409, ErrorInfo("episode_running", told, hint, True))
             # It may have ended, or have been taken away, since.
             with suppress(EpisodeOver, SeatError):
                 await host.cancel(name)
@@ -143,16 +189,7 @@ class EnvExtension:
             # Over is not yet sealed: the last commit may still be on its way to the disk.
             with anyio.move_on_after(_SEALED_WITHIN_S):
                 await live.wait_ended()
-        place = await self._place(host, name)
-        every, check = asked.get("seats", False), asked.get("verify", False)
-        try:
-            scored = await anyio.to_thread.run_sync(
-                lambda: score_file(place, name, every_seat=every, check=check), limiter=self._threads
-            )
-        except TraceError as wrong:
-            hint = "nothing can be worked out of it: leave the episode out"
-            raise ControlRefused(409, ErrorInfo("no_outcome", str(wrong)[:300], hint, False)) from None
-        return _json(scored.model_dump(mode="json"))
+        return await self._place(host, name)
 
     async def _place(self, host: Host, name: str) -> str:
         """Where the trace of an episode is read, of a closed one too, and after a restart."""
@@ -166,6 +203,14 @@ class EnvExtension:
             if not await anyio.to_thread.run_sync(host.logs.holds, path):
                 raise
         return str(host.logs.reading(path))
+
+
+def _refuse_sealed(place: str) -> None:
+    """What would have been better on a sealed seed is not answered before the seed is revealed."""
+    with suppress(TraceError), open_trace(place) as trace:
+        if Mark.of(trace.manifest.about).sealed:
+            hint = "ask for the outcome without it: whoever has the trace can evaluate it after the reveal"
+            raise ControlRefused(403, ErrorInfo("sealed", "a sealed episode shows no ledger", hint, False))
 
 
 def _described(split: Split) -> dict[str, Any]:
