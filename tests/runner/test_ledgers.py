@@ -14,6 +14,7 @@ import tradefair.api as tf
 from tradefair.contract import TurnView
 from tradefair.contract.policy import Turns
 from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.findings_text import asides_text
 from tradefair.evaluation.ledger import Extent
 from tradefair.runner.ledger import ledger_of, with_ledgers
 from tradefair.runner.replays import NotReplayed, Replays
@@ -45,6 +46,65 @@ def test_an_evaluation_with_ledgers_names_turns_and_ranks_findings_by_what_they_
         assert all(finding.id in turn.names for turn in turns)
     ordered = [finding.lost or 0.0 for finding in told.diagnosis.raised if not finding.protocol]
     assert ordered == sorted(ordered, reverse=True)
+
+
+def test_what_known_policies_do_too_is_not_held_against_the_agent_where_no_base_rates_are_shipped(
+    tmp_path: Path,
+) -> None:
+    path = tf.play(
+        "retail",
+        scenario="retail/smoke",
+        seed=1,
+        agent="policy:price_first",
+        seat="manager",
+        settings={"horizon_days": 13},
+        folder=tmp_path,
+    ).path
+    before = evaluate_file(path)
+    after = with_ledgers(path, before).diagnosis
+    assert before.diagnosis is not None
+    assert after is not None
+    assert [finding.id for finding in before.diagnosis.raised] == ["retail.price_first_sourcing", "retail.news_unread"]
+    assert [finding.id for finding in after.raised] == ["retail.price_first_sourcing"]
+    assert [finding.id for finding in after.conditions] == ["retail.news_unread"]
+    assert after.played == ["careful_reader", "sealed_ears"]
+    assert after.conditions[0].base_rate is not None
+    assert (after.conditions[0].base_rate.raised, after.conditions[0].base_rate.of) == (1, 2)
+    assert next(said for said in asides_text(after)) == (
+        "no base rates for this scenario: careful_reader and sealed_ears were played on the same seed; "
+        "what they do too is not held against the agent"
+    )
+
+
+def test_policies_to_compare_with_earn_half_of_the_best_and_only_where_nothing_is_shipped(tmp_path: Path) -> None:
+    pie = tf.play("teaching", scenario="teaching/pie", seed=5, agent="policy:passive", seat="P1", folder=tmp_path).path
+    told = with_ledgers(pie, evaluate_file(pie), against=["passive"]).diagnosis
+    assert told is not None
+    assert told.played == ["half"]
+    known = tf.play("bargaining", scenario="bargaining/smoke", seed=5, agent="policy:passive", folder=tmp_path).path
+    shipped = with_ledgers(known, evaluate_file(known)).diagnosis
+    assert shipped is not None
+    assert (shipped.rates, shipped.played) == (True, [])
+
+
+def test_the_ledger_of_a_shipped_preset_knows_noise_and_gap_of_competent_seats(tmp_path: Path) -> None:
+    path = tf.play("bargaining", scenario="bargaining/smoke", seed=5, agent="policy:passive", folder=tmp_path).path
+    seat = Replays(path).agents[0]
+    usual = Replays(path).usual(seat)
+    assert usual is not None
+    ledger = ledger_of(path, seat)
+    assert (ledger.median_gap, ledger.noise) == (usual.median_gap, usual.noise)
+    # Against another policy nothing is known of what is usual, nor in another scenario.
+    assert ledger_of(path, seat, against=["truthful"]).noise is None
+    other = tf.play(
+        "bargaining",
+        scenario="bargaining/smoke",
+        seed=5,
+        agent="policy:passive",
+        settings={"rounds": 4},
+        folder=tmp_path,
+    ).path
+    assert ledger_of(other, Replays(other).agents[0]).noise is None
 
 
 def test_a_policy_that_cannot_watch_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from importlib.resources import files
 from tradefair.contract import SeatId
 from tradefair.contract.event import ManifestCore
 from tradefair.evaluation.evaluator import Evaluator
-from tradefair.evaluation.modes.base_rates import References, ranked, rate, shipped_for
+from tradefair.evaluation.modes.base_rates import Played, References, ranked, rate, shipped
 from tradefair.evaluation.modes.detectors import GENERAL
 from tradefair.evaluation.modes.diagnosis import Diagnosis, NotRead
 from tradefair.evaluation.modes.insight import Insight
@@ -21,8 +21,11 @@ from tradefair.evaluation.reading import agent_seats, foreign, imported, seating
 from tradefair.tracestore import Trace
 
 
-def diagnosis_of(trace: Trace, evaluator: Evaluator, insight: Insight) -> Diagnosis:
-    """The diagnosis of an opened trace. Raises what the market's own reading raises, TraceError without a manifest."""
+def diagnosis_of(trace: Trace, evaluator: Evaluator, insight: Insight, played: Played | None = None) -> Diagnosis:
+    """The diagnosis of an opened trace; `played` in place of base rates where none are shipped for its scenario.
+
+    Raises what the market's own reading raises, TraceError without a manifest.
+    """
     core = trace.manifest.core
     roles: dict[SeatId, str] = {seat.id: seat.role for seat in core.seats}
     own = Frame(f"{evaluator.market}.", evaluator.money, roles, evaluator.phrases, _lacking(trace))
@@ -34,7 +37,7 @@ def diagnosis_of(trace: Trace, evaluator: Evaluator, insight: Insight) -> Diagno
     version = modes_version(evaluator)
     references = references_of(core, evaluator)
     # Before merging: a condition of the market is no finding, and must not tell the facts of one.
-    rate(sights, references)
+    rate(sights, references, played)
     merge(sights)
     findings = findings_of(sights, [(evaluator.modes, own), (GENERAL, general)])
     return Diagnosis(
@@ -45,14 +48,21 @@ def diagnosis_of(trace: Trace, evaluator: Evaluator, insight: Insight) -> Diagno
         findings=ranked(findings, agent_seats(seating_in(trace))),
         not_read=_not_read(sights),
         reading=talk_reading() if _judges_talk(sights) else {},
-        rates=any(sight.rate for sight in sights),
+        rates=played is None and any(sight.rate for sight in sights),
+        played=list(played.policies) if played else [],
     )
 
 
 def references_of(core: ManifestCore, evaluator: Evaluator) -> References | None:
     """The base rates of a trace's preset; null where none are shipped for this very scenario and these rules."""
     # The files lie in the room of the market's evaluator.
-    return shipped_for(core, type(evaluator).__module__.rpartition(".")[0])
+    return shipped(type(evaluator).__module__.rpartition(".")[0], core.scenario, core.rules_version)
+
+
+def mode_versions(evaluator: Evaluator) -> dict[str, int]:
+    """The version of every row, by the id of its findings."""
+    own = {f"{evaluator.market}.{name}": mode.version for name, mode in evaluator.modes.rows.items()}
+    return own | {name: mode.version for name, mode in GENERAL.rows.items()}
 
 
 def modes_version(evaluator: Evaluator) -> str:

@@ -12,7 +12,7 @@ from tradefair.evaluation.charts.chart import Chart, with_accent
 from tradefair.evaluation.diagnosing import diagnosis_of
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
 from tradefair.evaluation.ledger import Ledger
-from tradefair.evaluation.modes.base_rates import ranked
+from tradefair.evaluation.modes.base_rates import Played, ranked
 from tradefair.evaluation.modes.detectors import GENERAL
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 from tradefair.evaluation.modes.insight import Insight
@@ -101,13 +101,14 @@ def evaluate(trace: Trace) -> Outcome[Any, Any]:
         return plain.model_copy(update={"findings": [*plain.findings, broken]})
 
 
-def diagnose(trace: Trace, evaluator: Evaluator | None = None) -> Diagnosis:
+def diagnose(trace: Trace, evaluator: Evaluator | None = None, played: Played | None = None) -> Diagnosis:
     """What went wrong by the market's own modes and those of every market: merged, with base rates, ranked.
 
-    `evaluator`: the one that is asked; by default the market's. Raises what the market's own reading raises.
+    `evaluator`: the one that is asked; by default the market's. `played` is taken in place of base rates.
+    Raises what the market's own reading raises.
     """
     own = evaluator or evaluator_of(trace.manifest.core.market)
-    return diagnosis_of(trace, own, insight_of(trace, own))
+    return diagnosis_of(trace, own, insight_of(trace, own), played)
 
 
 def diagnose_generally(trace: Trace, evaluator: Evaluator) -> Diagnosis:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tradefair.contract import SeatId
+from tradefair.contract.text import clean_line
 from tradefair.evaluation.modes.diagnosis import CaseRecord, Diagnosis, Finding
 from tradefair.evaluation.table import number_text
 
@@ -85,7 +86,14 @@ def base_rate_text(finding: Finding) -> str | None:
 
 def asides_text(diagnosis: Diagnosis) -> Iterator[str]:
     """Lines about all findings: missing base rates, conditions of the market, messages that could not be read."""
-    if diagnosis.raised and not diagnosis.rates:
+    if diagnosis.played and (diagnosis.raised or diagnosis.conditions):
+        names = " and ".join(clean_line(name) for name in diagnosis.played)
+        were, they = ("were", "they do") if len(diagnosis.played) > 1 else ("was", "it does")
+        yield (
+            f"no base rates for this scenario: {names} {were} played on the same seed; "
+            f"what {they} too is not held against the agent"
+        )
+    elif diagnosis.raised and not (diagnosis.rates or diagnosis.played):
         yield "competent seats: no base rate is shipped for this scenario"
     conditions: dict[str, Finding] = {finding.id: finding for finding in diagnosis.conditions}
     if conditions:

@@ -87,6 +87,8 @@ class Ledger(_Record):
     mean; `gap` is the difference, and the sum of `lost` over `turns`. Of a metric that is better when low all three
     have the sign of the metric, and losses are positive all the same. `known` are the totals of all known policies that
     can play this seat, `idle` is that of doing nothing. `frozen`: seats that agents played kept to what they did.
+    `median_gap` and `noise` are of ledgers of competent seats in this very scenario: the median of their gaps, and the
+    95th percentile of what a turn lost or gained; null where none are shipped.
     """
 
     seat: SeatId
@@ -101,6 +103,8 @@ class Ledger(_Record):
     frozen: bool = False
     idle: float | None = None
     known: Mapping[str, float] = Field(default={})
+    median_gap: float | None = None
+    noise: float | None = None
     turns: tuple[LedgerTurn, ...]
 
     @property
@@ -118,6 +122,21 @@ class Ledger(_Record):
             least.append(turn)
             held += turn.lost
         return least
+
+    @property
+    def costliest(self) -> LedgerTurn | None:
+        """The turn that lost most; None where it says little: competent seats lose as much, or it may be noise."""
+        usual = self.median_gap is not None and self.gap < self.median_gap
+        return None if usual or not self.lost or not self.stands_out(self.lost[0]) else self.lost[0]
+
+    def stands_out(self, turn: LedgerTurn) -> bool:
+        """Whether a loss may be called that of this turn: all policies agree in its sign, and it is more than noise.
+
+        A scenario without references has no noise that is known. That of another one is in other money and over other
+        turns, so none is taken in its place: agreement alone decides.
+        """
+        single = turn.until == turn.turn
+        return turn.agreed and not (single and self.noise is not None and abs(turn.lost) <= self.noise)
 
     @property
     def nothing_to_win(self) -> bool:

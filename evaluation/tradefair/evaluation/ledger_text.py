@@ -95,7 +95,7 @@ def rest_text(ledger: Ledger, most: int | None = MAX_ROWS) -> str:
     )
     parts: list[str] = []
     if lost:
-        more, count = " more" * bool(shown), _count(lost)
+        more, count = " more" * bool(shown), count_turns(lost)
         parts.append(f"{count}{more} turn{'s' * (count != 1)} lost {amount_text(_sum(lost))}")
     if gained:
         parts.append(f"{_turns(gained, parts)} gained {amount_text(-_sum(gained))}")
@@ -140,6 +140,11 @@ def amount_text(value: float) -> str:
     return decimals(value, ",").replace("-", "−")
 
 
+def count_turns(turns: Iterable[LedgerTurn]) -> int:
+    """How many turns these are; a stretch is several."""
+    return sum(turn.until - turn.turn + 1 for turn in turns)
+
+
 def _costliest(ledger: Ledger) -> list[list[LedgerTurn]]:
     """Groups of consecutive turns with the same actions that lost something, the costliest first."""
     groups = [group for group in _groups(ledger.turns) if _sum(group) > 0]
@@ -167,7 +172,7 @@ def _row(ledger: Ledger, group: Sequence[LedgerTurn], word: str) -> LedgerRow:
     first, last = group[0], group[-1]
     costliest = max(group, key=lambda turn: turn.lost)
     names = tuple(dict.fromkeys(_short(name) for turn in group for name in turn.names))
-    turns = _count(group)
+    turns = count_turns(group)
     did = _stretch(first.did) if first.until > first.turn else actions_text(first.did)
     if len(group) > 1:
         did += f" ({turns} turns)"
@@ -228,12 +233,8 @@ def _value(value: Any) -> str:
 
 def _turns(turns: Sequence[LedgerTurn], told: Sequence[str]) -> str:
     """How many they are; the word itself stands at the first number only."""
-    count = _count(turns)
+    count = count_turns(turns)
     return str(count) if told else f"{count} turn{'s' * (count != 1)}"
-
-
-def _count(turns: Iterable[LedgerTurn]) -> int:
-    return sum(turn.until - turn.turn + 1 for turn in turns)
 
 
 def _sum(turns: Iterable[LedgerTurn]) -> float:

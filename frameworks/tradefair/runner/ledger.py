@@ -17,8 +17,9 @@ from typing import NamedTuple
 
 from tradefair.contract import Policy, ScenarioError, SeatError, SeatId, ToolCall, TraceError, Turns, TurnView
 from tradefair.contract.core import Core, Record
-from tradefair.evaluation.evaluate import Evaluation
+from tradefair.evaluation.evaluate import Evaluation, diagnose
 from tradefair.evaluation.ledger import Action, Extent, Ledger, LedgerTurn
+from tradefair.evaluation.modes.base_rates import Played
 from tradefair.evaluation.modes.diagnosis import Diagnosis
 from tradefair.evaluation.origins import is_foreign
 from tradefair.evaluation.progress import Progress, watched
@@ -26,7 +27,7 @@ from tradefair.evaluation.table import number_text
 from tradefair.host.scripted import Scripted
 from tradefair.runner.replays import Game, NotReplayed, Replays
 from tradefair.runner.tape import Place, Shadow, Tape, TapePlayer
-from tradefair.tracestore import Trace
+from tradefair.tracestore import Trace, open_trace
 
 MOST_POLICIES = 4
 TURNS = 64
@@ -41,8 +42,11 @@ _LEAST = 8
 """Values of each policy that are computed however long the episode is."""
 _MOST_WHY = 200
 """Characters of a reason why there is no ledger."""
-_BAND = 10
-"""The best known policies are those within a tenth of the way from the best one to doing nothing."""
+STAND_INS = 2
+"""Policies that are played where a scenario has no base rates."""
+_BAND, _COMPETENT = 10, 2
+"""The best known policies are those within a tenth of the way from the best one to doing nothing, competent ones those
+within half of it."""
 
 
 class _Value(NamedTuple):
@@ -219,7 +223,32 @@ def with_ledgers(
             reason = reason or f"its events cannot be played: {fault!r}"[:_MOST_WHY]
     if len(replays.agents) > MOST_SEATS:
         reason = reason or f"{len(replays.agents)} seats were under test, and the first {MOST_SEATS} have one"
-    return evaluation.with_ledgers(found, reason)
+    return _rated(path, replays, evaluation, found).with_ledgers(found, reason)
+
+
+def _rated(path: str | Path, replays: Replays, evaluation: Evaluation, ledgers: Mapping[SeatId, Ledger]) -> Evaluation:
+    """Where no base rates are shipped, known policies are played on the same seed in their place."""
+    if replays.references is not None or evaluation.diagnosis is None:
+        return evaluation
+    best = {seat: _stand_ins(replays.known(seat), ledger) for seat, ledger in ledgers.items()}
+    if not any(best.values()):
+        return evaluation
+    try:
+        played = Played(
+            list(dict.fromkeys(name for names in best.values() for name in names)),
+            {seat: replays.rates(seat, names) for seat, names in best.items()},
+        )
+        with open_trace(path) as trace:
+            trace.hold()
+            return evaluation._replace(diagnosis=diagnose(trace, played=played))
+    except Exception:  # as above; the findings stay as they are, without rates
+        return evaluation
+
+
+def _stand_ins(names: Sequence[str], ledger: Ledger) -> list[str]:
+    """The two best of the competent policies; one that was named with `--against` is no standard of conduct."""
+    known = {name: ledger.known[name] for name in names if name in ledger.known}
+    return _best(known, ledger.idle, 1 if ledger.higher_is_better else -1, _COMPETENT)[:STAND_INS]
 
 
 class Ledgers:
@@ -232,6 +261,8 @@ class Ledgers:
         """The ledger of a seat. Without `most` it re-executes about `budget` events at most. Raises as `ledger_of`."""
         replays = self._replays
         metric = replays.metric(seat)
+        # What is usual is so against the best known policies, not against those that somebody named.
+        usual = None if against else replays.usual(seat)
         sign = 1 if metric.higher_is_better else -1
         known, idle = self._known(seat, against), replays.idle(seat)
         best = list(dict.fromkeys(against)) or _best(known, idle, sign)
@@ -250,6 +281,8 @@ class Ledgers:
             frozen=any(other != seat for other in replays.frozen),
             idle=idle,
             known=known,
+            median_gap=usual and usual.median_gap,
+            noise=usual and usual.noise,
             turns=turns,
         )
 
@@ -389,13 +422,13 @@ class _Values:
         return tuple(_action(call) for call in self._known[number, name].would)
 
 
-def _best(known: Mapping[str, float], idle: float | None, sign: int) -> list[str]:
-    """The best known policies: those within a tenth of the way from the best one to doing nothing, at most four."""
+def _best(known: Mapping[str, float], idle: float | None, sign: int, band: int = _BAND) -> list[str]:
+    """The policies within a `band`th of the way from the best one to doing nothing, the best first, at most four."""
     order = sorted(known, key=lambda name: -sign * known[name])
     if not order:
         return []
     best = known[order[0]]
-    least = best if idle is None else best - (best - idle) / _BAND
+    least = best if idle is None else best - (best - idle) / band
     # Where doing nothing is best of all nothing but the best policy is as good.
     return [name for name in order if sign * known[name] >= min(sign * least, sign * best)][:MOST_POLICIES]
 

@@ -7,7 +7,7 @@ from outside keep to their tapes. Nothing is written and no model is asked.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property
 from pathlib import Path
@@ -22,12 +22,14 @@ from tradefair.contract.following import FORKED_FROM
 from tradefair.contract.market import Resolves
 from tradefair.contract.players import policy_spec, seat_policy
 from tradefair.contract.policy import parse_policy
-from tradefair.evaluation.diagnosing import references_of
-from tradefair.evaluation.evaluate import evaluate
+from tradefair.evaluation.diagnosing import mode_versions, references_of
+from tradefair.evaluation.evaluate import diagnose, evaluate
 from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.modes.base_rates import ModeRate, References, SeatRates, mode_rates
+from tradefair.evaluation.modes.diagnosis import Finding
 from tradefair.evaluation.outcome import Outcome, PrimaryMetric
 from tradefair.evaluation.reading import agent_seats, imported
-from tradefair.evaluation.reward import reward_metric
+from tradefair.evaluation.reward import primary_metrics, reward_metric
 from tradefair.host.scripted import Scripted, ScriptedFailure
 from tradefair.host.services import Services
 from tradefair.host.setup import scripted_seats
@@ -111,10 +113,24 @@ class Replays:
     def whole(self, seat: SeatId, name: str) -> float:
         """The metric with this policy in the seat from the start, played once. Raises NotReplayed, ScenarioError."""
         if (seat, name) not in self._whole:
-            told = policy_spec(self.kind, name, self.roles[seat]).knows_hidden(self._scenario)
-            game = self.game(seat, self._policy(seat, name), told=told)
+            game = self._seated(seat, name)
             self._whole[seat, name] = (self.rest(game, seat), len(game.records))
         return self._whole[seat, name][0]
+
+    def _seated(self, seat: SeatId, name: str) -> Game:
+        told = policy_spec(self.kind, name, self.roles[seat]).knows_hidden(self._scenario)
+        return self.game(seat, self._policy(seat, name), told=told)
+
+    def rates(self, seat: SeatId, names: Sequence[str]) -> Mapping[str, ModeRate]:
+        """How often each failure mode is raised in this seat with these policies in it. Raises as `whole`."""
+        found: list[tuple[str, Finding]] = []
+        for name in names:
+            game = self._seated(seat, name)
+            self._finish(game)
+            trace = held_trace(self.manifest, game.records)
+            trace.hold()
+            found += [(name, finding) for finding in diagnose(trace).findings if seat in finding.seats]
+        return mode_rates(found, mode_versions(evaluator_of(self.kind.name)))
 
     def length(self, seat: SeatId, name: str) -> int:
         """The number of events with this policy in the seat from the start. Raises as `whole`."""
@@ -128,13 +144,22 @@ class Replays:
         except NotReplayed:
             return None
 
+    @cached_property
+    def references(self) -> References | None:
+        """What is shipped for this very scenario and these rules."""
+        return references_of(self.manifest.core, evaluator_of(self.kind.name))
+
+    def usual(self, seat: SeatId) -> SeatRates | None:
+        """What ledgers of competent seats say here; None where none are shipped, or of another metric than this one."""
+        of_first = self.metric(seat) in primary_metrics(self.kind.name)[:1]
+        return self.references.usual if self.references and of_first else None
+
     def known(self, seat: SeatId) -> list[str]:
         """The known policies that can play this seat and know nothing hidden: the headline's and the references'.
 
         Where neither names one for its role: every bundled policy that is no control (a policy that shows one mistake).
         """
-        role, headline = self.roles[seat], evaluator_of(self.kind.name).headline
-        rates = references_of(self.manifest.core, evaluator_of(self.kind.name))
+        role, headline, rates = self.roles[seat], evaluator_of(self.kind.name).headline, self.references
         fitting = {
             name: spec
             for name, spec in self.kind.policies.items()
@@ -184,16 +209,20 @@ class Replays:
 
     def rest(self, game: Game, seat: SeatId) -> float:
         """The seat's metric once a game is played to its end. Raises NotReplayed where a policy fails in it."""
+        self._finish(game)
+        # A tape has no looks, so no metric that has been replayed depends on any; most events are looks.
+        trace = held_trace(self.manifest, [record for record in game.records if not _LOOK.match(record.body)])
+        trace.hold()
+        return self.value(evaluate(trace), seat)
+
+    def _finish(self, game: Game) -> None:
+        """Play a game to its end. Raises NotReplayed where a policy fails in it."""
         try:
             replay(*game)
         except NotReplayed:
             raise
         except (ScriptedFailure, TradefairError) as failure:
             raise NotReplayed(f"the replay fails: {failure}"[:200]) from failure
-        # A tape has no looks, so no metric that has been replayed depends on any; most events are looks.
-        trace = held_trace(self.manifest, [record for record in game.records if not _LOOK.match(record.body)])
-        trace.hold()
-        return self.value(evaluate(trace), seat)
 
     @cached_property
     def _services(self) -> Services | None:

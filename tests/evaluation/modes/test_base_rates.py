@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.evaluation.modes.test_merged import case, sight
 
-from tradefair.evaluation.modes.base_rates import ModeRate, References, ranked, rate, wilson
+from tradefair.evaluation.modes.base_rates import ModeRate, Played, References, mode_rates, ranked, rate, wilson
 from tradefair.evaluation.modes.diagnosis import Finding
 
 BASE: dict[str, Any] = {
@@ -63,6 +63,29 @@ def test_a_clear_seat_stays_clear_and_rates_of_another_row_are_left_out() -> Non
         seen = sight("x", [case(1)])
         rate([seen], rates)
         assert (seen.status, seen.rate) == ("raised", None)
+
+
+def test_what_one_of_two_policies_does_on_the_same_seed_is_no_mistake_of_that_seat() -> None:
+    once = {"x": ModeRate(version=1, raised=1, of=2, p95=2)}
+    for rates, count, status in (({"A": once}, 2, "condition"), ({"A": once}, 3, "raised"), ({"B": once}, 1, "raised")):
+        seen = sight("x", [case(n) for n in range(count)])
+        rate([seen], None, Played(["gd", "zip"], rates))
+        assert seen.status == status
+    never = sight("x", [case(1)])
+    rate([never], None, Played(["gd", "zip"], {"A": {"x": ModeRate(version=1, raised=0, of=2, p95=0)}}))
+    assert (never.status, never.rate and never.rate.of) == ("raised", 2)
+
+
+def test_the_rate_of_a_mode_counts_what_another_one_tells_and_knows_what_was_never_looked_for() -> None:
+    found = [
+        ("zip", finding("x", count=2)),
+        ("zip", finding("x", status="merged", count=5)),
+        ("gd", finding("x", status="clear", count=0)),
+        ("gd", finding("x", status="unchecked", count=0)),
+    ]
+    rates = mode_rates(found, {"x": 3, "y": 1})
+    assert rates["x"] == ModeRate(version=3, raised=2, of=3, p95=5, by={"zip": (2, 2)})
+    assert rates["y"] == ModeRate(version=1, raised=0, of=0, p95=0)
 
 
 def order(*findings: Finding, agents: Any = ()) -> list[str]:

@@ -172,6 +172,35 @@ def test_turns_about_which_the_policies_differ_are_a_stretch() -> None:
     assert _lost(_ledger(turns))[1] == "Most of it, 30, was lost in round 2."
 
 
+def test_a_turn_that_lost_no_more_than_is_noise_here_is_named_with_its_neighbours_only() -> None:
+    turns = [_turn(1, 8.0), _turn(2, 7.0), _turn(3, 6.0), _turn(4, -1.0)]
+    where, costliest = _lost(_ledger(turns, noise=7.9))[1:3]
+    assert where == "Most of it, 15, was lost from round 1 to round 2."
+    assert costliest.startswith("Round 1: it did submit_quote price 40;")
+    # The costliest turn is noise itself: the stretch is all that is said.
+    quiet = _lost(_ledger(turns, noise=8.0))
+    assert quiet[1] == where
+    assert len(quiet) == 3
+    named = _lost(_ledger(turns, noise=6.9))[1]
+    assert named == "Most of it was lost in 2 of 4 turns: round 1 (8) and round 2 (7); all 2 policies agree."
+    # What a stretch lost is compared with no turn's noise.
+    assert "from round 1" not in _lost(_ledger([_turn(1, 8.0, until=6)], noise=8.0))[1]
+
+
+@pytest.mark.parametrize(("usual", "told"), [(None, True), (20.0, True), (20.5, False), (-3.0, True)])
+def test_the_costliest_turn_is_told_where_the_gap_is_that_of_competent_seats_or_more(
+    usual: float | None, told: bool
+) -> None:
+    sentences = _lost(_ledger([_turn(1, 20.0)], median_gap=usual))
+    assert any(sentence.startswith("Round 1: it did") for sentence in sentences) == told
+    assert sentences[1] == "Most of it was lost in 1 of 1 turn: round 1 (20); all 2 policies agree."
+
+
+def test_a_stretch_that_was_not_resolved_counts_as_its_turns() -> None:
+    where = _lost(_ledger([_turn(1, 9.0), _turn(2, 20.0, until=8), _turn(9, 2.0)]))[1]
+    assert where.startswith("Most of it was lost in 7 of 9 turns:")
+
+
 def test_what_was_lost_all_over_names_no_turn_as_the_place() -> None:
     sentences = _lost(_ledger([_turn(number, 1.0) for number in range(1, 31)]))
     assert sentences[1] == "It was lost over 30 of 30 turns, none more than 1."

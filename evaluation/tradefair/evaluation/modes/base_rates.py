@@ -6,10 +6,11 @@ Made by `python -m benchmarks.references`, read lazily: a file per preset in the
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 from tradefair.catalog import load_scenario
 from tradefair.contract import SeatId, TradefairError
@@ -47,11 +48,26 @@ class PolicyRow(Record):
     sd: float
 
 
+class SeatRates(Record):
+    """What is said of `seats` seats of competent policies: how many findings are raised in one of them, the mean.
+
+    Of their `ledgers`, without those of seats in which no known policy earns anything: the median of the gaps, and the
+    95th percentile of what a turn lost or gained, both in the unit of the market's first metric.
+    """
+
+    seats: int
+    findings: float
+    ledgers: int
+    median_gap: float | None = None
+    noise: float | None = None
+
+
 class References(Record):
     """A file of base rates.
 
     `scenario_digest` is that of the scenario without who plays; `competent` are the policies whose means reach half of
-    the way from `naive` to `best`; `rows` has all policies that were played, the privileged ones too.
+    the way from `naive` to `best`; `rows` has all policies that were played on `seeds` seeds, the privileged ones too.
+    `modes` and `usual` are of the competent ones on the first `rated` seeds.
     """
 
     preset: str
@@ -62,7 +78,9 @@ class References(Record):
     best: str
     naive: str
     rows: dict[str, PolicyRow]
+    rated: int = 0
     modes: dict[str, ModeRate]
+    usual: SeatRates | None = None
 
 
 def scenario_key(scenario: Mapping[str, Any]) -> str:
@@ -86,15 +104,8 @@ def _preset_key(market: str, preset: str) -> str | None:
         return None
 
 
-def shipped_for(core: ManifestCore, package: str) -> References | None:
-    """The base rates that `package` ships for this very scenario and these rules; null where there are none."""
-    found = shipped(package, core.scenario, core.rules_version)
-    # Files of presets to learn from hold what policies earn, and no rates: findings are judged and priced without them.
-    return found if found is not None and found.modes else None
-
-
 def shipped(package: str, scenario: Mapping[str, Any], rules_version: str) -> References | None:
-    """The references of a scenario's whole content, with base rates or without; there need be no trace of it yet."""
+    """What `package` ships for this very scenario (its whole content) and these rules; None where it ships nothing."""
     # An id is `market/preset`; the file is named after the preset.
     found = _shipped(package, str(scenario.get("id", "")).partition("/")[2])
     if found is None or found.rules_version != rules_version:
@@ -114,21 +125,55 @@ def _shipped(package: str, preset: str) -> References | None:
         return None
 
 
-def rate(sights: Iterable[Sight], references: References | None) -> None:
+def mode_rates(found: Iterable[tuple[str, Finding]], versions: Mapping[str, int]) -> dict[str, ModeRate]:
+    """How often each mode is raised, from the findings of single seats with the policies that sat in them.
+
+    A finding that another one tells was raised, too. A mode for which nothing could be looked has a rate of 0 seats.
+    """
+    cases: dict[str, list[tuple[str, bool, int]]] = {mode: [] for mode in versions}
+    for policy, finding in found:
+        if finding.checked:
+            raised = finding.status in ("raised", "condition", "merged")
+            # What is found in no seat is one finding of them all, and the count is theirs together.
+            cases[finding.id].append((policy, raised, finding.count if len(finding.seats) == 1 else 0))
+    return {mode: _rate(versions[mode], seats) for mode, seats in cases.items()}
+
+
+def _rate(version: int, seats: Sequence[tuple[str, bool, int]]) -> ModeRate:
+    of, raised = Counter(policy for policy, _, _ in seats), Counter(policy for policy, hit, _ in seats if hit)
+    by = {policy: (raised[policy], of[policy]) for policy in raised}
+    p95 = percentile_95([count for _, _, count in seats])
+    return ModeRate(version=version, raised=raised.total(), of=len(seats), p95=p95, by=by)
+
+
+def percentile_95(values: Sequence[float]) -> float:
+    """The smallest of the numbers that at least 95 % of them do not pass; 0 of none."""
+    return sorted(values)[math.ceil(0.95 * len(values)) - 1] if values else 0.0
+
+
+class Played(NamedTuple):
+    """What known policies did on this very seed, by the seat that they were put into, in place of base rates."""
+
+    policies: Sequence[str]
+    rates: Mapping[SeatId, Mapping[str, ModeRate]]
+
+
+def rate(sights: Iterable[Sight], references: References | None, played: Played | None = None) -> None:
     """Give every sight its base rate; a raised one becomes a condition where competent policies raise it as well.
 
     It stays raised where its count lies above the 95th percentile of the references'. Rates of another
-    version of a mode's row are of another mode and are left out.
+    version of a mode's row are of another mode and are left out. Of the few that were `played` one is enough: they met
+    the same luck as the agent.
     """
-    if references is None:
-        return
     for sight in sights:
-        known = references.modes.get(sight.id)
+        rates = played.rates.get(sight.seat, {}) if played else references.modes if references else {}
+        known = rates.get(sight.id)
         if known is None or not known.of or known.version != sight.mode.version:
             continue
         low, high = wilson(known.raised, known.of)
         sight.rate = BaseRate(raised=known.raised, of=known.of, low=low, high=high)
-        usual = known.raised >= CONDITION * known.of and len(sight.seen.cases) <= known.p95
+        enough = known.raised > 0 if played else known.raised >= CONDITION * known.of
+        usual = enough and len(sight.seen.cases) <= known.p95
         if sight.status == "raised" and usual:
             sight.status = "condition"
 

@@ -196,7 +196,8 @@ class Diagnosis(Record):
     version of what actions should rest on. Findings stand in the order of the tables, the market's first, which carry
     its name as a prefix; `raised` gives them in the order in which to read them. `not_read` are messages that no mode
     of talk could read, `reading` recall and precision of that reading per class of statement, where such a mode exists.
-    `rates`: whether base rates are shipped for this scenario.
+    `rates`: whether base rates are shipped for this scenario; `played` are the policies that were played on its seed in
+    place of them.
     """
 
     market: str
@@ -207,6 +208,7 @@ class Diagnosis(Record):
     not_read: list[NotRead] = []
     reading: dict[str, dict[str, float]] = {}
     rates: bool = False
+    played: list[str] = Field(default=[], exclude_if=lambda policies: not policies)
 
     @property
     def raised(self) -> list[Finding]:

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tradefair.contract.text import clean_line
-from tradefair.evaluation.ledger import Ledger
-from tradefair.evaluation.ledger_text import actions_text, place_text
+from tradefair.evaluation.ledger import Ledger, LedgerTurn
+from tradefair.evaluation.ledger_text import actions_text, count_turns, place_text
 from tradefair.evaluation.verdict.amounts import (
     amount,
     count,
@@ -262,30 +262,34 @@ def mistake(seats: Sequence[SeatVerdict]) -> list[str]:
 
 
 def losses(seat: SeatVerdict, ledger: Ledger) -> list[str]:
-    """Where a seat lost what the best known policies would have earned more, and its costliest turn."""
+    """Where a seat lost what the best known policies would have earned more, and its costliest turn.
+
+    Turns are named where they stand out; else the shortest stretch that holds half of the gap. The costliest turn is
+    left out where competent seats have as large a gap.
+    """
     half, agree = ledger.half, "" if len(ledger.of) == 1 else f"; all {len(ledger.of)} policies agree"
-    turns, agreed = len(ledger.turns), all(turn.agreed for turn in half)
-    if agreed and len(half) <= _MAX_TURNS:
+    turns = count_turns(ledger.turns)
+    named = [costliest(seat, ledger, turn)] if (turn := ledger.costliest) else []
+    if all(map(ledger.stands_out, half)) and len(half) <= _MAX_TURNS:
         each = [f"{place_text(ledger, turn, word=seat.round_word)} ({number(turn.lost)})" for turn in half]
         return [
-            f"Most of it was lost in {number(len(half))} of {count(turns, 'turn')}: {listed(each)}{agree}.",
-            costliest(seat, ledger),
+            f"Most of it was lost in {number(count_turns(half))} of {count(turns, 'turn')}: {listed(each)}{agree}.",
+            *named,
         ]
     stretch = ledger.stretch
-    if 0 < len(stretch) <= max(_MAX_TURNS, turns // 3):
+    if 0 < len(stretch) <= max(_MAX_TURNS, len(ledger.turns) // 3):
         lost = number(math.fsum(turn.lost for turn in stretch))
         ends = [place_text(ledger, turn, word=seat.round_word) for turn in (stretch[0], stretch[-1])]
         where_ = f"in {ends[0]}" if len(stretch) == 1 else f"from {ends[0]} to {ends[1]}"
         said = f"Most of it, {lost}, was lost {where_}."
     else:
-        spread = f"It was lost over {number(len(ledger.lost))} of {count(turns, 'turn')}"
+        spread = f"It was lost over {number(count_turns(ledger.lost))} of {count(turns, 'turn')}"
         said = f"{spread}, none more than {number(ledger.lost[0].lost)}." if ledger.lost else ""
-    return [said, costliest(seat, ledger)] if ledger.lost and ledger.lost[0].agreed else [said]
+    return [said, *named]
 
 
-def costliest(seat: SeatVerdict, ledger: Ledger) -> str:
+def costliest(seat: SeatVerdict, ledger: Ledger, turn: LedgerTurn) -> str:
     """The turn that lost most: what the seat did, what the best policy would have done, and what either is worth."""
-    turn = ledger.lost[0]
     where_ = place_text(ledger, turn, word=seat.round_word)
     because = seat.because.rstrip(".")
     begin = because.removeprefix(f"{seat.round_word} {turn.round}: ") if because else f"it did {actions_text(turn.did)}"

@@ -126,7 +126,7 @@ def _can_play(market: str, spelling: str, role: str) -> bool:
 
 def _digest(references: References) -> str:
     """Of what scores are made of; a new base rate of a failure mode changes no score."""
-    return digest(canonical(references.model_dump(mode="json", exclude={"modes"})))[:16]
+    return digest(canonical(references.model_dump(mode="json", exclude={"modes", "rated", "usual"})))[:16]
 
 
 def score_file(
