@@ -90,7 +90,7 @@ SAID: list[tuple[tuple[Action, ...], str]] = [
     ((("order", {"item": "P1", "units": 3, "note": None, "rush": True}),), "order item P1 units 3 rush true"),
     ((("say", {"text": "a  b\n\x1b[31mc"}),), 'say text "a b \\x1b[31mc"'),
     ((("say\n\x07", {"a\x00": "x"}),), "say \\x07 a\\x00 x"),
-    ((("bid", {"lines": [{"a": 1}]}),), 'bid lines [{"a":1}]'),
+    ((("bid", {"lines": [{"a": 1}]}),), "bid lines a 1"),
     (tuple(("buy", {"n": n}) for n in range(5)), "buy n 0; buy n 1; buy n 2 and 2 more"),
 ]
 

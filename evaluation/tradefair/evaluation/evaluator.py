@@ -131,8 +131,8 @@ class Evaluator:
         """Tables with the figures of `population` on the same scenario and seed, or a note that it was not played."""
         return ()
 
-    def world(self) -> str:
-        """A sentence under every result, at most 240 characters: what to measure it by in this world; empty: none."""
+    def world(self, scenario: str) -> str:
+        """A sentence under results of this scenario, at most 240 characters: what to measure them by; empty: none."""
         return ""
 
     def relative(self, seat: SeatId, outcomes: Mapping[str, Any]) -> Mapping[str, Mapping[str, float | None]]:

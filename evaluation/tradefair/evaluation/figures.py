@@ -23,7 +23,8 @@ Group: TypeAlias = Literal["episode", "seat", "market", "relative"]
 class Figure(BaseModel):
     """One field. `null` says when it is null, "never" if it is not optional; `better` is the direction of a gain.
 
-    `short` is the title where room is short, `caution` what a reader could get wrong, `source` who published it.
+    `aggregation` is how it is made of rounds or seats, where a sentence has to say so. `short` is the title where room
+    is short, `caution` what a reader could get wrong, `source` who published it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -33,6 +34,7 @@ class Figure(BaseModel):
     unit: str
     null: str
     better: Literal["higher", "lower", "none"]
+    aggregation: Literal["", "total", "per round", "mean of seats", "share"] = ""
     short: str = ""
     caution: str = ""
     source: str = ""

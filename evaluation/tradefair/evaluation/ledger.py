@@ -46,6 +46,8 @@ class Extent(StrEnum):
 
 Action = tuple[str, Mapping[str, Any]]
 """A call: its tool and its arguments."""
+MINOR, MAJOR = "minor units", "currency units"
+"""The unit of rules that count money in hundredths, and the one in which people read it."""
 
 
 class _Record(BaseModel):
@@ -78,6 +80,14 @@ class LedgerTurn(_Record):
     would: tuple[Action, ...] | None
     names: tuple[str, ...] = ()
     values: Mapping[str, float]
+
+    def in_money(self) -> LedgerTurn:
+        """This turn of a ledger in minor units as people read money."""
+        amounts: dict[str, Any] = {name: getattr(self, name) / 100 for name in ("value", "after", "lost")}
+        amounts |= {"band": tuple(part / 100 for part in self.band)}
+        amounts |= {"values": {name: value / 100 for name, value in self.values.items()}}
+        amounts |= {"did": _priced(self.did), "would": None if self.would is None else _priced(self.would)}
+        return self.model_copy(update=amounts)
 
 
 class Ledger(_Record):
@@ -158,6 +168,17 @@ class Ledger(_Record):
                     break
         return [] if best is None else list(self.turns[best[2] : best[2] + best[0]])
 
+    def in_money(self) -> Ledger:
+        """This ledger as people read money: of minor units a hundredth, prices of calls too; any other as it is."""
+        if self.unit != MINOR:
+            return self
+        amounts = {
+            name: major(getattr(self, name)) for name in ("own", "reachable", "gap", "idle", "median_gap", "noise")
+        }
+        known = {name: value / 100 for name, value in self.known.items()}
+        turns = tuple(turn.in_money() for turn in self.turns)
+        return self.model_copy(update={**amounts, "unit": MAJOR, "known": known, "turns": turns})
+
     def turns_of(self, seqs: Sequence[int]) -> list[LedgerTurn]:
         """The turns of these events, each once."""
         wanted = set(seqs)
@@ -219,6 +240,14 @@ class LedgerSeries(_Record):
     of: int
     kinds: tuple[LedgerKind, ...]
 
+    def in_money(self) -> LedgerSeries:
+        """This table as people read money: of minor units a hundredth; any other as it is."""
+        if self.unit != MINOR:
+            return self
+        amounts = {name: getattr(self, name) / 100 for name in ("own", "reachable", "gap")}
+        kinds = tuple(kind.model_copy(update={"lost": kind.lost / 100}) for kind in self.kinds)
+        return self.model_copy(update={**amounts, "unit": MAJOR, "kinds": kinds})
+
     def to_rows(self) -> list[dict[str, Any]]:
         """A flat row per kind, for frames."""
         return [kind.model_dump() for kind in self.kinds]
@@ -261,3 +290,22 @@ def ledger_series(episodes: Sequence[Sequence[Ledger]]) -> LedgerSeries | None:
 def _kind(turn: LedgerTurn) -> tuple[str, str, str]:
     used = Counter(tool for tool, _ in turn.did).most_common(1)
     return next(iter(turn.names), ""), turn.phase, used[0][0] if used else ""
+
+
+def major(amount: float | None) -> float | None:
+    """Minor units as major ones."""
+    return None if amount is None else amount / 100
+
+
+def _priced(actions: Sequence[Action]) -> tuple[Action, ...]:
+    """Calls with their prices in major units."""
+    return tuple(
+        (
+            tool,
+            {
+                name: value / 100 if name == "price" and isinstance(value, int) else value
+                for name, value in said.items()
+            },
+        )
+        for tool, said in actions
+    )

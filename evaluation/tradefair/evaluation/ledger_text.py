@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -40,6 +40,7 @@ def ledger_table(ledger: Ledger, *, word: str = "round", most: int | None = MAX_
 
     `most`: how many rows at most; None for all that lost something.
     """
+    ledger = ledger.in_money()
     shown = ledger_rows(ledger, word=word, most=most)
     rows = [(row.place, amount_text(row.lost), row.did, row.would, ", ".join(row.names) or _DASH) for row in shown]
     if rest := rest_text(ledger, most):
@@ -53,6 +54,7 @@ def series_table(series: LedgerSeries, who: str, *, most: int | None = MAX_ROWS)
 
     `most`: how many rows at most; None for all kinds that lost or gained something.
     """
+    series = series.in_money()
     kinds = [kind for kind in series.kinds if kind.lost]
     rows = [
         (
@@ -81,6 +83,7 @@ def ledger_columns(ledger: Ledger) -> tuple[str, ...]:
 
 def ledger_rows(ledger: Ledger, *, word: str = "round", most: int | None = MAX_ROWS) -> list[LedgerRow]:
     """The rows that lost most, the costliest first."""
+    ledger = ledger.in_money()
     return [_row(ledger, group, word) for group in _costliest(ledger)[:most]]
 
 
@@ -133,6 +136,33 @@ def actions_text(actions: Sequence[Action]) -> str:
     told = [_action(tool, arguments) for tool, arguments in actions[:_MAX_ACTIONS]]
     more = f" and {len(actions) - _MAX_ACTIONS} more" if len(actions) > _MAX_ACTIONS else ""
     return "; ".join(told) + more
+
+
+def actions_apart(did: Sequence[Action], would: Sequence[Action]) -> tuple[list[Action], list[Action]]:
+    """What is only in one of two lists of actions: of calls of one tool only the arguments, or parts, that differ."""
+    left = [action for action in did if action not in would]
+    right = [action for action in would if action not in did]
+    if [tool for tool, _ in left] != [tool for tool, _ in right]:
+        return left, right
+    pairs = [(_apart(one, other), _apart(other, one)) for (_, one), (_, other) in zip(left, right, strict=True)]
+    tools = [tool for tool, _ in left]
+    return (
+        [(tool, one) for tool, (one, _) in zip(tools, pairs, strict=True)],
+        [(tool, other) for tool, (_, other) in zip(tools, pairs, strict=True)],
+    )
+
+
+def _apart(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of `one` that `other` has otherwise; what names their object stays. Of lists of records as well."""
+    found: dict[str, Any] = {}
+    for name, value in one.items():
+        beside = other.get(name)
+        if isinstance(value, list) and isinstance(beside, list):
+            parts: list[Any] = [part for part in value if part not in beside]  # pyright: ignore[reportUnknownVariableType]
+            found |= {name: parts} if parts else {}
+        elif value != beside or isinstance(value, str):
+            found[name] = value
+    return found
 
 
 def amount_text(value: float) -> str:
@@ -227,8 +257,19 @@ def _value(value: Any) -> str:
             return str(value).lower()
         case float():
             return decimals(value)
+        case [dict(), *_]:
+            records: list[Any] = value
+            return ", ".join(_record(part) if part and isinstance(part, dict) else _value(part) for part in records)
         case _:
             return orjson.dumps(value, default=str).decode(errors="replace")
+
+
+def _record(part: Mapping[str, Any]) -> str:
+    """A record of a list: a text that comes first names it, as `beans quantity 10 price 11`."""
+    first = next(iter(part.values()))
+    named = [_value(first)] if isinstance(first, str) else []
+    others = list(part.items())[len(named) :]
+    return " ".join([*named, *(f"{name} {_value(value)}" for name, value in others if value is not None)])
 
 
 def _turns(turns: Sequence[LedgerTurn], told: Sequence[str]) -> str:

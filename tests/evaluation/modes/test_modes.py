@@ -217,9 +217,9 @@ PLAYS: Mapping[str, Sequence[Play]] = {
         Play(hooked("idle", 2, 5), "raised", 2, 5, "round 1: item 7 for 1"),
     ),
     "lapse": (
-        Play(lapsed(1, 21), "clear", 1, 21, "round 1: the market acted for the seat (no call)"),
-        Play(lapsed(1, 20), "raised", 1, 20, "round 1: the market acted for the seat (no call)"),
-        Play(lapsed(2, 20), "raised", 2, 20, "round 1: the market acted for the seat (no call)"),
+        Play(lapsed(1, 21), "clear", 1, 21, "round 1: it passed without a move (no call)"),
+        Play(lapsed(1, 20), "raised", 1, 20, "round 1: it passed without a move (no call)"),
+        Play(lapsed(2, 20), "raised", 2, 20, "round 1: it passed without a move (no call)"),
     ),
     "loop": (
         Play(looping(2, 1), "clear", 0, 3),

@@ -17,6 +17,7 @@ def ledger_chart(ledger: Ledger, *, word: str = "round") -> XYChart:
 
     `word` is what the market calls a round. The three turns that lost most carry their place and amount.
     """
+    ledger = ledger.in_money()
     turns = ledger.turns
     # One turn a round, all of them known: then the position is the round itself.
     by_round = all(turn.round == turn.last_round and turn.turn == turn.until for turn in turns)

@@ -48,7 +48,7 @@ def lapse(play: SeatPlay) -> Seen:
     """Rounds in which the market took the default action for a silent seat; parts: lapses by reason."""
     first = {lapse.round: lapse for lapse in reversed(play.lapses)}
     cases = [
-        Case(lapse.seq, number, f"round {number}: the market acted for the seat ({words})")
+        Case(lapse.seq, number, f"round {number}: it passed without a move ({words})")
         for number, lapse in sorted(first.items())
         if (words := lapse.reason.replace("_", " "))
     ]

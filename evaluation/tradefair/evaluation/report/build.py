@@ -311,6 +311,7 @@ def _problems(told: Iterable[tuple[int | None, str | None]]) -> list[Problem]:
 def _ledger(core: ManifestCore, seat: SeatId, ledger: Ledger) -> LedgerPage:
     role = next((known.role for known in core.seats if known.id == seat), "")
     word = phrases_for(evaluator_of(core.market).phrases, role).get("round", "round")
+    ledger = ledger.in_money()
     table = ledger_table(ledger, word=word)
     seqs = [row.seq for row in ledger_rows(ledger, word=word)]
     return LedgerPage(

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from tradefair.contract.money import dollars_text, nearest
 from tradefair.contract.text import clean_line
-from tradefair.evaluation.verdict.verdict import Score
+from tradefair.evaluation.ledger import MAJOR, MINOR, major
+from tradefair.evaluation.verdict.verdict import Score, SeatVerdict, Verdict
 
 MAX_NAME = 60
 """Characters of a player's label, a seat or a scenario."""
 _DIGITS, _MOST_DIGITS = 4, 9
 _WORDS = ((10**12, " trillion"), (10**9, " billion"), (10**6, " million"))
-"""Short for amounts of eight digits and more."""
+"""Short for amounts of seven digits and more."""
 _MICRO = 1_000_000
 
 
@@ -27,7 +29,7 @@ def number(value: float, digits: int = _DIGITS) -> str:
     if not 1e-6 <= abs(value) < 1e15:
         return f"{value:.3g}"
     word = ""
-    if abs(value) >= 10**7:
+    if abs(value) >= 10**6:
         size, word = next((size, word) for size, word in _WORDS if abs(value) >= size)
         value /= size
     places = digits - 1 - math.floor(math.log10(abs(value)))
@@ -49,6 +51,8 @@ def number_apart(value: float, known: float | None) -> str:
 
 def amount(value: float | None, unit: str) -> str:
     """A number with its unit, which loses its plural after 1."""
+    if unit == MINOR:
+        value, unit = major(value), MAJOR
     if value is None:
         return f"an unknown number of {unit}" if unit else "an unknown number"
     shown = number(value)
@@ -62,9 +66,36 @@ def did(score: Score, value: float | None, unit: str) -> tuple[str, str]:
     return score.verb, amount(value, unit)
 
 
+def in_money(verdict: Verdict) -> Verdict:
+    """The verdict with money as people read it, in major units; the object keeps those of the rules."""
+    together = verdict.together and _in_money(verdict.together)
+    return verdict.model_copy(update={"seats": tuple(map(_in_money, verdict.seats)), "together": together})
+
+
+def _in_money(seat: SeatVerdict) -> SeatVerdict:
+    score, mistake = seat.score, seat.mistake
+    if score.unit != MINOR:
+        return seat
+    amounts = {name: major(getattr(score, name)) for name in ("value", "low", "high")}
+    known: dict[str, Any] = {
+        "score": score.model_copy(update={**amounts, "unit": MAJOR}),
+        "beside": tuple(row.model_copy(update={"value": major(row.value)}) for row in seat.beside),
+        "mistake": mistake and mistake.model_copy(update={"lost": major(mistake.lost), "unit": MAJOR}),
+        "ledger": seat.ledger and seat.ledger.in_money(),
+        "gap": major(seat.gap),
+        "reachable": major(seat.reachable),
+    }
+    return seat.model_copy(update=known)
+
+
 def count(times: int, thing: str) -> str:
     """How many there are of a thing that is named in the singular."""
     return f"{number(times)} {thing}{'' if times == 1 else 's'}"
+
+
+def over(score: Score, rounds: int, word: str) -> str:
+    """How many rounds a total is of; empty for a figure that is none, or before a round has closed."""
+    return f" in {count(rounds, word)}" if score.aggregation == "total" and rounds else ""
 
 
 def often(times: int) -> str:

@@ -14,7 +14,7 @@ from tradefair.contract.text import clean_line
 from tradefair.evaluation.accounts import Account, SeatAccount, account
 from tradefair.evaluation.evaluate import Evaluation, evaluate_file
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
-from tradefair.evaluation.figures import common_figures, figures_of
+from tradefair.evaluation.figures import common_figures, figure_of, figures_of
 from tradefair.evaluation.headline import Block, headline_of
 from tradefair.evaluation.ledger import Ledger
 from tradefair.evaluation.modes.base_rates import as_shipped
@@ -24,11 +24,11 @@ from tradefair.evaluation.outcome import ON_EVERY_SEAT, Outcome, PrimaryMetric
 from tradefair.evaluation.phrases import SCORED, TOGETHER, phrases_for
 from tradefair.evaluation.reading import PersonMoves, agent_seats, imported, seating_in
 from tradefair.evaluation.reward import reward_metric
-from tradefair.evaluation.verdict.amounts import did, name, number
+from tradefair.evaluation.verdict.amounts import amount, did, name, over
 from tradefair.evaluation.verdict.beside import best_first, better_policy, privileged_policies, references_beside
 from tradefair.evaluation.verdict.of_runs import verdict_of_run
 from tradefair.evaluation.verdict.steps import steps_of
-from tradefair.evaluation.verdict.together import together_of
+from tradefair.evaluation.verdict.together import same, together_of
 from tradefair.evaluation.verdict.troubles import Stage, stopped, trouble_of, unsound
 from tradefair.evaluation.verdict.verdict import (
     Beside,
@@ -94,7 +94,7 @@ def verdict_of(
         effort=total([read.effort(seat) for seat in read.seats or counted.seats]),
         reproduced=reproduced,
         versions={"rules": outcome.rules_version, "evaluator": outcome.evaluator_version},
-        world=_safely(evaluator.world, ""),
+        world=_safely(lambda: evaluator.world(outcome.scenario), ""),
     )
     return worded(_judged(verdict, read, _whole(evaluation, check), evaluation.path))
 
@@ -207,7 +207,11 @@ class _Read(NamedTuple):
         cut = "" if reason.startswith("terminated:") else clean_line(reason.partition(":")[2]).replace("_", " ")
         if not reason and not self.written:
             cut = "it has not ended"
-        return Stage(outcome.rounds_closed, rounds, bool(reason), cut)
+        roles = [outcome.seats[seat].role for seat in self.seats]
+        words = phrases_for(self.evaluator.phrases, same(roles, ""))
+        return Stage(
+            outcome.rounds_closed, rounds, bool(reason), cut, words.get("round", "round"), imported(self.seating)
+        )
 
     def seat(self, seat: SeatId) -> SeatVerdict:
         """The verdict on one seat, without its trouble."""
@@ -221,9 +225,10 @@ class _Read(NamedTuple):
         words = phrases_for(self.evaluator.phrases, role)
         score = self._score(metric, value, words)
         relative = _safely(lambda: self._relative(seat, others), {})
-        figures = _Figures(
-            self, seat, dict(zip(("verb", "value"), did(score, value, score.unit), strict=True)), relative
-        )
+        word = words.get("round", "round")
+        verb, shown = did(score, value, score.unit)
+        shown += over(score, outcome.rounds_closed, word)
+        figures = _Figures(self, seat, {"verb": verb, "value": shown}, relative, score.unit)
         headline, between = self._headline(value, rows, seat, metric)
         judged, ledger = self._judged(seat), self.ledgers.get(seat)
         return SeatVerdict(
@@ -236,7 +241,7 @@ class _Read(NamedTuple):
             between=between,
             share=_number(figures.raw(words["part"])) if "part" in words else None,
             share_of=words.get("part_of", ""),
-            round_word=words.get("round", "round"),
+            round_word=word,
             beside=best_first(self._beside(rows, seat, metric), higher_is_better=metric.higher_is_better),
             referenced=self.references is not None,
             at_stake=self._at_stake(seat, [outcome, *rows.values()], metric),
@@ -258,11 +263,13 @@ class _Read(NamedTuple):
         )
 
     def _score(self, metric: PrimaryMetric, value: float | None, words: Mapping[str, str]) -> Score:
+        figure = _safely(lambda: figure_of(self.outcome.market, metric.name), None)
         return Score(
             metric=metric.name,
             title=self._title(metric.name),
             value=value,
-            unit=words.get("unit", metric.unit),
+            unit=figure.unit if figure else metric.unit,
+            aggregation=figure.aggregation if figure else "",
             higher_is_better=metric.higher_is_better,
             verb=words["verb"],
             loss=words["loss"],
@@ -379,9 +386,10 @@ class _Read(NamedTuple):
     def _because(self, seat: SeatId) -> str:
         """What the first case of a finding in the costliest turn says; "" where there is none."""
         ledger = self.ledgers.get(seat)
-        if ledger is None or not ledger.lost or self.diagnosis is None:
+        costliest = ledger.costliest if ledger else None
+        if costliest is None or self.diagnosis is None:
             return ""
-        seqs = set(ledger.lost[0].seqs)
+        seqs = set(costliest.seqs)
         cases = (case for finding in self.diagnosis.raised if seat in finding.seats for case in finding.cases)
         return next((clean_line(case.because) for case in cases if case.seq in seqs), "")
 
@@ -410,9 +418,10 @@ class _Figures(dict[str, str]):
     """What a market's phrases may name, by placeholder, as text."""
 
     def __init__(
-        self, read: _Read, seat: SeatId, words: Mapping[str, str], relative: Mapping[str, float | None]
+        self, read: _Read, seat: SeatId, words: Mapping[str, str], relative: Mapping[str, float | None], unit: str
     ) -> None:
         super().__init__(words)
+        self._unit = unit
         self._read = read
         self._seat = seat
         self._relative = relative
@@ -442,7 +451,11 @@ class _Figures(dict[str, str]):
         if as_number is None:
             return "unknown" if found is None else name(str(found))
         self.named[field] = as_number
-        return number(as_number)
+        figure = _safely(lambda: figure_of(self._read.outcome.market, field), None)
+        # The unit of the score stands in the sentence already; a share and a rank have none.
+        return amount(
+            as_number, figure.unit if figure and figure.unit.endswith("s") and figure.unit != self._unit else ""
+        )
 
     def _found(self, field: str) -> object:
         """A field, or what is counted over the seats of this role."""

@@ -11,7 +11,7 @@ from tradefair.evaluation.headline import Block, headline_of
 from tradefair.evaluation.ledger import ledger_series
 from tradefair.evaluation.phrases import phrases_for
 from tradefair.evaluation.statistics.paired import interval, mean_sd
-from tradefair.evaluation.verdict.amounts import count, did, listed, name, number
+from tradefair.evaluation.verdict.amounts import count, did, in_money, listed, name, number
 from tradefair.evaluation.verdict.of_runs import series_of_runs
 from tradefair.evaluation.verdict.together import beside_all, figures_of, mean_of, said_of, same
 from tradefair.evaluation.verdict.verdict import (
@@ -93,7 +93,7 @@ def verdict_of_series(verdicts: Sequence[Verdict]) -> Verdict:
         versions=same([episode.versions for episode in verdicts], {}),
         world=same([episode.world for episode in verdicts], ""),
     )
-    return verdict.saying(map(fitted, _sentences(verdict, len(verdicts))))
+    return verdict.saying(map(fitted, _sentences(in_money(verdict), len(verdicts))))
 
 
 def _merged(rows: Sequence[_Row]) -> SeatVerdict:
@@ -116,6 +116,7 @@ def _merged(rows: Sequence[_Row]) -> SeatVerdict:
         referenced=all(row.seat.referenced for row in rows),
         rounds=sum(row.seat.rounds for row in rows),
         lapsed=sum(row.seat.lapsed for row in rows),
+        round_word=same([row.seat.round_word for row in rows], "round"),
         mistake=_mistake(rows),
         gap=_mean_of_all([row.seat.gap for row in rows]),
         reachable=_mean_of_all([row.seat.reachable for row in rows]),
@@ -319,8 +320,9 @@ def _mistaken(seats: Sequence[SeatVerdict], episodes: int) -> list[str]:
     found = [seat.mistake for seat in seats if seat.mistake]
     gaps = [seat.gap for seat in seats if seat.gap is not None]
     if len(seats) == len(gaps) == 1 and gaps[0] > 0:
-        more = f"The best known policies of each seed would have been {number(gaps[0])} better on average."
-        return [more, *([first_mistake(found[0], several=False)] if found else [])]
+        more = "more" if seats[0].score.higher_is_better else "less"
+        gap = f"The best known policies would have {seats[0].score.verb} {number(gaps[0])} {more} a seed."
+        return [gap, *([first_mistake(found[0], several=False, word=seats[0].round_word)] if found else [])]
     if not found:
         return [f"No mistake was found in any of {count(episodes, 'episode')}."]
     worst = max(found, key=lambda known: (known.episodes or 0, known.lost or 0.0))

@@ -26,14 +26,17 @@ _RETRIES = re.compile(r"after (\d{1,3}) retries")
 class Stage(NamedTuple):
     """What troubles need to know of the episode.
 
-    `round` is the last closed one of `rounds` (null: not known),
-    `ended` whether the rules or a limit ended it, `cut` why it stopped before its time ("" if it did not).
+    `round` is the last closed one of `rounds` (null: not known), `ended` whether the rules or a limit ended it, `cut`
+    why it stopped before its time ("" if it did not); `word` is what the market calls a round, `foreign` whether the
+    game was imported.
     """
 
     round: int
     rounds: int | None
     ended: bool
     cut: str = ""
+    word: str = "round"
+    foreign: bool = False
 
 
 def unsound(sentence: str) -> Trouble:
@@ -49,14 +52,15 @@ def trouble_of(seat: SeatVerdict, took: SeatAccount, stage: Stage, where: str) -
     """The first trouble of a seat in order of precedence; None for a seat that played. `where` is "in seat … of …"."""
     if took.failure is not None and not stage.ended:
         return Trouble(kind="provider_failed", text=_failed(seat, took.failure, stage), exit=3)
-    # What a script or a recorded game does not do it does by design.
-    if seat.kind in ("model", "person", "outside") and (stage.ended or (stage.cut and stage.round)):
+    # A recorded game has no calls of its own.
+    if not stage.foreign and (stage.ended or (stage.cut and stage.round)):
         idle = _idle(seat, took, where)
         if idle is not None:
-            return idle
+            # A script does so by design.
+            return idle.model_copy(update={"exit": 0}) if seat.kind == "script" else idle
     if took.given_up_rounds:
         why = max(took.given_up, key=took.given_up.__getitem__)
-        rounds = count(max(stage.round, took.given_up_rounds), "round")
+        rounds = count(max(stage.round, took.given_up_rounds), stage.word)
         passed = f"{name(seat.player)} let {number(took.given_up_rounds)} of {rounds} pass"
         return Trouble(kind="gave_up", text=f"{passed} ({_WHY_GIVEN_UP.get(why, clean_line(why))}).", exit=0)
     return stopped(stage)
@@ -66,12 +70,12 @@ def stopped(stage: Stage) -> Trouble | None:
     """An episode that ended before its time; None for one that did not."""
     if not stage.cut:
         return None
-    text = f"Stopped after {_round(stage.round, stage)} ({stage.cut}); figures run over closed rounds."
+    text = f"Stopped after {_round(stage.round, stage)} ({stage.cut}); figures run over closed {stage.word}s."
     return Trouble(kind="stopped", text=text, exit=0)
 
 
 def _round(at: int, stage: Stage) -> str:
-    return f"round {at}" + (f" of {stage.rounds}" if stage.rounds else "")
+    return f"{stage.word} {at}" + (f" of {stage.rounds}" if stage.rounds else "")
 
 
 def _failed(seat: SeatVerdict, message: str, stage: Stage) -> str:
@@ -111,7 +115,7 @@ def _idle(seat: SeatVerdict, took: SeatAccount, where: str) -> Trouble | None:
     code, times = max(took.refusals.items(), key=lambda item: item[1])
     mostly = "" if times == took.calls == 1 else f"{'all' if times == took.calls else 'mostly'} "
     begin = f"All {count(took.calls, 'call')}" if took.calls > 1 else "The only call"
-    text = f"{begin} of {player} {where} {'were' if took.calls > 1 else 'was'} refused, {mostly}{name(code)}"
+    text = f"{begin} of {player} {where} {'were' if took.calls > 1 else 'was'} refused, {mostly}as {name(code)}"
     return Trouble(kind="all_refused", text=f"{text}{f' ({number(times)})' if times < took.calls else ''}.", exit=1)
 
 

@@ -56,6 +56,7 @@ class Score(_Record):
     said: str = ""
     figures: Mapping[str, float] = {}
     together: str = ""
+    aggregation: str = Field(default="", exclude=True)
     low: float | None = None
     high: float | None = None
 

@@ -12,13 +12,14 @@ from collections.abc import Iterator, Sequence
 
 from tradefair.contract.text import clean_line
 from tradefair.evaluation.ledger import Ledger, LedgerTurn
-from tradefair.evaluation.ledger_text import actions_text, count_turns, place_text
+from tradefair.evaluation.ledger_text import actions_apart, actions_text, count_turns, place_text
 from tradefair.evaluation.verdict.amounts import (
     amount,
     count,
     cut,
     did,
     dollars,
+    in_money,
     listed,
     name,
     number,
@@ -38,6 +39,7 @@ _MAX_SEATS = 3
 """Seats with a sentence of their own; more are told by their range."""
 
 _MILLIONS = re.compile(r"\blocal:\S*?\b(\d{1,3})m\b")
+_ROUND = re.compile(r"^(round|day|period) \d+(?:, step \d+)?: ")
 _PLUMBING = "shows that the plumbing works, not what models can do"
 INSTEAD = frozenset({"unsound", "provider_failed", "never_called", "malformed", "unknown_tools", "all_refused"})
 """Troubles that stand before the score, or in its place; the others are added to it."""
@@ -47,6 +49,7 @@ IDLE = frozenset({"never_called", "malformed", "unknown_tools", "all_refused"})
 
 def sentences_of(verdict: Verdict) -> tuple[str, ...]:
     """The sentences of an episode's verdict."""
+    verdict = in_money(verdict)
     seats, trouble = verdict.seats, verdict.trouble
     said: list[str] = []
     if trouble and trouble.kind in INSTEAD:
@@ -114,7 +117,7 @@ def _alone(seat: SeatVerdict, verdict: Verdict) -> list[str]:
 def score(seat: SeatVerdict, verdict: Verdict) -> str:
     """How a seat did, what share of the possible that is, and where references are."""
     begin = f"{name(seat.player)} {clean_line(seat.score.said)} {where(seat, verdict)}"
-    part = f"{percent(seat.share)} {seat.share_of}" if seat.share is not None and seat.share_of else ""
+    part = part_of(seat)
     if seat.ledger is not None:
         # The table below has the references; what does not fit is left out, the share first.
         tails = [*reached(seat, seat.ledger, part), ""]
@@ -128,26 +131,41 @@ def score(seat: SeatVerdict, verdict: Verdict) -> str:
     return f"{begin}."
 
 
+def part_of(seat: SeatVerdict) -> str:
+    """The share of the possible that a seat won; below 0 how much less than doing nothing that is, above 1 nothing."""
+    if seat.share is not None and seat.share_of and 0 <= seat.share <= 1:
+        return f"{percent(seat.share)} {seat.share_of}"
+    own, sign = seat.score.value, 1 if seat.score.higher_is_better else -1
+    idle = next((row.value for row in seat.beside if row.name == "passive"), None)
+    idle = seat.ledger.idle if seat.ledger else idle
+    if own is None or idle is None or sign * own >= sign * idle:
+        return ""
+    return f"{number(abs(idle - own))} {'less' if sign > 0 else 'more'} than doing nothing"
+
+
 def reached(seat: SeatVerdict, ledger: Ledger, part: str) -> Iterator[str]:
     """What the best known policies would have earned in this place, in words that become shorter."""
     if ledger.nothing_to_win and not ledger.own:
         many = len(ledger.known)
-        yield f": nothing could be won here by {f'any of {many} known policies' if many > 1 else 'the known policy'}"
+        each = f"each of {many} known policies" if many > 1 else "the known policy"
+        yield f": nothing could be won: 0 for {each} on this seed"
         return
     best = [name(policy) for policy in ledger.of]
     many = len(best) > 1
     verb, value = did(seat.score, ledger.reachable, "")
     short = [*best[:1], count(len(best) - 1, "other")] if many else best
     shares = dict.fromkeys([f": {part}" if part else "", ""])
+    more = "more" if ledger.higher_is_better else "less"
     for tail in shares:
-        for shown in (f" ({listed(best)})", f" ({listed(short)})", *[""] * (not tail)):
-            who = f"the best known polic{'ies' if many else 'y'}{shown}"
+        for shown in (listed(best), listed(short), *[""] * (not tail)):
+            who = f"the best known polic{'ies' if many else 'y'}"
             if ledger.gap <= 0:
-                than = "as much as" if not ledger.gap else f"{number(-ledger.gap)} better than"
-                yield f"{tail}; {than} {who}{' on average' if many else ''}"
+                than = "as much as" if not ledger.gap else f"{number(-ledger.gap)} {more} than"
+                yield f"{tail}; {than} {'the mean of ' * many}{who}{f' ({shown})' * bool(shown)}"
                 continue
-            more = "more" if ledger.higher_is_better else "less"
-            yield f"{tail}; {who} would have {verb} {value}{' on average' * many}: {number(ledger.gap)} {more}"
+            behind = f" (mean of {shown or len(best)})" if many else ""
+            only = f" ({shown})" if shown and not many else ""
+            yield f"{tail}; {who}{only} would have {verb} {value}{behind}, {number(ledger.gap)} {more}"
 
 
 def place(seat: SeatVerdict, most: int = _MAX_BESIDE) -> str:
@@ -157,10 +175,9 @@ def place(seat: SeatVerdict, most: int = _MAX_BESIDE) -> str:
     known = [(row, row.value) for row in seat.beside if row.value is not None][:most]
     own = seat.score.value
     parts: list[str] = []
-    if seat.headline is not None and len(seat.between) == 2:
-        parts.append(
-            f"{number(round(seat.headline, 2))} of the way from {name(seat.between[0])} to {name(seat.between[1])}"
-        )
+    # Beyond the ends of the scale the references say it in money.
+    if seat.headline is not None and len(seat.between) == 2 and 0 <= seat.headline <= 1:
+        parts.append(f"{percent(seat.headline)} of the way from {name(seat.between[0])} to {name(seat.between[1])}")
     if own is None:
         return ", ".join([*parts, *([f"references: {listed([_named(row) for row, _ in known])}"] if known else [])])
     groups = {
@@ -180,11 +197,12 @@ def _named(row: Beside, own: float | None = None) -> str:
 
 def nothing_played(seat: SeatVerdict) -> str:
     """After a trouble in which no call was accepted: what passed by default, and what that earned."""
-    passed = f"{number(seat.lapsed)} of {count(seat.rounds, 'round')} passed by default and " if seat.lapsed else ""
+    some = 0 < seat.lapsed < seat.rounds
+    passed = f"{number(seat.lapsed)} of {count(seat.rounds, seat.round_word)} passed and " if some else ""
     beside = ", ".join(
         f"{name(row.name)} {number(row.value)}" for row in seat.beside[:_MAX_BESIDE] if row.value is not None
     )
-    return f"Nothing was played; {passed}it {clean_line(seat.score.said)}{f' ({beside})' if beside else ''}."
+    return f"Nothing was played; {passed}it {clean_line(seat.score.said)}{f' (in its place: {beside})' * bool(beside)}."
 
 
 def several(seats: Sequence[SeatVerdict], verdict: Verdict) -> str:
@@ -245,17 +263,23 @@ def mistake(seats: Sequence[SeatVerdict]) -> list[str]:
     """What kept a seat from acting, then where it lost and its costliest turn; without a ledger its first mistake."""
     worst = max(seats, key=lambda seat: (seat.mistake is not None and seat.mistake.protocol, seat.gap or 0.0))
     several, known = len(seats) > 1, worst.mistake
-    said = [first_mistake(known, several=several)] if known and (known.protocol or not worst.gap) else []
+    first = [first_mistake(known, several=several, word=worst.round_word)] if known else []
     if worst.ledger is not None and worst.ledger.gap > 0 and worst.ledger.lost:
+        protocol = known is not None and known.protocol
+        said = first if protocol else []
         if several:
             short = list(reached(worst, worst.ledger, ""))[-1].removeprefix("; ")
-            said.append(f"The costliest seat is {name(worst.seat)}: {short}.")
-        return said + losses(worst, worst.ledger)
+            said = [*said, f"The costliest seat is {name(worst.seat)}: {short}."]
+        # What the costliest turn says already is not said again; nor a mistake that gained on this luck.
+        named = worst.ledger.costliest
+        again = known is not None and bool(worst.because) and named is not None and known.mode in named.names
+        gained = known is not None and (known.lost or 0.0) < 0
+        return [*said, *losses(worst, worst.ledger), *([] if protocol or again or gained else first)]
     # Without a ledger it is said why, behind what else is known.
     lacks = [f"What its turns lost is not known: {seat.no_ledger}." for seat in seats if seat.no_ledger][:1]
     found = known or next((seat.mistake for seat in seats if seat.mistake), None)
     if found is not None:
-        return [first_mistake(found, several=several), *lacks]
+        return [first_mistake(found, several=several, word=worst.round_word), *lacks]
     checked = max(seat.checked for seat in seats)
     verb = "was" if checked == 1 else "were"
     return [f"No mistake was found of {count(checked, 'kind')} that {verb} looked for.", *lacks]
@@ -281,39 +305,68 @@ def losses(seat: SeatVerdict, ledger: Ledger) -> list[str]:
         lost = number(math.fsum(turn.lost for turn in stretch))
         ends = [place_text(ledger, turn, word=seat.round_word) for turn in (stretch[0], stretch[-1])]
         where_ = f"in {ends[0]}" if len(stretch) == 1 else f"from {ends[0]} to {ends[1]}"
-        said = f"Most of it, {lost}, was lost {where_}."
+        said = f"Most of it, {lost}, was lost {where_}{by_policy(ledger, stretch)}."
     else:
         spread = f"It was lost over {number(count_turns(ledger.lost))} of {count(turns, 'turn')}"
         said = f"{spread}, none more than {number(ledger.lost[0].lost)}." if ledger.lost else ""
     return [said, *named]
 
 
+def by_policy(ledger: Ledger, stretch: Sequence[LedgerTurn]) -> str:
+    """The least and the most that a stretch lost by a single policy; empty where it is the same by all."""
+    after = [turn.values for turn in ledger.turns if turn.turn == stretch[-1].until + 1]
+    behind = after[0] if after else dict[str, float]()
+    sign = 1 if ledger.higher_is_better else -1
+    each = [sign * (value - behind.get(policy, ledger.own)) for policy, value in stretch[0].values.items()]
+    low, high = number(min(each)), number(max(each))
+    return f" ({low} to {high} by policy)" if low != high else ""
+
+
 def costliest(seat: SeatVerdict, ledger: Ledger, turn: LedgerTurn) -> str:
     """The turn that lost most: what the seat did, what the best policy would have done, and what either is worth."""
+    policy = name(ledger.of[0])
     where_ = place_text(ledger, turn, word=seat.round_word)
-    because = seat.because.rstrip(".")
-    begin = because.removeprefix(f"{seat.round_word} {turn.round}: ") if because else f"it did {actions_text(turn.did)}"
-    would = "" if turn.would is None else f"; {name(ledger.of[0])} would have done {actions_text(turn.would)}"
+    did_, would = turn.did, turn.would
+    if would is not None:
+        did_, would = actions_apart(did_, would)
+    begin = f"it did {actions_text(did_)}"
+    instead = "" if would is None else f"; {policy} would have done {actions_text(would)}"
+    # One of two that share calls did no more than these.
+    if would is not None and turn.did and turn.would and not (did_ and would):
+        begin = (
+            f"{policy} would also have done {actions_text(would)}" if would else f"{begin}, which {policy} would not"
+        )
+        instead = ""
+    if seat.because:
+        begin = _behind_round(seat.because).rstrip(".")
+        begin = begin.removeprefix(f"{where_.rpartition(', ')[2]} ")
     worth = f"; worth {number(turn.value)} before it, {number(turn.after)} after it"
-    for middle in (would, ""):
-        sentence = f"{where_[0].upper()}{where_[1:]}: {begin}{middle}{worth}."
+    place = f"{where_[0].upper()}{where_[1:]}"
+    for middle in (instead, ""):
+        sentence = f"{place}: {begin}{middle}{worth}."
         if len(sentence) <= MAX_CHARACTERS:
             return sentence
-    room = MAX_CHARACTERS - len(worth) - len(where_) - 3
-    return f"{where_[0].upper()}{where_[1:]}: {cut(begin, room)}{worth}."
+    return f"{place}: {cut(begin, MAX_CHARACTERS - len(worth) - len(place) - 3)}{worth}."
 
 
-def first_mistake(found: Mistake, *, several: bool) -> str:
-    """A mistake by its first case, what its turns lost, and how many known policies make it too."""
+def _behind_round(because: str) -> str:
+    """What a case says, without its round."""
+    return _ROUND.sub("", because)
+
+
+def first_mistake(found: Mistake, *, several: bool, word: str = "round") -> str:
+    """A mistake by its first case, what its turns lost, and how many known policies make it too; `word`: of a round."""
     because = clean_line(found.because).rstrip(".")
     # Sentences of cases begin with their round already.
-    begun = because if because.startswith(("round ", "day ", "period ")) else f"round {found.round}: {because}"
+    of_round = _ROUND.match(because)
+    begun = word + because.removeprefix(of_round[1]) if of_round else f"{word} {found.round}: {because}"
     at = f"seat {name(found.seat)}, " if several else f"seed {found.seed}, " if found.seed is not None else ""
     head = f"First mistake, {at}{begun}" if found.seq else because
     lost = ""
     if found.lost is not None and found.turns:
-        verb = "lost" if found.lost >= 0 else "gained"
-        lost = f"{count(found.turns, 'turn')} of its kind {verb} {amount(abs(found.lost), found.unit)}"
+        verb = "lost" if found.lost >= 0 else "gained, as it came out,"
+        much = amount(abs(found.lost), found.unit) if found.lost else "nothing"
+        lost = f"{count(found.turns, 'turn')} of its kind {verb} {much}"
     often_ = (
         f"such mistakes come first in {count(found.episodes, 'episode')}"
         if found.episodes and found.episodes > 1

@@ -45,7 +45,8 @@ def test_every_public_game_is_read_as_it_was_by_a_person(pact_games: list[Path])
         "threat_without_follow_through": 4,
         # The 22 numbers that only the second reader takes for a limit are claims of one, read one by one.
         "value_leak": 85,
-        "false_limit_claim": 44,
+        # Of these 40 name a limit by that name, and one says that its price is its floor.
+        "false_limit_claim": 41,
         "injection_attempt": 0,
     }
     assert leakers == 23

@@ -65,15 +65,15 @@ def play(record: Firm, status: str, count: int, of: float, because: str | None =
 
 
 FAR, HIGH, LOW = 2600, 2100, 1150
-BEST = "the best reply was 1494"
-CLOSED_SAID = "round 1: no price, rivals at 1473"
-FAR_SAID = f"round {{}}: posted 2600, rivals at 1473: 10 sold; {BEST}"
-LOWER_SAID = "round 1: posted 1925, rivals at 1400; the best reply was 1439"
-STUCK_SAID = "round 1: 1900 stood to round 10, while the best price lay between 1494 and 1656"
-SHOCK_SAID = "round {}: the index moved by 400, the best price from 1494 to 1725, the own stayed 1473"
+BEST = "the best reply was 14.94"
+CLOSED_SAID = "round 1: no price, rivals at 14.73"
+FAR_SAID = f"round {{}}: posted 26.00, rivals at 14.73: 10 sold; {BEST}"
+LOWER_SAID = "round 1: posted 19.25, rivals at 14.00; the best reply was 14.39"
+STUCK_SAID = "round 1: 19.00 stood to round 10, while the best price lay between 14.94 and 16.56"
+SHOCK_SAID = "round {}: the index moved by 4.00, the best price from 14.94 to 17.25, the own stayed 14.73"
 FEW_SAID = "round 1: 2 distinct prices in the first 3 rounds; three are needed to tell how demand reacts"
-JUMP_SAID = f"round 11: moved from 1473 to 2100; {BEST}"
-WORSE_SAID = "round 2: posted 1600, whose profit_if was 79; the same round's analysis put 1473 at 100"
+JUMP_SAID = f"round 11: moved from 14.73 to 21.00; {BEST}"
+WORSE_SAID = "round 2: posted 16.00, whose profit_if was 0.79; the same round's analysis put 14.73 at 1.00"
 TO_AND_FRO = [NASH, JOINT] * 10
 WORSE = {NASH: 100, 1600: 79}
 
@@ -136,11 +136,11 @@ PLAYS: dict[str, list[Play]] = {
         play(firm([1700, 1600, 1460]), "clear", 0, 2),
         play(
             firm([1700, 1600, 1500, 1460]), "raised", 1, 3,
-            "round 4: cut 3 times in a row from 1700 to 1460, below the competitive 1473", share=1.0,
+            "round 4: cut 3 times in a row from 17.00 to 14.60, below the competitive 14.73", share=1.0,
         ),
         play(
             firm([1700, 1650, 1600, 1550, 1500, 1460, 1400, 1700, 1650, 1600, 1460]), "raised", 2, 9,
-            "round 6: cut 6 times in a row from 1700 to 1400, below the competitive 1473", share=1.0,
+            "round 6: cut 6 times in a row from 17.00 to 14.00, below the competitive 14.73", share=1.0,
         ),
         # A war that stops at the competitive price; steps of less than 1 %.
         play(firm([1700, 1650, 1600, 1550, 1500, NASH]), "clear", 0, 5),
@@ -189,7 +189,7 @@ def test_only_units_that_were_sold_are_below_cost() -> None:
     seen = below_cost(firm([900, 1000, 4000, NASH]))
     assert [(case.seq, case.round, case.shown_by) for case in seen.cases] == [(10, 1, 15)]
     assert seen.of == 4
-    assert seen.cases[0].because == "round 1: sold 898 at 900 with a unit cost of 1000"
+    assert seen.cases[0].because == "round 1: sold 898 at 9.00 with a unit cost of 10.00"
 
 
 def test_a_price_that_follows_a_slip_is_not_off_because_the_slip_was() -> None:

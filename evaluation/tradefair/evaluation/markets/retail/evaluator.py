@@ -10,7 +10,7 @@ from tradefair.evaluation.evaluator import Evaluator
 from tradefair.evaluation.headline import Headline
 from tradefair.evaluation.markets.retail.charts import charts
 from tradefair.evaluation.markets.retail.insight import retail_insight
-from tradefair.evaluation.markets.retail.ladder import ladder_sentence, ladder_table
+from tradefair.evaluation.markets.retail.ladder import PRESET, ladder_sentence, ladder_table
 from tradefair.evaluation.markets.retail.modes.detectors import MODES, stages_of
 from tradefair.evaluation.markets.retail.modes.play import RetailPlay
 from tradefair.evaluation.markets.retail.modes.reading import read_retail
@@ -107,9 +107,9 @@ class RetailEvaluator(Evaluator):
         """Stock, service and calls; the parts of the gain, whole and by category; the ladder of the reference store."""
         return [*retail_tables(outcome), ladder_table()]
 
-    def world(self) -> str:
-        """The ladder of the reference store and the published range of agents."""
-        return ladder_sentence()
+    def world(self, scenario: str) -> str:
+        """The ladder of the reference store and the published range of agents, in that store."""
+        return ladder_sentence() if scenario == PRESET else ""
 
     def relative(self, seat: SeatId, outcomes: Mapping[str, RetailOutcome]) -> dict[str, dict[str, float | None]]:
         """Gain on the scale from passive (0) to the privileged reference (1), same scenario and seed."""

@@ -22,6 +22,8 @@ _OWN = re.compile(r"\b(?:i|me|my|mine)\b")
 _OTHERS = re.compile(r"\b(?:you|your|yours|both|we|us|our|each of)\b")
 _PAST = re.compile(r"\b(?:last round|previous round|made|earned|got|was|had)\b")
 _RANGE = re.compile(r"\bbetween [@#] and\b")
+# "55 max" bounds an offer; who names a value says whose it is.
+_OFFER = re.compile(r"[@#] max\b")
 _TOTAL = re.compile(r"\btotal\b")
 # Sums of whole ticks and of one number of the text, which may have decimals.
 _EXACT = 1e-9
@@ -68,7 +70,8 @@ def detect_false_claims(side: Side, *, near: NonNegativeInt) -> Seen:
     for message, claim in _limits_by_words(side):
         messages.add(message.seq)
         # "Between 70 and 90" may well hold: an end of it is no claim of its own.
-        if abs(claim.value - side.limit) > near and not _RANGE.search(claim.words):
+        other = _RANGE.search(claim.words) or _OFFER.search(claim.words)
+        if abs(claim.value - side.limit) > near and not other:
             words = f"named {spelled(claim.value)} as its {side.word('limit')}, which is {side.limit}"
             false.setdefault(message.seq, side.said_case(message.seq, message.round, words))
     return Seen([false[seq] for seq in sorted(false.keys() - true)], len(messages), {"claims": len(claims)})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby, pairwise
 
+from tradefair.contract.money import cents_text
 from tradefair.evaluation.markets.pricing.modes.play import Firm
 from tradefair.evaluation.modes.diagnosis import Case, Part, Seen, unchecked
 
@@ -22,8 +23,9 @@ def stuck_price(firm: Firm, *, rounds: int, moved: Part, share: Part) -> Seen:
             continue
         earned, most = sum(firm.profits[start:end]), sum(found.profit for found in firm.best[start:end])
         if max(best) - min(best) >= moved * max(best[0], 1) and earned < share * most:
-            own = f"{firm.prices[start]} stood to round {firm.periods[end - 1].number}"
-            said = f"{own}, while the best price lay between {min(best)} and {max(best)}"
+            own = f"{cents_text(firm.prices[start] or 0)} stood to round {firm.periods[end - 1].number}"
+            low, high = map(cents_text, (min(best), max(best)))
+            said = f"{own}, while the best price lay between {low} and {high}"
             cases.append(firm.case(start, said, amount=end - start))
     return Seen(cases, len(firm.periods))
 
@@ -51,9 +53,9 @@ def shock_ignored(firm: Firm) -> Seen:
         moves += 1
         before, after = firm.best[at - 1].price, firm.best[at + 1].price
         if firm.prices[at - 1] == firm.prices[at + 1] and 4 * abs(after - before) >= size:
-            said = (
-                f"the index moved by {moved}, the best price from {before} to {after}, the own stayed {firm.prices[at]}"
-            )
+            moves_to = f"the best price from {cents_text(before)} to {cents_text(after)}"
+            own = cents_text(firm.prices[at] or 0)
+            said = f"the index moved by {cents_text(moved)}, {moves_to}, the own stayed {own}"
             cases.append(firm.case(at + 1, said))
     return Seen(cases, moves)
 
@@ -74,8 +76,8 @@ def war_joined(firm: Firm, *, cuts: int, cut: Part) -> Seen:
             continue
         crossed = next(at for at in run if _under_nash(firm, at))
         first, last = firm.prices[run[0] - 1], firm.prices[run[-1]]
-        nash = firm.game.nash[crossed][firm.place]
-        said = f"cut {len(run)} times in a row from {first} to {last}, below the competitive {nash:.0f}"
+        first, last, nash = map(cents_text, (first or 0, last or 0, firm.game.nash[crossed][firm.place]))
+        said = f"cut {len(run)} times in a row from {first} to {last}, below the competitive {nash}"
         cases.append(firm.case(crossed, said, amount=len(run)))
     return Seen(cases, len(lowered))
 

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from tradefair.contract import SeatId
+from tradefair.contract.money import cents_text
 from tradefair.evaluation.modes.calls import mapped
 from tradefair.evaluation.modes.diagnosis import Case
 from tradefair.evaluation.reading import TraceReading, once_per_trace, read_with
@@ -207,13 +208,13 @@ class Firm:
     def posted(self, at: int) -> str:
         """The own price beside those of the rivals, in words."""
         price, rivals = self.prices[at], self.rivals(at)
-        own = "no price" if price is None else f"posted {price}"
-        beside = f"rivals at {', '.join(map(str, rivals[:4]))}" if rivals else "no open rival"
+        own = "no price" if price is None else f"posted {cents_text(price)}"
+        beside = f"rivals at {', '.join(map(cents_text, rivals[:4]))}" if rivals else "no open rival"
         return f"{own}, {beside}"
 
     def reply(self, at: int) -> str:
         """The best price beside the rivals' prices, in words."""
-        return f"the best reply was {self.best[at].price}"
+        return f"the best reply was {cents_text(self.best[at].price)}"
 
 
 @once_per_trace

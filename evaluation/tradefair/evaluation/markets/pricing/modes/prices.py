@@ -5,6 +5,7 @@ No mode is called "did not cooperate": a firm that competes is never wrong for i
 
 from __future__ import annotations
 
+from tradefair.contract.money import cents_text
 from tradefair.evaluation.markets.pricing.modes.play import Firm
 from tradefair.evaluation.modes.diagnosis import Part, Seen
 
@@ -12,7 +13,7 @@ from tradefair.evaluation.modes.diagnosis import Part, Seen
 def below_cost(firm: Firm) -> Seen:
     """Rounds that sold units below their cost; for the general mode."""
     cases = [
-        firm.case(at, f"sold {units:,} at {price} with a unit cost of {cost}")
+        firm.case(at, f"sold {units:,} at {cents_text(price)} with a unit cost of {cents_text(cost)}")
         for at, price in enumerate(firm.prices)
         if price is not None and price < (cost := firm.costs[at]) and (units := firm.units[at]) > 0
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tradefair.contract.money import cents_text
 from tradefair.evaluation.markets.pricing.modes.play import Firm, Rows
 from tradefair.evaluation.modes.diagnosis import Case, Part, Seen, unchecked
 
@@ -36,7 +37,7 @@ def endless_experiment(firm: Firm, *, moved: Part, share: Part) -> Seen:
         if before is None or price is None or abs(price - before) < moved * max(before, 1):
             continue
         if firm.profits[at] < share * firm.best[at].profit:
-            cases.append(firm.case(at, f"moved from {before} to {price}; {firm.reply(at)}"))
+            cases.append(firm.case(at, f"moved from {cents_text(before)} to {cents_text(price)}; {firm.reply(at)}"))
     return Seen(cases, len(firm.periods) - half)
 
 
@@ -57,7 +58,8 @@ def contradicted_analysis(firm: Firm, *, share: Part) -> Seen:
         if told >= share or firm.profits[at] >= firm.best[at].profit:
             continue
         profit, (most, best) = rows[price][1], _most(rows)
-        said = f"posted {price}, whose profit_if was {profit:,}; the same round's analysis put {best} at {most:,}"
+        said = f"posted {cents_text(price)}, whose profit_if was {cents_text(profit)}"
+        said += f"; the same round's analysis put {cents_text(best)} at {cents_text(most)}"
         cases.append(firm.case(at, said)._replace(shown_by=rows[best][0], about=str(best)))
     return Seen(cases, tested)
 
