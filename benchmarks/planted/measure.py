@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -32,9 +33,8 @@ _PLAIN = frozenset(
 _PROCESSES = 2
 # A count that at least doubles is news.
 _TWICE = 2
-_EXACT = 1e-9
-# Of these markets one harmful run in so many has ledgers.
-_EVERY = {"order_book": 2, "retail": 4}
+EVERY = {"order_book": 2, "retail": 4}
+"""Of these markets one harmful run in so many has ledgers."""
 _FEW = 0.5
 """A flaw that alters no more than this share of the turns can be missed."""
 
@@ -62,7 +62,7 @@ class Run(NamedTuple):
 
     def is_cost(self, amount: float) -> bool:
         """Whether an amount is the true cost, to the digits that a sum of floats has."""
-        return abs(amount - self.cost) <= _EXACT * max(1.0, abs(self.twin))
+        return math.isclose(amount, self.cost, rel_tol=1e-12, abs_tol=1e-6)
 
     def near(self, amount: float) -> bool:
         """Whether an amount lies within a factor of two of the true cost."""
@@ -130,7 +130,7 @@ def _task(task: tuple[Setting, tuple[str, ...], int, bool]) -> Part:
             bent = play(setting, flaw, seed, Path(folder))
             run = run_of(flaw, seed, twin, bent)
             harmful += run.harmful
-            if ledgers and run.harmful and harmful % _EVERY.get(setting.market, 1) == 0:
+            if ledgers and run.harmful and harmful % EVERY.get(setting.market, 1) == 0:
                 try:
                     known = known or ledger_of(twin.path, twin.seat, most=MOST.get(setting.market))
                     run = run._replace(bill=bill_of(flaw, twin, bent, known))

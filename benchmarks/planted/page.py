@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmarks.planted.measure import Goal, Part, Row
+from benchmarks.planted.bills import MOST
+from benchmarks.planted.measure import EVERY, Goal, Part, Row
 
-_HOW = """# How far the ledger and its names can be trusted
+_HOW = """# How far findings can be trusted
 
 After this page you know how well [the ledger](ledger.md) of `tradefair evaluate` finds what a mistake cost and where it
 was made, and how often a failure mode names it. The page is written by
@@ -41,6 +42,13 @@ _NAMELESS = """No name says more of {flaws} than that something better was possi
 There the ledger's sentence is the detection, and whatever else is raised counts for nothing.
 """
 
+_LESS = (
+    "Ledgers are of the first seeds; of"
+    f" {', '.join(f'{name} one harmful run in {runs}' for name, runs in EVERY.items())}."
+    " To save time they hold at most so many values of each policy:"
+    f" {', '.join(f'{name} {values}' for name, values in MOST.items())}. The turns between them are one stretch."
+)
+
 
 def page(rows: Sequence[Row], found: Sequence[Goal], part: Part, seeds: Mapping[str, int]) -> str:
     """The whole page; `seeds` by market."""
@@ -53,7 +61,7 @@ def page(rows: Sequence[Row], found: Sequence[Goal], part: Part, seeds: Mapping[
     lines = [_HOW]
     if nameless:
         lines.append(_NAMELESS.format(flaws=", ".join(nameless)))
-    lines += ["## Goals", "", f"{measured} CPU: {_minutes(part.cpu)} minutes.", "", *_goal_lines(found)]
+    lines += ["## Goals", "", f"{measured} CPU: {_minutes(part.cpu)} minutes.", _LESS, "", *_goal_lines(found)]
     lines += ["", "## Flaws", *_flaw_lines(rows)]
     return "\n".join(lines) + "\n"
 
