@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from benchmarks.planted.flaw import ANY, Flaw, Flawed, Scene, Wrap
+from benchmarks.planted.bills import Bill, bill_of, named_turns
+from benchmarks.planted.flaw import ANY, Course, Flaw, Flawed, Scene, Wrap
+from benchmarks.planted.general import TURN_LATE, panicking, two_at_once
 from benchmarks.planted.kept import keep, kept
 from benchmarks.planted.measure import Part, Row, Run, Twin, flaws, goals, rows_of, run_of
 from benchmarks.planted.page import page
@@ -15,7 +17,9 @@ from benchmarks.planted.play import PRESETS, Episode, Setting, play
 from tradefair.catalog import market_type
 from tradefair.contract import Draw, ToolAnswer, ToolCall, Turns, TurnView
 from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.ledger import Ledger, LedgerTurn
 from tradefair.evaluation.modes.detectors import GENERAL
+from tradefair.runner.ledger import ledger_of
 
 _ALL = {(flaw.market, flaw.name): flaw for flaw in flaws()}
 _FEW = [
@@ -66,19 +70,21 @@ def test_what_flaws_should_be_called_are_modes_of_their_market() -> None:
     assert not {key: modes for key, modes in unknown.items() if modes}
     # Of these the ledger tells alone: no name says more than that something better was possible.
     nameless = {key for key, flaw in _ALL.items() if not flaw.accepted and not flaw.harmless}
-    assert nameless == {("double_auction", "gives_all"), ("supply_chain", "timid")}
+    late = {("double_auction", "a_turn_late"), ("bargaining", "a_turn_late")}
+    assert nameless == late | {("double_auction", "gives_all"), ("supply_chain", "timid")}
 
 
 @pytest.mark.parametrize("key", _FEW, ids="-".join)
 def test_a_flaw_alters_what_it_marks_and_nothing_before(planted: Planted, key: tuple[str, str]) -> None:
     flaw = _ALL[key]
     twin, bent = planted(flaw)
-    assert twin.marks == set()
-    assert bent.marks
+    assert twin.course.marks == twin.course.altered == set()
+    assert bent.course.marks
+    assert {bent.course.turns[number - 1][0] for number in bent.course.altered} == {at for at, _ in bent.course.marks}
     if flaw.onset == "late":
-        assert min(number for number, _ in bent.marks) > 1
+        assert min(bent.course.altered) > 1
     tools = set(market_type(flaw.market).tools)
-    assert {tool for _, tool in bent.marks} <= tools | {ANY}
+    assert {tool for _, tool in bent.course.marks} <= tools | {ANY}
     if flaw.harmless:
         assert bent.metric == twin.metric
     else:
@@ -90,7 +96,8 @@ def test_a_flaw_that_never_acts_leaves_the_twin(tmp_path: Path) -> None:
     setting = Setting.of(flaw)
     idle = play(setting, Flaw("idle", "bargaining", "talk", flaw.base, frozenset(), "nothing", Wrap()), 3, tmp_path)
     twin = play(setting, None, 3, tmp_path)
-    assert (idle.digest, idle.metric, idle.marks) == (twin.digest, twin.metric, set())
+    assert (idle.digest, idle.metric, idle.course) == (twin.digest, twin.metric, twin.course)
+    assert idle.course.altered == set()
 
 
 def test_most_of_a_few_harmful_flaws_are_named(planted: Planted) -> None:
@@ -123,74 +130,119 @@ def _turn(number: int = 1) -> TurnView:
     )  # fmt: skip
 
 
-def _drive(wrap: Wrap, turns: int = 1) -> tuple[list[ToolCall], _Asks, set[tuple[int, str]]]:
-    base, marks, made = _Asks(), set[tuple[int, str]](), list[ToolCall]()
+def _drive(wrap: Wrap, turns: int = 1) -> tuple[list[ToolCall], _Asks, Course]:
+    """Each call is answered with how many were made."""
+    base, course, made = _Asks(), Course.empty(), list[ToolCall]()
     flaw = Flaw("x", "bargaining", "talk", "", frozenset(), "", wrap)
-    policy = Flawed(base, flaw, Scene(Draw("x"), 10), frozenset({"act"}), marks)
+    policy = Flawed(base, flaw, Scene(Draw("x"), 10), frozenset({"act"}), course)
     for number in range(1, turns + 1):
         calls = policy.turn(_turn(number))
         call = next(calls, None)
         while call is not None:
             made.append(call)
             try:
-                call = calls.send(ToolAnswer(b'{"value":7}', None, False))
+                call = calls.send(ToolAnswer(b'{"value":%d}' % len(made), None, False))
             except StopIteration:
                 break
-    return made, base, marks
+    return made, base, course
 
 
 def test_an_altered_answer_marks_the_look_and_what_was_done_upon_it() -> None:
     def misread(scene: Scene, call: ToolCall, data: dict[str, int]) -> dict[str, int]:
         return {**data, "value": 9} if call.tool == "look" else data
 
-    _, base, marks = _drive(Wrap(answer=misread))
-    assert [answer.data["value"] for answer in base.told] == [9, 7]
-    assert marks == {(1, "look"), (1, "act")}
+    _, base, course = _drive(Wrap(answer=misread))
+    assert [answer.data["value"] for answer in base.told] == [9, 2]
+    assert course == ([(1, "quote", 0)], {1}, {(1, "look"), (1, "act")})
 
 
 def test_a_dropped_call_is_not_made_and_the_policy_is_told_of_a_refusal() -> None:
     def drop(scene: Scene, call: ToolCall) -> ToolCall | None:
         return None if call.tool == "act" else call
 
-    made, base, marks = _drive(Wrap(call=drop))
+    made, base, course = _drive(Wrap(call=drop))
     assert [call.tool for call in made] == ["look"]
     assert base.told[1].error is not None
-    assert marks == {(1, "act"), (1, ANY)}
+    assert course.marks == {(1, "act"), (1, ANY)}
 
 
 def test_a_recalled_look_is_shown_again_and_not_made() -> None:
-    made, base, marks = _drive(Wrap(recalls=frozenset({"look"})), turns=2)
+    made, base, course = _drive(Wrap(recalls=frozenset({"look"})), turns=2)
     assert [call.tool for call in made] == ["look", "act", "act"]
     assert base.told[2] == base.told[0]
-    assert marks == {(2, "look"), (2, ANY), (2, "act")}
+    assert (course.altered, course.marks) == ({2}, {(2, "look"), (2, ANY), (2, "act")})
+
+
+def test_a_view_that_is_a_turn_late_shows_what_was_answered_in_the_turn_before() -> None:
+    made, base, course = _drive(TURN_LATE, turns=3)
+    assert len(made) == 6
+    assert [answer.data["value"] for answer in base.told] == [1, 2, 1, 2, 3, 4]
+    assert course.altered == {2, 3}
+
+
+def test_panic_changes_the_named_numbers_wherever_they_stand() -> None:
+    made, _, course = _drive(panicking("price"), turns=12)
+    prices = [call.arguments["price"] for call in made if call.tool == "act"]
+    assert set(prices) == {20, 40, 60}
+    assert course.altered == {turn for turn, price in enumerate(prices, 1) if price != 40}
+
+
+def test_two_flaws_act_at_once() -> None:
+    def dearer(scene: Scene, call: ToolCall) -> ToolCall:
+        return ToolCall(call.tool, {"price": 50})
+
+    def twice(scene: Scene, call: ToolCall) -> list[ToolCall]:
+        return [call, call]
+
+    one = Flaw("one", "bargaining", "talk", "", frozenset({"a"}), "dearer", Wrap(call=dearer), "late")
+    two = Flaw("two", "bargaining", "memory", "", frozenset({"b"}), "twice", Wrap(call=twice))
+    both = two_at_once([one, two], "one", "two")
+    assert (both.onset, both.accepted, both.says) == ("late", {"a", "b"}, "dearer; and twice")
+    made, _, _ = _drive(both.wrap)
+    assert made == [ToolCall(tool, {"price": 50}) for tool in ("look", "look", "act", "act")]
 
 
 # --- counting -------------------------------------------------------------------------------------------------------
 
 
-def _run(seed: int, cost: float, named: str | None, gap: float | None = None, **more: bool) -> Run:
+def _run(seed: int, cost: float, named: str | None, bill: Bill | None = None, **more: bool) -> Run:
     top, cited = more.get("top", False), more.get("cited", False)
-    return Run("bargaining", "anchored", seed, 100.0, cost, 1, cost > 2, named, top, cited, named, (), gap)
+    return Run("bargaining", "anchored", seed, 100.0, cost, 1, cost > 2, named, top, cited, named, (), bill)
+
+
+def _bill(gap: float, part: float, named: bool | None = True) -> Bill:
+    return Bill(turns=0.25, gap=gap, altered=True, more=gap, altered_turns=part, named=named, by_chance=0.5)
 
 
 def test_shares_are_of_harmful_runs() -> None:
     flaw = _ALL["bargaining", "anchored"]
     runs = [
-        _run(1, 40, "deadlock", gap=40, top=True, cited=True),
-        _run(2, 20, "deadlock", gap=60),
-        _run(3, 30, None),
+        _run(1, 40, "deadlock", _bill(40, 21), top=True, cited=True),
+        _run(2, 20, "deadlock", _bill(60, 41, named=False)),
+        _run(3, 30, None, _bill(30, 14.9, named=None)),
         _run(4, -2, "deadlock"),
     ]
     row = next(rows_of([flaw], runs))
-    assert row == Row(flaw, 4, 3, 22.0, 100.0, 2 / 3, 1 / 3, 1 / 2, 2.0)
+    assert row == Row(flaw, 4, 3, 22.0, 100.0, 2 / 3, 1 / 3, 1 / 2, 1.0, 21 / 40, 0.5)
     found = {
-        goal.name: goal.value
+        goal.name: (goal.value, goal.runs)
         for goal in goals([row], runs, [Twin("bargaining", "x", ("deadlock",))])
         if goal.market == "all"
     }
-    assert found["harmful flaws detected"] == pytest.approx(2 / 3)
-    assert found["gap to the own base is the true cost"] == 0.5
-    assert found["findings an episode on unflawed competent seats"] == 1.0
+    assert found["name: harmful flaws detected"] == (pytest.approx(2 / 3), 3)
+    assert found["own base: gap is the true cost"] == (pytest.approx(2 / 3), 3)
+    assert found["best known: its part at altered turns is within ×2"] == (pytest.approx(1 / 3), 3)
+    assert found["verdict's turn or stretch holds an altered turn"] == (0.5, 2)
+    assert found["findings an episode on unflawed competent seats"] == (1.0, 1)
+
+
+def test_a_flaw_without_a_name_is_not_detected_by_whatever_else_is_raised() -> None:
+    flaw = _ALL["double_auction", "gives_all"]
+    run = _run(1, 40, None)._replace(market=flaw.market, flaw=flaw.name, extra=("lapse",))
+    row = next(rows_of([flaw], [run]))
+    assert (row.detected, row.first) == (None, None)
+    assert all(goal.value is None for goal in goals([row], [run], []) if goal.name.startswith("name:"))
+    assert "`double_auction/gives_all`" in page([row], goals([row], [run], []), Part([run], [], 0.0), {flaw.market: 1})
 
 
 def test_the_page_lists_every_flaw_with_what_it_should_be_called() -> None:
@@ -205,7 +257,7 @@ def test_the_page_lists_every_flaw_with_what_it_should_be_called() -> None:
 
 
 def test_runs_are_kept_by_market_and_come_back_as_they_were(tmp_path: Path) -> None:
-    runs = [_run(1, 40.25, "deadlock", gap=40), _run(2, -1, None)]
+    runs = [_run(1, 40.25, "deadlock", _bill(40, 30)), _run(2, -1, None)]
     twin = Twin("bargaining", "linear_concession", ("deadlock",))
     keep(Part(runs, [twin], 61.0), ["bargaining"], 2, tmp_path)
     held = kept(["bargaining", "retail"], tmp_path)
@@ -214,3 +266,42 @@ def test_runs_are_kept_by_market_and_come_back_as_they_were(tmp_path: Path) -> N
     # Another market is written beside it.
     keep(Part([run._replace(market="retail") for run in runs], [], 9.0), ["retail"], 3, tmp_path)
     assert kept(["bargaining", "retail"], tmp_path).seeds == {"bargaining": 2, "retail": 3}
+
+
+# --- the ledger -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.many
+@pytest.mark.parametrize("key", [("supply_chain", "price_times_ten"), ("pricing", "digit_lost_early")], ids="-".join)
+def test_the_ledgers_of_a_flawed_seat_hold_the_true_cost(planted: Planted, key: tuple[str, str]) -> None:
+    flaw = _ALL[key]
+    twin, bent = planted(flaw)
+    known = ledger_of(twin.path, twin.seat, most=8)
+    run = run_of(flaw, _SEED, twin, bent)
+    bill = bill_of(flaw, twin, bent, known)
+    assert known.turns[-1].until == len(twin.course.turns) == len(bent.course.turns)
+    assert run.is_cost(bill.gap)
+    assert run.is_cost(bill.more)
+    assert not run.is_cost(bill.gap + 1)
+    assert bill.altered
+    assert 0 < bill.turns < 0.5
+
+
+def _ledger(lost: Sequence[float], *, agreed: bool = True) -> Ledger:
+    turns = [
+        LedgerTurn(
+            turn=number, until=number, round=number, phase="quote", step=0, last_round=number, seqs=(number,),
+            value=0, after=0, lost=amount, band=(amount, amount), agreed=agreed, did=(), would=(), values={},
+        )
+        for number, amount in enumerate(lost, 1)
+    ]  # fmt: skip
+    return Ledger(
+        seat="B1", unit="points", own=0, reachable=sum(lost), of=("gd",), gap=sum(lost), turns=tuple(turns)
+    )  # fmt: skip
+
+
+def test_the_named_turns_are_those_of_the_verdict() -> None:
+    assert [turn.turn for turn in named_turns(_ledger([1, 9, 1, 8, 1]))] == [2, 4]
+    assert [turn.turn for turn in named_turns(_ledger([1, 8, 1, 8, 1], agreed=False))] == [2, 3, 4]
+    assert [turn.turn for turn in named_turns(_ledger([1.0] * 30))] == [1]
+    assert named_turns(_ledger([1.0] * 30, agreed=False)) == []

@@ -8,6 +8,7 @@ from typing import Any
 
 from benchmarks.planted.double_auction import nicer, price_of, quoting
 from benchmarks.planted.flaw import Altered, Scene, Wrap, planter
+from benchmarks.planted.general import TURN_LATE, panicking, two_at_once
 from tradefair.contract import ToolCall
 
 _ORDERED = re.compile(r"\bprice (\d{1,3})\b")
@@ -265,5 +266,11 @@ FLAWS = [
         "always", Wrap(begin=_rereads), harmless=True),
     _plant("calculates_in_vain", "arithmetic", "shade_10", "", "calculates one pair of quotes, over and over, unused",
         "rare", Wrap(begin=_calculates), harmless=True),
+    _plant("a_turn_late", "memory", "tit_for_tat", "", "sees every answer a turn late", "always",
+        TURN_LATE),
+    _plant("panics", "judgement", "linear_concession",
+        ".promise_break .loss_making_quote value_breach unit_mistake",
+        "halves its numbers in panic or takes half as much again", "late", panicking("price")),
 ]
 # fmt: on
+FLAWS.append(two_at_once(FLAWS, "digit_slip", "anchored"))

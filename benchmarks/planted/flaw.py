@@ -17,10 +17,36 @@ Kind: TypeAlias = Literal[
 Onset: TypeAlias = Literal["always", "rare", "late"]
 Marks: TypeAlias = set[tuple[int, str]]
 """(round, tool) of each altered call; the tool is `ANY` where a call or a whole turn was left out."""
+Place: TypeAlias = tuple[int, str, int]
+"""A turn of a seat as the ledger counts it: round, phase, and the market's step or the how manieth turn of the two."""
 
 ANY = "*"
 _RARE = 0.2
 _LEFT_OUT = ToolAnswer(None, ErrorInfo("left_out", "the call was not made", "go on", False), False)
+
+
+class Course(NamedTuple):
+    """A seat's turns in order, the numbers (from 1) of those in which a flaw altered something, and what it altered."""
+
+    turns: list[Place]
+    altered: set[int]
+    marks: Marks
+
+    @classmethod
+    def empty(cls) -> Course:
+        """Before the first turn."""
+        return cls([], set(), set())
+
+    def begin(self, now: TurnView) -> None:
+        """A turn begins."""
+        step = now.market.get("step")
+        turn = [place for place in self.turns if place[:2] == (now.round, now.phase)]
+        self.turns.append((now.round, now.phase, step if isinstance(step, int) else len(turn)))
+
+    def mark(self, *tools: str) -> None:
+        """The flaw alters calls of these tools in the open turn."""
+        self.altered.add(len(self.turns))
+        self.marks.update((self.turns[-1][0], tool) for tool in tools)
 
 
 @dataclass
@@ -117,8 +143,8 @@ def planter(market: str) -> Callable[..., Flaw]:
 class Flawed:
     """A policy with a flaw planted in it; without `flaw` it is the policy itself."""
 
-    def __init__(self, base: Policy, flaw: Flaw | None, scene: Scene, actions: frozenset[str], marks: Marks) -> None:
-        self._base, self._scene, self._actions, self._marks = base, scene, actions, marks
+    def __init__(self, base: Policy, flaw: Flaw | None, scene: Scene, actions: frozenset[str], course: Course) -> None:
+        self._base, self._scene, self._actions, self._course = base, scene, actions, course
         self._flaw, self._wrap = flaw, flaw.wrap if flaw else Wrap()
         self._misled = False
         self._round = 0
@@ -128,6 +154,7 @@ class Flawed:
         """The calls of the policy, altered where the flaw is active."""
         scene, wrap = self._scene, self._wrap
         scene.now = now
+        self._course.begin(now)
         if self._flaw is None or not self._flaw.active(scene):
             wrap = Wrap(lasting=wrap.lasting)
         # What was misread in the talk of a round misleads its quote too.
@@ -137,10 +164,10 @@ class Flawed:
         self._misled |= seen != now
         instead = wrap.instead(scene) if wrap.instead else None
         for call in [*(wrap.begin(scene) if wrap.begin else ()), *(instead or ())]:
-            self._mark(call.tool)
+            self._course.mark(call.tool)
             yield from self._made(call)
         if instead is not None:
-            self._mark(ANY)
+            self._course.mark(ANY)
             return
         inner = self._base.turn(seen)
         try:
@@ -156,22 +183,22 @@ class Flawed:
     def _altered(self, wrap: Wrap, call: ToolCall) -> Generator[ToolCall, ToolAnswer, ToolAnswer]:
         """Make what the flaw makes of a call; returns what the policy is shown."""
         if call.tool in wrap.recalls and call.tool in self._shown:
-            self._mark(call.tool, ANY)
+            self._course.mark(call.tool, ANY)
             self._misled = True
             return self._shown[call.tool]
         made = wrap.call(self._scene, call) if wrap.call else call
         answer = _LEFT_OUT
         calls = [made] if isinstance(made, ToolCall) else made or []
         if not calls:
-            self._mark(call.tool, ANY)
+            self._course.mark(call.tool, ANY)
         for made_call in calls:
             if calls != [call] or (self._misled and made_call.tool in self._actions):
-                self._mark(made_call.tool)
+                self._course.mark(made_call.tool)
             answer = yield from self._made(made_call)
         if wrap.answer and answer.body is not None:
             shown = wrap.answer(self._scene, call, copy.deepcopy(answer.data))
             if shown != answer.data:
-                self._mark(call.tool)
+                self._course.mark(call.tool)
                 self._misled = True
                 answer = ToolAnswer(orjson.dumps(shown), None, answer.turn_over)
         self._shown[call.tool] = answer
@@ -182,6 +209,3 @@ class Flawed:
         if answer.body is not None:
             self._scene.heard[call.tool] = answer.data
         return answer
-
-    def _mark(self, *tools: str) -> None:
-        self._marks.update((self._scene.round, tool) for tool in tools)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from benchmarks.planted.bills import Bill
 from benchmarks.planted.measure import Part, Run, Twin
 from benchmarks.planted.play import PRESETS
 
@@ -39,6 +40,8 @@ def keep(part: Part, markets: Iterable[str], seeds: int, folder: Path = FOLDER) 
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, Bill):
+        return [_plain(part) for part in value]
     return round(value, _DIGITS) if isinstance(value, float) else value
 
 
@@ -64,4 +67,4 @@ def kept(markets: Sequence[str] = tuple(PRESETS), folder: Path = FOLDER) -> Kept
 
 def _run(row: Sequence[Any]) -> Run:
     run = Run(*row)
-    return run._replace(extra=tuple(run.extra))
+    return run._replace(extra=tuple(run.extra), bill=Bill(*run.bill) if run.bill else None)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 from benchmarks.planted.flaw import Altered, Scene, Wrap, planter
+from benchmarks.planted.general import TURN_LATE, two_at_once
 from tradefair.contract import ToolCall
 
 _SEARCH, _SEND, _PAY, _FINISH, _OFFERS = (
@@ -280,5 +281,8 @@ FLAWS = [
         "claims all amenities, its own or not", "always", Wrap(call=_claims_all), **_BUSINESS),
     _plant("no_answers", "persistence", "honest", ".ignored_customer idle_drift", "reads inquiries and answers none",
         "always", Wrap(call=_no_answers), **_BUSINESS),
+    _plant("a_turn_late", "memory", "item_searcher", ".offer_wasted idle_drift", "sees every answer a turn late",
+        "always", TURN_LATE, **_CUSTOMER),
 ]
 # fmt: on
+FLAWS.append(two_at_once(FLAWS, "pays_cheapest", "asks_for_a_part"))

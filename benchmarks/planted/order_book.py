@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from benchmarks.planted.flaw import Altered, Scene, Wrap, planter
+from benchmarks.planted.general import TURN_LATE, panicking, two_at_once
 from tradefair.contract import ToolCall
 
 _ORDER, _PASS, _ACCOUNT, _BOOK = "submit_order", "pass_turn", "view_my_account", "view_book"
@@ -247,6 +248,11 @@ def _studies(scene: Scene) -> Iterable[ToolCall]:
     return [ToolCall("summarize_periods"), ToolCall("value_of", {"price": 100})]
 
 
+def _copies_best(scene: Scene, call: ToolCall) -> Altered:
+    quote: Any = scene.now.market["best_bid" if buys(call) else "best_ask"]
+    return call if price_of(call) is None or quote is None else ordering(call, quote)
+
+
 _plant = planter("order_book")
 _SHARES: dict[str, Any] = {"preset": "order_book/asset", "changes": {"periods": 8, "one_order": True}}
 # fmt: off
@@ -326,5 +332,13 @@ FLAWS = [
         Wrap(begin=_looks_again), harmless=True),
     _plant("studies_in_vain", "judgement", "anchored", "", "asks for two analyses a step and does not use them",
         "always", Wrap(begin=_studies), harmless=True),
+    _plant("a_turn_late", "memory", "gd", ".missed_take", "sees every answer a turn late", "always",
+        TURN_LATE),
+    _plant("panics", "judgement", "gd",
+        ".dead_quote .missed_take .loss_trade value_breach .paid_up .unit_lost_late unit_mistake",
+        "halves its numbers in panic or takes half as much again", "late", panicking("price")),
+    _plant("copies_best_quote", "judgement", "kaplan", ".missed_take .dead_quote .unit_lost_late",
+        "repeats the best quote of its side", "always", Wrap(call=_copies_best)),
 ]
 # fmt: on
+FLAWS.append(two_at_once(FLAWS, "digit_off", "takes_back"))

@@ -5,37 +5,63 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmarks.planted.measure import Goal, Part, Row
+from benchmarks.planted.bills import MOST
+from benchmarks.planted.measure import EVERY, Goal, Part, Row
 
 _HOW = """# How far findings can be trusted
 
-After this page you know how often a finding of `tradefair evaluate` names what went wrong, and where it does not.
-It is written by `python -m benchmarks.planted --seeds 6 --write docs/explanation/validity.md`. With `--market M` only
-that market is measured anew; runs of the others stay as they are kept in `benchmarks/planted/kept`.
+After this page you know how well [the ledger](ledger.md) of `tradefair evaluate` finds what a mistake cost and where it
+was made, and how often a failure mode names it. The page is written by
+`python -m benchmarks.planted --seeds 6 --write docs/explanation/validity.md`. With `--market M` only that market is
+measured anew; runs of the others stay as they are kept in `benchmarks/planted/kept`.
 
 A **flaw** is planted in a bundled policy: a man in the middle alters a call, an answer or the end of a turn. The
-**twin** is the same policy without it, on the same seed, seat and luck. The true cost is what the twin earned more.
-A run is harmful where that is more than 2 % of what the twin earned. What each flaw should be called was written down
-before the first run (column `accepted`).
+**twin** is the same policy without it, on the same seed, seat and luck, with rivals that react. The **true cost** is
+what the twin earned more. A run is harmful where that is more than 2 % of what the twin earned; all shares are of
+harmful runs. A turn is **altered** if the flaw changed or left out a call in it, or an answer that later calls rest on.
+Flaws act at every turn (always), in one round of five (rare), or in the second half (late).
+
+The ledgers are those of `evaluate`, two of each flawed run:
+
+- **own base**: against the policy that the flaw was planted in. The gap must be the true cost, to the last digit;
+- **best known**: against the policies that `evaluate` takes by itself, which do not know the flaw. A policy is rarely
+  the best, so its twin has a gap too: what the flawed seat's ledger says more than its twin's must be the true cost.
+  Its **part at altered turns** is the sum over these turns, and over those that the flawed seat no longer had;
+- **verdict**: whether the turns or the stretch that its second sentence names hold an altered turn. **By chance** is
+  how often as many turns in a row do. A flaw that alters nearly all turns cannot be missed, so the share is given
+  again for flaws that altered at most half of them ("few").
+
+What each flaw should be called was written down before the first run (column `accepted`):
 
 - **detected**: an accepted finding is raised that the twin lacks, or its count at least doubles;
 - **first**: the first finding of the seat is such a one;
-- **cited**: one of its first three cases cites a call that was altered or left out;
-- **gap**: the gap of the seat's ledger against the flaw's own base, over the true cost, on the first seeds. What the
-  ledger says is one number for all turns, whether a finding names them or not.
-
-Flaws act at every turn (always), in one round of five (rare), or in the second half (late). Shares are of harmful runs.
+- **cited**: one of its first three cases cites a call that was altered or left out.
 """
+
+_NAMELESS = """No name says more of {flaws} than that something better was possible.
+There the ledger's sentence is the detection, and whatever else is raised counts for nothing.
+"""
+
+_LESS = (
+    "Ledgers are of the first seeds; of"
+    f" {', '.join(f'{name} one harmful run in {runs}' for name, runs in EVERY.items())}."
+    " To save time they hold at most so many values of each policy:"
+    f" {', '.join(f'{name} {values}' for name, values in MOST.items())}. The turns between them are one stretch."
+)
 
 
 def page(rows: Sequence[Row], found: Sequence[Goal], part: Part, seeds: Mapping[str, int]) -> str:
     """The whole page; `seeds` by market."""
-    told = sum(run.gap is not None for run in part.runs)
+    counted = sum(run.bill is not None for run in part.runs)
     counts = sorted(set(seeds.values()))
     on = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    measured = f"{len(rows)} flaws on {on} seeds: {len(part.runs)} runs, {told} of them with a ledger, and"
+    measured = f"{len(rows)} flaws on {on} seeds: {len(part.runs)} runs, {counted} of them with a ledger, and"
     measured += f" {len(part.twins)} twins of competent policies."
-    lines = [_HOW, "## Goals", "", f"{measured} CPU: {_minutes(part.cpu)} minutes.", "", *_goal_lines(found)]
+    nameless = [f"`{row.flaw.market}/{row.flaw.name}`" for row in rows if not (row.flaw.accepted or row.flaw.harmless)]
+    lines = [_HOW]
+    if nameless:
+        lines.append(_NAMELESS.format(flaws=", ".join(nameless)))
+    lines += ["## Goals", "", f"{measured} CPU: {_minutes(part.cpu)} minutes.", _LESS, "", *_goal_lines(found)]
     lines += ["", "## Flaws", *_flaw_lines(rows)]
     return "\n".join(lines) + "\n"
 
@@ -52,14 +78,17 @@ def _goal_lines(found: Sequence[Goal]) -> list[str]:
     lines = [f"| figure | goal | {' | '.join(markets)} |", "|---|---|" + "---|" * len(markets)]
     for name in names:
         goal = by_name[name, markets[0]]
-        bound = f"{'<=' if goal.at_most else '>='} {goal.goal:g}"
+        bound = "" if goal.goal is None else f"{'<=' if goal.at_most else '>='} {goal.goal:g}"
         cells = [_cell(by_name[name, market]) for market in markets]
         lines.append(f"| {name} | {bound} | {' | '.join(cells)} |")
     return lines
 
 
 def _cell(goal: Goal) -> str:
-    return "–" if goal.value is None else f"{goal.value:.2f} {'met' if goal.met else '**missed**'}"
+    if goal.value is None:
+        return "–"
+    met = {None: "", True: " met", False: " **missed**"}[goal.met]
+    return f"{goal.value:.2f} of {goal.runs}{met}"
 
 
 def _flaw_lines(rows: Sequence[Row]) -> list[str]:
@@ -79,14 +108,15 @@ def _flaw_lines(rows: Sequence[Row]) -> list[str]:
 
 _COLUMNS = (
     *("flaw", "kind", "base", "when", "what it does", "accepted"),
-    *("runs", "harmful", "mean true cost", "detected", "first", "cited", "gap / cost"),
+    *("runs", "harmful", "mean true cost", "detected", "first", "cited"),
+    *("gap / cost", "part at altered turns / cost", "verdict's turn holds one"),
 )
 
 
 def _figures(row: Row) -> list[str]:
-    shares = ["–" if value is None else f"{value:.2f}" for value in (row.detected, row.first, row.cited)]
-    ratio = "–" if row.gap_ratio is None else f"{row.gap_ratio:.2f}"
-    return [str(row.runs), str(row.harmful_runs), f"{row.cost:,.1f}", *shares, ratio]
+    values = (row.detected, row.first, row.cited, row.gap_ratio, row.part, row.found)
+    shares = ["–" if value is None else f"{value:.2f}" for value in values]
+    return [str(row.runs), str(row.harmful_runs), f"{row.cost:,.1f}", *shares]
 
 
 def as_json(rows: Sequence[Row], found: Sequence[Goal], part: Part) -> dict[str, Any]:

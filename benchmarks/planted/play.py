@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from benchmarks.planted.flaw import ANY, Flaw, Flawed, Marks, Scene
+from benchmarks.planted.flaw import ANY, Course, Flaw, Flawed, Scene
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Draw, MarketType, Policy, Scenario
 from tradefair.contract.core import Core
@@ -60,11 +60,11 @@ class Setting(NamedTuple):
 
 
 class Episode(NamedTuple):
-    """A finished episode: its trace, the seat, what the flaw altered, what the seat earned and what was found."""
+    """A finished episode: its trace, the seat, its course, what the seat earned and what was found."""
 
     path: Path
     seat: str
-    marks: Marks
+    course: Course
     metric: float
     found: list[Finding]
     digest: str
@@ -84,14 +84,12 @@ def play(setting: Setting, flaw: Flaw | None, seed: int, folder: Path) -> Episod
     # Seats by turns; where all seats are alike, the one that the scenario gives to an agent.
     seat = seats[0] if setting.market in _ONE_SEAT else seats[seed % len(seats)]
     named = {**_others(setting, scenario, roles), seat: setting.base}
-    marks: Marks = set()
+    course = Course.empty()
     makers = {
         other: partial(seat_policy, kind, text, roles[other], Draw.of(seed, other)) for other, text in named.items()
     }
-    if flaw is not None:
-        makers[seat] = partial(
-            _bent, makers[seat], flaw, kind, Draw.of(seed, seat, _FLAW_KEY), _rounds(scenario), marks
-        )
+    draw = Draw.of(seed, seat, _FLAW_KEY)
+    makers[seat] = partial(_bent, makers[seat], flaw, kind, draw, _rounds(scenario), course)
     core = Core.create(kind, scenario, seed)
     label = {seat: f"{setting.base} with {flaw.name}" if flaw else setting.base}
     players = seating_of(kind, scenario, SeatPlan({**named, seat: AGENT}), labels=label, compared=(seat,))
@@ -105,7 +103,7 @@ def play(setting: Setting, flaw: Flaw | None, seed: int, folder: Path) -> Episod
     with open_trace(path) as trace:
         metric = getattr(evaluate(trace).seats[seat], metric_of(setting.market, roles[seat]))
         found = ranked(diagnose(trace), seat)
-    return Episode(path, seat, marks, float(metric or 0.0), found, str(core.outcome_digest))
+    return Episode(path, seat, course, float(metric or 0.0), found, str(core.outcome_digest))
 
 
 def _others(setting: Setting, scenario: Scenario, roles: Mapping[str, str]) -> dict[str, str]:
@@ -118,9 +116,11 @@ def _others(setting: Setting, scenario: Scenario, roles: Mapping[str, str]) -> d
     return {seat: next((text for text in texts if text not in (None, AGENT)), AGENT) for seat, texts in given.items()}
 
 
-def _bent(make: Callable[[], Policy], flaw: Flaw, kind: MarketType, draw: Draw, rounds: int, marks: Marks) -> Policy:
+def _bent(
+    make: Callable[[], Policy], flaw: Flaw | None, kind: MarketType, draw: Draw, rounds: int, course: Course
+) -> Policy:
     actions = frozenset(name for name, tool in kind.tools.items() if not tool.read_only)
-    return Flawed(make(), flaw, Scene(draw, rounds), actions, marks)
+    return Flawed(make(), flaw, Scene(draw, rounds), actions, course)
 
 
 def _rounds(scenario: Scenario) -> int:
@@ -148,11 +148,11 @@ def cites(episode: Episode, finding: Finding) -> bool:
     with open_trace(episode.path) as trace:
         events = {stored.seq: orjson.loads(stored.body) for stored in trace.events()}
     cited = [events[case.seq] for case in finding.cases[:3] if case.seq in events]
-    altered = {number for number, _ in episode.marks}
+    altered = {number for number, _ in episode.course.marks}
     # A lapse ends the turn in which something was altered.
     return any(
         event.get("round") in altered
         if event["event"] == "seat_lapsed"
-        else bool({(event.get("round"), event.get("tool", ANY)), (event.get("round"), ANY)} & episode.marks)
+        else bool({(event.get("round"), event.get("tool", ANY)), (event.get("round"), ANY)} & episode.course.marks)
         for event in cited
     )

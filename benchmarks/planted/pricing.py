@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from benchmarks.planted.flaw import Altered, Scene, Wrap, planter
+from benchmarks.planted.general import TURN_LATE, panicking, two_at_once
 from tradefair.contract import ToolCall
 
 _SET = "set_price"
@@ -249,5 +250,14 @@ FLAWS = [
         Wrap(begin=_looks_again), harmless=True),
     _plant("studies_in_vain", "judgement", "leader", "", "asks for two analyses a round and does not use them",
         "always", Wrap(begin=_studies), harmless=True),
+    _plant("a_turn_late", "memory", "matcher", ".undercut_endured", "sees every answer a turn late", "always",
+        TURN_LATE),
+    _plant("panics", "judgement", "leader",
+        "below_cost .priced_out .war_joined .endless_experiment unit_mistake",
+        "halves its numbers in panic or takes half as much again", "late", panicking("price")),
+    _plant("copies_rival", "judgement", "leader", ".war_joined below_cost .undercut_endured",
+        "posts its rival's last price, whatever it earns", "late",
+        Wrap(call=_repriced(lambda scene, price: _lowest_rival(scene) or price))),
 ]
 # fmt: on
+FLAWS.append(two_at_once(FLAWS, "digit_lost", "cost_added_twice"))

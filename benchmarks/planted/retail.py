@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from benchmarks.planted.flaw import Altered, Scene, Wrap, planter
+from benchmarks.planted.general import TURN_LATE, panicking, two_at_once
 from tradefair.contract import ToolCall
 
 _ORDER, _PRICE, _CLOSE = "place_order", "modify_product_price", "end_today"
@@ -241,5 +242,11 @@ FLAWS = [
         Wrap(begin=_reads_funds), harmless=True),
     _plant("reads_in_vain", "judgement", "careful_reader", "", "looks at the shelf and a forecast, unused", "always",
         Wrap(begin=_reads_ratings), harmless=True),
+    _plant("a_turn_late", "memory", "careful_reader", ".empty_shelf .overbuying .stranded_stock .illiquid",
+        "sees every answer a turn late", "always", TURN_LATE),
+    _plant("panics", "judgement", "careful_reader",
+        "below_cost .priced_out .overbuying .empty_shelf .stranded_stock unit_mistake",
+        "halves its numbers in panic or takes half as much again", "late", panicking("quantity", "new_price")),
 ]
 # fmt: on
+FLAWS.append(two_at_once(FLAWS, "price_a_tenth", "orders_weekly"))

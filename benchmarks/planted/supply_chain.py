@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 from benchmarks.planted.flaw import Altered, Scene, Wrap, planter
+from benchmarks.planted.general import TURN_LATE, panicking, two_at_once
 from tradefair.contract import ToolCall
 
 _BIDS, _OFFER, _SKIP = "submit_bids", "submit_offer", "skip_phase"
@@ -213,5 +214,11 @@ FLAWS = [
         "reads the supplier's list four times more a phase", "always", Wrap(begin=_looks_twice), harmless=True),
     _plant("history_unused", "judgement", "floor_bidder", "", "asks for estimates and does not use them", "always",
         Wrap(begin=_history_unused), harmless=True),
+    _plant("a_turn_late", "memory", "adaptive", ".ignored_feedback .stale_offer .dead_stock",
+        "sees every answer a turn late", "always", TURN_LATE),
+    _plant("panics", "judgement", "adaptive",
+        "below_cost .underpriced_sellout .unsellable_price .gouging .overpay .dead_stock",
+        "halves its numbers in panic or takes half as much again", "late", panicking("price", "quantity")),
 ]
 # fmt: on
+FLAWS.append(two_at_once(FLAWS, "price_a_tenth", "timid"))
