@@ -140,6 +140,28 @@ class Ledger(_Record):
             for turn in self.turns
         ]
 
+    @property
+    def per_unit(self) -> int:
+        """How many of its units are one of what people count in: 100 where it counts cents, else 1."""
+        return 100 if self.unit in ("minor units", "cents") else 1
+
+    def in_money(self) -> Ledger:
+        """With currency units in place of cents; of another unit itself."""
+        if (per := self.per_unit) == 1:
+            return self
+        turns = (
+            turn.model_copy(
+                update={
+                    **{name: getattr(turn, name) / per for name in ("value", "after", "lost")},
+                    "band": (turn.band[0] / per, turn.band[1] / per),
+                    "values": {name: value / per for name, value in turn.values.items()},
+                }
+            )
+            for turn in self.turns
+        )
+        amounts = {name: getattr(self, name) / per for name in ("own", "reachable", "gap")}
+        return self.model_copy(update={**amounts, "unit": "currency units", "turns": tuple(turns)})
+
     def named(self, names: Mapping[int, Sequence[str]]) -> Ledger:
         """With the names of mistakes by the event that their cases cite."""
         turns = (
