@@ -13,6 +13,7 @@ from tradefair.evaluation.ledger_text import (
     actions_text,
     ledger_rows,
     ledger_table,
+    lines_of,
     place_text,
     rest_text,
     series_table,
@@ -154,10 +155,32 @@ def test_the_chart_ends_at_what_the_seat_earned_and_labels_the_three_turns_that_
     turns = [turn(number, lost) for number, lost in enumerate([1, 5, 0, -2, 4, 3], 1)]
     chart = ledger_chart(ledger(*turns))
     value, bars = chart.lines
-    assert (value.x[-1], value.y[-1], value.mark, chart.accent) == (7.0, 0.0, "step", value.name)
-    assert bars.y == [1.0, 5.0, None, None, 4.0, 3.0]
+    assert (value.x[0], value.x[-1], value.y[-1]) == (0.0, 6.0, 0.0)
+    assert (value.mark, chart.accent) == ("step", value.name)
+    # A bar stands where the value steps, and one below 0 is what a turn gained.
+    assert (bars.x, bars.y) == (value.x[1:], [1.0, 5.0, None, -2.0, 4.0, 3.0])
     assert [label for label in bars.labels if label] == ["round 2: 5", "round 5: 4", "round 6: 3"]
     assert (chart.x.label, chart.y.unit) == ("round", "points")
+
+
+@pytest.mark.parametrize(("lost", "said"), [([3, 3, 3, 3], []), ([3, 9, 3, 3], ["round 2: 9"]), ([3, 0, 3], [1, 3])])
+def test_of_turns_that_lost_the_same_all_are_labelled_or_none(lost: list[int], said: list[Any]) -> None:
+    chart = ledger_chart(ledger(*(turn(number, amount) for number, amount in enumerate(lost, 1))))
+    labels = [label for label in chart.lines[-1].labels if label]
+    assert labels == [label if isinstance(label, str) else f"round {label}: 3" for label in said]
+
+
+def test_stretches_of_days_have_the_days_as_their_axis() -> None:
+    turns = [turn(1, 4, until=7, last_round=7, would=None), turn(8, 2), turn(9, 1, until=20, last_round=20)]
+    chart = ledger_chart(ledger(*turns), word="day")
+    assert (chart.x.label, chart.lines[0].x) == ("day", [0.0, 7.0, 8.0, 20.0])
+    assert chart.lines[-1].labels[0] == "days 1 to 7: 4"
+
+
+def test_policies_that_agree_have_no_band() -> None:
+    values = {"gd": 3.0, "zip": 3.0}
+    chart = ledger_chart(ledger(turn(1, 1, values=values), of=("gd", "zip")))
+    assert [line.name for line in chart.lines] == ["value", "lost"]
 
 
 def test_several_policies_have_a_band_and_turns_within_a_round_their_own_axis() -> None:
@@ -167,6 +190,33 @@ def test_several_policies_have_a_band_and_turns_within_a_round_their_own_axis() 
     assert chart.x.label == "turn"
     _, least, most, _ = chart.lines
     assert (least.y, most.y, least.shade_to) == ([1.0, 1.0, 0.0], [3.0, 3.0, 0.0], most.name)
+
+
+def test_cents_are_shown_as_money_and_what_was_lost_still_adds_up() -> None:
+    values = {"gd": 5_000.0}
+    cents = ledger(turn(1, 1_250, values=values), turn(2, 300, values=values), unit="minor units", own=-1_000.0)
+    shown = cents.in_money()
+    assert (shown.unit, cents.per_unit, shown.own, shown.gap) == ("currency units", 100, -10.0, 15.5)
+    first = shown.turns[0]
+    assert (first.lost, first.values, first.band) == (12.5, {"gd": 50.0}, (12.5, 12.5))
+    assert sum(each.lost for each in shown.turns) == shown.gap
+    assert shown.in_money() is shown
+
+
+def test_a_sum_takes_a_negative_figure_away_in_brackets_and_large_amounts_have_no_decimals() -> None:
+    made = ledger(turn(1, 25_000.75), own=-12_000.75, reachable=13_000.0)
+    assert ledger_table(made).rows[-1][:3] == ("sum", "25,001", "= 13,000 − (−12,001)")
+
+
+def test_of_a_turn_the_actions_that_only_one_side_took_come_line_by_line() -> None:
+    pay: Action = ("pay", {"to": "b1"})
+    again: Action = ("pay", {"to": "b2"})
+    end: Action = ("finish", {})
+    assert lines_of((pay, again, end), (pay, end)) == ["pay to b2", "2 actions in common"]
+    assert lines_of((pay, end), (pay, again, end)) == ["pay to b1", "finish"]
+    assert lines_of((), (pay,)) == ["nothing"]
+    many = lines_of([("buy", {"n": number}) for number in range(15)], ())
+    assert (len(many), many[-1]) == (13, "and 3 more")
 
 
 def test_a_seat_that_lost_nothing_has_no_bars() -> None:

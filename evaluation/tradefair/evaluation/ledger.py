@@ -46,8 +46,8 @@ class Extent(StrEnum):
 
 Action = tuple[str, Mapping[str, Any]]
 """A call: its tool and its arguments."""
-MINOR, MAJOR = "minor units", "currency units"
-"""The unit of rules that count money in hundredths, and the one in which people read it."""
+MINOR, MAJOR = ("minor units", "cents"), "currency units"
+"""The units of rules that count money in hundredths, and the one in which people read it."""
 
 
 class _Record(BaseModel):
@@ -168,9 +168,14 @@ class Ledger(_Record):
                     break
         return [] if best is None else list(self.turns[best[2] : best[2] + best[0]])
 
+    @property
+    def per_unit(self) -> int:
+        """How many of its units are one of what people count in: 100 where it counts cents, else 1."""
+        return 100 if self.unit in MINOR else 1
+
     def in_money(self) -> Ledger:
-        """This ledger as people read money: of minor units a hundredth, prices of calls too; any other as it is."""
-        if self.unit != MINOR:
+        """This ledger as people read money: cents as currency units, prices of calls too; any other as it is."""
+        if self.per_unit == 1:
             return self
         amounts = {
             name: major(getattr(self, name)) for name in ("own", "reachable", "gap", "idle", "median_gap", "noise")
@@ -242,7 +247,7 @@ class LedgerSeries(_Record):
 
     def in_money(self) -> LedgerSeries:
         """This table as people read money: of minor units a hundredth; any other as it is."""
-        if self.unit != MINOR:
+        if self.unit not in MINOR:
             return self
         amounts = {name: getattr(self, name) / 100 for name in ("own", "reachable", "gap")}
         kinds = tuple(kind.model_copy(update={"lost": kind.lost / 100}) for kind in self.kinds)

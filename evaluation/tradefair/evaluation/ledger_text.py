@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from tradefair.contract.money import nearest
 from tradefair.contract.text import clean_line
 from tradefair.evaluation.ledger import Action, Ledger, LedgerSeries, LedgerTurn
 from tradefair.evaluation.table import Table, decimals
@@ -17,6 +18,8 @@ MAX_ROWS = 10
 """Rows of a table: the turns that lost most."""
 _MAX_ARGUMENTS = 60
 _MAX_ACTIONS = 3
+# Of one turn by itself, where there is room.
+_MAX_LINE, _MAX_LINES = 1_000, 12
 _DASH = "–"
 
 
@@ -133,9 +136,27 @@ def actions_text(actions: Sequence[Action]) -> str:
     """Actions with their arguments, shortly: `submit_quote price 40`; of none: nothing."""
     if not actions:
         return "nothing"
-    told = [_action(tool, arguments) for tool, arguments in actions[:_MAX_ACTIONS]]
+    shown = [_action(tool, arguments) for tool, arguments in actions[:_MAX_ACTIONS]]
     more = f" and {len(actions) - _MAX_ACTIONS} more" if len(actions) > _MAX_ACTIONS else ""
-    return "; ".join(told) + more
+    return "; ".join(shown) + more
+
+
+def lines_of(actions: Sequence[Action], others: Sequence[Action]) -> list[str]:
+    """A line for each action that is not among the `others`, of none for all; at most twelve, then how many remain."""
+    apart = [action for action in actions if action not in others] or list(actions)
+    lines = [_action(tool, arguments, _MAX_LINE) for tool, arguments in apart[:_MAX_LINES]]
+    if len(apart) > _MAX_LINES:
+        lines.append(f"and {len(apart) - _MAX_LINES} more")
+    if same := len(actions) - len(apart):
+        lines.append(f"{same} action{'s' * (same != 1)} in common")
+    return lines or ["nothing"]
+
+
+def tools_text(actions: Sequence[Action]) -> str:
+    """The tools of a stretch of turns, with how often each was used."""
+    tools = Counter(clean_line(tool) for tool, _ in actions)
+    shown = [f"{tool} × {times}" if times > 1 else tool for tool, times in tools.most_common(_MAX_ACTIONS)]
+    return ", ".join(shown) + " …" * (len(tools) > _MAX_ACTIONS) or "nothing"
 
 
 def actions_apart(did: Sequence[Action], would: Sequence[Action]) -> tuple[list[Action], list[Action]]:
@@ -166,8 +187,9 @@ def _apart(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def amount_text(value: float) -> str:
-    """An amount of the ledger's unit, with thousands apart."""
-    return decimals(value, ",").replace("-", "−")
+    """An amount of the ledger's unit, with thousands apart; from 10,000 on without decimals."""
+    shown = f"{nearest(value, 0):,}" if abs(value) >= 10_000 else decimals(value, ",")
+    return shown.replace("-", "−")
 
 
 def count_turns(turns: Iterable[LedgerTurn]) -> int:
@@ -203,7 +225,7 @@ def _row(ledger: Ledger, group: Sequence[LedgerTurn], word: str) -> LedgerRow:
     costliest = max(group, key=lambda turn: turn.lost)
     names = tuple(dict.fromkeys(_short(name) for turn in group for name in turn.names))
     turns = count_turns(group)
-    did = _stretch(first.did) if first.until > first.turn else actions_text(first.did)
+    did = tools_text(first.did) if first.until > first.turn else actions_text(first.did)
     if len(group) > 1:
         did += f" ({turns} turns)"
     wanted = [turn.would for turn in group]
@@ -217,8 +239,9 @@ def _row(ledger: Ledger, group: Sequence[LedgerTurn], word: str) -> LedgerRow:
 
 def _sides(ledger: Ledger | LedgerSeries) -> str:
     """The gap as a difference of two figures, the better one first."""
-    sides = amount_text(ledger.reachable), amount_text(ledger.own)
-    return f"= {' − '.join(sides if ledger.higher_is_better else reversed(sides))}"
+    more, less = (ledger.reachable, ledger.own) if ledger.higher_is_better else (ledger.own, ledger.reachable)
+    taken = f"({amount_text(less)})" if less < 0 else amount_text(less)
+    return f"= {amount_text(more)} − {taken}"
 
 
 def _share(lost: float, gap: float) -> str:
@@ -234,18 +257,11 @@ def _phase(phase: str) -> str:
     return clean_line(phase).replace("_", " ")
 
 
-def _stretch(actions: Sequence[Action]) -> str:
-    """The tools of a stretch of turns, with how often each was used."""
-    tools = Counter(clean_line(tool) for tool, _ in actions)
-    shown = [f"{tool} × {times}" if times > 1 else tool for tool, times in tools.most_common(_MAX_ACTIONS)]
-    return ", ".join(shown) + " …" * (len(tools) > _MAX_ACTIONS) or "nothing"
-
-
-def _action(tool: str, arguments: Any) -> str:
+def _action(tool: str, arguments: Any, most: int = _MAX_ARGUMENTS) -> str:
     told = " ".join(f"{name} {_value(value)}" for name, value in arguments.items() if value is not None)
     told = clean_line(told)
-    if len(told) > _MAX_ARGUMENTS:
-        told = told[: _MAX_ARGUMENTS - 1].rstrip() + "…"
+    if len(told) > most:
+        told = told[: most - 1].rstrip() + "…"
     return f"{clean_line(tool)} {told}".rstrip()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +13,7 @@ from tradefair.evaluation.ledger import LEDGER_HELP, Extent
 from tradefair.evaluation.report.outputs import ending
 
 if TYPE_CHECKING:
-    from tradefair.evaluation.evaluate import Evaluation
+    from tradefair.evaluation.report.build import Ledgers
 
 
 def report(
@@ -64,11 +65,6 @@ def report(
         raise typer.BadParameter(str(error)) from None
     output = output or _beside(paths[0])
 
-    def ledgers(path: Path, evaluation: Evaluation) -> Evaluation:
-        from tradefair.runner.ledger import with_ledgers
-
-        return with_ledgers(path, evaluation, extent=extent, episodes=len(files))
-
     extent = Extent.of(ledger, len(files))
     made = write_report(
         files,
@@ -78,7 +74,7 @@ def report(
         progress=show_progress,
         populations=Populations([references] if references else []),
         asked=asked_of(map_file, labels),
-        ledgers=None if extent is Extent.OFF else ledgers,
+        ledgers=ledgers_for_pages(extent, len(files)),
     )
     _tell(output, made.summary(), as_json)
     if opened:
@@ -87,6 +83,14 @@ def report(
         webbrowser.open(output.absolute().as_uri())
     if not made.sound:
         raise typer.Exit(1)
+
+
+def ledgers_for_pages(extent: Extent, episodes: int = 1) -> Ledgers | None:
+    """What adds the ledgers of a trace to its page, of `episodes` that share a budget; None where none are wanted."""
+    # Imported here: whoever wants no ledger must not wait for what plays.
+    from tradefair.runner.ledger import with_ledgers
+
+    return None if extent is Extent.OFF else partial(with_ledgers, extent=extent, episodes=episodes)
 
 
 def _beside(path: Path) -> Path:

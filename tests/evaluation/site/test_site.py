@@ -14,6 +14,8 @@ from tests.evaluation.site.links import broken_links
 
 from tradefair.cli import run
 from tradefair.contract import ScenarioError
+from tradefair.evaluation.evaluate import Evaluation
+from tradefair.evaluation.ledger import Extent
 from tradefair.evaluation.site import index as indexing
 from tradefair.evaluation.site.build import build_site
 from tradefair.evaluation.site.plan import Wanted
@@ -186,3 +188,20 @@ def test_the_seeds_share_of_the_variance() -> None:
     assert mixed is not None
     assert mixed.share == pytest.approx((25 / 7) / (25 / 7 + 2))
     assert mixed.low < mixed.share <= mixed.high
+
+
+def test_reports_of_a_site_say_what_turns_lost_where_it_is_asked_for(runs: Path, tmp_path: Path) -> None:
+    asked: list[Path] = []
+
+    def ledgers(path: Path, evaluation: Evaluation) -> Evaluation:
+        asked.append(path)
+        return evaluation.with_ledgers({}, "nobody knows it")
+
+    built = build_site(runs, tmp_path / "site", _WANTED._replace(ledger=Extent.AUTO), ledgers=ledgers)
+    pages = sorted((tmp_path / "site" / "episode").glob("*.html"))
+    assert len(asked) == len(pages) == built.episodes
+    assert all(b"nobody knows it" in page.read_bytes() for page in pages)
+    # Without it they are made anew, and nothing is played.
+    asked.clear()
+    build_site(runs, tmp_path / "site", _WANTED)
+    assert (asked, [page for page in pages if b"nobody knows it" in page.read_bytes()]) == ([], [])

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import orjson
 from tests.waiting import LONG
 
+from tradefair.evaluation.report.build import Ledgers
 from tradefair.evaluation.viewer.folder import Folder
 from tradefair.evaluation.viewer.server import ViewerServer
 
@@ -54,9 +55,9 @@ class Client:
 
 
 @contextmanager
-def serving(folder: Path | Folder) -> Generator[Client]:
-    """A viewer of this folder, in a thread of its own."""
-    server = ViewerServer(Folder(folder) if isinstance(folder, Path) else folder)
+def serving(folder: Path | Folder, ledgers: Ledgers | None = None) -> Generator[Client]:
+    """A viewer of this folder, in a thread of its own; `ledgers` says what turns lost."""
+    server = ViewerServer(Folder(folder) if isinstance(folder, Path) else folder, ledgers=ledgers)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

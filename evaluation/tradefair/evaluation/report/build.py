@@ -20,8 +20,8 @@ from tradefair.evaluation.evaluate import Evaluation, charts_of, diagnose, evalu
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of, fields_for
 from tradefair.evaluation.figures import Figure, common_figures, figures_of
 from tradefair.evaluation.findings_text import asides_text, told_text
-from tradefair.evaluation.ledger import Ledger
-from tradefair.evaluation.ledger_text import ledger_rows, ledger_table
+from tradefair.evaluation.ledger import Ledger, LedgerTurn
+from tradefair.evaluation.ledger_text import ledger_rows, ledger_table, lines_of, place_text, tools_text
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 from tradefair.evaluation.origins import is_foreign
 from tradefair.evaluation.outcome import Outcome
@@ -41,6 +41,7 @@ from tradefair.evaluation.report.page_data import (
     RaisedPage,
     SeatPage,
     TablePage,
+    TurnPage,
     Verification,
 )
 from tradefair.evaluation.report.pair import pair_page
@@ -311,16 +312,27 @@ def _problems(told: Iterable[tuple[int | None, str | None]]) -> list[Problem]:
 def _ledger(core: ManifestCore, seat: SeatId, ledger: Ledger) -> LedgerPage:
     role = next((known.role for known in core.seats if known.id == seat), "")
     word = phrases_for(evaluator_of(core.market).phrases, role).get("round", "round")
-    ledger = ledger.in_money()
+    per_unit, ledger = ledger.per_unit, ledger.in_money()
     table = ledger_table(ledger, word=word)
     seqs = [row.seq for row in ledger_rows(ledger, word=word)]
     return LedgerPage(
         seat=seat,
         unit=ledger.unit,
+        per_unit=per_unit,
+        best=clean_line(ledger.of[0]),
         chart=ledger_chart(ledger, word=word),
         table=TablePage.of(table),
         seqs=[*seqs, *([None] * (len(table.rows) - len(seqs)))],
+        turns=[_turn(ledger, turn, word) for turn in ledger.turns],
     )
+
+
+def _turn(ledger: Ledger, turn: LedgerTurn, word: str) -> TurnPage:
+    place, seqs = place_text(ledger, turn, word=word), list(turn.seqs)
+    if turn.would is None:
+        return TurnPage(place=place, lost=turn.lost, did=[tools_text(turn.did)], would=[], seqs=seqs)
+    sides = lines_of(turn.did, turn.would), lines_of(turn.would, turn.did)
+    return TurnPage(place=place, lost=turn.lost, did=sides[0], would=sides[1], seqs=seqs)
 
 
 def _raised(finding: Finding) -> RaisedPage:

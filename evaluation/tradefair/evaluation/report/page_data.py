@@ -119,17 +119,36 @@ class RaisedPage(_Record):
     events: list[int]
 
 
+class TurnPage(_Record):
+    """A turn in words, or a stretch of turns that was not resolved: where it is, what the seat did in it.
+
+    `lost` is in the ledger's unit, below 0 where it gained; `would` is what the best policy would have done, empty for
+    a stretch: a line an action. `seqs` are the seat's events in it.
+    """
+
+    place: str
+    lost: float
+    did: list[str]
+    would: list[str]
+    seqs: list[int]
+
+
 class LedgerPage(_Record):
     """What the turns of a seat lost, in `unit`: the course of its position, and the table of the turns that lost most.
 
-    `seqs` are the events to which the table's rows lead, one a row, null for a row that is no turn.
+    `seqs` are the events to which the table's rows lead, one a row, null for a row that is no turn. `turns` are all of
+    them, in the order of the chart's bars; `best` is the policy that would have done otherwise. Money is in currency
+    units; `per_unit` of the evaluator's units are one of them.
     """
 
     seat: str
     unit: str
+    per_unit: int
+    best: str
     chart: XYChart
     table: TablePage
     seqs: list[int | None]
+    turns: list[TurnPage]
 
 
 class ToolUse(_Record):
@@ -260,10 +279,11 @@ class SiteIndex(_Record):
 
 
 class Live(_Record):
-    """Where a page of the viewer asks for more; a report has none."""
+    """Where a page of the viewer asks for more; a report has none. `ledger`: what turns lost can be asked for."""
 
     id: str
     open: bool
+    ledger: bool = False
 
 
 class PageData(_Record):

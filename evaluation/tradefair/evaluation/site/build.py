@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from tradefair.contract import ScenarioError, TraceError
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.evaluation.progress import Progress, watched
+from tradefair.evaluation.report.build import Ledgers
 from tradefair.evaluation.site.plan import Unit, Wanted, plan_site
 from tradefair.evaluation.viewer.folder import Folder
 from tradefair.evaluation.viewer.index import Index, cache_folder
@@ -46,16 +47,19 @@ class Built(NamedTuple):
         return {**self._asdict(), "folder": str(self.folder)}
 
 
-def build_site(runs: Path, out: Path, wanted: Wanted, *, progress: Progress | None = None) -> Built:
+def build_site(
+    runs: Path, out: Path, wanted: Wanted, *, progress: Progress | None = None, ledgers: Ledgers | None = None
+) -> Built:
     """Write the site of a folder of traces into `out`; files of traces that are gone are removed.
 
+    `ledgers` says on the reports what turns lost, as far as `wanted.ledger` goes; without it nobody does.
     Raises ScenarioError for a folder that holds something else or lies in `runs`, TraceError for `runs` without a
     trace, StorageUnavailable.
     """
     if out.resolve().is_relative_to(runs.resolve()):
         raise ScenarioError(f"{out}: lies within {runs}: write the site next to the traces")
     before = _manifest(out)
-    plan = plan_site(Index(Folder(runs), cache_folder()), wanted, drawn=_can_draw(), progress=progress)
+    plan = plan_site(Index(Folder(runs), cache_folder()), wanted, drawn=_can_draw(), progress=progress, ledgers=ledgers)
     if not plan.episodes and not plan.left_out:
         raise TraceError(f"{runs}: no trace here (*.trace or *.trace.jsonl)")
     made: dict[str, _Made] = {}

@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 import orjson
 
+from tradefair.evaluation.ledger import Extent
 from tradefair.evaluation.progress import Progress
 from tradefair.evaluation.reading import agent_seats, seating_in
-from tradefair.evaluation.report.build import episode_page
+from tradefair.evaluation.report.build import Ledgers, episode_page
 from tradefair.evaluation.report.packing import pack_json
 from tradefair.evaluation.report.page import html_page, shared_assets
 from tradefair.evaluation.report.page_data import Packed, PageData
@@ -38,11 +39,12 @@ Files = Mapping[str, bytes]
 
 
 class Wanted(NamedTuple):
-    """What the caller asks for: the title, episodes from a date on, prompts published or not."""
+    """What the caller asks for: the title, episodes from a date on, prompts published or not, how far ledgers go."""
 
     title: str
     since: str = ""
     prompts: bool = False
+    ledger: Extent = Extent.OFF
 
 
 class Episode(NamedTuple):
@@ -69,11 +71,13 @@ class Plan(NamedTuple):
     left_out: Sequence[tuple[str, str]]
 
 
-def plan_site(index: Index, wanted: Wanted, *, drawn: bool, progress: Progress | None = None) -> Plan:
+def plan_site(
+    index: Index, wanted: Wanted, *, drawn: bool, progress: Progress | None = None, ledgers: Ledgers | None = None
+) -> Plan:
     """What the site of a folder consists of; evaluates and re-executes what the index does not know yet.
 
-    `drawn`: with pictures as SVG files. References are no episodes; what is not reproduced, or is still played, is
-    left out with its reason.
+    `drawn`: with pictures as SVG files; `ledgers` adds what turns lost. References are no episodes; what is not
+    reproduced, or is still played, is left out with its reason.
     """
     episodes, left_out = _sorted_out(index, wanted.since, progress)
     assets = shared_assets()
@@ -84,10 +88,9 @@ def plan_site(index: Index, wanted: Wanted, *, drawn: bool, progress: Progress |
         Unit("figures", _digest(known), partial(_figures, markets)),
     ]
     for episode in episodes:
-        made_of = [episode.row.model_dump(mode="json"), episode.beside, wanted.prompts, known]
-        units.append(
-            Unit(f"episode/{episode.row.id}", _digest(made_of), partial(_page, index, episode, wanted.prompts))
-        )
+        made_of = [episode.row.model_dump(mode="json"), episode.beside, wanted.prompts, wanted.ledger, known]
+        make = partial(_page, index, episode, wanted.prompts, ledgers)
+        units.append(Unit(f"episode/{episode.row.id}", _digest(made_of), make))
     rows = [[episode.row.model_dump(mode="json"), episode.beside] for episode in episodes]
     inputs = _digest([rows, left_out, wanted.title, drawn, known])
     played = [(item.place, item.row) for item in episodes]
@@ -119,9 +122,9 @@ def _order(item: Episode) -> tuple[object, ...]:
     return row.market, row.scenario, row.seed or 0, row.players, row.id
 
 
-def _page(index: Index, episode: Episode, prompts: bool) -> Files:
+def _page(index: Index, episode: Episode, prompts: bool, ledgers: Ledgers | None) -> Files:
     """The report of one episode."""
-    page = episode_page(episode.place.path, check=index.check(episode.place))
+    page = episode_page(episode.place.path, check=index.check(episode.place), ledgers=ledgers)
     # Next steps are commands that name folders of this machine.
     changed: dict[str, object] = {"verdict": page.verdict.model_copy(update={"next": ()})}
     if page.diagnosis is not None:

@@ -51,7 +51,7 @@ def number_apart(value: float, known: float | None) -> str:
 
 def amount(value: float | None, unit: str) -> str:
     """A number with its unit, which loses its plural after 1."""
-    if unit == MINOR:
+    if unit in MINOR:
         value, unit = major(value), MAJOR
     if value is None:
         return f"an unknown number of {unit}" if unit else "an unknown number"
@@ -74,7 +74,7 @@ def in_money(verdict: Verdict) -> Verdict:
 
 def _in_money(seat: SeatVerdict) -> SeatVerdict:
     score, mistake = seat.score, seat.mistake
-    if score.unit != MINOR:
+    if score.unit not in MINOR:
         return seat
     amounts = {name: major(getattr(score, name)) for name in ("value", "low", "high")}
     known: dict[str, Any] = {

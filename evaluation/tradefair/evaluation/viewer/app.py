@@ -29,7 +29,7 @@ from tradefair.evaluation.origins import is_foreign
 from tradefair.evaluation.ratings.leaderboards import leaderboards
 from tradefair.evaluation.ratings.results import GameResult, Unread, gathered, read_files
 from tradefair.evaluation.report.boards import Boards, boards_of
-from tradefair.evaluation.report.build import episode_page, verification
+from tradefair.evaluation.report.build import Ledgers, episode_page, verification
 from tradefair.evaluation.report.comparison_figure import figure_of
 from tradefair.evaluation.report.events import pack_bodies, read_events
 from tradefair.evaluation.report.outputs import page_of
@@ -56,15 +56,15 @@ _REPLY = 1_000
 T = TypeVar("T")
 
 
-def viewer_app(folder: Folder, hosts: Iterable[str]) -> ASGIApp:
+def viewer_app(folder: Folder, hosts: Iterable[str], ledgers: Ledgers | None = None) -> ASGIApp:
     """The ASGI application for one folder. `hosts` are the values of the Host header that are answered.
 
     Rows of a folder are remembered in the user's cache; those of copies, which go with the viewer, in memory.
 
     `/` lists the traces, `?q=` filters them; `/trace/ID` and `/compare/ID/ID` are pages; what ends in `.json` is data
-    that pages ask for.
+    that pages ask for. `ledgers` says what turns lost, of a trace whose page is opened; without it no page does.
     """
-    viewer = _Viewer(folder)
+    viewer = _Viewer(folder, ledgers)
     routes = [
         Route("/", viewer.list_page),
         Route("/rows.json", viewer.rows_json),
@@ -73,6 +73,7 @@ def viewer_app(folder: Folder, hosts: Iterable[str]) -> ASGIApp:
         Route("/leaderboards.json", viewer.leaderboards_json),
         Route("/trace/{id}", viewer.trace_page),
         Route("/trace/{id}/page.json", viewer.page_json),
+        Route("/trace/{id}/ledger.json", viewer.ledger_json),
         Route("/trace/{id}/live.json", viewer.live_json),
         Route("/trace/{id}/verify.json", viewer.verify_json),
         Route("/trace/{id}/event/{seq}.json", viewer.event_json),
@@ -85,19 +86,22 @@ def viewer_app(folder: Folder, hosts: Iterable[str]) -> ASGIApp:
 class _Viewer:
     """One folder with what is remembered of its files."""
 
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: Folder, ledgers: Ledgers | None) -> None:
         self._folder = folder
+        self._ledgers = ledgers
         self._index = Index(folder, cache_folder() if folder.leases else None)
         # Entries, not bytes: a page can be megabytes, hence only four.
         self._verdicts = Remembered[Check](1_000)
         # Live traces, each with its market as of the last check.
         self._checkers: dict[str, Checker] = {}
         self._pages = Remembered[EpisodePage](4)
+        # With what turns lost: asked for apart, since it plays dozens of episodes.
+        self._priced = Remembered[EpisodePage](4)
         self._results = Remembered[GameResult | Unread](100_000)
         # Evaluations keep a core busy: one at a time leaves the other for the pages.
         self._slow = anyio.CapacityLimiter(1)
-        # Thousands of traces are read for minutes; pages of one trace do not wait for that.
-        self._rating = anyio.CapacityLimiter(1)
+        # Thousands of traces are read for minutes, and ledgers are played; pages of one trace do not wait for that.
+        self._long = anyio.CapacityLimiter(1)
 
     # --- pages ---
 
@@ -115,14 +119,14 @@ class _Viewer:
         """One trace, without verification: the page asks for that apart, because it takes as long as playing did."""
         place = self._place(request, "id")
         page = await self._page(place)
-        return _html(_data("report", [place], [page]))
+        return _html(self._data("report", [place], [page]))
 
     async def compare_page(self, request: Request) -> Response:
         """Two traces side by side, and their first decision that differs. 422 when one cannot be read."""
         places = [self._place(request, "a"), self._place(request, "b")]
         pages = [await self._page(place) for place in places]
-        pair = await self._work(partial(pair_page, places[0].path, places[1].path))
-        return _html(_data("compare", places, pages).model_copy(update={"pair": pair}))
+        pair = await self._work(partial(pair_page, places[0].path, places[1].path), self._slow)
+        return _html(self._data("compare", places, pages).model_copy(update={"pair": pair}))
 
     async def versus_page(self, request: Request) -> Response:
         """The comparison of the two players of the traces that `ids` names (separated by commas).
@@ -141,7 +145,7 @@ class _Viewer:
             a, b = (load_files(self._folder.root, paths) for paths in players.values())
             return page_of(figure_of(compare_sides(a, b, Options())))
 
-        return _html(await self._work(work))
+        return _html(await self._work(work, self._slow))
 
     async def leaderboards_page(self, _: Request) -> Response:
         """The leaderboards of the folder; the page asks for them, and says so while it waits."""
@@ -152,7 +156,7 @@ class _Viewer:
 
     async def leaderboards_json(self, _: Request) -> Response:
         """Every trace of the folder rated; what was read before is remembered."""
-        boards = await to_thread.run_sync(self._rate, limiter=self._rating)
+        boards = await to_thread.run_sync(self._rate, limiter=self._long)
         return _json({"pages": [page.model_dump(mode="json") for page in boards.pages], "rated": boards.rated})
 
     async def rows_json(self, request: Request) -> Response:
@@ -166,12 +170,24 @@ class _Viewer:
         """
         ids = request.query_params.get("ids", "").split(",")[:_MAX_IDS]
         places = [place for trace_id in ids if (place := self._folder.find(trace_id)) is not None]
-        rows = [await self._work(partial(self._index.judge, place)) for place in places]
+        rows = [await self._work(partial(self._index.judge, place), self._slow) for place in places]
         return _json({row.id: row.model_dump(mode="json") for row in rows})
 
     async def page_json(self, request: Request) -> Response:
         """The data of a trace's page, for a page that draws itself again after a round has closed."""
         page = await self._page(self._place(request, "id"))
+        return _json(page.model_dump(mode="json"))
+
+    async def ledger_json(self, request: Request) -> Response:
+        """The data of a trace's page once more with what its turns lost, or why that is not known.
+
+        404 where nobody says it.
+        """
+        place = self._place(request, "id")
+        if self._ledgers is None:
+            raise HTTPException(404, "this viewer does not say what turns lost")
+        make = partial(self._made, ledgers=self._ledgers)
+        page = await self._remembered(self._priced, place, make, self._long)
         return _json(page.model_dump(mode="json"))
 
     async def verify_json(self, request: Request) -> Response:
@@ -188,12 +204,12 @@ class _Viewer:
         """
         place = self._place(request, "id")
         after = request.query_params.get("after", "0")
-        return _json(await self._work(partial(_news, place, _number(after)), slow=False))
+        return _json(await self._work(partial(_news, place, _number(after))))
 
     async def event_json(self, request: Request) -> Response:
         """One event and its result, byte for byte as they are stored. 404 where there is no such event."""
         place = self._place(request, "id")
-        found = await self._work(partial(_event, place, _number(request.path_params["seq"])), slow=False)
+        found = await self._work(partial(_event, place, _number(request.path_params["seq"])))
         if found is None:
             raise HTTPException(404, "there is no such event")
         return Response(found, media_type="application/json")
@@ -254,33 +270,44 @@ class _Viewer:
         return boards_of(leaderboards(gathered(known for place in places if (known := self._results.get(place)))))
 
     async def _page(self, place: Place) -> EpisodePage:
-        """The page's record of a trace, remembered while its file does not change."""
-        asked = Asked(self._folder.foreign)
-        return await self._remembered(
-            self._pages, place, lambda known: episode_page(known.path, check=False, asked=asked)
-        )
+        """The page's record of a trace, remembered while its file does not change; with ledgers if these are known."""
+        return self._priced.get(place) or await self._remembered(self._pages, place, self._made)
 
-    async def _remembered(self, memory: Remembered[T], place: Place, make: Callable[[Place], T]) -> T:
+    def _made(self, place: Place, ledgers: Ledgers | None = None) -> EpisodePage:
+        return episode_page(place.path, check=False, asked=Asked(self._folder.foreign), ledgers=ledgers)
+
+    def _data(self, mode: str, places: list[Place], pages: list[EpisodePage]) -> PageData:
+        """The data of a page of one trace or two, with the addresses at which it follows open traces."""
+        asked = self._ledgers is not None
+        live = [
+            Live(id=place.id, open=page.end_reason is None, ledger=asked)
+            for place, page in zip(places, pages, strict=True)
+        ]
+        known = "compare" if mode == "compare" else "report"
+        return PageData(mode=known, version=version("tradefair"), episodes=pages, live=live)
+
+    async def _remembered(
+        self,
+        memory: Remembered[T],
+        place: Place,
+        make: Callable[[Place], T],
+        limiter: anyio.CapacityLimiter | None = None,
+    ) -> T:
         """The value that is known for this state of the file, or a new one from `make`.
 
         Two requests at once may both make it; the second result replaces the first and is equal.
         """
         known = memory.get(place)
-        return memory.put(place, await self._work(partial(make, place))) if known is None else known
+        if known is not None:
+            return known
+        return memory.put(place, await self._work(partial(make, place), limiter or self._slow))
 
-    async def _work(self, task: Callable[[], T], *, slow: bool = True) -> T:
+    async def _work(self, task: Callable[[], T], limiter: anyio.CapacityLimiter | None = None) -> T:
         """Run a task in a thread; a trace that cannot be read is a 422 with the reason."""
         try:
-            return await to_thread.run_sync(task, limiter=self._slow if slow else None)
+            return await to_thread.run_sync(task, limiter=limiter)
         except TradefairError as error:
             raise HTTPException(422, f"this trace cannot be shown: {error}") from None
-
-
-def _data(mode: str, places: list[Place], pages: list[EpisodePage]) -> PageData:
-    """The data of a page of one trace or two, with the addresses at which it follows open traces."""
-    live = [Live(id=place.id, open=page.end_reason is None) for place, page in zip(places, pages, strict=True)]
-    known = "compare" if mode == "compare" else "report"
-    return PageData(mode=known, version=version("tradefair"), episodes=pages, live=live)
 
 
 def _number(text: str) -> int:

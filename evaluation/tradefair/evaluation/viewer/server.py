@@ -8,6 +8,7 @@ from collections.abc import Callable
 import uvicorn
 
 from tradefair.cli.ports import listen
+from tradefair.evaluation.report.build import Ledgers
 from tradefair.evaluation.viewer.app import viewer_app
 from tradefair.evaluation.viewer.folder import Folder
 
@@ -16,19 +17,20 @@ _LOOPBACK = "127.0.0.1"
 
 class ViewerServer:
     """Serves one folder. `port` 0 takes a free one; `url`, this machine's, is known before anything is served.
+    `ledgers` says what turns lost; without it no page does.
 
     A folder of traces has no access control: `address` is the loopback, or that of a container whose port only its own
     machine can reach. Either way this machine's names alone are answered. Raises ScenarioError when the port cannot be
     had.
     """
 
-    def __init__(self, folder: Folder, port: int = 0, address: str = _LOOPBACK) -> None:
+    def __init__(self, folder: Folder, port: int = 0, address: str = _LOOPBACK, ledgers: Ledgers | None = None) -> None:
         # Bound here and not by uvicorn: the port is known at once, and a taken port is a typed error.
         self._socket = listen(address, port)
         self.port: int = self._socket.getsockname()[1]
         self.url = f"http://{_LOOPBACK}:{self.port}/"
         # Only these Host values are answered; see `Shield` for the attack that this prevents.
-        app = viewer_app(folder, [f"{name}:{self.port}" for name in (_LOOPBACK, "localhost")])
+        app = viewer_app(folder, [f"{name}:{self.port}" for name in (_LOOPBACK, "localhost")], ledgers)
         self._server = _Server(
             # No WebSockets and no server header: the pages poll, and less is offered to whoever probes the port.
             uvicorn.Config(app, log_level="warning", access_log=False, ws="none", server_header=False)

@@ -17,9 +17,10 @@ export class CallList {
 
   constructor(private readonly opened: Opened, private readonly filter: Filter, private readonly choose: (row: number, opener: HTMLElement) => void) {
     this.box = h("div", { class: "calls", tabindex: 0, role: "listbox", "aria-label": "Calls" }, this.body);
-    const heads = ["event", "round", "seat", "kind", "call", "outcome", "took"];
+    const heads = ["event", "round", "seat", "kind", "call", "outcome", "took", "turn lost"];
     this.element = h("div", { class: "call-list" },
       h("div", { class: "row heads" }, heads.map((name) => h("span", {}, title(name)))), this.box);
+    this.priced();
     this.box.addEventListener("scroll", () => this.draw());
     this.box.addEventListener("keydown", (event) => this.key(event));
     this.body.addEventListener("click", (event) => {
@@ -39,6 +40,12 @@ export class CallList {
     if (place < 0) return;
     this.active = place;
     this.reveal();
+    this.draw();
+  }
+
+  // After a ledger came: a last column has what turns lost, each at its first call.
+  priced(): void {
+    this.element.classList.toggle("priced", this.opened.turnOf.size > 0);
     this.draw();
   }
 
@@ -93,8 +100,14 @@ export class CallList {
       h("span", { class: "num" }, number(events.seq[row])), h("span", { class: "num" }, number(events.round[row])), foreign(opened.word("seat", row)),
       h("span", {}, h("span", { class: `glyph ${wrong ? (kind === "lapse" ? "lapse" : "refused") : kind}`, "aria-hidden": "true" }), kind),
       h("span", { class: (events.parent[row] ?? -1) >= 0 ? "inner tool" : "tool" }, foreign(opened.word("tool", row) || "default action"), events.argument[row] ? [" ", foreign(events.argument[row] ?? "")] : null), h("span", {}, status, opened.clicked.has(row) ? " · person" : null),
-      h("span", { class: "num" }, latency >= 0 ? seconds(latency / 1e6) : ""));
+      h("span", { class: "num" }, latency >= 0 ? seconds(latency / 1e6) : ""), this.lost(events.seq[row] ?? 0));
     line.style.top = `${place * ROW}px`;
     return line;
+  }
+
+  private lost(seq: number): HTMLElement {
+    const { ledger, turn } = this.opened.turnOf.get(seq) ?? {};
+    if (!ledger || !turn || turn.seqs[0] !== seq) return h("span", {});
+    return h("span", { class: "num", title: turn.would.length ? `${ledger.best} would have done: ${turn.would.join("; ")}` : turn.place }, number(turn.lost));
   }
 }

@@ -125,8 +125,35 @@ function barMarks(line: Line, apart: Apart): Plot.Markish[] {
       Plot.ruleX([{ x, y }], { x: "x", y1: "y", y2: Math.max(...all.map((point) => point.y)), stroke: "var(--faint)", insetTop: -13 * (told.length - row) + 4 }),
       Plot.text([{ x, name }], { x: "x", text: "name", frameAnchor: "top", textAnchor: x - first > (last - first) / 2 ? "end" : "start", dx: x - first > (last - first) / 2 ? -4 : 4, dy: -13 * (told.length - row), fill: "var(--ink)", stroke: "var(--paper)", strokeWidth: 3 }),
     ]),
-    Plot.ruleX(all, { x: "x", y1: 0, y2: "y", stroke: "var(--c2)", strokeWidth: room }),
+    Plot.ruleX(all, { x: "x", y1: 0, y2: "y", stroke: ({ y }: Point) => (y < 0 ? OTHER : "var(--c2)"), strokeWidth: room, className: "bars" }),
   ];
+}
+
+// What is done with a bar that is chosen, by its index in its line, and what it says of itself.
+export interface Pick { names: string[]; act: (bar: number, opener: SVGElement) => void }
+
+// Each bar takes the height of the picture: a small loss is as easy to hit as a large one. One of them is in the order
+// of tabs, and the arrow keys go on from it.
+function pickable(plot: SVGElement, line: Line, { names, act }: Pick): void {
+  const bars = [...plot.querySelectorAll(".bars line")], at = bars.map((bar) => Number(bar.getAttribute("x1")));
+  const places = line.y.flatMap((y, place) => (y === null ? [] : [place])), height = Number(plot.getAttribute("height"));
+  const hits = at.map((x, number) => {
+    const left = (x + Math.max(at[number - 1] ?? 0, x - 24)) / 2, right = (x + Math.min(at[number + 1] ?? Infinity, x + 24)) / 2, place = places[number] ?? -1;
+    const hit = svg("rect", { class: "pick", x: left, y: 0, width: right - left, height, tabindex: number ? -1 : 0, role: "link", "aria-label": visible(names[place] ?? ""), "data-bar": place });
+    hit.addEventListener("click", () => act(place, hit));
+    hit.addEventListener("keydown", ({ key }) => {
+      if (key === "Enter") act(place, hit);
+      const next = hits[number + (key === "ArrowRight" ? 1 : key === "ArrowLeft" ? -1 : 0)];
+      if (!next || next === hit) return;
+      hit.setAttribute("tabindex", "-1");
+      next.setAttribute("tabindex", "0");
+      next.focus();
+    });
+    return hit;
+  });
+  for (const part of plot.children) part.setAttribute("aria-hidden", "true");
+  plot.append(...hits);
+  plot.removeAttribute("aria-hidden");
 }
 
 function labelled(line: Line): Point[] {
@@ -169,17 +196,21 @@ function spread(found: End[], top: number, bottom: number, y: Domain): (End & { 
   return placed.map((end) => ({ ...end, y: y[0] + (bottom - end.at) / scale }));
 }
 
-function xyPlot(chart: XYChart, lines: Line[], width: number, height: number, x: Domain, y: Domain, names: End[], small: boolean, named = true): SVGElement {
+// Pixels that the numbers of an axis take on the left.
+function roomFor(y: Domain): number {
+  return 7 * Math.max(number(y[0]).length, number(Math.round(y[1])).length, 3) + 16;
+}
+
+function xyPlot(chart: XYChart, lines: Line[], width: number, height: number, x: Domain, y: Domain, names: End[], small: boolean, left = roomFor(y), named = true): SVGElement {
   const all = lines.flatMap((line) => (line.mark === "dots" ? stacked(line) : points(line)));
   const tell = (point: Point) =>
     `${point.name}: ${number(point.y)}${point.count > 1 ? ` (${point.count} times)` : ""}\n${visible(chart.x.label)} ${number(point.x)}`;
   const marginTop = small ? 8 : 24 + 13 * Math.max(0, ...lines.map((line) => labelled(line).length)), marginBottom = small ? 24 : 36;
   const marginRight = names.length ? Math.max(...names.map((end) => end.text.length)) * 6.6 + 16 : 12;
-  const marginLeft = 7 * Math.max(number(y[0]).length, number(Math.round(y[1])).length, 3) + 16;
-  const perX = (width - marginLeft - marginRight) / (x[1] - x[0] || 1), perY = (height - marginTop - marginBottom) / (y[1] - y[0]);
+  const perX = (width - left - marginRight) / (x[1] - x[0] || 1), perY = (height - marginTop - marginBottom) / (y[1] - y[0]);
   const apart: Apart = (a, b) => Math.max(Math.abs(a.x - b.x) * perX, Math.abs(a.y - b.y) * perY);
   return drawn({
-    width, height, marginTop, marginBottom, marginRight, marginLeft,
+    width, height, marginTop, marginBottom, marginRight, marginLeft: left,
     x: { domain: x, label: small ? null : unit(chart.x), labelAnchor: "center", labelArrow: "none", ticks: ticks(x, small ? 4 : width / 80), tickFormat: number, tickSize: 4 },
     y: { domain: y, label: small ? null : fromZero(chart.y, y), labelArrow: "none", ticks: small || lines.every((line) => !beside(line)) ? 3 : 5, tickFormat: number, tickSize: 0, grid: true },
     marks: [
@@ -201,7 +232,8 @@ function drawXY(chart: XYChart, width: number, domain: Domain | null): Drawing {
   if (panels.length === 1 && panels[0] === null) {
     const lines = chart.lines.filter(beside), names = ends(chart, lines, width);
     const below = chart.lines.filter((line) => !beside(line)).map((line) => ({ ...chart, y: { label: line.name, unit: chart.y.unit }, lines: [line], bands: [] }));
-    const plots = [xyPlot(chart, lines, width, large, x, y, names, false), ...below.map((bars) => xyPlot(bars, bars.lines, width, 150, x, extent([0, ...bars.lines.flatMap((line) => line.y)], 0), names, false, false))];
+    const high = below.map((bars) => extent([0, ...bars.lines.flatMap((line) => line.y)], 0)), left = Math.max(...[y, ...high].map(roomFor));
+    const plots = [xyPlot(chart, lines, width, large, x, y, names, false, left), ...below.map((bars, place) => xyPlot(bars, bars.lines, width, 150, x, high[place] ?? y, names, false, left, false))];
     return { legend: lineLegend({ ...chart, lines }, names), columns: 1, panels: plots.map((plot) => ({ name: "", wide: true, width, plot })) };
   }
   const columns = Math.max(1, Math.min(4, Math.floor(width / 210)));
@@ -402,8 +434,8 @@ function save(name: string, type: string, content: string): void {
   URL.revokeObjectURL(address);
 }
 
-// A picture that fits its column, and draws itself anew when that changes.
-export function canvas(chart: Chart, domain: Domain | null = null): HTMLElement {
+// A picture that fits its column, and draws itself anew when that changes; `pick` makes its bars links.
+export function canvas(chart: Chart, domain: Domain | null = null, pick: Pick | null = null): HTMLElement {
   const element = h("div", { class: "canvas" });
   let width = 0;
   new ResizeObserver((entries) => {
@@ -411,11 +443,13 @@ export function canvas(chart: Chart, domain: Domain | null = null): HTMLElement 
     if (now === width || now < 40) return;
     width = now;
     element.replaceChildren(...onPage(drawing(chart, width, domain)));
+    const line = chart.shape === "xy" && chart.lines.find((some) => !beside(some)), bars = element.querySelector(".bars")?.closest("svg");
+    if (pick && line && bars) pickable(bars, line, pick);
   }).observe(element);
   return element;
 }
 
-export function figure(chart: Chart, domain: Domain | null = null, side = ""): HTMLElement {
+export function figure(chart: Chart, domain: Domain | null = null, side = "", pick: Pick | null = null): HTMLElement {
   const title = freshId("chart");
   const details = h("details", {}, h("summary", {}, "how to read"), reading(chart).map((text) => h("p", { class: "aside" }, text)));
   details.addEventListener("toggle", () => {
@@ -426,5 +460,5 @@ export function figure(chart: Chart, domain: Domain | null = null, side = ""): H
     button("SVG", () => save(`${name}.svg`, "image/svg+xml", picture(drawing(chart, FILE_WIDTH, domain), chart, FILE_WIDTH, "light")), { class: "link" }),
     button("CSV", () => save(`${name}.csv`, "text/csv", chartCsv(chart)), { class: "link" }), details);
   return h("figure", { class: `chart ${chart.shape}`, "aria-labelledby": title, "data-chart": chart.id },
-    h("figcaption", {}, h("h3", { id: title }, side ? [h("span", { class: "letter" }, side), " "] : null, term(chart.title, reading(chart).join(" "), false))), canvas(chart, domain), foot);
+    h("figcaption", {}, h("h3", { id: title }, side ? [h("span", { class: "letter" }, side), " "] : null, term(chart.title, reading(chart).join(" "), false))), canvas(chart, domain, pick), foot);
 }

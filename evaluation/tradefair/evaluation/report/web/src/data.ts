@@ -77,8 +77,10 @@ export interface Diagnosis {
   market: string; modes_version: string; evidence_map: string | null;
   stages: { name: string; figures: Figure[] }[]; findings: Finding[]; not_read: { seq: number; seat: string; because: string }[];
 }
-// What a seat lost, turn by turn; `seqs` are the events to which the table's rows lead.
-export interface LedgerPage { seat: string; unit: string; chart: XYChart; table: Table; seqs: (number | null)[] }
+// What a seat lost, turn by turn; `seqs` are the events to which the table's rows lead, `turns` as many as bars.
+export interface LedgerPage { seat: string; unit: string; per_unit: number; best: string; chart: XYChart; table: Table; seqs: (number | null)[]; turns: Turn[] }
+// A turn, or a stretch of turns without `would`: what it lost, below 0 where it gained.
+export interface Turn { place: string; lost: number; did: string[]; would: string[]; seqs: number[] }
 export interface Account {
   calls?: number; actions?: number; inner_calls?: number; refused?: number; lapses?: Record<string, number>;
   model_calls?: number; input_tokens?: number | null; output_tokens?: number | null; usage_estimated?: boolean;
@@ -139,7 +141,7 @@ export interface FigureRecord {
 }
 export interface PageData {
   mode: "report" | "compare" | "list" | "boards" | "figure"; version: string; verdict: Verdict | null; episodes: Episode[]; pair: Pair | null;
-  live: { id: string; open: boolean }[]; listing: Listing | null; site: SiteIndex | null; folder: string;
+  live: { id: string; open: boolean; ledger: boolean }[]; listing: Listing | null; site: SiteIndex | null; folder: string;
   boards: BoardPage[]; rated: string; ask: string; figure: FigureRecord | null;
   rates?: { title: string; columns: string[]; rows: string[][] }; rates_note?: string;
 }
@@ -220,6 +222,8 @@ export class Opened {
   // Calls that a person made on the board.
   readonly clicked = new Set<number>();
   readonly citedBy = new Map<number, Cited[]>();
+  // The turn of a ledger to which an event belongs.
+  readonly turnOf = new Map<number, { ledger: LedgerPage; turn: Turn }>();
   // Seats under test; their calls that a finding cites are ringed.
   own = new Set<string>();
   readonly ringed = new Set<number>();
@@ -238,6 +242,8 @@ export class Opened {
   private cite(): void {
     this.own = new Set(this.page.verdict.seats.map((seat) => seat.seat));
     this.citedBy.clear();
+    this.turnOf.clear();
+    for (const ledger of this.page.ledgers ?? []) for (const turn of ledger.turns) for (const seq of turn.seqs) this.turnOf.set(seq, { ledger, turn });
     this.ringed.clear();
     for (const { finding } of this.page.raised)
       for (const found of finding.cases) {
@@ -257,6 +263,12 @@ export class Opened {
   // Whether something is about a seat under test; where none is, about any.
   mine(seats: string[]): boolean {
     return this.own.size === 0 || seats.some((seat) => this.own.has(seat));
+  }
+
+  // The note of the first reply in the turn of an event; −1 where no model was asked.
+  replyIn(seq: number): number {
+    const seqs = this.turnOf.get(seq)?.turn.seqs ?? [];
+    return seqs.map((one) => this.events.reply[this.rowOf.get(one) ?? -1] ?? -1).find((note) => note >= 0) ?? -1;
   }
 
   static async of(page: Episode): Promise<Opened> {

@@ -3,6 +3,8 @@
 import type { Opened } from "./data";
 import { button, type Child, foreign, freshId, h, replace } from "./dom";
 import { markKind } from "./filter";
+import type { Opener } from "./lead";
+import { turnPart } from "./ledgers";
 import { modeName } from "./parts";
 import { dollars, number, plural, seconds, words } from "./format";
 import { isNull, jsonView, member, parseRaw, stringOf, textView, type Tree } from "./json";
@@ -11,7 +13,7 @@ export class Detail {
   readonly element: HTMLElement;
   private readonly title = h("h2", { id: freshId("detail"), tabindex: -1 });
   private readonly body = h("div", { class: "body" });
-  private opener: HTMLElement | null = null;
+  private opener: Opener | null = null;
   private opened: Opened | null = null;
   private row = -1;
   private ticket = 0;
@@ -33,7 +35,7 @@ export class Detail {
     });
   }
 
-  open(opened: Opened, row: number, opener: HTMLElement | null): void {
+  open(opened: Opened, row: number, opener: Opener | null): void {
     if (row < 0 || row >= opened.events.seq.length) return;
     if (opener && !this.element.contains(opener)) this.opener = opener;
     this.opened = opened;
@@ -95,7 +97,7 @@ async function contents(opened: Opened, row: number, link: (row: number) => HTML
   const latency = events.latency_us[row] ?? -1, parent = events.parent[row] ?? -1;
   const inner = opened.children.get(row) ?? [];
   const shown: Child[] = [
-    citations(opened, row),
+    turnPart(opened, events.seq[row] ?? 0), citations(opened, row),
     facts([
       ["outcome", call ? statusBadge(opened.word("status", row)) : ""],
       ["seat", foreign(opened.word("seat", row))], ["round", number(events.round[row])], ["phase", foreign(opened.word("phase", row))],

@@ -66,7 +66,8 @@ function market(page: Episode): HTMLElement {
     page.tables.map((shown) => [h("h3", {}, shown.title), table(shown.columns, shown.rows, shown.title, 1, page.figures)]));
 }
 
-export function episodeView(opened: Opened, open: OpenEvent): View {
+// `openTurn` opens what was asked and answered in the turn of an event, `open` an event.
+export function episodeView(opened: Opened, open: OpenEvent, openTurn: OpenEvent): View {
   const parts = timelineParts(opened, open);
   const show: Show = (raised) => {
     parts.filter.show(raised);
@@ -80,7 +81,8 @@ export function episodeView(opened: Opened, open: OpenEvent): View {
     // A check that the page was given, or asked for, stays while only the numbers are renewed.
     const check = top.querySelector<HTMLElement>(".badge") ?? badge(page.verification, opened.events.seq.length);
     replace(top, lead(opened, open, check));
-    replace(lost, ledgers(opened, open));
+    parts.calls.priced();
+    replace(lost, ledgers(opened, openTurn));
     replace(two, findings(opened, open, show), beside(page));
     replace(path, did(opened));
     const unfold = new Set([...folds.querySelectorAll<HTMLDetailsElement>("details.part[open]")].map((part) => part.id));

@@ -23,8 +23,8 @@ export function decisions(finding: Finding): Case[] {
 
 // What the turns of its cases lost by the seat's ledger; empty where there is none.
 export function lostText(page: Episode, { lost, seats }: Finding): string {
-  const unit = page.ledgers?.find(({ seat }) => seats.includes(seat))?.unit ?? "";
-  return lost === null ? "" : `${number(lost)}${unit ? ` ${unit}` : ""} lost`;
+  const { unit = "", per_unit: per = 1 } = page.ledgers?.find(({ seat }) => seats.includes(seat)) ?? {};
+  return lost === null ? "" : `${number(lost / per)}${unit ? ` ${unit}` : ""} lost`;
 }
 
 function chip(opened: Opened, found: Case, open: OpenEvent): HTMLElement {

@@ -4,7 +4,9 @@ import type { Mistake, Opened, Verdict, Verification } from "./data";
 import { button, type Child, foreign, h } from "./dom";
 import { number, plural } from "./format";
 
-export type OpenEvent = (opened: Opened, row: number, opener: HTMLElement) => void;
+// What was chosen, and has the focus again afterwards.
+export type Opener = HTMLElement | SVGElement;
+export type OpenEvent = (opened: Opened, row: number, opener: Opener) => void;
 
 const MISTAKE = /^(Most of it|The costliest seat|First mistake)\b/;
 

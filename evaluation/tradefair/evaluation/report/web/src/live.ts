@@ -11,7 +11,8 @@ const EVERY_MS = 1_000, NUMBERS_MS = 4_000;
 
 interface More { events: Packed; bodies: Packed; count: number; open: boolean; closed: boolean; reply: [string, string] | null }
 
-export function follow(id: string, opened: Opened, view: View, header: HTMLElement): void {
+// `priced`: what turns lost can be asked for, once the episode has ended.
+export function follow(id: string, opened: Opened, view: View, header: HTMLElement, priced: boolean): void {
   const state = h("span", {}, "following …"), said = h("p", { class: "newest-reply", hidden: true });
   let numbers = performance.now(), pause = NUMBERS_MS, stale = true, newest = true;
   const go = button("newest ↓", () => {
@@ -52,6 +53,7 @@ export function follow(id: string, opened: Opened, view: View, header: HTMLEleme
       const seen = view.lead.querySelector<HTMLElement>(".badge");
       if (seen) void fetchBadge(id, seen, opened.events.seq.length, view.badge);
     }
+    if (!more.open && priced) void fetchLedger(id, opened, view);
     state.textContent = more.open ? `following · ${number(opened.events.seq.length)} events` : view.ended;
     if (!more.open) go.hidden = said.hidden = true;
     return more.open;
@@ -62,6 +64,14 @@ export function follow(id: string, opened: Opened, view: View, header: HTMLEleme
     if (open !== false) setTimeout(() => void again(), EVERY_MS);
   };
   void again();
+}
+
+// What turns lost takes seconds to play: the page is there first, and is then drawn with it.
+export async function fetchLedger(id: string, opened: Opened, view: View): Promise<void> {
+  if (opened.page.ledgers?.length || opened.page.no_ledger || opened.page.foreign) return;
+  view.refresh({ ...opened.page, no_ledger: "it is being computed …" });
+  const answer = await fetch(`/trace/${id}/ledger.json`).catch(() => null);
+  view.refresh(answer?.ok ? ((await answer.json()) as Episode) : { ...opened.page, no_ledger: "the viewer could not compute it" });
 }
 
 // The full check takes seconds: the page is there first, its badge follows. `events` is how many the page holds.

@@ -10,7 +10,7 @@ import { figurePage } from "./figures";
 import { plural } from "./format";
 import type { OpenEvent } from "./lead";
 import { listView } from "./listing";
-import { fetchBadge, follow } from "./live";
+import { fetchBadge, fetchLedger, follow } from "./live";
 import { chain, runView } from "./run";
 import { allForeign, runsView } from "./runs";
 import { siteView } from "./site";
@@ -39,8 +39,7 @@ class Page {
     }, (opened, note) => {
       // A comparison has no transcript of its own: that of the side is in its tab.
       this.show(episodes.indexOf(opened));
-      this.showTranscript(opened, true);
-      void this.transcript(opened).goTo(note);
+      void this.transcript(opened).goTo(note, () => this.showTranscript(opened, true));
     });
     const app = document.getElementById("app") ?? document.body;
     replace(app, h("a", { class: "skip", href: "#main", onclick: (event: Event) => this.jump(event, "main") }, "Skip to the content"),
@@ -88,14 +87,15 @@ class Page {
     const { page } = opened, live = this.data.live[this.shown];
     let view = this.views.get(this.shown);
     const first = view === undefined;
-    view ??= page.foreign ? runView(opened) : episodeView(opened, this.open);
+    view ??= page.foreign ? runView(opened) : episodeView(opened, this.open, this.openTurn);
     this.views.set(this.shown, view);
     const name: Child = [foreign(page.verdict.foreign?.file || page.scenario || page.name), page.seed === null ? null : h("span", { class: "num" }, ` · seed ${page.seed}`)];
     const all = this.runs ? button("all runs", () => this.enter(-1), { class: "link" }) : null;
     const turn = page.foreign ? null : button("transcript", () => this.showTranscript(opened, turn?.getAttribute("aria-pressed") !== "true"), { class: "link view", "aria-pressed": "false" });
     replace(this.top, strip(name, this.data, [opened], all, turn), view.lead);
     replace(this.content, view.element);
-    if (first && live?.open) follow(live.id, opened, view, this.top);
+    if (first && live?.open) follow(live.id, opened, view, this.top, live.ledger);
+    else if (first && live?.ledger) void fetchLedger(live.id, opened, view);
     const check = view.lead.querySelector<HTMLElement>(".badge.none");
     if (live && !page.verification && check) void fetchBadge(live.id, check, 0, view.badge);
   }
@@ -107,7 +107,7 @@ class Page {
 
   private transcript(opened: Opened): Transcript {
     let known = this.transcripts.get(opened);
-    if (!known) this.transcripts.set(opened, (known = new Transcript(opened, this.open)));
+    if (known?.priced !== opened.turnOf.size) this.transcripts.set(opened, (known = new Transcript(opened, this.open)));
     return known;
   }
 
@@ -135,6 +135,12 @@ class Page {
   }
 
   private readonly open: OpenEvent = (opened, row, opener) => this.detail.open(opened, row, opener);
+
+  // The transcript where a model played, at its reply in this turn; else the event, as of a scripted policy.
+  private readonly openTurn: OpenEvent = (opened, row, opener) => {
+    const note = opened.replyIn(opened.events.seq[row] ?? -1);
+    void this.transcript(opened).goTo(note, () => this.showTranscript(opened, true)).then((found) => found || this.open(opened, row, opener));
+  };
 
   // The address names the event that is shown, so that it can be passed on.
   private moved(opened: Opened, row: number): void {

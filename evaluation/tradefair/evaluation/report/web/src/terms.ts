@@ -45,6 +45,7 @@ const OWN: Record<string, string> = {
   call: "The tool and its first argument.",
   outcome: "What the market made of the call: ok, or how it was refused.",
   took: "Time from the call to its answer; it is no part of the chain.",
+  "turn lost": "What the turn of this first call lost against the best known policies, negative where it gained; all of them add up.",
   scenario: "The preset that was played, with its parameters.",
   rules: "The version of the rules that played; other versions compare with nothing.",
   evaluator: "The version of the formulas behind the figures.",

@@ -3,6 +3,7 @@
 import { type Message, type ModelCall, type Opened, type SeatTranscript, unpackJson } from "./data";
 import { button, type Child, foreign, h, replace, visible } from "./dom";
 import { number, plural, words } from "./format";
+import { turnPart } from "./ledgers";
 import type { OpenEvent } from "./lead";
 import { unfolded } from "./parts";
 import { marked } from "./steps";
@@ -14,12 +15,17 @@ export class Transcript {
   readonly element = h("div", { class: "transcript" });
   private readonly content = h("div", {});
   private readonly places = new Map<number, { round: HTMLDetailsElement; of: () => HTMLElement | null }>();
+  // The first event of each turn that begins with the reply of a note.
+  private readonly turns = new Map<number, number>();
   private readonly ready: Promise<void>;
+  // Events whose turns are known: with more of them it has to be made anew.
+  readonly priced: number;
   private seats: SeatTranscript[] = [];
   private wanted = "";
 
   constructor(private readonly opened: Opened, private readonly open: OpenEvent) {
     const typed = h("input", { type: "search", id: "find-message", placeholder: "in messages and replies", spellcheck: "false", maxlength: 200 });
+    this.priced = opened.turnOf.size;
     let waiting = 0;
     typed.addEventListener("input", () => {
       clearTimeout(waiting);
@@ -35,20 +41,24 @@ export class Transcript {
     });
   }
 
-  // The reply of a note, unfolded and in view.
-  async goTo(note: number): Promise<void> {
+  // The reply of a note, unfolded and in view once `show` has shown the transcript; false where it has none.
+  async goTo(note: number, show: () => void): Promise<boolean> {
     await this.ready;
     const place = this.places.get(note);
-    if (!place) return;
+    if (!place) return false;
+    show();
     place.round.open = true;
     place.round.dispatchEvent(new Event("toggle"));
     const found = place.of();
     found?.scrollIntoView({ block: "center" });
     found?.focus({ preventScroll: true });
+    return true;
   }
 
   private draw(): void {
     this.places.clear();
+    this.turns.clear();
+    for (const [seq, { turn }] of this.opened.turnOf) if (turn.seqs[0] === seq) this.turns.set(this.opened.replyIn(seq), seq);
     replace(this.content, this.seats.length ? this.seats.map((seat) => this.seat(seat)) : h("p", { class: "empty" }, "No prompts were kept: no model played here."));
   }
 
@@ -86,6 +96,7 @@ export class Transcript {
     const before = call.same + call.shown.length - call.new.length, tools = seat.tools[call.tools];
     const meta = [call.role, call.phase, call.input_tokens >= 0 ? `${number(call.input_tokens)} tokens in, ${number(call.output_tokens)} out` : "", call.finish].filter(Boolean).map(words).join(" · ");
     return h("div", { class: "exchange", "data-note": call.note, tabindex: -1 },
+      call.note < 0 ? null : turnPart(this.opened, this.turns.get(call.note) ?? -1),
       meta ? h("p", { class: "aside" }, foreign(meta)) : null,
       before > 0 ? h("p", { class: "aside" }, `${plural(before, "message")} as before`) : null,
       call.new.map((index) => {

@@ -1,4 +1,4 @@
-"""The command `view`."""
+"""The command `view`. In the runner because a ledger is played; the pages are made in `evaluation`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import typer
 from tradefair import tracestore
 from tradefair.cli.ports import is_loopback
 from tradefair.cli.terminal import tell
+from tradefair.evaluation.ledger import Extent
 
 if TYPE_CHECKING:
     from tradefair.evaluation.viewer.folder import Folder
@@ -29,6 +30,9 @@ def view(
     map_file: Annotated[
         Path | None, typer.Option("--map", exists=True, help="Map of what the actions of imported agents rest on.")
     ] = None,
+    ledger: Annotated[
+        Extent, typer.Option(help="What every turn of a trace lost, when its page is opened: see report.")
+    ] = Extent.AUTO,
     opened: Annotated[bool, typer.Option("--open/--no-open", help="Open the list in a browser.")] = True,
 ) -> None:
     """List, filter, compare and follow traces in the browser, from this machine only. Ctrl-C ends it.
@@ -43,7 +47,7 @@ def view(
             from tradefair.evaluation.report.run_page import asked_of
 
             folder.foreign = asked_of(map_file).map
-        _serve(folder, place, port, address, opened=opened)
+        _serve(folder, place, port, address, ledger, opened=opened)
 
 
 @contextlib.contextmanager
@@ -65,10 +69,11 @@ def _folder(place: str) -> Generator[Folder]:
     yield Folder(Path(place))
 
 
-def _serve(folder: Folder, place: str, port: int, address: str, *, opened: bool) -> None:
+def _serve(folder: Folder, place: str, port: int, address: str, ledger: Extent, *, opened: bool) -> None:
     from tradefair.evaluation.viewer.server import ViewerServer
+    from tradefair.runner.report_command import ledgers_for_pages
 
-    server = ViewerServer(folder, port, address)
+    server = ViewerServer(folder, port, address, ledgers_for_pages(ledger))
     # What a service manager sends ends it as Ctrl-C does: uvicorn raises its signal again once connections are closed.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     shown = tracestore.StorePlace.of(place) if tracestore.is_whole_store(place) else place

@@ -1,4 +1,4 @@
-"""The command `site`."""
+"""The command `site`. In the runner because a ledger is played; the site is made in `evaluation`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from tradefair.evaluation.ledger import Extent
 
 
 def site(
@@ -16,6 +18,10 @@ def site(
     prompts: Annotated[
         bool, typer.Option("--prompts/--no-prompts", help="Publish what the models were sent, where it was kept.")
     ] = False,
+    ledger: Annotated[
+        Extent,
+        typer.Option(help="What every turn lost, on the reports: as far as ten seconds a trace go (auto), whole."),
+    ] = Extent.OFF,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
 ) -> None:
     """A folder that any static server, or a browser without one, opens: verdicts, boards, reports, comparisons.
@@ -28,12 +34,13 @@ def site(
     from tradefair.evaluation.report.outputs import SUFFIXES
     from tradefair.evaluation.site.build import build_site
     from tradefair.evaluation.site.plan import Wanted
+    from tradefair.runner.report_command import ledgers_for_pages
 
     # Other commands write a page under such a name: here it would be a folder.
     if output.suffix.lower() in SUFFIXES and not output.is_dir():
         raise typer.BadParameter(f"-o {output.name[:60]}: a site is a folder, name one (a page: tradefair report)")
-    wanted = Wanted(title or runs.resolve().name, since, prompts)
-    built = build_site(runs, output, wanted, progress=show_progress)
+    wanted = Wanted(title or runs.resolve().name, since, prompts, ledger)
+    built = build_site(runs, output, wanted, progress=show_progress, ledgers=ledgers_for_pages(ledger))
     if as_json:
         print_json(built.to_json())
     else:
