@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import accumulate
+from itertools import accumulate, combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.evaluation.verdict.cases import SETTINGS, TEXTS, cases, shown
+from tests.evaluation.verdict.fifty import PAGE, written
 
 from tradefair.evaluation.ledger import Ledger
-from tradefair.evaluation.verdict.amounts import dollars, number, percent
+from tradefair.evaluation.verdict.amounts import dollars, in_money, number, percent
 from tradefair.evaluation.verdict.verdict import Verdict
 
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 
+_FORBIDDEN = re.compile(
+    r"\b(?:laps(?:e[sd]?|ing)|findings?|modes?|competent seats|by turns|exploratory|heads?|seal(?:s|ed)?|minor units)\b"
+)
+"""Words of the glossary that nobody knows who reads a first screen, and a unit that is no money."""
 _WORDS = {"", "payoff", "profit", "gain", "utility"}
 """Fields that are words of English too."""
 
@@ -52,9 +57,10 @@ def kept(verdict: Verdict) -> None:
         names = {seat.score.metric, seat.mistake.mode if seat.mistake else ""} - _WORDS
         assert not [field for field in names if re.search(rf"\b{field}\b", verdict.text)]
     assert "None" not in verdict.text
-    figures = {key: value for key, value in verdict.to_json().items() if key not in ("sentences", "text")}
-    ledgers = [seat.ledger for seat in verdict.seats if seat.ledger]
-    known = {"95", *numbers(figures), *numbers([told for ledger in ledgers for told in _counted(ledger)])}
+    # As people read money.
+    figures = [{**one.to_json(), "sentences": (), "text": ""} for one in (verdict, in_money(verdict))]
+    ledgers = [seat.ledger for seat in in_money(verdict).seats if seat.ledger]
+    known = {"95", *numbers([*figures]), *numbers([told for ledger in ledgers for told in _counted(ledger)])}
     assert [found for found in _NUMBER.findall(verdict.text) if found not in known] == []
 
 
@@ -62,6 +68,9 @@ def _counted(ledger: Ledger) -> Iterator[Any]:
     """A ledger and what is counted and added in it."""
     lost = [turn.lost for turn in ledger.turns if turn.lost > 0]
     yield from (ledger.model_dump(mode="json"), len(lost), len(ledger.known), len(ledger.of) - 1)
+    yield from () if ledger.idle is None else (ledger.idle - ledger.own,)
+    ends = [*(turn.values for turn in ledger.turns), dict.fromkeys(ledger.of, ledger.own)]
+    yield from (one[name] - other[name] for one, other in combinations(ends, 2) for name in ledger.of)
     for first in range(len(ledger.turns)):
         # Any stretch of turns may be named by its sum.
         yield from accumulate(turn.lost for turn in ledger.turns[first:])
@@ -87,3 +96,20 @@ def numbers(content: Any) -> Iterator[str]:
         yield from (str(size), percent(size).removesuffix(" %"), dollars(int(size)).removeprefix("$"))
         # Of 563.9 million the figures; more of them where it is told apart from another number.
         yield from (number(size, digits).partition(" ")[0] for digits in range(4, 10))
+
+
+@pytest.mark.parametrize("path", [PAGE, *sorted(TEXTS.glob("*.txt"))], ids=lambda path: path.name)
+def test_no_word_stands_in_a_verdict_that_only_this_project_knows(path: Path) -> None:
+    assert [bool(_FORBIDDEN.search(text)) for text in ("2 lapses", "sealed_ears")] == [True, False]
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith(("> ", "  "))]
+    assert [line for line in lines if _FORBIDDEN.search(line)] == []
+    assert len(lines) > 40
+
+
+@pytest.mark.many
+@pytest.mark.parametrize("market", ["bargaining", "marketplace"])
+def test_the_page_of_fifty_has_what_is_said_today(market: str) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert page.count("\n**") == 50
+    for section in written(market):
+        assert section in page, "python -m tests.evaluation.verdict.fifty writes it anew"

@@ -50,7 +50,7 @@ async def test_a_model_that_never_acts_is_told_in_plain_words(play_model: Any, f
     assert (seat.kind, seat.acted, verdict.status, verdict.exit_code) == ("model", False, "idle", 1)
     assert seat.trouble.kind == kind
     assert verdict.sentences[0] == f"{framework}/openai:tiny " + text.format(where="in seat P1 of teaching/pie, seed 1")
-    assert verdict.sentences[1] == "Nothing was played; 3 of 3 rounds passed by default and it earned 0 points."
+    assert verdict.sentences[1] == "Nothing was played; it earned 0 points."
     assert verdict.sentences[2].endswith("cost unknown, " + verdict.sentences[2].rpartition("cost unknown, ")[2])
     assert "reproduced" in verdict.sentences[2]
 
@@ -58,7 +58,7 @@ async def test_a_model_that_never_acts_is_told_in_plain_words(play_model: Any, f
 async def test_calls_that_the_market_refuses_are_counted_by_their_code(play_model: Any) -> None:
     verdict = await play_model(always(says("", ("claim", '{"slices": 4000}'))))
     assert verdict.sentences[0] == (
-        "All 12 calls of react/openai:tiny in seat P1 of teaching/pie, seed 1 were refused, all invalid_arguments."
+        "All 12 calls of react/openai:tiny in seat P1 of teaching/pie, seed 1 were refused, all as invalid_arguments."
     )
     assert (verdict.seats[0].trouble.kind, verdict.exit_code) == ("all_refused", 1)
 
@@ -105,12 +105,13 @@ async def test_a_model_that_only_looks_is_no_trouble_of_its_calls(play_model: An
     assert "its limit of calls was used up" in verdict.text
 
 
-def test_a_script_that_does_nothing_by_design_is_no_trouble(tmp_path: Path) -> None:
+def test_a_script_that_never_acts_is_said_to_and_is_no_error(tmp_path: Path) -> None:
     setting = SETTINGS["teaching"]
     verdict = play(tmp_path / "script.trace", setting, {"P1": "passive"}).verdict()
     (seat,) = verdict.seats
     assert (seat.kind, seat.effort.tool_calls, seat.acted) == ("script", 0, False)
-    assert (verdict.status, verdict.exit_code, verdict.trouble) == ("played", 0, None)
+    assert (verdict.status, verdict.exit_code) == ("idle", 0)
+    assert verdict.sentences[0].startswith("policy:passive never called a tool in seat P1 of teaching/pie")
 
 
 def test_planners_are_asked_for_text_and_a_failure_that_was_overcome_is_none(tmp_path: Path, editor: Any) -> None:

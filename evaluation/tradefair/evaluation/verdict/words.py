@@ -305,7 +305,10 @@ def losses(seat: SeatVerdict, ledger: Ledger) -> list[str]:
         lost = number(math.fsum(turn.lost for turn in stretch))
         ends = [place_text(ledger, turn, word=seat.round_word) for turn in (stretch[0], stretch[-1])]
         where_ = f"in {ends[0]}" if len(stretch) == 1 else f"from {ends[0]} to {ends[1]}"
-        said = f"Most of it, {lost}, was lost {where_}{by_policy(ledger, stretch)}."
+        much = f"{lost} was lost {where_}{by_policy(ledger, stretch)}"
+        # What lost more than all turns together is no part of it.
+        whole = math.fsum(turn.lost for turn in stretch) <= ledger.gap
+        said = f"Most of it, {much.replace(' was', ', was', 1)}." if whole else f"{much}; other turns gained."
     else:
         spread = f"It was lost over {number(count_turns(ledger.lost))} of {count(turns, 'turn')}"
         said = f"{spread}, none more than {number(ledger.lost[0].lost)}." if ledger.lost else ""
