@@ -76,6 +76,7 @@ class Replays:
         if imported(seating):
             raise TraceError("it was imported: only episodes that tradefair has played can be replayed")
         self.kind: MarketType = market_type(core.market)
+        self._evaluator = evaluator_of(core.market)
         # Refuses a trace of other rules or tools, whose replay would mean nothing.
         self._scenario = Core.restore(self.kind, core).scenario
         self.seating = seating
@@ -98,10 +99,11 @@ class Replays:
 
     def value(self, outcome: Outcome[Any, Any], seat: SeatId) -> float:
         """The seat's metric in an outcome. Raises NotReplayed where it is null."""
-        name = self.metric(seat).name
-        value = getattr(outcome.seats.get(seat), name, None)
+        return self._number(getattr(outcome.seats.get(seat), self.metric(seat).name, None), seat)
+
+    def _number(self, value: object, seat: SeatId) -> float:
         if not isinstance(value, int | float):
-            raise NotReplayed(f"{name} of {seat} is not known")
+            raise NotReplayed(f"{self.metric(seat).name} of {seat} is not known")
         return value
 
     def whole(self, seat: SeatId, name: str) -> float:
@@ -129,8 +131,8 @@ class Replays:
 
         Where neither names one for its role: every bundled policy that is no control (a policy that shows one mistake).
         """
-        role, headline = self.roles[seat], evaluator_of(self.kind.name).headline
-        rates = references_of(self.manifest.core, evaluator_of(self.kind.name))
+        role, headline = self.roles[seat], self._evaluator.headline
+        rates = references_of(self.manifest.core, self._evaluator)
         fitting = {
             name: spec
             for name, spec in self.kind.policies.items()
@@ -174,6 +176,7 @@ class Replays:
         scripted.privileged |= {seat} if told else set[SeatId]()
         scripted.answer = self._services.at_once if self._services else None
         fresh = Core(self.kind, core, self._scenario)
+        fresh.silent = self._evaluator.metric(fresh.market, seat) is not None
         if isinstance(player, TapePlayer):
             player.look = looking(fresh, scripted, seat)
         return Game(fresh, scripted, list(fresh.start(self.seating).records))
@@ -186,6 +189,8 @@ class Replays:
             raise
         except (ScriptedFailure, TradefairError) as failure:
             raise NotReplayed(f"the replay fails: {failure}"[:200]) from failure
+        if game.core.silent:
+            return self._number(self._evaluator.metric(game.core.market, seat), seat)
         # A tape has no looks, so no metric that has been replayed depends on any; most events are looks.
         trace = held_trace(self.manifest, [record for record in game.records if not _LOOK.match(record.body)])
         trace.hold()
