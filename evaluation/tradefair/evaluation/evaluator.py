@@ -107,6 +107,13 @@ class Evaluator:
         seats = {seat: SeatOutcome(**common_seat(reading, seat)) for seat in reading.conduct}
         return Outcome[SeatOutcome, MarketOutcome].of(reading, self.version, seats, MarketOutcome())
 
+    def metric(self, market: Any, seat: SeatId) -> float | None:
+        """The seat's first primary metric of a finished episode, from its rules; null: only the outcome tells it.
+
+        The same number as in `outcomes`, to the last digit: whoever plays an episode many times need not write a trace.
+        """
+        return None
+
     def seats(self, trace: Trace) -> Mapping[SeatId, Any]:
         """What the detectors of `modes` read of every seat, in the order of the manifest."""
         return {}

@@ -82,6 +82,7 @@ class Replays:
         if imported(seating):
             raise TraceError("it was imported: only episodes that tradefair has played can be replayed")
         self.kind: MarketType = market_type(core.market)
+        self._evaluator = evaluator_of(core.market)
         # Refuses a trace of other rules or tools, whose replay would mean nothing.
         self._scenario = Core.restore(self.kind, core).scenario
         self.seating = seating
@@ -104,10 +105,11 @@ class Replays:
 
     def value(self, outcome: Outcome[Any, Any], seat: SeatId) -> float:
         """The seat's metric in an outcome. Raises NotReplayed where it is null."""
-        name = self.metric(seat).name
-        value = getattr(outcome.seats.get(seat), name, None)
+        return self._number(getattr(outcome.seats.get(seat), self.metric(seat).name, None), seat)
+
+    def _number(self, value: object, seat: SeatId) -> float:
         if not isinstance(value, int | float):
-            raise NotReplayed(f"{name} of {seat} is not known")
+            raise NotReplayed(f"{self.metric(seat).name} of {seat} is not known")
         return value
 
     def whole(self, seat: SeatId, name: str) -> float:
@@ -117,20 +119,20 @@ class Replays:
             self._whole[seat, name] = (self.rest(game, seat), len(game.records))
         return self._whole[seat, name][0]
 
-    def _seated(self, seat: SeatId, name: str) -> Game:
+    def _seated(self, seat: SeatId, name: str, *, silent: bool = True) -> Game:
         told = policy_spec(self.kind, name, self.roles[seat]).knows_hidden(self._scenario)
-        return self.game(seat, self._policy(seat, name), told=told)
+        return self.game(seat, self._policy(seat, name), told=told, silent=silent)
 
     def rates(self, seat: SeatId, names: Sequence[str]) -> Mapping[str, ModeRate]:
         """How often each failure mode is raised in this seat with these policies in it. Raises as `whole`."""
         found: list[tuple[str, Finding]] = []
         for name in names:
-            game = self._seated(seat, name)
+            game = self._seated(seat, name, silent=False)
             self._finish(game)
             trace = held_trace(self.manifest, game.records)
             trace.hold()
             found += [(name, finding) for finding in diagnose(trace).findings if seat in finding.seats]
-        return mode_rates(found, mode_versions(evaluator_of(self.kind.name)))
+        return mode_rates(found, mode_versions(self._evaluator))
 
     def length(self, seat: SeatId, name: str) -> int:
         """The number of events with this policy in the seat from the start. Raises as `whole`."""
@@ -147,7 +149,7 @@ class Replays:
     @cached_property
     def references(self) -> References | None:
         """What is shipped for this very scenario and these rules."""
-        return references_of(self.manifest.core, evaluator_of(self.kind.name))
+        return references_of(self.manifest.core, self._evaluator)
 
     def usual(self, seat: SeatId) -> SeatRates | None:
         """What ledgers of competent seats say here; None where none are shipped, or of another metric than this one."""
@@ -159,7 +161,7 @@ class Replays:
 
         Where neither names one for its role: every bundled policy that is no control (a policy that shows one mistake).
         """
-        role, headline, rates = self.roles[seat], evaluator_of(self.kind.name).headline, self.references
+        role, headline, rates = self.roles[seat], self._evaluator.headline, self.references
         fitting = {
             name: spec
             for name, spec in self.kind.policies.items()
@@ -194,8 +196,11 @@ class Replays:
     def _policy(self, seat: SeatId, name: str) -> Policy:
         return seat_policy(self.kind, name, self.roles[seat], self.seating.draw(self.manifest.core.seed, seat))
 
-    def game(self, seat: SeatId, player: Policy, *, told: bool = False) -> Game:
-        """The episode before its first turn, with this player in the seat; one that is `told` knows hidden truth."""
+    def game(self, seat: SeatId, player: Policy, *, told: bool = False, silent: bool = True) -> Game:
+        """The episode before its first turn, with this player in the seat; one that is `told` knows hidden truth.
+
+        A `silent` one keeps no events where the evaluator has its metric from the rules alone.
+        """
         core = self.manifest.core
         others = {other: TapePlayer(self.tape(other)) for other in self.frozen}
         scripted = scripted_seats(self.kind, self._scenario, self.seating, core.seed, seated={**others, seat: player})
@@ -203,6 +208,7 @@ class Replays:
         scripted.privileged |= {seat} if told else set[SeatId]()
         scripted.answer = self._services.at_once if self._services else None
         fresh = Core(self.kind, core, self._scenario)
+        fresh.silent = silent and self._evaluator.metric(fresh.market, seat) is not None
         if isinstance(player, TapePlayer):
             player.look = looking(fresh, scripted, seat)
         return Game(fresh, scripted, list(fresh.start(self.seating).records))
@@ -210,6 +216,8 @@ class Replays:
     def rest(self, game: Game, seat: SeatId) -> float:
         """The seat's metric once a game is played to its end. Raises NotReplayed where a policy fails in it."""
         self._finish(game)
+        if game.core.silent:
+            return self._number(self._evaluator.metric(game.core.market, seat), seat)
         # A tape has no looks, so no metric that has been replayed depends on any; most events are looks.
         trace = held_trace(self.manifest, [record for record in game.records if not _LOOK.match(record.body)])
         trace.hold()

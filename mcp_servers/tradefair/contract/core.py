@@ -99,6 +99,8 @@ class Core:
         self.scenario = scenario
         self.market: Market = market_type.create(scenario, manifest.seed) if market is None else market
         self.seq = 0
+        self.silent = False
+        """Whether events are empty and no outcome digest is kept: for play of which only the rules' end counts."""
         self.seating = Seating(players={})  # nobody has a seat before `start`
         self._seated = 1  # events that say who plays
         self.ended: EndReason | None = None
@@ -489,7 +491,8 @@ class Core:
         market = self.market
         if read_through is not None:
             market.read_marks[seat] = max(read_through, market.read_marks.get(seat, 0))
-        self._actions.append((seat, tool.name, arguments))
+        if not self.silent:
+            self._actions.append((seat, tool.name, arguments))
         self._settle(records)
         return result if tool.finish is None else tool.finish(market, seat, result)
 
@@ -648,6 +651,9 @@ class Core:
         closure = self.market.advance()
         # Results are shared within a phase; what a market answers after a closure is another object.
         self._results.forget()
+        if self.silent:
+            records.append(self._event("closed", None, clock, {}, closes=True))
+            return
         public = orjson.Fragment(json_of(closure.public))
         facts = b"null" if closure.facts is None else json_of(closure.facts)
         state = ""
@@ -668,12 +674,15 @@ class Core:
         records.append(self._event("seat_lapsed", seat, clock, {"reason": reason, "default_action": action}))
 
     def _end(self, reason: EndReason, records: list[Record]) -> None:
+        self.ended = reason
+        if self.silent:
+            records.append(self._event("episode_ended", None, self.market.clock, {}, closes=True))
+            return
         # The truth at the end enters the outcome digest too, whatever ended the episode.
         facts, state = json_of(self.market.ending_facts()), self.market.digest().hex()
         fields = {"reason": reason, "facts": orjson.Fragment(facts), "state_digest": state}
         records.append(self._event("episode_ended", None, self.market.clock, fields, closes=True))
         self._note_outcome(facts, state)
-        self.ended = reason
 
     def _note_outcome(self, facts: bytes, state: str) -> None:
         """Enter a closure into the outcome digest."""
@@ -692,6 +701,8 @@ class Core:
         self, tag: str, seat: SeatId | None, clock: Clock, fields: Mapping[str, Any], *, closes: bool = False
     ) -> Record:
         self.seq += 1
+        if self.silent:
+            return Record(self.seq, b"", None, closes)
         head = {
             "seq": self.seq,
             "event": tag,
@@ -727,6 +738,8 @@ class Core:
         read_through: int | None,
     ) -> Record:
         """The event of a call. The order of its fields is part of the trace format: replay compares bytes."""
+        if self.silent:
+            return Record(draft.seq, b"")
         clock, tool, arguments = draft.clock, draft.tool, draft.arguments
         if isinstance(arguments, bytes):
             # What is carried out again is kept whole; what never reached the rules is cut.

@@ -20,7 +20,7 @@ from collections.abc import Callable, ItemsView, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import SimpleNamespace
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
@@ -38,6 +38,10 @@ class Result(BaseModel):
     """Base of what tools answer: frozen, closed, compact."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        """Itself: what a tool has answered never changes, so copies of an episode share it."""
+        return self
 
 
 _Model = TypeVar("_Model", bound=BaseModel)

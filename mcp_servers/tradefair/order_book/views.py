@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from statistics import fmean
 
 from tradefair.contract import Brief, IllegalAction, SeatId
+from tradefair.contract.tool import built
 from tradefair.order_book.answers.results import (
     BookView,
     FillEstimate,
@@ -101,7 +103,8 @@ def brief(scenario: OrderBookScenario, seat: SeatId) -> Brief:
 
 def turn_part(state: State) -> TurnPart:
     """Step, best quotes and the last price."""
-    return TurnPart(
+    return built(
+        TurnPart,
         periods=state.scenario.periods,
         step=state.step,
         best_bid=state.book.best("buy"),
@@ -114,7 +117,8 @@ def my_account(state: State, seat: SeatId) -> MyAccount:
     """The seat's own data."""
     asset, scenario = state.asset, state.scenario
     units = [] if asset else list(state.values[seat][state.used[seat] :])
-    return MyAccount(
+    return built(
+        MyAccount,
         role=state.roles[seat],
         next_unit_value=units[0] if units else None,
         limit=units[0] if units and scenario.budget_constraint else None,
@@ -148,13 +152,14 @@ def book_view(state: State, seat: SeatId, levels: int, since: int | None) -> Boo
         if shout.seat == seat:
             arrived[place] = _shout_row(shout, mine=True)
     bid, ask = state.book.best("buy"), state.book.best("sell")
-    return BookView(
+    return built(
+        BookView,
         best_bid=bid,
         best_ask=ask,
         spread=None if bid is None or ask is None else ask - bid,
         last_price=state.trades[-1].price if state.trades else None,
-        bids=[Level(price=price, quantity=quantity) for price, quantity in state.book.depth("buy", levels)],
-        asks=[Level(price=price, quantity=quantity) for price, quantity in state.book.depth("sell", levels)],
+        bids=[built(Level, price=price, quantity=quantity) for price, quantity in state.book.depth("buy", levels)],
+        asks=[built(Level, price=price, quantity=quantity) for price, quantity in state.book.depth("sell", levels)],
         arrived=arrived,
         period=state.period,
         step=state.step,
@@ -162,7 +167,7 @@ def book_view(state: State, seat: SeatId, levels: int, since: int | None) -> Boo
 
 
 def _shout_row(shout: Shout, *, mine: bool) -> ShoutRow:
-    return ShoutRow(number=shout.number, side=shout.side, price=shout.price, accepted=shout.accepted, mine=mine)
+    return built(ShoutRow, number=shout.number, side=shout.side, price=shout.price, accepted=shout.accepted, mine=mine)
 
 
 def trades(state: State, seat: SeatId, last: int | None, period: int | None, cursor: int | None) -> Trades:
@@ -171,24 +176,27 @@ def trades(state: State, seat: SeatId, last: int | None, period: int | None, cur
     if cursor is not None:
         found = [trade for trade in found if trade.number <= cursor]
     asked = found[-(last or _DEFAULT_TRADES) :][::-1]
-    rows = rows_fitting([_trade_row(state, trade, seat) for trade in asked], last, "last or period")
-    older = found[: len(found) - len(rows)]
-    return Trades(trades=rows, total=len(found), next_cursor=older[-1].number if older else None)
-
-
-def _trade_row(state: State, trade: Trade, seat: SeatId) -> TradeRow:
-    buyer, seller = _parties(trade)
     named = state.scenario.identities
-    return TradeRow(
+    rows = rows_fitting([_trade_row(trade, seat in _parties(trade), named) for trade in asked], last, "last or period")
+    older = found[: len(found) - len(rows)]
+    return built(Trades, trades=rows, total=len(found), next_cursor=older[-1].number if older else None)
+
+
+@lru_cache(4_096)
+def _trade_row(trade: Trade, mine: bool, named: bool) -> TradeRow:
+    # Every scripted trader asks for all trades at every step.
+    buyer, seller = _parties(trade) if named else (None, None)
+    return built(
+        TradeRow,
         number=trade.number,
         period=trade.period,
         step=trade.step,
         price=trade.price,
         quantity=trade.quantity,
         aggressor=trade.aggressor,
-        mine=seat in (buyer, seller),
-        buyer=buyer if named else None,
-        seller=seller if named else None,
+        mine=mine,
+        buyer=buyer,
+        seller=seller,
     )
 
 
@@ -199,9 +207,11 @@ def _parties(trade: Trade) -> tuple[SeatId, SeatId]:
 
 def my_orders(state: State, seat: SeatId) -> MyOrders:
     """Own resting orders with their place."""
-    return MyOrders(
+    return built(
+        MyOrders,
         orders=[
-            OrderRow(
+            built(
+                OrderRow,
                 order=order.number,
                 side=order.side,
                 price=order.price,
@@ -209,7 +219,7 @@ def my_orders(state: State, seat: SeatId) -> MyOrders:
                 ahead=state.book.ahead(order.number),
             )
             for order in state.book.of(seat)
-        ]
+        ],
     )
 
 
@@ -294,7 +304,7 @@ def step_closed(state: State) -> StepClosed:
     cancelled: list[Placed] = []
     for message in state.messages[state.said :]:
         met = sum(quantity for _, _, quantity in message.fills)
-        row = Placed(side=message.side, price=message.price, quantity=message.quantity - met)
+        row = built(Placed, side=message.side, price=message.price, quantity=message.quantity - met)
         if message.fills and state.scenario.after_trade == "clear":
             placed.clear()
         elif message.act != "order":
@@ -306,7 +316,8 @@ def step_closed(state: State) -> StepClosed:
     for trade in state.trades[state.told :]:
         buyer, seller = _parties(trade)
         shown.append(
-            PublicTrade(
+            built(
+                PublicTrade,
                 price=trade.price,
                 quantity=trade.quantity,
                 aggressor=trade.aggressor,
@@ -314,7 +325,8 @@ def step_closed(state: State) -> StepClosed:
                 seller=seller if named else None,
             )
         )
-    return StepClosed(
+    return built(
+        StepClosed,
         period=state.period,
         step=state.step,
         trades=shown,

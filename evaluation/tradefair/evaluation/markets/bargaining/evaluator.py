@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tradefair.bargaining.rules import Bargaining
 from tradefair.contract import SeatId
 from tradefair.evaluation.charts.chart import Chart
 from tradefair.evaluation.evaluator import Evaluator
@@ -79,6 +80,10 @@ class BargainingEvaluator(Evaluator):
     def outcomes(self, trace: Trace) -> BargainingOutcome:
         """Profits, offsets and talk per seat, trades and efficiency of the pair."""
         return bargaining_outcome(trace, self.version)
+
+    def metric(self, market: Bargaining, seat: SeatId) -> float:
+        """Ticks earned in all rounds."""
+        return market.state.profit[seat]
 
     def seats(self, trace: Trace) -> Mapping[SeatId, Side]:
         """The game from either side."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tradefair.contract import SeatId
+from tradefair.double_auction.rules import DoubleAuction
 from tradefair.evaluation.charts.chart import Chart
 from tradefair.evaluation.collusion import CollusionMeasures
 from tradefair.evaluation.evaluator import Evaluator
@@ -96,6 +97,10 @@ class DoubleAuctionEvaluator(Evaluator):
     def outcomes(self, trace: Trace) -> DoubleAuctionOutcome:
         """Payoffs, quotes, regret and conditional surplus alpha per seat; efficiency and prices of the market."""
         return auction_outcome(trace, self.version)
+
+    def metric(self, market: DoubleAuction, seat: SeatId) -> float:
+        """Points earned in all rounds."""
+        return market.state.payoff[seat]
 
     def seats(self, trace: Trace) -> Mapping[SeatId, AuctionSeat]:
         """Every seat's rounds, calls and messages; none before the first round has closed."""

@@ -22,6 +22,7 @@ from tradefair.evaluation.markets.order_book.outcomes import (
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.outcome import PrimaryMetric, RatingRules
 from tradefair.evaluation.phrases import load_phrases
+from tradefair.order_book.rules import OrderBook
 from tradefair.tracestore import Trace
 
 
@@ -60,6 +61,13 @@ class OrderBookEvaluator(Evaluator):
     def outcomes(self, trace: Trace) -> OrderBookOutcome:
         """Profits beside competition and the ceiling, efficiency and prices of the market."""
         return order_book_outcome(trace, self.version)
+
+    def metric(self, market: OrderBook, seat: SeatId) -> float:
+        """Ticks earned in all periods; of shares the change of cash with what they pay at the end."""
+        state = market.state
+        if not state.asset:
+            return state.profit[seat]
+        return state.cash[seat] + state.shares[seat] * market.scenario.final_value - state.endowed[seat][0]
 
     def seats(self, trace: Trace) -> Mapping[SeatId, Trader]:
         """The episode as each seat lived it."""

@@ -18,6 +18,7 @@ from tradefair.evaluation.markets.pricing.outcomes import PricingOutcome, pricin
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.outcome import PrimaryMetric, RatingRules
 from tradefair.evaluation.phrases import load_phrases
+from tradefair.pricing.rules import Pricing
 from tradefair.tracestore import Trace
 
 
@@ -59,6 +60,10 @@ class PricingEvaluator(Evaluator):
     def outcomes(self, trace: Trace) -> PricingOutcome:
         """Profits beside benchmarks per firm, and what the market left to its customers."""
         return pricing_outcome(trace, self.version)
+
+    def metric(self, market: Pricing, seat: SeatId) -> float:
+        """Minor units earned in all rounds."""
+        return market.state.profit[seat]
 
     def seats(self, trace: Trace) -> Mapping[SeatId, Firm]:
         """The episode as each firm lived it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tradefair.contract import SeatId
+from tradefair.contract.money import currency
 from tradefair.evaluation.charts.chart import Chart
 from tradefair.evaluation.evaluator import Evaluator
 from tradefair.evaluation.headline import Headline
@@ -27,6 +28,7 @@ from tradefair.evaluation.outcome import PrimaryMetric, RatingRules
 from tradefair.evaluation.phrases import load_phrases
 from tradefair.evaluation.table import Table
 from tradefair.retail.answers.evidence import EVIDENCE_VERSION, RECENCY_DAYS
+from tradefair.retail.rules import Retail
 from tradefair.tracestore import Trace
 
 
@@ -85,6 +87,10 @@ class RetailEvaluator(Evaluator):
     def outcomes(self, trace: Trace) -> RetailOutcome:
         """Money, sales, stock and calls of the manager; the store and its customers."""
         return retail_outcome(trace, self.version)
+
+    def metric(self, market: Retail, seat: SeatId) -> float:
+        """Currency units gained since the first day."""
+        return currency(market.net_worth_cents - market.scenario.funds_start_cents)
 
     def seats(self, trace: Trace) -> Mapping[SeatId, RetailPlay]:
         """The manager's episode."""

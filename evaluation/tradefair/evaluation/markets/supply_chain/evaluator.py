@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tradefair.contract import SeatId
+from tradefair.contract.money import currency
 from tradefair.evaluation.charts.chart import Chart
 from tradefair.evaluation.evaluator import Evaluator
 from tradefair.evaluation.headline import Headline
@@ -23,6 +24,7 @@ from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.outcome import PrimaryMetric, RatingRules
 from tradefair.evaluation.phrases import load_phrases
 from tradefair.evaluation.table import Table
+from tradefair.supply_chain.rules import SupplyChain
 from tradefair.tracestore import Trace
 
 _POPULATION = "skill"
@@ -57,6 +59,10 @@ class SupplyChainEvaluator(Evaluator):
     def outcomes(self, trace: Trace) -> SupplyChainOutcome:
         """Profit, stock, bids and slogans per retailer; inequality and supply of the market."""
         return supply_chain_outcome(trace, self.version)
+
+    def metric(self, market: SupplyChain, seat: SeatId) -> float:
+        """Currency units earned in all rounds."""
+        return currency(sum(market.retailers[market.places[seat]].profits))
 
     def seats(self, trace: Trace) -> Mapping[SeatId, Retail]:
         """Every retailer's closed rounds, calls and estimates; none where the trace has no closed round."""

@@ -19,6 +19,7 @@ from tradefair.evaluation.outcome import MarketOutcome, Outcome, PrimaryMetric, 
 from tradefair.evaluation.phrases import load_phrases
 from tradefair.evaluation.reading import TraceReading, read_trace
 from tradefair.teaching.model import PieFacts
+from tradefair.teaching.rules import Pie
 from tradefair.tracestore import Trace
 
 # --- the failure mode -----------------------------------------------------------------------------------------------
@@ -111,6 +112,10 @@ class TeachingEvaluator(Evaluator):
         }
         shared = sum(closed.facts.row.shared for closed in episode.rounds)
         return TeachingOutcome.of(episode.reading, self.version, seats, TeachingMarket(shared=shared))
+
+    def metric(self, market: Pie, seat: SeatId) -> float:
+        """Points earned in all rounds."""
+        return market.payoffs[seat]
 
     def seats(self, trace: Trace) -> Mapping[SeatId, Sequence[Claim]]:
         """What the detectors read: the claims of every seat."""
