@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
 from io import StringIO
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.budgets import BUDGETS
 from tests.waiting import LONG
 from tradefair.cli import run as tradefair
 from tradefair.cli.former import former_command
@@ -124,10 +126,33 @@ def test_the_index_and_the_navigation_lead_to_every_page() -> None:
     folders = ("tutorials", "how-to", "reference", "explanation")
     pages = {page.relative_to(docs).as_posix() for folder in folders for page in (docs / folder).rglob("*.md")}
     assert len(pages) > 40
-    index = set(re.findall(r"\]\(([^)#\s]+)", (docs / "index.md").read_text(encoding="utf-8")))
-    assert pages - index == set()
+    links = [
+        page.parent / link
+        for page in (docs / "index.md", docs / "explanation" / "why" / "index.md")
+        for link in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8"))
+    ]
+    assert pages - {link.relative_to(docs).as_posix() for link in links} == set()
     navigation = set(re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
     assert pages - navigation == set()
+
+
+def misfits(pages: Iterable[Path], rooms: Collection[str]) -> Iterator[str]:
+    for page in pages:
+        words = len(page.read_text(encoding="utf-8").split())
+        if page.stem not in rooms or words > 900:
+            yield f"{page.name}: {words} words, of 900; rooms have such a name: {page.stem in rooms}"
+
+
+def test_a_why_page_has_a_rooms_name_and_at_most_900_words(tmp_path: Path) -> None:
+    house = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    rows = tomllib.loads(BUDGETS.read_text(encoding="utf-8"))
+    rooms = {row.rpartition(".")[2] for row in rows} | set(re.findall(r"^(\w+)/ ", house, re.MULTILINE))
+    for name, words in (("attic.md", 900), ("host.md", 901), ("docs.md", 900)):
+        (tmp_path / name).write_text("word " * words, encoding="utf-8")
+    assert [line.partition(":")[0] for line in misfits(sorted(tmp_path.iterdir()), rooms)] == ["attic.md", "host.md"]
+    pages = {page.name: page for page in (ROOT / "docs" / "explanation" / "why").glob("*.md")}
+    assert pages.pop("index.md").exists()
+    assert list(misfits(pages.values(), rooms)) == []
 
 
 def test_the_map_in_architecture_names_every_package() -> None:
