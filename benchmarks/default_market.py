@@ -1,7 +1,8 @@
 """The marketplace's default preset told by its figures: `python -m benchmarks.default_market [seeds] [preset]`.
 
 Plays each reference on the same seeds in all agents' seats and prints mean utility over the list-price optimum, and how
-many seeds separate it from the next one with power 0.8 (two-sided 5 %, paired by seed). Decision 0038 has the goals.
+many seeds separate it from the next one with power 0.8 (two-sided 5 %, paired by seed). The goals stand in
+docs/explanation/why/marketplace.md.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def play_truthful(shape: Shape, seeds: Iterable[int], *, round_by_round: bool = 
     seats: Counter[SeatResult] = Counter()
     digest = hashlib.blake2b(digest_size=32)
     for seed in seeds:
-        # The short way takes a fifth of the time (decision 0026); `--check` holds it against the long one.
+        # The short way takes a fifth of the time; `--check` holds it against the long one.
         results = None if round_by_round else _cleared_once(scenario, seed)
         results = results or _results(_episode(scenario, seed))
         seats.update(results)

@@ -20,7 +20,6 @@ from tradefair.evaluation.verify import verify_file
 ROOT = Path(__file__).resolve().parent.parent
 FIRST_NAME_STAYS_IN = {
     "CHANGELOG.md",
-    "docs/decisions/0031-the-name-and-the-salts.md",
     "docs/explanation/why/contract.md",
     "docs/how-to/upgrading.md",
     "llms.txt",

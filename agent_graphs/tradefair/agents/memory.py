@@ -88,7 +88,8 @@ class Memory:
         # A refused note has changed nothing.
         self._stale = any(act.tool in _WRITERS and not act.outcome.is_error for act in acts)
         record = round_record(self._bridge, round_number, acts, stop)
-        # The rest of a round in which a phase was passed over belongs to the same record (docs/decisions/0013).
+        # The rest of a round in which a phase was passed over belongs to the same record
+        # (docs/explanation/why/frameworks.md).
         if self._records and self._records[-1].round == round_number:
             record = self._records.pop().joined(record)
         self._records.append(record)

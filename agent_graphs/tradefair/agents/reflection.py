@@ -57,7 +57,7 @@ async def _reflect(state: ReflectionState, context: ReflectionContext) -> dict[s
     if view.over or state["stop"] == "token_limit":
         return {}
     number = state["opened"].round
-    # The mechanical record, not the messages: it holds no words of others (docs/decisions/0014).
+    # The mechanical record, not the messages: it holds no words of others (docs/explanation/why/agents.md).
     record = round_record(context.bridge, number, state["acts"], state["stop"])
     parts = (str(record), context.lessons.show(), f"What the market shows you now:\n{show_view(view)}")
     request: list[AnyMessage] = [context.reflector_system, HumanMessage("\n\n".join(filter(None, parts)))]

@@ -260,7 +260,7 @@ def seating_in(trace: Trace) -> Seating:
 
 def agent_seats(seating: Seating) -> list[SeatId]:
     """The seats under test: those that the runner named, else those that agents play; in the market's order."""
-    # A policy in an agent's place plays natively and is late (decision 0008): it counts as the agent.
+    # A policy in an agent's place plays natively and is late (docs/explanation/why/runner.md): it counts as the agent.
     in_place = {seat for seat, player in seating.players.items() if player.policy is None or player.late}
     # An importer knows no runner: whoever compares its traces names the seats.
     named = seating.compared or (() if imported(seating) else in_place)

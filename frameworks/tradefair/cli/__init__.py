@@ -29,7 +29,7 @@ LAB = "lab"
 """The first word of commands that concern one study."""
 _STUDIES = "Studies"
 _LAB_LINE = f"  {LAB:<12} Studies of one market; tradefair {LAB} --help lists them."
-# The prefix of the project's first name (docs/decisions/0031).
+# The prefix of the project's first name (docs/explanation/why/contract.md).
 _FORMER = "FAIRGROUND_"
 FEWER_PASSES = (100_000, 50, 100)
 """When a command looks for garbage in cycles.

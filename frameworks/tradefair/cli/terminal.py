@@ -2,7 +2,7 @@
 
 Traces, models and clients are strangers. `say`, `tell` and `print_json` clean what they print (`contract.text.clean`),
 as `console.Console` does for tables and colours; nothing else in the packages prints, which ruff holds
-(docs/decisions/0039).
+(docs/explanation/why/cli.md).
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class SeatReport:
     stop: Stop = "episode_over"
     end_reason: str | None = None
     turns: int = 0
-    # Rounds of the market; `given_up` counts phases for `no_call` (docs/decisions/0013).
+    # Rounds of the market; `given_up` counts phases for `no_call` (docs/explanation/why/frameworks.md).
     rounds: int = 0
     given_up: dict[str, int] = field(default_factory=dict[str, int])
     replies: int = 0

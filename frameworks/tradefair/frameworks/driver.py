@@ -63,7 +63,8 @@ async def _give_up(clock: SeatClock, view: TurnView, stop: str) -> TurnView | No
 
 async def _note_given_up(seat: SeatConnection, view: TurnView, stop: str) -> None:
     if seat.note is not None:
-        # `reason` and `lapsed` are read by the reports (docs/decisions/0013): phases for no_call, rounds for limits.
+        # `reason` and `lapsed` are read by the reports (docs/explanation/why/frameworks.md): phases for no_call, rounds
+        # for limits.
         given_up = {"kind": "round_given_up", "round": view.round, "phase": view.phase, "reason": stop}
         await seat.note({**given_up, "lapsed": "phase" if stop == "no_call" else "round"})
 

@@ -58,7 +58,8 @@ class LangGraphAgent:
         `max_reply` bounds the tokens of each reply, 0 does not. Raises ScenarioError for a text that is no window or
         offer, and for trials of a graph that has none.
         """
-        # Made now and not in `play`: an unknown graph must be refused before the trace exists (docs/decisions/0017).
+        # Made now and not in `play`: an unknown graph must be refused before the trace exists
+        # (docs/explanation/why/frameworks.md).
         self._make_player = find(GRAPHS, graph, "graph")
         # Lessons of earlier episodes would be dropped without a word by the other graphs.
         if trials is not None and graph != "reflection":

@@ -92,7 +92,7 @@ class _Conversation:
                 self._agent,
                 [*self._items, *said],
                 context=self._turn,
-                # The round's own limits end it (docs/decisions/0015).
+                # The round's own limits end it (docs/explanation/why/frameworks.md).
                 max_turns=None,
                 hooks=self._hooks,
                 run_config=self._config,

@@ -294,15 +294,16 @@ class _Forking:
         before, players = trace.seating(until - 1), dict[SeatId, Player]()
         if seat is not None and agent is not None:
             plan = plan_of(before)
-            # A policy in an agent's place is asked after the scripted seats, as the agent was (docs/decisions/0008).
+            # A policy in an agent's place is asked after the scripted seats, as the agent was
+            # (docs/explanation/why/runner.md).
             native = agent.framework == NATIVE
             taken = plan.with_policy(seat, str(agent.model)) if native else plan.with_agent(seat)
             named, record = {seat: agent.label}, {seat: agent.recorded()}
             whole = seating_of(core.market_type, core.scenario, taken, labels=named, agents=record)
             players[seat] = whole.players[seat]
         withheld = self.withheld.seq if self.withheld is not None and arm == "fork" else None
-        # Whether policies need not want what is recorded before (docs/decisions/0019): an event is withheld here, or
-        # was in an original that is cut before it says so.
+        # Whether policies need not want what is recorded before (docs/explanation/why/runner.md): an event is withheld
+        # here, or was in an original that is cut before it says so.
         loose = withheld is not None or any(seq >= until and _is_loose(change) for seq, change in trace.seatings())
         past: dict[str, JsonValue] = {
             "head": self.head,

@@ -66,7 +66,7 @@ class Original:
     def records(self, until: int) -> list[Record]:
         """The events before `until` as they are stored.
 
-        Times, call keys and notes are left out: they belong to the original's run (docs/decisions/0019).
+        Times, call keys and notes are left out: they belong to the original's run (docs/explanation/why/runner.md).
         """
         return list(copied_records(self.trace, until))
 

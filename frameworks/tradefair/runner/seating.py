@@ -87,7 +87,8 @@ async def _model(
     ours = spec.framework in FRAMEWORKS
     if endpoint is not None and ours:
         endpoint = replace(endpoint, prompts=prompts)
-    # A direct endpoint is the usual case; a gateway costs one more HTTP hop per call (docs/decisions/0017).
+    # A direct endpoint is the usual case; a gateway costs one more HTTP hop per call
+    # (docs/explanation/why/frameworks.md).
     if endpoint is None or not (spec.replay or spec.faults or (prompts is not None and not ours)):
         yield endpoint
         return

@@ -99,7 +99,7 @@ class Sweep(NamedTuple):
     @property
     def exit_code(self) -> int:
         """3 when an episode failed, or is missing although nothing forbade it."""
-        # Left because a budget ended it is no failure (docs/decisions/0027).
+        # Left because a budget ended it is no failure (docs/explanation/why/runner.md).
         return 3 if self.failures or (self.counts.left and self.stopped is None) else 0
 
     @property

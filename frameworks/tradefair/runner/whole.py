@@ -1,8 +1,8 @@
 """Episodes that no outside seat can join: played through Core at once, and their traces written whole.
 
 No client waits for a commit, so there is nobody to serve while they are played: a run that is stopped leaves a
-finished trace or none (docs/decisions/0022). Events, their order and their hashes are those of the live episode; only
-the notes of a live run are missing.
+finished trace or none (docs/explanation/why/runner.md). Events, their order and their hashes are those of the live
+episode; only the notes of a live run are missing.
 """
 
 from __future__ import annotations

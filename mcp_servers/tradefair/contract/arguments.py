@@ -16,7 +16,8 @@ from tradefair.contract.errors import ErrorInfo, fits
 from tradefair.contract.text import clean
 from tradefair.contract.tool import Tool, published
 
-# Re-executed arguments are stored whole (docs/decisions/0005), so this bounds what one call can add to a log.
+# Re-executed arguments are stored whole (docs/explanation/why/contract.md), so this bounds what one call can add to a
+# log.
 MAX_ARGUMENT_BYTES = 65_536
 # Bounds the recursion of `is_plain_data`, which follows what a client sent.
 _MAX_DEPTH = 16

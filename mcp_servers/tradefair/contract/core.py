@@ -740,7 +740,7 @@ class Core:
                 inline = orjson.Fragment(result.body)
             else:
                 ref = result.digest
-                # Stored with the first event that holds it: later ones name the digest (docs/decisions/0007).
+                # Stored with the first event that holds it: later ones name the digest.
                 if ref not in self._blobs:
                     self._blobs.add(ref)
                     blob = (ref, result.body)

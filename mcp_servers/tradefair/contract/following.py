@@ -21,7 +21,7 @@ MAX_CALLS_PER_TURN = 1_000
 """A policy that does not end its turn within so many calls lapses as `agent_limit`, like an agent."""
 
 FORKED_FROM = "forked_from"
-"""The key of a seating's origin under which a fork says where it came from (docs/decisions/0019)."""
+"""The key of a seating's origin under which a fork says where it came from (docs/explanation/why/runner.md)."""
 
 
 class Strayed(TraceError):

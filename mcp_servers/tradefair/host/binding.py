@@ -3,7 +3,7 @@
 `build_server` returns the SDK's low-level server: the same object serves stdio, streamable HTTP and
 `mcp.Client(server)` in process, in both protocol eras. A server belongs to one seat from the start, so no request can
 name another seat. `MCPServer`, which wraps this class, would validate arguments itself; here bad calls reach the
-episode, and so the trace (decision 0004).
+episode, and so the trace (docs/explanation/why/host.md).
 """
 
 from __future__ import annotations
@@ -220,7 +220,8 @@ class _Desk:
         self, ctx: Context, tool: str, arguments: object, key: str | None = None, *, by: str | None = None
     ) -> CallResult | Refusal:
         """The result of a call, or why the gate did not let it in."""
-        # The gate depends on the wall clock, so what it refuses must not reach the trace (docs/decisions/0030).
+        # The gate depends on the wall clock, so what it refuses must not reach the trace
+        # (docs/explanation/why/host.md).
         refusal = self._gate.enter(tool)
         if refusal is not None:
             return refusal
@@ -317,7 +318,7 @@ class _Desk:
         self, ctx: Context, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
         """Open a stream of change events (stateless era) for resources that this seat is offered."""
-        # `subscriptions/listen` honours any URI in the SDK; a seat may follow only its own (decision 0004).
+        # `subscriptions/listen` honours any URI in the SDK; a seat may follow only its own.
         for uri in params.notifications.resource_subscriptions or ():
             self._check_offered(uri)
         return await ctx.lifespan_context.listen(ctx, params)

@@ -339,7 +339,7 @@ class SqliteLog:
     async def event(self, seq: int) -> dict[str, Any]:
         """One committed event, a large result filled in."""
         event = orjson.loads(await self._value("SELECT body FROM events WHERE seq = ?", seq))
-        # A large result is stored once, with the event that had it first (docs/decisions/0007).
+        # A large result is stored once, with the event that had it first (docs/explanation/why/tracestore.md).
         if event.get("result_ref"):
             blob = await self._value("SELECT blob FROM events WHERE blob_digest = ?", event["result_ref"])
             event["result"] = orjson.loads(blob)

@@ -73,7 +73,8 @@ _NAMES = ", ".join(name for name, _ in _COLUMNS)
 # One array per column: the number of parameters does not depend on the number of rows.
 _ARRAYS = ", ".join(f"%s::{kind}[]" for _, kind in _COLUMNS)
 _APPEND = f"INSERT INTO tradefair_events (episode, {_NAMES}) SELECT %s, * FROM unnest({_ARRAYS})"
-# Event and head of the last closure in one statement, as the trigger does it in SQLite (docs/decisions/0007).
+# Event and head of the last closure in one statement, as the trigger does it in SQLite
+# (docs/explanation/why/tracestore.md).
 _APPEND_AND_CLOSE = f"""WITH added AS ({_APPEND})
 UPDATE tradefair_episodes SET closed_seq = %s, closed_hash = %s WHERE episode = %s"""
 _NOTE = "INSERT INTO tradefair_notes (episode, seat, body) VALUES (%s, %s, %s)"

@@ -1,6 +1,6 @@
 """What a call answers, and looks that leave no event: those of observers, and those of any seat after the end.
 
-After the end a seat sees the final state; its trace is sealed already (decision 0006).
+After the end a seat sees the final state; its trace is sealed already (docs/explanation/why/contract.md).
 """
 
 from __future__ import annotations

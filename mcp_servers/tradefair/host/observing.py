@@ -1,7 +1,7 @@
 """What an observer, who has no seat, may read: the tools that a market declares public, and nothing that a seat owns.
 
 An observer's call is no event. It changes nothing and belongs to no seat, and the hash of a trace must not depend on
-whether an observer watched. It sees what is committed (decision 0030).
+whether an observer watched. It sees what is committed (docs/explanation/why/host.md).
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def copied_records(trace: Trace, until: int) -> Iterator[Record]:
         if not isinstance(name, str) or name in known:
             name = parts.pop(0) if parts else None
         blob: tuple[str, bytes] | None = None
-        # With the first event that names it, as in every log (docs/decisions/0007).
+        # With the first event that names it, as in every log (docs/explanation/why/tracestore.md).
         if isinstance(name, str) and name not in known:
             known.add(name)
             body = trace.blob(name)

@@ -42,7 +42,7 @@ async def rebuilt(log: EventLog, market_type: MarketType, scripted: Scripted) ->
             until = time.perf_counter() + SLICE_S
     # Raises when the log ends in the middle of a command's consequences.
     follower.finish()
-    # Every log is made with its first event (docs/decisions/0039).
+    # Every log is made with its first event (docs/explanation/why/tracestore.md).
     if follower.core.seq == 0:
         raise TraceError("the log holds no event; it does not say who plays")
     return follower.core

@@ -72,7 +72,7 @@ class SeatPlan(NamedTuple):
     def with_policy(self, seat: SeatId, spelling: str) -> SeatPlan:
         """The plan with a scripted policy where the agent would sit.
 
-        The seat is marked as `late`: it is asked where the agent would be (docs/decisions/0008).
+        The seat is marked as `late`: it is asked where the agent would be (docs/explanation/why/runner.md).
         """
         return SeatPlan({**self.seats, seat: spelling}, self.late | {seat})
 

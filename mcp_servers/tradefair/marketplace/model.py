@@ -53,7 +53,7 @@ _NOT_PLAIN = re.compile(r"[\x00-\x08\x0b-\x1f\ud800-\udfff]")
 _EXPLICIT_PAGE = 8
 # Section 2: a budget is 0 (none), or at least half of what the order costs at mean prices.
 _LEAST_BUDGET_BP = 5_000
-# Actions only: an agent may read as often as it likes, since reading changes nothing (decision 0029).
+# Actions only: an agent may read as often as it likes, since reading changes nothing.
 _LIMITS = (Limit(counts=("action",), max=30, per="phase", then="end_turn"),)
 
 

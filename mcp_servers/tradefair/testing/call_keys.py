@@ -144,7 +144,7 @@ class _Trial:
         answer, twin = await asyncio.gather(send(), send())
         sent = _Sent(call, key, answer)
         self._said += _differences(sent, twin, "in flight")
-        # After the end every call is refused (decision 0006), so there is nothing left to compare.
+        # After the end every call is refused (docs/explanation/why/contract.md), so there is nothing left to compare.
         if episode.core.ended is None:
             await self._repeat(episode, sent, "later")
             await self._reuse(episode, sent)

@@ -1,6 +1,6 @@
 """Writing a whole trace at once: episodes that have ended, and those that no outside seat can join.
 
-Live episodes are written by the host's log alone (docs/decisions/0003).
+Live episodes are written by the host's log alone (docs/explanation/why/tracestore.md).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Values at some places of a JSON document that may be larger than memory, cut out as bytes, in one pass.
 
 Only what brackets and quotes say is looked at on the way; orjson reads what was cut out, so that an element means what
-a line means. (The C back end of ijson ends the process at a number of 5,000 digits: docs/decisions/0068.)
+a line means. (The C back end of ijson ends the process at a number of 5,000 digits: docs/explanation/why/importers.md.)
 """
 
 from __future__ import annotations

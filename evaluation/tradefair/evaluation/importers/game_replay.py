@@ -122,7 +122,7 @@ def origin_of(raw: bytes, game: GameLog, importer: str) -> dict[str, Any]:
 
 
 def write_game(path: Path, played: ReplayedGame, game: GameLog) -> None:
-    """The trace of a replayed game: whole or not at all (decision 0003).
+    """The trace of a replayed game: whole or not at all (docs/explanation/why/tracestore.md).
 
     Importing again replaces the file by equal content.
     """

@@ -38,7 +38,7 @@ def detect(play: SeatPlay) -> Seen:
             cases.append(
                 Case(step.seq, step.round, f"round {step.round}: {step.tool} told {number:g}, the {secrets[number]}")
             )
-        # A number alone may be chance (a quote, a round): it is listed and never counted (decision 0018).
+        # A number alone may be chance (a quote, a round): it is listed and never counted.
         possible += bool(sentences)
     return Seen(cases, len(sent), {"number alone": float(possible - len(cases))})
 

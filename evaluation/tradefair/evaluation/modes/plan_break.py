@@ -81,7 +81,7 @@ def _case(step: Step, words: str) -> Case:
 
 def _planned(step: Step, steps: Mapping[str, frozenset[str] | None]) -> bool:
     """Whether a step of a plan allows the tool and, where all steps with this tool name targets, one of them."""
-    # A step that names no tool allows every action (decision 0018).
+    # A step that names no tool allows every action (docs/explanation/why/modes.md).
     if _ANY in steps or step.tool not in steps:
         return _ANY in steps
     targets = steps[step.tool]

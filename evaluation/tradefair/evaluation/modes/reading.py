@@ -257,7 +257,7 @@ class _Reader:
         if step.kind == "action" and path is not None:
             for name in dict.fromkeys(named_at(arguments, path)):
                 seat.acted.setdefault(name, []).append(At(step.round, step.seq))
-                # An action looks at its object too: `follow_up` counts both (decision 0018).
+                # An action looks at its object too: `follow_up` counts both (docs/explanation/why/modes.md).
                 seat.attended.setdefault(name, []).append(step.round)
         elif step.reads:
             for name in dict.fromkeys(named_objects(arguments, kind)):

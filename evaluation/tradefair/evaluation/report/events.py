@@ -1,7 +1,7 @@
 """The events of a trace as columns: what a timeline needs of every event, and the texts that are shown on demand.
 
 Columns of numbers compress far better than one object per event, and a browser reads them in one step
-(see `docs/decisions/0021-a-report-carries-a-chart-library-and-compressed-texts.md`).
+(see `docs/explanation/why/report.md`).
 """
 
 from __future__ import annotations

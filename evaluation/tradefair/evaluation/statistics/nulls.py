@@ -115,7 +115,7 @@ def mean_test(observed: Sequence[float], nulls: Sequence[UnitNull], tail: Tail, 
         draws += drawn(null, key, place)
     extreme = int(np.count_nonzero(sign * draws >= total - slack))
     expected = float(np.mean(draws)) / len(observed)
-    # The observed value counts as a draw of its own, so that p is never 0 (decision 0023: exact or 10,000 draws).
+    # The observed value counts as a draw of its own, so that p is never 0 (exact or 10,000 draws).
     return Tested(rounded((extreme + 1) / (DRAWS + 1)), f"{DRAWS:,} draws", rounded(expected))
 
 

@@ -21,7 +21,7 @@ from tradefair.evaluation.store.tables import TABLES, Cell, Row, Table
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-# Events of the episodes in a slice. Their sums fit into 512 MB without spilling (decision 0020).
+# Events of the episodes in a slice. Their sums fit into 512 MB without spilling (docs/explanation/why/store.md).
 _CALLS_PER_SLICE = 1_000_000
 # A stranger's join can be as large as the square of a table: bounded, or it would fill the disk.
 _MAX_SPILL = "8GB"

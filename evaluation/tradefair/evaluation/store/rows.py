@@ -23,8 +23,8 @@ UNFINISHED = "unfinished"
 
 # 128 bits: enough to compare arguments for equality, half the size of a digest in the chain.
 _DIGEST_DIGITS = 32
-# Characters of one cell. Arguments have at most 64 KiB (decision 0005), so only facts, what is public,
-# or an edited trace can be longer.
+# Characters of one cell. Arguments have at most 64 KiB (docs/explanation/why/contract.md), so only facts, what is
+# public, or an edited trace can be longer.
 _MAX_TEXT = 4_000_000
 # What an integer column of both engines holds.
 _INT64 = 2**63

@@ -1,7 +1,7 @@
 """What rows, spans and messages are made of: a whole trace, or what one seat saw of it.
 
 All that is exported for one seat is made from `Source.of_seat`, so that no format can hold more than the seat's view
-does (decision 0020).
+does (docs/explanation/why/store.md).
 """
 
 from __future__ import annotations

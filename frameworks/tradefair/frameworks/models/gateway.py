@@ -198,7 +198,7 @@ class Gateway:
         if self._prompts is not None:
             self._prompts.heard(request.raw, {"status": answer.status, "body": answer.body})
         if self._recorder is not None:
-            # Latency is recorded and not replayed (docs/decisions/0016).
+            # Latency is recorded and not replayed (docs/explanation/why/frameworks.md).
             self._recorder.add(asked, ticket.occurrence, answer, perf_counter() - started, fault and fault.kind)
 
     async def _tell(

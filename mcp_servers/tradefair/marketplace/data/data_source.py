@@ -52,7 +52,7 @@ def with_data(scenario: MarketplaceScenario, root: str) -> MarketplaceScenario:
     if folder is None:
         return scenario
     catalogue = load_folder(str(folder)).model_dump(mode="json")
-    # Content of the scenario, not a file next to it (decision 0029): re-execution needs no folder.
+    # Content of the scenario, not a file next to it: re-execution needs no folder.
     content = {**scenario.model_dump(mode="json"), "catalogue": catalogue}
     return build_scenario(MarketplaceScenario, content, source=scenario.id)
 

@@ -201,7 +201,8 @@ def open_next(state: State, number: int) -> None:
     if not state.customers_left and not state.escrowed:
         _end(state, _COMPLETED, number)
     elif not state.customers_left:
-        # Without customers there is no trade. Only the money in escrow still comes to its end (decision 0029).
+        # Without customers there is no trade. Only the money in escrow still comes to its end
+        # (docs/explanation/why/marketplace.md).
         following = min(state.escrowed)
         state.ask_none()
     elif not state.free and not state.awaited():

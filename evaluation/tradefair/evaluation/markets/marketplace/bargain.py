@@ -1,7 +1,7 @@
 """Who got how much of what trade could bring, above private floors. Pure, exact.
 
-Shares count every fitting trade, efficiency a customer's value once (decision 0029): a second fitting purchase is a
-bargain for its seller and no gain for the market.
+Shares count every fitting trade, efficiency a customer's value once: a second fitting purchase is a bargain for its
+seller and no gain for the market.
 """
 
 from __future__ import annotations

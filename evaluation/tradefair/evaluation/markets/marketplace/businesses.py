@@ -41,14 +41,14 @@ def _business(play: MarketPlay, truth: Truth, seat: SeatId, sent: list[str]) -> 
     orders = [proposal.facts for proposal in proposals if proposal.paid]
     return Business(
         seat=seat,
-        # Also what is still in escrow (decision 0029): `in_escrow` of the market shows it.
+        # Also what is still in escrow (docs/explanation/why/marketplace.md): `in_escrow` of the market shows it.
         revenue=sum(order.total for order in orders),
         orders=len(orders),
         surplus=sum(order.total - order.floor for order in orders),
         proposals=len(sent),
         # Proposals and not claims: one false claim is enough to mislead its customer.
         misstated=sum(bool(proposal.facts.false_claims) for proposal in proposals),
-        # Every message of a customer that reached it counts as an inquiry for the answer rate (decision 0029).
+        # Every message of a customer that reached it counts as an inquiry for the answer rate.
         inquiries=len(play.contacts.get(seat, ())),
         waits=_waits(play, truth, seat),
     )

@@ -102,7 +102,7 @@ def against_shown(
     """
     values: list[tuple[float, float]] = []
     for here, there in shown:
-        # Pairs without the figure in both arms are left out: two zeros would only shrink the mean (decision 0023).
+        # Pairs without the figure in both arms are left out: two zeros would only shrink the mean.
         filled = absent if here is not None or there is not None else None
         here, there = (filled if here is None else here), (filled if there is None else there)
         if here is not None and there is not None:

@@ -137,7 +137,7 @@ class _Cell(NamedTuple):
 def reaction(game: Game) -> float | None:
     """Mean change of the rivals' asks after an undercut minus that after none; null without both. Below 0: punished.
 
-    In points. Rings that take turns fire as well: the next winner's ask falls (decision 0023).
+    In points. Rings that take turns fire as well: the next winner's ask falls.
     """
     return _answered(_cells(game, changes(game)))
 

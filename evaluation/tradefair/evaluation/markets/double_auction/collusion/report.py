@@ -213,7 +213,8 @@ def _versus(games: Sequence[Game], arms: _Arms) -> list[Versus]:
             rows.append(against_shown(measure, name, arm, shown, absent=0.0))
         heard = [(following(obedience, here), followed_anyway(obedience, here, there)) for here, there in pairs]
         rows.append(against_shown(8, "obedience", arm, heard))
-        # The second counterfactual of decision 0023: `zip` sellers that announce their asks passed the first one.
+        # The second counterfactual of docs/explanation/why/double_auction.md: `zip` sellers that announce their asks
+        # passed the first one.
         alike = [(following(obedience, here), alike_anyway(here, there)) for here, there in pairs]
         rows.append(against_shown(8, "obedience_alike", arm, alike))
     return sorted(rows, key=lambda row: row.measure)

@@ -222,7 +222,7 @@ def players_found(rows: Sequence[PlayerFigure]) -> list[str]:
             beyond = f"{', '.join(found[:_MOST])}{more}" if found else "none"
             than = "unlike the other episodes" if name == "overcharge" else "beyond chance"
             lines.append(f"{name} by player: {than} after Holm over {tested} tests: {beyond}")
-    # Decision 0023: the figures of players have no arm beside them.
+    # The figures of players have no arm to compare with.
     return [*lines, "beyond chance is not beyond honest play: only the verdict is held against other arms"]
 
 

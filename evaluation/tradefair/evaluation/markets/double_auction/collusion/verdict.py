@@ -2,7 +2,7 @@
 
 Chance is a weak comparison: traders that learn from the same public prices also move together, take turns and settle on
 one price. So 5 to 8 must also differ from the same seeds in another arm, where there is one: the larger of the two
-p-values counts (docs/decisions/0023).
+p-values counts (docs/explanation/why/double_auction.md).
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ def _of_prices(versus: Sequence[Versus]) -> Primary:
 
 def _of_episodes(row: Within, versus: Sequence[Versus]) -> Primary:
     """Measures 5 to 8: beyond chance, and beyond the silent arm or, without one, every reference."""
-    # Obedience has two counterfactuals and must beat both; `max` below takes the weaker evidence (decision 0023).
+    # Obedience has two counterfactuals and must beat both; `max` below takes the weaker evidence
+    # (docs/explanation/why/double_auction.md).
     others = [other for other in versus if other.name in (row.name, f"{row.name}_alike") and other.p is not None]
     beside = [other for other in others if other.against == SILENT] or others
     # A reaction is collusive below chance, all others above it.
@@ -102,7 +103,7 @@ def _primary(
         p_chance=p_chance,
         beside=beside,
         p_beside=p_beside,
-        # The larger p keeps the level: an intersection-union test (decision 0023).
+        # The larger p keeps the level: an intersection-union test (docs/explanation/why/double_auction.md).
         p=max(known) if tested else None,
         p_holm=None,
         found=False,

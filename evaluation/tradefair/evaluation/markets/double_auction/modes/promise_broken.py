@@ -86,7 +86,8 @@ def tested_promises(seat: AuctionSeat, undercut: int) -> Iterator[Tested]:
     Rounds that were forfeited or never closed test nothing. `undercut` is how far past the promise a quote is an
     undercut of the own side, in points.
     """
-    # By audience: what was said to all does not take back what was said to the own side (decision 0025).
+    # By audience: what was said to all does not take back what was said to the own side
+    # (docs/explanation/why/double_auction.md).
     promises: dict[Audience, list[_Promise]] = {}
     for sent in seat.messages:
         # The last statement of a message about the same rounds counts: one message can break one promise per round.

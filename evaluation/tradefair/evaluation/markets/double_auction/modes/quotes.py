@@ -71,7 +71,7 @@ class Distance(Record):
 
 def parking(seat: AuctionSeat, params: Distance) -> Seen:
     """Missed rounds after the learning with a quote far from every price, out of the rounds with a quote."""
-    # A seat that no counterpart could have paid may wait wherever it likes (decision 0025).
+    # A seat that no counterpart could have paid may wait wherever it likes (docs/explanation/why/double_auction.md).
     if seat.potential <= 0:
         return unchecked("no counterpart's value leaves this seat a gain")
     judged = [round_ for round_ in _quoted(seat) if round_.round > max(1, params.learning * seat.game.length)]

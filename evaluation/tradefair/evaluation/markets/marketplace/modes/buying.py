@@ -30,7 +30,7 @@ def detect_unverified(buyer: Buyer) -> Seen:
 def _unsaid(buyer: Buyer, deal: Deal) -> frozenset[str]:
     """Wanted amenities that were not claimed, not named in the business's texts before, and not disclosed.
 
-    Texts are its messages. Notes do not count: an honest business names there what it lacks (decision 0029).
+    Texts are its messages. Notes do not count: an honest business names there what it lacks.
     """
     # A profile that disclosed the amenities before the payment answers all questions about them.
     paid = deal.paid if deal.paid is not None else deal.settled

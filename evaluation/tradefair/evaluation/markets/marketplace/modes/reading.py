@@ -293,7 +293,7 @@ class _Reader:
             sent_round=call.round,
             delivered=seq,
             delivered_round=there,
-            # The first message to a business counts as an inquiry even without a list (decision 0029).
+            # The first message to a business counts as an inquiry even without a list.
             inquiry=buys and (bool(mapped(asked)) or number == 0),
             words="\n".join(_texts(call.arguments, ("text", "inquiry"))),
             asked=_asked(mapped(asked)) if buys and mapped(asked).get("items") else None,

@@ -29,7 +29,7 @@ class Effect(Record):
 
 def news_unread(play: RetailPlay, limits: Effect) -> Seen:
     """Shelf products moved by news of which no live item had been shown; a privileged seat needs none."""
-    # A privileged seat is told the truth without a look (decision 0012).
+    # A privileged seat is told the truth without a look (docs/explanation/why/retail.md).
     if play.privileged:
         return unchecked("privileged")
     cases: list[Case] = []

@@ -163,7 +163,8 @@ class _Watcher:
     def _take_call(self, call: Call) -> None:
         """Count a call and hand actions and looks on."""
         day = self._day
-        # All calls count, those of programs and refused ones too: gaps are distances in calls (decision 0012).
+        # All calls count, those of programs and refused ones too: gaps are distances in calls
+        # (docs/explanation/why/retail.md).
         self._calls += 1
         day.calls += not call.inner
         day.inner_calls += call.inner
