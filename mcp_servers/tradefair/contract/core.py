@@ -753,8 +753,7 @@ class Core:
                 inline = orjson.Fragment(result.body)
             else:
                 ref = result.digest
-                # Stored with the first event that holds it: later ones name the digest
-                # (docs/explanation/why/tracestore.md).
+                # Stored with the first event that holds it: later ones name the digest.
                 if ref not in self._blobs:
                     self._blobs.add(ref)
                     blob = (ref, result.body)
