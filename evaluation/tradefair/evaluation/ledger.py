@@ -263,23 +263,12 @@ def ledger_series(episodes: Sequence[Sequence[Ledger]]) -> LedgerSeries | None:
     ledgers = [ledger for found in episodes for ledger in found]
     if not ledgers:
         return None
-    turns: dict[tuple[str, str, str], list[tuple[int, LedgerTurn]]] = defaultdict(list)
+    turns: dict[_Kind, list[tuple[int, LedgerTurn]]] = defaultdict(list)
     for episode, found in enumerate(episodes):
         for turn in (turn for ledger in found for turn in ledger.turns):
             turns[_kind(turn)].append((episode, turn))
     gap = fmean(ledger.gap for ledger in ledgers)
-    kinds = [
-        LedgerKind(
-            name=name,
-            phase=phase,
-            tool=tool,
-            lost=(lost := math.fsum(turn.lost for _, turn in alike) / len(ledgers)),
-            share=lost / gap if gap > 0 else None,
-            turns=sum(turn.until - turn.turn + 1 for _, turn in alike),
-            episodes=len({episode for episode, _ in alike}),
-        )
-        for (name, phase, tool), alike in turns.items()
-    ]
+    kinds = [_summed(kind, alike, len(ledgers), gap) for kind, alike in turns.items()]
     return LedgerSeries(
         unit=ledgers[0].unit,
         higher_is_better=ledgers[0].higher_is_better,
@@ -292,7 +281,26 @@ def ledger_series(episodes: Sequence[Sequence[Ledger]]) -> LedgerSeries | None:
     )
 
 
-def _kind(turn: LedgerTurn) -> tuple[str, str, str]:
+_Kind = tuple[str, str, str]
+"""Mistake, phase and tool."""
+
+
+def _summed(kind: _Kind, turns: Sequence[tuple[int, LedgerTurn]], ledgers: int, gap: float) -> LedgerKind:
+    """The turns of a kind, each behind the number of its episode."""
+    lost = math.fsum(turn.lost for _, turn in turns) / ledgers
+    name, phase, tool = kind
+    return LedgerKind(
+        name=name,
+        phase=phase,
+        tool=tool,
+        lost=lost,
+        share=lost / gap if gap > 0 else None,
+        turns=sum(turn.until - turn.turn + 1 for _, turn in turns),
+        episodes=len({episode for episode, _ in turns}),
+    )
+
+
+def _kind(turn: LedgerTurn) -> _Kind:
     used = Counter(tool for tool, _ in turn.did).most_common(1)
     return next(iter(turn.names), ""), turn.phase, used[0][0] if used else ""
 

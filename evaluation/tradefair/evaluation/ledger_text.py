@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
@@ -14,8 +14,14 @@ from tradefair.contract.text import clean_line
 from tradefair.evaluation.ledger import Action, Ledger, LedgerSeries, LedgerTurn
 from tradefair.evaluation.table import Table, decimals
 
+if TYPE_CHECKING:
+    from tradefair.cli.console import Console
+
 MAX_ROWS = 10
 """Rows of a table: the turns that lost most."""
+MOST_TURNS, MOST_KINDS = 4, 8
+"""Rows below the sentences of a verdict, of an episode and of a series: all stays within a screen."""
+_FIGURES = frozenset({"lost", "lost, mean", "of the gap", "episodes"})
 _MAX_ARGUMENTS = 60
 _MAX_ACTIONS = 3
 # Of one turn by itself, where there is room.
@@ -77,6 +83,25 @@ def series_table(series: LedgerSeries, who: str, *, most: int | None = MAX_ROWS)
     rows.append(("mean gap", "", _sides(series), amount_text(series.gap), _share(series.gap, series.gap), episodes))
     columns = ("kind of turn", "phase", "it did", "lost, mean", "of the gap", "episodes")
     return Table(f"what kinds of turns of {clean_line(who)} lost, in {series.unit}", columns, rows)
+
+
+def show_ledgers(console: Console, tables: Sequence[Table], *, frozen: bool, whole: bool = False) -> None:
+    """Print tables of what turns lost, behind a blank line each; `frozen`: other agents kept to what they did."""
+    # Imported here: rich takes long, and pages need none of it.
+    from tradefair.cli.tables import Column, show_table, show_text
+
+    for table in tables:
+        console.print()
+        if len(tables) > 1:
+            show_text(console, table.title, style="bold")
+        if frozen:
+            show_text(console, "other agents kept to what they did", style="dim")
+        figures = [place for place, title in enumerate(table.columns) if title in _FIGURES]
+        columns = [
+            Column(title, "figure" if place in figures else "name" if place < figures[0] else "text")
+            for place, title in enumerate(table.columns)
+        ]
+        show_table(console, columns, table.rows, whole=whole, more="--all or --json")
 
 
 def ledger_columns(ledger: Ledger) -> tuple[str, ...]:

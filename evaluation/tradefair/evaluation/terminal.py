@@ -20,12 +20,12 @@ from tradefair.evaluation.evaluate import Evaluation, relative_numbers, tables_o
 from tradefair.evaluation.evaluator import evaluator_of, fields_for
 from tradefair.evaluation.figures import Group, figure_of, heading_of
 from tradefair.evaluation.findings_text import findings_text
-from tradefair.evaluation.ledger_text import ledger_table, series_table
+from tradefair.evaluation.ledger_text import show_ledgers
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Figure
 from tradefair.evaluation.origins import is_foreign
 from tradefair.evaluation.outcome import Outcome, PrimaryMetric, SeatOutcome, refused_note
 from tradefair.evaluation.reward import reward_metric
-from tradefair.evaluation.table import Table, number_text
+from tradefair.evaluation.table import number_text
 from tradefair.evaluation.verdict.amounts import number
 from tradefair.evaluation.verdict.of_runs import RESULTS, told_at
 from tradefair.evaluation.verdict.verdict import ForeignRun, NextStep, Verdict
@@ -36,10 +36,6 @@ from tradefair.evaluation.verify import OUTCOMES_OF_VERIFY, SOUND, Check
 _MAX_NAMED = 4
 # Rows of the table below a verdict: text, table and next steps stay within twenty lines.
 _MAX_STANDINGS = 8
-# Of a ledger.
-_MAX_TURNS = 4
-# Characters a line where no terminal says how many it has.
-_WIDTH = 100
 _MORE = "--all or --json"
 _NEXT, _GAP = "next   ", "   "
 # Where the further lines of a finding begin.
@@ -64,44 +60,9 @@ def show_verdict(verdict: Verdict, runs: Sequence[Run], *, whole: bool = False) 
     console = Console()
     for sentence in verdict.sentences:
         _show_sentence(console, sentence, verdict)
-    _show_ledgers(console, verdict, whole)
+    show_ledgers(console, verdict.tables(whole=whole), frozen=verdict.frozen, whole=whole)
     knowing = {row.name for seat in verdict.seats for row in seat.beside if row.privileged}
     _show_standings(console, runs, whole, knowing)
-
-
-def ledger_tables(verdict: Verdict, *, whole: bool = False) -> list[Table]:
-    """What turns lost, a table per seat: of an episode by turn, of a series by kind; `whole`: all rows."""
-    tables: list[Table] = []
-    for seat in verdict.seats:
-        if seat.ledger is not None:
-            tables.append(ledger_table(seat.ledger, word=seat.round_word, most=None if whole else _MAX_TURNS))
-        if seat.ledgers is not None:
-            tables.append(series_table(seat.ledgers, seat.player, most=None if whole else _MAX_STANDINGS))
-    return tables
-
-
-def ledger_lines(verdict: Verdict) -> str:
-    """The tables of what turns lost, as the commands print them; empty where no ledger was made."""
-    console = Console(width=_WIDTH)
-    with console.capture() as shown:
-        _show_ledgers(console, verdict, whole=False)
-    return shown.get()
-
-
-def _show_ledgers(console: Console, verdict: Verdict, whole: bool) -> None:
-    """Behind a blank line each: the turns or kinds that lost most, what the others did together, and the sum."""
-    tables = ledger_tables(verdict, whole=whole)
-    frozen = any(seat.ledger is not None and seat.ledger.frozen for seat in verdict.seats)
-    for table in tables:
-        console.print()
-        if len(tables) > 1:
-            show_text(console, table.title, style="bold")
-        if frozen:
-            show_text(console, "other agents kept to what they did", style="dim")
-        kinds = [*map(names, table.columns[:3]), *map(figures, table.columns[3:])]
-        if verdict.kind == "episode":
-            kinds = [names(table.columns[0]), figures(table.columns[1]), *map(words, table.columns[2:])]
-        show_table(console, [column for columns in kinds for column in columns], table.rows, whole=whole, more=_MORE)
 
 
 def show_next(steps: Sequence[NextStep]) -> None:

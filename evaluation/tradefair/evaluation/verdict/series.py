@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.headline import Block, headline_of
-from tradefair.evaluation.ledger import ledger_series
+from tradefair.evaluation.ledger import LedgerSeries, ledger_series
 from tradefair.evaluation.phrases import phrases_for
 from tradefair.evaluation.statistics.paired import interval, mean_sd
 from tradefair.evaluation.verdict.amounts import count, did, in_money, listed, name, number
@@ -120,7 +120,7 @@ def _merged(rows: Sequence[_Row]) -> SeatVerdict:
         mistake=_mistake(rows),
         gap=_mean_of_all([row.seat.gap for row in rows]),
         reachable=_mean_of_all([row.seat.reachable for row in rows]),
-        ledgers=ledger_series([[row.seat.ledger for row in group if row.seat.ledger] for group in _by_episode(rows)]),
+        ledgers=_ledgers(rows),
         raised=sum(row.seat.raised > 0 for row in rows),
         checked=max(row.seat.checked for row in rows),
         unchecked=min(row.seat.unchecked for row in rows),
@@ -146,6 +146,10 @@ def _mean_score(rows: Sequence[_Row]) -> Score:
     said = ", ".join(filter(None, [f"{' '.join(did(score, value, score.unit))} on average", said_of(seats)]))
     figures = {"value": value, "said": said, "figures": figures_of(seats), "low": low, "high": high}
     return score.model_copy(update=figures)
+
+
+def _ledgers(rows: Sequence[_Row]) -> LedgerSeries | None:
+    return ledger_series([[row.seat.ledger for row in group if row.seat.ledger] for group in _by_episode(rows)])
 
 
 def _by_episode(rows: Sequence[_Row]) -> Iterable[Sequence[_Row]]:

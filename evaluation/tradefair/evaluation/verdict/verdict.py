@@ -10,10 +10,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tradefair.contract import SeatId
 from tradefair.evaluation.ledger import Ledger, LedgerSeries
+from tradefair.evaluation.ledger_text import MOST_KINDS, MOST_TURNS, ledger_table, series_table, show_ledgers
 from tradefair.evaluation.reading import PersonMoves
+from tradefair.evaluation.table import Table
 from tradefair.evaluation.verify import Conclusion
 
 SCHEMA = "tradefair.verdict/1"
+_WIDTH = 100
 
 Status = Literal["played", "idle", "stopped", "running", "failed", "unsound"]
 SeatKind = Literal["model", "script", "person", "outside", "unknown"]
@@ -276,19 +279,36 @@ class Verdict(_Record):
         """Plain data, `schema` first."""
         return self.model_dump(mode="json", by_alias=True)
 
-    def __str__(self) -> str:
-        """The text, and the tables of what turns lost where ledgers were made."""
-        # Imported here: it prints verdicts.
-        from tradefair.evaluation.terminal import ledger_lines
+    def tables(self, *, whole: bool = False) -> list[Table]:
+        """What turns lost, a table per seat: of an episode by turn, of a series by kind of turn; `whole`: all rows."""
+        turns, kinds = (None, None) if whole else (MOST_TURNS, MOST_KINDS)
+        found: list[Table] = []
+        for seat in self.seats:
+            if seat.ledger is not None:
+                found.append(ledger_table(seat.ledger, word=seat.round_word, most=turns))
+            if seat.ledgers is not None:
+                found.append(series_table(seat.ledgers, seat.player, most=kinds))
+        return found
 
-        return f"{self.text}\n{ledger_lines(self)}".rstrip()
+    @property
+    def frozen(self) -> bool:
+        """Whether in a ledger other agents kept to what they did."""
+        return any(seat.ledger is not None and seat.ledger.frozen for seat in self.seats)
+
+    def __str__(self) -> str:
+        """The text, and behind it the tables of what turns lost, in lines of 100 characters."""
+        # Imported here: rich takes long.
+        from tradefair.cli.console import Console
+
+        console = Console(width=_WIDTH)
+        with console.capture() as shown:
+            show_ledgers(console, self.tables(), frozen=self.frozen)
+        return f"{self.text}\n{shown.get()}".rstrip()
 
     def _repr_html_(self) -> str:
         """The lead block of a page, for notebooks: the first sentence large, red where it tells of trouble."""
-        from tradefair.evaluation.terminal import ledger_tables
-
         first, *others = map(escape, self.sentences or ("",))
         colour = "; color: #b3261e" if self.trouble and self.trouble.exit else ""
         rest = "".join(f"<div>{sentence}</div>" for sentence in others)
-        tables = "".join(table.html() for table in ledger_tables(self))
+        tables = "".join(table.html() for table in self.tables())
         return f'<div><div style="font-size: 1.3em{colour}">{first}</div>{rest}{tables}</div>'

@@ -151,9 +151,8 @@ def score_file(
         role: scale_of(core.market, core.scenario, core.rules_version, role)
         for role in {found.role for found in outcome.seats.values()}
     }
-    found = with_ledgers(place, evaluate_file(place)) if ledger else None
     digests = {scaled.references for scaled in scales.values() if scaled is not None}
-    return EpisodeScore(
+    score = EpisodeScore(
         episode=episode,
         task=mark.task,
         market=core.market,
@@ -171,9 +170,13 @@ def score_file(
             references=min(digests, default=None),
         ),
         findings=[finding.message for finding in outcome.findings],
-        ledgers=None if found is None else dict(found.ledgers),
-        no_ledger="" if found is None else found.no_ledger,
     )
+    return _priced(score, place) if ledger else score
+
+
+def _priced(score: EpisodeScore, place: str | Path) -> EpisodeScore:
+    found = with_ledgers(place, evaluate_file(place))
+    return score.model_copy(update={"ledgers": dict(found.ledgers), "no_ledger": found.no_ledger})
 
 
 def _seat(outcome: Outcome[Any, Any], seat: SeatId, scales: Mapping[str, Scaled | None]) -> SeatScore:
