@@ -7,114 +7,165 @@ turns, and writes `<market>/references/<preset>.json`; `--check` says which file
 from __future__ import annotations
 
 import argparse
-import math
-import shutil
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from importlib import import_module
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean, median, stdev
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from benchmarks.seated import play_seated
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import SeatId
+from tradefair.contract.players import seat_roles
+from tradefair.evaluation.diagnosing import mode_versions
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
-from tradefair.evaluation.modes.base_rates import ModeRate, PolicyRow, References, scenario_key
-from tradefair.evaluation.modes.detectors import GENERAL
+from tradefair.evaluation.ledger import Ledger
+from tradefair.evaluation.modes.base_rates import (
+    PolicyRow,
+    References,
+    SeatRates,
+    mode_rates,
+    percentile_95,
+    scenario_key,
+)
 from tradefair.evaluation.modes.diagnosis import Finding
+from tradefair.host.setup import plan_seats
+from tradefair.runner.ledger import with_ledgers
+
+_Job = TypeVar("_Job")
+_Found = TypeVar("_Found")
 
 
 class Size(NamedTuple):
-    """Seeds of a preset for base rates.
+    """Seeds of a preset: for what policies earn, for the findings of the competent ones, and for their ledgers.
 
-    Without `rates` its file holds what policies earn, for scores, and no base rates: few rounds say little of modes.
+    A ledger takes seconds: as many are made as if all competent policies had one on `ledgers` seeds.
     Without `turns` they sit in the scenario's own seat: where its values are given, each seat can win something else.
     `field`, the naive one first: where the market's other half has seats that the headline's field cannot play.
     """
 
     seeds: int
-    rates: bool = True
+    rated: int
+    ledgers: int
     turns: bool = True
     field: tuple[str, ...] = ()
 
 
 _SHARES = ("hold", "zi_c", "fundamentalist", "trend_follower", "momentum", "market_maker")
 PRESETS = {
-    "double_auction/bazaar": Size(40),
-    "bargaining/pact": Size(40),
-    "bargaining/silent": Size(40),
-    "retail/easy": Size(20),
-    "retail/middle": Size(10),
-    "supply_chain/gated": Size(24),
-    "supply_chain/paper": Size(20),
-    "marketplace/near_fits": Size(40),
-    "marketplace/small_demo": Size(40),
-    "pricing/duel": Size(40),
-    "order_book/smith": Size(20),
-    "double_auction/smoke": Size(40, rates=False, turns=False),
-    "double_auction/duel": Size(40, rates=False),
-    "bargaining/smoke": Size(40, rates=False),
-    "retail/first": Size(40, rates=False),
-    "retail/month": Size(20, rates=False),
-    "supply_chain/first": Size(40, rates=False),
-    "supply_chain/duel": Size(40, rates=False),
-    "marketplace/first": Size(40, rates=False),
-    "pricing/smoke": Size(40, rates=False),
-    "order_book/smoke": Size(40, rates=False, turns=False),
-    "order_book/thin": Size(40, rates=False),
-    "order_book/asset_short": Size(40, rates=False, field=_SHARES),
-    "pricing/curriculum": Size(40, rates=False),
+    "bargaining/one_shot": Size(20, 20, 20),
+    "bargaining/pact": Size(40, 6, 1),
+    "bargaining/silent": Size(40, 6, 3),
+    "bargaining/smoke": Size(40, 8, 6),
+    "double_auction/bazaar": Size(40, 3, 1),
+    "double_auction/duel": Size(40, 8, 3),
+    "double_auction/smoke": Size(40, 12, 6, turns=False),
+    "marketplace/first": Size(40, 8, 6),
+    "marketplace/near_fits": Size(40, 3, 1),
+    "marketplace/small_demo": Size(40, 3, 1),
+    "order_book/asset_short": Size(40, 20, 4, field=_SHARES),
+    "order_book/smith": Size(20, 7, 2),
+    "order_book/smoke": Size(40, 4, 2, turns=False),
+    "order_book/thin": Size(40, 8, 3),
+    "pricing/curriculum": Size(40, 6, 3),
+    "pricing/duel": Size(40, 8, 2),
+    "pricing/smoke": Size(40, 8, 8),
+    "retail/easy": Size(20, 6, 1),
+    "retail/first": Size(40, 20, 20),
+    "retail/middle": Size(5, 10, 1),
+    "retail/month": Size(20, 10, 2),
+    "retail/smoke": Size(10, 10, 3),
+    "supply_chain/duel": Size(40, 20, 8),
+    "supply_chain/first": Size(40, 20, 20),
+    "supply_chain/gated": Size(24, 20, 5),
+    "supply_chain/paper": Size(20, 20, 2),
 }
-"""Presets with references."""
+"""Presets with references: as many seeds as give 20 competent seats, fewer where an episode takes several seconds."""
 COMPETENT = 0.5
 """Share of the way from the naive to the best reference from which a policy is competent."""
 
 
 class Seated(NamedTuple):
-    """One policy in one seat: its primary metric and its findings."""
+    """One policy in one seat of a trace: its primary metric and its findings."""
 
     policy: str
     seat: SeatId
     value: float | None
     findings: Sequence[Finding]
+    path: Path
 
 
 def measure(preset: str, size: Size) -> References:
-    """Play and evaluate the field of a preset."""
-    seeds = size.seeds
+    """Play and evaluate the field of a preset, and write its file."""
     market, _, name = preset.partition("/")
     evaluator = evaluator_of(market)
-    headline = evaluator.headline
+    found = earned(preset, size)
+    # What a policy is measured against are the rows of the file, so they have to be there before a ledger is made.
+    write(preset, found)
+    with TemporaryDirectory() as folder:
+        jobs = [
+            (market, name, policy, seed, size.turns, folder)
+            for seed in range(1, size.rated + 1)
+            for policy in found.competent
+        ]
+        seated = _all(_one, jobs)
+        findings = [(row.policy, finding) for row in seated for finding in row.findings]
+        modes = mode_rates(findings, mode_versions(evaluator))
+        found = found.model_copy(update={"rated": size.rated, "modes": modes})
+        write(preset, found)
+        # Once more, now that the rates are known: as a verdict on these seats stands.
+        paths: dict[Path, list[SeatId]] = {}
+        for row in seated:
+            paths.setdefault(row.path, []).append(row.seat)
+        judged = _all(_judged, spread(list(paths.items()), len(found.competent), size.rated // size.ledgers))
+    found = found.model_copy(update={"usual": usual_of(judged)})
+    write(preset, found)
+    return found
+
+
+def spread(episodes: Sequence[_Found], policies: int, step: int) -> list[_Found]:
+    """One of `step` episodes, over all policies and seeds alike; `episodes` has all policies of a seed in a row."""
+    return [episode for number, episode in enumerate(episodes) if (number // policies - number % policies) % step == 0]
+
+
+def earned(preset: str, size: Size) -> References:
+    """What policies earn, without rates. What is shipped of these rules, on as many seeds, is not played again."""
+    market, _, name = preset.partition("/")
+    kind, headline = market_type(market), evaluator_of(market).headline
+    scenario = load_scenario(market, name)
+    roles = seat_roles(kind, scenario, plan_seats(kind, scenario).agents).values()
+    about = {"preset": name, **_now(preset), "seeds": size.seeds}
+    shipped = _shipped(preset)
+    if shipped and {**shipped.model_dump(), **about} == shipped.model_dump():
+        return shipped.model_copy(update={"rated": 0, "modes": {}, "usual": None})
     if headline is None:
         raise SystemExit(f"{market} has no headline, so no field of references")
-    kind = market_type(market)
     field = size.field or headline.field
     naive = field[0] if size.field else headline.naive
     privileged = [spec.name for spec in kind.policies.values() if spec.privileged and spec.reference]
-    policies = [*field, *(["passive"] if "passive" in kind.policies else []), *privileged]
-    jobs = [(market, name, policy, seed, size.turns) for seed in range(1, seeds + 1) for policy in policies]
-    with TemporaryDirectory() as folder, ProcessPoolExecutor(2) as pool:
-        played = [row for rows in pool.map(_one, [(*job, folder) for job in jobs], chunksize=4) for row in rows]
+    able = [policy for policy in privileged if kind.policies[policy].roles.issuperset(roles)]
+    policies = [*field, *(["passive"] if "passive" in kind.policies else []), *able]
+    with TemporaryDirectory() as folder:
+        seeds = range(1, size.seeds + 1)
+        played = _all(_one, [(market, name, policy, seed, size.turns, folder) for seed in seeds for policy in policies])
     rows = {policy: _row([row.value for row in played if row.policy == policy]) for policy in policies}
     floor, top = rows[naive].mean, max(rows[policy].mean for policy in field)
     best = max(field, key=lambda policy: rows[policy].mean)
     competent = [policy for policy in field if rows[policy].mean >= floor + COMPETENT * (top - floor)]
-    return References(
-        preset=name,
-        scenario_digest=scenario_key(load_scenario(market, name).model_dump(mode="json")),
-        rules_version=kind.version,
-        seeds=seeds,
-        competent=competent,
-        best=best,
-        naive=naive,
-        rows=rows,
-        modes=_modes([row for row in played if row.policy in competent], versions_of(evaluator)) if size.rates else {},
+    return References.model_validate(
+        {**about, "competent": competent, "best": best, "naive": naive, "rows": rows, "modes": {}}
     )
+
+
+def _all(work: Callable[[_Job], list[_Found]], jobs: Sequence[_Job]) -> list[_Found]:
+    """In new processes, because each keeps the file of references that it has read."""
+    with ProcessPoolExecutor(2) as pool:
+        return [row for rows in pool.map(work, jobs) for row in rows]
 
 
 def _one(job: tuple[str, str, str, int, bool, str]) -> list[Seated]:
@@ -122,7 +173,6 @@ def _one(job: tuple[str, str, str, int, bool, str]) -> list[Seated]:
     metric = evaluator_of(market).primary_metrics[0].name
     path, seats = play_seated(market, name, policy, seed, Path(folder), by_turns=turns)
     evaluation = evaluate_file(path)
-    shutil.rmtree(path.parent)
     assert evaluation.outcome is not None, evaluation.problem
     assert evaluation.diagnosis is not None
     return [
@@ -131,44 +181,50 @@ def _one(job: tuple[str, str, str, int, bool, str]) -> list[Seated]:
             seat,
             getattr(evaluation.outcome.seats[seat], metric),
             [finding for finding in evaluation.diagnosis.findings if seat in finding.seats],
+            path,
         )
         for seat in seats
     ]
+
+
+class Judged(NamedTuple):
+    """One seat as its verdict stands: how many findings it raises, and its ledger if it has one."""
+
+    raised: int
+    ledger: Ledger | None
+
+
+def _judged(job: tuple[Path, list[SeatId]]) -> list[Judged]:
+    path, seats = job
+    evaluation = with_ledgers(path, evaluate_file(path))
+    assert evaluation.diagnosis is not None
+    raised = evaluation.diagnosis.raised
+    return [Judged(sum(seat in finding.seats for finding in raised), evaluation.ledgers.get(seat)) for seat in seats]
+
+
+def usual_of(judged: Sequence[Judged]) -> SeatRates:
+    """Seats with nothing to win have no part in gap and noise: they would make both smaller than where one can lose."""
+    ledgers = [row.ledger for row in judged if row.ledger is not None and not row.ledger.nothing_to_win]
+    turns = [
+        abs(turn.lost) / (turn.until - turn.turn + 1)
+        for ledger in ledgers
+        for turn in ledger.turns
+        # The turns of a stretch share what it lost.
+        for _ in range(turn.turn, turn.until + 1)
+    ]
+    return SeatRates(
+        seats=len(judged),
+        findings=round(fmean(row.raised for row in judged), 3),
+        ledgers=len(ledgers),
+        median_gap=round(median(ledger.gap for ledger in ledgers), 6) if ledgers else None,
+        noise=round(percentile_95(turns), 6) if ledgers else None,
+    )
 
 
 def _row(values: Iterable[float | None]) -> PolicyRow:
     known = [value for value in values if value is not None]
     spread = stdev(known) if len(known) > 1 else 0.0
     return PolicyRow(n=len(known), mean=round(fmean(known), 6) if known else 0.0, sd=round(spread, 6))
-
-
-def versions_of(evaluator: Evaluator) -> dict[str, int]:
-    """The version of every row, by the id of its findings."""
-    own = {f"{evaluator.market}.{name}": mode.version for name, mode in evaluator.modes.rows.items()}
-    return own | {name: mode.version for name, mode in GENERAL.rows.items()}
-
-
-def _modes(seated: Sequence[Seated], versions: Mapping[str, int]) -> dict[str, ModeRate]:
-    """By mode, over the seats of competent policies. A finding told by another one was raised, too."""
-    found: dict[str, list[tuple[str, bool, int]]] = {}
-    for row in seated:
-        for finding in row.findings:
-            if finding.checked:
-                alone = len(finding.seats) == 1
-                raised = finding.status in ("raised", "condition", "merged")
-                found.setdefault(finding.id, []).append((row.policy, raised, finding.count if alone else 0))
-    return {mode: _rate(versions[mode], cases) for mode, cases in found.items()}
-
-
-def _rate(version: int, cases: Sequence[tuple[str, bool, int]]) -> ModeRate:
-    by: dict[str, tuple[int, int]] = {}
-    for policy, raised, _ in cases:
-        hits, of = by.get(policy, (0, 0))
-        by[policy] = (hits + raised, of + 1)
-    counts = sorted(count for _, _, count in cases)
-    # The smallest count that at least 95 % of the seats do not pass.
-    p95 = counts[max(0, math.ceil(0.95 * len(counts)) - 1)]
-    return ModeRate(version=version, raised=sum(raised for _, raised, _ in cases), of=len(cases), p95=p95, by=by)
 
 
 def place(preset: str, evaluator: Evaluator) -> Path:
@@ -178,29 +234,41 @@ def place(preset: str, evaluator: Evaluator) -> Path:
     return Path(file).parent / "references" / f"{preset.partition('/')[2]}.json"
 
 
+def write(preset: str, found: References) -> None:
+    """Write the file of a preset."""
+    file = place(preset, evaluator_of(preset.partition("/")[0]))
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(found.model_dump_json(indent=1, exclude_defaults=True) + "\n")
+
+
+def _shipped(preset: str) -> References | None:
+    file = place(preset, evaluator_of(preset.partition("/")[0]))
+    return References.model_validate_json(file.read_bytes()) if file.exists() else None
+
+
+def _now(preset: str) -> dict[str, str]:
+    market, _, name = preset.partition("/")
+    key = scenario_key(load_scenario(market, name).model_dump(mode="json"))
+    return {"scenario_digest": key, "rules_version": market_type(market).version}
+
+
 def stale(preset: str) -> str | None:
     """What the shipped file of a preset no longer fits; None where it fits."""
-    market, _, name = preset.partition("/")
-    evaluator = evaluator_of(market)
-    file = place(preset, evaluator)
-    if not file.exists():
-        return f"{file} is missing"
-    shipped = References.model_validate_json(file.read_bytes())
-    now = {
-        "scenario_digest": scenario_key(load_scenario(market, name).model_dump(mode="json")),
-        "rules_version": market_type(market).version,
-    }
-    other = [key for key, value in now.items() if getattr(shipped, key) != value]
-    versions = versions_of(evaluator)
-    other += [mode for mode, known in shipped.modes.items() if versions.get(mode) != known.version]
-    return f"{file} is of another {' and '.join(other)}: python -m benchmarks.references {preset}" if other else None
+    shipped, evaluator = _shipped(preset), evaluator_of(preset.partition("/")[0])
+    command = f"python -m benchmarks.references {preset}"
+    if shipped is None:
+        return f"{preset} has no file: {command}"
+    versions = mode_versions(evaluator)
+    other = [key for key, value in _now(preset).items() if getattr(shipped, key) != value]
+    known = {mode: rate.version for mode, rate in shipped.modes.items()}
+    other += sorted(mode for mode in {**versions, **known} if versions.get(mode) != known.get(mode))
+    return f"{preset} is of another {' and '.join(other)}: {command}" if other else None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.references", description=__doc__)
     parser.add_argument("preset", nargs="*", default=list(PRESETS), help="market/preset; all by default")
-    parser.add_argument("--seeds", type=int, help="seeds per policy, instead of the preset's own number")
     parser.add_argument("--check", action="store_true", help="only say which files are stale")
     asked = parser.parse_args(arguments)
     if asked.check:
@@ -208,28 +276,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\n".join(problems) or f"{len(asked.preset)} files of base rates fit their rules and modes")
         return int(bool(problems))
     for preset in asked.preset:
-        started = time.process_time(), time.monotonic()
-        size = PRESETS.get(preset, Size(40))
-        found = measure(preset, size._replace(seeds=asked.seeds) if asked.seeds else size)
-        file = place(preset, evaluator_of(preset.partition("/")[0]))
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(found.model_dump_json(indent=1, exclude_none=True) + "\n")
-        show(preset, found, time.monotonic() - started[1])
+        started = time.monotonic()
+        show(preset, measure(preset, PRESETS[preset]), time.monotonic() - started)
     return 0
 
 
 def show(preset: str, found: References, seconds: float) -> None:
     """What was found, for people."""
-    print(f"\n{preset}: {found.seeds} seeds, {seconds:.0f} s; naive {found.naive}, best {found.best}")
+    print(f"\n{preset}: {found.seeds} and {found.rated} seeds, {seconds:.0f} s; naive {found.naive}, best {found.best}")
     for policy, row in sorted(found.rows.items(), key=lambda item: -item[1].mean):
         mark = "competent" if policy in found.competent else ""
         print(f"  {policy:20} {row.mean:12.2f} ± {row.sd:<10.2f} n {row.n:<4} {mark}")
     raised = {mode: rate for mode, rate in found.modes.items() if rate.raised}
     for mode, rate in sorted(raised.items(), key=lambda item: -item[1].raised / item[1].of):
         print(f"  {mode:40} {rate.raised} of {rate.of}, 95th percentile of its count {rate.p95:g}")
-    seats = max((rate.of for rate in found.modes.values()), default=0)
-    whole = sum(rate.raised for rate in raised.values() if rate.raised < 0.8 * rate.of)
-    print(f"  findings an episode on competent seats: {whole / seats if seats else 0:.2f} (merged ones counted, too)")
+    print(f"  as verdicts stand: {found.usual}", flush=True)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 import orjson
 
 from tradefair.agents.drawing import to_mermaid
-from tradefair.catalog import market_names, market_type
+from tradefair.catalog import load_scenario, market_names, market_type, scenario_ids
 from tradefair.catalog.listing import LISTING, listing_of, listing_toml
 from tradefair.cli import EXIT_CODES
 from tradefair.contract import MarketType, Need, Tool, ToolTable
@@ -32,9 +32,11 @@ from tradefair.evaluation.audit.mapped import MAP_MODES
 from tradefair.evaluation.diagnosing import talk_reading
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.figures import Figure, common_figures, figures_of
+from tradefair.evaluation.modes.base_rates import shipped
 from tradefair.evaluation.modes.detectors import GENERAL
 from tradefair.evaluation.modes.published import published_paths, published_toml
 from tradefair.evaluation.modes.table import Mode
+from tradefair.evaluation.table import number_text
 from tradefair.frameworks import find
 from tradefair.frameworks.langgraph import GRAPHS
 from tradefair.host.client_config import Client, Server, clients, shell_line, snippet, token_advice
@@ -83,6 +85,8 @@ def pages() -> dict[Path, str]:
         r"<!-- begin (?:diagnostics (\S+)|reading) -->",
         lambda match: diagnostics_table(match[1]) if match[1] else reading_table(),
     )
+    rated = DOCS / "explanation" / "base_rates.md"
+    made[rated] = filled(rated, "<!-- begin rates -->", lambda _: rates_table())
     seated = how_to / "seat-a-client.md"
     made[seated] = filled(seated, "<!-- begin clients -->", lambda _: "\n".join(client_sections()))
     graphs = how_to / "graphs.md"
@@ -269,6 +273,40 @@ def diagnostics_table(market: str) -> str:
     rows = [mode_row(prefix + name, mode) for name, mode in table.rows.items()]
     version = f"Digest of `modes.toml`: `{table.digest}`."
     return "\n".join([version, "", table_row(*head), "|---" * len(head) + "|", *rows])
+
+
+def rates_table() -> str:
+    """What competent seats raise and lose in every preset that ships references."""
+    head = (
+        "preset",
+        "seeds",
+        "competent policies",
+        "seats",
+        "findings",
+        "ledgers",
+        "median gap",
+        "noise of a turn",
+        "unit",
+    )
+    rows: list[str] = []
+    without: list[str] = []
+    for market in market_names():
+        evaluator, rules = evaluator_of(market), market_type(market).version
+        for scenario in scenario_ids(market):
+            content = load_scenario(market, scenario.partition("/")[2]).model_dump(mode="json")
+            found = shipped(type(evaluator).__module__.rpartition(".")[0], content, rules)
+            if found is not None and (usual := found.usual) is not None:
+                # Without a seat that could win something there is neither gap nor noise.
+                money = ["–" if value is None else number_text(value) for value in (usual.median_gap, usual.noise)]
+                names = ", ".join(f"`{name}`" for name in found.competent)
+                seats, ledgers = str(usual.seats), str(usual.ledgers)
+                unit = evaluator.primary_metrics[0].unit
+                row = (f"`{scenario}`", str(found.rated), names, seats, f"{usual.findings:.2f}", ledgers, *money, unit)
+                rows.append(table_row(*row))
+            else:
+                without.append(f"`{scenario}`")
+    lacking = ["", f"Without base rates: {', '.join(without)}."]
+    return "\n".join([table_row(*head), "|---" * len(head) + "|", *rows, *lacking])
 
 
 def reading_table() -> str:

@@ -84,17 +84,19 @@ def base_rate_text(finding: Finding) -> str | None:
     return None if rate is None else f"competent seats: {rate.raised} of {rate.of}"
 
 
+def _instead_of_rates(played: Sequence[str]) -> str:
+    if not played:
+        return "competent seats: no base rate is shipped for this scenario"
+    were, they = ("were", "they do") if len(played) > 1 else ("was", "it does")
+    names = " and ".join(map(clean_line, played))
+    said = f"no base rates for this scenario: {names} {were} played on the same seed"
+    return f"{said}; what {they} too is not held against the agent"
+
+
 def asides_text(diagnosis: Diagnosis) -> Iterator[str]:
     """Lines about all findings: missing base rates, conditions of the market, messages that could not be read."""
-    if diagnosis.played and (diagnosis.raised or diagnosis.conditions):
-        names = " and ".join(clean_line(name) for name in diagnosis.played)
-        were, they = ("were", "they do") if len(diagnosis.played) > 1 else ("was", "it does")
-        yield (
-            f"no base rates for this scenario: {names} {were} played on the same seed; "
-            f"what {they} too is not held against the agent"
-        )
-    elif diagnosis.raised and not (diagnosis.rates or diagnosis.played):
-        yield "competent seats: no base rate is shipped for this scenario"
+    if not diagnosis.rates and (diagnosis.raised or diagnosis.conditions):
+        yield _instead_of_rates(diagnosis.played)
     conditions: dict[str, Finding] = {finding.id: finding for finding in diagnosis.conditions}
     if conditions:
         rates = (f"{name} ({base_rate_text(finding)})" for name, finding in conditions.items())
