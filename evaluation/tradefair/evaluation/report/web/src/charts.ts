@@ -123,7 +123,7 @@ function barMarks(line: Line, apart: Apart): Plot.Markish[] {
   return [
     ...told.map(({ x, y, name }, row) => [
       Plot.ruleX([{ x, y }], { x: "x", y1: "y", y2: Math.max(...all.map((point) => point.y)), stroke: "var(--faint)", insetTop: -13 * (told.length - row) + 4 }),
-      Plot.text([{ x, name }], { x: "x", text: "name", frameAnchor: "top", textAnchor: x - first > (last - first) / 2 ? "end" : "start", dx: x - first > (last - first) / 2 ? -4 : 4, dy: -13 * (told.length - row), fill: "var(--ink)", stroke: "var(--paper)", strokeWidth: 3 }),
+      Plot.text([{ x, name }], { x: "x", text: "name", frameAnchor: "top", textAnchor: x - first >= (last - first) / 2 ? "end" : "start", dx: x - first >= (last - first) / 2 ? -4 : 4, dy: -13 * (told.length - row), fill: "var(--ink)", stroke: "var(--paper)", strokeWidth: 3 }),
     ]),
     Plot.ruleX(all, { x: "x", y1: 0, y2: "y", stroke: ({ y }: Point) => (y < 0 ? OTHER : "var(--c2)"), strokeWidth: room, className: "bars" }),
   ];
