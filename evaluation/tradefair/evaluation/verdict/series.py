@@ -330,7 +330,7 @@ def _mistaken(seats: Sequence[SeatVerdict], episodes: int) -> list[str]:
     if not found:
         return [f"No mistake was found in any of {count(episodes, 'episode')}."]
     worst = max(found, key=lambda known: (known.episodes or 0, known.lost or 0.0))
-    return [first_mistake(worst, several=False)]
+    return [first_mistake(worst, several=False, word=same([seat.round_word for seat in seats], "round"))]
 
 
 def _checked(reproduced: Reproduced) -> str:
