@@ -51,9 +51,10 @@ _MISSED = """## What is missed, and why
   named turn is likely one that the unflawed base loses too: many bases in `pricing` are far from the best known
   policies. A policy that takes over half-way may also be unable to use the plan of another one (marketplace:
   `wrong_proposal_id`, `total_with_tip`).
-- **Names.** A price that is too low but above cost gets no name in `pricing` (`gives_away`, `price_war`,
-  `rivals_read_low`), nor does a gift within the limit in `bargaining` (`gives_gifts`). Modes that only said that
-  something better was possible are gone: the ledger says it, with its cost.
+- **Names.** Modes that only said that something better was possible are gone, and were the ones that named these flaws:
+  `lost_sales` and `price_off_optimum` in `retail` (`stock_read_triple`, `order_a_tenth`, `prices_too_low`,
+  `prices_too_high`, `dearer_daily`, `orders_weekly`, `orders_when_empty`), `missed_profit` in `pricing`
+  (`cost_read_low`, `gives_away`, `rivals_read_low`). The ledger says what they cost, without a name.
 """
 _LESS = (
     "Ledgers are of the first seeds; of"
