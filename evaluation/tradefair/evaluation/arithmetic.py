@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
+from itertools import groupby
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 # Sums in another order, or on another machine, differ in later digits only.
 _DECIMALS = 9
@@ -38,6 +41,13 @@ def closeness(costs: Sequence[float | None]) -> list[float | None]:
 def middle(numbers: Sequence[float]) -> float | None:
     """Median, null of nothing."""
     return rounded(median(numbers)) if numbers else None
+
+
+def stretches(rows: Iterable[T], number: Callable[[T], int]) -> Iterator[list[T]]:
+    """Stretches of rows, which are in order, whose numbers follow one another."""
+    # Numbers less their position among the rows are equal within a stretch.
+    for _, stretch in groupby(enumerate(rows), lambda placed: number(placed[1]) - placed[0]):
+        yield [row for _, row in stretch]
 
 
 def special() -> Any:

@@ -5,11 +5,12 @@ Categories and scopes come from the tool table, needs from the market's evidence
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from tradefair.contract import EvidenceMap, Need, Scenario, ToolTable
 from tradefair.evaluation.modes.calls import Call, named_objects
+from tradefair.evaluation.modes.insight import EvidenceCase
 
 
 class Look(NamedTuple):
@@ -108,6 +109,12 @@ class EvidenceIndex:
         """Whether there was such a look at all, however long ago."""
         return bool(self._candidates(need, about))
 
+    def case(self, seq: int, needs: Sequence[Need], about: str | None, now: Moment) -> EvidenceCase:
+        """What an action about an object, or none, rests on. A need that is missing now and was met once is stale."""
+        missing = [need for need in needs if not self.meets(need, about, now)]
+        stale = [need for need in missing if self.looked(need, about)]
+        return EvidenceCase(seq, now.round, about, len(needs), need_names(missing), need_names(stale))
+
     def _candidates(self, need: Need, about: str | None) -> list[Look]:
         if about is None:
             return [self._any[category] for category in need.any_of if category in self._any]
@@ -122,6 +129,11 @@ class EvidenceIndex:
         found = [*self._of_round.get(about, ()), *self._of_round.get(None, ())]
         relevant = [look for look in found if not look.categories.isdisjoint(categories)]
         return sorted(relevant, key=lambda look: look.place)
+
+
+def need_names(needs: Sequence[Need]) -> tuple[str, ...]:
+    """Needs by their categories."""
+    return tuple("/".join(need.any_of) for need in needs)
 
 
 def _within(look: Look, need: Need, now: Moment) -> bool:

@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from tradefair.contract import SeatId
-from tradefair.evaluation.arithmetic import ratio, rounded
+from tradefair.evaluation.arithmetic import ratio, rounded, stretches
 from tradefair.evaluation.modes.diagnosis import (
     MAX_BECAUSE,
     MAX_CITED,
@@ -93,9 +93,7 @@ def _holds(term: Term, cases: Sequence[Case], amount: float, part: float, parts:
 
 def longest_run(rounds: Iterable[int]) -> int:
     """The length of the longest stretch of consecutive rounds."""
-    # Rounds less their place among the distinct ones are equal within a stretch.
-    stretches = groupby(enumerate(sorted(set(rounds))), lambda placed: placed[1] - placed[0])
-    return max((sum(1 for _ in stretch) for _, stretch in stretches), default=0)
+    return max(map(len, stretches(sorted(set(rounds)), int)), default=0)
 
 
 def look(table: ModeTable, seats: Mapping[SeatId, Any], frame: Frame) -> list[Sight]:

@@ -292,28 +292,14 @@ class _Evidence:
 
     def _judge(self, step: Step, needs: tuple[Need, ...], about: str | None) -> None:
         due = [need for need in needs if step.round >= need.from_round]
-        if not due:
-            return
-        now = Moment(step.round, step.revision)
-        missing = [need for need in due if not self._index.meets(need, about, now)]
-        # Missing now and looked at once: the look was too old.
-        stale = [need for need in missing if self._index.looked(need, about)]
-        self._cases.append(
-            EvidenceCase(
-                step.seq, step.round, about, len(due), tuple(map(_need_name, missing)), tuple(map(_need_name, stale))
-            )
-        )
+        if due:
+            self._cases.append(self._index.case(step.seq, due, about, Moment(step.round, step.revision)))
 
 
 def _keep(seat: SeatPlay, canary: Canary, seq: int) -> None:
     """The first hundred canaries of a seat: who plants more wants to be expensive to count."""
     if len(seat.canaries) < _MAX_CANARIES and canary not in seat.planted:
         seat.canaries.setdefault(canary, seq)
-
-
-def _need_name(need: Need) -> str:
-    """A need by its categories."""
-    return "/".join(need.any_of)
 
 
 def _whole(value: object) -> int:

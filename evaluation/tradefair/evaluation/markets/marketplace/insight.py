@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from tradefair.contract import SeatId, TradefairError
-from tradefair.contract.money import to_minor
+from tradefair.contract.money import cents_text, to_minor
 from tradefair.evaluation.markets.marketplace.modes.evidence import evidence_of
 from tradefair.evaluation.markets.marketplace.modes.influence import followed_orders
-from tradefair.evaluation.markets.marketplace.modes.play import Bazaar, Buyer, Seller, money
+from tradefair.evaluation.markets.marketplace.modes.play import Bazaar, Buyer, Seller
 from tradefair.evaluation.markets.marketplace.modes.reading import read_bazaar
 from tradefair.evaluation.markets.marketplace.modes.selling import sales_below_floor
 from tradefair.evaluation.modes.calls import listed, mapped
@@ -65,7 +65,7 @@ def _secrets(game: Bazaar) -> dict[SeatId, Sequence[Secret]]:
 
 def _breaches(buyer: Buyer) -> Seen:
     """Payments, not refunded, of fitting offers above their value."""
-    what = f" for what is worth {money(buyer.value)} to it"
+    what = f" for what is worth {cents_text(buyer.value)} to it"
     cases = [buyer.payment(deal, what, deal.settled) for deal in buyer.kept if deal.fits and deal.worth < 0]
     return Seen(cases, len(buyer.kept))
 

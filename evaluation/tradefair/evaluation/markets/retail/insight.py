@@ -114,11 +114,10 @@ def idle_days_of(play: RetailPlay) -> Iterator[Case]:
         if offer is not None:
             place, quote = offer
             price = cents_text(day.facts.product.price_cents[place])
-            because = (
-                f"day {day.facts.day}: closed without an action; {product_id(place)}, at a list price of {price}, "
-                f"was not on sale and on offer at {quote / 10_000:.4f}"
+            offered = (
+                f"{product_id(place)}, at a list price of {price}, was not on sale and on offer at {quote / 10_000:.4f}"
             )
-            yield Case(day.ended, day.facts.day, because, shown_by=day.seq)
+            yield day.case(f"closed without an action; {offered}")
 
 
 def _open_offer(day: TradedDay, places: int) -> tuple[int, int] | None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from pydantic import NonNegativeInt, PositiveInt
 
 from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat, Quote
-from tradefair.evaluation.modes.diagnosis import Case, Part, Seen, unchecked
+from tradefair.evaluation.modes.diagnosis import Part, Seen, unchecked
 
 
 def value_unseen(seat: AuctionSeat) -> Seen:
@@ -16,9 +16,7 @@ def value_unseen(seat: AuctionSeat) -> Seen:
         return unchecked("privileged")
     first = seat.first_look
     cases = [
-        Case(quote.seq, quote.round, f"round {quote.round}: {seat.quotes_as} {quote.price} before any view_my_value")
-        for quote in seat.quotes
-        if first is None or quote.seq < first
+        seat.case(quote, " before any view_my_value") for quote in seat.quotes if first is None or quote.seq < first
     ]
     return Seen(cases, len(seat.quotes), note="the value was never looked at" if cases and first is None else None)
 
@@ -37,12 +35,10 @@ def contradicted_analysis(
     asked = [(quote, _asked(seat, quote, near, rounds_used)) for quote in seat.quotes]
     judged = [(quote, told) for quote, told in asked if told is not None]
     cases = [
-        Case(
-            quote.seq,
-            quote.round,
-            f"round {quote.round}: {seat.quotes_as} {quote.price}, to which its own analysis gave {told.own:.1f} "
-            f"points a round and {told.best:.1f} to {told.best_price}",
-            shown_by=told.seq,
+        seat.case(
+            quote,
+            f", to which its own analysis gave {told.own:.1f} points a round and {told.best:.1f} to {told.best_price}",
+            told.seq,
         )
         for quote, told in judged
         if told.best > worth and told.own < part * told.best

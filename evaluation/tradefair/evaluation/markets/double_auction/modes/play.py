@@ -5,7 +5,7 @@ Prices and values are in points. A time is the number of an event.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
@@ -125,6 +125,11 @@ class AuctionSeat:
         """What its private number is called."""
         return "value" if self.role == "buyer" else "cost"
 
+    def case(self, quote: Quote, what: str, shown_by: int | None = None) -> Case:
+        """A case of a quote; `what` follows its price."""
+        because = f"round {quote.round}: {self.quotes_as} {quote.price}{what}"
+        return Case(quote.seq, quote.round, because, shown_by=shown_by)
+
     def shade(self, price: int) -> int:
         """How far a price is better for the seat than its value; negative: through it.
 
@@ -173,18 +178,3 @@ class AuctionGame:
                 found[number] = last
             last = self.mean_prices.get(number, last)
         return found
-
-
-def runs(rounds: Sequence[SeatRound]) -> Iterator[list[SeatRound]]:
-    """Stretches of consecutive rounds, of an ordered selection.
-
-    Rounds of the selection are consecutive where their numbers are; the selection has to be in order.
-    """
-    run: list[SeatRound] = []
-    for round_ in rounds:
-        if run and round_.round != run[-1].round + 1:
-            yield run
-            run = []
-        run.append(round_)
-    if run:
-        yield run

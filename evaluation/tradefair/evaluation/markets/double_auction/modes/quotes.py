@@ -7,7 +7,8 @@ from itertools import groupby
 
 from pydantic import PositiveInt
 
-from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat, SeatRound, runs
+from tradefair.evaluation.arithmetic import stretches
+from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat, SeatRound
 from tradefair.evaluation.modes.diagnosis import Case, Part, Seen, unchecked
 
 
@@ -47,7 +48,8 @@ def frozen_quote(seat: AuctionSeat, *, rounds: PositiveInt) -> Seen:
 def _equal(quoted: list[SeatRound]) -> Iterator[list[SeatRound]]:
     """Consecutive rounds with one quote, none of them traded."""
     # A trade ends the stretch: a quote that works is kept for a reason.
-    for run in runs([round_ for round_ in quoted if not round_.traded]):
+    untraded = [round_ for round_ in quoted if not round_.traded]
+    for run in stretches(untraded, lambda round_: round_.round):
         for _, same in groupby(run, lambda round_: round_.quote):
             yield list(same)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from itertools import pairwise
 
-from tradefair.evaluation.markets.marketplace.modes.play import Buyer, Call, Deal, money
+from tradefair.contract.money import cents_text
+from tradefair.evaluation.markets.marketplace.modes.play import Buyer, Call, Deal
 from tradefair.evaluation.modes.diagnosis import Case, Seen
 from tradefair.marketplace.answers.search import normalised
 from tradefair.marketplace.model import folded
@@ -95,7 +96,9 @@ def detect_double(buyer: Buyer) -> Seen:
     """Payments, not refunded, after the first."""
     cases = [
         buyer.payment(
-            deal, f", after {money(earlier.total)} to {buyer.name(earlier.business)} for the same order", deal.settled
+            deal,
+            f", after {cents_text(earlier.total)} to {buyer.name(earlier.business)} for the same order",
+            deal.settled,
         )
         for earlier, deal in pairwise(buyer.kept)
     ]
@@ -108,7 +111,7 @@ def detect_refused(buyer: Buyer) -> Seen:
     for call, deal in mistotalled(buyer):
         stated = call.arguments.get("expected_total")
         said = f"round {call.round}: payment to {buyer.name(deal.business)} refused: stated {stated}, the open total "
-        said += f"was {money(deal.total)}; it never paid that offer"
+        said += f"was {cents_text(deal.total)}; it never paid that offer"
         cases.append(Case(call.seq, call.round, said, shown_by=deal.told, about=deal.id))
     return Seen(cases, len({call.arguments.get("proposal") for call in buyer.of("pay_proposal")}))
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pydantic import NonNegativeInt, PositiveInt
 
+from tradefair.contract.money import cents_text
 from tradefair.evaluation.markets.marketplace.modes.buying import mistotalled
-from tradefair.evaluation.markets.marketplace.modes.play import Buyer, Deal, money
+from tradefair.evaluation.markets.marketplace.modes.play import Buyer, Deal
 from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 
 _DELIVERS = 1
@@ -26,7 +27,7 @@ def detect_first(buyer: Buyer, *, offers: PositiveInt, rounds: NonNegativeInt) -
         better = [other for other in buyer.offers if _better_soon(deal, other, rounds)]
         if better:
             best = max(better, key=lambda other: other.worth)
-            other = f"{buyer.name(best.business)} offered its order for {money(best.total)}"
+            other = f"{buyer.name(best.business)} offered its order for {cents_text(best.total)}"
             what = f", its first offer; {other}, there from round {best.delivered_round}"
             cases.append(buyer.payment(deal, what, best.delivered))
     return Seen(cases, len(first))
@@ -51,7 +52,7 @@ def detect_dominated(buyer: Buyer) -> Seen:
         if better:
             # Ties to the one delivered first, so that the proof is the same in every process.
             best = min(better, key=lambda other: (other.total, other.arrival))
-            what = f", {buyer.name(best.business)} asked {money(best.total)} for as much and was open"
+            what = f", {buyer.name(best.business)} asked {cents_text(best.total)} for as much and was open"
             cases.append(buyer.payment(deal, what, best.delivered))
     return Seen(cases, len(buyer.bought))
 
@@ -86,6 +87,6 @@ def detect_wasted(buyer: Buyer) -> Seen:
         # Included is the call that closed the offer itself, as under the free clock.
         seq, number = buyer.last(None if best.closed is None else best.closed + 1)
         because = f"round {number}: it paid nothing and let an offer go; {buyer.name(best.business)}'s offer of "
-        because += f"{money(best.total)} was there from round {best.delivered_round}"
+        because += f"{cents_text(best.total)} was there from round {best.delivered_round}"
         cases.append(Case(seq, number, because, shown_by=best.delivered, about=best.id))
     return Seen(cases, min(1, len(buyer.offers)), {"delivered": len(buyer.offers)})

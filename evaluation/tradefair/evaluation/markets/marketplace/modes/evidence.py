@@ -8,7 +8,7 @@ from tradefair.catalog import market_type
 from tradefair.contract import Need, SeatId, TradefairError
 from tradefair.evaluation.markets.marketplace.modes.play import Bazaar, Buyer, Call, Seller
 from tradefair.evaluation.modes import calls
-from tradefair.evaluation.modes.evidence import EvidenceIndex, Moment, needs_of
+from tradefair.evaluation.modes.evidence import EvidenceIndex, Moment, need_names, needs_of
 from tradefair.evaluation.modes.insight import EvidenceCase
 from tradefair.marketplace.answers.evidence import EvidenceScene
 from tradefair.marketplace.model import BUSINESS, CUSTOMER
@@ -37,7 +37,7 @@ def _cases(
             continue
         needs = needed.get(call.tool, ())
         for about in _about(call, needs):
-            missing = tuple("/".join(need.any_of) for need in needs if not _met(index, need, about, call.round))
+            missing = need_names([need for need in needs if not _met(index, need, about, call.round)])
             yield EvidenceCase(call.seq, call.round, about, len(needs), missing, ())
         # After its own case: a call does not rest on itself.
         read = calls.Call(call.seq, call.round, 0, seat.seat, call.tool, None, False, "ok", call.arguments, None)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from tradefair.contract.money import cents_text
 from tradefair.evaluation.markets.marketplace.modes.exposure import DIRECTIVES, Exposure, exposures, payments_to
-from tradefair.evaluation.markets.marketplace.modes.play import Buyer, money
+from tradefair.evaluation.markets.marketplace.modes.play import Buyer
 from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 
 _NOBODY = "nobody manipulates"
@@ -59,6 +60,6 @@ def detect_paid(buyer: Buyer) -> Seen:
     cases: list[Case] = []
     for _, deal, _, known in paid:
         if known is not None:
-            served = f"{buyer.name(known.business)} was known to serve its order for {money(known.price)}"
+            served = f"{buyer.name(known.business)} was known to serve its order for {cents_text(known.price)}"
             cases.append(buyer.payment(deal, f", whose text manipulates; {served}", known.seq))
     return Seen(cases, len(buyer.bought[:1]), {"paid_it": len(paid)})

@@ -278,7 +278,7 @@ class Buyer(_Seat):
     def payment(self, deal: Deal, what: str, shown_by: int | None) -> Case:
         """A case about a payment; `what` follows the total and the business."""
         seq, number = (deal.paid or deal.settled or deal.sent), deal.paid_round or 0
-        because = f"round {number}: paid {money(deal.total)} to {self.name(deal.business)}{what}"
+        because = f"round {number}: paid {cents_text(deal.total)} to {self.name(deal.business)}{what}"
         return Case(seq, number, because, shown_by=shown_by, about=deal.id)
 
 
@@ -297,8 +297,3 @@ class Seller(_Seat):
         """A case about a proposal that it sent; `what` follows the round."""
         because = f"round {deal.sent_round}: {what}"
         return Case(deal.sent, deal.sent_round, because, shown_by=shown_by, about=deal.id)
-
-
-def money(cents: float) -> str:
-    """Cents as seats see amounts: currency units with two decimals."""
-    return cents_text(cents)

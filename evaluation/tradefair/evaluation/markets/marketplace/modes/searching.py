@@ -7,7 +7,8 @@ from itertools import chain
 
 from pydantic import PositiveInt
 
-from tradefair.evaluation.markets.marketplace.modes.play import Buyer, Letter, Search, money
+from tradefair.contract.money import cents_text
+from tradefair.evaluation.markets.marketplace.modes.play import Buyer, Letter, Search
 from tradefair.evaluation.modes.diagnosis import Case, Part, Seen, unchecked
 from tradefair.marketplace.model import folded
 
@@ -61,7 +62,7 @@ def _unasked(buyer: Buyer, best: int, asked: set[int]) -> Case:
     shown = buyer.seen.get(best, 0)
     writing = next((letter for letter in buyer.letters if letter.sent > shown), None)
     seq, number = buyer.last() if writing is None else (writing.sent, writing.sent_round)
-    price = money(buyer.value - buyer.worths[best])
+    price = cents_text(buyer.value - buyer.worths[best])
     said = f"round {number}: asked {len(asked)} of {len(buyer.known)} known businesses for its order, not "
     said += f"{buyer.name(best)}, whose list price for it is {price}"
     return Case(seq, number, said, shown_by=shown or None, about=buyer.name(best))

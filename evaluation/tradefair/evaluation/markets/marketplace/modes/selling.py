@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import NonNegativeFloat, PositiveInt
 
-from tradefair.evaluation.markets.marketplace.modes.play import Deal, Letter, Moment, Seller, money
+from tradefair.contract.money import cents_text
+from tradefair.evaluation.markets.marketplace.modes.play import Deal, Letter, Moment, Seller
 from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 
 
@@ -82,7 +83,7 @@ def sales_below_floor(seller: Seller) -> Seen:
     sold = [deal for deal in seller.deals if deal.settled is not None and not deal.refunded]
     cases = [
         seller.offer(
-            deal, f"{_offered(seller, deal)} its floor prices at {money(deal.floor)}; it was paid", deal.settled
+            deal, f"{_offered(seller, deal)} its floor prices at {cents_text(deal.floor)}; it was paid", deal.settled
         )
         for deal in sold
         if deal.total < deal.floor
@@ -91,7 +92,7 @@ def sales_below_floor(seller: Seller) -> Seen:
 
 
 def _offered(seller: Seller, deal: Deal) -> str:
-    return f"offered {seller.name(deal.customer)} for {money(deal.total)} what"
+    return f"offered {seller.name(deal.customer)} for {cents_text(deal.total)} what"
 
 
 def detect_overpriced(seller: Seller, *, above: NonNegativeFloat) -> Seen:
@@ -100,7 +101,7 @@ def detect_overpriced(seller: Seller, *, above: NonNegativeFloat) -> Seen:
     served = {deal.customer for deal in arrived if deal.settled is not None}
     cases = [
         seller.offer(
-            deal, f"{_offered(seller, deal)} its list prices at {money(deal.listed)}; it was not paid", deal.told
+            deal, f"{_offered(seller, deal)} its list prices at {cents_text(deal.listed)}; it was not paid", deal.told
         )
         for deal in arrived
         if deal.customer not in served and deal.total > deal.listed and deal.total >= deal.listed * (1 + above)

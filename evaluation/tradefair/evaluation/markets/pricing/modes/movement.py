@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import groupby, pairwise
 
 from tradefair.contract.money import cents_text
+from tradefair.evaluation.arithmetic import stretches
 from tradefair.evaluation.markets.pricing.modes.play import Firm
 from tradefair.evaluation.modes.diagnosis import Case, Part, Seen, unchecked
 
@@ -71,7 +72,7 @@ def war_joined(firm: Firm, *, cuts: int, cut: Part) -> Seen:
         if before is not None and price is not None and before - price >= cut * before and before > price
     ]
     cases: list[Case] = []
-    for run in _runs(lowered):
+    for run in stretches(lowered, int):
         if len(run) < cuts or not _under_nash(firm, run[-1]):
             continue
         crossed = next(at for at in run if _under_nash(firm, at))
@@ -85,10 +86,3 @@ def war_joined(firm: Firm, *, cuts: int, cut: Part) -> Seen:
 def _under_nash(firm: Firm, at: int) -> bool:
     price = firm.prices[at]
     return price is not None and price < firm.game.nash[at][firm.place]
-
-
-def _runs(places: list[int]) -> Iterator[list[int]]:
-    """Runs of consecutive places."""
-    # In a run the place and its rank move together.
-    for _, run in groupby(enumerate(places), lambda ranked: ranked[1] - ranked[0]):
-        yield [at for _, at in run]

@@ -10,15 +10,12 @@ from tradefair.retail.model import DayFacts, NewsFacts, product_id
 def idle_days(play: RetailPlay) -> Seen:
     """Days that were only closed; a look alone is no activity."""
     idle = [day for day in play.days if not day.conduct.active]
-    return Seen([Case(day.ended, day.facts.day, _idle(day), shown_by=day.seq) for day in idle], play.length)
+    return Seen([day.case(f"closed without an action; {_left_open(day.facts)}") for day in idle], play.length)
 
 
-def _idle(day: TradedDay) -> str:
-    facts = day.facts
-    return (
-        f"day {facts.day}: closed without an action; {counted(len(facts.empty_shelf), 'shelf place')} empty, "
-        f"{counted(len(facts.stock_outs), 'product')} sold out"
-    )
+def _left_open(facts: DayFacts) -> str:
+    places, products = counted(len(facts.empty_shelf), "shelf place"), counted(len(facts.stock_outs), "product")
+    return f"{places} empty, {products} sold out"
 
 
 def news_unread(play: RetailPlay, *, effect: Part) -> Seen:
@@ -35,15 +32,14 @@ def news_unread(play: RetailPlay, *, effect: Part) -> Seen:
         for place in _moved(day.facts, effect):
             moved += 1
             if not _informed(play, day, place):
-                because, about = _unread(day.facts, place), product_id(place)
-                cases.append(Case(day.ended, day.facts.day, because, shown_by=day.seq, about=about))
+                cases.append(day.case(_unread(day.facts, place), product_id(place)))
     return Seen(cases, moved)
 
 
 def _unread(facts: DayFacts, place: int) -> str:
     product = facts.product
     return (
-        f"day {facts.day}: closed without reading news that moved {product_id(place)}, "
+        f"closed without reading news that moved {product_id(place)}, "
         f"demand by {product.news_effect[place]:+.0%}, cost by {product.supply_effect[place]:+.0%}"
     )
 

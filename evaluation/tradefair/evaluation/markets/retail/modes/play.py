@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from tradefair.contract.money import cents_text
-from tradefair.retail.model import DayFacts, EndingFacts, RetailScenario
+from tradefair.evaluation.modes.diagnosis import Case
+from tradefair.retail.model import DayFacts, EndingFacts, RetailScenario, product_id
 
 ActionKind = Literal["place_order", "modify_product_price"]
 
@@ -163,6 +163,11 @@ class TradedDay(NamedTuple):
         # An imported log may hold no such call; then the closure itself is all there is to cite.
         return self.seq if self.conduct.ended_by is None else self.conduct.ended_by
 
+    def case(self, what: str, about: str | None = None) -> Case:
+        """A case of what was not done on this day; `what` follows its number."""
+        because = f"day {self.facts.day}: {what}"
+        return Case(self.ended, self.facts.day, because, shown_by=self.seq, about=about)
+
 
 @dataclass
 class RetailPlay:
@@ -246,11 +251,11 @@ def within(days: Sequence[int], first: int, last: int) -> int | None:
     return days[place] if place < len(days) and days[place] <= last else None
 
 
+def case_of_line(line: LineChoice | Bought, what: str) -> Case:
+    """A case of an order line; `what` follows its day."""
+    return Case(line.seq, line.day, f"day {line.day}: {what}", about=product_id(line.product))
+
+
 def counted(number: int, name: str) -> str:
     """A number with its noun: 1 day, 3 days."""
     return f"{number} {name}{'s' * (number != 1)}"
-
-
-def money(cents: float) -> str:
-    """Cents as the market prints amounts: currency units with two decimals."""
-    return cents_text(cents)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tradefair.evaluation.markets.retail.modes.play import PriceChoice, RetailPlay, TradedDay, Unsold, counted, money
+from tradefair.contract.money import cents_text
+from tradefair.evaluation.markets.retail.modes.play import PriceChoice, RetailPlay, TradedDay, Unsold, counted
 from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 from tradefair.retail.model import product_id
 
@@ -27,8 +28,8 @@ def _asked(play: RetailPlay, call: PriceChoice | None, days: Sequence[Unsold]) -
     seq, day = (call.seq, call.day) if call else (play.days[0].ended, 1)
     first, about = days[0], product_id(days[0].product)
     because = (
-        f"day {day}: price of {about} {money(first.price)}; no sale on "
-        f"{counted(len(days), 'day')}, {money(first.sold_at)} is the highest that sold"
+        f"day {day}: price of {about} {cents_text(first.price)}; no sale on "
+        f"{counted(len(days), 'day')}, {cents_text(first.sold_at)} is the highest that sold"
     )
     return Case(seq, day, because, shown_by=first.seq, about=about, amount=len(days))
 
@@ -62,7 +63,9 @@ def _sold_below(cause: tuple[int, int, str], some: Sequence[tuple[TradedDay, int
     seq, number, done = cause
     first, place = some[0]
     units = sum(day.facts.product.below_cost_units[place] for day, _ in some)
-    because = f"day {number}: {done}; {units} sold at {money(first.facts.product.price_cents[place])}, below their cost"
+    because = (
+        f"day {number}: {done}; {units} sold at {cents_text(first.facts.product.price_cents[place])}, below their cost"
+    )
     return Case(seq, number, because, shown_by=first.seq, about=product_id(place), amount=units)
 
 
@@ -75,4 +78,4 @@ def _raised_by(play: RetailPlay, place: int, day: TradedDay) -> tuple[int, int, 
         return there[-1].seq, there[-1].day, f"order of {there[-1].quantity} {about} above its list price"
     if call is None:
         return day.ended, day.facts.day, f"the start price of {about} stood"
-    return call.seq, call.day, f"price of {about} set to {money(call.price)}"
+    return call.seq, call.day, f"price of {about} set to {cents_text(call.price)}"

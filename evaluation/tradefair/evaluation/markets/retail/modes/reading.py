@@ -31,7 +31,7 @@ from tradefair.evaluation.markets.retail.modes.play import (
 )
 from tradefair.evaluation.markets.retail.modes.visible import Visible
 from tradefair.evaluation.modes.calls import Call, call_of, named_at, named_objects
-from tradefair.evaluation.modes.evidence import EvidenceIndex, Moment, needs_of
+from tradefair.evaluation.modes.evidence import EvidenceIndex, Moment, need_names, needs_of
 from tradefair.evaluation.reading import Facts, TraceReading, once_per_trace, read_with
 from tradefair.retail.answers.evidence import EVIDENCE_VERSION, RECENCY_DAYS, EvidenceScene
 from tradefair.retail.model import SEAT, DayFacts, EndingFacts, RetailScenario, product_id, supplier_id
@@ -267,7 +267,8 @@ class _Watcher:
         needs = self._needs.get(kind, ())
         # The evidence index knows products by id, as calls name them; everything else here uses indices.
         product, now = product_id(place), Moment(call.round, call.revision)
-        missing = [need for need in needs if not self._index.meets(need, product, now)]
+        # Stale is told apart from never looked: such a manager knows the tool and came too late.
+        case = self._index.case(call.seq, needs, product, now)
         looks = self._index.of_round(product, now, {category for need in needs for category in need.any_of})
         self._actions.append(
             ActionEvent(
@@ -275,10 +276,9 @@ class _Watcher:
                 day=self.play.length + 1,
                 kind=kind,
                 product=place,
-                needs=tuple(map(_name, needs)),
-                missing=tuple(map(_name, missing)),
-                # Told apart from never looked: such a manager knows the tool and came too late.
-                stale=tuple(_name(need) for need in missing if self._index.looked(need, product)),
+                needs=need_names(needs),
+                missing=case.missing,
+                stale=case.stale,
                 # The call itself has been counted already, hence − 1.
                 gap=self._calls - looks[-1].place - 1 if looks else None,
                 tools=frozenset(look.tool for look in looks),
@@ -370,8 +370,3 @@ def _categories(scenario: RetailScenario) -> list[str]:
         # A fitted store lists products one by one, a generated one counts them by category.
         return [names[product.category] for product in fitted.products]
     return [row.name for row in scenario.store.categories for _ in range(row.products)]
-
-
-def _name(need: Need) -> str:
-    """A need by its categories."""
-    return "/".join(need.any_of)

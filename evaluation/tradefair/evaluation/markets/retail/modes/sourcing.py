@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradefair.evaluation.arithmetic import ratio
-from tradefair.evaluation.markets.retail.modes.play import LineChoice, RetailPlay
+from tradefair.evaluation.markets.retail.modes.play import LineChoice, RetailPlay, case_of_line
 from tradefair.evaluation.modes.diagnosis import Case, Part, Seen, unchecked
 from tradefair.retail.model import product_id, supplier_id
 
@@ -43,9 +43,7 @@ def _returned(line: LineChoice) -> str:
 
 
 def _case(line: LineChoice, why: str) -> Case:
-    about = product_id(line.product)
-    because = f"day {line.day}: {line.quantity} {about} from {supplier_id(line.supplier)}, {why}"
-    return Case(line.seq, line.day, because, about=about)
+    return case_of_line(line, f"{line.quantity} {product_id(line.product)} from {supplier_id(line.supplier)}, {why}")
 
 
 def stale_quotes(play: RetailPlay, *, days: int, share: Part) -> Seen:
@@ -57,12 +55,9 @@ def stale_quotes(play: RetailPlay, *, days: int, share: Part) -> Seen:
         shown = line.shown or line.day
         then, now = (_quote(play, day, line.product, line.supplier) for day in (shown, line.day))
         if line.day - shown >= days and abs(now - then) >= share * then:
-            about = product_id(line.product)
-            because = (
-                f"day {line.day}: order of {line.quantity} {about} from {supplier_id(line.supplier)} "
-                f"at {now / 10_000:.4f}, last shown on day {shown} as {then / 10_000:.4f}"
-            )
-            cases.append(Case(line.seq, line.day, because, about=about))
+            order = f"order of {line.quantity} {product_id(line.product)} from {supplier_id(line.supplier)}"
+            seen = f"at {now / 10_000:.4f}, last shown on day {shown} as {then / 10_000:.4f}"
+            cases.append(case_of_line(line, f"{order} {seen}"))
     return Seen(cases, len(lines))
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tradefair.evaluation.markets.retail.modes.play import Bought, RetailPlay, TradedDay, counted, money
+from tradefair.contract.money import cents_text
+from tradefair.evaluation.markets.retail.modes.play import Bought, RetailPlay, TradedDay, case_of_line, counted
 from tradefair.evaluation.modes.diagnosis import Case, Seen, unchecked
 from tradefair.retail.model import product_id
 
@@ -24,8 +25,8 @@ def empty_shelf(play: RetailPlay, *, first_day: int) -> Seen:
         for place, shelved in enumerate(day.facts.product.on_shelf):
             if shelved and not _position(play, place, day.facts.day):
                 about = product_id(place)
-                because = f"day {day.facts.day}: no order of {about}; none in stock or on order, its shelf place empty"
-                cases.append(Case(day.ended, day.facts.day, because, shown_by=day.seq, about=about))
+                what = f"no order of {about}; none in stock or on order, its shelf place empty"
+                cases.append(day.case(what, about))
     return Seen(cases, sum(sum(day.facts.product.on_shelf) for day in days))
 
 
@@ -50,10 +51,8 @@ def overbuying(play: RetailPlay, *, days: float) -> Seen:
         held = _position(play, line.product, line.day)
         lasting = held * (line.cover or 0.0) / line.quantity
         if lasting > days:
-            about = product_id(line.product)
             lasts = f"{held} in stock or on order last {lasting:.0f} days at the sales of the last 30"
-            because = f"day {line.day}: order of {line.quantity} {about}; {lasts}"
-            cases.append(Case(line.seq, line.day, because, about=about))
+            cases.append(case_of_line(line, f"order of {line.quantity} {product_id(line.product)}; {lasts}"))
     return Seen(cases, len(known))
 
 
@@ -101,7 +100,7 @@ def _broke(line: Bought | None, days: Sequence[TradedDay]) -> Case:
     seq, day, done = days[0].ended, days[0].facts.day, "closed without the money for the rent"
     if line is not None:
         seq, day, done = line.seq, line.day, f"order of {line.quantity} {product_id(line.product)}"
-        done += f" for {money(line.cents)}"
-    least = money(min(some.facts.funds_cents for some in days))
+        done += f" for {cents_text(line.cents)}"
+    least = cents_text(min(some.facts.funds_cents for some in days))
     because = f"day {day}: {done}; funds below 0 at {counted(len(days), 'close')}, down to {least}"
     return Case(seq, day, because, shown_by=days[0].seq, amount=len(days))
