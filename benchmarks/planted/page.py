@@ -75,6 +75,9 @@ def page(rows: Sequence[Row], found: Sequence[Goal], part: Part, seeds: Mapping[
     if nameless:
         lines.append(_NAMELESS.format(flaws=", ".join(nameless)))
     lines += ["## Goals", "", f"{measured} CPU: {_minutes(part.cpu)} minutes.", _LESS, "", *_goal_lines(found)]
+    with_ledgers = {run.market for run in part.runs if run.bill}
+    if old := [market for market in seeds if market not in with_ledgers]:
+        lines += ["", f"Runs of {' and '.join(old)} are older: without ledgers, and by names of which some are gone."]
     lines += ["", _MISSED, "## Flaws", *_flaw_lines(rows)]
     return "\n".join(lines) + "\n"
 
