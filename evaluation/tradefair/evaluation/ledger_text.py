@@ -299,8 +299,8 @@ def _value(value: Any) -> str:
         case float():
             return decimals(value)
         case [dict(), *_]:
-            records: list[Any] = value
-            return ", ".join(_record(part) if part and isinstance(part, dict) else _value(part) for part in records)
+            records: Sequence[Any] = value
+            return ", ".join(_record(part) if part and isinstance(part, Mapping) else _value(part) for part in records)  # pyright: ignore[reportUnknownArgumentType]
         case _:
             return orjson.dumps(value, default=str).decode(errors="replace")
 

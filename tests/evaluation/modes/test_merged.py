@@ -147,7 +147,7 @@ def test_a_run_counts_consecutive_rounds_once(rounds: list[int], run: int) -> No
 
 def found(seen: dict[str, Seen], **changes: Any) -> list[Finding]:
     detectors: dict[str, Detector] = {"x": seen.__getitem__}
-    table = ModeTable({"x": mode(**changes)}, detectors, {"x": None}, "")
+    table = ModeTable({"x": mode(**changes)}, detectors, {"x": {}}, "")
     return findings_of(look(table, {seat: seat for seat in seen}, FRAME), [(table, FRAME)])
 
 
@@ -199,7 +199,7 @@ def test_only_the_roles_of_the_row_are_judged_and_an_unjudged_mode_is_named() ->
 
 def test_what_the_trace_cannot_tell_is_not_asked() -> None:
     detectors: dict[str, Detector] = {"x": lambda seat: Seen([], 4)}  # pyright: ignore[reportUnknownLambdaType]
-    table = ModeTable({"x": mode(needs=("looks",))}, detectors, {"x": None}, "")
+    table = ModeTable({"x": mode(needs=("looks",))}, detectors, {"x": {}}, "")
     frame = FRAME._replace(lacking={"looks": "an imported log"})
     (seen,) = look(table, {"A": None}, frame)
     assert (seen.status, seen.note) == ("unchecked", "an imported log")
@@ -209,7 +209,7 @@ def test_a_fault_of_a_detector_is_loud_in_tests_and_a_note_for_users(monkeypatch
     def broken(seat: object) -> Seen:
         raise LookupError("no round")
 
-    table = ModeTable({"x": mode()}, {"x": broken}, {"x": None}, "")
+    table = ModeTable({"x": mode()}, {"x": broken}, {"x": {}}, "")
     with pytest.raises(LookupError):
         look(table, {"A": None}, FRAME)
     monkeypatch.delenv("TRADEFAIR_STRICT")
