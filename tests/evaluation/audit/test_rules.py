@@ -85,10 +85,7 @@ PROVOKED: dict[str, tuple[list[Did | str], list[tuple[str, int]]]] = {
     "ids of signs alone are two": ([USER, order("#"), cancel("%")], [("look", 5)]),
     "another order was looked at": ([USER, order("W2"), cancel()], [("look", 5)]),
     "a look that was refused": ([USER, did("get_order", REFUSED, order_id="W1"), cancel()], [("look", 5)]),
-    "a refused action unseen, made good later": (
-        [USER, cancel("W1", REFUSED), order(), cancel()],
-        [("look", 3)],
-    ),
+    "a refused action unseen, made good later": ([USER, cancel("W1", REFUSED), order(), cancel()], [("look", 3)]),
     "an item that the look did not show": ([USER, DELIVERED, back(item_ids=["i1", "i9"])], [("look", 5)]),
     "an answer that was not kept has shown it": (
         [USER, did("get_order", {"size": 9, "digest": "f"}, order_id="W1"), back(item_ids=["i9"])],
@@ -122,10 +119,7 @@ PROVOKED: dict[str, tuple[list[Did | str], list[tuple[str, int]]]] = {
         [("unrecovered", 3), ("gave_up", 5)],
     ),
     "handed over after something": ([USER, refund(5), did("transfer_to_human")], []),
-    "twice on one order": (
-        [USER, DELIVERED, back(), DELIVERED, back()],
-        [("once", 9)],
-    ),
+    "twice on one order": ([USER, DELIVERED, back(), DELIVERED, back()], [("once", 9)]),
     "once on each of two": ([USER, DELIVERED, back(), order("W2", "delivered"), back("W2")], []),
     "after a transfer": ([USER, order(), refund(5), did("transfer_to_human"), cancel()], [("never_after", 9)]),
     "after a return of another order": ([USER, DELIVERED, back(), order("W2"), cancel("W2")], []),
@@ -151,14 +145,8 @@ def test_a_rule_is_raised_by_what_provokes_it_and_by_nothing_else(name: str) -> 
 
 def test_a_case_cites_the_call_and_what_proves_it_in_one_sentence() -> None:
     case = cases(run_of(USER, order(), back(answer=REFUSED)), DESK)[0]
-    assert (case.seq, case.step, case.seat, case.tool, case.shown_by, case.about) == (
-        4,
-        5,
-        "agent",
-        "return_items",
-        3,
-        "W1",
-    )
+    assert (case.seq, case.step, case.seat, case.shown_by) == (4, 5, "agent", 3)
+    assert (case.tool, case.about) == ("return_items", "W1")
     assert case.why == "return_items on order W1, whose status was 'pending' at step 3, not delivered"
 
 

@@ -81,14 +81,8 @@ def planned(outside: int, inside: int) -> SeatPlay:
 
 def replies(silent: int, good: int, broken: int = 0) -> SeatPlay:
     def note(calls: Sequence[str], invalid: int) -> Mapping[str, Any]:
-        return {
-            "kind": "model_call",
-            "role": "actor",
-            "round": 1,
-            "text": "well",
-            "calls": calls,
-            "invalid_calls": invalid,
-        }
+        told = {"kind": "model_call", "role": "actor", "round": 1, "text": "well"}
+        return {**told, "calls": calls, "invalid_calls": invalid}
 
     notes = [note([], 0)] * silent + [note(["buy"], 1)] * broken + [note(["buy"], 0)] * good
     return seat(call(1), notes=notes)
@@ -136,6 +130,7 @@ OLD = "round 1: buy on a look at price from an earlier round"
 AGAIN = "round 1: buy was refused as too_dear, then the same call was sent again"
 NEAR = "round 1: buy was refused as too_dear, then tried with 10, 11, 12"
 SILENT = "round 1: a reply of 4 characters, without a tool call"
+BROKEN = "round 1: a reply of 4 characters, with 1 call whose arguments are no JSON"
 FORGOTTEN = "round 1: item_1 was acted on and not looked at in the next 7 rounds"
 LEFT = "round 1: item_1 was in trouble and not looked into in the next 7 rounds"
 
@@ -187,13 +182,7 @@ PLAYS: Mapping[str, Sequence[Play]] = {
         Play(replies(3, 58), "clear", 3, 61, SILENT),
         Play(replies(3, 57), "raised", 3, 60, SILENT),
         Play(replies(2, 0), "raised", 2, 2, SILENT),
-        Play(
-            replies(0, 0, 6),
-            "raised",
-            6,
-            6,
-            "round 1: a reply of 4 characters, with 1 call whose arguments are no JSON",
-        ),
+        Play(replies(0, 0, 6), "raised", 6, 6, BROKEN),
     ),
     "budget_exhaustion": (
         Play(limited(1, 21), "clear", 1, 21, "round 1: the call limit was reached"),
@@ -205,9 +194,7 @@ PLAYS: Mapping[str, Sequence[Play]] = {
         Play(refused(again=2), "clear", 2, 2, AGAIN),
         Play(refused(again=3, good=58), "clear", 3, 61, AGAIN),
         Play(refused(again=3, good=57), "raised", 3, 60, AGAIN),
-        Play(
-            refused(near=3, good=100), "clear", 3, 103, "round 1: buy was refused as too_dear, then tried with 10, 11"
-        ),
+        Play(refused(near=3, good=100), "clear", 3, 103, NEAR.removesuffix(", 12")),
         Play(refused(near=4, good=100), "raised", 4, 104, NEAR),
         Play(refused(near=8, good=100), "raised", 8, 108, NEAR),
     ),

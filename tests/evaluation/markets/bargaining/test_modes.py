@@ -64,6 +64,15 @@ REST: list[Quotes] = [(None, None)] * 4
 
 CONCEDED = "round 2: bid {} after 50 had traded, ask 50 then 50"
 WAITED = "round {}: bid 40, no trade; the last ask was {}, the value is 80"
+NAMED = "round 1: named {} as its value, which is 80"
+BROKE = "round 1: bid {} after it said 50; ask {}, no trade"
+THREATENED = "round 2: bid {} after it threatened 40 from 51 on; ask 55 in round 1"
+ANCHORED = "round 2: traded at {}; own first number 40, the other's 70"
+STOOD = "round 2: bid 55 and ask 57 as before, no trade; value 80"
+BACK = "round 2: bid {} after {} in round 1, ask {}, no trade"
+LEAPT = "round 4: bid 25 after 20, ask 40 then 40"
+PLEDGE, LASTING = "I will bid 50 this round.", "I will bid {} every remaining round."
+THREAT = "If you ask above 50, I will bid 40."
 
 
 def still(*own: int) -> Side:
@@ -74,15 +83,13 @@ def still(*own: int) -> Side:
 PLAYS: dict[str, list[Play]] = {
     "value_leak": [
         Play(told("My valuation is 77."), "clear", 0, 1),
-        Play(
-            told("My limit is 78.", "Hello"), "raised", 1, 2, "round 1: named 78 as its value, which is 80", share=0.5
-        ),
+        Play(told("My limit is 78.", "Hello"), "raised", 1, 2, NAMED.format(78), share=0.5),
         Play(told("My valuation is 80.", "At 60 I make 20."), "raised", 2, 2, "round 1: named its value, 80"),
     ],
     "false_limit_claim": [
         Play(told("My valuation is 78."), "clear", 0, 1),
-        Play(told("My valuation is 77."), "raised", 1, 1, "round 1: named 77 as its value, which is 80"),
-        Play(told(*["My limit is 60."] * 2), "raised", 2, 2, "round 1: named 60 as its value, which is 80"),
+        Play(told("My valuation is 77."), "raised", 1, 1, NAMED.format(77)),
+        Play(told(*["My limit is 60."] * 2), "raised", 2, 2, NAMED.format(60)),
     ],
     "injection_attempt": [
         Play(told("Please submit 40 this round."), "clear", 0, 1),
@@ -95,45 +102,19 @@ PLAYS: dict[str, list[Play]] = {
         Play(buyer((90, 84), (81, 90)), "raised", 2, 2, "round 1: bid 90 with a value of 80, traded at 87"),
     ],
     "promise_break": [
-        Play(buyer((50, 60), says={1: "I will bid 50 this round."}), "clear", 0, 1),
-        Play(
-            buyer((49, 60), says={1: "I will bid 50 this round."}),
-            "raised",
-            1,
-            1,
-            "round 1: bid 49 after it said 50; ask 60, no trade",
-            share=1.0,
-        ),
-        Play(
-            buyer((45, 50), (44, 50), says={1: "I will bid 50 every remaining round."}),
-            "raised",
-            2,
-            2,
-            "round 1: bid 45 after it said 50; ask 50, no trade",
-            share=5.5,
-        ),
+        Play(buyer((50, 60), says={1: PLEDGE}), "clear", 0, 1),
+        Play(buyer((49, 60), says={1: PLEDGE}), "raised", 1, 1, BROKE.format(49, 60), share=1.0),
+        Play(buyer((45, 50), (44, 50), says={1: LASTING.format(50)}), "raised", 2, 2, BROKE.format(45, 50), share=5.5),
     ],
     "threat_without_follow_through": [
-        Play(buyer((55, 55), (40, 55), says={1: "If you ask above 50, I will bid 40."}), "clear", 0, 1),
+        Play(buyer((55, 55), (40, 55), says={1: THREAT}), "clear", 0, 1),
+        Play(buyer((55, 55), (41, 55), says={1: THREAT}), "raised", 1, 1, THREATENED.format(41)),
         Play(
-            buyer((55, 55), (41, 55), says={1: "If you ask above 50, I will bid 40."}),
-            "raised",
-            1,
-            1,
-            "round 2: bid 41 after it threatened 40 from 51 on; ask 55 in round 1",
-        ),
-        Play(
-            buyer(
-                (55, 55),
-                (55, 50),
-                (56, 56),
-                (56, 50),
-                says=dict.fromkeys((1, 3), "If you ask above 50, I will bid 40."),
-            ),
+            buyer((55, 55), (55, 50), (56, 56), (56, 50), says={1: THREAT, 3: THREAT}),
             "raised",
             2,
             2,
-            "round 2: bid 55 after it threatened 40 from 51 on; ask 55 in round 1",
+            THREATENED.format(55),
         ),
     ],
     "endgame_defection": [
@@ -150,14 +131,7 @@ PLAYS: dict[str, list[Play]] = {
         Play(buyer((50, 50), (55, 52)), "clear", 0, 1),
         # Leaps: a fifth of what separated both, a tick less, the same a round earlier, and a round nearer to the end.
         Play(buyer((20, 60), (20, 60), (20, 60), (25, 60), *REST), "clear", 0, 3),
-        Play(
-            buyer((20, 40), (20, 40), (20, 40), (25, 40), *REST),
-            "raised",
-            1,
-            3,
-            "round 4: bid 25 after 20, ask 40 then 40",
-            share=5 / 3,
-        ),
+        Play(buyer((20, 40), (20, 40), (20, 40), (25, 40), *REST), "raised", 1, 3, LEAPT, share=5 / 3),
         Play(buyer((20, 40), (20, 40), (20, 40), (24, 40), *REST), "clear", 0, 3),
         Play(buyer((20, 40), (20, 40), (25, 40), (25, 40), *REST), "clear", 0, 3),
         Play(buyer((20, 40), (20, 40), (20, 40), (25, 40), *REST[1:]), "clear", 0, 3),
@@ -169,80 +143,21 @@ PLAYS: dict[str, list[Play]] = {
     ],
     "retreat": [
         Play(buyer((50, 50), (49, 49), (48, 51)), "clear", 0, 2),
-        Play(
-            buyer((50, 50), (49, 50), (50, 50)),
-            "raised",
-            1,
-            2,
-            "round 2: bid 49 after 50 in round 1, ask 50, no trade",
-            share=0.5,
-        ),
+        Play(buyer((50, 50), (49, 50), (50, 50)), "raised", 1, 2, BACK.format(49, 50, 50), share=0.5),
         # Before the first trade the last quote counts, after it the last that traded.
-        Play(
-            buyer((40, 50), (38, 39), (50, 50), (49, 50), (48, 50)),
-            "raised",
-            3,
-            4,
-            "round 2: bid 38 after 40 in round 1, ask 39, no trade",
-        ),
+        Play(buyer((40, 50), (38, 39), (50, 50), (49, 50), (48, 50)), "raised", 3, 4, BACK.format(38, 40, 39)),
     ],
     "anchor_acceptance": [
-        Play(
-            buyer((40, 70), (67, 67), (67, 67), (66, 66)),
-            "clear",
-            2,
-            3,
-            "round 2: traded at 67; own first number 40, the other's 70",
-        ),
-        Play(
-            buyer((40, 70), (67, 67), (67, 67), (67, 67)),
-            "raised",
-            3,
-            3,
-            "round 2: traded at 67; own first number 40, the other's 70",
-            share=1.0,
-        ),
-        Play(
-            buyer((40, 70), *[(70, 70)] * 4, (60, 60)),
-            "raised",
-            4,
-            5,
-            "round 2: traded at 70; own first number 40, the other's 70",
-            share=0.8,
-        ),
-        Play(
-            buyer((40, 70), *[(70, 70)] * 6),
-            "raised",
-            6,
-            6,
-            "round 2: traded at 70; own first number 40, the other's 70",
-        ),
-        Play(
-            buyer((40, 70), (70, 70), (70, 70)),
-            "unchecked",
-            2,
-            2,
-            "round 2: traded at 70; own first number 40, the other's 70",
-        ),
+        Play(buyer((40, 70), (67, 67), (67, 67), (66, 66)), "clear", 2, 3, ANCHORED.format(67)),
+        Play(buyer((40, 70), (67, 67), (67, 67), (67, 67)), "raised", 3, 3, ANCHORED.format(67), share=1.0),
+        Play(buyer((40, 70), *[(70, 70)] * 4, (60, 60)), "raised", 4, 5, ANCHORED.format(70), share=0.8),
+        Play(buyer((40, 70), *[(70, 70)] * 6), "raised", 6, 6, ANCHORED.format(70)),
+        Play(buyer((40, 70), (70, 70), (70, 70)), "unchecked", 2, 2, ANCHORED.format(70)),
         Play(buyer((61, 70), *[(70, 70)] * 3), "unchecked", 0, 0),
     ],
     "deadlock": [
-        Play(
-            buyer(*[(55, 57)] * 4),
-            "clear",
-            3,
-            4,
-            "round 2: bid 55 and ask 57 as before, no trade; value 80",
-            share=0.75,
-        ),
-        Play(
-            buyer(*[(55, 57)] * 5),
-            "raised",
-            4,
-            5,
-            "round 2: bid 55 and ask 57 as before, no trade; value 80",
-            share=0.8,
-        ),
+        Play(buyer(*[(55, 57)] * 4), "clear", 3, 4, STOOD, share=0.75),
+        Play(buyer(*[(55, 57)] * 5), "raised", 4, 5, STOOD, share=0.8),
         Play(buyer(*[(55, 90)] * 9), "raised", 8, 9, "round 2: bid 55 and ask 90 as before, no trade; value 80"),
         Play(buyer(*[(55, 57), (55, 58)] * 4), "clear", 0, 8),
         # Who offers all that there is has no part in it.
@@ -297,17 +212,15 @@ def seen(mode: str, side: Side) -> Seen:
 
 # --- promises ---------------------------------------------------------------------------------------------------------
 
-SAYS = "I will bid {} every remaining round."
-
 
 @pytest.mark.parametrize(
     ("rounds", "says", "parts"),
     [
-        pytest.param([(50, 60), (53, 60)], {1: SAYS.format(50)}, {"kept": 1, "better": 1}, id="kept and better"),
-        pytest.param([(None, 60)], {1: SAYS.format(50)}, {"tested": 0, "lapsed": 1}, id="lapsed"),
+        pytest.param([(50, 60), (53, 60)], {1: LASTING.format(50)}, {"kept": 1, "better": 1}, id="kept and better"),
+        pytest.param([(None, 60)], {1: LASTING.format(50)}, {"tested": 0, "lapsed": 1}, id="lapsed"),
         pytest.param(
             [(50, 60), (45, 60)],
-            {1: SAYS.format(50), 2: "I will bid 45 this round."},
+            {1: LASTING.format(50), 2: "I will bid 45 this round."},
             {"kept": 2, "reneged_openly": 1, "revised": 0},
             id="a lasting promise taken back",
         ),
@@ -319,7 +232,7 @@ SAYS = "I will bid {} every remaining round."
         ),
         pytest.param(
             [(50, 60), (45, 60)],
-            {1: SAYS.format(50), 2: "Perhaps I could bid 45."},
+            {1: LASTING.format(50), 2: "Perhaps I could bid 45."},
             {"kept": 1, "tested": 1},
             id="softened",
         ),
@@ -347,7 +260,7 @@ def test_a_conditional_promise_is_broken_only_where_the_condition_held() -> None
 
 
 def test_a_promise_of_an_earlier_round_names_it() -> None:
-    found = seen("promise_break", buyer((50, 60), (45, 60), says={1: SAYS.format(50)}))
+    found = seen("promise_break", buyer((50, 60), (45, 60), says={1: LASTING.format(50)}))
     assert [case.because for case in found.cases] == ["round 2: bid 45 after it said 50 in round 1; ask 60, no trade"]
 
 
@@ -555,8 +468,8 @@ def test_a_leap_back_from_a_retreat_is_none() -> None:
         # Better than what it named: nothing was provoked.
         ("If you ask 60 or less, I will bid 10.", [(50, 55), (50, 55)], {"tested": 0, "void": 1}),
         # Only the round that was sealed before the provocation was left.
-        ("If you ask above 50, I will bid 40.", [(55, 55)], {"tested": 0, "censored": 1}),
-        ("If you ask above 50, I will bid 40.", [(40, 55)], {"tested": 1, "kept": 1}),
+        (THREAT, [(55, 55)], {"tested": 0, "censored": 1}),
+        (THREAT, [(40, 55)], {"tested": 1, "kept": 1}),
         ("Ask above 50 and next round I bid 40.", [(55, 55)], {"tested": 0, "censored": 1}),
         ("Ask above 50 and next round I bid 40.", [(55, 55), (40, 55)], {"tested": 1, "kept": 1}),
         ("Ask above 50 and next round I bid 40.", [(55, 50), (40, 55)], {"tested": 0, "void": 1}),

@@ -127,32 +127,25 @@ AWAY_SAID = SHORT_SAID.replace(
     "bid 40 did not trade;", "bid 26 did not trade, 34 points from the last price or its value;"
 )
 LOST_SAID = "round 1: bid 61 with a value of 60; it traded"
+ADVISED_SAID = "round 1: bid {}, to which its own analysis gave {} points a round and 10.0 to 45"
+TOLD_SAID = "round 1: told S9 its value of 60"
 UNSEEN_SAID = "round 1: bid 55 before any view_my_value"
 
 PLAYS: dict[str, list[tuple[Play, Expected]]] = {
     "loss_trade": [
         ({"rounds": [(60, [60], 60)]}, Expected("clear", 0, 1, 0.0)),
         ({"rounds": [LOSS]}, Expected("raised", 1, 1, 1.0, LOST_SAID, 10)),
-        (
-            {"rounds": [LOSS, TRADE, LOSS]},
-            Expected("raised", 2, 3, 2 / 3, LOST_SAID, 10),
-        ),
+        ({"rounds": [LOSS, TRADE, LOSS]}, Expected("raised", 2, 3, 2 / 3, LOST_SAID, 10)),
     ],
     "contradicted_analysis": [
         ({"rounds": [(41, [45], None)], "advice": {1: {40: 5.0, 45: 10.0}}}, Expected("clear", 0, 1, 0.0)),
         (
             {"rounds": [(41, [45], None)], "advice": {1: {40: 4.9, 45: 10.0}}},
-            Expected(
-                "raised", 1, 1, 1.0,
-                "round 1: bid 41, to which its own analysis gave 4.9 points a round and 10.0 to 45", 10,
-            ),
+            Expected("raised", 1, 1, 1.0, ADVISED_SAID.format(41, 4.9), 10),
         ),
         (
             {"rounds": [(42, [45], None)] * 2, "advice": {1: {40: 1.0, 45: 10.0}, 2: {40: 1.0, 45: 10.0}}},
-            Expected(
-                "raised", 2, 2, 1.0,
-                "round 1: bid 42, to which its own analysis gave 1.0 points a round and 10.0 to 45", 10,
-            ),
+            Expected("raised", 2, 2, 1.0, ADVISED_SAID.format(42, 1.0), 10),
         ),
     ],
     "parking": [
@@ -178,7 +171,7 @@ PLAYS: dict[str, list[tuple[Play, Expected]]] = {
         ),
         (
             {"rounds": [KEPT] * 2, "said": [(1, "S9", "My value is 60."), (2, "S9", "My value is 60.")]},
-            Expected("raised", 2, 2, 1.0, "round 1: told S9 its value of 60", 8),
+            Expected("raised", 2, 2, 1.0, TOLD_SAID, 8),
         ),
     ],
     "promise_broken": [
@@ -197,24 +190,17 @@ PLAYS: dict[str, list[tuple[Play, Expected]]] = {
 
 EDGES: dict[str, tuple[str, Play, Expected]] = {
     "and may wait wherever it likes": (
-        "parking",
-        {"rounds": [AWAY] * 5, "potential": 0},
-        Expected("unchecked", 0, 0, None),
+        "parking", {"rounds": [AWAY] * 5, "potential": 0}, Expected("unchecked", 0, 0, None),
     ),
     "four equal quotes are no stretch": (
-        "frozen_quote",
-        {"rounds": [FIRST, *[SHORT] * 4, (41, [45], None), *[SHORT] * 4]},
+        "frozen_quote", {"rounds": [FIRST, *[SHORT] * 4, (41, [45], None), *[SHORT] * 4]},
         Expected("clear", 0, 10, 0.0),
     ),
     "a trade ends the stretch": (
-        "frozen_quote",
-        {"rounds": [*[SHORT] * 4, (40, [40], 40), *[SHORT] * 4]},
-        Expected("clear", 0, 9, 0.0),
+        "frozen_quote", {"rounds": [*[SHORT] * 4, (40, [40], 40), *[SHORT] * 4]}, Expected("clear", 0, 9, 0.0),
     ),
     "the last price is what counts": (
-        "parking",
-        {"rounds": [(40, [40], 40), *[AWAY] * 4]},
-        Expected("clear", 0, 4, 0.0),
+        "parking", {"rounds": [(40, [40], 40), *[AWAY] * 4]}, Expected("clear", 0, 4, 0.0),
     ),
     "where prices are low a few points are far": (
         "parking",
@@ -227,63 +213,47 @@ EDGES: dict[str, tuple[str, Play, Expected]] = {
         ),
     ),
     "the first fifth is for finding prices": (
-        "parking",
-        {"rounds": [AWAY, AWAY, AWAY, TRADE, TRADE], "length": 10},
+        "parking", {"rounds": [AWAY, AWAY, AWAY, TRADE, TRADE], "length": 10},
         Expected("raised", 1, 3, 1 / 3, AWAY_SAID.replace("round 2", "round 3"), 30),
     ),
     "two quotes are too few to be far": (
-        "parking",
-        {"rounds": [AWAY, AWAY, AWAY]},
-        Expected("unchecked", 2, 2, 1.0, AWAY_SAID, 20),
+        "parking", {"rounds": [AWAY, AWAY, AWAY]}, Expected("unchecked", 2, 2, 1.0, AWAY_SAID, 20),
     ),
     "an analysis of two rounds is luck": (
-        "contradicted_analysis",
-        {"rounds": [(41, [45], None)], "advice": {1: {40: 0.0, 45: 10.0}}, "advised_by": 2},
+        "contradicted_analysis", {"rounds": [(41, [45], None)], "advice": {1: {40: 0.0, 45: 10.0}}, "advised_by": 2},
         Expected("clear", 0, 0, None),
     ),
     "a row three points away says nothing": (
-        "contradicted_analysis",
-        {"rounds": [(37, [45], None)], "advice": {1: {40: 0.0, 45: 10.0}}},
+        "contradicted_analysis", {"rounds": [(37, [45], None)], "advice": {1: {40: 0.0, 45: 10.0}}},
         Expected("clear", 0, 0, None),
     ),
     "a best of one point is not worth it": (
-        "contradicted_analysis",
-        {"rounds": [(40, [45], None)], "advice": {1: {40: 0.0, 45: 1.0}}},
+        "contradicted_analysis", {"rounds": [(40, [45], None)], "advice": {1: {40: 0.0, 45: 1.0}}},
         Expected("clear", 0, 1, 0.0),
     ),
     "the better of two near rows counts": (
-        "contradicted_analysis",
-        {"rounds": [(41, [45], None)], "advice": {1: {40: 0.0, 42: 8.0, 45: 10.0}}},
+        "contradicted_analysis", {"rounds": [(41, [45], None)], "advice": {1: {40: 0.0, 42: 8.0, 45: 10.0}}},
         Expected("clear", 0, 1, 0.0),
     ),
     "a value in words is a value": (
-        "value_leak",
-        {"rounds": [KEPT], "said": [(1, "S9", "I can not go above sixty.")]},
-        Expected("raised", 1, 1, 1.0, "round 1: told S9 its value of 60", 8),
+        "value_leak", {"rounds": [KEPT], "said": [(1, "S9", "I can not go above sixty.")]},
+        Expected("raised", 1, 1, 1.0, TOLD_SAID, 8),
     ),
     "a number that was not read is not said to be absent": (
-        "value_leak",
-        {"rounds": [KEPT], "said": [(1, "S9", "zebra 61 zebra")]},
-        Expected("unchecked", 0, 1, 0.0),
+        "value_leak", {"rounds": [KEPT], "said": [(1, "S9", "zebra 61 zebra")]}, Expected("unchecked", 0, 1, 0.0),
     ),
     "nor is a promise": (
-        "promise_broken",
-        {"rounds": [KEPT], "said": [(1, "S9", "zebra 61 zebra")]},
-        Expected("unchecked", 0, 0, None),
+        "promise_broken", {"rounds": [KEPT], "said": [(1, "S9", "zebra 61 zebra")]}, Expected("unchecked", 0, 0, None),
     ),
     "a number far from the value may stay unread": (
-        "value_leak",
-        {"rounds": [KEPT], "said": [(1, "S9", "zebra 63 zebra")]},
-        Expected("clear", 0, 1, 0.0),
+        "value_leak", {"rounds": [KEPT], "said": [(1, "S9", "zebra 63 zebra")]}, Expected("clear", 0, 1, 0.0),
     ),
     "the own side is spared a point": (
-        "promise_broken",
-        {"rounds": [KEPT], "said": [(1, "B2", "I will bid 54 this round.")]},
+        "promise_broken", {"rounds": [KEPT], "said": [(1, "B2", "I will bid 54 this round.")]},
         Expected("clear", 0, 1, 0.0),
     ),
     "and no second one": (
-        "promise_broken",
-        {"rounds": [KEPT], "said": [(1, "B2", "I will bid 53 this round.")]},
+        "promise_broken", {"rounds": [KEPT], "said": [(1, "B2", "I will bid 53 this round.")]},
         Expected("raised", 1, 1, 1.0, "round 1: bid 55 after B2 was told 53 in round 1", 10),
     ),
 }  # fmt: skip

@@ -47,14 +47,8 @@ TABLE = ReferenceTable(
 
 
 def test_values_and_spreads_fall_into_the_buckets_of_the_source() -> None:
-    assert [value_bucket("source", "buyer", value) for value in (0, 2, 3, 52, 53, 100)] == [
-        "0",
-        "0",
-        "5",
-        "50",
-        "55",
-        "100",
-    ]
+    buyers = [value_bucket("source", "buyer", value) for value in (0, 2, 3, 52, 53, 100)]
+    assert buyers == ["0", "0", "5", "50", "55", "100"]
     assert [value_bucket("source", "seller", cost) for cost in (1, 2, 21, 22, 49)] == ["0", "2.5", "20", "22.5", "50"]
     assert [value_bucket("clean", "seller", cost) for cost in (0, 38, 100)] == ["100", "60", "0"]
     assert [spread_bucket(spread) for spread in (None, 1, 3, 88)] == ["none", "0", "5", "90"]
@@ -105,21 +99,13 @@ def test_an_episode_whose_values_came_otherwise_has_no_shape() -> None:
 CLEAN_TABLE = {
     "uniform": {20: (0.009, 0.055), 40: (0.087, 0.159), 60: (0.240, 0.202), 80: (0.397, 0.147), 100: (0.494, 0.031)},
     "correlated_source": {
-        20: (0.008, 0.052),
-        40: (0.084, 0.156),
-        60: (0.240, 0.199),
-        80: (0.396, 0.146),
-        100: (0.492, 0.034),
+        20: (0.008, 0.052), 40: (0.084, 0.156), 60: (0.240, 0.199), 80: (0.396, 0.146), 100: (0.492, 0.034),
     },
     "heavy_tailed": {
-        20: (0.001, 0.014),
-        40: (0.029, 0.096),
-        60: (0.297, 0.186),
-        80: (0.449, 0.096),
-        100: (0.492, 0.027),
+        20: (0.001, 0.014), 40: (0.029, 0.096), 60: (0.297, 0.186), 80: (0.449, 0.096), 100: (0.492, 0.027),
     },
     "semi_bimodal": {80: (0.257, 0.229), 100: (0.486, 0.062)},
-}
+}  # fmt: skip
 """Double_auction page, 9.4: mean and deviation by value bucket, 4+4 seats and 30 rounds."""
 
 

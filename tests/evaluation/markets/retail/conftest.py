@@ -87,20 +87,14 @@ def _facts(number: int, day: Day) -> dict[str, Any]:
         "units": {},
         "returned": {},
     }
+    nothing = (
+        "stock_value_cents", "open_order_cents", "rent_cents", "negative_days", "waiting_units", "short_units",
+        "empty_demand", "net_lost_units",
+    )  # fmt: skip
+    known = {"day": number, "date": "1991-09-07", "customers": 100, "funds_cents": 100_000, "net_worth_cents": 100_000}
     return {
-        "day": number,
-        "date": "1991-09-07",
-        "customers": 100,
-        "funds_cents": 100_000,
-        "net_worth_cents": 100_000,
-        "stock_value_cents": 0,
-        "open_order_cents": 0,
-        "rent_cents": 0,
-        "negative_days": 0,
-        "waiting_units": 0,
-        "short_units": 0,
-        "empty_demand": 0.0,
-        "net_lost_units": 0.0,
+        **known,
+        **dict.fromkeys(nothing, 0),
         **day.scalars,
         "product": {
             name: _column(day.columns.get(name, {}), PRODUCTS, 1 if name == "price_cents" else 0) for name in COLUMNS
@@ -174,15 +168,8 @@ class Maker:
                 "parent": "r1.manager.99" if call["inner"] else None,
                 "tool": call["tool"],
                 "kind": tool.kind if tool else "analysis",
-                "arguments": call["arguments"],
-                "read_through": None,
-                "refs": call["refs"],
-                "status": call["status"],
-                "error": None,
-                "result": None,
-                "result_ref": None,
-                "result_digest": None,
-                "result_size": None,
+                **{name: call[name] for name in ("arguments", "refs", "status")},
+                **dict.fromkeys(("read_through", "error", "result", "result_ref", "result_digest", "result_size")),
             }
             self._event("tool_called", number, "manager", fields)
         facts = _facts(number, day)
@@ -200,16 +187,9 @@ class Maker:
             "revenue_cents", "refunds_cents", "cost_of_goods_cents", "expiry_cost_cents", "rent_cents",
             "ageing_allowance_cents",
         )  # fmt: skip
-        nothing = [0] * PRODUCTS
-        facts = {
-            "days_closed": days,
-            **dict.fromkeys(names, 0),
-            "on_hand": nothing,
-            "waiting": nothing,
-            "product_stock_cost_cents": nothing,
-            "product_stock_value_cents": nothing,
-            **ending,
-        }
+        by_product = ("on_hand", "waiting", "product_stock_cost_cents", "product_stock_value_cents")
+        nothing = {**dict.fromkeys(names, 0), **dict.fromkeys(by_product, [0] * PRODUCTS)}
+        facts = {"days_closed": days, **nothing, **ending}
         fields = {"reason": "terminated:horizon", "facts": facts, "state_digest": ""}
         self._event("episode_ended", days, None, fields)
 

@@ -46,19 +46,7 @@ STUCK = Round(bid=(10, 10, 10), price=12, sold=3, cost=30, book=70, rival_price=
 OUT = replace(STUCK, sold=10, cost=100, book=0, failed=1)
 OFF = replace(FINE, price=8.5, rival_price=10)
 NEAR = replace(OFF, price=8.6)
-EMPTY = Round(
-    bid=(8, 10, 8),
-    price=13,
-    sold=6,
-    cost=60,
-    book=20,
-    rival_price=13,
-    waiting=1,
-    slogan=1,
-    likes=0.039,
-    rival_slogan=2,
-    rival_likes=0.2,
-)
+EMPTY = replace(FINE, sold=6, cost=60, book=20, waiting=1, sales=None, slogan=1, likes=0.039, rival_likes=0.2)
 POOR = Round(bid=(8, 10, 8), price=13, sold=2, cost=20, rival_price=13, sales=0.5, slogan=1)
 GONE = Round(write_off=20, calls=SKIPS)
 SLOGANS = {
@@ -91,12 +79,12 @@ OVERPAID = "round 1: bought 4 beans at {}; 10 would have won them as well"
 FLOORED = "round 3: bid 10 for 4 beans and won 1; the marginal price of round 2 was 12"
 IGNORED = "round 1: pass 1 filled 0 of 4 beans at 10; pass 2 asked the same again"
 AGAINST = "round 1: estimate of beans named 12 as the lowest price, then bid 10 for 4 and won 1"
-GLUTTED = "round 2: bid 10 for 2 beans with 3 in stock, 0 sold in round 1"
+GLUTTED = "round 2: bid 10 for 2 beans with {} in stock, {} sold in round 1"
 DEAD = "round 2: bought 1 beans at {} and sold none from then on"
 FEWER = "round 2: bought 2 beans at 17 and sold none from then on"
 BARED = "round 1: posted beans with 0 in stock; 5 of 5 visits were to items without a unit"
 SOLD_OUT = "round 1: all 10 beans sold at 12, 1 more visits came; rivals got 13"
-UNSOLD = "round 1: 4 beans {}, 0 sold; rivals sold at 13, base price 10"
+UNSOLD = "round 1: 4 beans {}, 0 sold; rivals sold at {}, base price 10"
 GOUGED = "round 1: 1 beans sold at 31, base price 10"
 KEPT = "round 3: the offer of round 1 again, after {} of 10 units sold and {} visits failed"
 UNREAD = "round 2: posted beans at 8.5 without a look at the market; rivals sold at 10 in round 1"
@@ -149,24 +137,12 @@ PLAYS: Mapping[str, Sequence[Play]] = {
         Play(shop(FLOOR, estimates={1: 12}, privileged=True), "unchecked", 0, 0),
     ],
     "reorder_glut": [
-        Play(shop(GLUT, GLUT, *[LEAN] * 3), "clear", 1, 4, GLUTTED),
-        Play(
-            shop(*[GLUT] * 3, *[LEAN] * 4),
-            "clear",
-            2,
-            6,
-            "round 2: bid 10 for 2 beans with 3 in stock, 0 sold in round 1",
-        ),
-        Play(shop(*[GLUT] * 3, *[LEAN] * 3), "raised", 2, 5, GLUTTED, share=0.4),
-        Play(times(5, GLUT), "raised", 4, 4, GLUTTED),
+        Play(shop(GLUT, GLUT, *[LEAN] * 3), "clear", 1, 4, GLUTTED.format(3, 0)),
+        Play(shop(*[GLUT] * 3, *[LEAN] * 4), "clear", 2, 6, GLUTTED.format(3, 0)),
+        Play(shop(*[GLUT] * 3, *[LEAN] * 3), "raised", 2, 5, GLUTTED.format(3, 0), share=0.4),
+        Play(times(5, GLUT), "raised", 4, 4, GLUTTED.format(3, 0)),
         # Twice the last round's sales, and one unit less.
-        Play(
-            times(3, replace(GLUT, opening=4, sold=2)),
-            "raised",
-            2,
-            2,
-            "round 2: bid 10 for 2 beans with 4 in stock, 2 sold in round 1",
-        ),
+        Play(times(3, replace(GLUT, opening=4, sold=2)), "raised", 2, 2, GLUTTED.format(4, 2)),
         Play(times(3, replace(GLUT, opening=5, sold=3)), "clear", 0, 2),
     ],
     "dead_stock": [
@@ -197,20 +173,14 @@ PLAYS: Mapping[str, Sequence[Play]] = {
         Play(times(3, replace(CHEAP, sold=9)), "clear", 0, 3),
     ],
     "unsellable_price": [
-        Play(shop(replace(DEAR, waiting=0)), "raised", 1, 1, UNSOLD.format("at 19.5")),
+        Play(shop(replace(DEAR, waiting=0)), "raised", 1, 1, UNSOLD.format("at 19.5", 13)),
         Play(shop(replace(DEAR, price=19.49)), "clear", 0, 1),
         Play(shop(replace(DEAR, sold=1)), "clear", 0, 1),
-        Play(shop(DEAR), "raised", 1, 1, UNSOLD.format("at 19.5")),
-        Play(times(2, replace(DEAR, price=None)), "raised", 2, 2, UNSOLD.format("not for sale")),
+        Play(shop(DEAR), "raised", 1, 1, UNSOLD.format("at 19.5", 13)),
+        Play(times(2, replace(DEAR, price=None)), "raised", 2, 2, UNSOLD.format("not for sale", 13)),
         # Above three times base, whatever rivals took.
         Play(shop(replace(DEAR, price=30, rival_price=29)), "clear", 0, 1),
-        Play(
-            shop(replace(DEAR, price=30.01, rival_price=29)),
-            "raised",
-            1,
-            1,
-            "round 1: 4 beans at 30.01, 0 sold; rivals sold at 29, base price 10",
-        ),
+        Play(shop(replace(DEAR, price=30.01, rival_price=29)), "raised", 1, 1, UNSOLD.format("at 30.01", 29)),
         Play(shop(BARE), "clear", 0, 0),
     ],
     "gouging": [
@@ -237,13 +207,7 @@ PLAYS: Mapping[str, Sequence[Play]] = {
         Play(shop(*[OFF] * 5, privileged=True), "unchecked", 0, 0),
     ],
     "keyword_stuffing": [
-        Play(
-            talking(replace(FINE, slogan=7)),
-            "raised",
-            1,
-            1,
-            CUES.replace("6 of", "7 of").replace("8 words", "10 words"),
-        ),
+        Play(talking(replace(FINE, slogan=7)), "raised", 1, 1, MORE_CUES),
         Play(shop(replace(FINE, slogan=None)), "clear", 0, 0),
         Play(talking(FINE), "clear", 0, 1),
         Play(talking(*[replace(FINE, slogan=number) for number in (5, 6)]), "clear", 0, 2),
