@@ -58,6 +58,13 @@ def server() -> Iterator[Server]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    """One for all programs of a module."""
+    with Sandbox() as shared:
+        yield shared
+
+
 def commit_by(way: str, patch: Callable[[str, object], None]) -> None:
     """Small batches are committed on the event loop however slow the disk is, or all in a thread."""
     if way == "thread":
