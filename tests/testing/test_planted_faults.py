@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 from tests.testing import foreign
-from tests.testing.foreign import BIDDER, BOX, SCENARIO, SEATS, Box, BoxType, Done, Row
+from tests.testing.foreign import BIDDER, BOX, SCENARIO, SEATS, Box, BoxType, Done, MintsMoney, Row
 from tests.waiting import SOON
 
 from tradefair.catalog import market_type
@@ -75,14 +75,22 @@ class FirstCome(Box):
         return max(bids, key=lambda seat: bids[seat])
 
 
-class TellsOrder(Box):
-    def row(self) -> Row:
-        return super().row().model_copy(update={"note": [*self.sealed]})
+def _tells(note: Callable[[Box], Any]) -> type[Box]:
+    """Rules that publish more than the bids of a round."""
+
+    class Telling(Box):
+        def row(self) -> Row:
+            return super().row().model_copy(update={"note": note(self)})
+
+    return Telling
 
 
-class TellsWhoWasLate(Box):
-    def row(self) -> Row:
-        return super().row().model_copy(update={"note": [seat for seat in self.sealed if self.sealed[seat] is None]})
+def _late(market: Box) -> list[SeatId]:
+    return [seat for seat in market.sealed if market.sealed[seat] is None]
+
+
+def _keenest(market: Box) -> SeatId:
+    return max(SEATS, key=lambda seat: (market.values[seat], seat))
 
 
 class LapseByClock(Box):
@@ -108,39 +116,23 @@ class Numbered(Box):
         self.values["A1"] = type(self).made
 
 
-class TellsSum(Box):
-    def row(self) -> Row:
-        return super().row().model_copy(update={"note": sum(self.values.values())})
+def _digests(change: Callable[[Box], dict[str, Any]]) -> type[Box]:
+    """Rules whose digest covers something else than the state."""
+
+    class Digesting(Box):
+        def state(self) -> dict[str, Any]:
+            return {**super().state(), **change(self)}
+
+    return Digesting
 
 
-class TellsKeenest(Box):
-    def row(self) -> Row:
-        return super().row().model_copy(update={"note": max(SEATS, key=lambda seat: (self.values[seat], seat))})
+def _made(market: Box) -> dict[str, Any]:
+    """Without lapses."""
+    return {"sealed": {seat: bid for seat, bid in market.sealed.items() if bid is not None}}
 
 
-class BlindToSealed(Box):
-    def state(self) -> dict[str, Any]:
-        return {**super().state(), "sealed": None}
-
-
-class BlindToLapses(Box):
-    def state(self) -> dict[str, Any]:
-        return {**super().state(), "sealed": {seat: bid for seat, bid in self.sealed.items() if bid is not None}}
-
-
-class SeesWhoSealed(Box):
-    def state(self) -> dict[str, Any]:
-        return {**super().state(), "sealed": sorted(self.sealed)}
-
-
-class BlindToHistory(Box):
-    def state(self) -> dict[str, Any]:
-        return {**super().state(), "past": None, "money": None}
-
-
-class SeesLastRowOnly(Box):
-    def state(self) -> dict[str, Any]:
-        return {**super().state(), "past": [row.model_dump() for row in self.rows[-1:]], "money": None}
+def _last_row(market: Box) -> dict[str, Any]:
+    return {"past": [row.model_dump() for row in market.rows[-1:]], "money": None}
 
 
 class Quits(Box):
@@ -162,13 +154,6 @@ class Hangs(Box):
     def advance(self) -> Closure:
         while True:
             pass
-
-
-class MintsMoney(Box):
-    def advance(self) -> Closure:
-        closure = super().advance()
-        self.money["A1"] += 1
-        return closure
 
 
 class RareCode(Box):
@@ -293,8 +278,8 @@ PLANTED: dict[str, list[tuple[str, Any, str]]] = {
     ],
     "arrival_leaves_no_mark": [
         ("order of arrival breaks ties", _kind(FirstCome), "winner is A. or A., depending on which"),
-        ("order of arrival is told", _kind(TellsOrder), "note.0 is A1 or A3.*seat acts first"),
-        ("order of lapses is told", _kind(TellsWhoWasLate), "note.0 is A. or A.*acts first"),
+        ("order of arrival is told", _kind(_tells(lambda box: [*box.sealed])), "note.0 is A1 or A3.*seat acts first"),
+        ("order of lapses is told", _kind(_tells(_late)), "note.0 is A. or A.*acts first"),
     ],
     "determinism": [
         ("clock in lapse", _kind(LapseByClock), "passive in every seat, played again in this process: event"),
@@ -303,15 +288,15 @@ PLANTED: dict[str, list[tuple[str, Any, str]]] = {
         ("default action quits", _kind(QuitsWhenSilent), "with passive in every seat: raised SystemExit"),
     ],
     "closures_tell_nothing": [
-        ("sum of private values", _kind(TellsSum), r"the public note of a closed bid is \d+ or \d+"),
-        ("whose value is highest", _kind(TellsKeenest), "public note .* is A. or A..*private to others"),
+        ("sum of private values", _kind(_tells(lambda box: sum(box.values.values()))), r"public note .* is \d+ or \d+"),
+        ("whose value is highest", _kind(_tells(_keenest)), "public note .* is A. or A..*private to others"),
     ],
     "digest_sees_everything": [
-        ("digest without sealed acts", _kind(BlindToSealed), "bid of A1 leaves the digest as it was"),
-        ("digest without lapses", _kind(BlindToLapses), "the lapse of A1 leaves the digest"),
-        ("digest of who sealed", _kind(SeesWhoSealed), "misses what is sealed"),
-        ("digest without history", _kind(BlindToHistory), "misses history"),
-        ("digest of the last row", _kind(SeesLastRowOnly), "misses history"),
+        ("digest without sealed acts", _kind(_digests(lambda box: {"sealed": None})), "bid of A1 leaves the digest"),
+        ("digest without lapses", _kind(_digests(_made)), "the lapse of A1 leaves the digest"),
+        ("digest of who sealed", _kind(_digests(lambda box: {"sealed": sorted(box.sealed)})), "misses what is sealed"),
+        ("digest without history", _kind(_digests(lambda box: {"past": None, "money": None})), "misses history"),
+        ("digest of the last row", _kind(_digests(_last_row)), "misses history"),
     ],
     "conservation": [("money is made", _kind(MintsMoney), "round 1: money was made")],
     "conservation_can_fail": [
