@@ -31,6 +31,16 @@ _INSTANT = 0.0002
 _STEADY = 30
 
 
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 def until(
     condition: Callable[[], T], awaited: str, at_most: float = LONG, while_runs: subprocess.Popen[Any] | None = None
 ) -> T:

@@ -18,12 +18,13 @@ from tests.waiting import LONG
 
 from tradefair.catalog import load_scenario
 from tradefair.contract import MarketType, Policy, Scenario
+from tradefair.contract.chain import digest
 from tradefair.contract.core import Record
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.evaluation.verify import verify_file
 from tradefair.host import log as host_log
 from tradefair.host.episode import Episode
-from tradefair.host.log import Row
+from tradefair.host.log import Row, Side
 from tradefair.host.sandbox import Sandbox
 from tradefair.host.scripted import Scripted
 from tradefair.host.services import Services
@@ -51,11 +52,32 @@ def rows_from(first: int, count: int) -> list[Row]:
     return [Row(Record(seq, b'{"seq":%d}' % seq)) for seq in range(first, first + count)]
 
 
+async def beside_its_events(log: Any, side: Side) -> Record:
+    """Write what is kept beside events, some with side columns; the first, whose result is a blob. All but the columns
+    is as it was given."""
+    large = orjson.dumps({"rows": "x" * 3_000})
+    first = Record(1, orjson.dumps({"seq": 1, "result": None, "result_ref": digest(large)}), (digest(large), large))
+    await log.append([Row(first, "P1", "key", "request", 1_000, 42, side)])
+    assert await log.call_keys() == {("P1", "key"): (1, "request")}
+    assert (await log.event(1))["result"] == {"rows": "x" * 3_000}
+    closure = Record(2, b"{}", None, closes=True)
+    await log.append([Row(closure, "P1"), Row(Record(3, b"{  }"), "P1"), Row(Record(4, b"{ }"))])
+    assert await log.sizes() == {"P1": len(first.body) + len(large) + 4, None: 2 + 3}
+    return first
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     """A PostgreSQL server of the module's own; its tests skip where `missing` says why."""
     with running_server() as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    """One for all programs of a module."""
+    with Sandbox() as shared:
+        yield shared
 
 
 def commit_by(way: str, patch: Callable[[str, object], None]) -> None:

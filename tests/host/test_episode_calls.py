@@ -60,8 +60,8 @@ async def test_an_unknown_seat_is_no_seat(table: Any) -> None:
         await episode.call("P3", "view_turn", {})
 
 
-async def test_seats_that_act_at_once_share_commits_and_are_all_acknowledged(table: Any, way: str) -> None:
-    episode = await table.create(table.pie(rounds=100, slices=20))
+def _commits(episode: Any) -> list[int]:
+    """How many events each commit has, from here on."""
     commits: list[int] = []
     on_commit = episode._writer._on_commit
 
@@ -70,6 +70,12 @@ async def test_seats_that_act_at_once_share_commits_and_are_all_acknowledged(tab
         on_commit(rows)
 
     episode._writer._on_commit = counted
+    return commits
+
+
+async def test_seats_that_act_at_once_share_commits_and_are_all_acknowledged(table: Any, way: str) -> None:
+    episode = await table.create(table.pie(rounds=100, slices=20))
+    commits = _commits(episode)
     for _ in range(20):
         answers = await table.within(
             asyncio.gather(*(episode.call(seat, "claim", {"slices": 5}) for seat in ("P1", "P2")))
@@ -208,18 +214,11 @@ async def test_notes_about_an_agent_lie_beside_the_chain(table: Any) -> None:
 
 async def test_eight_seats_that_act_at_once_need_one_commit(table: Any, way: str) -> None:
     episode = await table.create(load_scenario("double_auction", "bazaar", {"rounds": 3}), market=DOUBLE_AUCTION)
-    sizes: list[int] = []
-    on_commit = episode._writer._on_commit
-
-    def counted(rows: Any) -> None:
-        sizes.append(len(rows))
-        on_commit(rows)
-
-    episode._writer._on_commit = counted
+    commits = _commits(episode)
     for _ in range(3):
         quotes = (episode.call(seat, "submit_quote", {"price": 50}) for seat in episode.core.market.seats)
         assert {answer.status for answer in await table.within(asyncio.gather(*quotes))} == {"ok"}
-    assert sizes == [9, 9, 10]
+    assert commits == [9, 9, 10]
     await table.within(episode.wait_ended())
     await episode.close()
     assert table.verdict(episode.path) == "reproduced"

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.host.conftest import break_log
-from tests.waiting import LONG
 
 from tradefair.contract import InputRequest, Limit, Result, SeatId, ToolTable, tool
 from tradefair.evaluation.verify import verify
-from tradefair.host.sandbox import Sandbox
 from tradefair.teaching import MARKET
 from tradefair.teaching.rules import Pie
 from tradefair.tracestore import open_trace
@@ -42,13 +38,6 @@ class _SlowType(type(MARKET)):
 
     def request(self, market: Pie, seat: SeatId, tool: str, arguments: Any) -> InputRequest | None:
         return InputRequest("pause", seat) if tool == "slow" else None
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Generator[Sandbox]:
-    made = Sandbox()
-    yield made
-    made.close()
 
 
 def _calls(table: Any, episode: Any) -> list[tuple[Any, ...]]:
@@ -114,22 +103,15 @@ async def test_inner_calls_use_up_their_own_limit(table: Any, sandbox: Any) -> N
     assert table.verdict(episode.path) == "reproduced"
 
 
-async def test_a_seat_is_busy_while_its_code_runs_and_others_are_not(table: Any, sandbox: Any) -> None:
-    go_on, running = threading.Event(), asyncio.Event()
-
-    async def pause(payload: Any) -> Any:
-        running.set()
-        await asyncio.to_thread(go_on.wait, LONG)
-        return "over"
-
-    episode = await table.create(market=_SlowType(), sandbox=sandbox, services={"pause": pause})
+async def test_a_seat_is_busy_while_its_code_runs_and_others_are_not(table: Any, sandbox: Any, appraiser: Any) -> None:
+    episode = await table.create(market=_SlowType(), sandbox=sandbox, services={"pause": appraiser})
     coding = asyncio.create_task(episode.call("P1", "execute_code", {"code": "slow()\n1"}))
-    await table.within(running.wait())
+    await table.within(appraiser.called.wait())
     busy = await episode.call("P1", "claim", {"slices": 4}, call_key="k")
     assert (busy.status, busy.error.code, busy.error.retryable) == ("denied", "busy", True)
     assert (await episode.call("P2", "claim", {"slices": 4})).status == "ok"
     assert (await table.within(episode.call("P1", "await_turn", {"timeout_s": 0}))).status == "ok"
-    go_on.set()
+    appraiser.let.set()
     assert (await table.within(coding)).status == "ok"
     assert (await episode.call("P1", "claim", {"slices": 4}, call_key="k")).status == "ok"
 
@@ -160,22 +142,19 @@ async def test_a_round_may_close_while_code_runs(table: Any, sandbox: Any) -> No
     assert table.verdict(episode.path) == "reproduced"
 
 
-async def test_code_that_outlives_the_episode_leaves_nothing_behind_its_end(table: Any, sandbox: Any) -> None:
-    go_on, running = threading.Event(), asyncio.Event()
-
-    async def pause(payload: Any) -> Any:
-        running.set()
-        await asyncio.to_thread(go_on.wait, LONG)
-        return "over"
-
-    episode = await table.create(table.pie(rounds=1), market=_SlowType(), sandbox=sandbox, services={"pause": pause})
+async def test_code_that_outlives_the_episode_leaves_nothing_behind_its_end(
+    table: Any, sandbox: Any, appraiser: Any
+) -> None:
+    episode = await table.create(
+        table.pie(rounds=1), market=_SlowType(), sandbox=sandbox, services={"pause": appraiser}
+    )
     await episode.call("P1", "claim", {"slices": 4})
     code = "try:\n    slow()\nexcept RuntimeError as refusal:\n    print(refusal)\n1"
     coding = asyncio.create_task(episode.call("P1", "execute_code", {"code": code}))
-    await table.within(running.wait())
+    await table.within(appraiser.called.wait())
     await episode.call("P2", "claim", {"slices": 4})
     await table.within(episode.wait_ended())
-    go_on.set()
+    appraiser.let.set()
     assert (await table.within(coding)).error.code == "episode_over"
     await episode.close()
     assert table.events(episode)[-1]["event"] == "episode_ended"
@@ -183,22 +162,17 @@ async def test_code_that_outlives_the_episode_leaves_nothing_behind_its_end(tabl
         assert verify(trace, chain_only=True).verdict == "intact"
 
 
-async def test_a_caller_that_goes_away_stops_neither_its_code_nor_the_record_of_it(table: Any, sandbox: Any) -> None:
-    go_on, running = threading.Event(), asyncio.Event()
-
-    async def pause(payload: Any) -> Any:
-        running.set()
-        await asyncio.to_thread(go_on.wait, LONG)
-        return "over"
-
-    episode = await table.create(market=_SlowType(), sandbox=sandbox, services={"pause": pause})
+async def test_a_caller_that_goes_away_stops_neither_its_code_nor_the_record_of_it(
+    table: Any, sandbox: Any, appraiser: Any
+) -> None:
+    episode = await table.create(market=_SlowType(), sandbox=sandbox, services={"pause": appraiser})
     coding = asyncio.create_task(episode.call("P1", "execute_code", {"code": "slow()\n1"}))
-    await table.within(running.wait())
+    await table.within(appraiser.called.wait())
     coding.cancel()
     with pytest.raises(asyncio.CancelledError):
         await coding
     assert (await episode.call("P1", "claim", {"slices": 4})).error.code == "busy"
-    go_on.set()
+    appraiser.let.set()
     while (await episode.call("P1", "view_my_value", {})).status == "denied":
         await asyncio.to_thread(lambda: None)
     await episode.close()

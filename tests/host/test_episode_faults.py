@@ -157,8 +157,11 @@ async def _second_round(table: Any, **overrides: Any) -> Any:
     return episode
 
 
-def _seqs(table: Any, path: Any) -> list[int]:
-    return [event["seq"] for event in table.events(path)]
+async def _stopped(table: Any, episode: Any) -> None:
+    """Ended and closed, with every event in its place."""
+    await episode.end("truncated:cancelled")
+    await episode.close()
+    assert [event["seq"] for event in table.events(episode)] == list(range(1, episode.core.seq + 1))
 
 
 async def test_an_action_whose_round_cannot_be_closed_is_our_fault_and_undone(table: Any) -> None:
@@ -169,9 +172,7 @@ async def test_an_action_whose_round_cannot_be_closed_is_our_fault_and_undone(ta
     assert (failed.status, failed.error.code) == ("failed", "internal_error")
     assert (await table.within(episode.call("P2", "view_turn", {}))).status == "ok"
     assert (episode.core.market.digest(), episode.core.awaits("P2")) == (before, True)
-    await episode.end("truncated:cancelled")
-    await episode.close()
-    assert _seqs(table, episode.path) == list(range(1, episode.core.seq + 1))
+    await _stopped(table, episode)
     assert (await table.reopen(episode.path, market=UNCLOSABLE)).core.ended == "truncated:cancelled"
 
 
@@ -183,9 +184,7 @@ async def test_a_lapse_whose_round_cannot_be_closed_is_undone(table: Any) -> Non
         await table.within(episode.lapse("P2", "agent_limit"))
     assert (await table.within(episode.call("P2", "view_turn", {}))).status == "ok"
     assert episode.core.market.digest() == before
-    await episode.end("truncated:cancelled")
-    await episode.close()
-    assert _seqs(table, episode.path) == list(range(1, episode.core.seq + 1))
+    await _stopped(table, episode)
 
 
 async def test_a_limit_whose_lapse_cannot_close_the_round_is_our_fault(table: Any) -> None:
@@ -197,14 +196,11 @@ async def test_a_limit_whose_lapse_cannot_close_the_round_is_our_fault(table: An
     assert failed.error.code == "internal_error"
     assert (await table.within(episode.call("P2", "view_turn", {}))).status == "ok"
     assert episode.core.awaits("P2")
-    await episode.end("truncated:cancelled")
-    await episode.close()
-    assert _seqs(table, episode.path) == list(range(1, episode.core.seq + 1))
+    await _stopped(table, episode)
     assert table.events(episode.path)[-3]["error"]["code"] == "internal_error"
 
 
 async def test_a_deadline_that_cannot_close_the_round_ends_the_episode(table: Any) -> None:
     episode = await _second_round(table, **{"timing.decision_deadline_s": 20 * SOON})
     assert await table.within(episode.wait_ended()) == "truncated:harness_failure"
-    await episode.close()
-    assert _seqs(table, episode.path) == list(range(1, episode.core.seq + 1))
+    await _stopped(table, episode)

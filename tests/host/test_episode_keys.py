@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator
 from functools import partial
 from typing import Any
 
-import pytest
-
 from tradefair.contract import InputRequest, Result, SeatId, ToolTable, tool
-from tradefair.host.sandbox import Sandbox
 from tradefair.teaching import MARKET
 from tradefair.teaching.rules import Pie
 
@@ -41,13 +37,6 @@ class _Pausing(type(MARKET)):
 
     def request(self, market: Pie, seat: SeatId, tool: str, arguments: Any) -> InputRequest | None:
         return InputRequest("pause", seat) if tool == "slow" else None
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Generator[Sandbox]:
-    made = Sandbox()
-    yield made
-    made.close()
 
 
 class _Appraised(type(MARKET)):
@@ -133,7 +122,7 @@ async def test_a_note_is_taken_once_and_removed_once(table: Any) -> None:
     assert table.data(await again.call("P1", "view_notes", {}))["notes"] == []
 
 
-async def test_a_program_runs_once_under_its_key(table: Any, sandbox: Sandbox) -> None:
+async def test_a_program_runs_once_under_its_key(table: Any, sandbox: Any) -> None:
     episode = await table.create(sandbox=sandbox)
     code = {"code": "view_my_value()['value_per_slice']"}
     run = partial(episode.call, "P1", "execute_code", code, call_key="k")
@@ -150,7 +139,7 @@ async def test_a_program_runs_once_under_its_key(table: Any, sandbox: Sandbox) -
     assert table.verdict(episode.path) == "reproduced"
 
 
-async def test_a_refused_program_keeps_its_refusal_under_its_key(table: Any, sandbox: Sandbox) -> None:
+async def test_a_refused_program_keeps_its_refusal_under_its_key(table: Any, sandbox: Any) -> None:
     episode = await table.create(sandbox=sandbox)
     for code in ("1 / 0", ""):
         refused = await table.within(episode.call("P1", "execute_code", {"code": code}, call_key=f"k{code}"))
@@ -164,7 +153,7 @@ async def test_a_refused_program_keeps_its_refusal_under_its_key(table: Any, san
 
 
 async def test_a_repeat_waits_for_the_program_of_a_caller_that_has_gone_away(
-    table: Any, sandbox: Sandbox, appraiser: Any
+    table: Any, sandbox: Any, appraiser: Any
 ) -> None:
     episode = await table.create(market=_Pausing(), services={"pause": appraiser}, sandbox=sandbox)
     run = partial(episode.call, "P1", "execute_code", {"code": "slow()\n7"}, call_key="k")

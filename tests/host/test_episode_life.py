@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -143,18 +144,19 @@ class Timers:
         return [name for name, handle in self._handles if not handle.cancelled() and handle.when() > now]
 
 
-async def test_a_closed_episode_leaves_no_deadline(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    timers = Timers(monkeypatch)
+@pytest.fixture
+async def timers(monkeypatch: pytest.MonkeyPatch) -> Timers:
+    return Timers(monkeypatch)
+
+
+async def test_a_closed_episode_leaves_no_deadline(table: Any, timers: Timers) -> None:
     episode = await table.create(table.pie(**{"timing.decision_deadline_s": LONGER}))
     assert timers.running() == ["_deadline_passed"]
     await episode.close()
     assert timers.running() == []
 
 
-async def test_a_round_that_closes_while_the_episode_is_closed_leaves_no_deadline(
-    table: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    timers = Timers(monkeypatch)
+async def test_a_round_that_closes_while_the_episode_is_closed_leaves_no_deadline(table: Any, timers: Timers) -> None:
     episode = await table.create(table.pie(**{"timing.decision_deadline_s": LONGER}))
     await episode.call("P1", "claim", {"slices": 4})
     last = asyncio.create_task(episode.call("P2", "claim", {"slices": 4}))
@@ -164,10 +166,7 @@ async def test_a_round_that_closes_while_the_episode_is_closed_leaves_no_deadlin
     assert timers.running() == []
 
 
-async def test_a_rebuild_that_ends_while_the_episode_is_closed_leaves_no_deadline(
-    table: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    timers = Timers(monkeypatch)
+async def test_a_rebuild_that_ends_while_the_episode_is_closed_leaves_no_deadline(table: Any, timers: Timers) -> None:
     episode = await table.create(table.pie(**{"timing.decision_deadline_s": LONGER}))
     mend = break_log(episode._log)
     lost = await table.within(episode.call("P1", "claim", {"slices": 4}))
@@ -177,9 +176,10 @@ async def test_a_rebuild_that_ends_while_the_episode_is_closed_leaves_no_deadlin
     assert timers.running() == []
 
 
-async def test_a_closed_episode_does_not_try_to_seal_again(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_closed_episode_does_not_try_to_seal_again(
+    table: Any, timers: Timers, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tradefair.host.episode._SEAL_AGAIN_S", LONGER)
-    timers = Timers(monkeypatch)
     episode = await table.create()
     episode._log.seal = fail
     await table.within(episode.end("truncated:cancelled"))
@@ -202,8 +202,18 @@ async def _free(table: Any, tick_s: float, market: Any = MARKETPLACE, **override
     return episode
 
 
-async def test_a_closed_episode_leaves_no_tick(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    timers = Timers(monkeypatch)
+def _unreadable(log: Any, times: int) -> Iterator[int]:
+    """A log whose next `times` reads fail; counts all reads."""
+    bodies, reads = log.bodies, count()
+
+    async def read() -> Any:
+        return await (bodies() if next(reads) >= times else fail())
+
+    log.bodies = read
+    return reads
+
+
+async def test_a_closed_episode_leaves_no_tick(table: Any, timers: Timers) -> None:
     episode = await _free(table, LONGER)
     assert timers.running() == ["_tick"]
     await episode.close()
@@ -214,20 +224,15 @@ async def test_a_closed_episode_leaves_no_tick(table: Any, monkeypatch: pytest.M
 async def test_a_tick_that_could_not_be_written_comes_again(table: Any, unreadable: int) -> None:
     episode = await _free(table, 2 * SOON, rounds_max=3)
     log = episode._log
-    append, bodies, misses = log.append, log.bodies, unreadable
+    append, reads = log.append, _unreadable(log, unreadable)
 
     async def lose(*_: Any) -> Any:
         log.append = append
         raise StorageUnavailable("the cable is out")
 
-    async def miss() -> Any:
-        nonlocal misses
-        misses -= 1
-        return await (bodies() if misses < 0 else fail())
-
-    log.append, log.bodies = lose, miss
+    log.append = lose
     assert await table.within(episode.wait_ended()) == "truncated:max_rounds"
-    assert misses < 0
+    assert next(reads) > unreadable
     await episode.close()
     ticks = [event["round"] for event in table.events(episode) if event["event"] == "input"]
     assert ticks == [1, 2, 3]
@@ -253,15 +258,7 @@ class _UnclosableType(type(MARKETPLACE)):
 @pytest.mark.parametrize("unreadable", [0, 2])
 async def test_a_tick_that_cannot_close_the_round_ends_the_episode(table: Any, unreadable: int) -> None:
     episode = await _free(table, 2 * SOON, _UnclosableType())
-    log = episode._log
-    bodies, misses = log.bodies, unreadable
-
-    async def miss() -> Any:
-        nonlocal misses
-        misses -= 1
-        return await (bodies() if misses < 0 else fail())
-
-    log.bodies = miss
+    _unreadable(episode._log, unreadable)
     assert await table.within(episode.wait_ended()) == "truncated:harness_failure"
     await episode.close()
     events = table.events(episode)

@@ -10,13 +10,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
-from tests.host.conftest import rows_from
+from tests.host.conftest import beside_its_events, rows_from
 from tests.waiting import LONG
 
 from tradefair.contract import TraceError
-from tradefair.contract.chain import canonical, digest, next_hash
+from tradefair.contract.chain import canonical, next_hash
 from tradefair.contract.core import Record
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.host.log import Row, Side, SqliteLog
@@ -38,41 +37,24 @@ async def log(tmp_path: Path) -> AsyncGenerator[SqliteLog]:
     await made.close()
 
 
-async def test_a_batch_is_written_whole_or_not_at_all(log: SqliteLog) -> None:
-    await log.append(rows_from(1, 2))
+@pytest.mark.parametrize("count", [2, 5_000])  # the larger one takes more than one statement
+async def test_a_batch_is_written_whole_or_not_at_all(log: SqliteLog, count: int) -> None:
+    await log.append(rows_from(1, count))
     with pytest.raises(StorageUnavailable):
-        await log.append([*rows_from(3, 2), *rows_from(2, 1)])
-    assert log.head.seq == 2
-    assert len(await log.bodies()) == 2
-    await log.append(rows_from(3, 1))
-    assert log.head.seq == 3
-
-
-async def test_a_batch_larger_than_one_statement_is_atomic_too(log: SqliteLog) -> None:
-    await log.append(rows_from(1, 5_000))
-    assert len(await log.bodies()) == 5_000
-    with pytest.raises(StorageUnavailable):
-        await log.append([*rows_from(5_001, 5_000), *rows_from(1, 1)])
-    assert len(await log.bodies()) == 5_000
-    await log.append(rows_from(5_001, 1))
-    assert log.head.seq == 5_001
+        await log.append([*rows_from(count + 1, count), *rows_from(1, 1)])
+    assert log.head.seq == len(await log.bodies()) == count
+    await log.append(rows_from(count + 1, 1))
+    assert log.head.seq == count + 1
 
 
 async def test_side_columns_blobs_and_keys_are_kept_beside_the_event(log: SqliteLog, tmp_path: Path) -> None:
-    large = orjson.dumps({"rows": "x" * 3_000})
-    record = Record(1, orjson.dumps({"seq": 1, "result": None, "result_ref": digest(large)}), (digest(large), large))
     side = Side("http", "inspector 2", "17", "00-abc", "person")
-    await log.append([Row(record, "P1", "key", "request", 1_000, 42, side)])
-    assert await log.call_keys() == {("P1", "key"): (1, "request")}
-    assert (await log.event(1))["result"] == {"rows": "x" * 3_000}
-    closure = Record(2, b"{}", None, closes=True)
-    await log.append([Row(closure, "P1"), Row(Record(3, b"{  }"), "P1"), Row(Record(4, b"{ }"))])
-    assert await log.sizes() == {"P1": len(record.body) + len(large) + 4, None: 2 + 3}
+    first = await beside_its_events(log, side)
     with open_trace(tmp_path / "log.trace") as trace:
         row = next(iter(trace.side()))
         assert (row.seat, row.call_key, row.at_ms, row.latency_us) == ("P1", "key", 1_000, 42)
         assert (row.transport, row.client, row.request_id, row.traceparent, row.by) == side
-        assert trace.blob(digest(large)) == large
+        assert list(trace.blobs()) == [first.blob]
 
 
 async def test_readers_see_committed_events_while_the_writer_goes_on(log: SqliteLog, tmp_path: Path) -> None:

@@ -12,13 +12,13 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.host.conftest import rows_from
+from tests.host.conftest import beside_its_events, rows_from
 from tests.host.postgres import Server, missing
 from tests.waiting import LONG
 
 from tradefair.cli import run
 from tradefair.contract import TraceError
-from tradefair.contract.chain import canonical, digest
+from tradefair.contract.chain import canonical
 from tradefair.contract.core import Record
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.evaluation.evaluate import evaluate_file
@@ -62,21 +62,13 @@ async def test_a_batch_of_any_size_is_written_whole_or_not_at_all(log: PostgresL
 
 
 async def test_side_columns_blobs_keys_and_notes_are_kept_beside_the_event(log: PostgresLog, place: StorePlace) -> None:
-    large = orjson.dumps({"rows": "x" * 3_000})
-    record = Record(1, orjson.dumps({"seq": 1, "result": None, "result_ref": digest(large)}), (digest(large), large))
-    await log.append([Row(record, "P1", "key", "request", 1_000, 42, SIDE)])
+    first = await beside_its_events(log, SIDE)
     await log.note("P1", {"kind": "model_call"})
-    assert await log.call_keys() == {("P1", "key"): (1, "request")}
-    assert (await log.event(1))["result"] == {"rows": "x" * 3_000}
-    closure = Record(2, b"{}", None, closes=True)
-    await log.append([Row(closure, "P1"), Row(Record(3, b"{  }"), "P1"), Row(Record(4, b"{ }"))])
-    assert await log.sizes() == {"P1": len(record.body) + len(large) + 4, None: 2 + 3}
     with open_trace(place.url) as trace:
         row = next(iter(trace.side()))
         assert (row.seat, row.call_key, row.at_ms, row.latency_us) == ("P1", "key", 1_000, 42)
         assert row[5:] == ("http", "odd\ufffd?", "17", "00-abc", "person")
-        assert trace.blob(digest(large)) == large
-        assert list(trace.blobs()) == [(digest(large), large)]
+        assert [(name, trace.blob(name)) for name, _ in trace.blobs()] == list(trace.blobs()) == [first.blob]
         assert list(trace.agent_events()) == [{"seat": "P1", "kind": "model_call"}]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.outside import Answer, Asked, endpoint, on_terminal
-from tests.waiting import LONG, SOON
+from tests.waiting import LONG, SOON, Clock
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.cli import run
@@ -20,16 +20,6 @@ from tradefair.host.setup import new_episode, plan_seats
 from tradefair.tracestore import open_trace
 
 CALL = {"kind": "model_call", "input_tokens": 9_000, "output_tokens": 310, "cost_usd_micro": 12_000}
-
-
-class Clock:
-    """Seconds as a test wants them."""
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

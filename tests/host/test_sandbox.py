@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -19,13 +18,6 @@ from tests.waiting import LONG
 from tradefair.contract import HarnessFailure, IllegalAction
 from tradefair.contract.kernel_tools import KERNEL_TOOLS
 from tradefair.host.sandbox import CodeLimits, InnerAnswer, Sandbox, ToolSignature
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    with Sandbox(LIMITS) as shared:
-        yield shared
-
 
 USEFUL: list[tuple[str, str, JsonValue]] = [
     # program, what it prints, its value

@@ -161,12 +161,6 @@ ENDLESS: list[tuple[str, str]] = [
 
 
 @pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    with Sandbox(LIMITS) as shared:
-        yield shared
-
-
-@pytest.fixture(scope="module")
 def hasty() -> Iterator[Sandbox]:
     """For programs that only a time limit ends."""
     with Sandbox(HASTY) as shared:

@@ -3,7 +3,6 @@ from __future__ import annotations
 import heapq
 import operator
 import statistics
-from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -49,12 +48,6 @@ ERRORS = [
     "operator.itemgetter()", "statistics.linear_regression([1, 1], [1, 2])", "statistics.fmean([1], weights=[1, 2])",
     "statistics.harmonic_mean([-1])", "statistics.geometric_mean([-1])",
 ]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    with Sandbox() as shared:
-        yield shared
 
 
 def run(sandbox: Sandbox, code: str) -> CodeReport:

@@ -59,15 +59,15 @@ def test_slices_of_one_seat_each_write_the_same_events(
     market: str, name: str, overrides: dict[str, JsonValue], policies: dict[str, str]
 ) -> None:
     kind, scenario, scripted = made(market, name, overrides, policies)
-    whole = Core.create(kind, scenario, SEED)
-    whole.start()
-    bodies, few = played(whole, scripted(), None)
-    sliced = Core.create(kind, scenario, SEED)
-    sliced.start()
-    assert played(sliced, scripted(), 60) == (bodies, few)
-    again = Core.create(kind, scenario, SEED)
-    again.start()
-    sliced_bodies, many = played(again, scripted(), 0)
+
+    def sliced(slice_s: float | None) -> tuple[list[bytes], int]:
+        core = Core.create(kind, scenario, SEED)
+        core.start()
+        return played(core, scripted(), slice_s)
+
+    bodies, few = sliced(None)
+    assert sliced(60) == (bodies, few)
+    sliced_bodies, many = sliced(0)
     assert sliced_bodies == bodies
     assert many > 2 * few
 

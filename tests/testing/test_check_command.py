@@ -10,12 +10,11 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from tests.testing.foreign import Box, BoxType
+from tests.testing.foreign import SCENARIO, BoxType, MintsMoney
 
 from tradefair.catalog import market_listing
 from tradefair.catalog.listing import LISTING
 from tradefair.cli import run
-from tradefair.contract import Closure
 from tradefair.testing import CHECKS, check_command, declarations
 
 QUICK = ["--only", "conservation", "--only", "keeps_the_protocol"]
@@ -26,30 +25,21 @@ def test_a_sound_market_keeps_the_contract(capsys: pytest.CaptureFixture[str]) -
     assert "keeps the contract (2 checks)" in capsys.readouterr().out
 
 
-class _Minting(Box):
-    def advance(self) -> Closure:
-        closure = super().advance()
-        self.money["A1"] += 1
-        return closure
+def _one_scenario(kind: object, slow: bool = False) -> list[object]:
+    return [SCENARIO]
 
 
 @pytest.fixture
 def minting(monkeypatch: pytest.MonkeyPatch) -> None:
     """The command finds a market that makes money under the name of another."""
     kind = BoxType()
-    kind.rules = _Minting
+    kind.rules = MintsMoney
 
     def found(name: str) -> BoxType:
         return kind
 
     monkeypatch.setattr(check_command, "market_type", found)
     monkeypatch.setattr("tradefair.testing.bench.bundled_scenarios", _one_scenario)
-
-
-def _one_scenario(kind: object, slow: bool = False) -> list[object]:
-    from tests.testing.foreign import SCENARIO
-
-    return [SCENARIO]
 
 
 @pytest.mark.usefixtures("minting")

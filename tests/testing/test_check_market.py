@@ -145,14 +145,6 @@ def _table(*tools: Any) -> Any:
     return Kind()
 
 
-class _Generous(Pie):
-    def advance(self) -> Closure:
-        closure = super().advance()
-        if closure.kind == "round":
-            self.payoffs["P1"] += 1
-        return closure
-
-
 class _Remembering(Pie):
     made = 0
 
@@ -235,7 +227,6 @@ BROKEN: list[tuple[str, Any, str]] = [
     ("open_actions_are_taken", _table(replace(MARKET.tools["claim"], open=_opened_late)), "when re-executed"),
     ("non_interference", _table(claim_first), "claim_first|view_turn"),
     ("default_results_are_small", _table(flood), "flood of P. took 90.. bytes; 8192 are allowed"),
-    ("conservation", _rules(_Generous), "round 1"),
     ("replay_is_identical", _rules(_Remembering), "event .*: "),
     ("random_legal_finishes", _policy(_Silent), "never took an action"),
     ("random_legal_finishes", _policy(_Greedy), "random_legal was refused in round 1: claim.*too_many_slices"),

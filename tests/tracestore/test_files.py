@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 from tests.evaluation.playing import played
 
+from tradefair.catalog import load_scenario
 from tradefair.contract import TraceError
 from tradefair.contract.chain import digest
-from tradefair.contract.event import TRACE_SCHEMA, ManifestCore
+from tradefair.contract.core import Core
 from tradefair.evaluation.viewer.folder import Folder
 from tradefair.files.folders import lines
 from tradefair.files.user_files import read_regular, regular
+from tradefair.teaching import MARKET
 from tradefair.tracestore import Manifest, NotATrace, find_traces, jsonl_lines, open_trace, reader
 
 _EMPTY_EVENT = b'{"hash":"' + b"0" * 64 + b'","event":{}}'
@@ -139,17 +141,7 @@ def test_folders_that_lie_very_deep_are_listed(tmp_path: Path) -> None:
 
 
 def test_an_export_whose_first_event_does_not_say_who_plays_is_read_no_further(tmp_path: Path) -> None:
-    core = ManifestCore(
-        trace_schema=TRACE_SCHEMA,
-        market="teaching",
-        rules_version="1",
-        scenario={},
-        seed=1,
-        seats=(),
-        tool_schema_digest="",
-        limits=(),
-        record="full",
-    )
+    core = Core.create(MARKET, load_scenario("teaching", "pie"), 1).manifest
     path = tmp_path / "a.trace.jsonl"
     # Read further, the last line would be refused for what it is.
     lines = [Manifest(core.model_dump_json().encode(), {}).to_json(), _EMPTY_EVENT, _EMPTY_EVENT, b"no event"]

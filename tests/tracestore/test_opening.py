@@ -178,74 +178,38 @@ def test_what_is_larger_than_a_trace_holds_is_not_decoded(path: Path, script: st
         read(path)
 
 
-def _sparse(path: Path) -> None:
-    with path.open("r+b") as file:
-        file.truncate(5 * GIB)
+def _instead(make: Callable[[Path], object]) -> Callable[[Path], object]:
+    """What stands in the place of the file."""
 
+    def made(path: Path) -> None:
+        path.unlink()
+        make(path)
 
-def _fifo(path: Path) -> None:
-    path.unlink()
-    os.mkfifo(path)
+    return made
 
 
 def _socket(path: Path) -> None:
-    path.unlink()
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(path))
 
 
-def _device(path: Path) -> None:
-    path.unlink()
-    path.symlink_to("/dev/zero")
-
-
-def _circle(path: Path) -> None:
-    path.unlink()
-    path.symlink_to(path)
-
-
-def _folder(path: Path) -> None:
-    path.unlink()
-    path.mkdir()
-
-
-def _packed(path: Path) -> None:
-    path.write_bytes(b"\x28\xb5\x2f\xfd1234")
-
-
-def _empty(path: Path) -> None:
-    path.write_bytes(b"")
-
-
-def _journal(path: Path) -> None:
-    os.mkfifo(f"{path}-journal")
-
-
-def _log(path: Path) -> None:
-    Path(f"{path}-wal").symlink_to("/dev/zero")
-
-
-def _index(path: Path) -> None:
-    Path(f"{path}-shm").symlink_to("/etc/hosts")
+NO_TRACES: list[tuple[Callable[[Path], object], str]] = [
+    (lambda path: os.truncate(path, 5 * GIB), "5,368,709,120 bytes; at most 4,294,967,296 are read"),
+    (_instead(os.mkfifo), "a FIFO, not a file"),
+    (_instead(lambda path: path.symlink_to("/dev/zero")), "a device, not a file"),
+    (_instead(os.mkdir), "a folder, not a file"),
+    (_instead(_socket), "cannot be read"),
+    (_instead(lambda path: path.symlink_to(path)), "cannot be read"),
+    (lambda path: path.write_bytes(b"\x28\xb5\x2f\xfd1234"), "unpack it first: zstd -d x.trace"),
+    (lambda path: path.write_bytes(b""), "neither SQLite nor JSONL"),
+    (lambda path: os.mkfifo(f"{path}-journal"), "its -journal file: a FIFO"),
+    (lambda path: os.symlink("/dev/zero", f"{path}-wal"), "its -wal file: a link"),
+    (lambda path: os.symlink("/etc/hosts", f"{path}-shm"), "its -shm file: a link"),
+]
 
 
 @pytest.mark.network
-@pytest.mark.parametrize(
-    ("make", "sentence"),
-    [
-        (_sparse, "5,368,709,120 bytes; at most 4,294,967,296 are read"),
-        (_fifo, "a FIFO, not a file"),
-        (_device, "a device, not a file"),
-        (_folder, "a folder, not a file"),
-        (_socket, "cannot be read"),
-        (_circle, "cannot be read"),
-        (_packed, "unpack it first: zstd -d x.trace"),
-        (_empty, "neither SQLite nor JSONL"),
-        (_journal, "its -journal file: a FIFO"),
-        (_log, "its -wal file: a link"),
-        (_index, "its -shm file: a link"),
-    ],
-)
+@pytest.mark.parametrize(("make", "sentence"), NO_TRACES)
 def test_what_is_no_file_of_a_bounded_size_is_no_trace(
     path: Path, make: Callable[[Path], object], sentence: str
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,9 +53,22 @@ class Stage:
 
     async def episode(self, *agents: str, preset: str = "pie", folder: Path | None = None) -> Episode:
         """A fresh episode with `agents` (P1 alone by default) played from outside, `half` on the others."""
-        kind, scenario = market_type("teaching"), load_scenario("teaching", preset)
-        plan = plan_seats(kind, scenario, agents=list(agents or ("P1",)), others="half")
-        made = await new_episode(kind, scenario, SEED, plan, folder or self.folder, sandbox=self.sandbox)
+        return await self.game("teaching", preset, agents or ("P1",), folder or self.folder, others="half")
+
+    async def game(
+        self,
+        market: str,
+        preset: str,
+        agents: Sequence[str],
+        folder: Path,
+        *,
+        others: str | None = None,
+        overrides: Mapping[str, Any] | None = None,
+    ) -> Episode:
+        """A fresh episode of any market."""
+        kind, scenario = market_type(market), load_scenario(market, preset, overrides)
+        plan = plan_seats(kind, scenario, agents=list(agents), others=others)
+        made = await new_episode(kind, scenario, SEED, plan, folder, sandbox=self.sandbox)
         self.opened.append(made)
         return made
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ import httpx2
 from tests.host.serving.by_hand import HEADERS, Seat, Server
 from tests.waiting import LONG
 
+from tradefair.evaluation.verify import verify_file
 from tradefair.host.hosting import Host
 
 
@@ -54,6 +56,72 @@ async def seats_over_http(url: str, host: Host, episode: str, names: Iterable[st
             http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=LONG))
             seats[name] = Seat(url, http)
         yield seats
+
+
+@asynccontextmanager
+async def door_into(stage: Any, episode: Any, names: Iterable[str], *, over_http: bool) -> AsyncGenerator[Door]:
+    """Into an episode in this process, straight or as bytes over HTTP; the episode is closed at the end."""
+    host = Host(episode.path.parent)
+    host.add(episode)
+
+    async def straight(step: Step) -> str:
+        before = episode.core.market.digest()
+        result = await episode.call(step.seat, step.tool, json.loads(step.arguments))
+        if result.error is None:
+            return "ok"
+        assert episode.core.market.digest() == before
+        return result.error.code
+
+    if not over_http:
+        yield straight
+        await host.close()
+        return
+    async with stage.hosted(host) as server, seats_over_http(server.url, host, episode.id, names) as seats:
+
+        async def post(step: Step) -> str:
+            answer = await seats[step.seat].call(step.tool, step.arguments)
+            assert answer.status_code == 200
+            return code_of(answer.json()["result"])
+
+        yield post
+
+
+async def walk_alike(stage: Any, inside: Any, hosted: Any, names: Sequence[str], steps: Iterable[Step]) -> None:
+    """The same steps to the end of two episodes, straight into one and over HTTP into the other: nothing differs."""
+    steps = list(steps)
+    for episode, over_http in ((inside, False), (hosted, True)):
+        async with door_into(stage, episode, names, over_http=over_http) as door:
+            await walk(steps, door)
+    first, last = (
+        [(event["event"], event.get("status")) for event in stage.events(episode.path)] for episode in (inside, hosted)
+    )
+    assert first == last
+    assert hosted.core.ended == inside.core.ended
+    assert hosted.core.outcome_digest == inside.core.outcome_digest
+    assert [verify_file(episode.path).verdict for episode in (inside, hosted)] == ["reproduced"] * 2
+    assert hosted.path.stat().st_size < 1_000_000
+
+
+async def happened(
+    stage: Any, episode: Any, names: Sequence[str], steps: Iterable[Step], *, over_http: bool
+) -> tuple[list[Any], list[Any], str]:
+    """What an episode of these steps holds: actions by seat, closures, and the end."""
+    async with door_into(stage, episode, names, over_http=over_http) as door:
+        await walk(steps, door)
+    events = stage.events(episode.path)
+    acted = [
+        [event[name] for name in ("round", "seat", "call", "tool", "arguments")]
+        for event in events
+        if event["event"] == "tool_called"
+    ]
+    closed = [
+        {name: event.get(name) for name in ("event", "round", "phase", "public", "facts", "state_digest")}
+        for event in events
+        if event["event"].endswith(("_closed", "_ended"))
+    ]
+    assert all(event["state_digest"] for event in closed if event["event"] == "round_closed")
+    assert verify_file(episode.path).verdict == "reproduced"
+    return sorted(acted, key=lambda one: one[:3]), closed, episode.core.outcome_digest
 
 
 def over_pipes(server: Server) -> Door:

@@ -8,20 +8,17 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 from mcp import Client
-from tests.host.serving.by_hand import Seat, started
-from tests.host.serving.doors import Step, code_of, over_pipes, seats_over_http, walk
+from tests.host.serving.by_hand import started
+from tests.host.serving.doors import Step, code_of, happened, over_pipes, seats_over_http, walk, walk_alike
 from tests.waiting import LONG, LONGER
 
-from tradefair.catalog import load_scenario, market_type
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.binding import build_server
 from tradefair.host.hosting import Host
-from tradefair.host.setup import new_episode, plan_seats
 
 C1, C2, B1, B2 = "customer_0001", "customer_0002", "business_0001", "business_0002"
 PLAIN: dict[str, Any] = {"alias_ids": False, "limits": []}
@@ -120,12 +117,8 @@ def script(item: bytes) -> Iterator[Step]:
 
 
 async def _episode(stage: Any, folder: Path, agents: Sequence[str], /, **overrides: Any) -> Any:
-    kind = market_type("marketplace")
-    scenario = load_scenario("marketplace", "small_demo", {**PLAIN, "data.customers": 2, **overrides})
-    plan = plan_seats(kind, scenario, agents=list(agents), others="passive")
-    made = await new_episode(kind, scenario, stage.seed, plan, folder, sandbox=stage.sandbox)
-    stage.opened.append(made)
-    return made
+    wanted = {**PLAIN, "data.customers": 2, **overrides}
+    return await stage.game("marketplace", "small_demo", agents, folder, others="passive", overrides=wanted)
 
 
 def _item(episode: Any) -> bytes:
@@ -138,31 +131,8 @@ async def test_bad_input_has_the_same_codes_in_process_and_over_http_and_changes
 ) -> None:
     seats = (C1, C2, B1)
     inside, hosted = [await _episode(stage, tmp_path / name, seats) for name in ("inside", "hosted")]
-
-    async def call(step: Step) -> str:
-        before = inside.core.market.digest()
-        given = json.loads(step.arguments.replace(b"\xed\xa0\x80", b"\\ud800"))
-        result = await inside.call(step.seat, step.tool, given)
-        if result.error is None:
-            return "ok"
-        assert inside.core.market.digest() == before
-        return result.error.code
-
-    await walk(script(_item(inside)), call)
-    host = Host(tmp_path / "hosted")
-    host.add(hosted)
-    async with stage.hosted(host) as server, seats_over_http(server.url, host, hosted.id, seats) as doors:
-
-        async def post(step: Step) -> str:
-            answer = await doors[step.seat].call(step.tool, step.arguments)
-            assert answer.status_code == 200
-            return code_of(answer.json()["result"])
-
-        await walk((step for step in script(_item(hosted)) if b"\xed" not in step.arguments), post)
-    assert hosted.core.ended == inside.core.ended == "terminated:completed"
-    assert hosted.core.outcome_digest == inside.core.outcome_digest
-    assert [verify_file(episode.path).verdict for episode in (inside, hosted)] == ["reproduced"] * 2
-    assert hosted.path.stat().st_size < 1_000_000
+    await walk_alike(stage, inside, hosted, seats, script(_item(inside)))
+    assert inside.core.ended == "terminated:completed"
     balances = stage.events(inside.path)[-1]["facts"]["balances"]
     assert {account: cents for account, cents in balances.items() if cents} == {C1: -100, B1: 100}
 
@@ -209,49 +179,25 @@ def _rounds(item: bytes) -> list[dict[str, list[tuple[str, bytes]]]]:
     return [customers, answers, decided]
 
 
-async def _told(stage: Any, folder: Path, turn: int, *, over_http: bool) -> tuple[Any, Any, str]:
-    """Three rounds in another order for every `turn`: actions by seat, closures, and the end."""
-    seats = (C1, C2, B1, B2)
-    episode = await _episode(stage, folder, seats, rounds_max=3)
-    host = Host(folder)
-    host.add(episode)
-    async with AsyncExitStack() as stack:
-        doors: dict[str, Seat] = {}
-        if over_http:
-            server = await stack.enter_async_context(stage.hosted(host))
-            doors = await stack.enter_async_context(seats_over_http(server.url, host, episode.id, seats))
-        for acts in _rounds(_item(episode)):
-            assert set(acts) == episode.core.market.awaited()
-            order = list(acts)
-            order = order[turn % len(order) :] + order[: turn % len(order)]
-            for seat in reversed(order) if turn % 2 else order:
-                for tool, arguments in [*acts[seat], ("end_turn", b"{}")]:
-                    if over_http:
-                        answer = await doors[seat].call(tool, arguments)
-                        assert code_of(answer.json()["result"]) == "ok"
-                    else:
-                        assert (await episode.call(seat, tool, json.loads(arguments))).error is None
-        outcome = episode.core.outcome_digest
-    if not over_http:
-        await host.close()
-    events = stage.events(episode.path)
-    acted = [(event["round"], event["seat"], event["call"], event["tool"], event["arguments"]) for event in events
-             if event["event"] == "tool_called"]  # fmt: skip
-    closed = [
-        {name: event.get(name) for name in ("event", "round", "public", "facts", "state_digest")}
-        for event in events
-        if event["event"].endswith(("_closed", "_ended"))
-    ]
-    assert [event["round"] for event in closed] == [1, 2, 3, 3]
-    assert verify_file(episode.path).verdict == "reproduced"
-    return sorted(acted, key=lambda one: one[:3]), closed, outcome
+def _turned(episode: Any, turn: int) -> Iterator[Step]:
+    """Three rounds in another order for every `turn`."""
+    for acts in _rounds(_item(episode)):
+        assert set(acts) == episode.core.market.awaited()
+        order = list(acts)
+        order = order[turn % len(order) :] + order[: turn % len(order)]
+        for seat in reversed(order) if turn % 2 else order:
+            yield from (Step(seat, tool, arguments, "ok") for tool, arguments in [*acts[seat], ("end_turn", b"{}")])
 
 
 async def test_actions_may_arrive_in_any_order_over_any_transport(stage: Any, tmp_path: Path) -> None:
-    first = await _told(stage, tmp_path / "1", 0, over_http=False)
-    assert len(first[0]) == 19
-    for turn, over_http in ((1, False), (2, True), (3, True)):
-        assert await _told(stage, tmp_path / str(turn + 1), turn, over_http=over_http) == first
+    seats = (C1, C2, B1, B2)
+    found: list[Any] = []
+    for turn, over_http in enumerate((False, False, True, True)):
+        episode = await _episode(stage, tmp_path / str(turn), seats, rounds_max=3)
+        found.append(await happened(stage, episode, seats, _turned(episode, turn), over_http=over_http))
+    assert found == [found[0]] * 4
+    acted, closed, _ = found[0]
+    assert (len(acted), [event["round"] for event in closed]) == (19, [1, 2, 3, 3])
 
 
 # --- the free clock -----------------------------------------------------------------------------------------------

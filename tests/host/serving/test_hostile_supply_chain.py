@@ -6,25 +6,20 @@ Then four clients in processes of their own, and seats whose client dies or neve
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 from collections.abc import Iterator, Sequence
-from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-from tests.host.serving.by_hand import Seat, started
-from tests.host.serving.doors import Clients, Step, code_of, over_pipes, seats_over_http, walk
+from tests.host.serving.by_hand import started
+from tests.host.serving.doors import Clients, Step, happened, over_pipes, walk, walk_alike
 from tests.waiting import LONG, LONGER, SOON
 
-from tradefair.catalog import load_scenario, market_type
 from tradefair.evaluation.markets.supply_chain.evaluator import EVALUATOR
 from tradefair.evaluation.verify import verify_file
-from tradefair.host.hosting import Host
-from tradefair.host.setup import new_episode, plan_seats
 from tradefair.tracestore import open_trace
 
-A, B, C, D = "retailer_01", "retailer_02", "retailer_03", "retailer_04"
+FOUR = A, B, C, D = "retailer_01", "retailer_02", "retailer_03", "retailer_04"
 LIMITS = [{"counts": ["read", "analysis", "action"], "max": 500, "per": "phase", "then": "lapse"}]
 
 NO_NUMBERS = [
@@ -132,44 +127,15 @@ def script() -> Iterator[Step]:
     yield Step(A, "submit_bids", _bids(), "episode_over")
 
 
-async def _episode(stage: Any, folder: Path, agents: Sequence[str], /, **overrides: Any) -> Any:
-    kind, scenario = market_type("supply_chain"), load_scenario("supply_chain", "duel", overrides)
-    plan = plan_seats(kind, scenario, agents=list(agents))
-    made = await new_episode(kind, scenario, stage.seed, plan, folder, sandbox=stage.sandbox)
-    stage.opened.append(made)
-    return made
-
-
 async def test_bad_input_has_the_same_codes_in_process_and_over_http_and_changes_nothing(
     stage: Any, tmp_path: Path
 ) -> None:
     inside, hosted = [
-        await _episode(stage, tmp_path / name, (A, B), rounds=2, limits=LIMITS) for name in ("inside", "hosted")
+        await stage.game("supply_chain", "duel", (A, B), tmp_path / name, overrides={"rounds": 2, "limits": LIMITS})
+        for name in ("inside", "hosted")
     ]
-
-    async def call(step: Step) -> str:
-        before = inside.core.market.digest()
-        result = await inside.call(step.seat, step.tool, json.loads(step.arguments))
-        if result.error is None:
-            return "ok"
-        assert inside.core.market.digest() == before
-        return result.error.code
-
-    await walk(script(), call)
-    host = Host(tmp_path / "hosted")
-    host.add(hosted)
-    async with stage.hosted(host) as server, seats_over_http(server.url, host, hosted.id, (A, B)) as seats:
-
-        async def post(step: Step) -> str:
-            answer = await seats[step.seat].call(step.tool, step.arguments)
-            assert answer.status_code == 200
-            return code_of(answer.json()["result"])
-
-        await walk(script(), post)
-    assert hosted.core.ended == inside.core.ended == "terminated:final_round"
-    assert hosted.core.outcome_digest == inside.core.outcome_digest
-    assert [verify_file(episode.path).verdict for episode in (inside, hosted)] == ["reproduced"] * 2
-    assert hosted.path.stat().st_size < 1_000_000
+    await walk_alike(stage, inside, hosted, (A, B), script())
+    assert inside.core.ended == "terminated:final_round"
     closed = next(event["public"] for event in stage.events(inside.path) if event["event"] == "round_closed")
     assert (closed["rows"][0]["slogan"], closed["rows"][0]["prices"]) == ("fair beans", [12, None, None, 500])
 
@@ -210,49 +176,24 @@ ACTIONS = {
 TOOLS = {"bidding_1": "submit_bids", "bidding_2": "submit_bids", "retail": "submit_offer"}
 
 
-async def _told(stage: Any, folder: Path, order: Sequence[int], *, over_http: bool) -> tuple[Any, Any, str]:
-    """Two rounds of four seats that act in `order`: actions by seat, closures, and the end."""
-    seats = (A, B, C, D)
-    episode = await _episode(stage, folder, seats, rounds=2, seats=4, funds_factor=6.0)
-    host = Host(folder)
-    host.add(episode)
-    async with AsyncExitStack() as stack:
-        doors: dict[str, Seat] = {}
-        if over_http:
-            server = await stack.enter_async_context(stage.hosted(host))
-            doors = await stack.enter_async_context(seats_over_http(server.url, host, episode.id, seats))
-        for phase in [*TOOLS, *TOOLS]:
-            assert episode.core.market.clock.phase == phase
-            for place in order:
-                arguments = ACTIONS[phase][place]
-                tool = TOOLS[phase] if arguments != b"{}" else "skip_phase"
-                if over_http:
-                    answer = await doors[seats[place]].call(tool, arguments)
-                    assert code_of(answer.json()["result"]) == "ok"
-                else:
-                    assert (await episode.call(seats[place], tool, json.loads(arguments))).error is None
-        outcome = episode.core.outcome_digest
-    if not over_http:
-        await host.close()
-    events = stage.events(episode.path)
-    acted = [(event["round"], event["phase"], event["seat"], event["tool"], event["arguments"]) for event in events
-             if event["event"] == "tool_called"]  # fmt: skip
-    closed = [
-        {name: event.get(name) for name in ("event", "round", "phase", "public", "facts", "state_digest")}
-        for event in events
-        if event["event"].endswith("_closed")
-    ]
-    assert len(closed) == 6
-    assert all(event["state_digest"] for event in closed if event["event"] == "round_closed")
-    assert verify_file(episode.path).verdict == "reproduced"
-    return sorted(acted, key=lambda one: one[:3]), closed, outcome
+def _ordered(episode: Any, order: Sequence[int]) -> Iterator[Step]:
+    """Two rounds of four seats that act in `order`."""
+    for phase in [*TOOLS, *TOOLS]:
+        assert episode.core.market.clock.phase == phase
+        for place in order:
+            arguments = ACTIONS[phase][place]
+            yield Step(FOUR[place], TOOLS[phase] if arguments != b"{}" else "skip_phase", arguments, "ok")
 
 
 async def test_submissions_may_arrive_in_any_order_over_any_transport(stage: Any, tmp_path: Path) -> None:
-    first = await _told(stage, tmp_path / "1", (0, 1, 2, 3), over_http=False)
-    assert len(first[0]) == 24
-    for number, (order, over_http) in enumerate([((3, 2, 1, 0), False), ((2, 0, 3, 1), True), ((1, 3, 0, 2), True)], 2):
-        assert await _told(stage, tmp_path / str(number), order, over_http=over_http) == first
+    wanted = {"rounds": 2, "seats": 4, "funds_factor": 6.0}
+    found: list[Any] = []
+    for order, over_http in (((0, 1, 2, 3), False), ((3, 2, 1, 0), False), ((2, 0, 3, 1), True), ((1, 3, 0, 2), True)):
+        episode = await stage.game("supply_chain", "duel", FOUR, tmp_path / str(len(found)), overrides=wanted)
+        found.append(await happened(stage, episode, FOUR, _ordered(episode, order), over_http=over_http))
+    assert found == [found[0]] * 4
+    acted, closed, _ = found[0]
+    assert (len(acted), len(closed)) == (24, 7)
 
 
 # --- clients of their own, and silence ----------------------------------------------------------------------------

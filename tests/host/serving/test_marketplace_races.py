@@ -14,10 +14,8 @@ import pytest
 from tests.host.serving.by_hand import Seat
 from tests.host.serving.doors import code_of, seats_over_http
 
-from tradefair.catalog import load_scenario, market_type
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.hosting import Host
-from tradefair.host.setup import new_episode, plan_seats
 
 C1, C2, B1 = "customer_0001", "customer_0002", "business_0001"
 AGENTS = (C1, C2, B1)
@@ -66,11 +64,8 @@ class Market(NamedTuple):
 @asynccontextmanager
 async def opened(stage: Any, folder: Path, **overrides: Any) -> AsyncGenerator[Market]:
     """A free market of two customers and a business; afterwards its books and its trace are sound."""
-    kind = market_type("marketplace")
-    scenario = load_scenario("marketplace", "small_demo", {**FREE, **overrides})
-    plan = plan_seats(kind, scenario, agents=list(AGENTS), others="passive")
-    episode: Any = await new_episode(kind, scenario, stage.seed, plan, folder, sandbox=stage.sandbox)
-    stage.opened.append(episode)
+    wanted = {**FREE, **overrides}
+    episode = await stage.game("marketplace", "small_demo", AGENTS, folder, others="passive", overrides=wanted)
     host = Host(folder)
     host.add(episode)
     async with (

@@ -14,7 +14,7 @@ import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.waiting import LONG, SOON, deadline_passed, eventually
+from tests.waiting import LONG, SOON, Clock, deadline_passed, eventually
 
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.app import HttpServer
@@ -25,17 +25,6 @@ from tradefair.host.launch import _calls_so_far  # pyright: ignore[reportPrivate
 from tradefair.host.quotas import Gate, Quotas
 from tradefair.host.setup import reopen_episode
 from tradefair.host.wire import RETRY_META
-
-
-class Clock:
-    """Time that passes when it is told to."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
 
 # --- the gate ---------------------------------------------------------------------------------------------------------
 

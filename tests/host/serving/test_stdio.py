@@ -137,19 +137,8 @@ def test_a_wrong_command_line_is_one_clear_line(
 
 @each_era
 async def test_a_host_is_played_over_http_and_goes_when_it_is_over(stage: Any, era: str, tmp_path: Path) -> None:
-    told = (
-        "--seats",
-        "all",
-        "--seed",
-        "7",
-        "--json",
-        "--until-over",
-        "--linger",
-        f"{40 * SOON}",
-        "--out",
-        str(tmp_path),
-    )
-    async with started(stage, "host", "teaching", "--scenario", "pie", *told) as server:
+    told = ("--seats", "all", "--seed", "7", "--json", "--until-over", "--linger", f"{40 * SOON}")
+    async with started(stage, "host", "teaching", "--scenario", "pie", *told, "--out", str(tmp_path)) as server:
         ready = await server.line()
         (episode,) = ready["episodes"]
         assert [seat["seat"] for seat in episode["seats"]] == ["P1", "P2"]
