@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
+from benchmarks.double_auction_fast import play_fast
 from tradefair.catalog import load_scenario
 from tradefair.contract import Draw, SeatId
 from tradefair.double_auction.model import DoubleAuctionScenario
-from tradefair.double_auction.policies import play_fast
 from tradefair.double_auction.rules import DoubleAuction
 from tradefair.evaluation.markets.double_auction.collusion.game import Pairing, Played, PlayedRound, Sent
 

@@ -18,10 +18,10 @@ from statistics import correlation, fmean
 from typing import NamedTuple, cast
 
 from benchmarks.baseline_games import FILE, Asked, BaselineGame, Half, ask, ranks, read_games, scores
+from benchmarks.double_auction_fast import play_fast
 from tradefair.catalog import load_scenario
 from tradefair.contract import Chance, Draw
 from tradefair.double_auction.model import DoubleAuctionScenario, role_of
-from tradefair.double_auction.policies import play_fast
 from tradefair.double_auction.seats.traders import TRADERS
 from tradefair.double_auction.seats.traders_identified import BAZAAR_FIELD, IDENTIFIED_TRADERS
 from tradefair.double_auction.seats.traders_replayed import REPLAYED_TRADERS

@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 from benchmarks.figures import Figure, Stopwatch
+from benchmarks.order_book_fast import play_fast
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Draw, ToolCall, Turns, TurnView
 from tradefair.contract.core import Core
@@ -20,7 +21,6 @@ from tradefair.host.scripted import Scripted
 from tradefair.host.setup import plan_seats, scripted_seats, seating_of
 from tradefair.order_book.engine.book import Book, Side
 from tradefair.order_book.model import OrderBookScenario
-from tradefair.order_book.policies import play_fast
 from tradefair.order_book.rules import OrderBook
 from tradefair.tracestore import Written, write_trace
 

@@ -10,12 +10,12 @@ from tempfile import TemporaryDirectory
 from typing import cast
 
 from benchmarks.bazaar import FIELD, bazaar, seated
+from benchmarks.double_auction_fast import play_fast
 from benchmarks.figures import Figure, Stopwatch, ratio_of_medians
 from tradefair.catalog import load_scenario
 from tradefair.contract import SeatId
 from tradefair.contract.core import Core
 from tradefair.double_auction.model import DoubleAuctionScenario
-from tradefair.double_auction.policies import play_fast
 from tradefair.double_auction.rules import DoubleAuction
 from tradefair.double_auction.seats.traders_identified import BAZAAR_FIELD
 from tradefair.host.setup import scripted_seats

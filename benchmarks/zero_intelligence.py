@@ -21,10 +21,10 @@ from typing import Any, Literal, NamedTuple
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.order_book_fast import play_fast
 from tradefair.contract import ScenarioError
 from tradefair.contract.scenario import build_scenario
 from tradefair.order_book.model import OrderBookScenario
-from tradefair.order_book.policies import play_fast
 from tradefair.trading.clearing import Benchmarks
 
 FILE = "order_book/schedules.json"

@@ -18,6 +18,7 @@ from tradefair.evaluation.markets.double_auction.collusion.reading import read_g
 from tradefair.evaluation.markets.double_auction.collusion.replayed import replayed_references
 from tradefair.evaluation.markets.double_auction.collusion_log import import_games
 from tradefair.evaluation.statistics import interval
+from tradefair.runner.probe import PlayedAgain
 from tradefair.tracestore import find_traces
 
 _IMPORT = "tradefair import collusion-log LOGS --out real"
@@ -104,7 +105,7 @@ def _priced(games: Sequence[Played]) -> Iterator[Row]:
     """Prices above the equilibrium, alone and beside each reference on the same values, orders and coins."""
     here = [overcharge_mid(game_of(game, "sellers")) for game in games]
     yield _price("overcharge, points", [price for price in here if price is not None])
-    for policy, played in replayed_references(games).by_policy.items():
+    for policy, played in replayed_references(games, PlayedAgain()).by_policy.items():
         there = [overcharge_mid(game_of(game, "sellers")) for game in played]
         pairs = zip(here, there, strict=True)
         gaps = [price - other for price, other in pairs if price is not None and other is not None]

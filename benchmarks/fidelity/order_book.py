@@ -10,11 +10,11 @@ from typing import Any, cast
 
 from benchmarks.bubbles import deviations, gaps
 from benchmarks.fidelity.row import Row
+from benchmarks.order_book_fast import play_fast
 from benchmarks.zero_intelligence import FILE, AfterTrade, Sample, known, read_schedules, sessions_of
 from tradefair.catalog import load_scenario
 from tradefair.evaluation.markets.order_book.outcomes import smiths_alpha
 from tradefair.order_book.model import OrderBookScenario
-from tradefair.order_book.policies import play_fast
 from tradefair.order_book.rules import OrderBook
 
 _COMMAND = "python -m benchmarks.fidelity --source order_book"

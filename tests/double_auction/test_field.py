@@ -6,6 +6,7 @@ from collections import defaultdict
 from functools import partial
 
 import pytest
+from benchmarks.double_auction_fast import play_fast
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Chance, Draw
@@ -13,7 +14,7 @@ from tradefair.contract.core import Core
 from tradefair.contract.policy import parse_policy
 from tradefair.double_auction.analysis import PlayedRound, regret
 from tradefair.double_auction.model import DoubleAuctionScenario, Role, role_of
-from tradefair.double_auction.policies import POLICIES, play_fast
+from tradefair.double_auction.policies import POLICIES
 from tradefair.double_auction.rules import DoubleAuction
 from tradefair.double_auction.seats.traders import TRADERS
 from tradefair.double_auction.seats.traders_identified import IDENTIFIED_TRADERS

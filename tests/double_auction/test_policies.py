@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
+from benchmarks.double_auction_fast import play_fast
 
 from tradefair.contract import Closure, Draw, ErrorInfo, ScenarioError, ToolAnswer, TurnView
 from tradefair.double_auction import MARKET
-from tradefair.double_auction.policies import play_fast
 from tradefair.double_auction.rules import DoubleAuction
 
 Open = Callable[..., DoubleAuction]

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.double_auction_fast import play_fast
 from tests.calling import moves
 from tests.play_specs import play_spec
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import IllegalAction, ScenarioError
 from tradefair.contract.players import Limits
-from tradefair.double_auction.policies import play_fast
 from tradefair.double_auction.rules import DoubleAuction
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.verify import verify_file

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from benchmarks.double_auction_fast import play_fast
 
 from tradefair.catalog import load_scenario
 from tradefair.contract import Draw
 from tradefair.double_auction.model import DoubleAuctionScenario
-from tradefair.double_auction.policies import POLICIES, play_fast
+from tradefair.double_auction.policies import POLICIES
 from tradefair.double_auction.seats.traders import TRADERS
 from tradefair.double_auction.seats.traders_identified import BAZAAR_FIELD, IDENTIFIED_TRADERS
 from tradefair.double_auction.seats.traders_learning import LEARNING_TRADERS

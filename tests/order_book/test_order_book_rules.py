@@ -12,12 +12,12 @@ from typing import Any, Literal
 import pytest
 from benchmarks import zero_intelligence
 from benchmarks.bubbles import deviations
+from benchmarks.order_book_fast import play_fast
 from benchmarks.zero_intelligence import FILE, known, read_schedules, sessions_of
 
 from tradefair.catalog import load_scenario
 from tradefair.contract import IllegalAction, ScenarioError
 from tradefair.order_book.model import OrderBookScenario
-from tradefair.order_book.policies import play_fast
 from tradefair.order_book.rules import OrderBook
 
 DATA = os.environ.get("TRADEFAIR_DATA")

@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
+from benchmarks.order_book_fast import play_fast
 from tests.calling import seating
 from tests.evaluation.playing import played, store
 
@@ -18,7 +19,7 @@ from tradefair.evaluation.verify import verify_file
 from tradefair.order_book import MARKET
 from tradefair.order_book.answers.results import PeriodClosed, PeriodFacts, Placed, StepClosed
 from tradefair.order_book.model import OrderBookScenario
-from tradefair.order_book.policies import POLICIES, play_fast
+from tradefair.order_book.policies import POLICIES
 from tradefair.order_book.rules import OrderBook
 from tradefair.testing import play_scripted
 

@@ -6,9 +6,10 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from benchmarks.pricing_fast import play_fast
+
 from tradefair.contract.scenario import build_scenario
 from tradefair.pricing.model import PricingScenario
-from tradefair.pricing.policies import play_fast
 from tradefair.pricing.rules import Pricing
 
 FOLDER = Path(__file__).parents[2] / "mcp_servers" / "tradefair" / "pricing" / "scenarios"

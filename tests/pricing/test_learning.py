@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.pricing_fast import FastPlayer, play, play_fast
 from benchmarks.pricing_learning import CONSUMERS, TEXTBOOK, Sessions, cycle_gain
 from tests.pricing.scenarios import scenario
 
 from tradefair.contract import Draw
 from tradefair.pricing.data.bundled import limit_strategies
-from tradefair.pricing.policies import play_fast
 from tradefair.pricing.rules import Pricing
 from tradefair.pricing.seats import desk
 from tradefair.pricing.seats.learning import BETA, PRICES, QLearning, epsilon, grids_of, nearest, payoff_table
@@ -55,10 +55,7 @@ def test_online_learners_and_learners_in_step_are_the_same() -> None:
     market = Pricing(scenario(rounds=periods), 1)
     draws = [Draw.of(7, seat) for seat in market.seats]
     firms = [QLearning(draw) for draw in draws]
-    desk.play_fast(
-        market,
-        [desk.FastPlayer(market, seat, firm, told=False) for seat, firm in zip(market.seats, firms, strict=True)],
-    )
+    play(market, [FastPlayer(market, seat, firm, told=False) for seat, firm in zip(market.seats, firms, strict=True)])
     beta = math.log(50) / (0.8 * periods)
     explore = [[draw.uniform("explore", t) < epsilon(beta, t) for draw in draws] for t in range(periods)]
     tried = [[int(PRICES * draw.uniform("action", t)) for draw in draws] for t in range(periods)]

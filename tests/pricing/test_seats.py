@@ -6,13 +6,14 @@ from itertools import product
 from typing import Any
 
 import pytest
+from benchmarks.pricing_fast import play_fast
 from tests.pricing.scenarios import PRESETS, played, scenario
 
 from tradefair.contract import Draw, ScenarioError
 from tradefair.contract.policy import parse_policy
 from tradefair.pricing import MARKET
 from tradefair.pricing.engine.demand import units_sold
-from tradefair.pricing.policies import POLICIES, play_fast
+from tradefair.pricing.policies import POLICIES
 from tradefair.pricing.rules import Pricing
 from tradefair.pricing.seats import planner
 from tradefair.pricing.seats.desk import Desk, Firm, Known, Own

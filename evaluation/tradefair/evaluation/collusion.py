@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel, JsonValue
 
-from tradefair.contract import SeatId, TradefairError
+from tradefair.contract import Market, Scenario, SeatId, TradefairError
 from tradefair.evaluation.progress import Progress
 from tradefair.tracestore import Trace
 
@@ -36,7 +36,7 @@ class Deviation(NamedTuple):
 
 
 class Replayer(Protocol):
-    """Plays a finished trace's episode again, in memory and on the same luck. Raises NotPlayed."""
+    """Plays an episode again, in memory and on the same luck. Raises NotPlayed."""
 
     def deviating(self, trace: Trace, deviation: Deviation) -> Trace:
         """The episode from its first round on, with one action played otherwise; it may end after `until`."""
@@ -44,6 +44,10 @@ class Replayer(Protocol):
 
     def on_every_seat(self, trace: Trace, policy: str) -> Trace:
         """The same scenario and seed with one policy on all seats."""
+        ...
+
+    def on_luck(self, scenario: Scenario, seed: int, policy: str, policy_key: int, luck: Sequence[JsonValue]) -> Market:
+        """The finished market of `scenario` with one policy on all seats, each round on its `recorded_chance`."""
         ...
 
 

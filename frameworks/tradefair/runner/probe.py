@@ -7,14 +7,15 @@ policies can be played again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, cast
 
 import orjson
+from pydantic import JsonValue
 
 from tradefair.catalog import market_type
-from tradefair.contract import MarketType, Policy, Scenario, ToolCall, TradefairError, Turns, TurnView
+from tradefair.contract import Market, MarketType, Policy, Scenario, ToolCall, TradefairError, Turns, TurnView
 from tradefair.contract.core import Core, Record
 from tradefair.contract.following import FORKED_FROM
 from tradefair.contract.market import Resolves
@@ -74,6 +75,19 @@ class PlayedAgain:
             return held_trace(trace.manifest, _played(trace, episode, scripted, seating, None))
         except TradefairError as failure:
             raise NotPlayed(f"no reference {policy}: {failure}"[:200]) from failure
+
+    def on_luck(self, scenario: Scenario, seed: int, policy: str, policy_key: int, luck: Sequence[JsonValue]) -> Market:
+        """One policy on all seats, each round on its luck. Raises TradefairError for a luck that does not fit."""
+        kind = market_type(scenario.id.partition("/")[0])
+        plan = SeatPlan(dict.fromkeys(seat_roles(kind, scenario), policy))
+        scripted = scripted_seats(kind, scenario, plan, seed, policy_key=policy_key)
+        core = Core.create(kind, scenario, seed)
+        core.start(seating_of(kind, scenario, plan, policy_key=policy_key))
+        for number, of_round in enumerate(luck, start=1):
+            core.feed("recorded_chance", of_round)
+            while core.ended is None and core.market.clock.round == number:
+                scripted.run(core)
+        return core.market
 
 
 class _Episode(NamedTuple):

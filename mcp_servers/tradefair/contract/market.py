@@ -252,28 +252,6 @@ class Resolves(Protocol):
 
 
 @runtime_checkable
-class PlaysFast(Protocol):
-    """A market that plays whole episodes of its policies by rules and policies alone: no tools, no events, no host.
-
-    Evaluation reaches it by the market's name, for counterfactuals in memory: it never imports what plays.
-    """
-
-    def play_fast(
-        self,
-        scenario: Any,
-        seed: int,
-        policies: Mapping[SeatId, str],
-        policy_key: int = 0,
-        inputs: Sequence[JsonValue] = (),
-    ) -> Market:
-        """The finished market, with one policy per seat; `inputs` is each round's luck where the scenario takes it.
-
-        Raises ScenarioError, or IllegalAction for inputs that do not fit.
-        """
-        ...
-
-
-@runtime_checkable
 class ReadsData(Protocol):
     """A market with scenarios that may name data of the user, which becomes part of their content when loaded."""
 

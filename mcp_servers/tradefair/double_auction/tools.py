@@ -5,10 +5,10 @@ Constant bounds live in the annotations; what depends on scenario or state is re
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, JsonValue
+from pydantic import AfterValidator, Field
 
 from tradefair.contract import Bounds, Brief, EvidenceMap, Need, SealedType, SeatId, ToolTable, during, tool
 from tradefair.contract.policy import check_occupants
@@ -25,7 +25,7 @@ from tradefair.double_auction.model import (
     SurplusEstimate,
     TraderSummaries,
 )
-from tradefair.double_auction.policies import POLICIES, play_fast
+from tradefair.double_auction.policies import POLICIES
 from tradefair.double_auction.rules import DoubleAuction
 from tradefair.trading.chance import TradingStream
 from tradefair.trading.talk import plain_text
@@ -272,17 +272,6 @@ class _DoubleAuctionType(SealedType):
         """A fresh episode. ScenarioError: no values are accepted, or a seat's policy does not exist."""
         check_occupants(self.name, scenario.seats, POLICIES)
         return DoubleAuction(scenario, seed)
-
-    def play_fast(
-        self,
-        scenario: DoubleAuctionScenario,
-        seed: int,
-        policies: Mapping[SeatId, str],
-        policy_key: int = 0,
-        inputs: Sequence[JsonValue] = (),
-    ) -> DoubleAuction:
-        """See `PlaysFast`."""
-        return play_fast(scenario, seed, policies, policy_key, inputs)
 
     def brief(self, scenario: DoubleAuctionScenario, seat: SeatId) -> Brief:
         """What the seat is told, in the scenario's framing."""

@@ -1,17 +1,13 @@
-"""Scripted seats: the registry, and play by rules and traders alone."""
+"""Scripted seats: the registry."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from tradefair.contract import Draw, Params, PolicySpec, ScenarioError, SeatId
-from tradefair.contract.errors import unknown
-from tradefair.contract.policy import parse_policy
-from tradefair.order_book.model import OrderBookScenario
-from tradefair.order_book.rules import OrderBook
-from tradefair.order_book.seats import asset, controls, desk, traders
-from tradefair.order_book.seats.desk import DeskPolicy, FastPlayer, Trader, number, only
+from tradefair.contract import Draw, Params, PolicySpec
+from tradefair.order_book.seats import asset, controls, traders
+from tradefair.order_book.seats.desk import DeskPolicy, Trader, number, only
 
 _GOODS = frozenset({"buyer", "seller"})
 _SHARES = frozenset({"trader"})
@@ -86,7 +82,6 @@ _RULES = (
         "ring", _plain(controls.Ring), "control: asks above the competitive prices", frozenset({"seller"}), told=True
     ),
 )
-_BY_NAME = {rule.name: rule for rule in _RULES}
 
 
 def _spec(rule: _Rule) -> PolicySpec:
@@ -114,25 +109,3 @@ POLICIES: Mapping[str, PolicySpec] = {
         "contrary", controls.contrary, _GOODS, "control: orders at the price that its own analysis calls least likely"
     ),
 }
-
-
-def play_fast(scenario: OrderBookScenario, seed: int, policies: Mapping[SeatId, str], policy_key: int = 0) -> OrderBook:
-    """A whole episode by rules and traders alone, no tools and no events; the finished market.
-
-    `policies` names one policy per seat; the orders are those that the same policies submit over tools. ScenarioError
-    for a missing seat, an unknown policy or one that lives on tools alone.
-    """
-    market = OrderBook(scenario, seed)
-    if missing := [seat for seat in market.seats if seat not in policies]:
-        raise ScenarioError(f"no policy for {', '.join(missing)}")
-    players: dict[SeatId, FastPlayer] = {}
-    for seat, role in market.state.roles.items():
-        name, params = parse_policy(policies[seat])
-        rule = _BY_NAME.get(name)
-        if rule is None:
-            raise ScenarioError(unknown("policy", name, _BY_NAME, of="order_book"))
-        if role not in rule.roles:
-            raise ScenarioError(f"{seat} = {name}: not for a {role}")
-        trader = rule.make(params, Draw.of(seed, seat, policy_key))
-        players[seat] = FastPlayer(market, seat, trader, told=rule.told)
-    return desk.play_fast(market, players)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, Field, JsonValue
+from pydantic import AfterValidator, BaseModel, Field
 
 from tradefair.contract import Bounds, Brief, EvidenceMap, InputRequest, Need, SeatId, ToolTable, tool
 from tradefair.contract.policy import check_occupants
@@ -23,7 +23,7 @@ from tradefair.order_book.answers.results import (
     ValueOf,
 )
 from tradefair.order_book.model import MAX_PRICE, OrderBookScenario, Streams
-from tradefair.order_book.policies import POLICIES, play_fast
+from tradefair.order_book.policies import POLICIES
 from tradefair.order_book.rules import OrderBook
 
 _Price = Annotated[int, Field(ge=1, le=MAX_PRICE, description="whole ticks")]
@@ -199,17 +199,6 @@ class _OrderBookType:
         """A fresh episode. ScenarioError: no schedules are accepted, or a seat's policy does not exist."""
         check_occupants(self.name, scenario.seats, POLICIES)
         return OrderBook(scenario, seed)
-
-    def play_fast(
-        self,
-        scenario: OrderBookScenario,
-        seed: int,
-        policies: Mapping[SeatId, str],
-        policy_key: int = 0,
-        inputs: Sequence[JsonValue] = (),
-    ) -> OrderBook:
-        """See `PlaysFast`; this market takes no inputs."""
-        return play_fast(scenario, seed, policies, policy_key)
 
     def brief(self, scenario: OrderBookScenario, seat: SeatId) -> Brief:
         """What the seat is told."""

@@ -1,16 +1,14 @@
-"""Scripted seats: the registry, and play by rules and firms alone."""
+"""Scripted seats: the registry."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from tradefair.contract import Draw, PolicySpec, ScenarioError, SeatId
+from tradefair.contract import PolicySpec, ScenarioError
 from tradefair.contract.errors import unknown
-from tradefair.contract.policy import parse_policy
 from tradefair.pricing.model import PricingScenario
-from tradefair.pricing.rules import Pricing
-from tradefair.pricing.seats import controls, desk
-from tradefair.pricing.seats.desk import FastPlayer, Firm
+from tradefair.pricing.seats import controls
+from tradefair.pricing.seats.desk import Firm
 from tradefair.pricing.seats.firms import RULES, FirmSpec, plain, spec_of
 from tradefair.pricing.seats.learning import q_learning, q_limit
 from tradefair.pricing.seats.planner import Planner
@@ -39,7 +37,6 @@ _FIRMS: tuple[FirmSpec, ...] = (
     _control(controls.Jumpy, "a low and a very high price in turn"),
 )
 POLICIES: Mapping[str, PolicySpec] = {spec.name: spec for spec in (*map(spec_of, _FIRMS), *controls.OVER_TOOLS)}
-_BY_NAME = {rule.name: rule for rule in _FIRMS}
 
 
 def check_laws(scenario: PricingScenario) -> None:
@@ -48,26 +45,3 @@ def check_laws(scenario: PricingScenario) -> None:
     for law in scenario.rival_laws:
         if law not in laws:
             raise ScenarioError(f"rival_laws: {unknown('law', law, laws, of='rival')}")
-
-
-def play_fast(scenario: PricingScenario, seed: int, policies: Mapping[SeatId, str], policy_key: int = 0) -> Pricing:
-    """A whole episode by rules and firms alone, no tools and no events; the finished market.
-
-    `policies` names one policy per seat. The prices are those that the same policies post over tools; `policy_key`
-    gives them other draws. ScenarioError for a missing seat, an unknown policy or one that lives on tools alone.
-    """
-    check_laws(scenario)
-    market = Pricing(scenario, seed)
-    if missing := [seat for seat in market.seats if seat not in policies]:
-        raise ScenarioError(f"no policy for {', '.join(missing)}")
-    players = [_player(market, seat, policies[seat], Draw.of(seed, seat, policy_key)) for seat in market.seats]
-    return desk.play_fast(market, players)
-
-
-def _player(market: Pricing, seat: SeatId, policy: str, draw: Draw) -> FastPlayer:
-    name, params = parse_policy(policy)
-    rule = _BY_NAME.get(name)
-    if rule is None:
-        raise ScenarioError(unknown("policy", name, _BY_NAME, of="pricing"))
-    # What the scenario publishes every firm knows; the rest only those that are told.
-    return FastPlayer(market, seat, rule.make(params, draw), told=POLICIES[name].knows_hidden(market.scenario))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, JsonValue
+from pydantic import AfterValidator, Field
 
 from tradefair.contract import Bounds, Brief, EvidenceMap, Need, SealedType, SeatId, ToolTable, during, tool
 from tradefair.contract.policy import check_occupants
@@ -20,7 +20,7 @@ from tradefair.pricing.answers.results import (
     Sales,
 )
 from tradefair.pricing.model import PricingScenario, Streams
-from tradefair.pricing.policies import POLICIES, check_laws, play_fast
+from tradefair.pricing.policies import POLICIES, check_laws
 from tradefair.pricing.rules import Pricing
 
 _Price = Annotated[int, Field(ge=0, le=1_000_000, description="whole minor units")]
@@ -152,17 +152,6 @@ class _PricingType(SealedType):
         check_occupants(self.name, scenario.seats, POLICIES)
         check_laws(scenario)
         return Pricing(scenario, seed)
-
-    def play_fast(
-        self,
-        scenario: PricingScenario,
-        seed: int,
-        policies: Mapping[SeatId, str],
-        policy_key: int = 0,
-        inputs: Sequence[JsonValue] = (),
-    ) -> Pricing:
-        """See `PlaysFast`; this market takes no inputs."""
-        return play_fast(scenario, seed, policies, policy_key)
 
     def brief(self, scenario: PricingScenario, seat: SeatId) -> Brief:
         """What the seat is told, in the scenario's style."""

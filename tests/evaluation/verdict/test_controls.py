@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.evaluation.verdict.cases import SETTINGS, play
-from tests.evaluation.verdict.fifty import FIELDS, bids_40
+from benchmarks.verdicts.page import FIELDS, bids_40
+from benchmarks.verdicts.play import SETTINGS, play
 
 from tradefair.evaluation.accounts import SeatAccount
 from tradefair.evaluation.verdict.troubles import Stage, trouble_of

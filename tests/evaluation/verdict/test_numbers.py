@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.verdicts.play import SETTINGS, play
 from tests.evaluation import recomputed
 from tests.evaluation.playing import store
-from tests.evaluation.verdict.cases import SETTINGS, play
 from tests.runner.test_ledger import Takeover, events, set_up, to_the_end
 
 from tradefair.catalog import market_type

@@ -8,8 +8,8 @@ from typing import Any
 
 import orjson
 import pytest
+from benchmarks.verdicts.play import SETTINGS, lapses, play
 from tests.evaluation.playing import played_by
-from tests.evaluation.verdict.cases import SETTINGS, lapses, play
 
 import tradefair.api as tf
 from tradefair.cli import run

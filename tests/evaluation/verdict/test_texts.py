@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.evaluation.verdict.cases import SETTINGS, TEXTS, cases, shown
-from tests.evaluation.verdict.fifty import PAGE, written
+from benchmarks.verdicts.page import PAGE, written
+from benchmarks.verdicts.play import SETTINGS
+from tests.evaluation.verdict.cases import TEXTS, cases, shown
 
 from tradefair.evaluation.ledger import Ledger
 from tradefair.evaluation.verdict.amounts import dollars, in_money, number, percent
@@ -114,4 +115,4 @@ def test_the_page_of_fifty_has_what_is_said_today(market: str) -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert page.count("\n**") == 50
     for section in written(market):
-        assert section in page, "python -m tests.evaluation.verdict.fifty writes it anew"
+        assert section in page, "python -m benchmarks.verdicts writes it anew"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.evaluation.verdict.cases import SETTINGS, play
+from benchmarks.verdicts.play import SETTINGS, play
 from tests.evaluation.verdict.conftest import Answer, Answers, says
 
 from tradefair.evaluation.accounts import SeatAccount, account

@@ -1,4 +1,4 @@
-"""What a scripted trader decides from, over tools or by rules alone.
+"""What a scripted trader decides from.
 
 Rules for goods are written for a buyer: a seller sees everything mirrored, x as P + 1 − x and sides exchanged, and its
 bid b is the ask P + 1 − b. Rules for shares see prices as they are.
@@ -6,13 +6,12 @@ bid b is the ask P + 1 − b. Rules for shares see prices as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from tradefair.contract import Draw, IllegalAction, Params, ScenarioError, SeatId, ToolAnswer, ToolCall, Turns, TurnView
+from tradefair.contract import Draw, Params, ScenarioError, ToolAnswer, ToolCall, Turns, TurnView
 from tradefair.order_book.engine.book import Side, opposite
-from tradefair.order_book.model import Shout
 from tradefair.order_book.rules import OrderBook
 
 
@@ -98,7 +97,7 @@ class Trader(Protocol):
         ...
 
 
-class _Source(NamedTuple):
+class Source(NamedTuple):
     """What a step's numbers are taken from: plain data of tool answers, or of the rules."""
 
     role: str
@@ -116,7 +115,7 @@ class _Source(NamedTuple):
     new_trades: Sequence[tuple[int, int]]
 
 
-def _fill(desk: Desk, source: _Source) -> None:
+def fill(desk: Desk, source: Source) -> None:
     """Enter one step into a desk, mirrored for a seller."""
     turned, top = source.role == "seller", desk.price_max + 1
     new = source.new_trades
@@ -139,14 +138,14 @@ def _fill(desk: Desk, source: _Source) -> None:
     desk.cash, desk.shares, desk.worth = source.cash, source.shares, source.worth
 
 
-def _as_heard(rows: Iterable[tuple[Side, int, bool, bool]], top: int) -> list[Heard]:
+def as_heard(rows: Iterable[tuple[Side, int, bool, bool]], top: int) -> list[Heard]:
     """Orders as side, price, accepted, mine; of a seller's desk mirrored at `top`, which is 0 for others."""
     if top:
         return [Heard(opposite(side), top - price, accepted, mine) for side, price, accepted, mine in rows]
     return [Heard(*row) for row in rows]
 
 
-def _as_resting(orders: Iterable[tuple[int, Side, int, int]], top: int) -> list[Resting]:
+def as_resting(orders: Iterable[tuple[int, Side, int, int]], top: int) -> list[Resting]:
     """Own orders as number, side, price, quantity; mirrored likewise."""
     if top:
         return [Resting(number, opposite(side), top - price, left) for number, side, price, left in orders]
@@ -195,9 +194,9 @@ class DeskPolicy:
         if self._truth is not None:
             desk.competitive = (self._truth.benchmarks.p_lo, self._truth.benchmarks.p_hi)
         steps = None if account["steps_left"] is None else account["steps_left"] + shown["step"] - 1
-        _fill(
+        fill(
             desk,
-            _Source(
+            Source(
                 self._role,
                 account["period"],
                 account["period"] + account["periods_left"] - 1,
@@ -214,8 +213,8 @@ class DeskPolicy:
             ),
         )
         top = desk.price_max + 1 if self._role == "seller" else 0
-        heard = _as_heard(((row["side"], row["price"], row["accepted"], row["mine"]) for row in shown["arrived"]), top)
-        own = _as_resting(((row["order"], row["side"], row["price"], row["quantity"]) for row in resting), top)
+        heard = as_heard(((row["side"], row["price"], row["accepted"], row["mine"]) for row in shown["arrived"]), top)
+        own = as_resting(((row["order"], row["side"], row["price"], row["quantity"]) for row in resting), top)
         desk.hear, desk.rest = lambda: heard, lambda: own
         yield from self._carry_out(desk)
 
@@ -239,83 +238,6 @@ def turned_back(act: Act, role: str, price_max: int) -> tuple[Side, int]:
     if not 1 <= price <= price_max:
         price = 1 if price < 1 else price_max
     return ("sell", price_max + 1 - price) if role == "seller" else (act.side, price)
-
-
-class FastPlayer:
-    """A seat of play by rules alone."""
-
-    def __init__(self, market: OrderBook, seat: SeatId, trader: Trader, *, told: bool = False) -> None:
-        self.seat, self.told, self._market, self._trader = seat, told, market, trader
-        self._desk = Desk(market.scenario.price_max, hear=self._hear, rest=self._rest)
-        self._desk.competitive = (market.benchmarks.p_lo, market.benchmarks.p_hi)
-        self._role = market.state.roles[seat]
-        self._top = market.scenario.price_max + 1 if self._role == "seller" else 0
-        self._traded = 0
-        self._news: Sequence[Shout] = ()
-        self._heard = 0
-
-    def act(self) -> None:
-        """Take the step."""
-        market, seat, state = self._market, self.seat, self._market.state
-        scenario, asset = state.scenario, state.asset
-        count, value = len(state.trades), None if asset else state.unit_value(seat)
-        new: list[tuple[int, int]] = []
-        if count > self._traded:
-            new = [(trade.price, trade.period) for trade in state.trades[self._traded :] for _ in range(trade.quantity)]
-        # As many at a time as the tool tells.
-        self._news = state.shouts[self._heard : self._heard + 500]
-        self._traded, self._heard = count, self._heard + len(self._news)
-        source = _Source(
-            self._role,
-            state.period,
-            scenario.periods,
-            state.step,
-            None if scenario.arrival == "ticks" else state.steps,
-            value,
-            value if scenario.budget_constraint else None,
-            state.free_cash(seat) if asset else 0,
-            state.free_shares(seat) if asset else 0,
-            scenario.fundamental(state.period) if asset else 0.0,
-            state.book.best("buy"),
-            state.book.best("sell"),
-            new,
-        )
-        _fill(self._desk, source)
-        self._carry_out(market, self._trader.act(self._desk))
-
-    def _hear(self) -> list[Heard]:
-        seat = self.seat
-        return _as_heard(((row.side, row.price, row.accepted, row.seat == seat) for row in self._news), self._top)
-
-    def _rest(self) -> list[Resting]:
-        orders = self._market.state.book.of(self.seat)
-        return _as_resting(((own.number, own.side, own.price, own.quantity) for own in orders), self._top)
-
-    def _carry_out(self, market: OrderBook, act: Act) -> None:
-        for order in act.cancel:
-            market.cancel(self.seat, order)
-        if act.price is not None:
-            side, price = turned_back(act, self._role, market.scenario.price_max)
-            try:
-                market.place(self.seat, side, price, act.quantity)
-            except IllegalAction:
-                pass
-            else:
-                return
-        market.end_step(self.seat)
-
-
-def play_fast(market: OrderBook, players: Mapping[SeatId, FastPlayer]) -> OrderBook:
-    """A whole episode by rules and traders alone; the finished market. Under ticks each seat acts once a tick."""
-    free = market.scenario.clock == "free"
-    # As the host asks them: what is told the truth comes last.
-    ticked = sorted(players, key=lambda seat: (players[seat].told, market.turn_rank(seat))) if free else []
-    while market.terminated is None:
-        turn = market.state.turn
-        for seat in ticked if turn is None else (turn,):
-            players[seat].act()
-        market.close_step()
-    return market
 
 
 def only(params: Params, *names: str) -> None:

@@ -1,16 +1,16 @@
-"""What a scripted firm decides from, filled over tools or, in play by rules alone, from the market itself."""
+"""What a scripted firm decides from, filled over tools."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from pydantic import JsonValue
 
-from tradefair.contract import Params, ScenarioError, SeatId, ToolCall, Turns, TurnView
+from tradefair.contract import Params, ScenarioError, ToolCall, Turns, TurnView
 from tradefair.pricing.engine import equilibrium
-from tradefair.pricing.model import PricingScenario, RoundRecord
-from tradefair.pricing.rules import HiddenTruth, Pricing
+from tradefair.pricing.model import PricingScenario
+from tradefair.pricing.rules import HiddenTruth
 
 
 class Known(NamedTuple):
@@ -108,7 +108,7 @@ def told_where(scenario: Any) -> bool:
     return not (scenario.demand_known and scenario.costs_known and scenario.shock != "own_cost")
 
 
-def _publish(desk: Desk, quality: tuple[int, ...], costs: tuple[int, ...], mu: int, outside: int) -> None:
+def publish(desk: Desk, quality: tuple[int, ...], costs: tuple[int, ...], mu: int, outside: int) -> None:
     """Enter what the scenario publishes of the open round: demand, and unit costs without shocks."""
     # The index moves all unit costs or the outside option: the own unit cost tells which. Of a shock to each firm's own
     # cost only the own one is known; the others are taken to be without.
@@ -178,7 +178,7 @@ def _look(desk: Desk, number: int, mine: Mapping[str, Any]) -> None:
     if costs is None or qualities is None:
         return
     desk.firms = len(costs)
-    _publish(desk, tuple(qualities.values()), tuple(costs.values()), mine["mu"], mine["outside"])
+    publish(desk, tuple(qualities.values()), tuple(costs.values()), mine["mu"], mine["outside"])
 
 
 def inform(desk: Desk, truth: HiddenTruth) -> None:
@@ -199,57 +199,6 @@ def _remember(desk: Desk) -> None:
     while len(desk.past) < desk.round:
         desk.past.append(None)
     desk.past[desk.round - 1] = desk.known
-
-
-class FastPlayer:
-    """A seat of play by rules alone: its firm, and a desk with what the firm would see over tools."""
-
-    def __init__(self, market: Pricing, seat: SeatId, firm: Firm, *, told: bool) -> None:
-        scenario = market.scenario
-        self.seat, self._firm, self._market, self._told = seat, firm, market, told
-        self._published = scenario.demand_known and scenario.costs_known
-        # Without shocks every round is known as the first is.
-        self._constant = scenario.shock == "none"
-        place = list(market.seats).index(seat)
-        self._desk = Desk(place, scenario.firms, scenario.rounds, scenario.price_max, scenario.consumers)
-        self._desk.cost = market.state.cost[seat]
-
-    def act(self) -> None:
-        """Post the price of the open round, or lapse."""
-        desk, market = self._desk, self._market
-        state = market.state
-        desk.round, desk.index, desk.cost_now = market.clock.round, state.index, state.cost_now(self.seat)
-        if desk.past and self._constant:
-            desk.past.append(desk.known)
-        elif self._told:
-            inform(desk, market.privileged())
-        elif self._published:
-            demand = state.demand
-            _publish(desk, demand.quality, tuple(state.cost.values()), demand.mu, demand.outside)
-        price = self._firm.price(desk)
-        if price is None:
-            market.lapse(self.seat, "agent_limit")
-        else:
-            market.sealed[self.seat] = clamped(price, desk)
-
-    def show(self, record: RoundRecord) -> None:
-        """Enter the round that has just closed."""
-        desk = self._desk
-        desk.prices.append(record.prices)
-        price, units = record.prices[desk.place], record.units[desk.place]
-        earned = 0 if price is None else units * (price - desk.cost_now)
-        desk.own.append(Own(price, units, earned))
-
-
-def play_fast(market: Pricing, players: Sequence[FastPlayer]) -> Pricing:
-    """A whole episode by rules and firms alone, one player per seat; the finished market."""
-    while market.terminated is None:
-        for player in players:
-            player.act()
-        record = market.close_round()
-        for player in players:
-            player.show(record)
-    return market
 
 
 def number(params: Params, name: str, default: int, lowest: int, highest: int) -> int:

@@ -9,13 +9,14 @@ from tests.evaluation.markets.double_auction.collusion.games import VALUES
 from tradefair.evaluation.markets.double_auction.collusion.arms import REFERENCES
 from tradefair.evaluation.markets.double_auction.collusion.game import Pairing, Played, PlayedRound
 from tradefair.evaluation.markets.double_auction.collusion.replayed import replayed, replayed_references
+from tradefair.runner.probe import PlayedAgain
 
 
 @pytest.mark.parametrize("policy", REFERENCES)
 def test_a_replay_of_our_own_game_is_the_game_that_the_policy_plays_on_its_seed(policy: str) -> None:
     for seed in (1, 2, 3):
         game = fast_game(CHAT, seed, "zic")
-        seen = replayed(game._replace(pairing=game.pairing._replace(policy_key=seed)), policy)
+        seen = replayed(game._replace(pairing=game.pairing._replace(policy_key=seed)), policy, PlayedAgain())
         played = fast_game(CHAT, seed, policy, policy_key=seed)
         assert [closed[:3] for closed in seen.rounds] == [closed[:3] for closed in played.rounds]
         assert seen.pairing.players == tuple(sorted(played.pairing.players))
@@ -32,13 +33,13 @@ def test_ties_go_by_the_order_and_half_points_by_the_coin_of_the_game() -> None:
     for first in ("B1", "B2"):
         for up in (True, False):
             game = _game((first, *({"B1", "B2", "S1"} - {first})), {(first, "S1"): up})
-            (closed,) = replayed(game, "truthful").rounds
+            (closed,) = replayed(game, "truthful", PlayedAgain()).rounds
             assert closed.trades == [(first, "S1", 56 if up else 55)]
 
 
 def test_a_coin_that_the_game_did_not_need_is_the_same_for_all_references() -> None:
     game = _game(("B2", "B1", "S1"), {})
-    assert replayed(game, "truthful").rounds == replayed(game, "truthful").rounds
+    assert replayed(game, "truthful", PlayedAgain()).rounds == replayed(game, "truthful", PlayedAgain()).rounds
 
 
 @pytest.mark.parametrize(
@@ -50,6 +51,6 @@ def test_a_coin_that_the_game_did_not_need_is_the_same_for_all_references() -> N
     ],
 )
 def test_a_game_of_no_market_is_a_finding(game: Played, reason: str) -> None:
-    found = replayed_references([game])
+    found = replayed_references([game], PlayedAgain())
     assert not found.by_policy
     assert reason in found.findings[0]

@@ -24,7 +24,7 @@ def nine_measures(asked: CollusionAsked) -> CollusionFound:
         raise TraceError("; ".join(games.findings[:3]) or "no episode is left to look at")
     mute = None if asked.silent is None else read_games(asked.silent, asked.progress)
     if asked.play_references:
-        beside, sorted_out = None, replayed_references(games.games, asked.progress)
+        beside, sorted_out = None, replayed_references(games.games, asked.replayer, asked.progress)
     else:
         beside = read_games(asked.references, asked.progress)
         sorted_out = refs(beside.games)

@@ -2,43 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import product
 from typing import cast
 
 from pydantic import JsonValue, ValidationError
 
-from tradefair.catalog import market_type
 from tradefair.contract import Chance, SeatId, TradefairError
-from tradefair.contract.market import PlaysFast
 from tradefair.double_auction.model import DoubleAuctionScenario, ExplicitValues
 from tradefair.double_auction.rules import DoubleAuction
+from tradefair.evaluation.collusion import Replayer
 from tradefair.evaluation.markets.double_auction.collusion.arms import REFERENCES, References
 from tradefair.evaluation.markets.double_auction.collusion.game import Played, PlayedRound
+from tradefair.evaluation.progress import Progress, watched
 from tradefair.trading.chance import KeyedTradingChance, RecordedPair, RecordedRound
 from tradefair.trading.clearing import Pair
 from tradefair.trading.values import Roster
 
 
-def replayed_references(games: Sequence[Played], progress: Callable[[int, int, str], None] | None = None) -> References:
+def replayed_references(games: Sequence[Played], replayer: Replayer, progress: Progress | None = None) -> References:
     """Each reference on all seats of each game, on its luck; a game that cannot be replayed is a finding."""
     played: dict[str, list[Played]] = {policy: [] for policy in REFERENCES}
     findings: list[str] = []
-    for number, game in enumerate(games):
-        if progress is not None:
-            progress(number, len(games), game.name)
+    for game in watched(games, progress, lambda game: game.name):
         try:
             for policy in REFERENCES:
-                played[policy].append(replayed(game, policy))
+                played[policy].append(replayed(game, policy, replayer))
         # What a trace says may be no game of these rules, a forged order for instance.
         except (TradefairError, ValidationError) as error:
             findings.append(f"{game.name}: no references: {str(error)[:200]}")
-    if progress is not None:
-        progress(len(games), len(games), "")
     return References({policy: of for policy, of in played.items() if of}, findings)
 
 
-def replayed(game: Played, policy: str) -> Played:
+def replayed(game: Played, policy: str, replayer: Replayer) -> Played:
     """The game with this policy on every seat, silent, on the values, orders and coins of the game.
 
     A coin that the game did not need is the one of its seed, round and pair: all references have the same. Raises
@@ -60,10 +56,8 @@ def replayed(game: Played, policy: str) -> Played:
         ),
         chance="recorded",
     )
-    kind, who = market_type("double_auction"), dict.fromkeys(roster.seats, policy)
-    assert isinstance(kind, PlaysFast)
-    luck = _luck(game, roster)
-    market = cast("DoubleAuction", kind.play_fast(scenario, game.pairing.seed, who, game.pairing.policy_key, luck))
+    pairing, luck = game.pairing, _luck(game, roster)
+    market = cast("DoubleAuction", replayer.on_luck(scenario, pairing.seed, policy, pairing.policy_key, luck))
     rounds = [
         PlayedRound(
             quotes={**closed.bids, **closed.asks},

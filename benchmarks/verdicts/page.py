@@ -1,6 +1,6 @@
 """Fifty episodes of seven markets, each verdict verbatim beside its numbers.
 
-`python -m tests.evaluation.verdict.fifty` writes docs/explanation/verdicts.md anew, in a few minutes; a person reads
+`python -m benchmarks.verdicts` writes docs/explanation/verdicts.md anew, in a few minutes; a person reads
 what has changed.
 """
 
@@ -13,16 +13,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from tests.evaluation.verdict.cases import REPLIES, SETTINGS, Move, Setting, is_refused, lapses, play
-from tests.source_code import REPO
-
+from benchmarks.verdicts.play import REPLIES, SETTINGS, Move, Setting, is_refused, lapses, play
 from tradefair.contract.core import Core, Record
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.ledger_text import amount_text, place_text
 from tradefair.evaluation.verdict.amounts import in_money
 from tradefair.evaluation.verdict.verdict import SeatVerdict, Verdict
 
-PAGE = REPO / "docs" / "explanation" / "verdicts.md"
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "verdicts.md"
 _TOP = 3
 """Turns in a row of a table, the costliest ones."""
 
@@ -185,7 +183,7 @@ best known policies, what these earn, and the turns that lost most, each with th
 policy. No model played: scripts sit in the seat, or a stand-in answers as a model
 would that cannot act.
 
-<!-- Written by `python -m tests.evaluation.verdict.fifty`. -->
+<!-- Written by `python -m benchmarks.verdicts`. -->
 """
 
 
@@ -195,6 +193,7 @@ def written(market: str) -> list[str]:
         return [_section(told) for told in episodes(Path(folder), market)]
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Write the page anew."""
     with ProcessPoolExecutor() as pool:
         PAGE.write_text(page(dict(zip(FIELDS, pool.map(written, FIELDS), strict=True))), encoding="utf-8")
