@@ -128,3 +128,11 @@ def turn_view(market: Market, seat: str) -> TurnView:
         limits=[],
         market=market.turn_view(seat).model_dump(mode="json"),
     )
+
+
+def blank_view(**told: Any) -> TurnView:
+    """What a seat is shown in some turn: that of a buyer in the first round, but for what is told."""
+    usual: dict[str, Any] = {"seat": "B1", "role": "buyer", "round": 1, "phase": "quote", "revision": 0, "market": {}}
+    ends: dict[str, Any] = {"over": False, "end_reason": None, "still_open": False, "limits": []}
+    open_to: dict[str, Any] = {"awaited": True, "actions": []}
+    return TurnView(**usual | ends | open_to | told)

@@ -13,20 +13,8 @@ _LOGGERS = {"_log", "logger", "_security_log", "logging"}
 # What may hold words, moves, private values, chance or a credential, as this code names such things.
 _FORBIDDEN = {
     *("args", "arguments", "kwargs", "payload", "fields", "values", "value", "data", "about", "core_bytes", "state"),
-    *(
-        "answer",
-        "body",
-        "content",
-        "message",
-        "messages",
-        "note",
-        "notes",
-        "reply",
-        "result",
-        "results",
-        "text",
-        "texts",
-    ),
+    *("answer", "body", "content", "message", "messages", "note", "notes", "reply", "result", "results"),
+    *("text", "texts"),
     *("view", "words", "request", "response", "headers", "environ", "seating", "label", "labels", "client", "clients"),
     *("seed", "seeds", "token", "tokens", "key", "api_key", "call_key", "secret", "password", "dsn", "base_url"),
 }

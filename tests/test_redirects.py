@@ -16,6 +16,7 @@ from tests.waiting import LONG
 ROOT = Path(__file__).resolve().parent.parent
 SUFFIXES = {".py", ".pyi", ".md", ".toml", ".ts", ".json", ".ipynb", ".yml", ".yaml", ".txt", ".sh", ".html", ".cff"}
 NAMED = re.compile(r"(?<![\w./-])docs/[\w./-]+?\.md\b")
+RELATIVE = 'write an old address relative to docs/, as in "old.md" or "folder/old.md"'
 PAGES = {"index.md", "how-to/exports.md", "how-to/agents.md"}
 
 
@@ -35,14 +36,8 @@ def test_old_addresses_of_this_repository_lead_to_its_pages() -> None:
         ),
         ('"a.md" = "how-to/agents.md"\n"a.md" = "how-to/exports.md"', "a.md: stands in redirects.toml 2 times"),
         ('a.md = "how-to/agents.md"', 'a: is no address; an entry is a line "old.md" = "folder/new.md"'),
-        (
-            '"../a.md" = "how-to/agents.md"',
-            '../a.md: write an old address relative to docs/, as in "old.md" or "folder/old.md"',
-        ),
-        (
-            '"a.html" = "how-to/agents.md"',
-            'a.html: write an old address relative to docs/, as in "old.md" or "folder/old.md"',
-        ),
+        ('"../a.md" = "how-to/agents.md"', f"../a.md: {RELATIVE}"),
+        ('"a.html" = "how-to/agents.md"', f"a.html: {RELATIVE}"),
     ],
 )
 def test_a_redirect_that_leads_nowhere_or_twice_is_refused_by_name(text: str, said: str) -> None:

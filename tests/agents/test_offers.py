@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from mcp.types import Tool, ToolAnnotations
+from tests.calling import blank_view
 
 from tradefair.agents.bridge import ToolOutcome
 from tradefair.agents.memory import Act
@@ -41,20 +42,7 @@ LOOKS = ["view_value", "view_history", "add_note"]
 
 
 def turn(*actions: str) -> TurnView:
-    return TurnView(
-        seat="P1",
-        role="eater",
-        round=1,
-        phase="claim",
-        revision=1,
-        awaited=True,
-        actions=list(actions),
-        over=False,
-        end_reason=None,
-        still_open=False,
-        limits=[],
-        market={},
-    )
+    return blank_view(seat="P1", role="eater", phase="claim", revision=1, actions=list(actions))
 
 
 def did(tool: str, *, refused: bool = False) -> Act:

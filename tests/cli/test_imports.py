@@ -18,16 +18,7 @@ from tradefair.contract import ScenarioError
 MARKETS = {f"tradefair.{name}" for name in market_names()}
 # What takes long to import; rich and pydantic take a twentieth of a second each.
 HEAVY = {
-    "numpy",
-    "scipy",
-    "mcp",
-    "langgraph",
-    "langchain_core",
-    "openai",
-    "starlette",
-    "uvicorn",
-    "sqlite3",
-    "aiosqlite",
+    *("numpy", "scipy", "mcp", "langgraph", "langchain_core", "openai", "starlette", "uvicorn", "sqlite3", "aiosqlite")
 }
 # These print tables and check files, or convert their options, which typer does with pydantic.
 LISTS = ("markets", "list", "scenarios", "scenarios list retail", "policies retail", "plans")
@@ -64,10 +55,8 @@ def _imported(program: str, *arguments: str) -> set[str]:
 def test_help_of_every_command_and_subcommand_imports_nothing_that_works() -> None:
     modules = _imported(f"import sys\n{_EVERY_HELP}{_LOOK}")
     # The help of two groups is drawn by rich.
-    assert (
-        modules & (MARKETS | HEAVY | {"asyncio", "tradefair.runner.agent_spec", "tradefair.evaluation.evaluate"})
-        == set()
-    )
+    working = MARKETS | HEAVY | {"asyncio", "tradefair.runner.agent_spec", "tradefair.evaluation.evaluate"}
+    assert modules & working == set()
     assert "tradefair.host.control_commands" in modules
 
 

@@ -29,7 +29,7 @@ def test_every_command_explains_itself_in_plain_text(name: str, capsys: pytest.C
     """Groups too: a table that is drawn cuts words, and the parser's own offers to install completion work for none."""
     assert run([*name.split(), "-h"]) == 0
     shown = capsys.readouterr()
-    assert "Usage: tradefair" in shown.out + shown.err
+    assert f"Usage: tradefair {name}" in shown.out + shown.err
     assert "─" not in shown.out
     assert "-completion" not in shown.out
 

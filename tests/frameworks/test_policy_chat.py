@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+from tests.calling import blank_view
 
 from tradefair.agents.lessons import Lesson, TrialReflection, read_lesson, read_reflection
 from tradefair.agents.plan import Plan
@@ -17,20 +18,7 @@ from tradefair.frameworks.models.policy_chat import PolicyChatModel
 
 
 def _view(number: int = 1, **market: Any) -> TurnView:
-    return TurnView(
-        seat="B1",
-        role="buyer",
-        round=number,
-        phase="quote",
-        revision=number - 1,
-        awaited=True,
-        actions=[],
-        over=False,
-        end_reason=None,
-        still_open=False,
-        limits=[],
-        market=market,
-    )
+    return blank_view(round=number, revision=number - 1, market=market)
 
 
 class Diary:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.calling import moves
-from tests.play_specs import play_spec
+from tests.play_specs import preset_spec
 
-from tradefair.catalog import load_scenario, market_type
+from tradefair.catalog import market_type
 from tradefair.contract import Brief, Draw, ScenarioError
 from tradefair.contract.players import Limits
 from tradefair.evaluation.verify import verify_file
 from tradefair.frameworks.base import SeatConnection, SeatReport
 from tradefair.frameworks.models.endpoint import ModelEndpoint
 from tradefair.frameworks.policy import PolicyAgent
-from tradefair.host.setup import plan_seats
 from tradefair.runner.agent_spec import AgentSpec, ReadyAgent, ready
-from tradefair.runner.episode_runner import PlaySpec, play_episode
+from tradefair.runner.episode_runner import play_episode
 from tradefair.tracestore import open_trace
 
 _RUNNER = Path(__file__).parents[2] / "frameworks" / "tradefair" / "runner"
@@ -68,10 +68,8 @@ def test_a_ready_agent_holds_what_its_options_say(tmp_path: Path) -> None:
 
 
 async def test_an_agent_of_ones_own_plays_a_seat(tmp_path: Path) -> None:
-    kind, scenario = market_type("teaching"), load_scenario("teaching", "pie")
-    scripted = play_spec(
-        "teaching", scenario, 7, plan_seats(kind, scenario), AgentSpec("policy", "policy:half"), tmp_path
-    )
+    kind = market_type("teaching")
+    scripted = preset_spec("teaching", "pie", AgentSpec("policy", "policy:half"), tmp_path)
     made: list[str] = []
 
     class Own:
@@ -92,8 +90,7 @@ async def test_an_agent_of_ones_own_plays_a_seat(tmp_path: Path) -> None:
             return await PolicyAgent().play(seat, policy.with_policy(scripted_half), brief, limits)
 
     agent = ReadyAgent(AgentSpec("own"), make=Own)
-    spec = PlaySpec("teaching", scenario, 7, scripted.plan, agent, tmp_path)
-    played = await play_episode(spec)
+    played = await play_episode(replace(scripted, agent=agent))
     assert made == played.agents
     assert verify_file(played.path).verdict == "reproduced"
     with open_trace(played.path) as own:

@@ -23,8 +23,14 @@ from tradefair.runner.replays import NotReplayed, Replays
 pytestmark = pytest.mark.many
 
 
+def played(folder: Path, preset: str, policy: str, **more: Any) -> Path:
+    market = preset.partition("/")[0]
+    asked: dict[str, Any] = {"seed": 5, "agent": f"policy:{policy}", **more}
+    return tf.play(market, scenario=preset, folder=folder, **asked).path
+
+
 def test_a_trace_that_cannot_be_replayed_says_why_in_its_evaluation(tmp_path: Path) -> None:
-    path = tf.play("teaching", scenario="teaching/pie", seed=5, agent="policy:half", seat="P1", folder=tmp_path).path
+    path = played(tmp_path, "teaching/pie", "half", seat="P1")
     bad = tmp_path / "bad.trace"
     shutil.copy(path, bad)
     bad.write_bytes(bad.read_bytes()[:-4_000])
@@ -34,9 +40,7 @@ def test_a_trace_that_cannot_be_replayed_says_why_in_its_evaluation(tmp_path: Pa
 
 
 def test_an_evaluation_with_ledgers_names_turns_and_ranks_findings_by_what_they_lost(tmp_path: Path) -> None:
-    path = tf.play(
-        "retail", scenario="retail/smoke", seed=5, agent="policy:bare_shelf", seat="manager", folder=tmp_path
-    ).path
+    path = played(tmp_path, "retail/smoke", "bare_shelf", seat="manager")
     told = with_ledgers(path, evaluate_file(path), extent=Extent.FULL)
     assert told.diagnosis is not None
     ledger = told.ledgers["manager"]
@@ -51,15 +55,8 @@ def test_an_evaluation_with_ledgers_names_turns_and_ranks_findings_by_what_they_
 def test_what_known_policies_do_too_is_not_held_against_the_agent_where_no_base_rates_are_shipped(
     tmp_path: Path,
 ) -> None:
-    path = tf.play(
-        "retail",
-        scenario="retail/smoke",
-        seed=1,
-        agent="policy:price_first",
-        seat="manager",
-        settings={"horizon_days": 13},
-        folder=tmp_path,
-    ).path
+    days = {"horizon_days": 13}
+    path = played(tmp_path, "retail/smoke", "price_first", seed=1, seat="manager", settings=days)
     before = evaluate_file(path)
     after = with_ledgers(path, before).diagnosis
     assert before.diagnosis is not None
@@ -77,18 +74,18 @@ def test_what_known_policies_do_too_is_not_held_against_the_agent_where_no_base_
 
 
 def test_policies_to_compare_with_earn_half_of_the_best_and_only_where_nothing_is_shipped(tmp_path: Path) -> None:
-    pie = tf.play("teaching", scenario="teaching/pie", seed=5, agent="policy:passive", seat="P1", folder=tmp_path).path
+    pie = played(tmp_path, "teaching/pie", "passive", seat="P1")
     told = with_ledgers(pie, evaluate_file(pie), against=["passive"]).diagnosis
     assert told is not None
     assert told.played == ["half"]
-    known = tf.play("bargaining", scenario="bargaining/smoke", seed=5, agent="policy:passive", folder=tmp_path).path
+    known = played(tmp_path, "bargaining/smoke", "passive")
     shipped = with_ledgers(known, evaluate_file(known)).diagnosis
     assert shipped is not None
     assert (shipped.rates, shipped.played) == (True, [])
 
 
 def test_the_ledger_of_a_shipped_preset_knows_noise_and_gap_of_competent_seats(tmp_path: Path) -> None:
-    path = tf.play("bargaining", scenario="bargaining/smoke", seed=5, agent="policy:passive", folder=tmp_path).path
+    path = played(tmp_path, "bargaining/smoke", "passive")
     seat = Replays(path).agents[0]
     usual = Replays(path).usual(seat)
     assert usual is not None
@@ -96,27 +93,12 @@ def test_the_ledger_of_a_shipped_preset_knows_noise_and_gap_of_competent_seats(t
     assert (ledger.median_gap, ledger.noise) == (usual.median_gap, usual.noise)
     # Against another policy nothing is known of what is usual, nor in another scenario.
     assert ledger_of(path, seat, against=["truthful"]).noise is None
-    other = tf.play(
-        "bargaining",
-        scenario="bargaining/smoke",
-        seed=5,
-        agent="policy:passive",
-        settings={"rounds": 4},
-        folder=tmp_path,
-    ).path
+    other = played(tmp_path, "bargaining/smoke", "passive", settings={"rounds": 4})
     assert ledger_of(other, Replays(other).agents[0]).noise is None
 
 
 def test_a_policy_that_cannot_watch_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tf.play(
-        "pricing",
-        scenario="pricing/duel",
-        seed=5,
-        agent="policy:jumpy",
-        seat="F1",
-        settings={"rounds": 12},
-        folder=tmp_path,
-    ).path
+    path = played(tmp_path, "pricing/duel", "jumpy", seat="F1", settings={"rounds": 12})
     first = ledger_of(path, "F1").of[0]
 
     class Fails:

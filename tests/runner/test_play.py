@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.calling import moves
-from tests.play_specs import play_spec
+from tests.play_specs import preset_spec
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.cli import run as tradefair
@@ -16,7 +16,7 @@ from tradefair.contract.players import Limits
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.setup import SeatPlan, plan_seats
 from tradefair.runner.agent_spec import AgentSpec
-from tradefair.runner.episode_runner import Played, PlaySpec, play_episode
+from tradefair.runner.episode_runner import Played, play_episode
 from tradefair.runner.references import (
     play_on_every_seat,
     play_references,
@@ -26,12 +26,6 @@ from tradefair.runner.references import (
 )
 from tradefair.runner.summary import summarise
 from tradefair.tracestore import open_trace
-
-
-def spec_of(folder: Path, market: str, scenario: str, agent: AgentSpec, **options: object) -> PlaySpec:
-    chosen = load_scenario(market, scenario)
-    plan = plan_seats(market_type(market), chosen, **options)  # pyright: ignore[reportArgumentType]
-    return play_spec(market=market, scenario=chosen, seed=7, plan=plan, agent=agent, folder=folder)
 
 
 def about(played: Played) -> dict[str, object]:
@@ -54,7 +48,7 @@ async def test_a_policy_behind_the_react_graph_plays_the_episode_that_it_plays_n
     played_as: set[bytes] = set()
     for framework in ("react", "policy"):
         agent = AgentSpec(framework, f"policy:{policy}")
-        played = await play_episode(spec_of(tmp_path / framework, market, scenario, agent))
+        played = await play_episode(preset_spec(market, scenario, agent, tmp_path / framework))
         assert verify_file(played.path).verdict == "reproduced"
         played_as.add(b"".join(moves(played.path)))
     assert len(played_as) == 1
@@ -64,7 +58,7 @@ async def test_several_agents_act_in_seat_order_so_that_runs_are_equal(tmp_path:
     heads: list[object] = []
     for run in ("a", "b"):
         agent = AgentSpec("react", "policy:zip")
-        spec = spec_of(tmp_path / run, "double_auction", "smoke", agent, agents=["B1", "B2", "S2"])
+        spec = preset_spec("double_auction", "smoke", agent, tmp_path / run, agents=["B1", "B2", "S2"])
         played = await play_episode(spec)
         assert list(played.reports) == ["B1", "B2", "S2"]
         heads.append(about(played)["head_hash"])
@@ -73,7 +67,7 @@ async def test_several_agents_act_in_seat_order_so_that_runs_are_equal(tmp_path:
 
 @pytest.mark.parametrize("framework", ["policy", "react"])
 async def test_the_agents_key_changes_its_draws_alone_and_is_in_the_first_event(tmp_path: Path, framework: str) -> None:
-    spec = spec_of(tmp_path, "double_auction", "smoke", AgentSpec(framework, "policy:zic"), others="zic")
+    spec = preset_spec("double_auction", "smoke", AgentSpec(framework, "policy:zic"), tmp_path, others="zic")
     quotes: list[dict[str, int]] = []
     for keys in ({}, {"agent_key": 5}, {"policy_key": 5, "agent_key": 0}):
         played = await play_episode(replace(spec, **keys))
@@ -92,7 +86,7 @@ async def test_the_agents_key_changes_its_draws_alone_and_is_in_the_first_event(
 
 
 async def test_a_policy_that_never_acts_lapses_and_the_episode_still_ends(tmp_path: Path) -> None:
-    played = await play_episode(spec_of(tmp_path, "double_auction", "smoke", AgentSpec("react", "policy:passive")))
+    played = await play_episode(preset_spec("double_auction", "smoke", AgentSpec("react", "policy:passive"), tmp_path))
     assert played.end_reason == "terminated:rounds_completed"
     with open_trace(played.path) as trace:
         lapses = [event for event in trace.decoded() if event["event"] == "seat_lapsed"]
@@ -101,13 +95,13 @@ async def test_a_policy_that_never_acts_lapses_and_the_episode_still_ends(tmp_pa
 
 async def test_an_agent_at_its_call_limit_gives_the_round_up_by_lapsing(tmp_path: Path) -> None:
     agent = AgentSpec("react", "policy:truthful", limits=Limits(calls_per_round=1))
-    played = await play_episode(spec_of(tmp_path, "double_auction", "smoke", agent))
+    played = await play_episode(preset_spec("double_auction", "smoke", agent, tmp_path))
     assert played.end_reason == "terminated:rounds_completed"
     assert played.reports["B1"].given_up.get("call_limit", 0) >= 1
 
 
 async def test_references_play_the_same_seat_on_the_same_luck(tmp_path: Path) -> None:
-    spec = spec_of(tmp_path, "double_auction", "bazaar", AgentSpec("policy", "policy:zip"))
+    spec = preset_spec("double_auction", "bazaar", AgentSpec("policy", "policy:zip"), tmp_path)
     traces = await play_references(spec, ["B1"], reference_policies(spec.kind, "buyer"))
     assert set(traces) == {"passive", "truthful", "kaplan"}
     first_facts: set[bytes] = set()
@@ -121,7 +115,7 @@ async def test_references_play_the_same_seat_on_the_same_luck(tmp_path: Path) ->
 
 
 async def test_references_of_several_seats_sit_in_all_of_them_if_they_play_their_roles(tmp_path: Path) -> None:
-    spec = spec_of(tmp_path, "marketplace", "small_demo", AgentSpec("policy", "policy:item_searcher"))
+    spec = preset_spec("marketplace", "small_demo", AgentSpec("policy", "policy:item_searcher"), tmp_path)
     played = await play_episode(spec)
     assert len(played.agents) == 3
     assert reference_policies(spec.kind, "customer", "business") == ["passive"]
@@ -138,7 +132,7 @@ async def test_references_of_several_seats_sit_in_all_of_them_if_they_play_their
 
 
 async def test_an_equilibrium_is_played_on_every_seat_under_the_same_limits(tmp_path: Path) -> None:
-    spec = spec_of(tmp_path, "bargaining", "smoke", AgentSpec("policy", "policy:truthful"), agents=["B1", "S1"])
+    spec = preset_spec("bargaining", "smoke", AgentSpec("policy", "policy:truthful"), tmp_path, agents=["B1", "S1"])
     policies = policies_on_every_seat(spec.kind, ["buyer", "seller"])
     assert policies == ["linear_equilibrium"]
     traces = await play_on_every_seat(spec, policies)
@@ -154,7 +148,7 @@ async def test_an_equilibrium_is_played_on_every_seat_under_the_same_limits(tmp_
 async def test_a_market_is_shown_beside_its_reference_population(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    spec = spec_of(tmp_path, "supply_chain", "duel", AgentSpec("policy", "policy:cost_plus"))
+    spec = preset_spec("supply_chain", "duel", AgentSpec("policy", "policy:cost_plus"), tmp_path)
     played = await play_episode(spec)
     traces = await play_on_every_seat(spec, policies_on_every_seat(spec.kind, ["retailer"]))
     summary = summarise(played, traces)
@@ -184,7 +178,7 @@ async def test_an_agent_that_cannot_play_is_refused_before_anything_is_written(
     tmp_path: Path, agent: AgentSpec, says: str
 ) -> None:
     with pytest.raises(TradefairError, match=says):
-        await play_episode(spec_of(tmp_path / "out", "double_auction", "smoke", agent))
+        await play_episode(preset_spec("double_auction", "smoke", agent, tmp_path / "out"))
     assert not (tmp_path / "out").exists()
 
 
@@ -215,7 +209,7 @@ def test_seat_plans_name_what_is_wrong() -> None:
 
 
 async def test_a_plan_may_put_an_agent_on_every_seat(tmp_path: Path) -> None:
-    spec = spec_of(tmp_path, "teaching", "talk", AgentSpec("react", "policy:half"))
+    spec = preset_spec("teaching", "talk", AgentSpec("react", "policy:half"), tmp_path)
     everyone = replace(spec, plan=SeatPlan({"P1": "agent", "P2": "agent"}))
     played = await play_episode(everyone)
     assert verify_file(played.path).verdict == "reproduced"

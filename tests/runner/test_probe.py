@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 from tests.evaluation.playing import played, store
-from tests.play_specs import play_spec
+from tests.play_specs import preset_spec
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.core import Core
 from tradefair.evaluation.collusion import Deviation, NotPlayed
-from tradefair.host.setup import SeatPlan, plan_seats, scripted_seats, seating_of
+from tradefair.host.setup import SeatPlan, scripted_seats, seating_of
 from tradefair.runner.agent_spec import AgentSpec
 from tradefair.runner.episode_runner import play_episode
 from tradefair.runner.fork import ForkSpec, fork_episode
@@ -23,14 +24,17 @@ from tradefair.tracestore import Trace, open_trace
 ROUNDS = 12
 
 
-def duopoly(path: Path, *policies: str, seed: int = 3, **changes: Any) -> Path:
-    """An episode of the textbook market, one policy per firm; firms that have to be told are told."""
+def duopoly(path: Path, *policies: str, said: Sequence[str] = (), **changes: Any) -> Path:
+    """An episode of the textbook market, one policy per firm; firms that have to be told are told.
+
+    The trace may say that others played: `said`.
+    """
     kind = market_type("pricing")
     scenario = load_scenario("pricing", "pricing/textbook", {"rounds": ROUNDS, **changes})
-    core = Core.create(kind, scenario, seed)
-    plan = SeatPlan(dict(zip(core.market.seats, policies, strict=True)))
-    scripted = scripted_seats(kind, scenario, plan, seed)
-    records = list(core.start(seating_of(kind, scenario, plan)).records)
+    core = Core.create(kind, scenario, 3)
+    playing, named = (SeatPlan(dict(zip(core.market.seats, who, strict=True))) for who in (policies, said or policies))
+    scripted = scripted_seats(kind, scenario, playing, 3)
+    records = list(core.start(seating_of(kind, scenario, named)).records)
     while core.ended is None:
         records += scripted.run(core)
     return store(path, core, records)
@@ -101,10 +105,8 @@ def test_a_policy_that_cannot_sit_everywhere_is_no_reference(tmp_path: Path) -> 
 
 
 async def test_a_seat_that_was_played_from_outside_cannot_be_asked_again(tmp_path: Path) -> None:
-    kind = market_type("pricing")
-    scenario = load_scenario("pricing", "pricing/smoke", {})
-    plan, agent = plan_seats(kind, scenario, agents=["F1"]), AgentSpec("react", "policy:best_reply")
-    path = (await play_episode(play_spec("pricing", scenario, 3, plan, agent, tmp_path))).path
+    agent = AgentSpec("react", "policy:best_reply")
+    path = (await play_episode(preset_spec("pricing", "smoke", agent, tmp_path, seed=3, agents=["F1"]))).path
     with open_trace(path) as trace, pytest.raises(NotPlayed, match="F1 was played from outside"):
         PlayedAgain().deviating(trace, posting(1500, 2, 3))
 
@@ -121,15 +123,8 @@ async def test_a_fork_is_not_played_again(tmp_path: Path) -> None:
 
 def test_policies_that_play_otherwise_today_are_found_out(tmp_path: Path) -> None:
     """A trace whose seating names another policy than the one that played is what an older release leaves."""
-    kind = market_type("pricing")
-    scenario = load_scenario("pricing", "pricing/textbook", {"rounds": ROUNDS})
-    core = Core.create(kind, scenario, 3)
-    said = SeatPlan({"F1": "nash", "F2": "edgeworth"})
-    scripted = scripted_seats(kind, scenario, SeatPlan({"F1": "nash", "F2": "edgeworth(step=30)"}), 3)
-    records = list(core.start(seating_of(kind, scenario, said)).records)
-    while core.ended is None:
-        records += scripted.run(core)
-    with open_trace(store(tmp_path / "x.trace", core, records)) as trace:
+    path = duopoly(tmp_path / "x.trace", "nash", "edgeworth(step=30)", said=("nash", "edgeworth"))
+    with open_trace(path) as trace:
         with pytest.raises(NotPlayed, match="do not play again what the trace says"):
             PlayedAgain().deviating(trace, posting(1500, 9))
         # Before they differ nobody can tell.

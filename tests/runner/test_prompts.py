@@ -22,10 +22,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from tests.evaluation.export.test_reimport import again, figures
-from tests.play_specs import play_spec
+from tests.play_specs import preset_spec
 from tests.waiting import LONG
 
-from tradefair.catalog import load_scenario, market_type
+from tradefair.catalog import market_type
 from tradefair.cli import run
 from tradefair.contract import Brief, Draw, HarnessFailure, ScenarioError
 from tradefair.contract.players import Limits, seat_policy
@@ -37,7 +37,6 @@ from tradefair.frameworks.models import ModelEndpoint, parse_model
 from tradefair.frameworks.models.serving import Address, open_address
 from tradefair.frameworks.openai_loop import OpenAILoop
 from tradefair.host.log import SqliteLog
-from tradefair.host.setup import plan_seats
 from tradefair.runner.agent_spec import AgentSpec
 from tradefair.runner.episode_runner import PlaySpec, play_episode, resume_episode
 from tradefair.runner.fork import ForkSpec, fork_episode
@@ -75,6 +74,15 @@ async def listening(address: Address, heard: list[bytes]) -> AsyncGenerator[str]
             await asyncio.wait_for(task, LONG)
 
 
+@asynccontextmanager
+async def overheard(heard: list[bytes], monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[tuple[Address, str]]:
+    """The policy behind an endpoint, and the URL at which requests to it are kept."""
+    policy = seat_policy(market_type("double_auction"), POLICY, "buyer", Draw.of(7, "B1"))
+    async with open_address(parse_model(POLICY).with_policy(policy)) as address, listening(address, heard) as url:
+        monkeypatch.setenv("OPENAI_API_KEY", address.api_key)
+        yield address, url
+
+
 def _frameworks() -> list[Any]:
     extra = [
         pytest.param(name, marks=pytest.mark.skipif(find_spec(known.module) is None, reason=name))
@@ -87,10 +95,8 @@ def _frameworks() -> list[Any]:
 async def test_each_request_comes_back_byte_for_byte(
     duel: Callable[..., PlaySpec], monkeypatch: pytest.MonkeyPatch, framework: str
 ) -> None:
-    policy = seat_policy(market_type("double_auction"), POLICY, "buyer", Draw.of(7, "B1"))
     heard: list[bytes] = []
-    async with open_address(parse_model(POLICY).with_policy(policy)) as address, listening(address, heard) as url:
-        monkeypatch.setenv("OPENAI_API_KEY", address.api_key)
+    async with overheard(heard, monkeypatch) as (address, url):
         path = (await play_episode(duel(AgentSpec(framework, f"openai:{POLICY}", base_url=url)))).path
     calls = prompts_of(path, "B1")
     assert [call.request_bytes for call in calls] == heard
@@ -112,11 +118,9 @@ async def test_each_request_comes_back_byte_for_byte(
 async def test_a_key_of_the_agent_alone_is_the_seed_of_its_requests(
     duel: Callable[..., PlaySpec], monkeypatch: pytest.MonkeyPatch, framework: str
 ) -> None:
-    policy = seat_policy(market_type("double_auction"), POLICY, "buyer", Draw.of(7, "B1"))
     heard: list[bytes] = []
     agent = AgentSpec(framework, f"openai:{POLICY}")
-    async with open_address(parse_model(POLICY).with_policy(policy)) as address, listening(address, heard) as url:
-        monkeypatch.setenv("OPENAI_API_KEY", address.api_key)
+    async with overheard(heard, monkeypatch) as (_, url):
         played = await play_episode(replace(duel(replace(agent, base_url=url)), agent_key=3))
     assert {orjson.loads(body)["seed"] for body in heard} == {3}
     assert [call.request_bytes for call in prompts_of(played.path, "B1")] == heard
@@ -191,17 +195,8 @@ async def test_prompts_can_be_left_out(duel: Callable[..., PlaySpec], tmp_path: 
     assert all(call["events"] for call in mine["calls"])
     with pytest.raises(ScenarioError, match="leave --no-prompts out"):
         duel(AgentSpec("react", POLICY, prompts=False, record=str(path.with_suffix(".jsonl"))))
-    command = [
-        "play",
-        "teaching",
-        "--agent",
-        "react",
-        "--no-prompts",
-        "--no-references",
-        "--out",
-        str(tmp_path / "quiet"),
-    ]
-    assert await asyncio.to_thread(run, command) == 0
+    command = ["play", "teaching", "--agent", "react", "--no-prompts", "--no-references", "--out"]
+    assert await asyncio.to_thread(run, [*command, str(tmp_path / "quiet")]) == 0
     assert prompts_of(next((tmp_path / "quiet").glob("*.trace"))) == []
 
 
@@ -284,15 +279,7 @@ def exchange(*texts: str, call: str = "r1.0", **fields: Any) -> Exchange:
 
 @pytest.fixture
 async def log(tmp_path: Path) -> AsyncGenerator[SqliteLog]:
-    scenario = load_scenario("teaching", "pie")
-    spec = play_spec(
-        "teaching",
-        scenario,
-        7,
-        plan_seats(market_type("teaching"), scenario),
-        AgentSpec("react", "policy:half"),
-        tmp_path,
-    )
+    spec = preset_spec("teaching", "pie", AgentSpec("react", "policy:half"), tmp_path)
     with open_trace((await play_episode(spec)).path) as trace:
         manifest = Manifest(trace.manifest.core_bytes, {"episode": "e"})
     opened = await SqliteLog.create(tmp_path / "log.trace", manifest, ())
@@ -366,9 +353,7 @@ def test_what_no_writer_can_write_again_is_left_out() -> None:
 @pytest.fixture
 async def two(tmp_path: Path) -> Path:
     """Two seats of one episode, each with a model."""
-    scenario = load_scenario("teaching", "pie")
-    plan = plan_seats(market_type("teaching"), scenario, agents=["P1", "P2"])
-    spec = play_spec("teaching", scenario, 7, plan, AgentSpec("react", "policy:half"), tmp_path / "two")
+    spec = preset_spec("teaching", "pie", AgentSpec("react", "policy:half"), tmp_path / "two", agents=["P1", "P2"])
     return (await play_episode(spec)).path
 
 
@@ -425,9 +410,8 @@ async def test_a_transcript_in_openai_s_shape_holds_each_message_once_and_answer
 ) -> None:
     path = (await play_episode(duel(AgentSpec("react", POLICY, window="cleared_results(k=1)")))).path
     out = tmp_path / "talk.jsonl"
-    assert (
-        await asyncio.to_thread(run, ["export", str(path), "--format", "openai", "--seat", "B1", "-o", str(out)]) == 0
-    )
+    command = ["export", str(path), "--format", "openai", "--seat", "B1", "-o", str(out)]
+    assert await asyncio.to_thread(run, command) == 0
     messages = orjson.loads(out.read_bytes())["messages"]
     waiting: list[str] = []
     for message in messages:
@@ -443,17 +427,13 @@ async def test_a_transcript_in_openai_s_shape_holds_each_message_once_and_answer
     assert len(texts) == len(set(texts))
 
 
-@pytest.mark.parametrize("told", [None, "cleared_results(k=1)"])
+@pytest.mark.parametrize("window", ["full_round", "cleared_results(k=1)"])
 async def test_a_transcript_of_what_was_sent_comes_back_to_the_same_general_findings(
-    duel: Callable[..., PlaySpec], tmp_path: Path, told: str | None
+    duel: Callable[..., PlaySpec], tmp_path: Path, window: str
 ) -> None:
-    spec = AgentSpec("react", POLICY) if told is None else AgentSpec("react", POLICY, window=told)
-    path = (await play_episode(duel(spec))).path
-    (back,) = await asyncio.to_thread(_own, path, tmp_path)
+    path = (await play_episode(duel(AgentSpec("react", POLICY, window=window)))).path
+    traces = await asyncio.to_thread(again, path, "openai", tmp_path)
+    (back,) = (trace for trace in traces if "B1" in trace.name)
     before = {key: found for key, found in figures(path).items() if key[0] == "B1"}
     assert before
     assert figures(back) == before
-
-
-def _own(path: Path, place: Path) -> list[Path]:
-    return [trace for trace in again(path, "openai", place) if "B1" in trace.name]

@@ -50,9 +50,8 @@ def test_several_seats_are_all_under_test_in_the_order_of_the_market(tmp_path: P
 
 
 def test_a_series_names_the_seat_of_each_episode(tmp_path: Path) -> None:
-    assert (
-        run(["play", "bargaining", "--scenario", "smoke", "--seeds", "2", "--seed", "3", "--out", str(tmp_path)]) == 0
-    )
+    series = ["play", "bargaining", "--scenario", "smoke", "--seeds", "2", "--seed", "3"]
+    assert run([*series, "--out", str(tmp_path)]) == 0
     told = {path.stem: seating(path) for path in tmp_path.glob("*.trace")}
     assert len(told) == 2
     for seats in told.values():
@@ -67,25 +66,8 @@ def test_both_arms_of_a_fork_name_the_seat_of_the_decision(tmp_path: Path) -> No
     with open_trace(path) as trace:
         at = next(event["seq"] for event in trace.decoded() if event.get("tool") == "submit_quote")
     out = tmp_path / "fork"
-    assert (
-        run(
-            [
-                "fork",
-                str(path),
-                "--at",
-                str(at),
-                "--seat",
-                "B1",
-                "--agent",
-                "policy",
-                "--model",
-                "policy:gd",
-                "--out",
-                str(out),
-            ]
-        )
-        == 0
-    )
+    fork = ["fork", str(path), "--at", str(at), "--seat", "B1", "--agent", "policy", "--model", "policy:gd"]
+    assert run([*fork, "--out", str(out)]) == 0
     assert under_test(out, "**/*.trace") == {("B1",)}
     withheld = tmp_path / "withheld"
     assert run(["fork", str(path), "--withhold", str(at), "--out", str(withheld)]) in (0, 1)

@@ -6,6 +6,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
+from tests.calling import blank_view
 
 from tradefair.contract import ErrorInfo, ToolAnswer, ToolCall, TurnView
 from tradefair.contract.policy import Turns
@@ -21,8 +22,7 @@ def event(seq: int, tool: str, number: int = 1, revision: int = 1, **more: Any) 
 
 
 def opened(number: int = 1) -> TurnView:
-    blank: dict[str, Any] = {"seat": "B1", "role": "buyer", "revision": 1, "awaited": True, "over": False, "market": {}}
-    return TurnView(round=number, phase="open", actions=[], end_reason=None, still_open=False, limits=[], **blank)
+    return blank_view(round=number, phase="open", revision=1)
 
 
 def drive(turns: Turns, answers: dict[str, ToolAnswer] | None = None) -> list[str]:
