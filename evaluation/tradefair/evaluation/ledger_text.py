@@ -190,11 +190,11 @@ def actions_apart(did: Sequence[Action], would: Sequence[Action]) -> tuple[list[
     right = [action for action in would if action not in did]
     if [tool for tool, _ in left] != [tool for tool, _ in right]:
         return left, right
-    pairs = [(_apart(one, other), _apart(other, one)) for (_, one), (_, other) in zip(left, right, strict=True)]
+    mine, theirs = [arguments for _, arguments in left], [arguments for _, arguments in right]
     tools = [tool for tool, _ in left]
     return (
-        [(tool, one) for tool, (one, _) in zip(tools, pairs, strict=True)],
-        [(tool, other) for tool, (_, other) in zip(tools, pairs, strict=True)],
+        list(zip(tools, map(_apart, mine, theirs), strict=True)),
+        list(zip(tools, map(_apart, theirs, mine), strict=True)),
     )
 
 

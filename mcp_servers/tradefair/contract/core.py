@@ -43,9 +43,7 @@ from tradefair.contract.errors import (
     BUSY,
     CODE_ERRORS,
     CODE_LOST,
-    HOST_REFUSALS,
     INTERNAL_ERROR,
-    NO_CODE,
     Divergence,
     EpisodeOver,
     ErrorInfo,
@@ -54,7 +52,6 @@ from tradefair.contract.errors import (
     ScenarioError,
     SeatError,
     TraceError,
-    no_service,
     unknown,
 )
 from tradefair.contract.event import OLD_SCHEMAS, TRACE_SCHEMA, ManifestCore, derived_core
@@ -73,7 +70,7 @@ from tradefair.contract.records import TurnMark as TurnMark
 from tradefair.contract.results import Results, json_of, plain_of
 from tradefair.contract.scenario import Scenario, build_scenario
 from tradefair.contract.seats import SeatId
-from tradefair.contract.tool import Result, Tool, built
+from tradefair.contract.tool import Result, Tool, built, may_deny
 from tradefair.contract.turns import closed, open_actions
 
 MAX_RESULT_BYTES = 262_144
@@ -783,13 +780,6 @@ class Core:
         return self._carrying(Record(draft.seq, body, blob))
 
 
-def may_deny(error: ErrorInfo, tool: Tool | None) -> bool:
-    """Whether a host can deny a call of this tool (None: there is no such tool) with this error."""
-    if error == NO_CODE:
-        return tool is not None and tool.recorded
-    return error in HOST_REFUSALS or (tool is not None and tool.needs is not None and error == no_service(tool.needs))
-
-
 # Stands where the arguments themselves are not known.
 _UNKNOWN = Result()
 
@@ -805,9 +795,5 @@ def _plain(value: object) -> object:
 
 def _too_large(tool: Tool) -> ErrorInfo:
     arguments = ", ".join(tool.input_schema.get("properties", {})) or "its arguments"
-    return ErrorInfo(
-        "too_many_rows",
-        f"the answer would take more than {MAX_RESULT_BYTES} bytes",
-        f"narrow {arguments} and call {tool.name} again",
-        True,
-    )
+    wrong = f"the answer would take more than {MAX_RESULT_BYTES} bytes"
+    return ErrorInfo("too_many_rows", wrong, f"narrow {arguments} and call {tool.name} again", True)

@@ -21,13 +21,13 @@ import orjson
 from pydantic import ValidationError
 
 from tradefair.contract.arguments import may_explain, remains_of
-from tradefair.contract.core import Answer, Core, Done, Record, may_deny
+from tradefair.contract.core import Answer, Core, Done, Record
 from tradefair.contract.errors import BUSY, CODE_LOST, Divergence, ErrorInfo, TraceError, TradefairError
 from tradefair.contract.event import ManifestCore
 from tradefair.contract.following import Follower
 from tradefair.contract.market import LapseReason, MarketType
 from tradefair.contract.players import Seating
-from tradefair.contract.tool import Tool
+from tradefair.contract.tool import Tool, may_deny
 
 # What follows the command of an accepted call, as Core writes it.
 _ACCEPTED = b',"read_through":null,"refs":null,"status":"ok"'

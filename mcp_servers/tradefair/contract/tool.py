@@ -25,7 +25,7 @@ from typing import Any, Literal, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from tradefair.contract.chain import canonical, digest
-from tradefair.contract.errors import ErrorInfo
+from tradefair.contract.errors import HOST_REFUSALS, NO_CODE, ErrorInfo, no_service
 from tradefair.contract.evidence import Scope
 from tradefair.contract.narrowing import Bounds, narrowed
 from tradefair.contract.scenario import Scenario
@@ -370,3 +370,10 @@ def _untrusted(
     for inner in (schema.get("items"), schema.get("additionalProperties")):
         if isinstance(inner, dict):
             yield from _untrusted(inner, defs, (*path, "*"), depth + 1)  # pyright: ignore[reportUnknownArgumentType]
+
+
+def may_deny(error: ErrorInfo, tool: Tool | None) -> bool:
+    """Whether a host can deny a call of this tool (None: there is no such tool) with this error."""
+    if error == NO_CODE:
+        return tool is not None and tool.recorded
+    return error in HOST_REFUSALS or (tool is not None and tool.needs is not None and error == no_service(tool.needs))

@@ -101,12 +101,11 @@ def _merged(rows: Sequence[_Row]) -> SeatVerdict:
     seats = [row.seat for row in rows]
     beside = beside_all(seats)
     headline, between = _headline(rows, beside)
-    kinds: set[SeatKind] = {row.seat.kind for row in rows}
     return SeatVerdict(
         seat=same([row.seat.seat for row in rows], ""),
         role=same([row.seat.role for row in rows], ""),
         player=rows[0].seat.player,
-        kind=kinds.pop() if len(kinds) == 1 else "unknown",
+        kind=_kind_of_all(rows),
         score=_mean_score(rows),
         headline=headline,
         between=between,
@@ -128,6 +127,12 @@ def _merged(rows: Sequence[_Row]) -> SeatVerdict:
         acted=any(row.seat.acted for row in rows),
         trouble=next((row.seat.trouble for row in rows if row.seat.trouble), None),
     )
+
+
+def _kind_of_all(rows: Sequence[_Row]) -> SeatKind:
+    """Who decided in all episodes; unknown where they differ."""
+    kinds: set[SeatKind] = {row.seat.kind for row in rows}
+    return kinds.pop() if len(kinds) == 1 else "unknown"
 
 
 def _mean_of_all(values: Sequence[float | None]) -> float | None:

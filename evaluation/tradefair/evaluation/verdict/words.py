@@ -262,27 +262,35 @@ def nobody(verdict: Verdict) -> str:
 def mistake(seats: Sequence[SeatVerdict]) -> list[str]:
     """What kept a seat from acting, then where it lost and its costliest turn; without a ledger its first mistake."""
     worst = max(seats, key=lambda seat: (seat.mistake is not None and seat.mistake.protocol, seat.gap or 0.0))
-    several, known = len(seats) > 1, worst.mistake
-    first = [first_mistake(known, several=several, word=worst.round_word)] if known else []
+    several = len(seats) > 1
     if worst.ledger is not None and worst.ledger.gap > 0 and worst.ledger.lost:
-        protocol = known is not None and known.protocol
-        said = first if protocol else []
-        if several:
-            short = list(reached(worst, worst.ledger, ""))[-1].removeprefix("; ")
-            said = [*said, f"The costliest seat is {name(worst.seat)}: {short}."]
-        # What the costliest turn says already is not said again; nor a mistake that gained on this luck.
-        named = worst.ledger.costliest
-        again = known is not None and bool(worst.because) and named is not None and known.mode in named.names
-        gained = known is not None and (known.lost or 0.0) < 0
-        return [*said, *losses(worst, worst.ledger), *([] if protocol or again or gained else first)]
+        return _by_ledger(worst, worst.ledger, several=several)
     # Without a ledger it is said why, behind what else is known.
     lacks = [f"What its turns lost is not known: {seat.no_ledger}." for seat in seats if seat.no_ledger][:1]
-    found = known or next((seat.mistake for seat in seats if seat.mistake), None)
-    if found is not None:
-        return [first_mistake(found, several=several, word=worst.round_word), *lacks]
+    first = worst.mistake or next((seat.mistake for seat in seats if seat.mistake), None)
+    if first is not None:
+        return [first_mistake(first, several=several, word=worst.round_word), *lacks]
     checked = max(seat.checked for seat in seats)
     verb = "was" if checked == 1 else "were"
     return [f"No mistake was found of {count(checked, 'kind')} that {verb} looked for.", *lacks]
+
+
+def _by_ledger(worst: SeatVerdict, ledger: Ledger, *, several: bool) -> list[str]:
+    """Where a seat lost, with its first mistake in front if that kept it from acting, else behind."""
+    made, sentences = worst.mistake, list[str]()
+    if several:
+        short = list(reached(worst, ledger, ""))[-1].removeprefix("; ")
+        sentences = [f"The costliest seat is {name(worst.seat)}: {short}."]
+    sentences += losses(worst, ledger)
+    if made is None:
+        return sentences
+    first = first_mistake(made, several=several, word=worst.round_word)
+    if made.protocol:
+        return [first, *sentences]
+    # What the costliest turn says already is not said again; nor a mistake that gained on this luck.
+    costliest_ = ledger.costliest
+    again = bool(worst.because) and costliest_ is not None and made.mode in costliest_.names
+    return sentences if again or (made.lost or 0.0) < 0 else [*sentences, first]
 
 
 def losses(seat: SeatVerdict, ledger: Ledger) -> list[str]:
