@@ -291,7 +291,7 @@ def _ledger(lost: Sequence[float], *, agreed: bool = True) -> Ledger:
     turns = [
         LedgerTurn(
             turn=number, until=number, round=number, phase="quote", step=0, last_round=number, seqs=(number,),
-            value=0, after=0, lost=amount, band=(amount, amount), agreed=agreed, did=(), would=(), values={},
+            value=0, after=0, lost=amount, band=(amount, amount), agreed=agreed, did=(), would=(), values={"gd": 0},
         )
         for number, amount in enumerate(lost, 1)
     ]  # fmt: skip

@@ -270,7 +270,9 @@ def _sides(ledger: Ledger | LedgerSeries) -> str:
 
 
 def _share(lost: float, gap: float) -> str:
-    return f"{round(100 * lost / gap)} %".replace("-", "−") if gap > 0 else _DASH
+    # Of a gap that is all but nothing no share can be told.
+    share = 100 * lost / gap if gap > 0 else math.inf
+    return f"{round(share)} %".replace("-", "−") if math.isfinite(share) else _DASH
 
 
 def _short(name: str) -> str:

@@ -257,8 +257,10 @@ class Ledgers:
     def __init__(self, replays: Replays) -> None:
         self._replays = replays
 
-    def of(self, seat: SeatId, *, against: Sequence[str] = (), most: int | None = None, budget: int = BUDGET) -> Ledger:
-        """The ledger of a seat. Without `most` it re-executes about `budget` events at most. Raises as `ledger_of`."""
+    def of(
+        self, seat: SeatId, *, against: Sequence[str] = (), most: int | None = None, budget: int | None = None
+    ) -> Ledger:
+        """The ledger of a seat. Without `most` it re-executes about `budget` events (BUDGET). Raises as `ledger_of`."""
         replays = self._replays
         metric = replays.metric(seat)
         # What is usual is so against the best known policies, not against those that somebody named.
@@ -266,7 +268,7 @@ class Ledgers:
         sign = 1 if metric.higher_is_better else -1
         known, idle = self._known(seat, against), replays.idle(seat)
         best = list(dict.fromkeys(against)) or _best(known, idle, sign)
-        names, values = self._watched(seat, best, most, budget)
+        names, values = self._watched(seat, best, most, BUDGET if budget is None else budget)
         own = replays.original(seat)
         turns = tuple(self._turns(seat, values, names, sign))
         reachable = _mean([known[name] for name in names])

@@ -39,7 +39,7 @@ FIGURES = {
     "order_book": ("profit", "tick", 1),
 }
 """The field of a seat's score, its unit in words, and how many of the field's units one of them is."""
-NUMBER = r"-?[\d,]+(?:\.\d+)?(?: (?:million|billion))?"
+NUMBER = r"(?<![\w.])-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?: (?:million|billion))?"
 PHASE = r"(?:, (?!step)(?P<phase>[a-z][a-z ]*?(?: \d+)?))?"
 PLACE = rf"(?P<word>round|day|period) (?P<round>\d+){PHASE}(?:, step (?P<step>\d+))?"
 BAND = rf"(?: \(({NUMBER}) to ({NUMBER}) by policy\))?"

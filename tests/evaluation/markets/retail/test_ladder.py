@@ -1,4 +1,4 @@
-"""The ladder that stands under every result of retail."""
+"""The ladder that stands under a result in the reference store."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def test_the_sentence_names_every_rung_the_published_range_and_that_the_store_is
     assert "published LLM agents -2.1 to 24.4, alive for 58 to 180 days" in said
 
 
-def test_every_result_ends_with_the_ladder(tmp_path: Path) -> None:
-    path = played(tmp_path / "t.trace", "retail/smoke", "passive", horizon_days=2)
+def test_a_result_in_the_reference_store_ends_with_the_ladder(tmp_path: Path) -> None:
+    path = played(tmp_path / "t.trace", "retail/paper", "passive", horizon_days=2)
     assert verdict_of_file(path).sentences[-1] == ladder_sentence()
     outcome = evaluate_file(path).outcome
     table = EVALUATOR.tables(outcome)[-1]  # pyright: ignore[reportArgumentType]

@@ -171,7 +171,7 @@ def test_the_verdict_says_the_figure_that_it_names_with_its_unit_and_as_a_total(
     (score,) = [seat.score for seat in verdict.seats]
     assert (score.metric, score.value, score.unit) == ("pi", learner.pi, figure.unit)
     # The sum over four rounds; their mean is another number.
-    whole = f"made a profit of {number(sum(learner.profits))} {figure.unit} in all, rank "
+    whole = f"made a profit of {number(sum(learner.profits))} {figure.unit} in 4 rounds, rank "
     assert len(learner.profits) == 4
     assert score.said.startswith(whole)
     assert whole in verdict.text
