@@ -134,7 +134,8 @@ def _with_ledgers(
 
 def _complaint(evaluations: Sequence[Evaluation], verdicts: Sequence[Verdict]) -> str:
     """Why the exit code is 1; "" when it is 0. A failure mode that was found is a result, not a complaint."""
-    idle = sum(verdict.status == "idle" for verdict in verdicts)
+    # A script does nothing by design.
+    idle = sum(verdict.status == "idle" and verdict.exit_code > 0 for verdict in verdicts)
     said = f"in {idle} of {len(verdicts)} the agent never acted" if idle else ""
     unread = [evaluation.path for evaluation in evaluations if evaluation.outcome is None]
     unusable = [item.path for item in evaluations if item.outcome is not None and item.outcome.findings]
