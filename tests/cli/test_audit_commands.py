@@ -83,10 +83,10 @@ def test_evaluate_gives_each_seat_its_sentence_and_its_cases_and_says_once_what_
     lines = shell.out("evaluate", out, "--all", "--ledger", "off").decode().splitlines()
     for finding in raised:
         place = lines.index(f" {finding['rank']}  lapse  {finding['says']}")
-        assert lines[place + 1 : place + 4] == [f"      #{case['seq']} {case['because']}" for case in finding["cases"]]
-    # What was not checked, in all four seats, and where base rates would come from.
-    for words in ("unit_mistake: ", "competent seats: "):
-        assert sum(line.startswith(words) for line in lines) == 1
+        cases = [f"      #{case['seq']} {case['because']}" for case in finding["cases"]]
+        assert lines[place + 1 : place + 5] == ["      competent seats: 0 of 24", *cases]
+    # What was not checked, in all four seats.
+    assert sum(line.startswith("unit_mistake: ") for line in lines) == 1
 
 
 def test_evaluate_fails_for_what_is_no_trace(tmp_path: Path, shell: Shell) -> None:
