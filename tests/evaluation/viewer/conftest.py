@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.evaluation.browsing import browser as browser
+from tests.evaluation.viewer.serving import Client, serving
 
 
 @pytest.fixture(scope="module")
@@ -20,3 +21,10 @@ def _cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRADEFAIR_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(scope="module")
+def viewer(runs: Path) -> Iterator[Client]:
+    """A viewer of the folder `runs` of the module."""
+    with serving(runs) as client:
+        yield client

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from tests.evaluation.browsing import watched
 from tests.evaluation.ratings.playing import auction, bargain, play_seats
-from tests.evaluation.viewer.serving import Client, serving
+from tests.evaluation.viewer.serving import Client
 
 from tradefair.evaluation.ratings.leaderboards import leaderboards
 from tradefair.evaluation.ratings.results import Results
@@ -34,12 +33,6 @@ def runs(folder: Path) -> Path:
         play_seats(place / f"b{seed}.trace", "bargaining/smoke", {"B1": "truthful", "S1": "conceder"}, seed)
     (place / "none.trace").write_bytes(b"damaged")
     return place
-
-
-@pytest.fixture(scope="module")
-def viewer(runs: Path) -> Iterator[Client]:
-    with serving(runs) as client:
-        yield client
 
 
 def test_the_viewer_rates_its_folder(browser: Browser, viewer: Client) -> None:

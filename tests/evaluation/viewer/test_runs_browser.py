@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -29,12 +28,6 @@ def runs(folder: Path) -> Path:
     write_run(place / "b.trace", DESK, passed=True)
     write_run(place / "c.trace", [Do("refund", {}, 1)])
     return place
-
-
-@pytest.fixture(scope="module")
-def viewer(runs: Path) -> Iterator[Client]:
-    with serving(runs) as client:
-        yield client
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -31,12 +30,6 @@ def runs(folder: Path) -> Path:
     (place / "out.trace").symlink_to(secret)
     (place / "elsewhere").symlink_to(folder)
     return place
-
-
-@pytest.fixture(scope="module")
-def viewer(runs: Path) -> Iterator[Client]:
-    with serving(runs) as client:
-        yield client
 
 
 def test_the_list_says_what_each_trace_is(viewer: Client) -> None:

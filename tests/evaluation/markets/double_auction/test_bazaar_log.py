@@ -262,6 +262,9 @@ def _setter(kind: str, path: str, change: Callable[[Any], Any], skip: int = 0) -
     return _set
 
 
+_MOST, _SHARES = "data.seat_max_potential_surplus_map", "data.seat_surplus_share_map"
+
+
 @pytest.mark.parametrize(
     ("field", "tamper"),
     [
@@ -279,14 +282,8 @@ def _setter(kind: str, path: str, change: Callable[[Any], Any], skip: int = 0) -
         ("data.trade_count", _setter("round_end", "data.trade_count", lambda count: count + 1)),
         ("data.price_volatility", _setter("round_end", "data.price_volatility", lambda spread: spread + 1)),
         ("data.final_payoff_map.B2", _setter("final", "data.final_payoff_map.B2", lambda payoff: payoff + 1)),
-        (
-            "data.seat_max_potential_surplus_map.B2",
-            _setter("final", "data.seat_max_potential_surplus_map.B2", lambda most: most + 1),
-        ),
-        (
-            "data.seat_surplus_share_map.B1",
-            _setter("final", "data.seat_surplus_share_map.B1", lambda share: share + 0.1),
-        ),
+        (f"{_MOST}.B2", _setter("final", f"{_MOST}.B2", lambda most: most + 1)),
+        (f"{_SHARES}.B1", _setter("final", f"{_SHARES}.B1", lambda share: share + 0.1)),
         ("data.total_surplus", _setter("final", "data.total_surplus", lambda total: total + 1)),
         ("data.max_surplus", _setter("final", "data.max_surplus", lambda total: total + 1)),
         ("data.market_efficiency", _setter("final", "data.market_efficiency", lambda share: share - 1e-6)),
@@ -308,12 +305,8 @@ def test_the_scores_of_a_log_are_kept_and_no_other_game_has_any(tmp_path: Path, 
     game = _import(_game(), tmp_path)
     outcome = evaluate_file(game.trace or "").outcome
     assert outcome is not None
-    assert {seat: result.csa_logged for seat, result in outcome.seats.items()} == {
-        "B1": -0.5,
-        "B2": 0.0,
-        "S1": -5.0,
-        "S2": 1.25,
-    }
+    kept = {seat: result.csa_logged for seat, result in outcome.seats.items()}
+    assert kept == {"B1": -0.5, "B2": 0.0, "S1": -5.0, "S2": 1.25}
     # Four seats over four rounds are not what the published table is about.
     assert "scores" not in game.checks
     assert outcome.market_outcome.csa_source_missing is None
