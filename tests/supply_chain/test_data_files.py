@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.supply_chain.playing import scenario
 
 from tradefair.catalog import load_scenario, use_data
 from tradefair.cli import run
@@ -20,8 +20,6 @@ from tradefair.supply_chain import MARKET
 from tradefair.supply_chain.data.data_source import LIMIT_BYTES, with_data
 from tradefair.supply_chain.model import SupplyChainScenario
 from tradefair.testing import play_scripted
-
-Make = Callable[..., SupplyChainScenario]
 
 BOTH = {"personas": "cats.toml", "items": "shop.toml"}
 CATS = """
@@ -65,9 +63,7 @@ def folder(tmp_path: Path) -> Path:
     return place
 
 
-def test_tables_of_files_become_content_of_the_scenario_with_the_digests_of_the_files(
-    scenario: Make, folder: Path
-) -> None:
+def test_tables_of_files_become_content_of_the_scenario_with_the_digests_of_the_files(folder: Path) -> None:
     named = scenario("duel", data=BOTH, rho_by_tribe={"katzen": 0.25})
     assert MARKET.lacks_data(named)
     found = MARKET.with_data(named, str(folder))
@@ -78,7 +74,7 @@ def test_tables_of_files_become_content_of_the_scenario_with_the_digests_of_the_
         assert digest == hashlib.sha256((folder / name).read_bytes()).hexdigest()
 
 
-def test_an_episode_says_whose_tribes_and_items_it_plays(scenario: Make, folder: Path) -> None:
+def test_an_episode_says_whose_tribes_and_items_it_plays(folder: Path) -> None:
     found = with_data(scenario("duel", data=BOTH), str(folder))
     assert MARKET.remarks(found) == {
         "tribes": f"of cats.toml, SHA-256 {found.data.personas_sha256}",
@@ -87,7 +83,7 @@ def test_an_episode_says_whose_tribes_and_items_it_plays(scenario: Make, folder:
     assert MARKET.remarks(scenario("duel")) == {}
 
 
-def test_what_was_loaded_is_whole_without_its_folder(scenario: Make, folder: Path) -> None:
+def test_what_was_loaded_is_whole_without_its_folder(folder: Path) -> None:
     found = with_data(scenario("duel", data=BOTH), str(folder))
     (folder / "cats.toml").write_text("changed")
     again = build_scenario(SupplyChainScenario, found.model_dump(mode="json"), source="manifest")
@@ -96,7 +92,7 @@ def test_what_was_loaded_is_whole_without_its_folder(scenario: Make, folder: Pat
     assert play_scripted(MARKET, again, 1, "cost_plus").head == play_scripted(MARKET, found, 1, "cost_plus").head
 
 
-def test_other_tribes_are_another_market(scenario: Make, folder: Path) -> None:
+def test_other_tribes_are_another_market(folder: Path) -> None:
     own = with_data(scenario("duel", data={"personas": "cats.toml"}), str(folder))
     assert own.persona_digest != scenario("duel").persona_digest
     assert (
@@ -104,7 +100,7 @@ def test_other_tribes_are_another_market(scenario: Make, folder: Path) -> None:
     )
 
 
-def test_a_scenario_without_files_has_the_content_that_it_always_had(scenario: Make) -> None:
+def test_a_scenario_without_files_has_the_content_that_it_always_had() -> None:
     assert "data" not in scenario("duel").model_dump(mode="json")
 
 
@@ -118,9 +114,7 @@ def test_data_is_found_below_the_folder_of_the_environment(folder: Path, monkeyp
     assert [item.id for item in loaded.items] == ["fish", "bell"]
 
 
-def test_without_its_folder_a_scenario_loads_and_says_what_to_set_when_it_is_played(
-    scenario: Make, tmp_path: Path
-) -> None:
+def test_without_its_folder_a_scenario_loads_and_says_what_to_set_when_it_is_played(tmp_path: Path) -> None:
     named = scenario("duel", data=BOTH)
     for root in ("", str(tmp_path)):
         assert with_data(named, root) == named
@@ -131,20 +125,20 @@ def test_without_its_folder_a_scenario_loads_and_says_what_to_set_when_it_is_pla
         MARKET.needs(named)
 
 
-def test_the_whole_is_checked_with_what_the_files_hold(scenario: Make, folder: Path) -> None:
+def test_the_whole_is_checked_with_what_the_files_hold(folder: Path) -> None:
     with pytest.raises(ScenarioError, match=r"rho_by_tribe\.hype: no such tribe; there are thrifty, katzen"):
         with_data(scenario("duel", data=BOTH, rho_by_tribe={"hype": 0.5}), str(folder))
     with pytest.raises(ScenarioError, match=r"base = 9\.00 is no multiple of the tick 2\.00"):
         with_data(scenario("duel", data=BOTH, tick="2.00"), str(folder))
 
 
-def test_a_digest_is_not_written_by_hand(scenario: Make) -> None:
+def test_a_digest_is_not_written_by_hand() -> None:
     with pytest.raises(ScenarioError, match=r"data\.personas_sha256: leave it out"):
         scenario("duel", data={"personas": "cats.toml", "personas_sha256": "0" * 64})
 
 
 @pytest.mark.parametrize("name", ["../cats.toml", "/etc/x.toml", "a/cats.toml", "cats.yaml", ".toml", "a\n.toml"])
-def test_a_file_is_named_inside_the_folder(scenario: Make, name: str) -> None:
+def test_a_file_is_named_inside_the_folder(name: str) -> None:
     with pytest.raises(ScenarioError, match=r"data\.personas = (?s:.*): a file of the folder of --data itself"):
         scenario("duel", data={"personas": name})
 
@@ -187,7 +181,7 @@ HOSTILE: dict[str, tuple[str | bytes, str]] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_file_is_refused_by_name_and_field(scenario: Make, folder: Path, name: str) -> None:
+def test_a_hostile_file_is_refused_by_name_and_field(folder: Path, name: str) -> None:
     raw, told = HOSTILE[name]
     (folder / "cats.toml").write_bytes(raw if isinstance(raw, bytes) else raw.encode())
     with pytest.raises(ScenarioError, match=r"^cats\.toml: ") as caught:
@@ -211,14 +205,14 @@ def test_a_hostile_file_is_refused_by_name_and_field(scenario: Make, folder: Pat
         ('"Fresh fish"', '"\\u001b[31mfish"', "(U+001B) is not allowed"),
     ],
 )
-def test_a_wrong_item_is_named(scenario: Make, folder: Path, replaced: str, by: str, told: str) -> None:
+def test_a_wrong_item_is_named(folder: Path, replaced: str, by: str, told: str) -> None:
     (folder / "shop.toml").write_text(SHOP.replace(replaced, by))
     with pytest.raises(ScenarioError, match=r"^shop\.toml: ") as caught:
         with_data(scenario("duel", data=BOTH), str(folder))
     assert told in str(caught.value)
 
 
-def test_what_leads_out_of_the_folder_or_is_no_file_is_not_read(scenario: Make, folder: Path) -> None:
+def test_what_leads_out_of_the_folder_or_is_no_file_is_not_read(folder: Path) -> None:
     file = folder / "cats.toml"
     outside = folder.parent / "outside.toml"
     file.rename(outside)

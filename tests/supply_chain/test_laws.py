@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.supply_chain.conftest import CALLER, scenario_of
+from tests.supply_chain.playing import CALLER, play, scenario_of
 
 from tradefair.contract import Chance, IllegalAction
 from tradefair.supply_chain import MARKET
@@ -196,10 +195,7 @@ def test_affordable_is_what_is_accepted(seed: int, data: st.DataObject) -> None:
     assert accepted == cost.affordable
 
 
-Play = Callable[..., Any]
-
-
-def test_the_same_seed_gives_the_same_bytes_and_replays(play: Play) -> None:
+def test_the_same_seed_gives_the_same_bytes_and_replays() -> None:
     first, second = play("adaptive", seed=4), play("adaptive", seed=4)
     assert first.head == second.head
     follower = first.follower()

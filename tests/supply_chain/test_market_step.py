@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
 from itertools import permutations
 
 import pytest
+from tests.supply_chain.playing import scenario
 
 from tradefair.contract import Chance
 from tradefair.supply_chain.engine.demand import Buyer, Crowd, draw_crowd, draw_supply, reservation_limit
 from tradefair.supply_chain.engine.sales import Luck, Visit, notice, shop, top_seats
-from tradefair.supply_chain.model import Offer, SupplyChainScenario
-
-Make = Callable[..., SupplyChainScenario]
+from tradefair.supply_chain.model import Offer
 
 IDS = tuple(f"retailer_{number:02d}" for number in range(1, 21))
 
 
-def test_the_reservation_price_is_that_of_the_page(scenario: Make) -> None:
+def test_the_reservation_price_is_that_of_the_page() -> None:
     """P = 50.00, thrifty, u = 0.1 / 0.5 / 0.975 (6.6)."""
     gated = scenario("gated")
     limits = [reservation_limit(gated, gated.tribes[0], 50_00, u) for u in (0.1, 0.5, 0.975)]
@@ -80,7 +78,7 @@ def _offer(cents: int | None) -> Offer:
     return Offer((cents,), None, None)
 
 
-def test_the_cascade_is_that_of_the_worked_example(scenario: Make) -> None:
+def test_the_cascade_is_that_of_the_worked_example() -> None:
     """Need 5 of item1, R = 66: s5 is empty, s2 sells 2, s9 sells 3, s4 is too dear, s7 has not posted (6.7)."""
     offers: list[Offer | None] = [None] * 10
     stock = [(0,)] * 10
@@ -109,7 +107,7 @@ def test_equal_prices_are_ordered_by_the_buyers_own_luck() -> None:
 
 
 @pytest.mark.parametrize("split", ["stratified", "random"])
-def test_demand_is_dealt_out_to_the_last_unit(scenario: Make, split: str) -> None:
+def test_demand_is_dealt_out_to_the_last_unit(split: str) -> None:
     gated = scenario("gated", demand_split=split)
     for number in (1, 2):
         crowd = draw_crowd(gated, Chance(7), number)
@@ -118,17 +116,17 @@ def test_demand_is_dealt_out_to_the_last_unit(scenario: Make, split: str) -> Non
     assert draw_crowd(gated, Chance(7), 1) != draw_crowd(gated, Chance(7), 2)
 
 
-def test_tribes_come_in_their_proportions(scenario: Make) -> None:
+def test_tribes_come_in_their_proportions() -> None:
     crowd = draw_crowd(scenario("gated", buyers=4_000), Chance(3), 1)
     share = Counter(buyer.tribe for buyer in crowd.buyers)
     assert [round(share[tribe] / 4_000, 1) for tribe in range(4)] == [0.4, 0.3, 0.2, 0.1]
 
 
-def test_without_reservation_nobody_has_a_limit(scenario: Make) -> None:
+def test_without_reservation_nobody_has_a_limit() -> None:
     assert {buyer.limit for buyer in draw_crowd(scenario("paper"), Chance(1), 1).buyers} == {None}
 
 
-def test_supply_is_fixed_or_shocked(scenario: Make) -> None:
+def test_supply_is_fixed_or_shocked() -> None:
     gated = scenario("gated")
     assert draw_supply(gated, Chance(1), 3) == tuple(item.quantity for item in gated.items)
     shock = scenario("stochastic_supply")
@@ -140,7 +138,7 @@ def test_supply_is_fixed_or_shocked(scenario: Make) -> None:
     assert 180 < sum(present) / len(present) < 220
 
 
-def test_whoever_is_alone_is_noticed(scenario: Make) -> None:
+def test_whoever_is_alone_is_noticed() -> None:
     gated = scenario("gated")
     crowd = draw_crowd(gated, Chance(1), 1)
     offers: list[Offer | None] = [None] * 20

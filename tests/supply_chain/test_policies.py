@@ -1,21 +1,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from benchmarks.supply_chain_fast import play_fast
+from tests.supply_chain.playing import play, scenario
 
 from tradefair.contract import ScenarioError
 from tradefair.supply_chain import MARKET
 from tradefair.supply_chain.data.bundled import bundled_slogans
 from tradefair.supply_chain.model import SupplyChainScenario
 from tradefair.supply_chain.rules import SupplyChain
-from tradefair.testing import Playthrough
-
-Make = Callable[..., SupplyChainScenario]
-Play = Callable[..., Playthrough]
 
 FOCAL = "retailer_01"
 
@@ -34,7 +30,7 @@ def _won(market: SupplyChain, place: int = 0) -> int:
 
 
 @pytest.mark.parametrize("policy", MARKET.policies)
-def test_every_policy_plays_fast_as_it_plays_over_tools(play: Play, scenario: Make, policy: str) -> None:
+def test_every_policy_plays_fast_as_it_plays_over_tools(policy: str) -> None:
     duel = scenario("duel", rounds=3, seats=3)
     seats = _seats(duel, policy, "cost_plus")
     slow = play(seats, rounds=3, seats=3)
@@ -44,7 +40,7 @@ def test_every_policy_plays_fast_as_it_plays_over_tools(play: Play, scenario: Ma
 
 
 @pytest.mark.parametrize("policy", [name for name in MARKET.policies if name != "overspender"])
-def test_no_policy_is_refused_anything(play: Play, scenario: Make, policy: str) -> None:
+def test_no_policy_is_refused_anything(policy: str) -> None:
     played = play(_seats(scenario("duel"), policy, "cost_plus"))
     events = [json.loads(body) for body in played.bodies]
     assert [event for event in events if event["event"] == "tool_called" and event["status"] != "ok"] == []
@@ -52,20 +48,20 @@ def test_no_policy_is_refused_anything(play: Play, scenario: Make, policy: str) 
 
 
 @pytest.mark.parametrize("mode", ["error", "forfeit"])
-def test_who_bids_more_than_it_has_wins_nothing(scenario: Make, mode: str) -> None:
+def test_who_bids_more_than_it_has_wins_nothing(mode: str) -> None:
     duel = scenario("duel", overspend=mode)
     market = play_fast(duel, 1, _seats(duel, "overspender", "cost_plus"))
     assert _won(market) == 0
     assert market.of(FOCAL).funds == duel.initial_funds_cents
 
 
-def test_who_asks_a_hundredfold_sells_nothing_to_buyers_with_limits(scenario: Make) -> None:
+def test_who_asks_a_hundredfold_sells_nothing_to_buyers_with_limits() -> None:
     gated, free = scenario("gated", rounds=2), scenario("paper", rounds=2)
     assert sum(play_fast(gated, 1, _seats(gated, "gouger", "skill")).of(FOCAL).revenues) == 0
     assert sum(play_fast(free, 1, _seats(free, "gouger", "timid")).of(FOCAL).revenues) > 0
 
 
-def test_controls_do_what_they_are_there_for(scenario: Make) -> None:
+def test_controls_do_what_they_are_there_for() -> None:
     duel = scenario("duel")
 
     def against(policy: str) -> SupplyChain:
@@ -83,7 +79,7 @@ def test_controls_do_what_they_are_there_for(scenario: Make) -> None:
     assert copied <= {text for group in bundled_slogans().values() for text in group}
 
 
-def test_the_oracle_and_the_learner_earn_more_than_the_floor(scenario: Make) -> None:
+def test_the_oracle_and_the_learner_earn_more_than_the_floor() -> None:
     totals = {
         policy: sum(
             _profits(play_fast(scenario("duel"), seed, _seats(scenario("duel"), policy, "cost_plus")))[0]
@@ -96,7 +92,7 @@ def test_the_oracle_and_the_learner_earn_more_than_the_floor(scenario: Make) -> 
     assert totals["oracle"] > totals["floor_bidder"]
 
 
-def test_a_higher_premium_wins_no_fewer_units(scenario: Make) -> None:
+def test_a_higher_premium_wins_no_fewer_units() -> None:
     """Requests are fixed in the source's statement; here money is plentiful, so that premiums do not cut them."""
     won: list[int] = []
     rich = scenario("duel", funds_factor=10.0, rounds=1)
@@ -107,7 +103,7 @@ def test_a_higher_premium_wins_no_fewer_units(scenario: Make) -> None:
     assert won[-1] > won[0]
 
 
-def test_who_bids_the_reserve_gets_little_where_the_auction_sells_out(scenario: Make) -> None:
+def test_who_bids_the_reserve_gets_little_where_the_auction_sells_out() -> None:
     def won(preset: str, policy: str) -> int:
         markets = [play_fast(scenario(preset), seed, _seats(scenario(preset), policy, "skill")) for seed in (1, 2)]
         return sum(map(_won, markets))
@@ -118,7 +114,7 @@ def test_who_bids_the_reserve_gets_little_where_the_auction_sells_out(scenario: 
 
 
 @pytest.mark.many
-def test_words_are_worth_something_where_few_are_noticed(scenario: Make) -> None:
+def test_words_are_worth_something_where_few_are_noticed() -> None:
     """The language_value self-test of section 9 on fewer episodes."""
     values = {preset: _language_value(scenario(preset), 12) for preset in ("paper", "gated")}
     assert abs(values["paper"] - 1) <= 0.10
@@ -141,18 +137,18 @@ def _language_value(scenario: SupplyChainScenario, episodes: int) -> float:
 @pytest.mark.parametrize(
     "spelling", ["nobody", "passive(loud=true)", "cost_plus(premium=-2)", "cost_plus(slogan=7)", "clone(premium=1)"]
 )
-def test_a_wrong_spelling_of_a_policy_is_refused(scenario: Make, spelling: str) -> None:
+def test_a_wrong_spelling_of_a_policy_is_refused(spelling: str) -> None:
     with pytest.raises(ScenarioError):
         play_fast(scenario("duel"), 1, spelling)
 
 
-def test_a_seat_that_nobody_plays_is_refused(scenario: Make) -> None:
+def test_a_seat_that_nobody_plays_is_refused() -> None:
     with pytest.raises(ScenarioError, match="retailer_02"):
         play_fast(scenario("duel"), 1, {FOCAL: "passive"})
     with pytest.raises(ScenarioError, match="embedder"):
         play_fast(scenario("duel", embedder="openai"), 1, "passive")
 
 
-def test_bundled_slogans_can_be_named(scenario: Make) -> None:
+def test_bundled_slogans_can_be_named() -> None:
     market: Any = play_fast(scenario("duel", rounds=1), 1, "clone(slogan=hype.3)")
     assert {offer.slogan for offer in market.history[0].offers} == {"Hot, iconic, viral, and gone in minutes."}

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import permutations
 from typing import Any
 
 import pytest
+from tests.supply_chain.playing import ask, close, open_market, refusal, to_retail
 
 from tradefair.contract import EpisodeOver, ErrorInfo, HarnessFailure, IllegalAction
 from tradefair.supply_chain import MARKET
@@ -13,11 +13,6 @@ from tradefair.supply_chain.engine.checks import Asked
 from tradefair.supply_chain.engine.procurement import settle
 from tradefair.supply_chain.model import Line
 from tradefair.supply_chain.rules import SupplyChain
-
-Open = Callable[..., SupplyChain]
-Ask = Callable[..., Any]
-Refuse = Callable[..., ErrorInfo]
-Move = Callable[[SupplyChain], None]
 
 A, B, C = "retailer_01", "retailer_02", "retailer_03"
 PRINTED = [
@@ -45,7 +40,7 @@ def test_the_worked_auction() -> None:
     assert item.book == ((82_000, 40), (81_000, 30), (81_000, 30), (80_000, 20))
 
 
-def test_every_item_and_every_round_has_ties_of_its_own(open_market: Open, close: Move) -> None:
+def test_every_item_and_every_round_has_ties_of_its_own() -> None:
     """Two equal vectors above the supply: who comes first changes from item to item and from round to round."""
     everything = [Line(0, 30, 12_00), Line(1, 15, 45_00), Line(2, 10, 90_00), Line(3, 3, 450_00)]
     winners: set[tuple[tuple[int, ...], ...]] = set()
@@ -87,7 +82,7 @@ def test_sure_win_prices_are_those_of_the_page() -> None:
 # --- funds --------------------------------------------------------------------------------------------------------
 
 
-def test_the_papers_printed_bids_are_refused_as_overspending(open_market: Open, refusal: Refuse) -> None:
+def test_the_papers_printed_bids_are_refused_as_overspending() -> None:
     told = refusal(open_market("paper", overspend="error"), A, "submit_bids", bids=PRINTED)
     assert told == ErrorInfo(
         "insufficient_funds",
@@ -97,7 +92,7 @@ def test_the_papers_printed_bids_are_refused_as_overspending(open_market: Open, 
     )
 
 
-def test_the_papers_printed_bids_are_forfeited_in_the_papers_setting(open_market: Open, ask: Ask, close: Move) -> None:
+def test_the_papers_printed_bids_are_forfeited_in_the_papers_setting() -> None:
     market = open_market("paper")
     receipt = ask(market, A, "submit_bids", bids=PRINTED)
     assert (receipt.status, receipt.total, receipt.remaining) == ("forfeited", 22_545, -45)
@@ -112,7 +107,7 @@ def test_the_papers_printed_bids_are_forfeited_in_the_papers_setting(open_market
     assert not market.turn_view(A).overspent
 
 
-def test_a_forfeited_vector_replaces_the_earlier_one_with_nothing(open_market: Open, ask: Ask, close: Move) -> None:
+def test_a_forfeited_vector_replaces_the_earlier_one_with_nothing() -> None:
     market = open_market("paper", bid_passes=2)
     ask(market, A, "submit_bids", bids=[{"item": "item1", "quantity": 1, "price": 51}])
     close(market)
@@ -123,7 +118,7 @@ def test_a_forfeited_vector_replaces_the_earlier_one_with_nothing(open_market: O
     assert (market.of(A).funds, market.of(A).units) == (22_500_00, [0] * len(market.of(A).units))
 
 
-def test_funds_bind_the_whole_vector_in_full(open_market: Open, ask: Ask, refusal: Refuse) -> None:
+def test_funds_bind_the_whole_vector_in_full() -> None:
     market = open_market("duel")
     over = [{"item": "lamp", "quantity": 10, "price": 100}, {"item": "beans", "quantity": 30, "price": 16}]
     assert refusal(market, A, "submit_bids", bids=over).code == "insufficient_funds"
@@ -138,7 +133,7 @@ def test_funds_bind_the_whole_vector_in_full(open_market: Open, ask: Ask, refusa
 # --- the clock ----------------------------------------------------------------------------------------------------
 
 
-def test_only_the_last_pass_moves_goods_and_money(open_market: Open, ask: Ask, close: Move) -> None:
+def test_only_the_last_pass_moves_goods_and_money() -> None:
     market = open_market("duel")
     ask(market, A, "submit_bids", bids=[{"item": "watch", "quantity": 3, "price": 401}])
     close(market)
@@ -150,7 +145,7 @@ def test_only_the_last_pass_moves_goods_and_money(open_market: Open, ask: Ask, c
     assert market.of(A).book[3] == 1_203_00
 
 
-def test_a_later_vector_replaces_the_whole_earlier_one(open_market: Open, ask: Ask, close: Move) -> None:
+def test_a_later_vector_replaces_the_whole_earlier_one() -> None:
     market = open_market("duel")
     ask(market, A, "submit_bids", bids=[{"item": "watch", "quantity": 3, "price": 401}])
     close(market)
@@ -159,7 +154,7 @@ def test_a_later_vector_replaces_the_whole_earlier_one(open_market: Open, ask: A
     assert market.of(A).units == [5, 0, 0, 0]
 
 
-def test_a_vector_does_not_outlive_its_round(open_market: Open, ask: Ask, close: Move) -> None:
+def test_a_vector_does_not_outlive_its_round() -> None:
     market = open_market("duel", bid_passes=1)
     ask(market, A, "submit_bids", bids=[{"item": "beans", "quantity": 5, "price": 10}])
     close(market)
@@ -170,9 +165,7 @@ def test_a_vector_does_not_outlive_its_round(open_market: Open, ask: Ask, close:
     assert sum(market.history[0].sold[0]) + market.of(A).units[0] == 5
 
 
-def test_a_seat_acts_once_per_phase_and_in_the_right_one(
-    open_market: Open, ask: Ask, refusal: Refuse, to_retail: Move
-) -> None:
+def test_a_seat_acts_once_per_phase_and_in_the_right_one() -> None:
     market = open_market("duel")
     assert refusal(market, A, "submit_offer", prices=[]).code == "wrong_phase"
     ask(market, A, "submit_bids", bids=[])
@@ -182,7 +175,7 @@ def test_a_seat_acts_once_per_phase_and_in_the_right_one(
     assert refusal(market, A, "submit_bids", bids=[]).code == "wrong_phase"
 
 
-def test_silence_takes_the_stated_default(open_market: Open, ask: Ask, close: Move, to_retail: Move) -> None:
+def test_silence_takes_the_stated_default() -> None:
     market = open_market("duel", silent_offer="drop")
     assert market.lapse(A, "deadline") == "no_bids"
     with pytest.raises(HarnessFailure):
@@ -199,9 +192,7 @@ def test_silence_takes_the_stated_default(open_market: Open, ask: Ask, close: Mo
     assert market.of(A).offer is None
 
 
-def test_the_last_offer_stands_and_an_empty_one_withdraws(
-    open_market: Open, ask: Ask, close: Move, to_retail: Move
-) -> None:
+def test_the_last_offer_stands_and_an_empty_one_withdraws() -> None:
     market = open_market("duel")
     to_retail(market)
     ask(market, A, "submit_offer", prices=[{"item": "beans", "price": 12}], slogan="Fair  beans\tfor all")
@@ -218,7 +209,7 @@ def test_the_last_offer_stands_and_an_empty_one_withdraws(
     assert (row.slogan, row.prices) == ("Fair beans for all", [None] * 4)
 
 
-def test_the_episode_ends_with_its_last_round(open_market: Open, ask: Ask, close: Move) -> None:
+def test_the_episode_ends_with_its_last_round() -> None:
     market = open_market("duel", rounds=1)
     for _ in range(3):
         close(market)
@@ -230,7 +221,7 @@ def test_the_episode_ends_with_its_last_round(open_market: Open, ask: Ask, close
         market.advance()
 
 
-def test_the_order_of_arrival_leaves_no_mark(open_market: Open) -> None:
+def test_the_order_of_arrival_leaves_no_mark() -> None:
     """Invariant 5 of the page."""
 
     def played(order: tuple[str, ...]) -> tuple[bytes, bytes]:
@@ -264,7 +255,7 @@ def _holding(market: SupplyChain, seat: str, item: int, units: int, book: int) -
     own.units[item], own.book[item] = units, book
 
 
-def test_sold_units_cost_their_moving_average(open_market: Open, to_retail: Move, close: Move) -> None:
+def test_sold_units_cost_their_moving_average() -> None:
     """3 units with C = 100.00: selling 1 costs 33.33, the other 2 later 66.67 (6.8)."""
     beans = [{"id": "beans", "category": "commodity", "quantity": 20, "base": 10}]
     market = open_market("duel", reservation=False, rho=1.0, items=beans, demand_ratio=0.1, buyers=1)
@@ -283,7 +274,7 @@ def test_sold_units_cost_their_moving_average(open_market: Open, to_retail: Move
     MARKET.check(market)
 
 
-def test_a_holding_charge_is_taken_from_profit_and_funds(open_market: Open, to_retail: Move, close: Move) -> None:
+def test_a_holding_charge_is_taken_from_profit_and_funds() -> None:
     market = open_market("duel", holding_rate=0.03)
     to_retail(market)
     _holding(market, A, 0, 3, 33_33)
@@ -293,7 +284,7 @@ def test_a_holding_charge_is_taken_from_profit_and_funds(open_market: Open, to_r
     MARKET.check(market)
 
 
-def test_a_charge_above_funds_ends_in_bankruptcy(open_market: Open, ask: Ask, refusal: Refuse, to_retail: Move) -> None:
+def test_a_charge_above_funds_ends_in_bankruptcy() -> None:
     market = open_market("duel", holding_rate=0.5)
     to_retail(market)
     _holding(market, A, 3, 3, 1_449_00)
@@ -312,7 +303,7 @@ def test_a_charge_above_funds_ends_in_bankruptcy(open_market: Open, ask: Ask, re
     MARKET.check(market)
 
 
-def test_a_seat_that_can_buy_and_sell_nothing_is_out(open_market: Open, close: Move, to_retail: Move) -> None:
+def test_a_seat_that_can_buy_and_sell_nothing_is_out() -> None:
     market = open_market("duel")
     to_retail(market)
     for seat in (A, B, C):
@@ -326,6 +317,6 @@ def test_a_seat_that_can_buy_and_sell_nothing_is_out(open_market: Open, close: M
     assert market.terminated == "terminated:no_active_seat"
 
 
-def test_no_input_comes_from_outside_by_itself(open_market: Open) -> None:
+def test_no_input_comes_from_outside_by_itself() -> None:
     with pytest.raises(IllegalAction, match="wrong_input"):
         open_market("duel").feed("clock_tick", None)

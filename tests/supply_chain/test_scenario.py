@@ -1,17 +1,15 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.supply_chain.playing import scenario
 
 from tradefair.contract import ScenarioError
 from tradefair.contract.scenario import build_scenario
 from tradefair.supply_chain import MARKET
 from tradefair.supply_chain.engine.demand import apportion, slots
 from tradefair.supply_chain.model import SupplyChainScenario
-
-Make = Callable[..., SupplyChainScenario]
 
 
 def _wanted(scenario: SupplyChainScenario) -> list[list[int]]:
@@ -20,7 +18,7 @@ def _wanted(scenario: SupplyChainScenario) -> list[list[int]]:
     return [[slot.quantity for slot in found if slot.item == item] for item in range(len(scenario.items))]
 
 
-def test_the_defaults_are_those_of_the_page(scenario: Make) -> None:
+def test_the_defaults_are_those_of_the_page() -> None:
     gated = scenario("gated")
     assert gated.initial_funds_cents == 52_500_00
     assert scenario("paper").initial_funds_cents == 22_500_00
@@ -32,7 +30,7 @@ def test_the_defaults_are_those_of_the_page(scenario: Make) -> None:
     assert (gated.temperature, gated.reveal, gated.overspend) == (0.07, "summary", "error")
 
 
-def test_the_duel_is_that_of_the_page(scenario: Make) -> None:
+def test_the_duel_is_that_of_the_page() -> None:
     duel = scenario("duel")
     assert (duel.demand, duel.nominal_supply, duel.initial_funds_cents, duel.smallest_set) == (55, 58, 1_450_00, 2)
     assert [len(item) for item in _wanted(duel)] == [10, 5, 4, 1]
@@ -42,7 +40,7 @@ def test_the_duel_is_that_of_the_page(scenario: Make) -> None:
     }  # fmt: skip
 
 
-def test_seats_given_as_a_number_are_filled_from_the_rivals(scenario: Make) -> None:
+def test_seats_given_as_a_number_are_filled_from_the_rivals() -> None:
     four = scenario("duel", seats=4)
     assert (four.retailers, four.seats["retailer_04"], four.initial_funds_cents) == (4, "floor_bidder", 1_087_00)
     two = scenario("duel", seats=2)
@@ -51,14 +49,14 @@ def test_seats_given_as_a_number_are_filled_from_the_rivals(scenario: Make) -> N
     assert again == four
 
 
-def test_the_papers_presets_consider_whom_the_paper_considers(scenario: Make) -> None:
+def test_the_papers_presets_consider_whom_the_paper_considers() -> None:
     assert scenario("paper").gate_inert
     assert scenario("paper_rho06").smallest_set == 12
     assert scenario("gated", rho=0.55).smallest_set == 11
     assert scenario("gated", retailers=8, rho_by_tribe={"hype": 1.0, "quality": 0.1}).smallest_set == 2
 
 
-def test_a_supply_ratio_may_be_read_either_way(scenario: Make) -> None:
+def test_a_supply_ratio_may_be_read_either_way() -> None:
     assert scenario("gated", demand_ratio=0.8).demand == 800
     assert scenario("gated", demand_ratio=0.8, ratio_mode="supply_over_demand").demand == 1_250
 
@@ -68,7 +66,7 @@ def test_largest_remainders_go_to_the_earlier_item_on_a_tie() -> None:
     assert apportion(0, [5, 7]) == [0, 0]
 
 
-def test_every_item_has_a_buyer(scenario: Make) -> None:
+def test_every_item_has_a_buyer() -> None:
     items = [
         {"id": "many", "category": "commodity", "quantity": 1_000, "base": 1},
         {"id": "rare", "category": "luxury", "quantity": 1, "base": 1},
@@ -76,7 +74,7 @@ def test_every_item_has_a_buyer(scenario: Make) -> None:
     assert [len(item) for item in _wanted(scenario("gated", items=items, buyers=3))] == [2, 1]
 
 
-def test_a_wider_calibration_gap_is_a_higher_temperature(scenario: Make) -> None:
+def test_a_wider_calibration_gap_is_a_higher_temperature() -> None:
     assert scenario("gated", tau="auto").temperature == 0.0721
     assert scenario("paper").temperature == 1.0
 
@@ -99,18 +97,18 @@ def test_a_wider_calibration_gap_is_a_higher_temperature(scenario: Make) -> None
         ({"no_such_key": 1}, "no_such_key: unknown key"),
     ],
 )
-def test_a_wrong_scenario_names_what_is_wrong(scenario: Make, overrides: dict[str, Any], told: str) -> None:
+def test_a_wrong_scenario_names_what_is_wrong(overrides: dict[str, Any], told: str) -> None:
     with pytest.raises(ScenarioError, match=r"duel\.toml") as caught:
         scenario("duel", **overrides)
     assert told in str(caught.value)
 
 
-def test_a_seat_without_such_a_policy_is_refused(scenario: Make) -> None:
+def test_a_seat_without_such_a_policy_is_refused() -> None:
     with pytest.raises(ScenarioError, match=r"seats\.retailer_02: there is no policy 'nobody'"):
         MARKET.create(scenario("duel", seats={"retailer_01": "agent", "retailer_02": "nobody"}), 1)
 
 
-def test_the_rules_say_whether_slogans_matter(scenario: Make) -> None:
+def test_the_rules_say_whether_slogans_matter() -> None:
     inert = MARKET.create(scenario("paper"), 1).rules_view("retailer_01")
     assert inert.gate_rule == (
         "In this scenario every buyer considers every retailer. Slogans are recorded but have no effect on sales."

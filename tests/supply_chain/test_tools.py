@@ -1,24 +1,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.supply_chain.playing import ask, close, open_market, play, refusal, scenario, to_retail
 
-from tradefair.contract import ErrorInfo
 from tradefair.contract.core import Core
 from tradefair.supply_chain import MARKET
-from tradefair.supply_chain.model import SupplyChainScenario
 from tradefair.supply_chain.rules import SupplyChain
-from tradefair.testing import Playthrough
-
-Make = Callable[..., SupplyChainScenario]
-Open = Callable[..., SupplyChain]
-Ask = Callable[..., Any]
-Refuse = Callable[..., ErrorInfo]
-Move = Callable[[SupplyChain], None]
-Play = Callable[..., Playthrough]
 
 A, B, C = "retailer_01", "retailer_02", "retailer_03"
 
@@ -32,7 +23,7 @@ def _at(item: str, price: float) -> dict[str, Any]:
 
 
 @pytest.fixture
-def closed(open_market: Open, ask: Ask, to_retail: Move, close: Move) -> SupplyChain:
+def closed() -> SupplyChain:
     """A duel after one round: A and B sold beans, A said cheap things, C posted a watch that it does not have."""
     market = open_market("duel", rho=1.0, reservation=False)
     ask(market, A, "submit_bids", bids=[_bid("beans", 20, 11)])
@@ -59,9 +50,7 @@ def closed(open_market: Open, ask: Ask, to_retail: Move, close: Move) -> SupplyC
         ([_bid("beans", 31, 9), _bid("lamp", 1, 3)], "quantity_out_of_range", "lamp: 3.00 is below 80.00"),
     ],
 )
-def test_a_bad_line_refuses_the_whole_vector(
-    open_market: Open, refusal: Refuse, bids: list[Any], code: str, told: str
-) -> None:
+def test_a_bad_line_refuses_the_whole_vector(bids: list[Any], code: str, told: str) -> None:
     error = refusal(open_market("duel"), A, "submit_bids", bids=[_bid("kettle", 1, 40), *bids])
     assert error.code == code
     assert told in error.message
@@ -79,9 +68,7 @@ def test_a_bad_line_refuses_the_whole_vector(
         ([], "x" * 241, "message_too_long"),
     ],
 )
-def test_a_bad_offer_is_refused(
-    open_market: Open, refusal: Refuse, to_retail: Move, prices: list[Any], slogan: str | None, code: str
-) -> None:
+def test_a_bad_offer_is_refused(prices: list[Any], slogan: str | None, code: str) -> None:
     market = open_market("duel")
     to_retail(market)
     given = {"prices": prices} if slogan is None else {"prices": prices, "slogan": slogan}
@@ -100,7 +87,7 @@ def _nonsense() -> Iterator[dict[str, Any]]:
     yield {}
 
 
-def test_nonsense_is_refused_at_the_door_and_logged(scenario: Make) -> None:
+def test_nonsense_is_refused_at_the_door_and_logged() -> None:
     core = Core.create(MARKET, scenario("duel", limits=[]), 1)
     core.start()
     before = core.market.digest()
@@ -117,7 +104,7 @@ def test_nonsense_is_refused_at_the_door_and_logged(scenario: Make) -> None:
 @pytest.mark.parametrize(
     "bids", [[_bid("beans", 1, 10.123)], [_bid("beans", 1, 10), _bid("beans", 1, 10)]], ids=["decimals", "twice"]
 )
-def test_what_no_schema_says_is_refused_by_the_rules(scenario: Make, bids: list[Any]) -> None:
+def test_what_no_schema_says_is_refused_by_the_rules(bids: list[Any]) -> None:
     core = Core.create(MARKET, scenario("duel", limits=[]), 1)
     core.start()
     answer = core.call(A, "submit_bids", {"bids": bids}).answer
@@ -138,7 +125,7 @@ INVISIBLE = [
 
 
 @pytest.mark.parametrize("slogan", ["beep \x07", "turn \u202e around", "\x00", *INVISIBLE])
-def test_control_characters_and_what_nobody_sees_are_no_words(scenario: Make, slogan: str) -> None:
+def test_control_characters_and_what_nobody_sees_are_no_words(slogan: str) -> None:
     core = Core.create(MARKET, scenario("duel"), 1)
     core.start()
     calls: dict[str, dict[str, Any]] = {"submit_offer": {"prices": []}, "score_slogan": {}}
@@ -150,11 +137,11 @@ def test_control_characters_and_what_nobody_sees_are_no_words(scenario: Make, sl
 
 
 @pytest.mark.parametrize("slogan", ["می\u200cخواهم ارزان", "👩\u200d💻 shop", "क्\u200dष"])
-def test_joiners_that_are_spelling_may_stand_in_a_slogan(open_market: Open, ask: Ask, slogan: str) -> None:
+def test_joiners_that_are_spelling_may_stand_in_a_slogan(slogan: str) -> None:
     assert ask(open_market("duel"), A, "score_slogan", slogan=slogan).words == len(slogan.split())
 
 
-def test_a_seat_that_is_refused_too_often_lapses(scenario: Make) -> None:
+def test_a_seat_that_is_refused_too_often_lapses() -> None:
     core = Core.create(MARKET, scenario("duel"), 1)
     core.start()
     for _ in range(6):
@@ -171,7 +158,7 @@ def test_a_seat_that_is_refused_too_often_lapses(scenario: Make) -> None:
 
 
 @pytest.mark.parametrize("reveal", ["none", "own", "summary", "book"])
-def test_a_pass_tells_what_reveal_says(open_market: Open, ask: Ask, reveal: str) -> None:
+def test_a_pass_tells_what_reveal_says(reveal: str) -> None:
     market = open_market("duel", reveal=reveal)
     ask(market, A, "submit_bids", bids=[_bid("watch", 2, 410)])
     ask(market, B, "submit_bids", bids=[_bid("watch", 2, 405)])
@@ -190,7 +177,7 @@ def test_a_pass_tells_what_reveal_says(open_market: Open, ask: Ask, reveal: str)
     assert public.items[0].marginal == 10
 
 
-def test_estimates_come_from_what_was_disclosed(open_market: Open, ask: Ask, close: Move) -> None:
+def test_estimates_come_from_what_was_disclosed() -> None:
     market = open_market("duel")
     assert ask(market, A, "estimate_clearing_prices").items[3].basis == "no_evidence"
     ask(market, A, "submit_bids", bids=[_bid("watch", 3, 410)])
@@ -211,7 +198,7 @@ def test_estimates_come_from_what_was_disclosed(open_market: Open, ask: Ask, clo
     assert (watch.low, watch.mid, watch.high, watch.suggestion, watch.n) == (400, 404, 420, 400, 2)
 
 
-def test_without_disclosure_estimates_rest_on_own_lines(open_market: Open, ask: Ask, close: Move) -> None:
+def test_without_disclosure_estimates_rest_on_own_lines() -> None:
     market = open_market("duel", reveal="own")
     ask(market, A, "submit_bids", bids=[_bid("watch", 2, 405), _bid("beans", 5, 12)])
     ask(market, B, "submit_bids", bids=[_bid("watch", 3, 410)])
@@ -225,7 +212,7 @@ def test_without_disclosure_estimates_rest_on_own_lines(open_market: Open, ask: 
 # --- analyses -------------------------------------------------------------------------------------------------------
 
 
-def test_history_shows_offers_and_sales(closed: SupplyChain, ask: Ask, refusal: Refuse) -> None:
+def test_history_shows_offers_and_sales(closed: SupplyChain) -> None:
     shown = ask(closed, C, "view_market_history", retailers=[B, A], items=["kettle", "beans"]).rounds[0]
     assert shown.items == ["kettle", "beans"]
     assert [(row.seat, row.prices) for row in shown.rows] == [(A, [None, 12]), (B, [50, 14])]
@@ -235,11 +222,11 @@ def test_history_shows_offers_and_sales(closed: SupplyChain, ask: Ask, refusal: 
     assert refusal(closed, A, "view_market_history", retailers=["pony"]).code == "unknown_id"
 
 
-def test_no_history_before_the_first_close(open_market: Open, refusal: Refuse) -> None:
+def test_no_history_before_the_first_close() -> None:
     assert refusal(open_market("duel"), A, "view_market_history").code == "round_out_of_range"
 
 
-def test_prices_stand_beside_costs_and_rivals(closed: SupplyChain, ask: Ask, refusal: Refuse) -> None:
+def test_prices_stand_beside_costs_and_rivals(closed: SupplyChain) -> None:
     beans, watch = ask(closed, B, "compare_prices", prices=[_at("beans", 13), _at("watch", 500)]).items
     assert (beans.unit_cost, beans.margin, beans.margin_pct) == (11, 2, 0.1818)
     assert (beans.cheaper_rivals, beans.lowest_rival, beans.mean_sold, beans.top_sold) == (1, 12, 12.5714, 14)
@@ -247,7 +234,7 @@ def test_prices_stand_beside_costs_and_rivals(closed: SupplyChain, ask: Ask, ref
     assert refusal(closed, B, "compare_prices", prices=[_at("beans", 0.5)]).code == "price_out_of_range"
 
 
-def test_sales_are_summed_by_item_and_thirds(closed: SupplyChain, ask: Ask) -> None:
+def test_sales_are_summed_by_item_and_thirds(closed: SupplyChain) -> None:
     beans = ask(closed, C, "summarize_item_sales", items=["beans"]).items[0].rounds[0]
     assert (beans.posted_by, beans.sold_by, beans.units, beans.units_by_third) == (2, 2, 28, [20, 8, 0])
     assert (beans.posted.low, beans.posted.mean, beans.posted.high) == (12, 13, 14)
@@ -255,7 +242,7 @@ def test_sales_are_summed_by_item_and_thirds(closed: SupplyChain, ask: Ask) -> N
     assert (lamp.posted_by, lamp.units, lamp.posted, lamp.sold) == (0, 0, None, None)
 
 
-def test_a_slogan_is_scored_by_the_sales_of_its_likes(closed: SupplyChain, ask: Ask) -> None:
+def test_a_slogan_is_scored_by_the_sales_of_its_likes(closed: SupplyChain) -> None:
     score = ask(closed, C, "score_slogan", slogan="cheap beans")
     # y: A 20/14; B the mean of 8/14 and 5/5; both at closeness 1 and below.
     assert score.nearest[0].seat == A
@@ -268,14 +255,12 @@ def test_a_slogan_is_scored_by_the_sales_of_its_likes(closed: SupplyChain, ask: 
     assert ask(closed, C, "score_slogan", slogan="the of").words == 2
 
 
-def test_nothing_to_score_against_is_null(open_market: Open, ask: Ask) -> None:
+def test_nothing_to_score_against_is_null() -> None:
     score = ask(open_market("duel"), A, "score_slogan", slogan="cheap beans")
     assert (score.index, score.n_eff, score.nearest) == (None, None, [])
 
 
-def test_answers_above_eight_kilobytes_are_refused_only_by_default(
-    open_market: Open, ask: Ask, refusal: Refuse
-) -> None:
+def test_answers_above_eight_kilobytes_are_refused_only_by_default() -> None:
     market = open_market("gated", retailers=120, seats=120, rounds=1)
     for seat in sorted(market.awaited()):
         market.skip(seat)
@@ -310,7 +295,7 @@ def _keys(value: Any) -> Iterator[str]:
             yield from _keys(inner)
 
 
-def test_no_answer_and_no_public_closure_has_a_hidden_key(play: Play) -> None:
+def test_no_answer_and_no_public_closure_has_a_hidden_key() -> None:
     """Invariant 10."""
     played = play("adaptive", reveal="book")
     for body in played.bodies:
@@ -319,11 +304,11 @@ def test_no_answer_and_no_public_closure_has_a_hidden_key(play: Play) -> None:
             assert HIDDEN.isdisjoint(_keys(event.get(part))), event
 
 
-def test_personas_cannot_be_told_from_answers_where_they_do_not_matter(play: Play, scenario: Make) -> None:
+def test_personas_cannot_be_told_from_answers_where_they_do_not_matter() -> None:
     """Invariant 10: K = N and no reservation: other persona texts change no answer, `score_slogan` included."""
     tribes = [tribe.model_dump(mode="json") for tribe in scenario("duel").tribes]
     swapped = [{**tribe, "texts": other["texts"]} for tribe, other in zip(tribes, tribes[1:] + tribes[:1], strict=True)]
-    given = {"rho": 1.0, "reservation": False}
+    given: dict[str, Any] = {"rho": 1.0, "reservation": False}
     heard = [
         [
             (event["tool"], event["result"], event["result_digest"])
