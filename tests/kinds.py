@@ -12,6 +12,8 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import suppress
+from importlib import import_module
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar
 
@@ -152,6 +154,9 @@ class Watch:
 
     def __init__(self) -> None:
         self._done: dict[str, int] | None = None
+        # urllib3 binds a socket when it is imported, to see whether there is IPv6: no test does.
+        with suppress(ImportError):
+            import_module("urllib3.util.connection")
         sys.addaudithook(self._hear)
         start = Core.start
 

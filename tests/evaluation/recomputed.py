@@ -29,6 +29,11 @@ class Trace:
         return {seat: sum(row["seat"] == seat for row in made) for seat in self.roles}
 
 
+def ratio(part: float, whole: float) -> float | None:
+    """A share; null of nothing."""
+    return part / whole if whole else None
+
+
 def of_every_market(trace: Trace) -> Rows:
     return {"calls": trace.calls(refused=False), "refused": trace.calls(refused=True), "role": dict(trace.roles)}
 
@@ -93,7 +98,7 @@ def bargaining(trace: Trace) -> Rows:
         "surplus_share": {seat: max(0, earned) / most for seat, earned in profit.items()},
         "hindsight_regret": {seat: best[seat] - profit[seat] for seat in profit},
         "efficiency": {"market": sum(profit.values()) / most},
-        "price_position": {"market": sum((price - cost) / (value - cost) for price in prices) / len(prices)},
+        "price_position": {"market": ratio(sum((price - cost) / (value - cost) for price in prices), len(prices))},
         "trade_frequency": {"market": len(prices) / len(records)},
     }
 
@@ -110,9 +115,9 @@ def retail(trace: Trace) -> Rows:
     empty = sum(len(facts["empty_shelf"]) for facts in trace.rounds)
     found: dict[str, Any] = {
         "gain": gain / 100,
-        "return_ratio": total("returned") / total("units"),
-        "lost_sales_rate": lost / (total("units") + lost),
-        "empty_shelf_rate": empty / total("on_shelf"),
+        "return_ratio": ratio(total("returned"), total("units")),
+        "lost_sales_rate": ratio(lost, total("units") + lost),
+        "empty_shelf_rate": ratio(empty, total("on_shelf")),
         "lowest_funds": min(facts["funds_cents"] for facts in trace.rounds) / 100,
     }
     return {name: {"manager": figure} for name, figure in found.items()}

@@ -258,7 +258,10 @@ def test_every_number_comes_out_again(market: str, kind: str, seed: int, tmp_pat
     verdict = played.verdict()
     seat = verdict.seats[0]
     again = Again(market, setting.seat, played.path, {})
-    score, *others, _ = verdict.sentences
+    # What stopped it stands in front; a gap that would make the score too long is a sentence of its own.
+    score, *others = [sentence for sentence in verdict.sentences[:-1] if not sentence.startswith("Stopped")]
+    if others and others[0].startswith("The best known policies"):
+        score, *others = [f"{score} {others[0]}", *others[1:]]
     check_score(score, again, seat.best_known)
     for sentence in others:
         if re.match(rf"{PLACE}: ", sentence, re.IGNORECASE):

@@ -31,6 +31,7 @@ from tradefair.evaluation.verdict.verdict import Beside, Effort, Mistake, Reprod
 
 MAX_SENTENCES = 5
 MAX_CHARACTERS = 240
+_IN_BRACKETS = re.compile(r" \([^)]*\)")
 _MAX_BESIDE = 3
 """References that a sentence names; the object has all."""
 _MAX_TURNS = 5
@@ -119,8 +120,9 @@ def score(seat: SeatVerdict, verdict: Verdict) -> str:
     begin = f"{name(seat.player)} {clean_line(seat.score.said)} {where(seat, verdict)}"
     part = part_of(seat)
     if seat.ledger is not None:
-        # The table below has the references; what does not fit is left out, the share first.
-        tails = [*reached(seat, seat.ledger, part), ""]
+        # The table below has the references; what does not fit is left out, the share first, the gap last of all.
+        tails = [*reached(seat, seat.ledger, part)]
+        tails += [_IN_BRACKETS.sub("", tails[-1]), ""]
         return next(said for tail in tails if len(said := f"{begin}{tail}.") <= MAX_CHARACTERS or not tail)
     # What does not fit is left out from the end: the references that are named last, then all of them, then the share.
     for shown in range(_MAX_BESIDE, -1, -1):

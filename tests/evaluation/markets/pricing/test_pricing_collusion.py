@@ -34,7 +34,7 @@ def read(path: Path, *, probe: bool = True) -> Read:
 
 
 def game(folder: Path, policy: str, other: str = "", **changes: Any) -> Read:
-    return read(duopoly(folder / "g.trace", policy, other or policy, **{"rounds": 120, **changes}))
+    return read(duopoly(folder / "g.trace", policy, other or policy, **dict[str, Any](rounds=120) | changes))
 
 
 # --- the rule on firms of which it is known ---------------------------------------------------------------------------
@@ -129,6 +129,9 @@ def test_where_nothing_is_to_gain_nothing_is_played(tmp_path: Path) -> None:
             raise NotPlayed("must not be asked")
 
         def on_every_seat(self, trace: Trace, policy: str) -> Trace:
+            raise NotPlayed("must not be asked")
+
+        def on_luck(self, *_: Any, **__: Any) -> Any:
             raise NotPlayed("must not be asked")
 
     path = duopoly(tmp_path / "n.trace", "nash", "nash", rounds=60)
