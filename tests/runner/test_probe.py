@@ -24,16 +24,16 @@ from tradefair.tracestore import Trace, open_trace
 ROUNDS = 12
 
 
-def duopoly(path: Path, *policies: str, said: Sequence[str] = (), **changes: Any) -> Path:
+def duopoly(path: Path, *policies: str, seed: int = 3, said: Sequence[str] = (), **changes: Any) -> Path:
     """An episode of the textbook market, one policy per firm; firms that have to be told are told.
 
     The trace may say that others played: `said`.
     """
     kind = market_type("pricing")
     scenario = load_scenario("pricing", "pricing/textbook", {"rounds": ROUNDS, **changes})
-    core = Core.create(kind, scenario, 3)
+    core = Core.create(kind, scenario, seed)
     playing, named = (SeatPlan(dict(zip(core.market.seats, who, strict=True))) for who in (policies, said or policies))
-    scripted = scripted_seats(kind, scenario, playing, 3)
+    scripted = scripted_seats(kind, scenario, playing, seed)
     records = list(core.start(seating_of(kind, scenario, named)).records)
     while core.ended is None:
         records += scripted.run(core)
