@@ -1,31 +1,27 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.bargaining.playing import ask, open_market, refusal, talk
 
 from tradefair.bargaining import MARKET
 from tradefair.bargaining.model import BargainingScenario
 from tradefair.bargaining.rules import Bargaining
-from tradefair.contract import EpisodeOver, ErrorInfo, ScenarioError
+from tradefair.contract import EpisodeOver, ScenarioError
 from tradefair.contract.scenario import build_scenario
 from tradefair.trading.chance import LogSeedChance
 from tradefair.trading.clearing import Pair
 from tradefair.trading.values import Acceptance, Roster
 
-Open = Callable[..., Bargaining]
-Refuse = Callable[..., ErrorInfo]
-Talk = Callable[..., None]
-
 FIXED: dict[str, Any] = {"distribution": "fixed", "buyer_value": 74, "seller_cost": 31}
 
 
-def _quoted(market: Bargaining, bid: int | None, ask: int | None) -> tuple[int | None, int, int]:
+def _quoted(market: Bargaining, bid: int | None, asked: int | None) -> tuple[int | None, int, int]:
     """Price and both profits of a round with these quotes; None lapses."""
-    for seat, price in (("B1", bid), ("S1", ask)):
+    for seat, price in (("B1", bid), ("S1", asked)):
         if price is None:
             market.lapse(seat, "deadline")
         else:
@@ -35,7 +31,7 @@ def _quoted(market: Bargaining, bid: int | None, ask: int | None) -> tuple[int |
     return record.price, record.profit_buyer, record.profit_seller
 
 
-def test_the_worked_example(open_market: Open) -> None:
+def test_the_worked_example() -> None:
     """v = 74, c = 31 (bargaining page, 6.3)."""
     up = open_market("silent", **FIXED, half_tick="up")
     assert _quoted(up, 52, 49) == (51, 23, 20)
@@ -48,14 +44,14 @@ def test_the_worked_example(open_market: Open) -> None:
     assert _quoted(down, 50, 50) == (50, 24, 19)
 
 
-def test_a_silent_seat_forfeits_or_has_its_limit_quoted(open_market: Open) -> None:
+def test_a_silent_seat_forfeits_or_has_its_limit_quoted() -> None:
     assert _quoted(open_market("silent", **FIXED), None, 31) == (None, 0, 0)
     limit = open_market("silent", **FIXED, lapse_quote="own_limit", half_tick="down")
     assert _quoted(limit, None, 31) == (52, 22, 21)
     assert limit.state.rounds[-1].lapsed == ("B1",)
 
 
-def test_the_second_speaker_reads_the_first_and_never_the_reverse(open_market: Open, ask: Any) -> None:
+def test_the_second_speaker_reads_the_first_and_never_the_reverse() -> None:
     market = open_market("pact", 3)
     (first,) = market.awaited()
     (second,) = {"B1", "S1"} - {first}
@@ -72,7 +68,7 @@ def test_the_second_speaker_reads_the_first_and_never_the_reverse(open_market: O
     assert market.awaited() == {"B1", "S1"}
 
 
-def test_quotes_are_sealed_until_both_are_in(open_market: Open, talk: Talk, ask: Any) -> None:
+def test_quotes_are_sealed_until_both_are_in() -> None:
     market = open_market("pact", 3)
     talk(market)
     receipt = market.quote("B1", 55)
@@ -84,7 +80,7 @@ def test_quotes_are_sealed_until_both_are_in(open_market: Open, talk: Talk, ask:
     assert (row.bid, row.ask, row.traded) == (55, 40, True)
 
 
-def test_what_is_out_of_turn_is_refused_with_what_to_do(open_market: Open, refusal: Refuse, talk: Talk) -> None:
+def test_what_is_out_of_turn_is_refused_with_what_to_do() -> None:
     market = open_market("pact", 3)
     (first,) = market.awaited()
     (second,) = {"B1", "S1"} - {first}
@@ -104,7 +100,7 @@ def test_what_is_out_of_turn_is_refused_with_what_to_do(open_market: Open, refus
     assert refusal(market, "S1", "send_message", text="late").hint == "open to you now: submit_quote"
 
 
-def test_a_message_of_a_hundred_words_is_heard_and_one_more_is_counted(open_market: Open, refusal: Refuse) -> None:
+def test_a_message_of_a_hundred_words_is_heard_and_one_more_is_counted() -> None:
     market = open_market("pact", 3)
     (first,) = market.awaited()
     assert "101 words; at most 100" in refusal(market, first, "send_message", text="a " * 101).message
@@ -112,7 +108,7 @@ def test_a_message_of_a_hundred_words_is_heard_and_one_more_is_counted(open_mark
     assert market.say(first, "a " * 100).words == 100
 
 
-def test_after_the_end_nothing_can_be_done(open_market: Open) -> None:
+def test_after_the_end_nothing_can_be_done() -> None:
     market = open_market("one_shot")
     _quoted(market, 50, 50)
     assert market.terminated == "terminated:rounds_completed"
@@ -124,7 +120,7 @@ def test_after_the_end_nothing_can_be_done(open_market: Open) -> None:
 @pytest.mark.parametrize(
     ("mode", "firsts"), [("buyer_first", "BBBB"), ("seller_first", "SSSS"), ("alternating", "BSBS")]
 )
-def test_the_speaking_order_can_be_fixed(open_market: Open, talk: Talk, mode: str, firsts: str) -> None:
+def test_the_speaking_order_can_be_fixed(mode: str, firsts: str) -> None:
     market = open_market("pact", rounds=4, speaking_order=mode)
     seen = ""
     while market.terminated is None:
@@ -135,7 +131,7 @@ def test_the_speaking_order_can_be_fixed(open_market: Open, talk: Talk, mode: st
     assert seen == firsts
 
 
-def test_talk_changes_no_luck(open_market: Open, talk: Talk) -> None:
+def test_talk_changes_no_luck() -> None:
     """The silent arm has the same limits, coins and quote orders on the same seed."""
     for seed in range(6):
         loud, silent = open_market("pact", seed), open_market("silent", seed)
@@ -148,7 +144,7 @@ def test_talk_changes_no_luck(open_market: Open, talk: Talk) -> None:
             assert (one.price, one.rounded_up, one.quote_order) == (other.price, other.rounded_up, other.quote_order)
 
 
-def test_no_quote_moves_later_luck(open_market: Open) -> None:
+def test_no_quote_moves_later_luck() -> None:
     one, other = open_market("silent", 7), open_market("silent", 7)
     _quoted(one, 50, 50)
     _quoted(other, 10, 90)
@@ -164,8 +160,8 @@ def test_every_game_obeys_the_conservation_laws(
     seed: int, quotes: list[tuple[int | None, int | None]], half_tick: str
 ) -> None:
     market = _silent(seed, half_tick, len(quotes))
-    for bid, ask in quotes:
-        _quoted(market, bid, ask)
+    for bid, asked in quotes:
+        _quoted(market, bid, asked)
         MARKET.check(market)
     trades = sum(record.price is not None for record in market.state.rounds)
     assert sum(market.state.profit.values()) == trades * market.state.private.gap
@@ -182,9 +178,9 @@ def test_the_mirrored_game_swaps_the_profits(value: int, cost: int, quotes: list
     ahead, back = ("up", "down") if up else ("down", "up")
     game = _fixed(value, cost, ahead, len(quotes))
     mirror = _fixed(100 - cost, 100 - value, back, len(quotes))
-    for bid, ask in quotes:
-        _, buyer, seller = _quoted(game, bid, ask)
-        assert _quoted(mirror, 100 - ask, 100 - bid)[1:] == (seller, buyer)
+    for bid, asked in quotes:
+        _, buyer, seller = _quoted(game, bid, asked)
+        assert _quoted(mirror, 100 - asked, 100 - bid)[1:] == (seller, buyer)
 
 
 def _silent(seed: int, half_tick: str, rounds: int) -> Bargaining:
@@ -205,7 +201,7 @@ def _fixed(value: int, cost: int, half_tick: str, rounds: int) -> Bargaining:
     return MARKET.create(build_scenario(BargainingScenario, content, source="x"), 1)
 
 
-def test_limits_of_the_pact_leave_a_gap(open_market: Open) -> None:
+def test_limits_of_the_pact_leave_a_gap() -> None:
     gaps = [open_market("pact", seed).state.private.gap for seed in range(300)]
     assert min(gaps) >= 3
     assert min(open_market("one_shot", seed).state.private.gap for seed in range(300)) < 0
@@ -225,7 +221,7 @@ VECTORS = [
 
 @pytest.mark.parametrize(("law", "chance", "limits", "redraws", "rounds"), VECTORS)
 def test_the_engine_follows_the_stream_of_a_log(
-    open_market: Open, talk: Talk, law: str, chance: str, limits: tuple[int, int], redraws: int, rounds: str
+    law: str, chance: str, limits: tuple[int, int], redraws: int, rounds: str
 ) -> None:
     market = open_market("pact", 20250821, distribution=law, chance=chance, rounds=4)
     private = market.state.private
@@ -249,7 +245,7 @@ def test_the_smallest_gap_decides_which_draw_is_kept(seed: int, gap: int, limits
     assert tuple(drawn.values.values()) == limits
 
 
-def test_recorded_luck_is_taken_as_it_is(open_market: Open) -> None:
+def test_recorded_luck_is_taken_as_it_is() -> None:
     market = open_market("pact", 5, distribution="uniform", chance="recorded", rounds=1)
     assert market.awaited() == {"B1", "S1"}
     pair = {"buyer": "B1", "seller": "S1", "up": True, "maker": "S1"}

@@ -1,20 +1,15 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
+from tests.bargaining.playing import open_market, play
 
 from tradefair.bargaining import MARKET
 from tradefair.bargaining.policies import POLICIES
-from tradefair.bargaining.rules import Bargaining
 from tradefair.bargaining.seats.strategies import STRATEGIES, Strategy
 from tradefair.bargaining.seats.templates import TEMPLATES, Said, render
 from tradefair.contract import Draw
 from tradefair.trading.mirror import MirroredPolicy, TraderView
 from tradefair.trading.statements import read_statements
-
-Open = Callable[..., Bargaining]
-Play = Callable[[Bargaining, str, str], None]
 
 SPECS = {spec.name: spec for spec in STRATEGIES}
 
@@ -47,7 +42,7 @@ GAMES = [
 
 @pytest.mark.parametrize(("buyer", "seller", "quotes", "totals"), GAMES)
 def test_bargainers_play_the_games_of_the_specification(
-    open_market: Open, play: Play, buyer: str, seller: str, quotes: str, totals: tuple[float, float, int]
+    buyer: str, seller: str, quotes: str, totals: tuple[float, float, int]
 ) -> None:
     market = open_market("silent", distribution="fixed", buyer_value=80, seller_cost=30)
     play(market, buyer, seller)
@@ -78,7 +73,7 @@ def test_the_linear_equilibrium_earns_what_theory_says() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(POLICIES) - {"loss_maker", "random_legal", "gullible"}))
-def test_no_bargainer_quotes_through_its_limit(open_market: Open, play: Play, name: str) -> None:
+def test_no_bargainer_quotes_through_its_limit(name: str) -> None:
     for seed in range(3):
         market = open_market("pact", seed)
         play(market, name, "injector")
@@ -88,7 +83,7 @@ def test_no_bargainer_quotes_through_its_limit(open_market: Open, play: Play, na
         assert all(one.ask is None or one.ask >= market.state.private.cost for one in market.state.rounds)
 
 
-def test_controls_do_what_they_are_named_for(open_market: Open, play: Play) -> None:
+def test_controls_do_what_they_are_named_for() -> None:
     market = open_market("pact", 3, distribution="fixed", buyer_value=90, seller_cost=20)
     play(market, "gullible", "injector")
     assert {one.bid for one in market.state.rounds[1:]} == {100}
@@ -102,7 +97,7 @@ def test_controls_do_what_they_are_named_for(open_market: Open, play: Play) -> N
     assert all(not message.text for message in market.state.messages if message.seat == "S1")
 
 
-def test_a_promise_keeper_keeps_every_promise_and_a_breaker_none(open_market: Open, play: Play) -> None:
+def test_a_promise_keeper_keeps_every_promise_and_a_breaker_none() -> None:
     for name, kept in (("promise_keeper", True), ("promise_breaker", False)):
         market = open_market("pact", 3, distribution="fixed", buyer_value=90, seller_cost=20)
         play(market, name, "conceder")
@@ -120,7 +115,7 @@ def test_a_promise_keeper_keeps_every_promise_and_a_breaker_none(open_market: Op
         assert set(outcomes) == {kept}
 
 
-def test_the_oracle_earns_most_of_what_there_is_from_a_stubborn_counterpart(open_market: Open, play: Play) -> None:
+def test_the_oracle_earns_most_of_what_there_is_from_a_stubborn_counterpart() -> None:
     earned: list[float] = []
     for seed in range(10):
         market = open_market("silent", seed)
