@@ -83,7 +83,7 @@ class LedgerTurn(_Record):
 
     def in_money(self) -> LedgerTurn:
         """This turn of a ledger in minor units as people read money."""
-        amounts: dict[str, Any] = {name: getattr(self, name) / 100 for name in ("value", "after", "lost")}
+        amounts = in_major(self, "value", "after", "lost")
         amounts |= {"band": tuple(part / 100 for part in self.band)}
         amounts |= {"values": {name: value / 100 for name, value in self.values.items()}}
         amounts |= {"did": _priced(self.did), "would": None if self.would is None else _priced(self.would)}
@@ -177,9 +177,7 @@ class Ledger(_Record):
         """This ledger as people read money: cents as currency units, prices of calls too; any other as it is."""
         if self.per_unit == 1:
             return self
-        amounts = {
-            name: major(getattr(self, name)) for name in ("own", "reachable", "gap", "idle", "median_gap", "noise")
-        }
+        amounts = in_major(self, "own", "reachable", "gap", "idle", "median_gap", "noise")
         known = {name: value / 100 for name, value in self.known.items()}
         turns = tuple(turn.in_money() for turn in self.turns)
         return self.model_copy(update={**amounts, "unit": MAJOR, "known": known, "turns": turns})
@@ -249,8 +247,8 @@ class LedgerSeries(_Record):
         """This table as people read money: of minor units a hundredth; any other as it is."""
         if self.unit not in MINOR:
             return self
-        amounts = {name: getattr(self, name) / 100 for name in ("own", "reachable", "gap")}
-        kinds = tuple(kind.model_copy(update={"lost": kind.lost / 100}) for kind in self.kinds)
+        amounts = in_major(self, "own", "reachable", "gap")
+        kinds = tuple(kind.model_copy(update=in_major(kind, "lost")) for kind in self.kinds)
         return self.model_copy(update={**amounts, "unit": MAJOR, "kinds": kinds})
 
     def to_rows(self) -> list[dict[str, Any]]:
@@ -308,6 +306,11 @@ def _kind(turn: LedgerTurn) -> _Kind:
 def major(amount: float | None) -> float | None:
     """Minor units as major ones."""
     return None if amount is None else amount / 100
+
+
+def in_major(record: BaseModel, *names: str) -> dict[str, Any]:
+    """These amounts of a record in minor units, by name, as major ones."""
+    return {name: major(getattr(record, name)) for name in names}
 
 
 def _priced(actions: Sequence[Action]) -> tuple[Action, ...]:

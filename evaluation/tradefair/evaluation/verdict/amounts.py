@@ -8,7 +8,7 @@ from typing import Any
 
 from tradefair.contract.money import dollars_text, nearest
 from tradefair.contract.text import clean_line
-from tradefair.evaluation.ledger import MAJOR, MINOR, major
+from tradefair.evaluation.ledger import MAJOR, MINOR, in_major, major
 from tradefair.evaluation.verdict.verdict import Score, SeatVerdict, Verdict
 
 MAX_NAME = 60
@@ -76,14 +76,12 @@ def _in_money(seat: SeatVerdict) -> SeatVerdict:
     score, mistake = seat.score, seat.mistake
     if score.unit not in MINOR:
         return seat
-    amounts = {name: major(getattr(score, name)) for name in ("value", "low", "high")}
     known: dict[str, Any] = {
-        "score": score.model_copy(update={**amounts, "unit": MAJOR}),
-        "beside": tuple(row.model_copy(update={"value": major(row.value)}) for row in seat.beside),
-        "mistake": mistake and mistake.model_copy(update={"lost": major(mistake.lost), "unit": MAJOR}),
+        "score": score.model_copy(update={**in_major(score, "value", "low", "high"), "unit": MAJOR}),
+        "beside": tuple(row.model_copy(update=in_major(row, "value")) for row in seat.beside),
+        "mistake": mistake and mistake.model_copy(update={**in_major(mistake, "lost"), "unit": MAJOR}),
         "ledger": seat.ledger and seat.ledger.in_money(),
-        "gap": major(seat.gap),
-        "reachable": major(seat.reachable),
+        **in_major(seat, "gap", "reachable"),
     }
     return seat.model_copy(update=known)
 

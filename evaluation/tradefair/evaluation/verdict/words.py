@@ -351,7 +351,7 @@ def costliest(seat: SeatVerdict, ledger: Ledger, turn: LedgerTurn) -> str:
         )
         instead = ""
     if seat.because:
-        begin = _behind_round(seat.because).rstrip(".")
+        begin = _ROUND.sub("", seat.because).rstrip(".")
         begin = begin.removeprefix(f"{where_.rpartition(', ')[2]} ")
     worth = f"; worth {number(turn.value)} before it, {number(turn.after)} after it"
     place = f"{where_[0].upper()}{where_[1:]}"
@@ -360,11 +360,6 @@ def costliest(seat: SeatVerdict, ledger: Ledger, turn: LedgerTurn) -> str:
         if len(sentence) <= MAX_CHARACTERS:
             return sentence
     return f"{place}: {cut(begin, MAX_CHARACTERS - len(worth) - len(place) - 3)}{worth}."
-
-
-def _behind_round(because: str) -> str:
-    """What a case says, without its round."""
-    return _ROUND.sub("", because)
 
 
 def first_mistake(found: Mistake, *, several: bool, word: str = "round") -> str:
