@@ -50,7 +50,7 @@ async def test_a_model_that_never_acts_is_told_in_plain_words(play_model: Any, f
     assert (seat.kind, seat.acted, verdict.status, verdict.exit_code) == ("model", False, "idle", 1)
     assert seat.trouble.kind == kind
     assert verdict.sentences[0] == f"{framework}/openai:tiny " + text.format(where="in seat P1 of teaching/pie, seed 1")
-    assert verdict.sentences[1] == "Nothing was played; it earned 0 points."
+    assert verdict.sentences[1] == "Nothing was played; it earned 0 points in 3 rounds."
     assert verdict.sentences[2].endswith("cost unknown, " + verdict.sentences[2].rpartition("cost unknown, ")[2])
     assert "reproduced" in verdict.sentences[2]
 
