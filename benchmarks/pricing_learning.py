@@ -13,14 +13,16 @@ import math
 import sys
 import time
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import orjson
 
+from tradefair.pricing.engine.demand import units_sold
 from tradefair.pricing.seats.desk import Known
-from tradefair.pricing.seats.learning import ALPHA, BETA, DELTA, PRICES, grids_of, payoff_table
+from tradefair.pricing.seats.learning import ALPHA, BETA, DELTA, PRICES, grids_of
 
 TEXTBOOK = Known(quality=(2000, 2000), costs=(1000, 1000), mu=250, outside=0)
 CONSUMERS = 1_000_000
@@ -39,6 +41,16 @@ _ABOUT = (
     "stopped after 100,000 periods without a change of any greedy action). greedy[firm][15 * place of F1's price + "
     "place of F2's] is a digit in base 15; state: the last state. Written by python -m benchmarks pricing_learning."
 )
+
+
+def payoff_table(known: Known, grids: Sequence[Sequence[int]], consumers: int) -> list[list[list[int]]]:
+    """Profit of each firm of a duopoly: table[firm][place of F1's price][place of F2's price], integers."""
+    table = [[[0] * len(grids[1]) for _ in grids[0]] for _ in known.costs]
+    for (a, first), (b, second) in product(enumerate(grids[0]), enumerate(grids[1])):
+        units = units_sold((first, second), known.quality, known.mu, known.outside, consumers)
+        for firm, price in enumerate((first, second)):
+            table[firm][a][b] = units[firm] * (price - known.costs[firm])
+    return table
 
 
 class Sessions:

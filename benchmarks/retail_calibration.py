@@ -132,7 +132,7 @@ def play_oracle(scenario: RetailScenario, seed: int, key: analysis.PriceKey = "c
 def oracle_day(market: Retail, selected: Sequence[int], key: analysis.PriceKey = "cent") -> None:
     """The oracle's actions of one day (8), then end_today."""
     truth, stock, count = market.privileged(), market.stock, market.suppliers
-    windows = analysis.price_windows(market.records, selected, PRICE_WINDOW_DAYS)
+    windows = [analysis.price_days(market.records, place, PRICE_WINDOW_DAYS) for place in selected]
     for place, days in zip(selected, windows, strict=True):
         pairs = slice(place * count, (place + 1) * count)
         quotes = market.world.quotes[pairs]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 from benchmarks.audit_agentrx import Measured, main, measure, page, rule_of
 
+from tests.sample import sample
 from tradefair.cli import run
 from tradefair.evaluation.audit.draft import draft_map
 from tradefair.evaluation.audit.flows import entities_of, uses_of
@@ -25,10 +25,7 @@ PAGE = ROOT / "docs" / "how-to" / "audit.md"
 @pytest.fixture(scope="module")
 def data() -> Path:
     """The folder of the set."""
-    folder = Path(os.environ.get("TRADEFAIR_DATA", ".")) / "agentrx"
-    if not folder.is_dir():
-        pytest.skip("TRADEFAIR_DATA does not name a folder with agentrx")
-    return folder
+    return sample("agentrx")
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import orjson
 import pytest
 from tests.evaluation.playing import played
+from tests.sample import sample
 
 from tradefair.cli import run
 
@@ -143,10 +143,7 @@ def test_a_damaged_log_is_named_with_line_and_field_and_exit_code_1(tmp_path: Pa
 
 @pytest.mark.many
 def test_the_public_samples_import_and_verify_from_the_command_line(tmp_path: Path, shell: Shell) -> None:
-    folder = os.environ.get("TRADEFAIR_DATA")
-    if not folder or not Path(folder, "logs", "bazaar").is_dir():
-        pytest.skip("TRADEFAIR_DATA does not name a folder with logs/bazaar")
-    content = shell.json("import", "bazaar-log", Path(folder, "logs", "bazaar"), "--out", tmp_path)
+    content = shell.json("import", "bazaar-log", sample("logs/bazaar"), "--out", tmp_path)
     assert (content["games"], content["rounds"], content["findings"]) == (16, 480, [])
     verified = shell.json("verify", tmp_path)
     assert (verified["traces"], verified["sound"]) == (16, 16)

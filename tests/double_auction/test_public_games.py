@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.sample import sample_logs
 
 from tradefair.contract.scenario import build_scenario
 from tradefair.double_auction import MARKET
@@ -16,11 +15,8 @@ from tradefair.trading.game_log import GameLog, read_game
 
 @pytest.fixture(scope="module")
 def games() -> list[GameLog]:
-    folder = os.environ.get("TRADEFAIR_DATA")
-    if not folder or not Path(folder, "logs", "bazaar").is_dir():
-        pytest.skip("TRADEFAIR_DATA does not name a folder with logs/bazaar")
     found: list[GameLog] = []
-    for path in sorted(Path(folder, "logs", "bazaar").glob("*.jsonl")):
+    for path in sample_logs("bazaar"):
         with path.open("rb") as lines:
             found.append(read_game(lines, path.name))
     return found

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from benchmarks.double_auction_fast import play_fast
+from tests.sample import sample_logs
 
 from tradefair.catalog import load_scenario
 from tradefair.contract import Draw
@@ -37,11 +36,8 @@ class Asked(NamedTuple):
 @pytest.fixture(scope="module")
 def quotes() -> dict[str, list[Asked]]:
     """By log id, every quote of that baseline in the sample games."""
-    folder = os.environ.get("TRADEFAIR_DATA")
-    if not folder or not Path(folder, "logs", "bazaar").is_dir():
-        pytest.skip("TRADEFAIR_DATA does not name a folder with logs/bazaar")
     found: dict[str, list[Asked]] = defaultdict(list)
-    for path in sorted(Path(folder, "logs", "bazaar").glob("*.jsonl")):
+    for path in sample_logs("bazaar"):
         with path.open("rb") as lines:
             game = read_game(lines, path.name)
         assert game.init is not None

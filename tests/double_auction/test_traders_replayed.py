@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gzip
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from benchmarks.baseline_games import FILE, BaselineGame, ranks, read_games
 from benchmarks.bazaar_traders import LAWS, NINE, agreement, public_scores, spearman
+from tests.sample import sample
 
 from tradefair.contract import Draw, ScenarioError
 from tradefair.double_auction.seats.traders_identified import BAZAAR_FIELD
@@ -154,10 +154,7 @@ def test_bids_stay_within_the_value_on_every_grid_and_with_an_empty_past(name: s
 @pytest.fixture(scope="module")
 def games() -> list[BaselineGame]:
     """Every third game of the half that no rule was read off."""
-    folder = os.environ.get("TRADEFAIR_DATA")
-    if not folder or not Path(folder, FILE).is_file():
-        pytest.skip(f"TRADEFAIR_DATA does not name a folder with {FILE}")
-    return [game for game in read_games(Path(folder, FILE)) if game.half == "test"][::3]
+    return [game for game in read_games(sample(str(FILE))) if game.half == "test"][::3]
 
 
 @pytest.mark.parametrize("player", NINE)

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, Protocol
 
 import httpx2
 import orjson
+from tests.runner.test_sweep import PLAN
 from tests.waiting import LONG, LONGER
 
 from tradefair.evaluation.verify import verify_file
@@ -47,27 +48,6 @@ _META: dict[str, Any] = {
     "io.modelcontextprotocol/protocolVersion": _REVISION,
     "io.modelcontextprotocol/clientCapabilities": {},
 }
-_PLAN = """
-[plan]
-name = "small"
-scenarios = ["bargaining/pact", "bargaining/silent"]
-seeds = 2
-
-[grid]
-rounds = [4]
-
-[seating]
-kind = "round_robin"
-seat_swap = true
-
-[[agent]]
-model = "policy:linear_concession"
-
-[[agent]]
-label = "random"
-model = "policy:random_legal"
-"""
-
 NAMES = ("host", "serve", "play", "sweep")
 # What fails (shim.c), whether it lasts, how it kills, and up to the how-many-th call.
 _WAYS = ((0, 0, -1, 60), (0, 0, -3, 60), (0, 1, -2, 60), (1, 0, -1, 8), (1, 1, -2, 8))
@@ -299,7 +279,7 @@ def _played(shim: Path, luck: random.Random, most: int, folder: Path) -> Count:
 def _swept(shim: Path, luck: random.Random, most: int, folder: Path) -> Count:
     """`sweep`, killed and begun again, beside the same sweep that was left alone."""
     folder.mkdir(parents=True)
-    (folder / "plan.toml").write_text(_PLAN)
+    (folder / "plan.toml").write_text(PLAN)
     sweep = ("sweep", folder / "plan.toml", "--executor", "local")
     _Process(shim, "", *sweep, "--out", folder / "whole").end()
     kills = 0

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from tests.sample import sample
 
 from tradefair.marketplace.model import Amenity, Business, Catalogue, Customer, MenuItem, Want
 
@@ -39,13 +39,7 @@ min_price_factor: 0.78
 def published() -> Callable[[str], Path]:
     """The folder of a published data set, by name."""
 
-    def found(name: str) -> Path:
-        folder = os.environ.get("TRADEFAIR_DATA")
-        if not folder or not Path(folder, "marketplace", name).is_dir():
-            pytest.skip(f"TRADEFAIR_DATA does not name a folder with marketplace/{name}")
-        return Path(folder, "marketplace", name)
-
-    return found
+    return lambda name: sample(f"marketplace/{name}")
 
 
 @pytest.fixture

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 from benchmarks.pricing_fast import FastPlayer, play, play_fast
-from benchmarks.pricing_learning import CONSUMERS, TEXTBOOK, Sessions, cycle_gain
+from benchmarks.pricing_learning import CONSUMERS, TEXTBOOK, Sessions, cycle_gain, payoff_table
 from tests.pricing.scenarios import scenario
 
 from tradefair.contract import Draw
 from tradefair.pricing.data.bundled import limit_strategies
 from tradefair.pricing.rules import Pricing
 from tradefair.pricing.seats import desk
-from tradefair.pricing.seats.learning import BETA, PRICES, QLearning, epsilon, grids_of, nearest, payoff_table
+from tradefair.pricing.seats.learning import BETA, PRICES, QLearning, epsilon, grids_of, nearest
 
 DATA = os.environ.get("TRADEFAIR_DATA")
 THE_PAGES_GRID = (1428, 1466, 1505, 1544, 1583, 1621, 1660, 1699, 1738, 1776, 1815, 1854, 1893, 1931, 1970)

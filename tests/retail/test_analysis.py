@@ -144,9 +144,6 @@ def test_scores_and_evidence_are_those_of_the_records(open_store: Callable[..., 
     assert [row.sold for row in evidence] == sold
     assert [row.returned for row in evidence] == back
     assert len(analysis.price_days(records, place, 30).price) == 28
-    for window in (3, 30):
-        windows = analysis.price_windows(records, [place, 2], window)
-        assert windows == [analysis.price_days(records, product, window) for product in (place, 2)]
 
 
 @given(st.lists(st.tuples(st.integers(1, 500), st.integers(0, 60)), max_size=30), st.integers(100, 60_000))

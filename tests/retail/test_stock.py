@@ -111,7 +111,7 @@ def test_sums_capacity_and_order_hold_whatever_happens(steps: list[tuple[object,
         stock.check(day)
         held = stock.total_on_hand + stock.total_waiting + sum(stock.incoming)
         assert held == moved
-        lots = [lot for product in range(3) for lot in stock.lots(product)] + list(stock.waiting_lots())
+        lots = [lot for product in range(3) for lot in stock.lots(product)] + list(stock._waiting)  # pyright: ignore[reportPrivateUsage]
         lives = [3, 5, 9]
         for product in range(3):
             exact = sum(

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.sample import sample
 
 from tradefair.trading.chance import LogSeedChance
 from tradefair.trading.clearing import Match, benchmarks, clear
@@ -26,13 +26,9 @@ def _read(path: Path) -> GameLog:
 @pytest.fixture(scope="session")
 def sample_logs() -> dict[str, list[GameLog]]:
     """Every public game of the sample data folder, parsed, by study."""
-    folder = os.environ.get("TRADEFAIR_DATA")
-    if not folder or not Path(folder, "logs").is_dir():
-        pytest.skip("TRADEFAIR_DATA does not name a folder with logs/")
-    return {
-        study: [_read(path) for path in sorted(Path(folder, "logs", study).glob("*.jsonl"))]
-        for study in ("bazaar", "emergent_collusion", "pact")
-    }
+    logs = sample("logs")
+    studies = ("bazaar", "emergent_collusion", "pact")
+    return {study: [_read(path) for path in sorted((logs / study).glob("*.jsonl"))] for study in studies}
 
 
 def _agent(seat: str, limit: int) -> dict[str, Any]:

@@ -83,14 +83,6 @@ def price_days(records: Records, place: int, window_days: int) -> PriceDays:
     return PriceDays(*[column.series(place, first, last) for column in columns])
 
 
-def price_windows(records: Records, places: Sequence[int], window_days: int) -> list[PriceDays]:
-    """`price_days` of several products at once."""
-    last = records.days - 1
-    first = max(0, last - window_days + 1)
-    columns = (records.price, records.units, records.sold_out, records.in_stock)
-    return list(map(PriceDays, *[column.table(places, first, last).tolist() for column in columns]))
-
-
 def price_groups(days: PriceDays, key: PriceKey = "cent") -> list[PriceGroup]:
     """Days with sales grouped by list price, cheapest first (6.10); sold-out days are included."""
     return list(starmap(PriceGroup, _grouped(days, key)))

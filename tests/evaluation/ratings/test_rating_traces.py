@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import sqlite3
@@ -27,6 +26,7 @@ from tests.evaluation.mutations import (
     write_parts,
 )
 from tests.evaluation.ratings.playing import play_seats
+from tests.sample import sample_logs
 
 from tradefair.cli import run
 from tradefair.evaluation.charts import StripChart, XYChart
@@ -258,12 +258,9 @@ def test_the_documented_code_rates_a_folder(
 @pytest.fixture(scope="module")
 def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The public games, imported."""
-    folder = os.environ.get("TRADEFAIR_DATA")
-    if not folder or not Path(folder, "logs", "pact").is_dir():
-        pytest.skip("TRADEFAIR_DATA does not name a folder with logs")
     out = tmp_path_factory.mktemp("samples")
     for kind in ("bazaar", "pact"):
-        run_importer(f"{kind}-log", sorted(Path(folder, "logs", kind).glob("*.jsonl")), out / kind)
+        run_importer(f"{kind}-log", sample_logs(kind), out / kind)
     return out
 
 

@@ -40,16 +40,6 @@ def grids_of(known: Known) -> tuple[tuple[int, ...], ...]:
     return tuple(grid_of(low, high) for low, high in zip(known.nash(), known.monopoly(), strict=True))
 
 
-def payoff_table(known: Known, grids: Sequence[Sequence[int]], consumers: int) -> list[list[list[int]]]:
-    """Profit of each firm of a duopoly: table[firm][place of F1's price][place of F2's price], integers."""
-    table = [[[0] * len(grids[1]) for _ in grids[0]] for _ in known.costs]
-    for (a, first), (b, second) in product(enumerate(grids[0]), enumerate(grids[1])):
-        units = units_sold((first, second), known.quality, known.mu, known.outside, consumers)
-        for firm, price in enumerate((first, second)):
-            table[firm][a][b] = units[firm] * (price - known.costs[firm])
-    return table
-
-
 def epsilon(beta: float, period: int) -> float:
     """The share of exploration in a period, counted from 0."""
     return math.exp(-beta * period)

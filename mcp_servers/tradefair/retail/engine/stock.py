@@ -163,13 +163,6 @@ class Stock:
             found = self._figures[product, day] = _figures_of(self._queues[product], day)
         return found
 
-    def waiting_lots(self) -> Iterator[Lot]:
-        """The waiting lots in the order of admission.
-
-        They have arrived and found no room; nothing of them can be sold yet.
-        """
-        return iter(self._waiting)
-
     def next_due(self, product: int) -> int | None:
         """The earliest day on which units of a product arrive; None when none are on order.
 

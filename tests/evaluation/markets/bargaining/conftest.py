@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import pytest
 from tests.evaluation.playing import played_by, store
+from tests.sample import sample_logs
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.core import Core
@@ -116,9 +116,5 @@ def play_turns(tmp_path: Path) -> PlayTurns:
 @pytest.fixture(scope="session")
 def pact_games(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Traces of the public games."""
-    folder = os.environ.get("TRADEFAIR_DATA")
-    if not folder or not Path(folder, "logs", "pact").is_dir():
-        pytest.skip("TRADEFAIR_DATA does not name a folder with logs/pact")
-    logs = sorted(Path(folder, "logs", "pact").glob("*.jsonl"))
-    report = import_games(logs, tmp_path_factory.mktemp("pact"))
+    report = import_games(sample_logs("pact"), tmp_path_factory.mktemp("pact"))
     return [Path(game.trace) for game in report.games if game.trace is not None]

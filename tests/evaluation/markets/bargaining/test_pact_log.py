@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.sample import sample_logs
 
 from tradefair.evaluation.importers.report import ImportReport
 from tradefair.evaluation.markets.bargaining.pact_log import import_game, import_games
@@ -20,10 +20,7 @@ from tradefair.trading.statements import read_statements
 
 @pytest.fixture(scope="module")
 def logs() -> list[Path]:
-    folder = os.environ.get("TRADEFAIR_DATA")
-    if not folder or not Path(folder, "logs", "pact").is_dir():
-        pytest.skip("TRADEFAIR_DATA does not name a folder with logs/pact")
-    return sorted(Path(folder, "logs", "pact").glob("*.jsonl"))
+    return sample_logs("pact")
 
 
 @pytest.fixture(scope="module")

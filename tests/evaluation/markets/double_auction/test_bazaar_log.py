@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.evaluation.mutations import parts_of, reseat, write_parts
+from tests.sample import sample_logs
 
 from tradefair.contract import ScenarioError
 from tradefair.evaluation.evaluate import evaluate_file
@@ -157,10 +157,7 @@ def _at(rows: list[Row], kind: str, skip: int = 0) -> Row:
 
 @pytest.fixture(scope="session")
 def bazaar_logs() -> Sequence[Path]:
-    folder = os.environ.get("TRADEFAIR_DATA")
-    if not folder or not Path(folder, "logs", "bazaar").is_dir():
-        pytest.skip("TRADEFAIR_DATA does not name a folder with logs/bazaar")
-    return sorted(Path(folder, "logs", "bazaar").glob("*.jsonl"))
+    return sample_logs("bazaar")
 
 
 @pytest.fixture(scope="session")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.sample import sample_logs
 
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.importers import run_importer
@@ -25,10 +25,7 @@ Rows = list[dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def logs() -> list[Path]:
-    folder = os.environ.get("TRADEFAIR_DATA")
-    if not folder or not Path(folder, "logs", "emergent_collusion").is_dir():
-        pytest.skip("TRADEFAIR_DATA does not name a folder with logs/emergent_collusion")
-    return sorted(Path(folder, "logs", "emergent_collusion").glob("*.jsonl"))
+    return sample_logs("emergent_collusion")
 
 
 @pytest.fixture(scope="module")
@@ -219,7 +216,7 @@ def test_importers_refuse_the_other_kind_of_game(logs: list[Path], tmp_path: Pat
     copy = _tampered(logs[0], tmp_path, without_talk)
     assert "is not a collusion-log" in run_importer("collusion-log", [copy], tmp_path).games[0].findings[0].message
 
-    pact = next((Path(os.environ["TRADEFAIR_DATA"]) / "logs" / "pact").glob("*.jsonl"))
+    pact = sample_logs("pact")[0]
     (refused,) = run_importer("collusion-log", [pact], tmp_path).games
     assert "that is a pact-log" in refused.findings[0].message
     assert refused.trace is None

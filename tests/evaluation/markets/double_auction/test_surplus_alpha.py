@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 from benchmarks.references_tables import build_file, build_table, check_tables, main
 from benchmarks.surplus_reference import BUNDLED_SHAPES, file_of, play_truthful, table_of
+from tests.sample import sample_logs
 
 from tradefair.catalog import market_type
 from tradefair.contract import ScenarioError, TraceError
@@ -246,12 +246,7 @@ def test_a_wrong_order_says_what_to_write(
 
 
 def _games() -> list[GameLog]:
-    folder = Path(os.environ.get("TRADEFAIR_DATA", "."), "logs", "bazaar")
-    if not folder.is_dir():
-        pytest.skip("TRADEFAIR_DATA does not name a folder with logs/bazaar")
-    return [
-        read_game(path.read_bytes().splitlines(keepends=True), path.name) for path in sorted(folder.glob("*.jsonl"))
-    ]
+    return [read_game(path.read_bytes().splitlines(keepends=True), path.name) for path in sample_logs("bazaar")]
 
 
 def _last_spread(game: GameLog) -> int | None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pytest
 from pydantic import JsonValue
 from tests.evaluation.playing import Player, played_out, store
+from tests.sample import sample
 from tests.traces import kept
 
 from tradefair.contract import ToolCall, Turns, TurnView
@@ -27,10 +26,7 @@ C1 = "customer_0001"
 
 def published(name: str) -> dict[str, Any]:
     """The data of a published set, as a part of a scenario; skips where it is not there."""
-    folder = os.environ.get("TRADEFAIR_DATA")
-    if not folder or not Path(folder, "marketplace", name).is_dir():
-        pytest.skip(f"TRADEFAIR_DATA does not name a folder with marketplace/{name}")
-    catalogue = load_folder(str(Path(folder, "marketplace", name)))
+    catalogue = load_folder(str(sample(f"marketplace/{name}")))
     return {"data": {"source": "folder", "path": f"marketplace/{name}"}, "catalogue": catalogue.model_dump(mode="json")}
 
 

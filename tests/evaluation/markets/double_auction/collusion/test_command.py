@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from benchmarks.auctions import CHAT, fast_game
 from tests.evaluation.playing import played, played_by
+from tests.sample import sample_logs
 
 from tradefair.cli import run
 from tradefair.evaluation.markets.double_auction.collusion.game import game_of
@@ -122,10 +122,7 @@ def test_a_trace_that_was_cut_short_is_named(folders: Path, tmp_path: Path, caps
 def test_public_games_are_read_and_their_missing_arm_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = os.environ.get("TRADEFAIR_DATA")
-    if not folder or not Path(folder, "logs", "emergent_collusion").is_dir():
-        pytest.skip("TRADEFAIR_DATA does not name a folder with logs/emergent_collusion")
-    logs = sorted(Path(folder, "logs", "emergent_collusion").glob("*.jsonl"))[:9]
+    logs = sample_logs("emergent_collusion")[:9]
     import_games(logs, tmp_path)
     assert run(["lab", "collusion", str(tmp_path), "--by", "label", "--play-references", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import JsonValue
 from tests.evaluation.markets.marketplace.modes.playing import Episode, Judged, judged, play_market
+from tests.sample import sample
 
 from tradefair.contract import ToolCall, Turns, TurnView
 
@@ -182,7 +181,5 @@ def market(tmp_path_factory: pytest.TempPathFactory) -> Played:
 def published(request: pytest.FixtureRequest) -> str:
     """The preset of a published set; skips where the data is not."""
     name = str(request.param)
-    folder = os.environ.get("TRADEFAIR_DATA")
-    if not folder or not Path(folder, "marketplace", name).is_dir():
-        pytest.skip(f"TRADEFAIR_DATA does not name a folder with marketplace/{name}")
+    sample(f"marketplace/{name}")
     return f"marketplace/{name}"
