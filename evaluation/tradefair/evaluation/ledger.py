@@ -10,6 +10,7 @@ the gap (the performance-difference lemma, Kakade & Langford 2002, on one future
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -155,7 +156,7 @@ class Ledger(_Record):
 
     @property
     def stretch(self) -> list[LedgerTurn]:
-        """The fewest turns in a row that lost half of the gap together, of equals the costliest; none without a gap."""
+        """The fewest turns in a row that lost half of the gap together, by every policy; of equals the costliest."""
         if self.gap <= 0:
             return []
         best: tuple[int, float, int] | None = None
@@ -163,10 +164,17 @@ class Ledger(_Record):
             lost = 0.0
             for end in range(start, len(self.turns) if best is None else min(len(self.turns), start + best[0])):
                 lost += self.turns[end].lost
-                if lost >= self.gap / 2:
+                if lost >= self.gap / 2 and min(self.losses(self.turns[start], self.turns[end])) > 0:
                     best = min(best or (len(self.turns) + 1, 0.0, 0), (end + 1 - start, -lost, start))
                     break
         return [] if best is None else list(self.turns[best[2] : best[2] + best[0]])
+
+    def losses(self, first: LedgerTurn, last: LedgerTurn) -> list[float]:
+        """What each policy says was lost from one turn to another."""
+        sign = 1 if self.higher_is_better else -1
+        after = self.turns[bisect_right(self.turns, last.until, key=lambda turn: turn.turn) :]
+        behind = after[0].values if after else dict[str, float]()
+        return [sign * (value - behind.get(policy, self.own)) for policy, value in first.values.items()]
 
     @property
     def per_unit(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
@@ -164,6 +164,11 @@ def actions_text(actions: Sequence[Action]) -> str:
     shown = [_action(tool, arguments) for tool, arguments in actions[:_MAX_ACTIONS]]
     more = f" and {len(actions) - _MAX_ACTIONS} more" if len(actions) > _MAX_ACTIONS else ""
     return "; ".join(shown) + more
+
+
+def called(say: Callable[[Sequence[Action]], str], actions: Sequence[Action], nothing: str = "done nothing") -> str:
+    """What somebody did, behind who it was: `called submit_quote price 40`; `say` words the actions."""
+    return f"called {say(actions)}" if actions else nothing
 
 
 def lines_of(actions: Sequence[Action], others: Sequence[Action]) -> list[str]:

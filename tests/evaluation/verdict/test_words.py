@@ -67,8 +67,8 @@ def test_money_of_minor_units_is_read_as_money() -> None:
     assert told.sentences[0].endswith("would have earned 36.15 (mean of gd and zip), 20 more.")
     assert told.sentences[1] == "Most of it was lost in 1 of 1 turn: round 1 (20); all 2 policies agree."
     assert told.sentences[2] == (
-        "Round 1: it did submit_quote price 0.4; gd would have done submit_quote price 0.6; "
-        "worth 0.5 before it, -19.5 after it."
+        "Round 1: it called submit_quote price 0.4; gd would have called submit_quote price 0.6; "
+        "from there 0.5 was still within reach, one turn later -19.5."
     )
 
 
@@ -78,11 +78,11 @@ def test_two_calls_are_told_apart_by_what_differs() -> None:
     offers = ((("submit_offer", {"prices": many, "slogan": "new"}),), (("submit_offer", {"prices": dearer}),))
     turn = _turn(1, 20.0).model_copy(update=dict(zip(("did", "would"), offers, strict=True)))
     assert _lost(_ledger([turn]))[2].startswith(
-        'Round 1: it did submit_offer prices "item 8" price 8 slogan new; '
-        'gd would have done submit_offer prices "item 8" price 99; worth'
+        'Round 1: it called submit_offer prices "item 8" price 8 slogan new; '
+        'gd would have called submit_offer prices "item 8" price 99; from'
     )
     more = turn.model_copy(update={"would": (*turn.did, ("skip_phase", {}))})
-    assert _lost(_ledger([more]))[2].startswith("Round 1: gd would also have done skip_phase; worth")
+    assert _lost(_ledger([more]))[2].startswith("Round 1: gd would also have called skip_phase; from")
 
 
 def test_what_is_lower_the_better_is_listed_best_first_too() -> None:
@@ -179,6 +179,12 @@ def _turn(number: int, lost: float, *, agreed: bool = True, until: int = 0) -> L
 def _ledger(turns: Sequence[LedgerTurn], own: float = 12.0, unit: str = "points", **more: Any) -> Ledger:
     gap = sum(turn.lost for turn in turns)
     known = {"gd": own + gap, "zip": own + gap}
+    # What a policy still has before a turn is what it loses from there on.
+    later = [own + sum(turn.lost for turn in turns[place:]) for place in range(len(turns))]
+    turns = [
+        turn.model_copy(update={"values": dict.fromkeys(known, value)})
+        for turn, value in zip(turns, later, strict=True)
+    ]
     about: dict[str, Any] = {"of": ("gd", "zip"), "known": known, **more}
     return Ledger(seat="B1", unit=unit, own=own, reachable=own + gap, gap=gap, turns=tuple(turns), **about)
 
@@ -192,14 +198,14 @@ def test_the_gap_stands_beside_the_score_and_the_fewest_turns_that_hold_half_of_
     assert score.endswith("seed 7; the best known policies would have earned 46 (mean of gd and zip), 34 more.")
     assert where == "Most of it was lost in 1 of 4 turns: round 1 (20); all 2 policies agree."
     assert costliest == (
-        "Round 1: it did submit_quote price 40; gd would have done submit_quote price 60; "
-        "worth 50 before it, 30 after it."
+        "Round 1: it called submit_quote price 40; gd would have called submit_quote price 60; "
+        "from there 50 was still within reach, one turn later 30."
     )
 
 
 def test_a_case_of_a_mistake_takes_the_place_of_what_was_done() -> None:
     sentences = _lost(_ledger([_turn(1, 20.0)]), because="round 1: bid 40 with a value of 90")
-    assert sentences[2].startswith("Round 1: bid 40 with a value of 90; gd would have done submit_quote price 60;")
+    assert sentences[2].startswith("Round 1: bid 40 with a value of 90; gd would have called submit_quote price 60;")
 
 
 def test_turns_about_which_the_policies_differ_are_a_stretch() -> None:
@@ -208,11 +214,26 @@ def test_turns_about_which_the_policies_differ_are_a_stretch() -> None:
     assert _lost(_ledger([*turns, _turn(6, -25.0)]))[1] == "30 was lost in round 2; other turns gained."
 
 
+def test_a_stretch_is_named_only_if_it_lost_by_every_policy() -> None:
+    ledger = _ledger([_turn(1, 30.0, agreed=False), _turn(2, 10.0, agreed=False)])
+    first, second = ledger.turns
+    apart = first.model_copy(update={"values": {"gd": 72.0, "zip": 32.0}})
+    second = second.model_copy(update={"values": {"gd": 12.0, "zip": 32.0}})
+    assert _lost(ledger.model_copy(update={"turns": (apart, second)}))[1] == (
+        "Most of it, 40, was lost from round 1 to round 2 (20 to 60 by policy)."
+    )
+    apart = first.model_copy(update={"values": {"gd": 92.0, "zip": 12.0}})
+    assert (
+        _lost(ledger.model_copy(update={"turns": (apart, second)}))[1]
+        == "The 2 policies do not agree where it was lost."
+    )
+
+
 def test_a_turn_that_lost_no_more_than_is_noise_here_is_named_with_its_neighbours_only() -> None:
     turns = [_turn(1, 8.0), _turn(2, 7.0), _turn(3, 6.0), _turn(4, -1.0)]
     where, costliest = _lost(_ledger(turns, noise=7.9))[1:3]
     assert where == "Most of it, 15, was lost from round 1 to round 2."
-    assert costliest.startswith("Round 1: it did submit_quote price 40;")
+    assert costliest.startswith("Round 1: it called submit_quote price 40;")
     # The costliest turn is noise itself: the stretch is all that is said.
     quiet = _lost(_ledger(turns, noise=8.0))
     assert quiet[1] == where
@@ -228,7 +249,7 @@ def test_the_costliest_turn_is_told_where_the_gap_is_that_of_competent_seats_or_
     usual: float | None, told: bool
 ) -> None:
     sentences = _lost(_ledger([_turn(1, 20.0)], median_gap=usual))
-    assert any(sentence.startswith("Round 1: it did") for sentence in sentences) == told
+    assert any(sentence.startswith("Round 1: it called") for sentence in sentences) == told
     assert sentences[1] == "Most of it was lost in 1 of 1 turn: round 1 (20); all 2 policies agree."
 
 

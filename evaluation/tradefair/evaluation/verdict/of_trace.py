@@ -8,6 +8,8 @@ from pathlib import Path
 from string import Formatter
 from typing import Any, NamedTuple, TypeVar
 
+import orjson
+
 from tradefair.contract import SeatId, TraceError
 from tradefair.contract.players import PERSON, Player, Seating
 from tradefair.contract.text import clean_line
@@ -16,7 +18,7 @@ from tradefair.evaluation.evaluate import Evaluation, evaluate_file
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
 from tradefair.evaluation.figures import common_figures, figure_of, figures_of
 from tradefair.evaluation.headline import Block, headline_of
-from tradefair.evaluation.ledger import Ledger
+from tradefair.evaluation.ledger import Ledger, LedgerTurn
 from tradefair.evaluation.modes.base_rates import as_shipped
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 from tradefair.evaluation.origins import is_foreign
@@ -384,14 +386,26 @@ class _Read(NamedTuple):
         )
 
     def _because(self, seat: SeatId) -> str:
-        """What the first case of a finding in the costliest turn says; "" where there is none."""
+        """What the first case of a finding in the costliest turn says; "" where none says what made the turn cost.
+
+        A case may cite a call that the best policy makes as well, such as the end of a day without a look: next to
+        calls that it does not make, that is not where the loss comes from.
+        """
         ledger = self.ledgers.get(seat)
-        costliest = ledger.costliest if ledger else None
-        if costliest is None or self.diagnosis is None:
+        turn = ledger.costliest if ledger else None
+        if turn is None or self.diagnosis is None:
             return ""
-        seqs = set(costliest.seqs)
         cases = (case for finding in self.diagnosis.raised if seat in finding.seats for case in finding.cases)
-        return next((clean_line(case.because) for case in cases if case.seq in seqs), "")
+        says = (clean_line(case.because) for case in cases if case.seq in turn.seqs and self._apart(turn, case.seq))
+        return next(says, "")
+
+    def _apart(self, turn: LedgerTurn, seq: int) -> bool:
+        """Whether an event of a turn may be what the best policy did otherwise."""
+        would = turn.would or ()
+        if all(action in would for action in turn.did):
+            return True
+        event = orjson.loads(next(self.trace.events(seq - 1)).body)
+        return "tool" not in event or (event["tool"], event["arguments"]) not in would
 
 
 def _two_minds(player: Player | None, moves: PersonMoves | None) -> PersonMoves | None:

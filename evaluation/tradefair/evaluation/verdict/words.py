@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from tradefair.contract.text import clean_line
-from tradefair.evaluation.ledger import Ledger, LedgerTurn
-from tradefair.evaluation.ledger_text import actions_apart, actions_text, count_turns, place_text
+from tradefair.evaluation.ledger import Action, Ledger, LedgerTurn
+from tradefair.evaluation.ledger_text import actions_apart, actions_text, called, count_turns, place_text, tools_text
 from tradefair.evaluation.verdict.amounts import (
     amount,
     count,
@@ -289,9 +289,9 @@ def _by_ledger(worst: SeatVerdict, ledger: Ledger, *, several: bool) -> list[str
     first = first_mistake(made, several=several, word=worst.round_word)
     if made.protocol:
         return [first, *sentences]
-    # What the costliest turn says already is not said again; nor a mistake that gained on this luck.
+    # What stands with the costliest turn already is not said again; nor a mistake that gained on this luck.
     costliest_ = ledger.costliest
-    again = bool(worst.because) and costliest_ is not None and made.mode in costliest_.names
+    again = costliest_ is not None and made.mode in costliest_.names
     return sentences if again or (made.lost or 0.0) < 0 else [*sentences, first]
 
 
@@ -319,6 +319,8 @@ def losses(seat: SeatVerdict, ledger: Ledger) -> list[str]:
         # What lost more than all turns together is no part of it.
         whole = math.fsum(turn.lost for turn in stretch) <= ledger.gap
         said = f"Most of it, {much.replace(' was', ', was', 1)}." if whole else f"{much}; other turns gained."
+    elif not stretch:
+        said = f"The {number(len(ledger.of))} policies do not agree where it was lost."
     else:
         spread = f"It was lost over {number(count_turns(ledger.lost))} of {count(turns, 'turn')}"
         said = f"{spread}, none more than {number(ledger.lost[0].lost)}." if ledger.lost else ""
@@ -327,39 +329,39 @@ def losses(seat: SeatVerdict, ledger: Ledger) -> list[str]:
 
 def by_policy(ledger: Ledger, stretch: Sequence[LedgerTurn]) -> str:
     """The least and the most that a stretch lost by a single policy; empty where it is the same by all."""
-    after = [turn.values for turn in ledger.turns if turn.turn == stretch[-1].until + 1]
-    behind = after[0] if after else dict[str, float]()
-    sign = 1 if ledger.higher_is_better else -1
-    each = [sign * (value - behind.get(policy, ledger.own)) for policy, value in stretch[0].values.items()]
+    each = ledger.losses(stretch[0], stretch[-1])
     low, high = number(min(each)), number(max(each))
     return f" ({low} to {high} by policy)" if low != high else ""
 
 
 def costliest(seat: SeatVerdict, ledger: Ledger, turn: LedgerTurn) -> str:
     """The turn that lost most: what the seat did, what the best policy would have done, and what either is worth."""
-    policy = name(ledger.of[0])
     where_ = place_text(ledger, turn, word=seat.round_word)
-    did_, would = turn.did, turn.would
-    if would is not None:
-        did_, would = actions_apart(did_, would)
-    begin = f"it did {actions_text(did_)}"
-    instead = "" if would is None else f"; {policy} would have done {actions_text(would)}"
-    # One of two that share calls did no more than these.
-    if would is not None and turn.did and turn.would and not (did_ and would):
-        begin = (
-            f"{policy} would also have done {actions_text(would)}" if would else f"{begin}, which {policy} would not"
-        )
-        instead = ""
-    if seat.because:
-        begin = _ROUND.sub("", seat.because).rstrip(".")
-        begin = begin.removeprefix(f"{where_.rpartition(', ')[2]} ")
-    worth = f"; worth {number(turn.value)} before it, {number(turn.after)} after it"
     place = f"{where_[0].upper()}{where_[1:]}"
-    for middle in (instead, ""):
-        sentence = f"{place}: {begin}{middle}{worth}."
+    reach = f"; from there {number(turn.value)} was still within reach, one turn later {number(turn.after)}"
+    because = _ROUND.sub("", seat.because).rstrip(".").removeprefix(f"{where_.rpartition(', ')[2]} ")
+    # Of many calls the tools have to do, where they differ.
+    ways = (actions_text, tools_text) if tools_text(turn.did) != tools_text(turn.would or ()) else (actions_text,)
+    pairs = [_did_and_would(turn, name(ledger.of[0]), say) for say in ways]
+    for begin, instead in [*pairs, (pairs[0][0], "")]:
+        sentence = f"{place}: {because or begin}{instead}{reach}."
         if len(sentence) <= MAX_CHARACTERS:
             return sentence
-    return f"{place}: {cut(begin, MAX_CHARACTERS - len(worth) - len(place) - 3)}{worth}."
+    return f"{place}: {cut(because or pairs[0][0], MAX_CHARACTERS - len(reach) - len(place) - 3)}{reach}."
+
+
+def _did_and_would(turn: LedgerTurn, policy: str, say: Callable[[Sequence[Action]], str]) -> tuple[str, str]:
+    """What the seat did in a turn, and what a policy would have done, as far as they differ."""
+    if turn.would is None:
+        return f"it {called(say, turn.did, 'did nothing')}", ""
+    did_, would = actions_apart(turn.did, turn.would)
+    # One of two that share calls did no more than these.
+    if turn.did and turn.would and not did_:
+        return f"{policy} would also have {called(say, would)}", ""
+    begin = f"it {called(say, did_, 'did nothing')}"
+    if turn.did and turn.would and not would:
+        return f"{begin}, which {policy} would not have", ""
+    return begin, f"; {policy} would have {called(say, would)}"
 
 
 def first_mistake(found: Mistake, *, several: bool, word: str = "round") -> str:
@@ -369,7 +371,9 @@ def first_mistake(found: Mistake, *, several: bool, word: str = "round") -> str:
     of_round = _ROUND.match(because)
     begun = word + because.removeprefix(of_round[1]) if of_round else f"{word} {found.round}: {because}"
     at = f"seat {name(found.seat)}, " if several else f"seed {found.seed}, " if found.seed is not None else ""
-    head = f"First mistake, {at}{begun}" if found.seq else because
+    # What lost nothing is seen, and no mistake that cost anything.
+    first = "Also seen" if found.lost == 0 and not found.protocol else "First mistake"
+    head = f"{first}, {at}{begun}" if found.seq else because
     lost = ""
     if found.lost is not None and found.turns:
         verb = "lost" if found.lost >= 0 else "gained, as it came out,"

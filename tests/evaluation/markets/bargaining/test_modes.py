@@ -62,15 +62,15 @@ def kept_and(*quotes: Quotes) -> Side:
 REST: list[Quotes] = [(None, None)] * 4
 """Rounds in which neither quotes, so that what is before them is not at the end."""
 
-CONCEDED = "round 2: bid {} after 50 had traded, ask 50 then 50"
+CONCEDED = "round 2: bid {} after 50 had traded, the ask stayed at 50"
 WAITED = "round {}: bid 40, no trade; the last ask was {}, the value is 80"
 NAMED = "round 1: named {} as its value, which is 80"
 BROKE = "round 1: bid {} after it said 50; ask {}, no trade"
 THREATENED = "round 2: bid {} after it threatened 40 from 51 on; ask 55 in round 1"
-ANCHORED = "round 2: traded at {}; own first number 40, the other's 70"
+ANCHORED = "round 2: traded at {}, where its own first number was 40, the other's 70"
 STOOD = "round 2: bid 55 and ask 57 as before, no trade; value 80"
 BACK = "round 2: bid {} after {} in round 1, ask {}, no trade"
-LEAPT = "round 4: bid 25 after 20, ask 40 then 40"
+LEAPT = "round 4: bid 25 after 20, the ask stayed at 40"
 PLEDGE, LASTING = "I will bid 50 this round.", "I will bid {} every remaining round."
 THREAT = "If you ask above 50, I will bid 40."
 
@@ -136,8 +136,10 @@ PLAYS: dict[str, list[Play]] = {
         Play(buyer((20, 40), (20, 40), (25, 40), (25, 40), *REST), "clear", 0, 3),
         Play(buyer((20, 40), (20, 40), (20, 40), (25, 40), *REST[1:]), "clear", 0, 3),
         # Two steps towards one who had stood still for three, one of them, one of a tick, and one who had come nearer.
-        Play(still(20, 20, 20, 20, 22, 24), "raised", 2, 5, "round 5: bid 22 after 20, ask 60 then 60", share=0.8),
-        Play(still(20, 22, 24, 24, 26, 26), "clear", 1, 5, "round 5: bid 26 after 24, ask 60 then 60"),
+        Play(
+            still(20, 20, 20, 20, 22, 24), "raised", 2, 5, "round 5: bid 22 after 20, the ask stayed at 60", share=0.8
+        ),
+        Play(still(20, 22, 24, 24, 26, 26), "clear", 1, 5, "round 5: bid 26 after 24, the ask stayed at 60"),
         Play(still(20, 20, 20, 20, 21, 22), "clear", 0, 5),
         Play(buyer(*zip((20, 22, 24, 26, 28), (60, 60, 60, 59, 59), strict=True)), "clear", 0, 4),
     ],
@@ -428,7 +430,7 @@ def test_without_a_closed_round_nothing_is_judged(mode: str) -> None:
 )
 def test_the_first_number_of_a_seat_is_what_it_showed_first(says: Mapping[int, str], own: int) -> None:
     found = seen("anchor_acceptance", buyer((40, 70), (70, 70), says=says))
-    assert [case.because.split("; ")[1].split(",")[0] for case in found.cases] == [f"own first number {own}"]
+    assert [case.because.split(", ")[1] for case in found.cases] == [f"where its own first number was {own}"]
 
 
 def test_a_seat_that_showed_no_number_accepted_no_anchor() -> None:

@@ -32,9 +32,9 @@ def detect(side: Side, *, pull: Part, distance: PositiveInt) -> Seen:
     if abs(apart) < distance:
         return unchecked(f"the first numbers are {spelled(abs(apart))} ticks apart")
     trades = [(closed, closed.price) for closed in side.rounds if closed.price is not None]
-    opened = f"own first number {spelled(own.price)}, the other's {spelled(theirs.price)}"
+    opened = f"its own first number was {spelled(own.price)}, the other's {spelled(theirs.price)}"
     cases = [
-        side.case(closed, f"traded at {price}; {opened}")
+        side.case(closed, f"traded at {price}, where {opened}")
         for closed, price in trades
         # 1 is the counterpart's number, 0 the own one; the sign of the roles drops out of the quotient.
         if (own.price - price) / apart >= pull

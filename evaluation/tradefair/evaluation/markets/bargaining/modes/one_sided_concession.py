@@ -52,6 +52,8 @@ def detect(
             continue
         parts[form] += 1
         traded = " had traded" if sooner.traded else ""
-        moved = f"{side.word('answer')} {stood} then {theirs}"
-        cases.append(side.case(later, f"{side.named(own)} after {before}{traded}, {moved}", gift))
+        moved = f"stayed at {theirs}" if stood == theirs else f"went from {stood} to {theirs}"
+        cases.append(
+            side.case(later, f"{side.named(own)} after {before}{traded}, the {side.word('answer')} {moved}", gift)
+        )
     return Seen(cases, steps, parts)
