@@ -31,19 +31,15 @@ def _git(*words: str) -> str:
     return done.stdout if done.returncode == 0 else ""
 
 
-def changed() -> list[str] | None:
-    """The files of the change: what origin/main has not, or else the commits of the last day. None: it is unknown."""
+def changed() -> list[str]:
+    """The files of the change: what origin/main lacks. On main itself, and without it, no change is known: none."""
     base = _git("merge-base", "origin/main", "HEAD").strip()
-    head = _git("rev-parse", "HEAD").strip()
-    if not base or base == head:
-        day = _git("log", "-1", "--format=%ct").strip()
-        base = _git("rev-list", "-1", f"--before={int(day) - 86_400}", "HEAD").strip() if day else ""
-    return _git("diff", "--name-only", base).splitlines() if base else None
+    return _git("diff", "--name-only", base, "HEAD").splitlines() if base else []
 
 
-def all_of_them(files: Sequence[str] | None) -> bool:
-    """Whether a change of these files may break any of them; what is not known may."""
-    return files is None or any(_CONCERNS.match(file) for file in files)
+def all_of_them(files: Sequence[str]) -> bool:
+    """Whether a change of these files may break any of them."""
+    return any(_CONCERNS.match(file) for file in files)
 
 
 def group_of(test: str) -> str:
