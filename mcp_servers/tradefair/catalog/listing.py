@@ -13,7 +13,7 @@ privileged = false
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tradefair.contract.errors import ScenarioError
@@ -35,7 +35,7 @@ class ListedPolicy(NamedTuple):
     description: str
     roles: list[str]
     privileged: bool
-    parameters: Sequence[str] = ()
+    parameters: list[str]
 
 
 class Listing(NamedTuple):
@@ -50,7 +50,7 @@ class Listing(NamedTuple):
 def listing_of(kind: MarketType) -> Listing:
     """What a market says of itself."""
     policies = {
-        spec.name: ListedPolicy(spec.description, sorted(spec.roles), spec.privileged, _parameters(spec.rule) or ())
+        spec.name: ListedPolicy(spec.description, sorted(spec.roles), spec.privileged, _parameters(spec.rule))
         for spec in kind.policies.values()
     }
     return Listing(kind.version, kind.title, len(kind.tools), policies)
@@ -76,7 +76,7 @@ def listing_toml(listing: Listing) -> str:
 
 def _lines(table: Mapping[str, object]) -> list[str]:
     # JSON of a text, a list of texts, a number or a truth value is TOML as well.
-    return [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in table.items() if value != ()]
+    return [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in table.items() if value != []]
 
 
 def parsed_listing(text: str, *, source: str) -> Listing:
@@ -85,7 +85,10 @@ def parsed_listing(text: str, *, source: str) -> Listing:
 
     content = parse_toml(text, source=source)
     try:
-        policies = {name: ListedPolicy(**_checked(table)) for name, table in content.pop("policies").items()}
+        policies = {
+            name: ListedPolicy(**_checked({"parameters": [], **table}))
+            for name, table in content.pop("policies").items()
+        }
         return Listing(**_checked(content), policies=policies)
     except (AttributeError, KeyError, TypeError) as wrong:
         raise ScenarioError(f"{source}: {wrong}; `tradefair check` writes it: --write-listing") from None

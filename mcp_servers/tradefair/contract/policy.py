@@ -187,6 +187,11 @@ def _in_the_seat(rule: Any, draw: Draw) -> Policy:
     return rule
 
 
+def rule_name(rule: type[Any]) -> str:
+    """The name of the policy that plays a rule: of `QLearning` q_learning, of `Shading5` shading_5."""
+    return re.sub(r"(?<!^)(?=[A-Z])|(?<=[a-z])(?=\d)", "_", rule.__name__).lower()
+
+
 def scripted(
     rule: type[Any], roles: frozenset[str], seat: Callable[[Any, Draw], Policy] = _in_the_seat, **marks: Any
 ) -> PolicySpec:
@@ -195,13 +200,12 @@ def scripted(
     `seat(rule, draw)` makes what plays a rule over tools; by default the rule does it itself and gets its draws as
     `draw`. `marks` are further fields of `PolicySpec`.
     """
-    name = re.sub(r"(?<!^)(?=[A-Z])|(?<=[a-z])(?=\d)", "_", rule.__name__).lower()
 
     def make(params: Params, draw: Draw) -> Policy:
         return seat(with_parameters(rule, params), draw)
 
     description = (rule.__doc__ or "").partition("\n")[0].removesuffix(".")
-    return PolicySpec(name, make, roles, description, rule=rule, **marks)
+    return PolicySpec(rule_name(rule), make, roles, description, rule=rule, **marks)
 
 
 class Passive:
