@@ -130,7 +130,6 @@ class PolicySpec:
     reference: bool = False
     on_every_seat: bool = False
     stand_in: bool = False
-    fast: Callable[..., Any] | None = None
     hidden_where: Callable[[Any], bool] | None = None
     rule: type[Any] = object
 
