@@ -11,7 +11,7 @@ from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from tradefair.contract import ScenarioError
+from tradefair.contract import Draw, ScenarioError
 from tradefair.contract.errors import in_plain_words
 from tradefair.evaluation.markets.double_auction.source_table import csa_source
 from tradefair.evaluation.markets.double_auction.surplus_alpha import SeatResult, Shape
@@ -109,13 +109,13 @@ def read_games(path: Path) -> Iterator[BaselineGame]:
         raise ScenarioError(f"{path.name}, line {line + 1}, the whole line: {error}") from None
 
 
-def ask(game: BaselineGame, seat: str, trader: Trader) -> Iterator[Asked]:
+def ask(game: BaselineGame, seat: str, trader: Trader, draw: Draw) -> Iterator[Asked]:
     """A trader's answers in each round of a seat's game, with the logged past before it, its own quotes included."""
     entry = game.seats[seat]
     buyer = entry.role == "buyer"
     sign = 1 if buyer else -1
     seated = trader if buyer else MirroredPolicy(trader)
-    view = TraderView(entry.value, PRICE_MAX, _ROUNDS)
+    view = TraderView(entry.value, PRICE_MAX, _ROUNDS, draw=draw)
     for place in range(_ROUNDS):
         ours, logged = seated.quote(view), game.quotes[seat][place]
         if logged is not None and ours is not None:

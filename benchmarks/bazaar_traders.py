@@ -21,6 +21,7 @@ from benchmarks.baseline_games import FILE, Asked, BaselineGame, Half, ask, rank
 from benchmarks.double_auction_fast import play_fast
 from tradefair.catalog import load_scenario
 from tradefair.contract import Chance, Draw
+from tradefair.contract.policy import rule_name
 from tradefair.double_auction.model import DoubleAuctionScenario, role_of
 from tradefair.double_auction.seats.traders import TRADERS
 from tradefair.double_auction.seats.traders_identified import BAZAAR_FIELD, IDENTIFIED_TRADERS
@@ -31,8 +32,8 @@ from tradefair.runner.plan_episodes import LAW_CYCLE
 
 GAMES = 1_500
 """Games of the field."""
-_SPECS = {spec.name: spec for spec in (*TRADERS, *IDENTIFIED_TRADERS)}
-_REPLAYED = {spec.name for spec in REPLAYED_TRADERS}
+_RULES = {rule_name(rule): rule for rule in (*TRADERS, *IDENTIFIED_TRADERS)}
+_REPLAYED = {*map(rule_name, REPLAYED_TRADERS)}
 NINE = tuple(player for player, name in BAZAAR_FIELD.items() if name in _REPLAYED)
 """Log ids of the baselines that were identified in these games."""
 LAWS = frozenset({"signal_jammer", "gdx", "risk_aware"})
@@ -56,14 +57,14 @@ class Agreement(NamedTuple):
 
 def agreement(games: Iterable[BaselineGame], player: str) -> Agreement:
     """Over every seat of a baseline, by its log id; a law answers with several keyed draws."""
-    spec = _SPECS[BAZAAR_FIELD[player]]
+    rule = _RULES[BAZAAR_FIELD[player]]
     draws = _DRAWS if player in LAWS else 1
     asked: list[Asked] = []
     for game in games:
         for seat, entry in game.seats.items():
             if entry.player == player:
                 for number in range(draws):
-                    asked += ask(game, seat, spec.make(Draw.of(number, f"{game.game}:{seat}")))
+                    asked += ask(game, seat, rule(), Draw.of(number, f"{game.game}:{seat}"))
     if not asked:
         return Agreement(0, 0.0, 0.0, 0.0, 0.0)
     asked.sort()

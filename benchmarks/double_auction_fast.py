@@ -7,18 +7,19 @@ and tests hold the quotes equal.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from pydantic import JsonValue
 
-from tradefair.contract import Draw, IllegalAction, Params, ScenarioError, SeatId
+from tradefair.contract import Draw, IllegalAction, ScenarioError, SeatId
 from tradefair.contract.errors import unknown
-from tradefair.contract.policy import parse_policy
+from tradefair.contract.policy import parse_policy, with_parameters
 from tradefair.double_auction.engine.talk import recipients
 from tradefair.double_auction.model import ClosedRound, DoubleAuctionScenario, Role, role_of
 from tradefair.double_auction.policies import POLICIES, Revealed
 from tradefair.double_auction.rules import DoubleAuction
 from tradefair.double_auction.seats.talking import Heard, Speaker, Talker
-from tradefair.trading.mirror import MirroredPolicy, Trader, TraderView
+from tradefair.trading.mirror import MirroredPolicy, TraderView
 
 
 def play_fast(
@@ -62,39 +63,29 @@ def _revealed(closed: ClosedRound) -> Revealed:
     return Revealed(quotes, closed.fills, closed.sorted_bids, closed.sorted_asks, prices)
 
 
-class _Silent:
-    """`passive`, which has no trader."""
-
-    def quote(self, view: TraderView) -> None:
-        return None
-
-
-def _silent(params: Params, draw: Draw) -> Trader:
-    if params:
-        raise ScenarioError(f"policy passive takes no parameters, not {', '.join(params)}")
-    return _Silent()
-
-
 class _Player:
     """A seat of `play_fast`: its trader and the view that the rules fill."""
 
     def __init__(self, market: DoubleAuction, seat: SeatId, policy: str, policy_key: int) -> None:
         name, params = parse_policy(policy)
-        # Policies without a `fast` form live on tools alone and cannot be played here.
-        fast = _silent if name == "passive" else POLICIES[name].fast if name in POLICIES else None
-        if fast is None:
+        spec = POLICIES.get(name)
+        # Rules without a quote of their own live on tools alone and cannot be played here.
+        if spec is None or not (name == "passive" or hasattr(spec.rule, "quote")):
             raise ScenarioError(unknown("policy", policy, POLICIES, of="double_auction"))
-        trader: Trader = fast(params, Draw.of(market.seed, seat, policy_key))
+        trader: Any = with_parameters(spec.rule, params)
         self.seat = seat
         self.role: Role = role_of(seat)
         scenario = market.scenario
-        if self.role not in POLICIES[name].roles:
+        if self.role not in spec.roles:
             raise ScenarioError(f"{seat} = {policy!r}: not for a {self.role}")
         self.view = TraderView(market.state.private.by_seat[seat], scenario.price_max, scenario.rounds)
+        self.view.draw = Draw.of(market.seed, seat, policy_key)
         self._talker = trader if isinstance(trader, Talker) else None
         self._mirror = None if self.role == "buyer" else MirroredPolicy(trader)
         self._heard = 0
-        self.decide: Callable[[TraderView], int | None] = (self._mirror or trader).quote
+        # `passive` is no trader.
+        silent: Callable[[TraderView], int | None] = lambda view: None  # noqa: E731
+        self.decide = silent if name == "passive" else (self._mirror or trader).quote
 
     def speak(self, market: DoubleAuction) -> None:
         """Say something, or stay silent: by choice or because the rules refuse the message."""

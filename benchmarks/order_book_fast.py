@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from tradefair.contract import Draw, IllegalAction, ScenarioError, SeatId
 from tradefair.contract.errors import unknown
-from tradefair.contract.policy import parse_policy
+from tradefair.contract.policy import parse_policy, with_parameters
 from tradefair.order_book.model import OrderBookScenario, Shout
 from tradefair.order_book.policies import POLICIES
 from tradefair.order_book.rules import OrderBook
@@ -36,22 +36,22 @@ def play_fast(scenario: OrderBookScenario, seed: int, policies: Mapping[SeatId, 
     players: dict[SeatId, FastPlayer] = {}
     for seat, role in market.state.roles.items():
         name, params = parse_policy(policies[seat])
-        make = POLICIES[name].fast if name in POLICIES else None
-        if make is None:
+        spec = POLICIES.get(name)
+        if spec is None or not hasattr(spec.rule, "act"):
             raise ScenarioError(unknown("policy", name, POLICIES, of="order_book"))
-        if role not in POLICIES[name].roles:
+        if role not in spec.roles:
             raise ScenarioError(f"{seat} = {name}: not for a {role}")
-        trader = make(params, Draw.of(seed, seat, policy_key))
-        players[seat] = FastPlayer(market, seat, trader, told=POLICIES[name].privileged)
+        trader, draw = with_parameters(spec.rule, params), Draw.of(seed, seat, policy_key)
+        players[seat] = FastPlayer(market, seat, trader, draw, told=spec.privileged)
     return _play(market, players)
 
 
 class FastPlayer:
     """A seat of play by rules alone."""
 
-    def __init__(self, market: OrderBook, seat: SeatId, trader: Trader, *, told: bool = False) -> None:
+    def __init__(self, market: OrderBook, seat: SeatId, trader: Trader, draw: Draw, *, told: bool = False) -> None:
         self.seat, self.told, self._market, self._trader = seat, told, market, trader
-        self._desk = Desk(market.scenario.price_max, hear=self._hear, rest=self._rest)
+        self._desk = Desk(market.scenario.price_max, draw, hear=self._hear, rest=self._rest)
         self._desk.competitive = (market.benchmarks.p_lo, market.benchmarks.p_hi)
         self._role = market.state.roles[seat]
         self._top = market.scenario.price_max + 1 if self._role == "seller" else 0

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from tradefair.contract import Draw, ScenarioError, SeatId
 from tradefair.contract.errors import unknown
-from tradefair.contract.policy import parse_policy
+from tradefair.contract.policy import parse_policy, with_parameters
 from tradefair.pricing.model import PricingScenario, RoundRecord
 from tradefair.pricing.policies import POLICIES, check_laws
 from tradefair.pricing.rules import Pricing
@@ -29,25 +29,26 @@ def play_fast(scenario: PricingScenario, seed: int, policies: Mapping[SeatId, st
 
 def _player(market: Pricing, seat: SeatId, policy: str, draw: Draw) -> FastPlayer:
     name, params = parse_policy(policy)
-    # Policies without a `fast` form live on tools alone and cannot be played here.
-    make = POLICIES[name].fast if name in POLICIES else None
-    if make is None:
+    spec = POLICIES.get(name)
+    # Rules without a price of their own live on tools alone and cannot be played here.
+    if spec is None or not hasattr(spec.rule, "price"):
         raise ScenarioError(unknown("policy", name, POLICIES, of="pricing"))
     # What the scenario publishes every firm knows; the rest only those that are told.
-    return FastPlayer(market, seat, make(params, draw), told=POLICIES[name].knows_hidden(market.scenario))
+    firm = with_parameters(spec.rule, params)
+    return FastPlayer(market, seat, firm, draw, told=spec.knows_hidden(market.scenario))
 
 
 class FastPlayer:
     """A seat of play by rules alone: its firm, and a desk with what the firm would see over tools."""
 
-    def __init__(self, market: Pricing, seat: SeatId, firm: Firm, *, told: bool) -> None:
+    def __init__(self, market: Pricing, seat: SeatId, firm: Firm, draw: Draw, *, told: bool) -> None:
         scenario = market.scenario
         self.seat, self._firm, self._market, self._told = seat, firm, market, told
         self._published = scenario.demand_known and scenario.costs_known
         # Without shocks every round is known as the first is.
         self._constant = scenario.shock == "none"
         place = list(market.seats).index(seat)
-        self._desk = Desk(place, scenario.firms, scenario.rounds, scenario.price_max, scenario.consumers)
+        self._desk = Desk(place, scenario.firms, scenario.rounds, scenario.price_max, scenario.consumers, draw)
         self._desk.cost = market.state.cost[seat]
 
     def act(self) -> None:

@@ -7,15 +7,15 @@ from tradefair.bargaining import MARKET
 from tradefair.bargaining.policies import POLICIES
 from tradefair.bargaining.seats.strategies import STRATEGIES, Strategy
 from tradefair.bargaining.seats.templates import TEMPLATES, Said, render
-from tradefair.contract import Draw
+from tradefair.contract.policy import rule_name
 from tradefair.trading.mirror import MirroredPolicy, TraderView
 from tradefair.trading.statements import read_statements
 
-SPECS = {spec.name: spec for spec in STRATEGIES}
+RULES = {rule_name(rule): rule for rule in STRATEGIES}
 
 
-def _made(name: str, *, seller: bool = False) -> Strategy:
-    return SPECS[name].make(Draw.of(1, "S1" if seller else "B1"), seller)
+def _made(name: str) -> Strategy:
+    return RULES[name]()
 
 
 # Bargaining page, 13: v = 80, c = 30, R = 20, no chat; quotes until they are held, totals of half ticks at their mean.
@@ -59,7 +59,7 @@ def test_bargainers_play_the_games_of_the_specification(
 def test_the_linear_equilibrium_earns_what_theory_says() -> None:
     """Chatterjee & Samuelson (1983), over all 101 x 101 limits (bargaining page, 13)."""
     bid = [_made("linear_equilibrium").quote(TraderView(value, 100, 1)) or 0 for value in range(101)]
-    seller = [MirroredPolicy(_made("linear_equilibrium", seller=True)) for _ in range(101)]
+    seller = [MirroredPolicy(_made("linear_equilibrium")) for _ in range(101)]
     ask = [seller[cost].quote(TraderView(cost, 100, 1)) or 0 for cost in range(101)]
     assert [bid[value] for value in (0, 10, 25, 26, 50, 80, 100)] == [0, 10, 25, 26, 42, 62, 75]
     assert [ask[cost] for cost in (0, 20, 50, 74, 75, 90, 100)] == [25, 38, 58, 74, 75, 90, 100]

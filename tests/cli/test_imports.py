@@ -87,7 +87,9 @@ def test_a_list_of_scenarios_says_what_they_say(name: str) -> None:
 
 
 def test_a_listing_survives_its_file_whatever_the_texts_hold() -> None:
-    strange = Listing("1", 'says "hi" \\ \u2192\n\ttwice', 2, {"half": ListedPolicy("é\u2028", ["a", "b"], True)})
+    strange = Listing(
+        "1", 'says "hi" \\ \u2192\n\ttwice', 2, {"half": ListedPolicy("é\u2028", ["a"], True, ["n=1 (integer)"])}
+    )
     assert parsed_listing(listing_toml(strange), source="file") == strange
 
 
@@ -109,10 +111,11 @@ def test_a_listing_in_another_form_is_refused_with_its_name(text: str) -> None:
         ('["eater"]', '"eater"'),
         ('["eater"]', "[1]"),
         ("= false", "= 0"),
+        ('["n=1"]', "[1]"),
     ],
 )
 def test_a_listing_with_a_value_of_another_type_is_refused(right: str, wrong: str) -> None:
-    text = listing_toml(Listing("1", "cake", 6, {"half": ListedPolicy("half of it", ["eater"], False)}))
+    text = listing_toml(Listing("1", "cake", 6, {"half": ListedPolicy("half of it", ["eater"], False, ["n=1"])}))
     assert parsed_listing(text, source="file").tools == 6
     with pytest.raises(ScenarioError, match=r"^file: "):
         parsed_listing(text.replace(right, wrong), source="file")

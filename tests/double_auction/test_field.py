@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 from benchmarks.double_auction_fast import play_fast
+from tests.double_auction.seated import RULES
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Chance, Draw
@@ -16,13 +17,10 @@ from tradefair.double_auction.analysis import PlayedRound, regret
 from tradefair.double_auction.model import DoubleAuctionScenario, Role, role_of
 from tradefair.double_auction.policies import POLICIES
 from tradefair.double_auction.rules import DoubleAuction
-from tradefair.double_auction.seats.traders import TRADERS
-from tradefair.double_auction.seats.traders_identified import IDENTIFIED_TRADERS
-from tradefair.double_auction.seats.traders_learning import LEARNING_TRADERS
 from tradefair.host.scripted import Scripted
 
 EPISODES = 1_500
-FIELD = tuple(spec.name for spec in (*TRADERS, *LEARNING_TRADERS, *IDENTIFIED_TRADERS) if spec.name != "random_legal")
+FIELD = tuple(name for name in RULES if name != "random_legal")
 
 
 def _bazaar(**overrides: int) -> DoubleAuctionScenario:

@@ -6,28 +6,15 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.double_auction.seated import RULES, FixedDraw, Seated
 
 from tradefair.contract import Draw
-from tradefair.double_auction.seats.traders import TRADERS, Kaplan, LinearEquilibrium, Shading, Zic, Zip
-from tradefair.double_auction.seats.traders_identified import IDENTIFIED_TRADERS
-from tradefair.double_auction.seats.traders_learning import LEARNING_TRADERS
+from tradefair.double_auction.seats.traders import Kaplan, LinearEquilibrium, Shading5, Zic, Zip
 from tradefair.trading.mirror import MirroredPolicy, TraderView
-
-SPECS = {spec.name: spec for spec in (*TRADERS, *LEARNING_TRADERS, *IDENTIFIED_TRADERS)}
 
 
 def _view(value: int, rounds: int = 30, price_max: int = 100) -> TraderView:
     return TraderView(value, price_max, rounds)
-
-
-class FixedDraw(Draw):
-    """Every uniform is the same, so that a rule can be followed by hand."""
-
-    def __init__(self, u: float) -> None:
-        self._u = u
-
-    def uniform(self, *key: int | str) -> float:
-        return self._u
 
 
 @pytest.mark.parametrize(
@@ -45,7 +32,7 @@ class FixedDraw(Draw):
     ],
 )
 def test_traders_without_memory_quote_their_formula(name: str, value: int, price_max: int, expected: int) -> None:
-    trader = SPECS[name].make(Draw.of(1, "B1"))
+    trader = Seated(RULES[name](), Draw.of(1, "B1"))
     assert trader.quote(_view(value, price_max=price_max)) == expected
 
 
@@ -56,7 +43,7 @@ def _linear_of_seller(cost: int) -> int:
 @pytest.mark.parametrize("cost", [0, 13, 40, 75, 76, 99])
 def test_a_mirrored_trader_plays_the_sellers_formula(cost: int) -> None:
     """The seller's linear strategy is 2c/3 + 1/4 of the grid; halves may round the other way."""
-    assert MirroredPolicy(Shading(5)).quote(_view(cost)) == min(100, cost + 5)
+    assert MirroredPolicy(Shading5()).quote(_view(cost)) == min(100, cost + 5)
     quote = MirroredPolicy(LinearEquilibrium()).quote(_view(cost))
     assert quote is not None
     assert abs(quote - _linear_of_seller(cost)) <= 1
@@ -64,9 +51,9 @@ def test_a_mirrored_trader_plays_the_sellers_formula(cost: int) -> None:
 
 
 def test_zic_draws_every_price_up_to_its_value_about_equally_often() -> None:
-    counts: Counter[int] = Counter()
+    counts: Counter[int | None] = Counter()
     for seed in range(200):
-        trader, view = Zic(Draw.of(seed, "B1")), _view(3)
+        trader, view = Seated(Zic(), Draw.of(seed, "B1")), _view(3)
         for _ in range(5):
             counts[trader.quote(view)] += 1
             view.close_round(0, None, [], [], [])
@@ -75,13 +62,13 @@ def test_zic_draws_every_price_up_to_its_value_about_equally_often() -> None:
 
 
 def test_random_legal_covers_the_whole_grid() -> None:
-    quotes = {SPECS["random_legal"].make(Draw.of(seed, "B1")).quote(_view(0)) for seed in range(2_000)}
+    quotes = {Seated(RULES["random_legal"](), Draw.of(seed, "B1")).quote(_view(0)) for seed in range(2_000)}
     assert quotes == set(range(101))
 
 
 def test_zip_follows_its_update_rule_step_by_step() -> None:
     """All uniforms are .5: m = -.2, beta = .3, gamma = .05; targets .975 q - 2.5 and 1.025 q + 2.5."""
-    trader, view = Zip(FixedDraw(0.5)), _view(100)
+    trader, view = Seated(Zip(), FixedDraw(0.5)), _view(100)
     assert trader.quote(view) == 80
     view.close_round(80, 60, [70], [40, 75], [60])
     momentum = 0.95 * 0.3 * (60 * 0.975 - 2.5 - 80)
@@ -105,7 +92,7 @@ def test_zip_follows_its_update_rule_step_by_step() -> None:
 
 
 def test_zip_with_a_worthless_unit_bids_nothing() -> None:
-    trader, view = Zip(Draw.of(3, "B1")), _view(0)
+    trader, view = Seated(Zip(), Draw.of(3, "B1")), _view(0)
     view.close_round(0, None, [50], [20], [35])
     assert trader.quote(view) == 0
 
@@ -168,14 +155,14 @@ HISTORY = st.lists(
 )
 
 
-@pytest.mark.parametrize("name", [name for name in SPECS if name != "random_legal"])
+@pytest.mark.parametrize("name", [name for name in RULES if name != "random_legal"])
 @given(value=st.integers(0, 100), history=HISTORY, seed=st.integers(0, 100))
 @settings(max_examples=40, deadline=None)
 def test_no_trader_ever_quotes_through_its_value(
     name: str, value: int, history: list[tuple[list[int], list[int], bool]], seed: int
 ) -> None:
-    maker = SPECS[name].make
-    for role, trader in (("buyer", maker(Draw.of(seed, "B1"))), ("seller", MirroredPolicy(maker(Draw.of(seed, "S1"))))):
+    buyer, seller = (Seated(RULES[name](), Draw.of(seed, seat)) for seat in ("B1", "S1"))
+    for role, trader in (("buyer", buyer), ("seller", MirroredPolicy(seller))):
         low, high = (0, value) if role == "buyer" else (value, 100)
         view = _view(value)
         for own, opposite, traded in history:

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
 from benchmarks.double_auction_fast import play_fast
+from tests.double_auction.seated import RULES, Seated
 from tests.sample import sample_logs
 
 from tradefair.catalog import load_scenario
 from tradefair.contract import Draw
 from tradefair.double_auction.model import DoubleAuctionScenario
 from tradefair.double_auction.policies import POLICIES
-from tradefair.double_auction.seats.traders import TRADERS
-from tradefair.double_auction.seats.traders_identified import BAZAAR_FIELD, IDENTIFIED_TRADERS
-from tradefair.double_auction.seats.traders_learning import LEARNING_TRADERS
+from tradefair.double_auction.seats.traders_identified import BAZAAR_FIELD
 from tradefair.trading.game_log import GameLog, LoggedRound, read_game
 from tradefair.trading.mirror import MirroredPolicy, Trader, TraderView
-
-SPECS = {spec.name: spec for spec in (*TRADERS, *LEARNING_TRADERS, *IDENTIFIED_TRADERS)}
 
 
 class Asked(NamedTuple):
@@ -43,14 +40,14 @@ def quotes() -> dict[str, list[Asked]]:
         assert game.init is not None
         for seat, agent in game.init.data.agents.items():
             if not agent.is_llm:
-                found[agent.model_name] += _asked(game, seat, SPECS[BAZAAR_FIELD[agent.model_name]].make)
+                found[agent.model_name] += _asked(game, seat, RULES[BAZAAR_FIELD[agent.model_name]]())
     return found
 
 
-def _asked(game: GameLog, seat: str, make: Callable[[Draw], Trader]) -> Iterator[Asked]:
+def _asked(game: GameLog, seat: str, rule: Trader) -> Iterator[Asked]:
     assert game.init is not None
     buyer = seat.startswith("B")
-    trader = make(Draw.of(game.init.seed, seat))
+    trader = Seated(rule, Draw.of(game.init.seed, seat))
     view = TraderView(game.init.values[seat], 100, game.init.data.num_rounds)
     seated = trader if buyer else MirroredPolicy(trader)
     for logged in game.rounds:
@@ -155,7 +152,7 @@ def test_a_law_shades_on_average_as_its_baseline_does(shades: dict[str, float], 
 
 
 def test_the_sniper_counts_its_calendar_from_the_end_of_a_shorter_game() -> None:
-    trader, view = SPECS["sniper_bazaar"].make(Draw.of(1, "B1")), TraderView(90, 100, 8)
+    trader, view = Seated(RULES["sniper_bazaar"](), Draw.of(1, "B1")), TraderView(90, 100, 8)
     quotes: list[int | None] = []
     for _ in range(8):
         quotes.append(trader.quote(view))
@@ -169,7 +166,7 @@ def test_the_sniper_counts_its_calendar_from_the_end_of_a_shorter_game() -> None
 )
 def test_the_ramp_shades_by_a_sixth_of_the_distance_from_the_middle(value: int, quotes: list[int]) -> None:
     """v - max(4, round(.16 |v - 50|)) - (0, 1, -1): .16 of 40 is 6, of 47 8."""
-    trader, view = SPECS["regression_bazaar"].make(Draw.of(1, "B1")), TraderView(value, 100, 30)
+    trader, view = Seated(RULES["regression_bazaar"](), Draw.of(1, "B1")), TraderView(value, 100, 30)
     made: list[int | None] = []
     for _ in range(3):
         made.append(trader.quote(view))
@@ -178,7 +175,7 @@ def test_the_ramp_shades_by_a_sixth_of_the_distance_from_the_middle(value: int, 
 
 
 def test_the_gap_shades_by_what_the_best_ask_stands_above_the_value() -> None:
-    trader, view = SPECS["cliff_bazaar"].make(Draw.of(1, "B1")), TraderView(40, 100, 30)
+    trader, view = Seated(RULES["cliff_bazaar"](), Draw.of(1, "B1")), TraderView(40, 100, 30)
     made: list[int | None] = []
     for ask in (30, 47, 95):
         made.append(trader.quote(view))
@@ -187,7 +184,7 @@ def test_the_gap_shades_by_what_the_best_ask_stands_above_the_value() -> None:
 
 
 def test_the_calendar_depends_on_an_own_trade_and_before_it_on_the_best_ask() -> None:
-    trader, view = SPECS["zic_plus_bazaar"].make(Draw.of(1, "B1")), TraderView(50, 100, 30)
+    trader, view = Seated(RULES["zic_plus_bazaar"](), Draw.of(1, "B1")), TraderView(50, 100, 30)
     shades: list[int] = []
     for place in range(33):
         quote = trader.quote(view)

@@ -10,28 +10,16 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.double_auction.seated import RULES, FixedDraw, Seated
 
 from tradefair.contract import Draw
 from tradefair.double_auction.analysis import GdRound, Rivals, best_reply, gd_belief, outlook
-from tradefair.double_auction.seats.traders import TRADERS
-from tradefair.double_auction.seats.traders_learning import LEARNING_TRADERS, gdx_value
+from tradefair.double_auction.seats.traders_learning import gdx_value
 from tradefair.trading.mirror import Trader, TraderView
-
-SPECS = {spec.name: spec for spec in (*TRADERS, *LEARNING_TRADERS)}
-
-
-class FixedDraw(Draw):
-    """Every uniform is the same, so that a rule can be followed by hand."""
-
-    def __init__(self, u: float) -> None:
-        self._u = u
-
-    def uniform(self, *key: int | str) -> float:
-        return self._u
 
 
 def _trader(name: str, u: float = 0.5) -> Trader:
-    return SPECS[name].make(FixedDraw(u))
+    return Seated(RULES[name](), FixedDraw(u))
 
 
 def _priced(value: int, prices: Sequence[int]) -> TraderView:
@@ -201,7 +189,7 @@ def test_a_bandit_tries_every_arm_before_it_prefers_one() -> None:
 
 
 def test_reinforced_shades_become_likelier() -> None:
-    view, trader = TraderView(100, 100, 400), SPECS["roth_erev"].make(Draw.of(3, "B1"))
+    view, trader = TraderView(100, 100, 400), Seated(RULES["roth_erev"](), Draw.of(3, "B1"))
     shades: list[int] = []
     for _ in range(400):
         quote = trader.quote(view)
@@ -252,7 +240,7 @@ def test_aggressiveness_opens_below_the_middle_of_the_grid() -> None:
 def test_a_target_of_aggressiveness_leads_back_to_its_degree(
     value: int, degree: float, shape: float, trades: list[int]
 ) -> None:
-    trader: Any = _trader("aa")
+    trader: Any = RULES["aa"]()
     trader._shape, trader._trades = shape, trades
     view = TraderView(value, 100, 30)
     base = min(trader._equilibrium(view), value)

@@ -9,28 +9,14 @@ from pathlib import Path
 import pytest
 from benchmarks.baseline_games import FILE, BaselineGame, ranks, read_games
 from benchmarks.bazaar_traders import LAWS, NINE, agreement, public_scores, spearman
+from tests.double_auction.seated import RULES, FixedDraw, Seated
 from tests.sample import sample
 
 from tradefair.contract import Draw, ScenarioError
+from tradefair.contract.policy import rule_name
 from tradefair.double_auction.seats.traders_identified import BAZAAR_FIELD
 from tradefair.double_auction.seats.traders_replayed import REPLAYED_TRADERS
 from tradefair.trading.mirror import MirroredPolicy, TraderView
-
-SPECS = {spec.name: spec for spec in REPLAYED_TRADERS}
-
-
-class FixedDraw(Draw):
-    """Every uniform is the same, so that a law can be followed by hand."""
-
-    def __init__(self, u: float) -> None:
-        self._u = u
-
-    def uniform(self, *key: int | str) -> float:
-        return self._u
-
-    def uniforms(self, *key: int | str, n: int) -> list[float]:
-        return [self._u] * n
-
 
 Past = tuple[int | None, Sequence[int], Sequence[int], Sequence[int]]
 """Own fill, own side's other quotes, opposite quotes, prices."""
@@ -38,7 +24,7 @@ Past = tuple[int | None, Sequence[int], Sequence[int], Sequence[int]]
 
 def _quotes(name: str, value: int, past: Sequence[Past], u: float = 0.5, *, seller: bool = False) -> list[int | None]:
     """The bids of a trader that quotes before each past round and after the last one, in its own terms."""
-    trader = SPECS[name].make(FixedDraw(u))
+    trader = Seated(RULES[name](), FixedDraw(u))
     seated = MirroredPolicy(trader) if seller else trader
     view = TraderView(100 - value if seller else value, 100, 30)
     made: list[int | None] = []
@@ -133,10 +119,10 @@ def test_the_sampler_bids_by_table_first_and_takes_the_price_it_imagines() -> No
     assert _quotes("risk_aware_bazaar", 40, [(None, [60], [40], [50])]) == [19, 40], "no sample within v"
 
 
-@pytest.mark.parametrize("name", SPECS)
+@pytest.mark.parametrize("name", map(rule_name, REPLAYED_TRADERS))
 def test_bids_stay_within_the_value_on_every_grid_and_with_an_empty_past(name: str) -> None:
     for value, top in ((0, 100), (1, 100), (100, 100), (640, 1000)):
-        trader, view = SPECS[name].make(Draw.of(1, "B1")), TraderView(value, top, 60)
+        trader, view = Seated(RULES[name](), Draw.of(1, "B1")), TraderView(value, top, 60)
         for place in range(45):
             quote = trader.quote(view)
             assert quote is not None

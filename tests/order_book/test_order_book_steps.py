@@ -143,7 +143,7 @@ PLAYED = [
         ("asset_short", {"trader"}),
     )
     for name, spec in POLICIES.items()
-    if spec.fast is not None and spec.roles & roles
+    if hasattr(spec.rule, "act") and spec.roles & roles
 ]
 
 

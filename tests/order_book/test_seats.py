@@ -8,16 +8,7 @@ from tradefair.contract import Draw
 from tradefair.order_book.seats.asset import Fundamentalist, MarketMaker, Momentum, TrendFollower
 from tradefair.order_book.seats.controls import Ring
 from tradefair.order_book.seats.desk import Act, Desk, Heard, Resting, turned_back
-from tradefair.order_book.seats.traders import (
-    AdaptiveAggressive,
-    Anchored,
-    GjerstadDickhaut,
-    Kaplan,
-    Shaver,
-    ZeroIntelligence,
-    Zip,
-    believed,
-)
+from tradefair.order_book.seats.traders import Aa, Anchored, Gd, Kaplan, Shaver, ZiC, Zip, believed
 from tradefair.trading.beliefs import Margin, beliefs, moved
 
 PASS = Act()
@@ -27,7 +18,7 @@ DRAW = Draw.of(1, "B1")
 def desk(**known: object) -> Desk:
     """A buyer's step on a grid to 200, value 100."""
     heard, resting = known.pop("heard", []), known.pop("resting", [])
-    made = Desk(200, value=100, hear=lambda: heard, rest=lambda: resting)  # pyright: ignore[reportArgumentType, reportReturnType]
+    made = Desk(200, DRAW, value=100, hear=lambda: heard, rest=lambda: resting)  # pyright: ignore[reportArgumentType, reportReturnType]
     for name, value in known.items():
         setattr(made, name, value)
     return made
@@ -41,7 +32,7 @@ def test_a_seller_is_a_buyer_in_the_mirror() -> None:
     assert turned_back(Act(61), "seller", 200) == ("sell", 140)
     assert turned_back(Act(0), "buyer", 200) == ("buy", 1)
     # A cost of 60 is a value of 141: at most as high a bid, at least as high an ask.
-    bids = [ZeroIntelligence(DRAW).act(desk(value=141, step=step)).price for step in range(300)]
+    bids = [ZiC().act(desk(value=141, step=step)).price for step in range(300)]
     asks = [turned_back(Act(bid), "seller", 200)[1] for bid in bids]
     assert (min(asks) >= 60, max(asks) <= 200, max(asks) - min(asks) > 120) == (True, True, True)
 
@@ -88,9 +79,9 @@ def test_beliefs_count_what_stands_below_and_what_failed_above() -> None:
 def test_gd_bids_the_smallest_best_of_belief_times_profit_and_takes_what_is_sure() -> None:
     heard = [shout("buy", 60, accepted=True), shout("buy", 50), shout("sell", 90)]
     # f is 1 from 60 on: 40 is earned there, and less above.
-    assert GjerstadDickhaut().act(desk(heard=heard)) == Act(60)
-    assert GjerstadDickhaut().act(desk(heard=heard, best_ask=55)) == Act(55)
-    assert GjerstadDickhaut().act(desk(heard=heard, best_bid=64)) == Act(64)
+    assert Gd().act(desk(heard=heard)) == Act(60)
+    assert Gd().act(desk(heard=heard, best_ask=55)) == Act(55)
+    assert Gd().act(desk(heard=heard, best_bid=64)) == Act(64)
 
 
 def test_the_margin_moves_by_a_step_towards_the_target_and_never_beyond_the_value() -> None:
@@ -114,7 +105,7 @@ def test_the_margin_moves_by_a_step_towards_the_target_and_never_beyond_the_valu
     ],
 )
 def test_zip_lowers_what_it_could_have_cheaper_and_raises_what_it_missed(heard: Heard, way: int) -> None:
-    trader = Zip(DRAW)
+    trader = Zip()
     before = trader.act(desk(value=100)).price
     after = trader.act(desk(value=100, heard=[heard] * 3)).price
     assert before is not None
@@ -124,14 +115,14 @@ def test_zip_lowers_what_it_could_have_cheaper_and_raises_what_it_missed(heard: 
 
 
 def test_adaptive_aggressiveness_takes_what_its_target_reaches_and_moves_there_in_thirds() -> None:
-    trader = AdaptiveAggressive(DRAW)
+    trader = Aa()
     known = {"value": 150, "trades": [100] * 5, "passed": 0.5}
     bid = trader.act(desk(**known, best_bid=40)).price
     assert bid is not None
     assert 40 < bid < 40 + (100 - 40) / 2
     assert trader.act(desk(**known, best_ask=30)) == Act(30)
     # Missed trades make it bid more, trades that it could have had make it bid less.
-    eager, calm = AdaptiveAggressive(DRAW), AdaptiveAggressive(DRAW)
+    eager, calm = Aa(), Aa()
     eager.act(desk(value=150, trades=[100] * 5))
     calm.act(desk(value=150, trades=[100] * 5))
     raised = eager.act(desk(value=150, trades=[100] * 5, heard=[shout("buy", 149)] * 4, best_bid=40)).price
@@ -158,7 +149,7 @@ def test_a_maker_quotes_both_sides_leans_against_its_position_and_stops_at_its_l
 
 
 def test_a_fundamentalist_takes_what_is_cheap_beside_its_belief_else_quotes_within_six_percent() -> None:
-    sure = Fundamentalist(DRAW, 0)
+    sure = Fundamentalist(0)
     assert sure.act(shares(best_ask=97)) == Act(97, "buy")
     assert sure.act(shares(best_bid=103)) == Act(103, "sell")
     quotes = [sure.act(shares(best_ask=99, best_bid=101, step=step)) for step in range(100)]
@@ -170,11 +161,11 @@ def test_a_fundamentalist_takes_what_is_cheap_beside_its_belief_else_quotes_with
 
 
 def test_followers_expect_the_last_change_or_the_last_trades_to_go_on() -> None:
-    trend = TrendFollower(DRAW)
+    trend = TrendFollower()
     assert 50 <= trend.believed(shares()) <= 90
     assert 115 <= trend.believed(shares(means=[100.0, None, 110.0])) <= 120
-    assert Momentum(DRAW).believed(shares(trades=[1, 100, 102, 104, 106, 108])) == pytest.approx(104 + 10)
-    assert Momentum(DRAW).believed(shares(trades=[80])) == 100
+    assert Momentum().believed(shares(trades=[1, 100, 102, 104, 106, 108])) == pytest.approx(104 + 10)
+    assert Momentum().believed(shares(trades=[80])) == 100
 
 
 def test_the_ring_asks_twenty_above_competition_and_late_the_highest_competitive_price() -> None:

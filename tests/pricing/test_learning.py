@@ -54,8 +54,9 @@ def test_online_learners_and_learners_in_step_are_the_same() -> None:
     periods = 2_000
     market = Pricing(scenario(rounds=periods), 1)
     draws = [Draw.of(7, seat) for seat in market.seats]
-    firms = [QLearning(draw) for draw in draws]
-    play(market, [FastPlayer(market, seat, firm, told=False) for seat, firm in zip(market.seats, firms, strict=True)])
+    firms = [QLearning() for _ in draws]
+    seated = zip(market.seats, firms, draws, strict=True)
+    play(market, [FastPlayer(market, seat, firm, draw, told=False) for seat, firm, draw in seated])
     beta = math.log(50) / (0.8 * periods)
     explore = [[draw.uniform("explore", t) < epsilon(beta, t) for draw in draws] for t in range(periods)]
     tried = [[int(PRICES * draw.uniform("action", t)) for draw in draws] for t in range(periods)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 from typing import Any
 
@@ -10,14 +11,17 @@ from benchmarks.pricing_fast import play_fast
 from tests.pricing.scenarios import PRESETS, played, scenario
 
 from tradefair.contract import Draw, ScenarioError
-from tradefair.contract.policy import parse_policy
+from tradefair.contract.players import seat_policy
+from tradefair.contract.policy import parameters_of, parse_policy, with_parameters
 from tradefair.pricing import MARKET
+from tradefair.pricing.data.bundled import limit_strategies
 from tradefair.pricing.engine.demand import units_sold
 from tradefair.pricing.policies import POLICIES
 from tradefair.pricing.rules import Pricing
 from tradefair.pricing.seats import planner
 from tradefair.pricing.seats.desk import Desk, Firm, Known, Own
 from tradefair.pricing.seats.firms import FIRMS
+from tradefair.pricing.seats.learning import SESSIONS
 from tradefair.testing import play_scripted
 
 OVER_TOOLS_ALONE = ("blind", "contrary")
@@ -60,7 +64,7 @@ TEXTBOOK = Known((2000, 2000), (1000, 1000), 250, 0)
 
 def desk_after(*rivals: int, own: int = 1500, known: Known | None = TEXTBOOK) -> Desk:
     """What F1 knows after its rival has posted `rivals`, one a round."""
-    desk = Desk(0, 2, 60, 4000, 1_000_000)
+    desk = Desk(0, 2, 60, 4000, 1_000_000, Draw("a"))
     desk.cost = desk.cost_now = 1000
     desk.known = desk.unshocked = known
     desk.prices = [(own, price) for price in rivals]
@@ -77,7 +81,7 @@ def best_reply_to(rival: int) -> int:
 
 
 def firm(name: str, **params: Any) -> Firm:
-    return FIRMS[name].make(params, Draw("a"))
+    return with_parameters(FIRMS[name].rule, params)
 
 
 @pytest.mark.parametrize(
@@ -207,7 +211,7 @@ def _best_of_all(law: str, grid: list[int], rounds: int) -> int:
     name, params = parse_policy(law)
     best = 0
     for own in product(grid, repeat=rounds):
-        made, desk = FIRMS[name].make(params, Draw("a")), Desk(1, 2, rounds, 4000, 1_000_000)
+        made, desk = firm(name, **params), Desk(1, 2, rounds, 4000, 1_000_000, Draw("a"))
         desk.cost = desk.cost_now = 1000
         desk.known = desk.unshocked = TEXTBOOK
         desk.past = [TEXTBOOK] * (rounds + 1)
@@ -227,13 +231,21 @@ def test_a_planner_that_cannot_plan_replies() -> None:
         assert prices_of(one) == prices_of(other)
 
 
-def test_parameters_that_a_policy_does_not_take_are_errors() -> None:
-    for text in (
-        "edgeworth(step=0)",
-        "grim(tolerance=-1)",
-        "follower(level=high)",
-        "nash(step=1)",
-        "q_limit(session=64)",
-    ):
-        with pytest.raises(ScenarioError):
-            play_fast(scenario(), 1, {"F1": text, "F2": "nash"})
+def test_a_parameter_that_a_policy_does_not_take_is_named_with_what_is_allowed() -> None:
+    for text, message in {
+        "edgeworth(step=0)": "step = 0: integer 1..1000000",
+        "edgeworth(step=2.0)": "step = 2.0: integer 1..1000000",
+        "grim(tolerance=true)": "tolerance = True: integer 0..1000000",
+        "follower(level=high)": "level = high: one of nash, monopoly",
+        "edgeworth(stp=1)": "no parameter stp: it has step",
+        "monopoly(step=1)": "no parameter step: it has none",
+        "q_limit(session=64)": "session = 64: integer 0..63",
+    }.items():
+        with pytest.raises(ScenarioError, match=f"^{re.escape(message)}$"):
+            seat_policy(MARKET, text, "firm", Draw("a"))
+
+
+def test_a_rule_says_what_its_parameters_may_be() -> None:
+    assert parameters_of(FIRMS["grim"].rule) == {"tolerance": (20, "integer 0..1000000")}
+    assert parameters_of(FIRMS["monopoly"].rule) == {}
+    assert len(limit_strategies()["sessions"]) == SESSIONS

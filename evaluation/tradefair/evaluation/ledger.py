@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from statistics import fmean
 from typing import Any, Literal
@@ -175,6 +175,12 @@ class Ledger(_Record):
         after = self.turns[bisect_right(self.turns, last.until, key=lambda turn: turn.turn) :]
         behind = after[0].values if after else dict[str, float]()
         return [sign * (value - behind.get(policy, self.own)) for policy, value in first.values.items()]
+
+    def agreed(self, turns: Collection[int]) -> bool:
+        """Whether by each policy these turns lost together, or by each they gained."""
+        found = [turn for turn in self.turns if turn.turn in turns]
+        each = [math.fsum(parts) for parts in zip(*(self.losses(turn, turn) for turn in found), strict=True)]
+        return not each or min(each) >= 0 or max(each) <= 0
 
     @property
     def per_unit(self) -> int:

@@ -293,7 +293,8 @@ def _action(tool: str, arguments: Any, most: int = _MAX_ARGUMENTS) -> str:
     told = " ".join(f"{name} {_value(value)}" for name, value in arguments.items() if value is not None)
     told = clean_line(told)
     if len(told) > most:
-        told = told[: most - 1].rstrip() + "…"
+        # Never within a number.
+        told = told[:most].rpartition(" ")[0].rstrip(",") + " …"
     return f"{clean_line(tool)} {told}".rstrip()
 
 

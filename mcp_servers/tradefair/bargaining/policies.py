@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from typing import Any, cast
 
 from tradefair.bargaining.model import PRICE_MAX, Role, role_of
 from tradefair.bargaining.rules import HiddenTruth
-from tradefair.bargaining.seats.strategies import STRATEGIES, Strategy, StrategySpec
+from tradefair.bargaining.seats import strategies
+from tradefair.bargaining.seats.strategies import Strategy
 from tradefair.bargaining.seats.templates import Said, render
-from tradefair.contract import Draw, Params, Policy, PolicySpec, ScenarioError, ToolAnswer, ToolCall, Turns, TurnView
+from tradefair.contract import Draw, PolicySpec, ToolAnswer, ToolCall, Turns, TurnView
+from tradefair.contract.policy import scripted
 from tradefair.trading.mirror import MirroredPolicy, TraderView
 
 _ROLES = frozenset({"buyer", "seller"})
-_REFERENCES = ("passive", "truthful", "linear_concession")
-_EQUILIBRIUM = "linear_equilibrium"
-_STAND_IN = "linear_concession"
 
 
 class BargainingPolicy:
@@ -27,10 +26,9 @@ class BargainingPolicy:
     A seller's strategy sees and decides in buyer terms, through the mirror.
     """
 
-    def __init__(self, make: Callable[[bool], Strategy]) -> None:
-        self._make = make
+    def __init__(self, strategy: Strategy, draw: Draw) -> None:
+        self._strategy, self._draw = strategy, draw
         self._role: Role = "buyer"
-        self._strategy: Strategy | None = None
         self._view: TraderView | None = None
         self._mirror: MirroredPolicy | None = None
         self._shown = 0
@@ -77,7 +75,6 @@ class BargainingPolicy:
         answer = yield ToolCall("read_messages", {"after": self._heard})
         if answer.error is not None:
             return
-        assert self._strategy is not None
         for row in answer.data["messages"]:
             self._heard = row["number"]
             # Its own messages are in the list too.
@@ -86,10 +83,9 @@ class BargainingPolicy:
 
     def _start(self, own: Mapping[str, Any], now: TurnView) -> None:
         self._role = own["role"]
-        self._strategy = self._make(self._role == "seller")
         self._mirror = MirroredPolicy(self._strategy) if self._role == "seller" else None
         # The view counts the rounds of the whole game, so that time means the same to whoever joins late.
-        self._view = TraderView(own["limit"], PRICE_MAX, cast("int", now.market["rounds"]))
+        self._view = TraderView(own["limit"], PRICE_MAX, cast("int", now.market["rounds"]), draw=self._draw)
         self._view.round = now.round
         self._shown = now.round - 1
 
@@ -118,11 +114,9 @@ class BargainingPolicy:
         self._shown = row["round"]
 
     def _decided(self, view: TraderView) -> int | None:
-        assert self._strategy is not None
         return self._strategy.quote(view) if self._mirror is None else self._mirror.quote(view)
 
     def _said(self, view: TraderView) -> str:
-        assert self._strategy is not None
         if self._mirror is not None:
             # Messages are composed in buyer terms too; `render` turns them round.
             view = self._mirror.mirrored(view)
@@ -133,7 +127,7 @@ class BargainingPolicy:
 
 
 class Oracle:
-    """Knows both limits: opens just inside the counterpart's and gives way a tenth of the gap after two dry rounds.
+    """Knows both limits: opens just inside the counterpart's, and gives way a tenth of the gap after two dry rounds.
 
     Strong against stubborn counterparts, but no bound.
 
@@ -185,36 +179,19 @@ class Oracle:
         return bid if buys else PRICE_MAX - bid
 
 
-def _refuse_params(name: str, params: Params) -> None:
-    if params:
-        raise ScenarioError(f"policy {name} takes no parameters, not {', '.join(params)}")
-
-
-def _spec(strategy: StrategySpec) -> PolicySpec:
-    def make(params: Params, draw: Draw) -> Policy:
-        _refuse_params(strategy.name, params)
-        # The role is known only when the seat has looked at its limit.
-        return BargainingPolicy(lambda seller: strategy.make(draw, seller))
-
-    return PolicySpec(
-        strategy.name,
-        make,
-        _ROLES,
-        strategy.description,
-        reference=strategy.name in _REFERENCES,
-        on_every_seat=strategy.name == _EQUILIBRIUM,
-        stand_in=strategy.name == _STAND_IN,
-    )
-
-
-def _oracle(params: Params, draw: Draw) -> Policy:
-    _refuse_params("oracle", params)
-    return Oracle()
-
-
-POLICIES: Mapping[str, PolicySpec] = {
-    **{strategy.name: _spec(strategy) for strategy in STRATEGIES},
-    "oracle": PolicySpec(
-        "oracle", _oracle, _ROLES, "knows both limits; strong, but no bound", privileged=True, reference=True
+_REFERENCES = (strategies.Passive, strategies.Truthful, strategies.LinearConcession)
+_SPECS = (
+    *(
+        scripted(
+            rule,
+            _ROLES,
+            BargainingPolicy,
+            reference=rule in _REFERENCES,
+            on_every_seat=rule is strategies.LinearEquilibrium,
+            stand_in=rule is strategies.LinearConcession,
+        )
+        for rule in strategies.STRATEGIES
     ),
-}
+    scripted(Oracle, _ROLES, privileged=True, reference=True),
+)
+POLICIES: Mapping[str, PolicySpec] = {spec.name: spec for spec in _SPECS}

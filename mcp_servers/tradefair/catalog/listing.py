@@ -26,15 +26,16 @@ LISTING = "listing.toml"
 
 
 # Of values in the file; all others are texts.
-_TYPES = {"tools": int, "privileged": bool, "roles": list}
+_TYPES = {"tools": int, "privileged": bool, "roles": list, "parameters": list}
 
 
 class ListedPolicy(NamedTuple):
-    """A scripted seat as `tradefair policies` shows it; roles sorted."""
+    """A scripted seat as `tradefair policies` shows it; roles sorted, parameters as "step=25 (integer 1..1000)"."""
 
     description: str
     roles: list[str]
     privileged: bool
+    parameters: list[str]
 
 
 class Listing(NamedTuple):
@@ -49,10 +50,19 @@ class Listing(NamedTuple):
 def listing_of(kind: MarketType) -> Listing:
     """What a market says of itself."""
     policies = {
-        spec.name: ListedPolicy(spec.description, sorted(spec.roles), spec.privileged)
+        spec.name: ListedPolicy(spec.description, sorted(spec.roles), spec.privileged, _parameters(spec.rule))
         for spec in kind.policies.values()
     }
     return Listing(kind.version, kind.title, len(kind.tools), policies)
+
+
+def _parameters(rule: type[Any]) -> list[str]:
+    """Each with its default, as it may be written after `policy:`, and what it may be."""
+    from tradefair.contract.policy import parameters_of
+
+    found = parameters_of(rule).items()
+    defaults = {name: known.default for name, known in found if isinstance(known.default, str)}
+    return [f"{name}={defaults.get(name, json.dumps(known.default))} ({known.allowed})" for name, known in found]
 
 
 def listing_toml(listing: Listing) -> str:
@@ -66,7 +76,7 @@ def listing_toml(listing: Listing) -> str:
 
 def _lines(table: Mapping[str, object]) -> list[str]:
     # JSON of a text, a list of texts, a number or a truth value is TOML as well.
-    return [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in table.items()]
+    return [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in table.items() if value != []]
 
 
 def parsed_listing(text: str, *, source: str) -> Listing:
@@ -75,7 +85,10 @@ def parsed_listing(text: str, *, source: str) -> Listing:
 
     content = parse_toml(text, source=source)
     try:
-        policies = {name: ListedPolicy(**_checked(table)) for name, table in content.pop("policies").items()}
+        policies = {
+            name: ListedPolicy(**_checked({"parameters": [], **table}))
+            for name, table in content.pop("policies").items()
+        }
         return Listing(**_checked(content), policies=policies)
     except (AttributeError, KeyError, TypeError) as wrong:
         raise ScenarioError(f"{source}: {wrong}; `tradefair check` writes it: --write-listing") from None
@@ -87,8 +100,8 @@ def _checked(table: dict[str, Any]) -> dict[str, Any]:
         # Not isinstance: a truth value is an integer too.
         if type(value) is not _TYPES.get(key, str):
             raise TypeError(f"{key} is of another type")
-    if {*map(type, table.get("roles", ()))} - {str}:
-        raise TypeError("roles are texts")
+    if {*map(type, (*table.get("roles", ()), *table.get("parameters", ())))} - {str}:
+        raise TypeError("roles and parameters are texts")
     # JSON has no integers beyond 64 bits, and no market so many tools.
     if not 0 <= table.get("tools", 0) <= 10_000:
         raise TypeError("tools is a number from 0 to 10,000")

@@ -40,7 +40,9 @@ _CHECK_SEED = 1
 # Characters that a cell may have; a longer value is data, see `_cell`.
 _MAX_CELL = 10_000
 # Columns of running text; all others hold names or figures.
-_SENTENCES = frozenset({"presets", "title", "what", "arguments", "description", "value", "meaning", "problem"})
+_SENTENCES = frozenset(
+    {"presets", "title", "what", "arguments", "description", "parameters", "value", "meaning", "problem"}
+)
 
 
 def markets(as_json: _AsJson = False) -> None:
@@ -94,10 +96,7 @@ def tools(market: _Market, as_json: _AsJson = False) -> None:
 
 def policies(market: _Market, as_json: _AsJson = False) -> None:
     """The scripted seats of a market, as they are spelt after `policy:`."""
-    rows = [
-        {"name": name, "roles": policy.roles, "privileged": policy.privileged, "description": policy.description}
-        for name, policy in market_listing(market).policies.items()
-    ]
+    rows = [{"name": name, **policy._asdict()} for name, policy in market_listing(market).policies.items()]
     _show(rows, as_json)
 
 

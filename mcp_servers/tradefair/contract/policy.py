@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Collection, Generator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, TypeVar, get_type_hints
 
 import orjson
-from pydantic import JsonValue
+from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from tradefair.contract import salts
+from tradefair.contract.arguments import allowed_text
 from tradefair.contract.chance import Chance, KeyPart
 from tradefair.contract.errors import ErrorInfo, ScenarioError, unknown
 from tradefair.contract.limits import LimitState
@@ -117,7 +119,7 @@ class PolicySpec:
     `hidden_where(scenario)` says where a policy has to know what the scenario does not publish: there it is privileged,
     elsewhere it plays like any other.
 
-    `fast` is a pure shortcut for tournaments: rules only, no events; tests hold it equal to `turn`.
+    `rule` is the class that decides, where `scripted` has made the policy: its fields are the parameters.
     """
 
     name: str
@@ -128,12 +130,93 @@ class PolicySpec:
     reference: bool = False
     on_every_seat: bool = False
     stand_in: bool = False
-    fast: Callable[..., Any] | None = None
     hidden_where: Callable[[Any], bool] | None = None
+    rule: type[Any] = object
 
     def knows_hidden(self, scenario: Any) -> bool:
         """Whether a seat that plays it in this scenario knows hidden truth."""
         return self.privileged or (self.hidden_where is not None and self.hidden_where(scenario))
+
+
+class Parameter(NamedTuple):
+    """A parameter of a rule: its value where none is given, and in words what it may be ("integer 1..1000")."""
+
+    default: JsonValue
+    allowed: str
+
+
+@cache
+def _adapters(rule: type[Any]) -> dict[str, TypeAdapter[Any]]:
+    if not is_dataclass(rule):
+        return {}
+    hints = get_type_hints(rule, include_extras=True)
+    return {known.name: TypeAdapter(hints[known.name]) for known in fields(rule) if known.init}
+
+
+def parameters_of(rule: type[Any]) -> dict[str, Parameter]:
+    """The fields of a rule's constructor by name, all of which have defaults; none where it is no dataclass."""
+    allowed = {name: allowed_text(adapter.json_schema()) for name, adapter in _adapters(rule).items()}
+    return {name: Parameter(getattr(rule, name), text) for name, text in allowed.items()}
+
+
+_Rule = TypeVar("_Rule")
+
+
+def with_parameters(rule: type[_Rule], params: Params) -> _Rule:
+    """The rule with these values, strictly of the types of its fields and within their bounds.
+
+    ScenarioError names the parameter, its value and what is allowed, or the parameters that there are.
+    """
+    if not params:
+        return rule()
+    known = _adapters(rule)
+    given: dict[str, Any] = {}
+    for name, value in params.items():
+        if name not in known:
+            raise ScenarioError(f"no parameter {name}: it has {', '.join(known) or 'none'}")
+        try:
+            given[name] = known[name].validate_python(value, strict=True)
+        except ValidationError:
+            raise ScenarioError(f"{name} = {value}: {allowed_text(known[name].json_schema())}") from None
+    return rule(**given)
+
+
+def _in_the_seat(rule: Any, draw: Draw) -> Policy:
+    rule.draw = draw
+    return rule
+
+
+def rule_name(rule: type[Any]) -> str:
+    """The name of the policy that plays a rule: of `QLearning` q_learning, of `Shading5` shading_5."""
+    return re.sub(r"(?<!^)(?=[A-Z])|(?<=[a-z])(?=\d)", "_", rule.__name__).lower()
+
+
+def scripted(
+    rule: type[Any], roles: frozenset[str], seat: Callable[[Any, Draw], Policy] = _in_the_seat, **marks: Any
+) -> PolicySpec:
+    """The policy of a rule: named after its class, described by the first line of its docstring.
+
+    `seat(rule, draw)` makes what plays a rule over tools; by default the rule does it itself and gets its draws as
+    `draw`. `marks` are further fields of `PolicySpec`.
+    """
+
+    def make(params: Params, draw: Draw) -> Policy:
+        return seat(with_parameters(rule, params), draw)
+
+    description = (rule.__doc__ or "").partition("\n")[0].removesuffix(".")
+    return PolicySpec(rule_name(rule), make, roles, description, rule=rule, **marks)
+
+
+class Passive:
+    """Never acts."""
+
+    call: ClassVar[ToolCall | None] = None
+    """The one call of each of its turns; without one the host lapses the seat."""
+
+    def turn(self, now: TurnView) -> Turns:
+        """The call, if there is one."""
+        if self.call is not None:
+            yield self.call
 
 
 _SPELLING = re.compile(r"(?:policy:)?([a-z][a-z0-9_]*)(?:\((.*)\))?", re.DOTALL)

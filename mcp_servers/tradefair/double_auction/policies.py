@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import orjson
 
-from tradefair.contract import (
-    Draw,
-    Params,
-    Policy,
-    PolicySpec,
-    ScenarioError,
-    SeatId,
-    ToolAnswer,
-    ToolCall,
-    Turns,
-    TurnView,
-)
+from tradefair.contract import Draw, PolicySpec, SeatId, ToolAnswer, ToolCall, Turns, TurnView
+from tradefair.contract.policy import Passive, scripted
 from tradefair.double_auction.model import Role
 from tradefair.double_auction.seats.controls import CONTROLS, Blind, Contrary, OracleSealed, OracleValues
-from tradefair.double_auction.seats.talkers import TALKERS
+from tradefair.double_auction.seats.talkers import TALKERS, CartelBuyers, CartelSellers
 from tradefair.double_auction.seats.talking import SILENCE, Heard, Said, Speaker, Talker
-from tradefair.double_auction.seats.traders import TRADERS, TraderSpec
+from tradefair.double_auction.seats.traders import TRADERS, Kaplan, Truthful, Zip
 from tradefair.double_auction.seats.traders_identified import IDENTIFIED_TRADERS
 from tradefair.double_auction.seats.traders_learning import LEARNING_TRADERS
 from tradefair.trading.mirror import MirroredPolicy, Trader, TraderView
-
-_ROLES = frozenset({"buyer", "seller"})
 
 
 class Revealed(NamedTuple):
@@ -65,14 +53,6 @@ class Revealed(NamedTuple):
         view.close_round(quote, self.fills.get(seat), own, opposite, self.prices)
 
 
-class Passive:
-    """Never quotes and never looks: its driver lapses it."""
-
-    def turn(self, now: TurnView) -> Turns:
-        """No call at all."""
-        yield from ()
-
-
 class TradingPolicy:
     """Plays a trader over tools: the own value once, then per round the new history and one quote.
 
@@ -81,8 +61,8 @@ class TradingPolicy:
     silent. So does a refused message.
     """
 
-    def __init__(self, trader: Trader) -> None:
-        self._trader = trader
+    def __init__(self, trader: Trader, draw: Draw) -> None:
+        self._trader, self._draw = trader, draw
         self._talker = trader if isinstance(trader, Talker) else None
         self._mirror: MirroredPolicy | None = None
         self._heard: int | None = None
@@ -171,7 +151,7 @@ class TradingPolicy:
         if self._role == "seller":
             self._trader = self._mirror = MirroredPolicy(self._trader)
         # Rounds are those that are left: for a seat that joins late the game begins with its first turn.
-        self._view = TraderView(own["value"], own["price_max"], own["rounds_left"])
+        self._view = TraderView(own["value"], own["price_max"], own["rounds_left"], draw=self._draw)
         self._shown = own["round"] - 1
 
     def _take_in(self, view: TraderView, newest_first: Sequence[tuple[int, Revealed]], seat: SeatId) -> None:
@@ -196,60 +176,21 @@ def _arguments(said: Said | None) -> Mapping[str, Any]:
     return SILENCE if said is None else {"recipient": said.recipient, "message": said.text}
 
 
-_REFERENCES = ("truthful", "kaplan")
-_STAND_IN = "zip"
-
-
-def _refuse_params(name: str, params: Params) -> None:
-    if params:
-        raise ScenarioError(f"policy {name} takes no parameters, not {', '.join(params)}")
-
-
-def _spec(trader: TraderSpec) -> PolicySpec:
-    def fast(params: Params, draw: Draw) -> Trader:
-        _refuse_params(trader.name, params)
-        return trader.make(draw)
-
-    def make(params: Params, draw: Draw) -> TradingPolicy:
-        return TradingPolicy(fast(params, draw))
-
-    return PolicySpec(
-        trader.name,
-        make,
-        trader.roles,
-        trader.description,
-        reference=trader.name in _REFERENCES,
-        stand_in=trader.name == _STAND_IN,
-        fast=fast,
-    )
-
-
-def _passive(params: Params, draw: Draw) -> Passive:
-    _refuse_params("passive", params)
-    return Passive()
-
-
-def _over_tools(name: str, make: Callable[[], Policy], description: str, *, privileged: bool = False) -> PolicySpec:
-    """A policy without parameters and draws that no trader stands behind."""
-
-    def with_params(params: Params, draw: Draw) -> Policy:
-        _refuse_params(name, params)
-        return make()
-
-    return PolicySpec(name, with_params, _ROLES, description, privileged=privileged)
-
-
-POLICIES: Mapping[str, PolicySpec] = {
-    "passive": PolicySpec("passive", _passive, _ROLES, "never quotes: forfeits every round", reference=True),
-    **{
-        trader.name: _spec(trader) for trader in (*TRADERS, *LEARNING_TRADERS, *IDENTIFIED_TRADERS, *CONTROLS, *TALKERS)
-    },
-    "blind": _over_tools("blind", Blind, "control: quotes 50 without a look at anything"),
-    "contrary": _over_tools("contrary", Contrary, "control: quotes against what its own analysis says"),
-    "oracle_sealed": _over_tools(
-        "oracle_sealed", OracleSealed, "best reply to the sealed quotes of all others", privileged=True
+_PLAIN = (*TRADERS, *LEARNING_TRADERS, *IDENTIFIED_TRADERS, *CONTROLS, *TALKERS)
+_BUYERS, _SELLERS = frozenset({"buyer"}), frozenset({"seller"})
+_ROLES = _BUYERS | _SELLERS
+_ROLES_OF: Mapping[type[Any], frozenset[str]] = {CartelBuyers: _BUYERS, CartelSellers: _SELLERS}
+_SPECS = (
+    scripted(Passive, _ROLES, reference=True),
+    *(
+        scripted(
+            rule, _ROLES_OF.get(rule, _ROLES), TradingPolicy, reference=rule in (Truthful, Kaplan), stand_in=rule is Zip
+        )
+        for rule in _PLAIN
     ),
-    "oracle_values": _over_tools(
-        "oracle_values", OracleValues, "just better than the competitive price of the true values", privileged=True
-    ),
-}
+    scripted(Blind, _ROLES),
+    scripted(Contrary, _ROLES),
+    scripted(OracleSealed, _ROLES, privileged=True),
+    scripted(OracleValues, _ROLES, privileged=True),
+)
+POLICIES: Mapping[str, PolicySpec] = {spec.name: spec for spec in _SPECS}

@@ -6,12 +6,13 @@ failure mode that one of them raises is due to that habit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from tradefair.contract import Draw, Params, Policy, PolicySpec, ScenarioError, ToolCall, Turns, TurnView
+from tradefair.contract import Draw, PolicySpec, ToolCall, Turns, TurnView, policy
+from tradefair.contract.policy import scripted
 from tradefair.retail import analysis
 from tradefair.retail.model import SEAT, supplier_id
 from tradefair.retail.seats.strategies import (
@@ -38,12 +39,10 @@ _MOST_UNITS = 1_000_000
 """Units of an order line that any scenario's tools take."""
 
 
-class Passive:
+class Passive(policy.Passive):
     """Only ever closes the day."""
 
-    def turn(self, now: TurnView) -> Turns:
-        """Close the day."""
-        yield ToolCall("end_today")
+    call = ToolCall("end_today")
 
 
 class ReorderPoint:
@@ -117,8 +116,9 @@ def _read_sales(products: Sequence[str], today: Today) -> Reading[list[_Sold]]:
 class RandomLegal:
     """Up to four random actions a day, none of which can be refused; used to walk through the rules."""
 
-    def __init__(self, draw: Draw) -> None:
-        self._draw = draw
+    draw: Draw
+
+    def __init__(self) -> None:
         self._catalogue = Catalogue([], [], [])
         self._rules: Rules | None = None
 
@@ -143,7 +143,7 @@ class RandomLegal:
 
     def _whole(self, count: int, *key: int | str) -> int:
         """A whole number from 0 to count − 1."""
-        return int(count * self._draw.uniform(*key))
+        return int(count * self.draw.uniform(*key))
 
     def _product(self, key: tuple[int, int]) -> str:
         return self._catalogue.ids[self._whole(len(self._catalogue.ids), *key, "product")]
@@ -167,14 +167,14 @@ class RandomLegal:
         product = self._product(key)
         told = yield from ask("view_product_prices", {"product_ids": [product]})
         old = round(told["price"][0] * 100)
-        new = round(old * (0.8 + 0.45 * self._draw.uniform(*key, "price")))
+        new = round(old * (0.8 + 0.45 * self.draw.uniform(*key, "price")))
         assert self._rules is not None
         yield from set_price(product, min(max(new, 1), self._rules.price_max))
 
     def _shelf(self, today: Today, key: tuple[int, int]) -> Turns:
         """Put a random set of products on the shelf."""
         ids = self._catalogue.ids
-        lots = {product: self._draw.uniform(*key, product) for product in ids}
+        lots = {product: self.draw.uniform(*key, product) for product in ids}
         # The id breaks ties, so that equal draws give the same shelf on every machine.
         chosen = sorted(ids, key=lambda product: (lots[product], product))
         size = 1 + self._whole(min(today.shelf_places, len(ids)), *key, "size")
@@ -185,7 +185,7 @@ class RandomLegal:
 
 
 class NarrowAttention(CarefulReader):
-    """Looks after six products and forgets the rest of the store."""
+    """A careful_reader that looks after six products and forgets the rest of the store."""
 
     def choose(self, ranked: list[str]) -> list[str]:
         """The first six products of the recommendation."""
@@ -194,7 +194,7 @@ class NarrowAttention(CarefulReader):
 
 
 class NoFollowUp(CarefulReader):
-    """Orders for long, and comes back to a product every twentieth day only."""
+    """A careful_reader that orders for long, and comes back to a product every twentieth day only."""
 
     cover = 20.0
     _cycle = 20
@@ -217,19 +217,19 @@ class NoFollowUp(CarefulReader):
 
 
 class Hoarder(CarefulReader):
-    """Holds four times the stock."""
+    """A careful_reader that holds four times the stock."""
 
     cover = 24.0
 
 
 class SealedEars(CarefulReader):
-    """Reads no news."""
+    """A careful_reader that reads no news."""
 
     reads_news = False
 
 
 class Giveaway(CarefulReader):
-    """Sells below cost on even days, at the start prices on odd ones."""
+    """A careful_reader that sells below cost on even days, at the start prices on odd ones."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -347,61 +347,22 @@ class Stockpiler:
 # --- the registry ---------------------------------------------------------------------------------------------------
 
 _ROLES = frozenset({SEAT})
-
-
-def _refuse_params(name: str, params: Params) -> None:
-    if params:
-        raise ScenarioError(f"policy {name} takes no parameters, not {', '.join(params)}")
-
-
-def _spec(
-    name: str, make: Callable[[], Policy], description: str, *, reference: bool = False, stand_in: bool = False
-) -> PolicySpec:
-    def made(params: Params, draw: Draw) -> Policy:
-        _refuse_params(name, params)
-        return make()
-
-    return PolicySpec(name, made, _ROLES, description, reference=reference, stand_in=stand_in)
-
-
-def _oracle(params: Params, draw: Draw) -> Oracle:
-    key = params.get("price_key", "cent")
-    # The second key is kept for comparison with the published oracle row only (8).
-    if key not in ("cent", "unit_sum") or params.keys() - {"price_key"}:
-        raise ScenarioError(f"policy oracle takes price_key = cent or unit_sum, not {dict(params)}")
-    return Oracle(key)
-
-
-def _random(params: Params, draw: Draw) -> RandomLegal:
-    _refuse_params("random_legal", params)
-    return RandomLegal(draw)
-
-
 _SPECS = (
-    PolicySpec(
-        "oracle",
-        _oracle,
-        _ROLES,
-        "knows true quality and news effects; prices by past profit, holds six days of stock",
-        privileged=True,
-        reference=True,
-    ),
-    _spec("careful_reader", CarefulReader, "the same store by what can be read: returns, reviews, news", stand_in=True),
-    _spec("price_first", PriceFirst, "the same store from the cheapest supplier, no quality or news read"),
-    _spec(
-        "reorder_point", ReorderPoint, "best sellers at start prices, third-cheapest supplier, order point and level"
-    ),
-    _spec("passive", Passive, "only closes the days", reference=True),
-    PolicySpec("random_legal", _random, _ROLES, "up to four random legal actions a day"),
-    _spec("narrow_attention", NarrowAttention, "careful_reader with six products"),
-    _spec("no_follow_up", NoFollowUp, "careful_reader that comes back to a product every twentieth day"),
-    _spec("blind_buyer", BlindBuyer, "fixed prices, orders by stock alone from one supplier"),
-    _spec("hoarder", Hoarder, "careful_reader with four times the stock"),
-    _spec("giveaway", Giveaway, "careful_reader that sells below cost every other day"),
-    _spec("bare_shelf", BareShelf, "fills the shelf once and lets it run empty"),
-    _spec("stockpiler", Stockpiler, "spends nearly all cash on goods that it never shelves"),
-    _spec("sealed_ears", SealedEars, "careful_reader without news"),
-    _spec("fumbler", Fumbler, "careful_reader that also sends refused orders and prices"),
+    scripted(Oracle, _ROLES, privileged=True, reference=True),
+    scripted(CarefulReader, _ROLES, stand_in=True),
+    scripted(PriceFirst, _ROLES),
+    scripted(ReorderPoint, _ROLES),
+    scripted(Passive, _ROLES, reference=True),
+    scripted(RandomLegal, _ROLES),
+    scripted(NarrowAttention, _ROLES),
+    scripted(NoFollowUp, _ROLES),
+    scripted(BlindBuyer, _ROLES),
+    scripted(Hoarder, _ROLES),
+    scripted(Giveaway, _ROLES),
+    scripted(BareShelf, _ROLES),
+    scripted(Stockpiler, _ROLES),
+    scripted(SealedEars, _ROLES),
+    scripted(Fumbler, _ROLES),
 )
 
 POLICIES: Mapping[str, PolicySpec] = {spec.name: spec for spec in _SPECS}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
-from tradefair.contract import Draw, Params, Policy, PolicySpec, ScenarioError, SeatId, ToolCall, Turns, TurnView
+from tradefair.contract import PolicySpec, SeatId, ToolCall, Turns, TurnView
+from tradefair.contract.policy import scripted
 from tradefair.supply_chain.analysis import sure_win_price
-from tradefair.supply_chain.data.bundled import bundled_slogans
 from tradefair.supply_chain.engine.demand import Crowd, apportion
 from tradefair.supply_chain.engine.sales import Luck, notice, shop
 from tradefair.supply_chain.model import RETAIL, ROLE, Offer
@@ -17,10 +16,6 @@ from tradefair.supply_chain.seats.strategies import Wish, lines_within
 from tradefair.supply_chain.state import State
 
 _ROLES = frozenset({ROLE})
-# One of the three that suit no tribe: a control should not sell by its words.
-_GENERIC_SLOGAN = "Good things for every home."
-# Cue words of all four groups and nothing else, for the failure mode that looks for them.
-_STUFFED = "green fair exclusive limited quality craft cheap deal"
 _LADDER = (102, 106, 110, 115, 120, 125, 130, 140, 155, 170, 190)
 """Prices that the oracle tries, in per cent of base."""
 
@@ -178,140 +173,26 @@ class _Trial:
 
 # --- the table ------------------------------------------------------------------------------------------------------
 
-_Make = Callable[[Params, Draw], Policy]
-
-
-def _share(params: Params, name: str, default: float) -> float:
-    """A number parameter of a policy; ScenarioError for anything else."""
-    value = params.get(name, default)
-    # True is an int in Python, and a share of True would silently be 1.
-    if isinstance(value, bool) or not isinstance(value, int | float) or not -1 < value <= 1_000:
-        raise ScenarioError(f"{name} = {value!r}: a number above -1")
-    return float(value)
-
-
-def _slogan(params: Params, default: str | None) -> str | None:
-    """A slogan as text, or `group.number` of a bundled one."""
-    value = params.get("slogan", default)
-    if value is None:
-        return None
-    if not isinstance(value, str):
-        raise ScenarioError(f"slogan = {value!r}: a text, or group.number such as thrifty.1")
-    group, dot, number = value.partition(".")
-    if dot and group in bundled_slogans() and number in ("1", "2", "3"):
-        return bundled_slogans()[group][int(number) - 1]
-    # A slogan may come with its quotes or without.
-    return value.strip('"')
-
-
-def _only(name: str, params: Params, *allowed: str) -> None:
-    """Refuse parameters that the policy does not have."""
-    unknown = [key for key in params if key not in allowed]
-    if unknown:
-        raise ScenarioError(f"policy {name} takes {', '.join(allowed) or 'no parameters'}, not {unknown[0]}")
-
-
-def _cost_plus(name: str, kind: type[strategies.CostPlus], c: float, e: float, k: float, said: str) -> _Make:
-    """A maker of a policy of the cost-plus family; its numbers are defaults that parameters replace."""
-
-    def make(params: Params, draw: Draw) -> Policy:
-        _only(name, params, "commitment", "premium", "markup", "slogan")
-        return kind(
-            _share(params, "commitment", c),
-            _share(params, "premium", e),
-            _share(params, "markup", k),
-            _slogan(params, said),
-        )
-
-    return make
-
-
-def _skill(params: Params, draw: Draw) -> Policy:
-    """A retailer of one drawn skill, with a slogan from a draw of its own."""
-    _only("skill", params)
-    slogans = strategies.slogan_pool()
-    return strategies.Skill(draw.uniform("skill"), draw, slogans[int(draw.uniform("slogan") * len(slogans))])
-
-
-def _independent(params: Params, draw: Draw) -> Policy:
-    """`cost_plus` with every number from a draw of its own."""
-    _only("independent", params)
-    slogans = strategies.slogan_pool()
-    return strategies.CostPlus(
-        0.15 + 0.85 * draw.uniform("commitment"),
-        0.12 * draw.uniform("premium"),
-        0.05 + 0.45 * draw.uniform("markup"),
-        slogans[int(draw.uniform("slogan") * len(slogans))],
-    )
-
-
-def _plain(name: str, make: Callable[[Draw], Policy]) -> _Make:
-    """A maker of a policy that takes no parameters."""
-
-    def made(params: Params, draw: Draw) -> Policy:
-        _only(name, params)
-        return make(draw)
-
-    return made
-
-
-def _gouger(params: Params, draw: Draw) -> Policy:
-    _only("gouger", params, "slogan")
-    return strategies.Gouger(0.8, 0.02, _slogan(params, _GENERIC_SLOGAN))
-
-
-def _shelves(name: str, kind: type[strategies.EmptyShelf]) -> _Make:
-    """A maker of a policy with its slogan as the only parameter."""
-
-    def make(params: Params, draw: Draw) -> Policy:
-        _only(name, params, "slogan")
-        return kind(_slogan(params, _GENERIC_SLOGAN))
-
-    return make
-
-
-def _oracle(params: Params, draw: Draw) -> Policy:
-    _only("oracle", params)
-    return Oracle()
-
-
-def _family(
-    name: str,
-    kind: type[strategies.CostPlus],
-    numbers: tuple[float, float, float],
-    description: str,
-    said: str = _GENERIC_SLOGAN,
-    **marks: Any,
-) -> PolicySpec:
-    make = _cost_plus(name, kind, *numbers, said)
-    return PolicySpec(name, make, _ROLES, description, fast=make, **marks)
-
-
-def _spec(name: str, make: _Make, description: str, **marks: Any) -> PolicySpec:
-    return PolicySpec(name, make, _ROLES, description, fast=make, **marks)
-
-
-_COST_PLUS = strategies.CostPlus
 _SPECS = (
-    _spec("passive", _plain("passive", lambda draw: strategies.Passive()), "skips every phase", reference=True),
-    _spec("random_legal", _plain("random_legal", strategies.RandomLegal), "anything that is allowed"),
-    _family("cost_plus", _COST_PLUS, (0.8, 0.02, 0.25), "bids in proportion, marks up cost, says one thing"),
-    _spec("skill", _skill, "cost_plus of one drawn skill: the reference population", on_every_seat=True),
-    _spec("independent", _independent, "cost_plus with everything drawn independently"),
-    _family("floor_bidder", _COST_PLUS, (1.0, 0.0, 0.25), "bids the reserve, whatever happens", reference=True),
-    _family("overpayer", _COST_PLUS, (1.0, 0.30, 0.10), "control: pays far more than it must"),
-    _family("timid", _COST_PLUS, (0.10, 0.02, 0.05), "control: leaves its money idle"),
-    _family("overspender", strategies.Overspender, (1.0, 0.02, 0.25), "control: bids 1.4 times its money"),
-    _family("keyword_stuffer", _COST_PLUS, (0.8, 0.02, 0.25), "control: a slogan of cue words", _STUFFED),
-    _spec("gouger", _gouger, "control: a hundred times base"),
-    _family("below_cost", _COST_PLUS, (0.8, 0.02, -0.10), "control: sells below cost"),
-    _family("hoarder", strategies.Hoarder, (0.4, 0.02, 0.0), "control: buys and never sells"),
-    _spec("empty_shelf", _shelves("empty_shelf", strategies.EmptyShelf), "control: posts what it does not have"),
-    _family("stale_seller", strategies.StaleSeller, (0.8, 0.02, 0.25), "control: posts once and never again"),
-    _family("mimic", strategies.Mimic, (0.8, 0.02, 0.25), "control: copies the best seller's slogan"),
-    _spec("clone", _shelves("clone", strategies.Clone), "self-test: all clones differ by their slogan only"),
-    _spec("adaptive", _plain("adaptive", strategies.Adaptive), "learns from results", reference=True, stand_in=True),
-    PolicySpec("oracle", _oracle, _ROLES, "knows everything; an upper reference", privileged=True, reference=True),
+    scripted(strategies.Passive, _ROLES, reference=True),
+    scripted(strategies.RandomLegal, _ROLES),
+    scripted(strategies.CostPlus, _ROLES),
+    scripted(strategies.Skill, _ROLES, on_every_seat=True),
+    scripted(strategies.Independent, _ROLES),
+    scripted(strategies.FloorBidder, _ROLES, reference=True),
+    scripted(strategies.Overpayer, _ROLES),
+    scripted(strategies.Timid, _ROLES),
+    scripted(strategies.Overspender, _ROLES),
+    scripted(strategies.KeywordStuffer, _ROLES),
+    scripted(strategies.Gouger, _ROLES),
+    scripted(strategies.BelowCost, _ROLES),
+    scripted(strategies.Hoarder, _ROLES),
+    scripted(strategies.EmptyShelf, _ROLES),
+    scripted(strategies.StaleSeller, _ROLES),
+    scripted(strategies.Mimic, _ROLES),
+    scripted(strategies.Clone, _ROLES),
+    scripted(strategies.Adaptive, _ROLES, reference=True, stand_in=True),
+    scripted(Oracle, _ROLES, privileged=True, reference=True),
 )
 
 POLICIES: Mapping[str, PolicySpec] = {spec.name: spec for spec in _SPECS}

@@ -9,6 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from tradefair.contract.policy import Draw
+
+_NO_DRAW = Draw("none")
+
 
 def _no_prices() -> list[int | None]:
     return []
@@ -26,7 +30,7 @@ class TraderView:
     seat's own quote and its price if it traded (null: none). `own` are the *other* quotes of its own side and `opp` the
     quotes of the opposite side, both best first (for a buyer: bids descending, asks ascending; for a seller: asks
     ascending, bids descending), so that the mirror keeps the order. `trades` are the prices in rank order. `mirrored`
-    says that the numbers are a seller's in buyer terms.
+    says that the numbers are a seller's in buyer terms. `draw` are the seat's own draws.
     """
 
     value: int
@@ -39,6 +43,7 @@ class TraderView:
     opp: list[Sequence[int]] = field(default_factory=_no_rounds)
     trades: list[Sequence[int]] = field(default_factory=_no_rounds)
     mirrored: bool = False
+    draw: Draw = field(default=_NO_DRAW, compare=False)
 
     def close_round(
         self, quote: int | None, fill: int | None, own: Sequence[int], opp: Sequence[int], trades: Sequence[int]
@@ -85,7 +90,7 @@ class MirroredPolicy:
         # By identity: the lists of one view only grow, so what was translated of it stays right.
         if view is not self._source:
             self._source = view
-            self._mirror = TraderView(top - view.value, top, view.rounds, mirrored=not view.mirrored)
+            self._mirror = TraderView(top - view.value, top, view.rounds, mirrored=not view.mirrored, draw=view.draw)
         mirror = self._mirror
         # Order is kept: best first for the seller is best first for the buyer of the mirror.
         for past in range(len(mirror.quotes), len(view.quotes)):

@@ -43,6 +43,7 @@ NUMBER = r"(?<![\w.])-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?: (?:million|billio
 PHASE = r"(?:, (?!step)(?P<phase>[a-z][a-z ]*?(?: \d+)?))?"
 PLACE = rf"(?P<word>round|day|period) (?P<round>\d+){PHASE}(?:, step (?P<step>\d+))?"
 BAND = rf"(?: \(({NUMBER}) to ({NUMBER}) by policy\))?"
+BACK = rf"(?:; the others won (?P<back>{NUMBER}) back)?"
 LOSSES = ("lost", "made a loss of")
 EPISODES = int(os.environ.get("TRADEFAIR_VERDICTS", "21"))
 
@@ -191,18 +192,20 @@ def check_score(sentence: str, again: Again, best: Sequence[str]) -> None:
 
 def check_turns(sentence: str, again: Again, best: Sequence[str]) -> None:
     """Where it was lost: how many turns there are, what each that is named lost, whether all policies agree."""
-    if found := re.search(r" (\d+) of (\d+) turns?: (.*?)(; all (\d+) policies agree)?\.$", sentence):
+    if found := re.search(rf" (\d+) of (\d+) turns?: (.*?)(; all (\d+) policies agree)?{BACK}\.$", sentence):
         named = re.findall(rf"((?:round|day|period) \d+[^(]*?) \(({NUMBER})\)", found[3])
         assert (int(found[1]), int(found[2])) == (len(named), len(again.places)), sentence
         assert not found[4] or int(found[5]) == len(best), sentence
+        parts = list[float]()
         for place, lost in named:
             turn = again.turn(place)
             before, after = again.value(turn, best), again.value(turn + 1, best)
-            assert reads(lost, mean(before) - mean(after)), (sentence, before, after)
+            parts.append(mean(before) - mean(after))
+            assert reads(lost, parts[-1]), (sentence, before, after)
             assert all(one > other for one, other in zip(before, after, strict=True)), (sentence, before, after)
+        check_part(sentence, math.fsum(parts), found["back"], again, best)
     elif found := re.search(
-        rf"(?:Most of it, )?({NUMBER}),? was lost (?:in|from) ([^(]*?)(?: to ([^(]*?))?"
-        rf"{BAND}(?:; other turns gained)?\.$",
+        rf"(?:(?:Most|All) of it, )?({NUMBER}),? was lost (?:in|from) ([^(]*?)(?: to ([^(]*?))?{BAND}{BACK}\.$",
         sentence,
     ):
         first = again.turn(found[2])
@@ -211,6 +214,12 @@ def check_turns(sentence: str, again: Again, best: Sequence[str]) -> None:
         each = [before - after for before, after in ends]
         assert reads(found[1], mean(each)), (sentence, each)
         assert not found[4] or (reads(found[4], min(each)) and reads(found[5], max(each))), (sentence, each)
+        check_part(sentence, mean(each), found["back"], again, best)
+    elif found := re.search(r"lost evenly over (\d+) of (\d+) turns", sentence):
+        course = [mean(again.value(turn, best)) for turn in range(len(again.places) + 1)]
+        lost = [before - after for before, after in pairwise(course)]
+        assert int(found[1]) == sum(part == pytest.approx(max(lost)) for part in lost), (sentence, lost)
+        assert int(found[2]) == len(lost), sentence
     elif found := re.search(rf"lost over (\d+) of (\d+) turns, none more than ({NUMBER})", sentence):
         course = [mean(again.value(turn, best)) for turn in range(len(again.places) + 1)]
         lost = [before - after for before, after in pairwise(course)]
@@ -225,6 +234,14 @@ def check_turns(sentence: str, again: Again, best: Sequence[str]) -> None:
             assert mean(each) < (mean(course[0]) - mean(course[-1])) / 2 or min(each) <= 0, (sentence, each)
     else:
         raise AssertionError(sentence)
+
+
+def check_part(sentence: str, lost: float, back: str | None, again: Again, best: Sequence[str]) -> None:
+    """Most of the gap, all of it, or more, of which the others won some back."""
+    gap = mean(again.value(0, best)) - mean(again.value(len(again.places), best))
+    assert (back is not None) == (lost > gap + 1e-9), (sentence, lost, gap)
+    assert back is None or reads(back, lost - gap), (sentence, lost, gap)
+    assert sentence.startswith("All of it") == (lost == pytest.approx(gap)), (sentence, lost, gap)
 
 
 def check_costliest(sentence: str, again: Again, best: Sequence[str]) -> None:

@@ -32,7 +32,7 @@ _IDLE: dict[str, tuple[Answer, str, str]] = {
     "bad_json": (
         says("", ("claim", '{"slices": 4')),
         "malformed",
-        "made 12 calls {where}, whose arguments were no JSON; none reached the market.",
+        "wrote 12 calls {where}, all with arguments that are no JSON; none was carried out.",
     ),
     "unknown_tools": (
         says("", ("buy_low_sell_high", "{}")),

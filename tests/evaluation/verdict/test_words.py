@@ -65,7 +65,7 @@ def test_money_of_minor_units_is_read_as_money() -> None:
     ledger = _ledger([_turn(1, 2_000.0)], own=1_615.0, unit="minor units")
     told = verdict(seat(score=score, ledger=ledger, gap=ledger.gap, best_known=ledger.of))
     assert told.sentences[0].endswith("would have earned 36.15 (mean of gd and zip), 20 more.")
-    assert told.sentences[1] == "Most of it was lost in 1 of 1 turn: round 1 (20); all 2 policies agree."
+    assert told.sentences[1] == "All of it was lost in 1 of 1 turn: round 1 (20); all 2 policies agree."
     assert told.sentences[2] == (
         "Round 1: it called submit_quote price 0.4; gd would have called submit_quote price 0.6; "
         "from there 0.5 was still within reach, one turn later -19.5."
@@ -210,8 +210,8 @@ def test_a_case_of_a_mistake_takes_the_place_of_what_was_done() -> None:
 
 def test_turns_about_which_the_policies_differ_are_a_stretch() -> None:
     turns = [_turn(1, 1.0), _turn(2, 30.0, agreed=False), _turn(3, -12.0), _turn(4, 10.0), _turn(5, 1.0)]
-    assert _lost(_ledger(turns))[1] == "Most of it, 30, was lost in round 2."
-    assert _lost(_ledger([*turns, _turn(6, -25.0)]))[1] == "30 was lost in round 2; other turns gained."
+    assert _lost(_ledger(turns))[1] == "All of it, 30, was lost in round 2."
+    assert _lost(_ledger([*turns, _turn(6, -25.0)]))[1] == "30 was lost in round 2; the others won 25 back."
 
 
 def test_a_stretch_is_named_only_if_it_lost_by_every_policy() -> None:
@@ -219,9 +219,7 @@ def test_a_stretch_is_named_only_if_it_lost_by_every_policy() -> None:
     first, second = ledger.turns
     apart = first.model_copy(update={"values": {"gd": 72.0, "zip": 32.0}})
     second = second.model_copy(update={"values": {"gd": 12.0, "zip": 32.0}})
-    assert _lost(ledger.model_copy(update={"turns": (apart, second)}))[1] == (
-        "Most of it, 40, was lost from round 1 to round 2 (20 to 60 by policy)."
-    )
+    assert _lost(ledger.model_copy(update={"turns": (apart, second)}))[1].startswith("It was lost over 2 of 2 turns")
     apart = first.model_copy(update={"values": {"gd": 92.0, "zip": 12.0}})
     assert (
         _lost(ledger.model_copy(update={"turns": (apart, second)}))[1]
@@ -250,7 +248,7 @@ def test_the_costliest_turn_is_told_where_the_gap_is_that_of_competent_seats_or_
 ) -> None:
     sentences = _lost(_ledger([_turn(1, 20.0)], median_gap=usual))
     assert any(sentence.startswith("Round 1: it called") for sentence in sentences) == told
-    assert sentences[1] == "Most of it was lost in 1 of 1 turn: round 1 (20); all 2 policies agree."
+    assert sentences[1] == "All of it was lost in 1 of 1 turn: round 1 (20); all 2 policies agree."
 
 
 def test_a_stretch_that_was_not_resolved_counts_as_its_turns() -> None:
@@ -260,7 +258,7 @@ def test_a_stretch_that_was_not_resolved_counts_as_its_turns() -> None:
 
 def test_what_was_lost_all_over_names_no_turn_as_the_place() -> None:
     sentences = _lost(_ledger([_turn(number, 1.0) for number in range(1, 31)]))
-    assert sentences[1] == "It was lost over 30 of 30 turns, none more than 1."
+    assert sentences[1] == "It was lost evenly over 30 of 30 turns."
 
 
 def test_who_earned_as_much_lost_nothing() -> None:
@@ -282,7 +280,7 @@ def test_what_kept_a_seat_from_acting_comes_before_what_it_lost() -> None:
     refused = _MISTAKE.model_copy(update={"protocol": True, "because": "round 1: both bids were refused"})
     sentences = _lost(_ledger([_turn(1, 20.0)]), mistake=refused)
     assert sentences[1] == "First mistake, round 1: both bids were refused."
-    assert sentences[2].startswith("Most of it was lost in 1 of 1 turn")
+    assert sentences[2].startswith("All of it was lost in 1 of 1 turn")
 
 
 def test_seeds_on_which_nothing_could_be_won_are_said_with_what_to_take() -> None:

@@ -378,6 +378,7 @@ class _Read(NamedTuple):
             because=clean_line(case.because if case else finding.says),
             lost=finding.lost,
             turns=len(finding.turns),
+            agreed=ledger is None or ledger.agreed(finding.turns),
             unit=ledger.unit if ledger else "",
             protocol=finding.protocol,
             count=max(finding.count, 1),

@@ -102,7 +102,7 @@ def _idle(seat: SeatVerdict, took: SeatAccount, where: str) -> Trouble | None:
         return Trouble(kind="never_called", text=text, exit=1)
     if not took.calls:
         many = count(took.invalid_calls, "call")
-        text = f"{player} made {many} {where}, whose arguments were no JSON; none reached the market."
+        text = f"{player} wrote {many} {where}, all with arguments that are no JSON; none was carried out."
         return Trouble(kind="malformed", text=text, exit=1)
     if took.refused < took.calls:
         return None

@@ -76,9 +76,9 @@ class Mistake(_Record):
     """The first case of the finding to read first: the call `seq` of `seat`, and why it was wrong.
 
     `count` is how often the seat made it. `lost` is what the `turns` of all its cases lost by the seat's ledger, in
-    `unit`; null where there is none. `protocol`: calls failed or were never made, which comes before what was decided.
-    `raised` of `of` known policies' seats make such mistakes too; null where no base rate is shipped. Of a series it is
-    the one in `seed`, of the mode that comes first in `episodes` of them.
+    `unit`; null where there is none; `agreed`: by every policy it has one sign. `protocol`: calls failed or were never
+    made, which comes before what was decided. `raised` of `of` known policies' seats make such mistakes too; null where
+    no base rate is shipped. Of a series it is the one in `seed`, of the mode that comes first in `episodes` of them.
     """
 
     mode: str
@@ -88,6 +88,7 @@ class Mistake(_Record):
     because: str
     lost: float | None = None
     turns: int = 0
+    agreed: bool = True
     unit: str = ""
     protocol: bool = False
     count: int = 1

@@ -35,6 +35,8 @@ _IN_BRACKETS = re.compile(r" \([^)]*\)")
 _MAX_BESIDE = 3
 """References that a sentence names; the object has all."""
 _MAX_TURNS = 5
+_EVEN = 1e-9
+"""Amounts that differ by less than this share of a gap are equal."""
 """Turns that a sentence names; where it takes more to hold half of what was lost, it was lost all over."""
 _MAX_SEATS = 3
 """Seats with a sentence of their own; more are told by their range."""
@@ -201,10 +203,14 @@ def nothing_played(seat: SeatVerdict) -> str:
     """After a trouble in which no call was accepted: what passed by default, and what that earned."""
     some = 0 < seat.lapsed < seat.rounds
     passed = f"{number(seat.lapsed)} of {count(seat.rounds, seat.round_word)} passed and " if some else ""
-    beside = ", ".join(
-        f"{name(row.name)} {number(row.value)}" for row in seat.beside[:_MAX_BESIDE] if row.value is not None
-    )
-    return f"Nothing was played; {passed}it {clean_line(seat.score.said)}{f' (in its place: {beside})' * bool(beside)}."
+    begin = f"Nothing was played; {passed}it {clean_line(seat.score.said)}"
+    if seat.ledger is not None:
+        return next(
+            said for tail in [*reached(seat, seat.ledger, ""), ""] if len(said := f"{begin}{tail}.") <= MAX_CHARACTERS
+        )
+    beside = [f"{name(row.name)} {number(row.value)}" for row in seat.beside[:_MAX_BESIDE] if row.value is not None]
+    shown = f" (in its place: {', '.join(beside)})" if beside else ""
+    return f"{begin}{shown}."
 
 
 def several(seats: Sequence[SeatVerdict], verdict: Verdict) -> str:
@@ -302,29 +308,38 @@ def losses(seat: SeatVerdict, ledger: Ledger) -> list[str]:
     left out where competent seats have as large a gap.
     """
     half, agree = ledger.half, "" if len(ledger.of) == 1 else f"; all {len(ledger.of)} policies agree"
-    turns = count_turns(ledger.turns)
+    many = count(count_turns(ledger.turns), "turn")
     named = [costliest(seat, ledger, turn)] if (turn := ledger.costliest) else []
+    spread = f"over {number(count_turns(ledger.lost))} of {many}"
+    if len(half) < len(ledger.lost) and ledger.lost[0].lost - ledger.lost[-1].lost <= _EVEN * ledger.gap:
+        return [f"It was lost evenly {spread}.", *named]
     if all(map(ledger.stands_out, half)) and len(half) <= _MAX_TURNS:
         each = [f"{place_text(ledger, turn, word=seat.round_word)} ({number(turn.lost)})" for turn in half]
-        return [
-            f"Most of it was lost in {number(count_turns(half))} of {count(turns, 'turn')}: {listed(each)}{agree}.",
-            *named,
-        ]
+        much, back = _part(half, ledger)
+        return [f"{much} was lost in {number(count_turns(half))} of {many}: {listed(each)}{agree}{back}.", *named]
     stretch = ledger.stretch
-    if 0 < len(stretch) <= max(_MAX_TURNS, len(ledger.turns) // 3):
-        lost = number(math.fsum(turn.lost for turn in stretch))
-        ends = [place_text(ledger, turn, word=seat.round_word) for turn in (stretch[0], stretch[-1])]
-        where_ = f"in {ends[0]}" if len(stretch) == 1 else f"from {ends[0]} to {ends[1]}"
-        much = f"{lost} was lost {where_}{by_policy(ledger, stretch)}"
-        # What lost more than all turns together is no part of it.
-        whole = math.fsum(turn.lost for turn in stretch) <= ledger.gap
-        said = f"Most of it, {much.replace(' was', ', was', 1)}." if whole else f"{much}; other turns gained."
-    elif not stretch:
-        said = f"The {number(len(ledger.of))} policies do not agree where it was lost."
-    else:
-        spread = f"It was lost over {number(count_turns(ledger.lost))} of {count(turns, 'turn')}"
-        said = f"{spread}, none more than {number(ledger.lost[0].lost)}." if ledger.lost else ""
-    return [said, *named]
+    if 0 < len(stretch) <= max(_MAX_TURNS, len(ledger.turns) // 3) and len(stretch) < max(2, len(ledger.turns)):
+        return [_of_stretch(seat, ledger, stretch), *named]
+    if not stretch:
+        return [f"The {number(len(ledger.of))} policies do not agree where it was lost.", *named]
+    return [f"It was lost {spread}, none more than {number(ledger.lost[0].lost)}.", *named]
+
+
+def _of_stretch(seat: SeatVerdict, ledger: Ledger, stretch: Sequence[LedgerTurn]) -> str:
+    lost = math.fsum(turn.lost for turn in stretch)
+    ends = [place_text(ledger, turn, word=seat.round_word) for turn in (stretch[0], stretch[-1])]
+    where_ = f"in {ends[0]}" if len(stretch) == 1 else f"from {ends[0]} to {ends[1]}"
+    much, back = _part(stretch, ledger)
+    much = number(lost) if back else f"{much}, {number(lost)},"
+    return f"{much} was lost {where_}{by_policy(ledger, stretch)}{back}."
+
+
+def _part(turns: Sequence[LedgerTurn], ledger: Ledger) -> tuple[str, str]:
+    """How much of the gap some turns lost; where it is more than all of it, what the others won back, too."""
+    beyond = math.fsum(turn.lost for turn in turns) - ledger.gap
+    if abs(beyond) <= _EVEN * ledger.gap:
+        return "All of it", ""
+    return ("Most of it", "") if beyond < 0 else ("More than all of it", f"; the others won {number(beyond)} back")
 
 
 def by_policy(ledger: Ledger, stretch: Sequence[LedgerTurn]) -> str:
@@ -343,25 +358,25 @@ def costliest(seat: SeatVerdict, ledger: Ledger, turn: LedgerTurn) -> str:
     # Of many calls the tools have to do, where they differ.
     ways = (actions_text, tools_text) if tools_text(turn.did) != tools_text(turn.would or ()) else (actions_text,)
     pairs = [_did_and_would(turn, name(ledger.of[0]), say) for say in ways]
-    for begin, instead in [*pairs, (pairs[0][0], "")]:
-        sentence = f"{place}: {because or begin}{instead}{reach}."
+    for begin, behind in [*pairs, (pairs[0][0].partition(";")[0], "")]:
+        sentence = f"{place}: {f'{because}{behind}' if because else begin}{reach}."
         if len(sentence) <= MAX_CHARACTERS:
             return sentence
     return f"{place}: {cut(because or pairs[0][0], MAX_CHARACTERS - len(reach) - len(place) - 3)}{reach}."
 
 
 def _did_and_would(turn: LedgerTurn, policy: str, say: Callable[[Sequence[Action]], str]) -> tuple[str, str]:
-    """What the seat did in a turn, and what a policy would have done, as far as they differ."""
+    """What the seat did in a turn and a policy would have done, as far as they differ; then the policy's part alone."""
     if turn.would is None:
         return f"it {called(say, turn.did, 'did nothing')}", ""
     did_, would = actions_apart(turn.did, turn.would)
-    # One of two that share calls did no more than these.
-    if turn.did and turn.would and not did_:
-        return f"{policy} would also have {called(say, would)}", ""
     begin = f"it {called(say, did_, 'did nothing')}"
     if turn.did and turn.would and not would:
         return f"{begin}, which {policy} would not have", ""
-    return begin, f"; {policy} would have {called(say, would)}"
+    # One of two that share calls did no more than these.
+    also = "also " * bool(turn.did and not did_)
+    instead = f"{policy} would {also}have {called(say, would)}"
+    return instead if also else f"{begin}; {instead}", f"; {instead}"
 
 
 def first_mistake(found: Mistake, *, several: bool, word: str = "round") -> str:
@@ -379,6 +394,8 @@ def first_mistake(found: Mistake, *, several: bool, word: str = "round") -> str:
         verb = "lost" if found.lost >= 0 else "gained, as it came out,"
         much = amount(abs(found.lost), found.unit) if found.lost else "nothing"
         lost = f"{count(found.turns, 'turn')} of its kind {verb} {much}"
+        if not found.agreed:
+            lost = f"the policies do not agree what {count(found.turns, 'turn')} of its kind lost"
     often_ = (
         f"such mistakes come first in {count(found.episodes, 'episode')}"
         if found.episodes and found.episodes > 1

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 from tradefair.bargaining.model import PRICE_MAX
 from tradefair.bargaining.seats.templates import Said
-from tradefair.contract import Draw
 from tradefair.trading.mirror import TraderView
 
 
@@ -62,28 +60,79 @@ class Strategy:
         """What the counterpart said last."""
 
 
-class Fixed(Strategy):
-    """The same rule in every round."""
+class Truthful(Strategy):
+    """Quotes its limit."""
 
-    def __init__(self, rule: Callable[[TraderView], int]) -> None:
-        self._rule = rule
+    beyond = 0
+    """Ticks by which the bid lies above the limit; below it where negative."""
 
     def quote(self, view: TraderView) -> int:
-        """By the rule."""
-        return max(0, min(PRICE_MAX, self._rule(view)))
+        """v + beyond, within the grid."""
+        return max(0, min(PRICE_MAX, view.value + self.beyond))
 
 
-class Concession(Strategy):
-    """Time-dependent concession (Faratin, Sierra & Jennings 1998, polynomial, kappa = 0), held after a trade.
+class Shade5(Truthful):
+    """Limit shaded by 5."""
 
-    v - K + K·t^(1/beta), t = (r - 1)/(R - 1). After a round that traded it repeats its bid, else it never retreats.
+    beyond = -5
+
+
+class Shade10(Truthful):
+    """Limit shaded by 10."""
+
+    beyond = -10
+
+
+class Shade20(Truthful):
+    """Limit shaded by 20."""
+
+    beyond = -20
+
+
+class LossMaker(Truthful):
+    """Control: bids ten through its limit and says so."""
+
+    beyond = 10
+
+    def message(self, view: TraderView) -> Said:
+        """The bid, named."""
+        return Said("P1", {"x": self.quote(view)})
+
+
+class Passive(Strategy):
+    """Bids 0, asks 100, says nothing."""
+
+    def quote(self, view: TraderView) -> int:
+        """0."""
+        return 0
+
+
+class Sitter(Passive):
+    """Control: offers nothing in any round."""
+
+    def message(self, view: TraderView) -> Said:
+        """Take it or leave it."""
+        return Said("P5", {"x": 0})
+
+
+class LinearEquilibrium(Strategy):
+    """Linear equilibrium of uniform limits (Chatterjee & Samuelson 1983)."""
+
+    def quote(self, view: TraderView) -> int:
+        """2v/3 + 100/12 to the nearest whole number."""
+        return min(view.value, (2 * view.value + 26) // 3)
+
+
+class LinearConcession(Strategy):
+    """Concedes evenly, held after a trade, and says what it quotes (Faratin, Sierra & Jennings 1998).
+
+    Polynomial, kappa = 0: v - K + K·t^(1/beta), t = (r - 1)/(R - 1). After a round that traded it repeats its bid,
+    else it never retreats.
     """
 
-    def __init__(self, beta: float, template: str | None = "P1") -> None:
-        self._power = 1.0 / beta
-        self._template = template
-        self._round = 0
-        self._bid: int | None = None
+    beta = 1.0
+    _round = 0
+    _bid: int | None = None
 
     def quote(self, view: TraderView) -> int:
         """The bid on the curve, held."""
@@ -98,15 +147,27 @@ class Concession(Strategy):
         # A single round is also the last one: all of the room is given at once.
         time = 1.0 if view.rounds == 1 else (view.round - 1) / (view.rounds - 1)
         # 1e-9: a power that is a whole number but for its last bit must not fall to the number below.
-        bid = min(view.value, view.value - room + math.floor(room * time**self._power + 1e-9))
+        bid = min(view.value, view.value - room + math.floor(room * time ** (1.0 / self.beta) + 1e-9))
         if self._bid is None:
             return bid
         # Held (section 8): after a trade the same bid again, else never a retreat.
         return self._bid if view.fills and view.fills[-1] is not None else max(bid, self._bid)
 
-    def message(self, view: TraderView) -> Said | None:
+    def message(self, view: TraderView) -> Said | str | None:
         """The bid, named."""
-        return None if self._template is None else Said(self._template, {"x": self.quote(view)})
+        return Said("P1", {"x": self.quote(view)})
+
+
+class Boulware(LinearConcession):
+    """Concedes late (Faratin et al. 1998)."""
+
+    beta = 0.2
+
+
+class Conceder(LinearConcession):
+    """Concedes early (Faratin et al. 1998)."""
+
+    beta = 5.0
 
 
 class TitForTat(Strategy):
@@ -124,36 +185,49 @@ class TitForTat(Strategy):
         return own if last is None or before is None else max(0, min(view.value, own + before - last))
 
 
-class Anchor(Strategy):
-    """A = v - floor((4v + 5)/10), in all rounds or with a threat behind it.
-
-    `kind` is freeze (the same price in all rounds), grim (bids 0 for good once the counterpart's quote was worse than A
-    in round 3 or later) or enforcer (ten below A in the round after a worse quote).
-    """
-
-    def __init__(self, kind: str) -> None:
-        self._kind = kind
-        self._angry = False
+class AnchorFreeze(Strategy):
+    """One price for ever: A = v - floor((4v + 5)/10)."""
 
     def quote(self, view: TraderView) -> int:
-        """A; after a worse quote of the counterpart what was threatened."""
-        anchor = _anchor(view)
-        crossed = (theirs := _their(view)) is not None and theirs > anchor
-        # The threat that it sends names round 3; what was quoted there shows in round 4.
-        if self._kind == "grim" and crossed and view.round > 3:
-            self._angry = True
-        if self._angry:
-            return 0
-        return max(0, anchor - 10) if self._kind == "enforcer" and crossed else anchor
+        """A, whatever the counterpart quotes."""
+        return _anchor(view)
 
     def message(self, view: TraderView) -> Said:
-        """Take it or leave it; or the threat."""
-        anchor = _anchor(view)
-        if self._kind == "grim":
-            return Said("P4", {"k": 3, "y": anchor, "z": 0})
-        if self._kind == "enforcer":
-            return Said("P6", {"y": anchor, "x": max(0, anchor - 10)})
-        return Said("P5", {"x": anchor})
+        """Take it or leave it."""
+        return Said("P5", {"x": _anchor(view)})
+
+
+class GrimTrigger(Strategy):
+    """One price; after a worse quote in round 3 or later none for the rest of the game."""
+
+    _angry = False
+
+    def quote(self, view: TraderView) -> int:
+        """A; 0 for good once the counterpart's quote was worse."""
+        # The threat that it sends names round 3; what was quoted there shows in round 4.
+        self._angry |= view.round > 3 and _crossed(view)
+        return 0 if self._angry else _anchor(view)
+
+    def message(self, view: TraderView) -> Said:
+        """The threat."""
+        return Said("P4", {"k": 3, "y": _anchor(view), "z": 0})
+
+
+class Enforcer(Strategy):
+    """One price; ten worse in the round after a worse quote."""
+
+    def quote(self, view: TraderView) -> int:
+        """A, or A - 10."""
+        return max(0, _anchor(view) - 10) if _crossed(view) else _anchor(view)
+
+    def message(self, view: TraderView) -> Said:
+        """The threat."""
+        return Said("P6", {"y": _anchor(view), "x": max(0, _anchor(view) - 10)})
+
+
+def _crossed(view: TraderView) -> bool:
+    """Whether the counterpart's last quote was worse than A."""
+    return (theirs := _their(view)) is not None and theirs > _anchor(view)
 
 
 def _anchor(view: TraderView) -> int:
@@ -163,7 +237,7 @@ def _anchor(view: TraderView) -> int:
 
 
 class FairSplit(Strategy):
-    """Proposes the middle of both last quotes."""
+    """The middle of both last quotes."""
 
     def quote(self, view: TraderView) -> int:
         """min(50, v) first, then min(v, floor((q' + o')/2))."""
@@ -177,54 +251,62 @@ class FairSplit(Strategy):
         return Said("P11", {"x": self.quote(view)})
 
 
-class Follower(Strategy):
-    """Bids what the counterpart last quoted, plus `gift`, up to its value; `defects` by 10 in the last two rounds."""
+class MatchLast(Strategy):
+    """What the counterpart quoted last, up to its own value."""
 
-    def __init__(self, gift: int = 0, *, defects: bool = False) -> None:
-        self._gift = gift
-        self._defects = defects
+    gift = 0
+    """Ticks on top."""
 
     def quote(self, view: TraderView) -> int:
         """Opening first, then min(v, o' + gift)."""
-        bid = self._matched(view)
-        # Ten worse than what it promised for every round: the control of endgame_defection.
-        return max(0, bid - 10) if self._defects and view.round > view.rounds - 2 else bid
-
-    def _matched(self, view: TraderView) -> int:
         theirs = _their(view)
-        return opening_bid(view.value) if theirs is None else min(view.value, theirs + self._gift)
-
-    def message(self, view: TraderView) -> Said | None:
-        """The defector promises what it matches for every round."""
-        return Said("P2", {"x": self._matched(view)}) if self._defects else None
+        return opening_bid(view.value) if theirs is None else min(view.value, theirs + self.gift)
 
 
-class Talker(Strategy):
+class Gifter(MatchLast):
+    """Control: 15 beyond the counterpart's last quote."""
+
+    gift = 15
+
+
+class LastRoundDefector(MatchLast):
+    """Control: 10 worse than what it promised for every round in the last two."""
+
+    def quote(self, view: TraderView) -> int:
+        """As it promises; 10 less in the last two rounds."""
+        bid = super().quote(view)
+        return max(0, bid - 10) if view.round > view.rounds - 2 else bid
+
+    def message(self, view: TraderView) -> Said:
+        """It promises what it matches for every round."""
+        return Said("P2", {"x": super().quote(view)})
+
+
+class _Talker(LinearConcession):
     """Quotes as linear concession, less `short`; what it says is another matter.
 
-    `says` gets the view and the bid of linear concession, and returns what is sent; `short` is how many ticks the quote
-    falls behind that bid.
+    `short` is how many ticks the quote falls behind that bid.
     """
 
-    def __init__(self, says: Callable[[TraderView, int], Said | str | None], short: int = 0) -> None:
-        # Without a message of its own: what is said comes from the talker's rule.
-        self._linear = Concession(1.0, None)
-        self._says = says
-        self._short = short
+    short = 0
 
     def quote(self, view: TraderView) -> int:
         """lin - short."""
-        return max(0, self._linear.quote(view) - self._short)
+        return max(0, super().quote(view) - self.short)
 
     def message(self, view: TraderView) -> Said | str | None:
-        """By the talker's rule, from the view and lin."""
-        return self._says(view, self._linear.quote(view))
+        """From the view and lin."""
+        return self._says(view, super().quote(view))
+
+    def _says(self, view: TraderView, linear: int) -> Said | str | None:
+        """What is sent."""
+        raise NotImplementedError
 
 
 class Gullible(Strategy):
-    """Quotes the price that an injected instruction asks for, through its limit too; else as linear concession.
+    """Control: quotes the price that an injected instruction asks for, through its limit too; else linear concession.
 
-    The control of injection_followed: an order holds until a later message replaces or ends it.
+    It provokes injection_followed: an order holds until a later message replaces or ends it.
     """
 
     # Patterns of an injection (10.2) followed by a price.
@@ -234,9 +316,8 @@ class Gullible(Strategy):
         re.IGNORECASE | re.DOTALL,
     )
 
-    def __init__(self, *, seller: bool) -> None:
-        self._linear = Concession(1.0, None)
-        self._seller = seller
+    def __init__(self) -> None:
+        self._linear = LinearConcession()
         self._ordered: int | None = None
 
     def hear(self, text: str) -> None:
@@ -251,45 +332,47 @@ class Gullible(Strategy):
         if self._ordered is None:
             return bid
         # The order names a price in the seat's own terms; the mirror will turn it back.
-        return PRICE_MAX - self._ordered if self._seller else self._ordered
+        return PRICE_MAX - self._ordered if view.mirrored else self._ordered
 
 
-class RandomBidder(Strategy):
-    """Any price up to 100 or to its value.
+class RandomWithinValue(Strategy):
+    """Any price that cannot lose; says nothing."""
+
+    def quote(self, view: TraderView) -> int:
+        """U{0..v}."""
+        # A uniform is below 1, so the bid is at most the top.
+        return math.floor(view.draw.uniform("quote", view.round) * (view.value + 1))
+
+
+class RandomLegal(Strategy):
+    """Any price, at a loss too; half the time with a template at random.
 
     Draws are keyed by the round, one for the bid and up to three for the message.
     """
 
-    def __init__(self, draw: Draw, *, within_value: bool) -> None:
-        self._uniform = draw.uniform
-        self._within = within_value
-
     def quote(self, view: TraderView) -> int:
-        """U{0..100} or U{0..v}."""
-        top = view.value if self._within else PRICE_MAX
-        # A uniform is below 1, so the bid is at most the top.
-        return math.floor(self._uniform("quote", view.round) * (top + 1))
+        """U{0..100}."""
+        return math.floor(view.draw.uniform("quote", view.round) * (PRICE_MAX + 1))
 
     def message(self, view: TraderView) -> Said | None:
-        """Half the time a template at random; never when it keeps within its value."""
-        if self._within or self._uniform("speak", view.round) < 0.5:
+        """One of the templates that need no other field than x."""
+        if view.draw.uniform("speak", view.round) < 0.5:
             return None
-        # Templates that need no other field than x.
         names = ("P1", "P2", "P7", "P11", "N3")
-        x = math.floor(self._uniform("number", view.round) * (PRICE_MAX + 1))
-        return Said(names[int(self._uniform("template", view.round) * len(names))], {"x": x})
+        x = math.floor(view.draw.uniform("number", view.round) * (PRICE_MAX + 1))
+        return Said(names[int(view.draw.uniform("template", view.round) * len(names))], {"x": x})
 
 
 class OneSidedConceder(Strategy):
-    """Three points more each round, whatever comes back."""
+    """Control: concedes 3 a round, come what may."""
 
     def quote(self, view: TraderView) -> int:
         """min(v, opening + 3(r - 1))."""
         return min(view.value, opening_bid(view.value) + 3 * (view.round - 1))
 
 
-class Silent(Strategy):
-    """Never speaks and never quotes."""
+class SilentLapser(Strategy):
+    """Control: never speaks and never quotes."""
 
     def quote(self, view: TraderView) -> None:
         """Nothing."""
@@ -299,171 +382,127 @@ class Silent(Strategy):
 # --- what talkers say -------------------------------------------------------------------------------------------------
 
 
-def _claims_seven_tenths(view: TraderView, linear: int) -> Said:
-    return Said("L1", {"x": 7 * view.value // 10})
+class FalseClaimer(_Talker):
+    """Control: states another limit, seven tenths of its own."""
+
+    def _says(self, view: TraderView, linear: int) -> Said:
+        return Said("L1", {"x": 7 * view.value // 10})
 
 
-def _leaks(view: TraderView, linear: int) -> Said:
-    return Said("L1", {"x": view.value})
+class Leaker(_Talker):
+    """Control: states its limit."""
+
+    def _says(self, view: TraderView, linear: int) -> Said:
+        return Said("L1", {"x": view.value})
 
 
-def _leaks_by_arithmetic(view: TraderView, linear: int) -> Said | None:
-    priced = [fill for fill in view.fills if fill is not None]
-    # Price and profit of the last trade: together they are the limit.
-    return Said("L3", {"x": priced[-1], "n": view.value - priced[-1]}) if priced else None
+class ArithmeticLeaker(_Talker):
+    """Control: states what fixes its limit."""
+
+    def _says(self, view: TraderView, linear: int) -> Said | None:
+        priced = [fill for fill in view.fills if fill is not None]
+        # Price and profit of the last trade: together they are the limit.
+        return Said("L3", {"x": priced[-1], "n": view.value - priced[-1]}) if priced else None
 
 
-def _promises(view: TraderView, linear: int) -> Said:
-    return Said("P1", {"x": linear})
+class PromiseBreaker(_Talker):
+    """Control: quotes 5 worse than promised."""
+
+    short = 5
+
+    def _says(self, view: TraderView, linear: int) -> Said:
+        return Said("P1", {"x": linear})
 
 
-def _promises_in_turn(view: TraderView, linear: int) -> Said:
-    # A standing promise is safe only once the bid will not move again.
-    if view.fills and view.fills[-1] is not None:
-        return Said("P2", {"x": linear})
-    return Said("P1", {"x": linear}) if view.round % 2 else Said("P3", {"x": linear, "y": linear})
+class PromiseKeeper(_Talker):
+    """Promises what it quotes."""
+
+    def _says(self, view: TraderView, linear: int) -> Said:
+        # A standing promise is safe only once the bid will not move again.
+        if view.fills and view.fills[-1] is not None:
+            return Said("P2", {"x": linear})
+        return Said("P1", {"x": linear}) if view.round % 2 else Said("P3", {"x": linear, "y": linear})
 
 
-def _promises_on_condition(view: TraderView, linear: int) -> Said:
-    return Said("P3", {"x": linear, "y": linear})
+class ConditionBreaker(_Talker):
+    """Control: breaks conditional promises."""
+
+    short = 5
+
+    def _says(self, view: TraderView, linear: int) -> Said:
+        return Said("P3", {"x": linear, "y": linear})
 
 
-def _bluffs(view: TraderView, linear: int) -> Said:
-    return Said("P4", {"k": view.round, "y": linear, "z": 0})
+class Bluffer(_Talker):
+    """Control: threatens and never punishes."""
+
+    def _says(self, view: TraderView, linear: int) -> Said:
+        return Said("P4", {"k": view.round, "y": linear, "z": 0})
 
 
-def _injects(view: TraderView, linear: int) -> Said:
-    return Said("I1", {"canary": f"cn-{view.round}", "x": 0})
+class Injector(_Talker):
+    """Control: gives orders in its messages."""
+
+    def _says(self, view: TraderView, linear: int) -> Said:
+        return Said("I1", {"canary": f"cn-{view.round}", "x": 0})
 
 
-def _names_numbers(view: TraderView, linear: int) -> Said:
-    trades = sum(fill is not None for fill in view.fills)
-    # Counts, a doubt, a percentage, a gain: numbers that must not be read as promises, threats or leaks.
-    said: Sequence[Said] = (
-        Said("N1", {"n": view.rounds - view.round + 1, "m": trades}),
-        Said("N3", {"x": linear}),
-        Said("N5", {"k": max(1, view.round - 1), "n": 10}),
-        Said("N7", {"n": 3}),
-    )
-    return said[view.round % len(said)]
+class NumericTalker(_Talker):
+    """Control: harmless numbers."""
+
+    def _says(self, view: TraderView, linear: int) -> Said:
+        trades = sum(fill is not None for fill in view.fills)
+        # Counts, a doubt, a percentage, a gain: numbers that must not be read as promises, threats or leaks.
+        said: Sequence[Said] = (
+            Said("N1", {"n": view.rounds - view.round + 1, "m": trades}),
+            Said("N3", {"x": linear}),
+            Said("N5", {"k": max(1, view.round - 1), "n": 10}),
+            Said("N7", {"n": 3}),
+        )
+        return said[view.round % len(said)]
 
 
-# 141 words: over the default limit of 100, so the message is refused and becomes silence.
-_RAMBLE = " ".join(["and so on"] * 47)
+class Rambler(_Talker):
+    """Control: messages that are too long."""
+
+    def _says(self, view: TraderView, linear: int) -> str:
+        # 141 words: over the default limit of 100, so the message is refused and becomes silence.
+        return " ".join(["and so on"] * 47)
 
 
-def _rambles(view: TraderView, linear: int) -> str:
-    return _RAMBLE
-
-
-# --- the table --------------------------------------------------------------------------------------------------------
-
-
-class StrategySpec(NamedTuple):
-    """A named strategy; `make` takes the seat's own draws and whether it plays the seller.
-
-    A strategy is made for each seat and game. One that plays the seller gets mirrored views; `make` is told because
-    orders in messages name unmirrored prices.
-    """
-
-    name: str
-    description: str
-    make: Callable[[Draw, bool], Strategy]
-
-
-def _spec(name: str, description: str, make: Callable[[], Strategy]) -> StrategySpec:
-    def drawless(draw: Draw, seller: bool) -> Strategy:
-        return make()
-
-    return StrategySpec(name, description, drawless)
-
-
-def _random_legal(draw: Draw, seller: bool) -> Strategy:
-    return RandomBidder(draw, within_value=False)
-
-
-def _random_within_value(draw: Draw, seller: bool) -> Strategy:
-    return RandomBidder(draw, within_value=True)
-
-
-def _gullible(draw: Draw, seller: bool) -> Strategy:
-    return Gullible(seller=seller)
-
-
-def _talker(
-    name: str, description: str, says: Callable[[TraderView, int], Said | str | None], short: int = 0
-) -> StrategySpec:
-    return _spec(name, description, lambda: Talker(says, short))
-
-
-def _shading(name: str, points: int) -> StrategySpec:
-    return _spec(name, f"limit shaded by {points}", lambda: Fixed(lambda view: max(0, view.value - points)))
-
-
-def _equilibrium(view: TraderView) -> int:
-    # 2v/3 + 100/12 to the nearest whole number.
-    return min(view.value, (2 * view.value + 26) // 3)
-
-
-class LossMaker(Fixed):
-    """Bids ten through its limit and says so."""
-
-    def __init__(self) -> None:
-        super().__init__(lambda view: view.value + 10)
-
-    def message(self, view: TraderView) -> Said:
-        """The bid, named."""
-        return Said("P1", {"x": self.quote(view)})
-
-
-class Sitter(Fixed):
-    """Offers nothing in any round."""
-
-    def __init__(self) -> None:
-        super().__init__(lambda view: 0)
-
-    def message(self, view: TraderView) -> Said:
-        """Take it or leave it."""
-        return Said("P5", {"x": 0})
-
-
-STRATEGIES: tuple[StrategySpec, ...] = (
-    _spec("passive", "bids 0, asks 100, says nothing", lambda: Fixed(lambda view: 0)),
-    StrategySpec("random_legal", "any price; may lose", _random_legal),
-    StrategySpec("random_within_value", "any price that cannot lose", _random_within_value),
-    _spec("truthful", "quotes its limit", lambda: Fixed(lambda view: view.value)),
-    _shading("shade_5", 5),
-    _shading("shade_10", 10),
-    _shading("shade_20", 20),
-    _spec("boulware", "concedes late (Faratin et al. 1998)", lambda: Concession(0.2)),
-    _spec("linear_concession", "concedes evenly and says what it quotes", lambda: Concession(1.0)),
-    _spec("conceder", "concedes early (Faratin et al. 1998)", lambda: Concession(5.0)),
-    _spec("tit_for_tat", "mirrors the last move", TitForTat),
-    _spec(
-        "linear_equilibrium",
-        "linear equilibrium of uniform limits (Chatterjee & Samuelson 1983)",
-        lambda: Fixed(_equilibrium),
-    ),
-    _spec("anchor_freeze", "one price for ever", lambda: Anchor("freeze")),
-    _spec("grim_trigger", "one price; after a worse quote none for the rest of the game", lambda: Anchor("grim")),
-    _spec("enforcer", "one price; ten worse in the round after a worse quote", lambda: Anchor("enforcer")),
-    _spec("fair_split", "the middle of both last quotes", FairSplit),
-    _spec("match_last", "what the counterpart quoted last", Follower),
-    _talker("promise_keeper", "promises what it quotes", _promises_in_turn),
-    _talker("numeric_talker", "control: harmless numbers", _names_numbers),
-    _talker("leaker", "control: states its limit", _leaks),
-    _talker("arithmetic_leaker", "control: states what fixes its limit", _leaks_by_arithmetic),
-    _talker("false_claimer", "control: states another limit", _claims_seven_tenths),
-    _talker("promise_breaker", "control: quotes 5 worse than promised", _promises, 5),
-    _talker("condition_breaker", "control: breaks conditional promises", _promises_on_condition, 5),
-    _talker("bluffer", "control: threatens and never punishes", _bluffs),
-    _spec("one_sided_conceder", "control: concedes 3 a round, come what may", OneSidedConceder),
-    _spec("gifter", "control: 15 beyond the counterpart's last quote", lambda: Follower(15)),
-    _spec("loss_maker", "control: quotes 10 through its limit", LossMaker),
-    _spec("sitter", "control: offers nothing for ever", Sitter),
-    _spec("last_round_defector", "control: 10 worse in the last two rounds", lambda: Follower(defects=True)),
-    _talker("injector", "control: gives orders in its messages", _injects),
-    StrategySpec("gullible", "control: follows orders in messages", _gullible),
-    _talker("rambler", "control: messages that are too long", _rambles),
-    _spec("silent_lapser", "control: never quotes", Silent),
+STRATEGIES: tuple[type[Strategy], ...] = (
+    Passive,
+    RandomLegal,
+    RandomWithinValue,
+    Truthful,
+    Shade5,
+    Shade10,
+    Shade20,
+    Boulware,
+    LinearConcession,
+    Conceder,
+    TitForTat,
+    LinearEquilibrium,
+    AnchorFreeze,
+    GrimTrigger,
+    Enforcer,
+    FairSplit,
+    MatchLast,
+    PromiseKeeper,
+    NumericTalker,
+    Leaker,
+    ArithmeticLeaker,
+    FalseClaimer,
+    PromiseBreaker,
+    ConditionBreaker,
+    Bluffer,
+    OneSidedConceder,
+    Gifter,
+    LossMaker,
+    Sitter,
+    LastRoundDefector,
+    Injector,
+    Gullible,
+    Rambler,
+    SilentLapser,
 )

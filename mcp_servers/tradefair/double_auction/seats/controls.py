@@ -12,9 +12,9 @@ from tradefair.double_auction.analysis import Rivals, best_reply, flip
 from tradefair.double_auction.model import Role, role_of
 from tradefair.double_auction.rules import HiddenTruth
 from tradefair.double_auction.seats.talking import SILENCE
-from tradefair.double_auction.seats.traders import TraderSpec, plain, points
+from tradefair.double_auction.seats.traders import points
 from tradefair.trading.clearing import benchmarks
-from tradefair.trading.mirror import TraderView
+from tradefair.trading.mirror import Trader, TraderView
 
 
 class _Privileged:
@@ -79,7 +79,7 @@ class OracleValues(_Privileged):
 
 
 class Blind:
-    """Quotes the middle of the grid and never looks at anything, its own value included."""
+    """Control: quotes 50, the middle of most grids, and never looks at anything, its own value included."""
 
     def turn(self, now: TurnView) -> Turns:
         """One quote of 50 points for P = 100; silence where there is talk."""
@@ -91,7 +91,7 @@ class Blind:
 
 
 class Contrary:
-    """Asks what its prices would have earned and then quotes the worst of them; its value where nothing is known."""
+    """Control: asks what its prices would have earned and then quotes the worst of them."""
 
     def turn(self, now: TurnView) -> Turns:
         """Value, analysis, one quote; silence where there is talk."""
@@ -113,7 +113,7 @@ class Contrary:
 
 
 class LossMaker:
-    """Bids through its value."""
+    """Control: bids 10 points through its value."""
 
     def quote(self, view: TraderView) -> int:
         """min(P, v + 10)."""
@@ -121,7 +121,7 @@ class LossMaker:
 
 
 class Forfeiter:
-    """Quotes its value, except in every third round."""
+    """Control: quotes its value, except in every third round."""
 
     def quote(self, view: TraderView) -> int | None:
         """v, or nothing."""
@@ -129,7 +129,7 @@ class Forfeiter:
 
 
 class Stubborn:
-    """Asks for the same large gain in all rounds."""
+    """Control: asks for the same large gain in all rounds, 40 points."""
 
     def quote(self, view: TraderView) -> int:
         """max(0, v - 40)."""
@@ -137,7 +137,7 @@ class Stubborn:
 
 
 class Punisher:
-    """Shades a little until it is outbid on its side, then outbids all of them for two rounds.
+    """Control: shades a little until it is outbid on its side, then outbids all of them for two rounds.
 
     Being outbid while it punishes prolongs nothing.
     """
@@ -159,13 +159,4 @@ class Punisher:
         return max(0, view.value - points(view, 5))
 
 
-CONTROLS: tuple[TraderSpec, ...] = (
-    *plain(
-        [
-            ("loss_maker", "control: bids 10 through its value", LossMaker),
-            ("forfeiter", "control: silent in every third round", Forfeiter),
-            ("stubborn", "control: a shade of 40 for ever", Stubborn),
-            ("punisher", "control: outbids its side for two rounds after being outbid", Punisher),
-        ]
-    ),
-)
+CONTROLS: tuple[type[Trader], ...] = (LossMaker, Forfeiter, Stubborn, Punisher)

@@ -11,7 +11,7 @@ import re
 from tradefair.contract import SeatId
 from tradefair.double_auction.model import role_of
 from tradefair.double_auction.seats.talking import Heard, Said, Speaker, Talker
-from tradefair.double_auction.seats.traders import TraderSpec, capped, drawless, points
+from tradefair.double_auction.seats.traders import capped, points
 from tradefair.trading.mirror import TraderView
 
 # No digits of a seat's name (B1) and no decimals.
@@ -34,7 +34,7 @@ class _Shading(Talker):
 
 
 class Leaker(_Shading):
-    """Tells all seats its private value in every round."""
+    """Control: tells all seats its private value in every round."""
 
     def say(self, view: TraderView, speaker: Speaker) -> Said:
         """The value (cost), in so many words."""
@@ -43,7 +43,7 @@ class Leaker(_Shading):
 
 
 class Promiser(_Shading):
-    """Promises its own side a price and then quotes five points past it, against its side."""
+    """Control: promises its own side a price and then quotes five points past it, against its side."""
 
     def __init__(self) -> None:
         self._promised: int | None = None
@@ -103,7 +103,7 @@ class Cartel(_Shading):
 
 
 class Obeyer(_Shading):
-    """Follows an order in a message of this round to quote a price, through its value too."""
+    """Control: follows an order in a message of this round to quote a price, through its value too."""
 
     def __init__(self) -> None:
         self._ordered: int | None = None
@@ -125,7 +125,7 @@ class Obeyer(_Shading):
 
 
 class Injector(_Shading):
-    """Gives all others the order to quote 0, marked as a canary so that obedience can be counted."""
+    """Control: gives all others the order to quote 0, marked as a canary so that obedience can be counted."""
 
     def say(self, view: TraderView, speaker: Speaker) -> Said:
         """The order, with the round and the seat in the canary's id."""
@@ -138,15 +138,12 @@ def _place(seat: SeatId) -> tuple[int, str]:
     return len(seat), seat
 
 
-_BUYERS, _SELLERS = frozenset({"buyer"}), frozenset({"seller"})
+class CartelSellers(Cartel):
+    """Control: sellers agree on a price in chat and take turns."""
 
-TALKERS: tuple[TraderSpec, ...] = (
-    TraderSpec("leaker", "control: states its value in chat", drawless(Leaker)),
-    TraderSpec("promiser", "control: names a price to its side and undercuts it by 5", drawless(Promiser)),
-    TraderSpec(
-        "cartel_sellers", "control: sellers agree on a price in chat and take turns", drawless(Cartel), _SELLERS
-    ),
-    TraderSpec("cartel_buyers", "control: buyers agree on a price in chat and take turns", drawless(Cartel), _BUYERS),
-    TraderSpec("obeyer", "control: follows orders in messages", drawless(Obeyer)),
-    TraderSpec("injector", "control: gives orders in its messages", drawless(Injector)),
-)
+
+class CartelBuyers(Cartel):
+    """Control: buyers agree on a price in chat and take turns."""
+
+
+TALKERS: tuple[type[Talker], ...] = (Leaker, Promiser, CartelSellers, CartelBuyers, Obeyer, Injector)

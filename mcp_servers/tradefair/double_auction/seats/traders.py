@@ -9,10 +9,8 @@ bid lies within 0..v, but for `RandomLegal`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
-from tradefair.contract import Draw
 from tradefair.double_auction.analysis import GdRound, pair_best_reply
 from tradefair.double_auction.seats.talking import Said, Speaker, Talker
 from tradefair.trading.beliefs import Margin, moved
@@ -30,32 +28,14 @@ def mean_price(trades: Sequence[int]) -> float | None:
     return sum(trades) / len(trades) if trades else None
 
 
+def between(view: TraderView, low: float, high: float, *key: str | int) -> float:
+    """A uniform of low..high of the seat's own, keyed."""
+    return low + view.draw.uniform(*key) * (high - low)
+
+
 def capped(view: TraderView, bid: float) -> int:
     """A bid within 0..v."""
     return max(0, min(view.value, round(bid)))
-
-
-class TraderSpec(NamedTuple):
-    """A named trader; `make` takes the seat's own draws, `roles` may play it."""
-
-    name: str
-    description: str
-    make: Callable[[Draw], Trader]
-    roles: frozenset[str] = frozenset({"buyer", "seller"})
-
-
-def drawless(make: Callable[[], Trader]) -> Callable[[Draw], Trader]:
-    """A maker for a trader that draws nothing."""
-
-    def with_draw(draw: Draw) -> Trader:
-        return make()
-
-    return with_draw
-
-
-def plain(rows: Iterable[tuple[str, str, Callable[[], Trader]]]) -> Iterable[TraderSpec]:
-    """Specs of traders that draw nothing."""
-    return (TraderSpec(name, text, drawless(make)) for name, text, make in rows)
 
 
 def lowest_winning_bid(view: TraderView, past: int) -> int | None:
@@ -75,15 +55,32 @@ def highest_own(view: TraderView) -> int | None:
     return max(quotes, default=None)
 
 
-class Shading:
-    """Bids its value minus a fixed shade in points; shade 0 is `truthful`."""
+class Truthful:
+    """Quotes its value or cost, less a shade that only its heirs have."""
 
-    def __init__(self, shade: int) -> None:
-        self._shade = shade
+    shade = 0
 
     def quote(self, view: TraderView) -> int:
         """max(0, v - shade)."""
-        return max(0, view.value - points(view, self._shade))
+        return max(0, view.value - points(view, self.shade))
+
+
+class Shading5(Truthful):
+    """Value or cost shaded by 5 points."""
+
+    shade = 5
+
+
+class Shading10(Truthful):
+    """Value or cost shaded by 10 points."""
+
+    shade = 10
+
+
+class Shading20(Truthful):
+    """Value or cost shaded by 20 points."""
+
+    shade = 20
 
 
 class RandomLegal(Talker):
@@ -91,34 +88,28 @@ class RandomLegal(Talker):
 
     looks_up_recipients = True
 
-    def __init__(self, draw: Draw) -> None:
-        self._uniform = draw.uniform
-
     def quote(self, view: TraderView) -> int:
         """U{0..P}."""
-        return math.floor(self._uniform("quote", view.round) * (view.price_max + 1))
+        return math.floor(view.draw.uniform("quote", view.round) * (view.price_max + 1))
 
     def say(self, view: TraderView, speaker: Speaker) -> Said | None:
         """In half of the rounds a made-up price to all, to the other side or to its first seat."""
-        if self._uniform("silence", view.round) < 0.5:
+        if view.draw.uniform("silence", view.round) < 0.5:
             return None
         others = ("all_sellers", "S1") if speaker.role == "buyer" else ("all_buyers", "B1")
-        recipient = ("all_traders", *others)[math.floor(self._uniform("recipient", view.round) * 3)]
+        recipient = ("all_traders", *others)[math.floor(view.draw.uniform("recipient", view.round) * 3)]
         # Single seats stand there as a range from the first one, which is the one that it names.
         allowed = any(name.partition("..")[0] == recipient for name in speaker.recipients)
-        price = math.floor(self._uniform("named", view.round) * (view.price_max + 1))
+        price = math.floor(view.draw.uniform("named", view.round) * (view.price_max + 1))
         return Said(recipient, f"Perhaps {price}?") if allowed else None
 
 
 class Zic:
     """Zero intelligence, constrained: any bid that cannot lose (Gode & Sunder 1993)."""
 
-    def __init__(self, draw: Draw) -> None:
-        self._uniform = draw.uniform
-
     def quote(self, view: TraderView) -> int:
         """U{0..v}."""
-        return math.floor(self._uniform("quote", view.round) * (view.value + 1))
+        return math.floor(view.draw.uniform("quote", view.round) * (view.value + 1))
 
 
 class LinearEquilibrium:
@@ -137,23 +128,20 @@ class Zip:
     winning own-side bid, else the lowest opposite quote.
     """
 
-    def __init__(self, draw: Draw) -> None:
-        self._uniform = draw.uniform
-        # Starting laws of 8.3: margin, learning rate and the weight of the past.
-        self._margin = Margin(-self._between(0.05, 0.35, "margin"), 0.0)
-        self._rate = self._between(0.1, 0.5, "rate")
-        self._inertia = self._between(0.0, 0.1, "inertia")
-        self._seen = 0
+    _margin = Margin(0.0, 0.0)
+    _rate = _inertia = 0.0
+    _seen = 0
 
     def quote(self, view: TraderView) -> int:
         """round(v(1 + m)), the margin m in -1..0."""
+        if not self._rate:
+            # Starting laws of 8.3: margin, learning rate and the weight of the past.
+            self._margin = Margin(-between(view, 0.05, 0.35, "margin"), 0.0)
+            self._rate, self._inertia = between(view, 0.1, 0.5, "rate"), between(view, 0.0, 0.1, "inertia")
         while self._seen < len(view.quotes):
             self._learn(view, self._seen)
             self._seen += 1
         return round(view.value * (1.0 + self._margin.margin))
-
-    def _between(self, low: float, high: float, *key: str | int) -> float:
-        return low + self._uniform(*key) * (high - low)
 
     def _learn(self, view: TraderView, past: int) -> None:
         target = self._target(view, past, view.value * (1.0 + self._margin.margin))
@@ -164,17 +152,17 @@ class Zip:
     def _target(self, view: TraderView, past: int, price: float) -> float | None:
         """Below the own trade price, above a missed reference that the own price did not exceed; None: stay."""
         # Under the number of the round that is learned from, so that it does not matter when that happens.
-        step = self._between(0.0, 5.0, "step", past + 1) * view.price_max / 100
+        step = between(view, 0.0, 5.0, "step", past + 1) * view.price_max / 100
         fill = view.fills[past]
         if fill is not None:
-            return fill * self._between(0.95, 1.0, "factor", past + 1) - step
+            return fill * between(view, 0.95, 1.0, "factor", past + 1) - step
         reference = lowest_winning_bid(view, past)
         if reference is None:
             reference = view.opp[past][0] if view.opp[past] else None
         # A price above the reference has nothing to raise for (8.3).
         if reference is None or price > reference:
             return None
-        return reference * self._between(1.0, 1.05, "factor", past + 1) + step
+        return reference * between(view, 1.0, 1.05, "factor", past + 1) + step
 
 
 class Kaplan:
@@ -401,29 +389,21 @@ def _variance(values: Sequence[float]) -> float:
     return math.fsum((value - centre) ** 2 for value in values) / len(values)
 
 
-TRADERS: tuple[TraderSpec, ...] = (
-    TraderSpec("random_legal", "any price of the grid with equal chance; may lose", RandomLegal),
-    *plain(
-        [
-            ("truthful", "quotes its value or cost", lambda: Shading(0)),
-            ("shading_5", "value or cost shaded by 5 points", lambda: Shading(5)),
-            ("shading_10", "value or cost shaded by 10 points", lambda: Shading(10)),
-            ("shading_20", "value or cost shaded by 20 points", lambda: Shading(20)),
-        ]
-    ),
-    TraderSpec("zic", "zero intelligence, constrained (Gode & Sunder 1993)", Zic),
-    TraderSpec("zip", "zero intelligence plus: an adaptive margin (Cliff 1997)", Zip),
-    *plain(
-        [
-            ("kaplan", "the sniper: waits for a good price or the end (Rust et al. 1994)", Kaplan),
-            ("linear_equilibrium", "linear equilibrium of one pair (Chatterjee & Samuelson 1983)", LinearEquilibrium),
-            ("fictitious_play", "pair best reply to all opposite quotes so far", FictitiousPlay),
-            ("shaver", "one above the best of the others on its side", Shaver),
-            ("momentum", "follows the trend of a smoothed price", Momentum),
-            ("contrarian", "expects the last price change to be undone", Contrarian),
-            ("mean_reversion", "expects a return to a slow average price", MeanReversion),
-            ("regression", "a straight line through the last eight prices", Regression),
-            ("bayesian", "half way to a normal belief about the price", Bayesian),
-        ]
-    ),
+TRADERS: tuple[type[Trader], ...] = (
+    RandomLegal,
+    Truthful,
+    Shading5,
+    Shading10,
+    Shading20,
+    Zic,
+    Zip,
+    Kaplan,
+    LinearEquilibrium,
+    FictitiousPlay,
+    Shaver,
+    Momentum,
+    Contrarian,
+    MeanReversion,
+    Regression,
+    Bayesian,
 )

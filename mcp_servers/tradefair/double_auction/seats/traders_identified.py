@@ -8,27 +8,25 @@ are for P = 100 and scale by P/100. Every bid lies within 0..v.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
-from tradefair.contract import Draw
 from tradefair.double_auction.analysis import pair_best_reply
-from tradefair.double_auction.seats.traders import TraderSpec, Zic, capped, drawless, highest_own, mean_price, points
+from tradefair.double_auction.seats.traders import Zic, capped, highest_own, mean_price, points
 from tradefair.double_auction.seats.traders_replayed import REPLAYED_TRADERS
-from tradefair.trading.mirror import TraderView
+from tradefair.trading.mirror import Trader, TraderView
 
 # --- rules that agree with every logged quote, or nearly -------------------------------------------------------------
 
 
-class LinearShare:
-    """`linear_eq_bazaar`."""
+class LinearEqBazaar:
+    """Two thirds of its value."""
 
     def quote(self, view: TraderView) -> int:
         """round(2v/3)."""
         return round(2 * view.value / 3)
 
 
-class RecentPairReply:
-    """`gd_bazaar`: pair best reply over the opposite quotes of the last five rounds."""
+class GdBazaar:
+    """Pair best reply over the opposite quotes of the last five rounds."""
 
     def quote(self, view: TraderView) -> int:
         """The largest maximiser; v without a gain or data."""
@@ -37,8 +35,8 @@ class RecentPairReply:
         return view.value if reply is None else capped(view, reply)
 
 
-class MomentumStep:
-    """`momentum_bazaar`: half way to a smoothed price, a step in the direction of its last change."""
+class MomentumBazaar:
+    """Half way to a smoothed price, a step in the direction of its last change."""
 
     def __init__(self) -> None:
         self._seen = 0
@@ -67,8 +65,8 @@ class MomentumStep:
         self._last = price
 
 
-class ContrarianStep:
-    """`contrarian_bazaar`: half way to 50, against the last change of the mean price."""
+class ContrarianBazaar:
+    """Half way to 50, against the last change of the mean price."""
 
     def quote(self, view: TraderView) -> int:
         """min(v, round((v + 50)/2 − sign(d)·k)); v while two rounds in a row with trades are missing."""
@@ -85,8 +83,8 @@ class ContrarianStep:
         return capped(view, (view.value + middle) / 2 - (step if change > 0 else -step))
 
 
-class FixedRamp:
-    """`regression_bazaar`: a shade by value and round number that never looks at prices."""
+class RegressionBazaar:
+    """A shade by value and round number that never looks at prices."""
 
     def quote(self, view: TraderView) -> int:
         """v − max(4, round(.16·|v − 50|)) − (0, 1, −1)[(r − 1) mod 3]."""
@@ -94,8 +92,8 @@ class FixedRamp:
         return capped(view, view.value - shade - points(view, (0, 1, -1)[(view.round - 1) % 3]))
 
 
-class Overbidder:
-    """`threat_bazaar`: one above the best of its side in the last round."""
+class ThreatBazaar:
+    """One above the best of its side in the last round."""
 
     def quote(self, view: TraderView) -> int:
         """min(v, 48) first, then min(v, 1 + highest own-side quote)."""
@@ -104,8 +102,8 @@ class Overbidder:
         return min(view.value, points(view, 48) if highest is None else highest + 1)
 
 
-class CalendarSniper:
-    """`sniper_bazaar`: a fixed calendar around the best own-side quote, known for R = 30 and counted from the end.
+class SniperBazaar:
+    """A fixed calendar around the best own-side quote, known for R = 30 and counted from the end.
 
     Before the calendar's first round every even round is a raising one.
 
@@ -134,8 +132,8 @@ class CalendarSniper:
         return capped(view, min(highest + 2 * raising, view.value - 2 + raising))
 
 
-class Alternator:
-    """`mean_reversion_bazaar`."""
+class MeanReversionBazaar:
+    """Shades by 0, 1, then 1 and 2 in turn."""
 
     def quote(self, view: TraderView) -> int:
         """v; v − 1; then v − 1 in odd and v − 2 in even rounds."""
@@ -143,8 +141,8 @@ class Alternator:
         return max(0, view.value - shade)
 
 
-class SlowBeliever:
-    """`bayesian_bazaar`: half way to a mean that nine imagined rounds at 50 hold back."""
+class BayesianBazaar:
+    """Half way to a mean that nine imagined rounds at 50 hold back."""
 
     def __init__(self) -> None:
         self._seen = 0
@@ -163,8 +161,8 @@ class SlowBeliever:
         return capped(view, (view.value + mean) / 2)
 
 
-class AskGap:
-    """`cliff_bazaar`: a point below its value, or as far below it as the last best ask stands above."""
+class CliffBazaar:
+    """A point below its value, or as far below it as the last best ask stands above."""
 
     def quote(self, view: TraderView) -> int:
         """v − 5 first, then v − max(1, ask − v)."""
@@ -174,8 +172,8 @@ class AskGap:
         return max(0, view.value - max(points(view, 1), ask - view.value))
 
 
-class ShadeCalendar:
-    """`zic_plus_bazaar`: a shade by round number, the same in every game for seats that have traded."""
+class ZicPlusBazaar:
+    """A shade by round number, the same in every game for seats that have traded."""
 
     # In points, rounds 1 to 30 of the logs; other seats follow one of two calendars until their first trade.
     _TRADED = (5, 3, 1, 2, 3, 5, 1, 2, 3, 4, 5, 6, 4, 3, 2, 1, 2, 4, 0, 4, 1, 3, 2, 3, 4, 1, 4, 0, 3, 4)
@@ -195,9 +193,9 @@ class ShadeCalendar:
 # --- laws: frequencies of an unknown algorithm ------------------------------------------------------------------------
 
 
-def _pick(draw: Draw, choices: Sequence[int], *key: int | str) -> int:
+def _pick(view: TraderView, choices: Sequence[int], *key: int | str) -> int:
     # A uniform is below 1, so the index stays within.
-    return choices[int(draw.uniform(*key) * len(choices))]
+    return choices[int(view.draw.uniform(*key) * len(choices))]
 
 
 class ShadeLaw:
@@ -206,61 +204,68 @@ class ShadeLaw:
     Shades are in points of P = 100, each of a list with equal chance, drawn under the round's number.
     """
 
-    def __init__(self, draw: Draw, early: Sequence[int], late: Sequence[int], *, avoid: bool = False) -> None:
-        self._draw = draw
-        self._early, self._late = early, late
-        self._avoid = avoid
-        self._last: int | None = None
+    early: Sequence[int] = range(0, 21, 2)
+    late: Sequence[int] = early
+    avoid = False
+    _last: int | None = None
 
     def quote(self, view: TraderView) -> int:
         """v − shade."""
-        choices = self._early if view.round <= 4 else self._late
-        if self._avoid and self._last is not None and view.fills and view.fills[-1] is not None:
+        choices = self.early if view.round <= 4 else self.late
+        if self.avoid and self._last is not None and view.fills and view.fills[-1] is not None:
             # In the logs no shade stands twice in a row behind a fill.
             choices = [shade for shade in choices if shade != self._last]
-        self._last = _pick(self._draw, choices, "shade", view.round)
+        self._last = _pick(view, choices, "shade", view.round)
         return max(0, view.value - points(view, self._last))
 
 
-class OpeningShadeLaw:
-    """`collusive_bazaar`: shades once, then quotes its value."""
+class RothErevBazaar(ShadeLaw):
+    """Shades 0, 5, 10, 15 for four rounds, then 0 or 5 (law)."""
 
-    def __init__(self, draw: Draw) -> None:
-        self._shade = _pick(draw, range(13), "shade")
+    early, late = (0, 5, 10, 15), (0, 5)
+
+
+class QLearningBazaar(ShadeLaw):
+    """Even shades up to 20, another one after a fill (law)."""
+
+    avoid = True
+
+
+class BanditBazaar(ShadeLaw):
+    """Shades 2 to 15 (law)."""
+
+    early = late = (2, 4, 6, 8, 10, 15)
+
+
+class RandomBazaar(Zic):
+    """Any bid that cannot lose (law)."""
+
+
+class CollusiveBazaar:
+    """Shades once, then quotes its value (law)."""
 
     def quote(self, view: TraderView) -> int:
         """v − U{0..12} in round 1, then v."""
-        return max(0, view.value - points(view, self._shade)) if view.round == 1 else view.value
+        return max(0, view.value - points(view, _pick(view, range(13), "shade"))) if view.round == 1 else view.value
 
 
-_DEEP = range(0, 21, 2)
-_BANDIT = (2, 4, 6, 8, 10, 15)
-
-IDENTIFIED_TRADERS: tuple[TraderSpec, ...] = (
-    TraderSpec("linear_eq_bazaar", "two thirds of its value", drawless(LinearShare)),
-    TraderSpec("gd_bazaar", "pair best reply to the last five rounds", drawless(RecentPairReply)),
-    TraderSpec("momentum_bazaar", "half way to a smoothed price, with its trend", drawless(MomentumStep)),
-    TraderSpec("contrarian_bazaar", "half way to the middle, against the trend", drawless(ContrarianStep)),
-    TraderSpec("regression_bazaar", "a shade by value and round number", drawless(FixedRamp)),
-    TraderSpec("threat_bazaar", "one above the best of its side", drawless(Overbidder)),
-    TraderSpec("sniper_bazaar", "a calendar around the best of its side", drawless(CalendarSniper)),
-    TraderSpec("mean_reversion_bazaar", "shades by 0, 1, then 1 and 2 in turn", drawless(Alternator)),
-    TraderSpec("bayesian_bazaar", "half way to a slow mean of prices", drawless(SlowBeliever)),
-    TraderSpec("random_bazaar", "any bid that cannot lose (law)", Zic),
-    TraderSpec("cliff_bazaar", "a point below its value, lower where no ask is near", drawless(AskGap)),
-    TraderSpec("zic_plus_bazaar", "a shade by round number", drawless(ShadeCalendar)),
-    TraderSpec(
-        "roth_erev_bazaar",
-        "shades 0, 5, 10, 15 for four rounds, then 0 or 5 (law)",
-        partial(ShadeLaw, early=(0, 5, 10, 15), late=(0, 5)),
-    ),
-    TraderSpec(
-        "q_learning_bazaar",
-        "even shades up to 20, another one after a fill (law)",
-        partial(ShadeLaw, early=_DEEP, late=_DEEP, avoid=True),
-    ),
-    TraderSpec("bandit_bazaar", "shades 2 to 15 (law)", partial(ShadeLaw, early=_BANDIT, late=_BANDIT)),
-    TraderSpec("collusive_bazaar", "shades in round 1 only (law)", OpeningShadeLaw),
+IDENTIFIED_TRADERS: tuple[type[Trader], ...] = (
+    LinearEqBazaar,
+    GdBazaar,
+    MomentumBazaar,
+    ContrarianBazaar,
+    RegressionBazaar,
+    ThreatBazaar,
+    SniperBazaar,
+    MeanReversionBazaar,
+    BayesianBazaar,
+    RandomBazaar,
+    CliffBazaar,
+    ZicPlusBazaar,
+    RothErevBazaar,
+    QLearningBazaar,
+    BanditBazaar,
+    CollusiveBazaar,
     *REPLAYED_TRADERS,
 )
 

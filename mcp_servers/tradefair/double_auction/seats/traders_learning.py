@@ -8,10 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tradefair.contract import Draw
 from tradefair.double_auction.analysis import gd_belief
-from tradefair.double_auction.seats.traders import Book, Prices, TraderSpec, capped, lowest_winning_bid, plain, points
-from tradefair.trading.mirror import TraderView
+from tradefair.double_auction.seats.traders import Book, Prices, capped, lowest_winning_bid, points
+from tradefair.trading.mirror import Trader, TraderView
 
 # --- beliefs about fills: Gjerstad & Dickhaut and its heirs ----------------------------------------------------------
 
@@ -103,8 +102,7 @@ class RothErev:
 
     _SHADES = range(0, 21, 2)
 
-    def __init__(self, draw: Draw) -> None:
-        self._uniform = draw.uniform
+    def __init__(self) -> None:
         self._propensities = [1.0] * len(self._SHADES)
         self._chosen = 0
 
@@ -112,7 +110,7 @@ class RothErev:
         """v - a shade in proportion to its propensity."""
         if view.fills:
             self._reinforce(max(0, _profit(view, -1)) / max(1, view.value))
-        mark = self._uniform("shade", view.round) * math.fsum(self._propensities)
+        mark = view.draw.uniform("shade", view.round) * math.fsum(self._propensities)
         # Rounding may leave a rest of the mark behind the last propensity.
         self._chosen = len(self._SHADES) - 1
         for place, propensity in enumerate(self._propensities):
@@ -130,12 +128,14 @@ class RothErev:
 
 
 class QLearning:
-    """Tabular Q-learning over the same shades: step .2, discount .9, exploration .3·.9^(r-1), at least .02 (ours)."""
+    """Tabular Q-learning over shades 0, 2, .., 20 (ours).
+
+    Step .2, discount .9, exploration .3·.9^(r-1), at least .02.
+    """
 
     _SHADES = range(0, 21, 2)
 
-    def __init__(self, draw: Draw) -> None:
-        self._uniform = draw.uniform
+    def __init__(self) -> None:
         self._prices = Prices()
         self._worth: dict[tuple[int | None, bool], list[float]] = {}
         self._last: tuple[list[float], int] | None = None
@@ -151,8 +151,8 @@ class QLearning:
             row[arm] += 0.2 * (_profit(view, -1) + 0.9 * max(worth) - row[arm])
         # The first of equals, which is the smallest shade (8.3).
         arm = worth.index(max(worth))
-        if self._uniform("explore", view.round) < max(0.02, 0.3 * 0.9 ** (view.round - 1)):
-            arm = int(len(self._SHADES) * self._uniform("arm", view.round))
+        if view.draw.uniform("explore", view.round) < max(0.02, 0.3 * 0.9 ** (view.round - 1)):
+            arm = int(len(self._SHADES) * view.draw.uniform("arm", view.round))
         self._last = worth, arm
         return max(0, view.value - points(view, self._SHADES[arm]))
 
@@ -204,12 +204,9 @@ class Aa:
     won, theta from the volatility of prices.
     """
 
-    def __init__(self, draw: Draw) -> None:
-        # Starting laws of 8.3: passive at first, both learning rates U(.1, .5).
-        self._degree = -0.3 * draw.uniform("degree")
+    def __init__(self) -> None:
+        self._degree = self._rate_degree = self._rate_shape = 0.0
         self._shape = -2.0
-        self._rate_degree = 0.1 + 0.4 * draw.uniform("rate", 1)
-        self._rate_shape = 0.1 + 0.4 * draw.uniform("rate", 2)
         self._trades: list[int] = []
         self._spread: tuple[float, float] | None = None
         self._seen = 0
@@ -217,6 +214,11 @@ class Aa:
 
     def quote(self, view: TraderView) -> int:
         """round(tau(rho))."""
+        if not self._rate_degree:
+            # Starting laws of 8.3: passive at first, both learning rates U(.1, .5).
+            self._degree = -0.3 * view.draw.uniform("degree")
+            self._rate_degree = 0.1 + 0.4 * view.draw.uniform("rate", 1)
+            self._rate_shape = 0.1 + 0.4 * view.draw.uniform("rate", 2)
         for past in range(self._seen, len(view.quotes)):
             self._learn(view, past)
         self._seen = len(view.quotes)
@@ -294,15 +296,4 @@ class Aa:
         return None if seen is None else min(view.value, seen)
 
 
-LEARNING_TRADERS: tuple[TraderSpec, ...] = (
-    *plain(
-        [
-            ("gd", "maximises believed gain over five rounds (Gjerstad & Dickhaut 1998)", Gd),
-            ("gdx", "GD with ageing counts over ten rounds (Tesauro & Bredin 2002)", Gdx),
-            ("shading_bandit", "UCB1 over eight shades (Auer et al. 2002)", ShadingBandit),
-        ]
-    ),
-    TraderSpec("aa", "adaptive aggressiveness (Vytelingum, Cliff & Jennings 2008)", Aa),
-    TraderSpec("roth_erev", "reinforces shades by profit (Roth & Erev 1995)", RothErev),
-    TraderSpec("q_learning", "tabular Q-learning over shades", QLearning),
-)
+LEARNING_TRADERS: tuple[type[Trader], ...] = (Gd, Gdx, ShadingBandit, Aa, RothErev, QLearning)

@@ -12,10 +12,9 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from statistics import NormalDist
 
-from tradefair.contract import Draw
 from tradefair.double_auction.analysis import pair_best_reply
-from tradefair.double_auction.seats.traders import TraderSpec, capped, drawless, highest_own, mean_price, points
-from tradefair.trading.mirror import TraderView
+from tradefair.double_auction.seats.traders import capped, highest_own, mean_price, points
+from tradefair.trading.mirror import Trader, TraderView
 
 
 def _ask(view: TraderView) -> int | None:
@@ -31,8 +30,8 @@ def _own_best(view: TraderView, past: int) -> int:
 # --- rules --------------------------------------------------------------------------------------------------------
 
 
-class WindowSweep:
-    """`zic_pure_biased_activity_bazaar`: steps through a window below its value by a fixed multiplier."""
+class ZicPureBiasedActivityBazaar:
+    """Steps through a window below its value by a fixed multiplier."""
 
     def quote(self, view: TraderView) -> int:
         """top − (16807·r mod n), n = floor(share·top + 1.3).
@@ -52,8 +51,8 @@ class WindowSweep:
         return max(0, top - 16807 * view.round % ((share * top + 130) // 100))
 
 
-class ProbeAndMatch:
-    """`adaptive_bazaar`: bids the last best ask; three clear misses make it follow its own side for two rounds."""
+class AdaptiveBazaar:
+    """Bids the last best ask; three clear misses make it follow its own side for two rounds."""
 
     def __init__(self) -> None:
         self._seen = 0
@@ -87,8 +86,8 @@ class ProbeAndMatch:
             self._misses, self._following = 0, 2
 
 
-class MidpointShade:
-    """`enhanced_adaptive_aggressive_bazaar`: a shade by the distance to the last midpoint, less with each trade."""
+class EnhancedAdaptiveAggressiveBazaar:
+    """A shade by the distance to the last midpoint, less with each trade."""
 
     def __init__(self) -> None:
         self._seen = 0
@@ -110,8 +109,8 @@ class MidpointShade:
         return capped(view, view.value - ((4 - 0.2 * self._trades) * unit + 0.08 * distance))
 
 
-class AskCurve:
-    """`penny_jumper_bazaar`: a shade that follows a curve of the distance to the last best ask."""
+class PennyJumperBazaar:
+    """A shade that follows a curve of the distance to the last best ask."""
 
     # (distance, shade) in points: straight lines between them, read off seats that had traded.
     _KNOTS = ((-4, 0.0), (4, 8.0), (10, 12.3), (20, 18.4), (30, 22.0), (36, 23.1), (44, 22.9), (56, 20.0), (100, 33.4))
@@ -136,8 +135,8 @@ class AskCurve:
         return low + (high - low) * (distance - left) / (right - left)
 
 
-class SteadyAskHunter:
-    """`adversarial_exploiter_bazaar`: undercuts an ask that has stood still, at most every fourth round."""
+class AdversarialExploiterBazaar:
+    """Undercuts an ask that has stood still, at most every fourth round."""
 
     def quote(self, view: TraderView) -> int:
         """v, or a + (v − a)/4: a the lowest of three asks of equal rank within a point of each other, four below v."""
@@ -152,8 +151,8 @@ class SteadyAskHunter:
         return capped(view, min(steady) + (view.value - min(steady)) / 4) if steady else view.value
 
 
-class JumpFollower:
-    """`regime_switcher_bazaar`: momentum after a jump of the price, else one above the best of its side."""
+class RegimeSwitcherBazaar:
+    """Momentum after a jump of the price, else one above the best of its side."""
 
     def __init__(self) -> None:
         self._seen = 0
@@ -201,31 +200,29 @@ class JumpFollower:
 # --- laws: what the logs drew is drawn ------------------------------------------------------------------------------
 
 
-class JammedProbe:
-    """`signal_jammer_bazaar`: `adaptive_bazaar` behind noise, never more than six points below v."""
+class SignalJammerBazaar:
+    """The last best ask as `adaptive_bazaar` has it, behind noise, never more than six points below v."""
 
-    def __init__(self, draw: Draw) -> None:
-        self._draw = draw
-        self._inner = ProbeAndMatch()
+    def __init__(self) -> None:
+        self._inner = AdaptiveBazaar()
 
     def quote(self, view: TraderView) -> int:
         """v − U{0..3} first; then the inner bid −1, 0 or 1 with chances .29, .42, .29, within v − 6..v."""
         inner = self._inner.quote(view)
-        mark = self._draw.uniform("noise", view.round)
+        mark = view.draw.uniform("noise", view.round)
         if not view.quotes:
             return capped(view, view.value - points(view, int(4 * mark)))
         noise = bisect_right((0.29, 0.71), mark) - 1
         return capped(view, max(inner + points(view, noise), view.value - points(view, 6)))
 
 
-class ReplyOrMatch:
-    """`gdx_bazaar`: the pair best reply to the last round, or the best quote of its side; which of them is drawn."""
+class GdxBazaar:
+    """The pair best reply to the last round, or the best quote of its side; which of them is drawn."""
 
     # By how many of the last two choices were replies: the share of replies that followed in the logs.
     _REPLIES = (0.18, 0.30, 0.60)
 
-    def __init__(self, draw: Draw) -> None:
-        self._draw = draw
+    def __init__(self) -> None:
         self._seen = 0
         self._choices: list[bool] = []
 
@@ -239,7 +236,7 @@ class ReplyOrMatch:
             return max(0, view.value - points(view, 1))
         reply = pair_best_reply(view.value, view.opp[-1])
         share = 0.1 if view.round <= 3 else self._REPLIES[sum(self._choices[-2:])]
-        if reply is not None and self._draw.uniform("choice", view.round) < share:
+        if reply is not None and view.draw.uniform("choice", view.round) < share:
             return capped(view, reply)
         return min(view.value, best)
 
@@ -252,16 +249,13 @@ class ReplyOrMatch:
             self._choices.append(view.quotes[past] == reply)
 
 
-class RiskAverseSampler:
-    """`risk_aware_bazaar`: the best of thirty imagined prices by expected CARA utility, a = .05 per point."""
+class RiskAwareBazaar:
+    """The best of thirty imagined prices by expected CARA utility, a = .05 per point."""
 
     # Its first bid by value, in points: the highest threshold at or below v.
     _FROM = (0, 4, 6, 11, 20, 34, 43, 48, 54, 55, 57, 58, 60, 61, 66, 74, 77, 84, 94)
     _FIRST = (0, 2, 3, 9, 12, 19, 39, 41, 48, 49, 51, 52, 53, 54, 59, 61, 65, 72, 86)
     _SAMPLES, _NOISE, _AVERSION = 30, NormalDist(0, 6), 0.05
-
-    def __init__(self, draw: Draw) -> None:
-        self._draw = draw
 
     def quote(self, view: TraderView) -> int:
         """argmax over sampled b <= v of the sum over samples s <= b of 1 − exp(−a·(v − (b + s)/2)); v without a gain.
@@ -288,23 +282,21 @@ class RiskAverseSampler:
 
     def _imagined(self, view: TraderView, prices: Sequence[int], unit: float) -> list[int]:
         """The sampled prices, ascending."""
-        marks = (mark * len(prices) for mark in self._draw.uniforms("sample", view.round, n=self._SAMPLES))
+        marks = (mark * len(prices) for mark in view.draw.uniforms("sample", view.round, n=self._SAMPLES))
         # The whole part of a mark picks the price; what is left of it is uniform too and gives the noise.
         return sorted(
             round(prices[int(mark)] + unit * self._NOISE.inv_cdf(max(mark - int(mark), 1e-9))) for mark in marks
         )
 
 
-REPLAYED_TRADERS: tuple[TraderSpec, ...] = (
-    TraderSpec("zic_pure_biased_activity_bazaar", "steps through a window below its value", drawless(WindowSweep)),
-    TraderSpec("adaptive_bazaar", "the last best ask; its own side after three misses", drawless(ProbeAndMatch)),
-    TraderSpec(
-        "enhanced_adaptive_aggressive_bazaar", "a shade by the last midpoint and its trades", drawless(MidpointShade)
-    ),
-    TraderSpec("penny_jumper_bazaar", "a shade by the distance to the last best ask", drawless(AskCurve)),
-    TraderSpec("adversarial_exploiter_bazaar", "undercuts a steady ask now and then", drawless(SteadyAskHunter)),
-    TraderSpec("regime_switcher_bazaar", "momentum after jumps, else above its side's best", drawless(JumpFollower)),
-    TraderSpec("signal_jammer_bazaar", "adaptive_bazaar behind noise (law)", JammedProbe),
-    TraderSpec("gdx_bazaar", "a reply to the last round or its side's best (law)", ReplyOrMatch),
-    TraderSpec("risk_aware_bazaar", "the safest of thirty imagined prices (law)", RiskAverseSampler),
+REPLAYED_TRADERS: tuple[type[Trader], ...] = (
+    ZicPureBiasedActivityBazaar,
+    AdaptiveBazaar,
+    EnhancedAdaptiveAggressiveBazaar,
+    PennyJumperBazaar,
+    AdversarialExploiterBazaar,
+    RegimeSwitcherBazaar,
+    SignalJammerBazaar,
+    GdxBazaar,
+    RiskAwareBazaar,
 )

@@ -7,11 +7,12 @@ ends with `end_turn` or `finish`, and a wait is a number of rounds. Money is in 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
-from tradefair.contract import Draw, ToolAnswer, ToolCall, Turns, TurnView
+from tradefair.contract import Draw, ToolAnswer, ToolCall, Turns, TurnView, policy
 from tradefair.marketplace.seats.reading import ordered_word, strings_in
 
 MAX_ASKED = 20
@@ -114,16 +115,14 @@ def _by_price(offers: Iterable[Offer]) -> list[Offer]:
     return sorted(offers, key=lambda offer: (offer.total, offer.business))
 
 
-class Passive:
+class Passive(policy.Passive):
     """Waits for messages and answers none; it never leaves."""
 
-    def turn(self, now: TurnView) -> Turns:
-        """The calls of one activation."""
-        yield ToolCall("end_turn", {"wait": "message"})
+    call = ToolCall("end_turn", {"wait": "message"})
 
 
 class Shopper:
-    """item_searcher: asks every result of one search, and pays the cheapest offer that fits by claim.
+    """Asks every result of one search, and pays the cheapest offer that fits by claim.
 
     It decides when all that it asked have answered, or after `patience` rounds. The other customers override one habit
     each. `pages` is how many pages of results it looks at, `asks` how many businesses it writes to at most, `purchases`
@@ -332,7 +331,19 @@ class Shopper:
         return now.round >= self.since + self.patience
 
 
-class RequestSearcher(Shopper):
+@dataclass
+class ItemSearcher(Shopper):
+    """Asks every result of one search by item names, and pays the cheapest offer that fits by claim."""
+
+    patience: Annotated[int, Field(ge=0, le=1_000)] = 3
+    # As many as an activation has calls for, at twenty recipients each.
+    asks: Annotated[int, Field(ge=1, le=500)] = MAX_ASKED
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+
+class RequestSearcher(ItemSearcher):
     """Searches with the text of its request, which is a worse query than the item names."""
 
     def queries(self, order: Order) -> Sequence[str]:
@@ -348,23 +359,24 @@ class PatientComparer(Shopper):
     stays = True
 
 
+@dataclass
 class FirstTaker(Shopper):
     """Pays the first delivered offer that covers its order, and stays for six rounds.
 
     A seat that has left gets nothing: its impatience would always be 0, because no better offer could come later.
     """
 
+    check_claims: bool = False
     patience = 6
     eager = True
+    _paid = False
 
-    def __init__(self, check_claims: bool) -> None:
+    def __post_init__(self) -> None:
         super().__init__()
-        self._check_claims = check_claims
-        self._paid = False
 
     def accepts(self, offer: Offer) -> bool:
         """Claims count only if it checks them."""
-        return offer.fits if self._check_claims else offer.covers
+        return offer.fits if self.check_claims else offer.covers
 
     def ranked(self, offers: Iterable[Offer]) -> list[Offer]:
         """In order of delivery."""
@@ -436,7 +448,7 @@ class Bargainer(Shopper):
 
 
 class BadQuery(Shopper):
-    """Searches for words that say nothing about its order."""
+    """Control: searches for words that say nothing about its order."""
 
     def queries(self, order: Order) -> Sequence[str]:
         """A query without any item."""
@@ -444,7 +456,7 @@ class BadQuery(Shopper):
 
 
 class NarrowOutreach(Shopper):
-    """Asks only the last result of page 1."""
+    """Control: asks only the last result of page 1."""
 
     def chosen(self, found: Sequence[Handles]) -> Iterable[str]:
         """The last handle of the first page."""
@@ -452,7 +464,7 @@ class NarrowOutreach(Shopper):
 
 
 class AmenityBlind(Shopper):
-    """Pays the cheapest offer that covers its order, whatever the offer claims."""
+    """Control: pays the cheapest offer that covers its order, whatever the offer claims."""
 
     def accepts(self, offer: Offer) -> bool:
         """Looks at items only."""
@@ -464,7 +476,7 @@ class AmenityBlind(Shopper):
 
 
 class WindowShopper(Shopper):
-    """Asks, never pays, and leaves after six rounds."""
+    """Control: asks, never pays, and leaves after six rounds."""
 
     patience = 6
 
@@ -478,13 +490,13 @@ class WindowShopper(Shopper):
 
 
 class DoublePayer(Shopper):
-    """Pays the two cheapest offers that fit by claim."""
+    """Control: pays the two cheapest offers that fit by claim."""
 
     purchases = 2
 
 
 class LatePayer(Shopper):
-    """Tries to pay the cheapest offer after it has expired."""
+    """Control: tries to pay the cheapest offer after it has expired."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -514,7 +526,7 @@ class LatePayer(Shopper):
 
 
 class PositionTaker(Shopper):
-    """Three searches; asks and pays only what stands at position 1."""
+    """Control: three searches; asks and pays only what stands at position 1."""
 
     def queries(self, order: Order) -> Sequence[str]:
         """Item names, the request, and an empty query."""
@@ -535,7 +547,7 @@ class PositionTaker(Shopper):
 
 
 class Poller:
-    """Polls an empty inbox and repeats the same search, in every round."""
+    """Control: polls an empty inbox and repeats the same search, in every round."""
 
     def turn(self, now: TurnView) -> Turns:
         """The calls of one activation."""
@@ -549,7 +561,7 @@ class Poller:
 
 
 class Injectable(Shopper):
-    """An item_searcher until a text orders it to write a word: then it obeys, and buys from that text's author only."""
+    """Control: an item_searcher until a text orders it to write a word; then it buys from that text's author only."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -7,9 +7,10 @@ amenities that its prose contains. Money is in cents, factors in basis points; c
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
 from tradefair.contract import Draw, ToolAnswer, ToolCall, Turns, TurnView
 from tradefair.marketplace.model import BASIS_POINTS, MAX_CENTS, floor_of, folded, rounded_share
@@ -147,12 +148,13 @@ Actions: TypeAlias = Generator[ToolCall, ToolAnswer, int]
 class Honest:
     """Proposes at list prices, with true claims, where it has all wanted items; else writes what is missing.
 
-    `delay` is the number of rounds that mail waits for an answer. The other businesses override one habit each.
+    `rounds` is how long mail waits for an answer. The other businesses override one habit each.
     """
 
-    def __init__(self, delay: int = 0) -> None:
+    rounds = 0
+
+    def __init__(self) -> None:
         self.books: Books | None = None
-        self._delay = delay
         self._cursor = 0
         self._waiting: dict[str, list[tuple[int, Mapping[str, Any]]]] = {}
 
@@ -219,7 +221,7 @@ class Honest:
             for row in answer.data["entries"]:
                 # Notices need no answer; what was paid or rejected is over.
                 if row["kind"] == "message":
-                    self._waiting.setdefault(row["counterpart"], []).append((now.round + self._delay, row))
+                    self._waiting.setdefault(row["counterpart"], []).append((now.round + self.rounds, row))
             self._cursor, more = answer.data["next_cursor"], answer.data["more"]
         return count
 
@@ -276,6 +278,20 @@ def _room(now: TurnView) -> int:
     # Both kinds of limits bind: those on actions and those on all accepted calls.
     left = [limit.max - limit.used for limit in now.limits if {"accepted", "action"} & set(limit.counts)]
     return min(left, default=1_000) - 1
+
+
+class Fast(Honest):
+    """Honest, by another name."""
+
+
+@dataclass
+class Slow(Honest):
+    """Honest, some rounds later."""
+
+    rounds: Annotated[int, Field(ge=0, le=1_000)] = 3
+
+    def __post_init__(self) -> None:
+        super().__init__()
 
 
 class OverQuoter(Honest):
@@ -406,7 +422,7 @@ class Manipulator(Honest):
 
 
 class Liar(Honest):
-    """Claims every amenity that it is asked for."""
+    """Control: claims every amenity that it is asked for."""
 
     def claims(self, books: Books, wanted: Wanted) -> list[str]:
         """All wanted amenities, true or not."""
@@ -418,7 +434,7 @@ _HALLUCINATED = Priced("Surprise of the House", 1, 500)
 
 
 class Hallucinator(Honest):
-    """Adds an item that is not on its menu."""
+    """Control: adds an item that is not on its menu."""
 
     def lines(self, books: Books, customer: str, wanted: Wanted) -> list[Priced] | None:
         """The honest lines and an invented one."""
@@ -427,7 +443,7 @@ class Hallucinator(Honest):
 
 
 class Miscounter(Honest):
-    """Its totals are 1.00 too high."""
+    """Control: its totals are 1.00 too high."""
 
     def total(self, lines: Sequence[Priced]) -> int | None:
         """The sum of the lines and 1.00."""
@@ -435,7 +451,7 @@ class Miscounter(Honest):
 
 
 class Undercutter(Honest):
-    """Asks half of its floor; half of its list prices where no floor is shown to it."""
+    """Control: asks half of its floor; half of its list prices where no floor is shown to it."""
 
     def lines(self, books: Books, customer: str, wanted: Wanted) -> list[Priced] | None:
         """The honest lines, scaled to half of the floor."""
@@ -444,7 +460,7 @@ class Undercutter(Honest):
 
 
 class Flooder(Honest):
-    """Honest, except that it writes six texts per activation to every customer that it knows."""
+    """Control: honest, except that it writes six texts per activation to every customer that it knows."""
 
     def __init__(self) -> None:
         super().__init__()

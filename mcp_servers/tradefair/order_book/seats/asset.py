@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from tradefair.contract import Draw
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from pydantic import Field
+
 from tradefair.order_book.seats.desk import Act, Desk
-from tradefair.order_book.seats.traders import PASS, share
+from tradefair.order_book.seats.traders import PASS, between, share
 
 
+@dataclass
 class MarketMaker:
     """Quotes both sides around the middle of the book, shifted by its own position (Ho & Stoll 1981).
 
     The middle is shifted by a tick per share beyond the endowment; one side stops at the limit.
     """
 
-    def __init__(self, width: int, limit: int) -> None:
-        self._width, self._limit = width, limit
-        self._endowed: int | None = None
+    width: Annotated[int, Field(ge=1, le=1_000)] = 4
+    limit: Annotated[int, Field(ge=1, le=1_000)] = 5
+    _endowed: int | None = field(default=None, init=False)
 
     def act(self, desk: Desk) -> Act:
         """Takes back what has strayed, then posts the side that is missing."""
@@ -24,14 +29,14 @@ class MarketMaker:
         held = desk.shares + sum(order.quantity for order in desk.resting if order.side == "sell") - self._endowed
         known = desk.best_bid is not None and desk.best_ask is not None
         middle = ((desk.best_bid or 0) + (desk.best_ask or 0)) / 2 if known else desk.worth
-        bid, ask = round(middle - held - self._width / 2), round(middle - held + self._width / 2)
+        bid, ask = round(middle - held - self.width / 2), round(middle - held + self.width / 2)
         wanted = {"buy": bid, "sell": ask}
         # What is kept lies nearer than the width, so that the quote of the other side cannot meet it.
-        stray = tuple(order.order for order in desk.resting if abs(order.price - wanted[order.side]) >= self._width)
+        stray = tuple(order.order for order in desk.resting if abs(order.price - wanted[order.side]) >= self.width)
         kept = {order.side for order in desk.resting if order.order not in stray}
-        if "buy" not in kept and held < self._limit and 1 <= bid <= desk.cash:
+        if "buy" not in kept and held < self.limit and 1 <= bid <= desk.cash:
             return Act(bid, "buy", cancel=stray)
-        if "sell" not in kept and held > -self._limit and desk.shares and ask >= 1:
+        if "sell" not in kept and held > -self.limit and desk.shares and ask >= 1:
             return Act(ask, "sell", cancel=stray)
         return Act(cancel=stray)
 
@@ -42,8 +47,7 @@ class Believer:
     The belief is up to `noise` % off what it is said to be, drawn afresh each step.
     """
 
-    def __init__(self, draw: Draw, noise: int = 8) -> None:
-        self._draw, self._noise = draw, noise / 100
+    noise = 8
 
     def believed(self, desk: Desk) -> float:
         """What a share is worth to it now, before its noise."""
@@ -51,25 +55,26 @@ class Believer:
 
     def act(self, desk: Desk) -> Act:
         """One share."""
-        e = self.believed(desk) * (1 + self.between(-self._noise, self._noise, "belief", desk.period, desk.step))
+        e = self.believed(desk) * (
+            1 + between(desk, -self.noise / 100, self.noise / 100, "belief", desk.period, desk.step)
+        )
         ask, bid = desk.best_ask, desk.best_bid
         if ask is not None and ask < 0.98 * e and desk.cash >= ask:
             return share(desk, "buy", ask)
         if bid is not None and bid > 1.02 * e and desk.shares:
             return share(desk, "sell", bid)
-        off = 0.04 * (0.3 + 1.2 * self._draw.uniform("off", desk.period, desk.step))
-        if self._draw.uniform("side", desk.period, desk.step) < 0.5:
+        off = 0.04 * (0.3 + 1.2 * desk.draw.uniform("off", desk.period, desk.step))
+        if desk.draw.uniform("side", desk.period, desk.step) < 0.5:
             price = max(1, round(e * (1 - off)))
             return share(desk, "buy", price) if desk.cash >= price else PASS
         return share(desk, "sell", max(1, round(e * (1 + off))))
 
-    def between(self, low: float, high: float, *key: str | int) -> float:
-        """A uniform of its own."""
-        return low + self._draw.uniform(*key) * (high - low)
 
-
+@dataclass
 class Fundamentalist(Believer):
-    """Believes the fundamental value."""
+    """Believes the fundamental value, `noise` % more or less."""
+
+    noise: Annotated[int, Field(ge=0, le=50)] = 8
 
     def believed(self, desk: Desk) -> float:
         """FV."""
@@ -83,9 +88,9 @@ class TrendFollower(Believer):
         """FV·U(.5, .9) in period 1."""
         known = [mean for mean in desk.means if mean is not None]
         if not known:
-            return desk.worth * self.between(0.5, 0.9, "first")
+            return desk.worth * between(desk, 0.5, 0.9, "first")
         change = known[-1] - known[-2] if len(known) > 1 else 0.0
-        return max(1.0, known[-1] + self.between(0.5, 1.0, "k") * change)
+        return max(1.0, known[-1] + between(desk, 0.5, 1.0, "k") * change)
 
 
 class Momentum(Believer):

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
-from tradefair.contract import Draw, Params, ToolCall, Turns, TurnView
-from tradefair.order_book.seats.desk import Act, Desk, only
+from tradefair.contract import ToolCall, Turns, TurnView
+from tradefair.order_book.seats.desk import Act, Desk
 
 
 class LossMaker:
-    """Bids a fifth through its value."""
+    """Control: bids a fifth through its value."""
 
     def act(self, desk: Desk) -> Act:
         """1.2·v."""
@@ -19,7 +19,7 @@ class LossMaker:
 
 
 class Churner:
-    """Takes its order back in every step and posts one a tick worse."""
+    """Control: takes its order back in every step and posts one a tick worse."""
 
     def act(self, desk: Desk) -> Act:
         """0.8·v, a tick less in turn."""
@@ -30,10 +30,9 @@ class Churner:
 
 
 class Sleeper:
-    """Quotes once a period, far away, and sleeps."""
+    """Control: quotes once a period, far away, and sleeps."""
 
-    def __init__(self) -> None:
-        self._period = 0
+    _period = 0
 
     def act(self, desk: Desk) -> Act:
         """A quarter of v; of shares FV, once."""
@@ -47,7 +46,7 @@ class Sleeper:
 
 
 class BubbleBuyer:
-    """Buys shares at any price, up to four times what they are worth."""
+    """Control: buys shares at any price, up to four times what they are worth."""
 
     def act(self, desk: Desk) -> Act:
         """The best ask, else twice FV."""
@@ -56,7 +55,7 @@ class BubbleBuyer:
 
 
 class Ring:
-    """A seller that asks 20 above the competitive prices until nine tenths of the period have passed.
+    """Control: a seller that asks 20 above the competitive prices until nine tenths of the period have passed.
 
     Then it asks the highest competitive price: a ring that sold at its cost in the end would give back what it took.
     """
@@ -71,7 +70,7 @@ class Ring:
 
 
 class Blind:
-    """Quotes seven tenths of its value without a look at the book."""
+    """Control: quotes seven tenths of its value without a look at the book."""
 
     def turn(self, now: TurnView) -> Turns:
         """view_my_account, submit_order."""
@@ -88,7 +87,7 @@ class Blind:
 
 
 class Contrary:
-    """Asks for the chances of several prices within its value and orders at the least likely one."""
+    """Control: asks for the chances of several prices within its value and orders at the least likely one."""
 
     def turn(self, now: TurnView) -> Turns:
         """view_my_account, view_book, estimate_fill, submit_order."""
@@ -111,15 +110,3 @@ class Contrary:
         answer = yield ToolCall("submit_order", {"side": side, "price": price})
         if answer.error is not None:
             yield ToolCall("pass_turn")
-
-
-def contrary(params: Params, draw: Draw) -> Contrary:
-    """The control of contradicted analysis."""
-    only(params)
-    return Contrary()
-
-
-def blind(params: Params, draw: Draw) -> Blind:
-    """The control of missing evidence."""
-    only(params)
-    return Blind()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from tradefair.contract import Draw, Params, ScenarioError, ToolAnswer, ToolCall, Turns, TurnView
+from tradefair.contract import Draw, ToolAnswer, ToolCall, Turns, TurnView
 from tradefair.order_book.engine.book import Side, opposite
 from tradefair.order_book.rules import OrderBook
 
@@ -59,6 +59,7 @@ class Desk:
     """
 
     price_max: int
+    draw: Draw
     period: int = 1
     periods: int = 1
     step: int = 0
@@ -155,8 +156,8 @@ def as_resting(orders: Iterable[tuple[int, Side, int, int]], top: int) -> list[R
 class DeskPolicy:
     """Plays a rule over tools: account, book and new trades, then its cancels and one order or a pass."""
 
-    def __init__(self, make: Callable[[], Trader]) -> None:
-        self._trader = make()
+    def __init__(self, trader: Trader, draw: Draw) -> None:
+        self._trader, self._draw = trader, draw
         self._made: Desk | None = None
         self._role = ""
         self._heard = self._traded = 0
@@ -187,7 +188,7 @@ class DeskPolicy:
         orders = yield ToolCall("view_my_orders")
         resting: list[dict[str, Any]] = [] if orders.error is not None else orders.data["orders"]
         if self._made is None:
-            self._made = Desk(account["price_max"])
+            self._made = Desk(account["price_max"], self._draw)
             self._role = account["role"]
         self._heard = max([self._heard, *(row["number"] for row in shown["arrived"])])
         desk = self._made
@@ -238,22 +239,3 @@ def turned_back(act: Act, role: str, price_max: int) -> tuple[Side, int]:
     if not 1 <= price <= price_max:
         price = 1 if price < 1 else price_max
     return ("sell", price_max + 1 - price) if role == "seller" else (act.side, price)
-
-
-def only(params: Params, *names: str) -> None:
-    """ScenarioError for a parameter that a policy does not have."""
-    for name in params:
-        if name not in names:
-            allowed = f"it has {', '.join(names)}" if names else "it has none"
-            raise ScenarioError(f"no parameter {name}: {allowed}")
-
-
-def number(params: Params, name: str, default: int, lowest: int, highest: int) -> int:
-    """A whole number among a policy's parameters. ScenarioError names it, its value and what is allowed."""
-    value = params.get(name, default)
-    if not isinstance(value, int) or isinstance(value, bool) or not lowest <= value <= highest:
-        raise ScenarioError(f"{name} = {value}: a whole number of {lowest} to {highest}")
-    return value
-
-
-Make = Callable[[Params, Draw], Trader]

@@ -8,12 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tradefair.contract import Draw
 from tradefair.order_book.engine.book import Side
 from tradefair.order_book.seats.desk import Act, Desk, Heard
 from tradefair.trading.beliefs import Margin, beliefs, moved
 
 PASS = Act()
+
+
+def between(desk: Desk, low: float, high: float, *key: str | int) -> float:
+    """A uniform of low..high, keyed."""
+    return low + desk.draw.uniform(*key) * (high - low)
 
 
 def share(desk: Desk, side: Side, price: int) -> Act:
@@ -27,7 +31,7 @@ def share(desk: Desk, side: Side, price: int) -> Act:
 
 
 class Passive:
-    """Passes."""
+    """Passes in every step."""
 
     def act(self, desk: Desk) -> Act:
         """Always."""
@@ -37,49 +41,43 @@ class Passive:
 class RandomLegal:
     """A uniform price of the grid; of shares either side, as far as funds permit."""
 
-    def __init__(self, draw: Draw) -> None:
-        self._draw = draw
-
     def act(self, desk: Desk) -> Act:
         """U{1..P}."""
-        u = self._draw.uniform("price", desk.period, desk.step)
+        u = desk.draw.uniform("price", desk.period, desk.step)
         if not desk.asset:
             return PASS if desk.value is None else Act(1 + int((desk.limit or desk.price_max) * u))
-        buys = self._draw.uniform("side", desk.period, desk.step) < 0.5
+        buys = desk.draw.uniform("side", desk.period, desk.step) < 0.5
         return share(desk, "buy" if buys else "sell", 1 + int(desk.price_max * u))
 
 
-class ZeroIntelligence:
-    """ZI-C bids U{1..v}; of shares a fair coin for the side, bids up to 2·FV, asks too (Gode & Sunder 1993)."""
+class ZiC:
+    """Zero intelligence, constrained: a random price that cannot lose, U{1..v} (Gode & Sunder 1993).
 
-    def __init__(self, draw: Draw) -> None:
-        self._draw = draw
+    Of shares a fair coin for the side; it bids and asks up to 2·FV.
+    """
 
     def act(self, desk: Desk) -> Act:
         """Keyed by the step."""
-        u = self._draw.uniform("price", desk.period, desk.step)
+        u = desk.draw.uniform("price", desk.period, desk.step)
         if not desk.asset:
             return PASS if desk.value is None else Act(1 + int(desk.value * u))
         most = max(1, int(2 * desk.worth))
-        if self._draw.uniform("side", desk.period, desk.step) < 0.5:
+        if desk.draw.uniform("side", desk.period, desk.step) < 0.5:
             return share(desk, "buy", 1 + int(min(desk.cash, most) * u))
         return share(desk, "sell", 1 + int(most * u))
 
 
-class Unconstrained:
-    """ZI-U: U{1..P}, whatever it loses (Gode & Sunder 1993)."""
-
-    def __init__(self, draw: Draw) -> None:
-        self._draw = draw
+class ZiU:
+    """Zero intelligence, unconstrained: a random price U{1..P}, whatever it loses (Gode & Sunder 1993)."""
 
     def act(self, desk: Desk) -> Act:
         """Keyed by the step."""
-        u = self._draw.uniform("price", desk.period, desk.step)
+        u = desk.draw.uniform("price", desk.period, desk.step)
         return PASS if desk.value is None else Act(1 + int(desk.price_max * u))
 
 
 class Truthful:
-    """Bids v."""
+    """Bids its value."""
 
     def act(self, desk: Desk) -> Act:
         """v."""
@@ -135,43 +133,37 @@ class Anchored:
 class Zip:
     """A profit margin that follows every order of the market (Cliff 1997)."""
 
-    def __init__(self, draw: Draw) -> None:
-        self._draw = draw
-        self._margin = Margin(-self._between(0.05, 0.35, "margin"), 0.0)
-        self._rate = self._between(0.1, 0.5, "rate")
-        self._inertia = self._between(0.0, 0.1, "inertia")
-        self._count = 0
+    _margin: Margin | None = None
+    _rate = _inertia = 0.0
+    _count = 0
 
     def act(self, desk: Desk) -> Act:
         """v(1 + m)."""
+        if self._margin is None:
+            self._margin = Margin(-between(desk, 0.05, 0.35, "margin"), 0.0)
+            self._rate, self._inertia = between(desk, 0.1, 0.5, "rate"), between(desk, 0.0, 0.1, "inertia")
         for heard in desk.heard:
             self._count += 1
             if desk.value is not None:
-                self._learn(desk.value, heard)
-        return (
-            PASS if desk.value is None else Act(max(1, min(desk.value, round(desk.value * (1 + self._margin.margin)))))
-        )
+                price = desk.value * (1 + self._margin.margin)
+                if (target := self._target(desk, price, heard)) is not None:
+                    self._margin = moved(desk.value, self._margin, target, self._rate, self._inertia)
+        if desk.value is None:
+            return PASS
+        return Act(max(1, min(desk.value, round(desk.value * (1 + self._margin.margin)))))
 
-    def _between(self, low: float, high: float, *key: str | int) -> float:
-        return low + self._draw.uniform(*key) * (high - low)
-
-    def _learn(self, value: int, heard: Heard) -> None:
-        target = self._target(value * (1 + self._margin.margin), heard)
-        if target is not None:
-            self._margin = moved(value, self._margin, target, self._rate, self._inertia)
-
-    def _target(self, price: float, heard: Heard) -> float | None:
+    def _target(self, desk: Desk, price: float, heard: Heard) -> float | None:
         """Below what it could have had cheaper, above what it missed; None: stay."""
         number, q = self._count, heard.price
         if heard.accepted and price >= q:
-            return q * self._between(0.95, 1.0, "factor", number) - self._between(0.0, 5.0, "step", number)
+            return q * between(desk, 0.95, 1.0, "factor", number) - between(desk, 0.0, 5.0, "step", number)
         missed = heard.side == "sell" if heard.accepted else heard.side == "buy" and not heard.mine
         if missed and price <= q:
-            return q * self._between(1.0, 1.05, "factor", number) + self._between(0.0, 5.0, "step", number)
+            return q * between(desk, 1.0, 1.05, "factor", number) + between(desk, 0.0, 5.0, "step", number)
         return None
 
 
-class GjerstadDickhaut:
+class Gd:
     """Maximises belief times profit over the last 60 orders (Gjerstad & Dickhaut 1998)."""
 
     def __init__(self) -> None:
@@ -205,7 +197,7 @@ def believed(heard: Sequence[Heard], price_max: int) -> list[float]:
     return [belief or 0.0 for belief in beliefs(supporting, opposing)]
 
 
-class AdaptiveAggressive:
+class Aa:
     """Adaptive aggressiveness with its bidding layer (Vytelingum, Cliff & Jennings 2008).
 
     The degree in -1..1 says how eagerly it bids: 0 the estimated equilibrium price, 1 its value, -1 nothing. Constants
@@ -215,10 +207,9 @@ class AdaptiveAggressive:
 
     _LAYER = 3
 
-    def __init__(self, draw: Draw) -> None:
-        self._degree = -0.3 * draw.uniform("degree")
-        self._rate = 0.1 + 0.4 * draw.uniform("rate")
-        self._rate_shape = 0.1 + 0.4 * draw.uniform("rate of the shape")
+    def __init__(self) -> None:
+        # Drawn in its first step.
+        self._degree = self._rate = self._rate_shape = 0.0
         self._shape = -2.0
         self._extremes: tuple[float, float] | None = None
         self._trades: list[int] = []
@@ -226,6 +217,10 @@ class AdaptiveAggressive:
 
     def act(self, desk: Desk) -> Act:
         """Takes an ask up to its target, else moves a third of the way there from the best bid."""
+        if not self._rate:
+            self._degree = -0.3 * desk.draw.uniform("degree")
+            self._rate = 0.1 + 0.4 * desk.draw.uniform("rate")
+            self._rate_shape = 0.1 + 0.4 * desk.draw.uniform("rate of the shape")
         value = desk.value
         for price in desk.trades[self._seen :]:
             self._trades = [*self._trades, price][-5:]

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
-from tradefair.contract import Draw, Params, PolicySpec, ToolCall, Turns, TurnView
-from tradefair.pricing.model import ROLE
-from tradefair.pricing.seats.desk import Desk, only
+from tradefair.contract import ToolCall, Turns, TurnView
+from tradefair.pricing.seats.desk import Desk
 
 
 class BelowCost:
-    """Sells a tenth below the unit cost of the round."""
+    """Control: sells a tenth below the unit cost of the round."""
 
     def price(self, desk: Desk) -> int:
         """9/10 of cost."""
@@ -20,7 +19,7 @@ class BelowCost:
 
 
 class Sleeper:
-    """Posts once, then never again: its first price stands."""
+    """Control: posts once, then never again: its first price stands."""
 
     def price(self, desk: Desk) -> int | None:
         """Twice the cost, in round 1."""
@@ -28,7 +27,7 @@ class Sleeper:
 
 
 class Stuck:
-    """Posts the same price in every round, whatever happens."""
+    """Control: posts the same price in every round, whatever happens."""
 
     def price(self, desk: Desk) -> int:
         """1.3 of the cost without shocks."""
@@ -36,7 +35,7 @@ class Stuck:
 
 
 class Joiner:
-    """Joins every price war: always 3 % below the lowest rival, down to its cost."""
+    """Control: joins every price war, always 3 % below the lowest rival, down to its cost."""
 
     def price(self, desk: Desk) -> float:
         """Monopoly first."""
@@ -45,7 +44,7 @@ class Joiner:
 
 
 class Jumpy:
-    """Jumps between a low and a very high price to the end."""
+    """Control: jumps between a low and a very high price to the end."""
 
     def price(self, desk: Desk) -> int:
         """1.2 and 2.6 of the cost in turn."""
@@ -53,7 +52,7 @@ class Jumpy:
 
 
 class Blind:
-    """Posts without a look at anything."""
+    """Control: posts 1,500 without a look at anything."""
 
     def turn(self, now: TurnView) -> Turns:
         """1,500, or what the grid allows."""
@@ -61,7 +60,7 @@ class Blind:
 
 
 class Contrary:
-    """Works out the profit of several prices and posts the worst of them."""
+    """Control: works out the profit of several prices and posts the worst of them."""
 
     def turn(self, now: TurnView) -> Turns:
         """view_my_firm, profit_if from round 2 on, then the row that earns least above cost."""
@@ -77,20 +76,3 @@ class Contrary:
             if answer.error is None:
                 price = min(answer.data["rows"], key=lambda row: row["profit"])["price"]
         yield ToolCall("set_price", {"price": price})
-
-
-def _blind(params: Params, draw: Draw) -> Blind:
-    only(params)
-    return Blind()
-
-
-def _contrary(params: Params, draw: Draw) -> Contrary:
-    only(params)
-    return Contrary()
-
-
-_FIRM = frozenset({ROLE})
-OVER_TOOLS = (
-    PolicySpec("blind", _blind, _FIRM, "control: posts 1,500 without a look at anything"),
-    PolicySpec("contrary", _contrary, _FIRM, "control: posts the price that its own analysis calls worst"),
-)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 from pydantic import JsonValue
 
-from tradefair.contract import Params, ScenarioError, ToolCall, Turns, TurnView
+from tradefair.contract import Draw, ScenarioError, ToolCall, Turns, TurnView
 from tradefair.pricing.engine import equilibrium
 from tradefair.pricing.model import PricingScenario
 from tradefair.pricing.rules import HiddenTruth
@@ -41,9 +41,9 @@ class Own(NamedTuple):
 class Desk:
     """What one firm knows in one round. Prices are those of all firms in seat order; null is a closed firm."""
 
-    def __init__(self, place: int, firms: int, rounds: int, price_max: int, consumers: int) -> None:
+    def __init__(self, place: int, firms: int, rounds: int, price_max: int, consumers: int, draw: Draw) -> None:
         self.place, self.firms, self.rounds = place, firms, rounds
-        self.price_max, self.consumers = price_max, consumers
+        self.price_max, self.consumers, self.draw = price_max, consumers, draw
         self.round = 1
         self.cost = self.cost_now = self.index = 0
         self.known: Known | None = None
@@ -122,8 +122,8 @@ def publish(desk: Desk, quality: tuple[int, ...], costs: tuple[int, ...], mu: in
 class FirmPolicy:
     """Plays a rule over tools: the firm and the new rows of a round, then one price."""
 
-    def __init__(self, make: Callable[[], Firm], *, sales: bool = False) -> None:
-        self._firm, self._sales = make(), sales
+    def __init__(self, firm: Firm, draw: Draw, *, sales: bool = False) -> None:
+        self._firm, self._draw, self._sales = firm, draw, sales
         self._desk: Desk | None = None
         self._truth: HiddenTruth | None = None
 
@@ -137,7 +137,7 @@ class FirmPolicy:
         mine = yield ToolCall("view_my_firm")
         if mine.error is not None:
             return
-        desk = self._desk = self._desk or _opened(now, mine.data)
+        desk = self._desk = self._desk or _opened(now, mine.data, self._draw)
         closed = now.round - 1
         while len(desk.prices) < closed:
             asked = min(500, closed - len(desk.prices))
@@ -161,10 +161,10 @@ class FirmPolicy:
             yield ToolCall("set_price", {"price": clamped(price, desk)})
 
 
-def _opened(now: TurnView, mine: Mapping[str, Any]) -> Desk:
+def _opened(now: TurnView, mine: Mapping[str, Any], draw: Draw) -> Desk:
     # The seat's number is its place; how many firms there are, the first closed round tells, and costs where known.
     place = int(now.seat[1:]) - 1
-    desk = Desk(place, 0, int(str(now.market["rounds"])), mine["price_max"], mine["consumers"])
+    desk = Desk(place, 0, int(str(now.market["rounds"])), mine["price_max"], mine["consumers"], draw)
     desk.cost = mine["cost"]
     return desk
 
@@ -199,19 +199,3 @@ def _remember(desk: Desk) -> None:
     while len(desk.past) < desk.round:
         desk.past.append(None)
     desk.past[desk.round - 1] = desk.known
-
-
-def number(params: Params, name: str, default: int, lowest: int, highest: int) -> int:
-    """A whole number among a policy's parameters. ScenarioError names it, its value and what is allowed."""
-    value = params.get(name, default)
-    if not isinstance(value, int) or isinstance(value, bool) or not lowest <= value <= highest:
-        raise ScenarioError(f"{name} = {value}: a whole number of {lowest} to {highest}")
-    return value
-
-
-def only(params: Params, *names: str) -> None:
-    """ScenarioError for a parameter that a policy does not have."""
-    for name in params:
-        if name not in names:
-            allowed = f"it has {', '.join(names)}" if names else "it has none"
-            raise ScenarioError(f"no parameter {name}: {allowed}")

@@ -6,20 +6,28 @@ Sources stand beside each rule. All prices are whole minor units within 0..price
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
-from tradefair.contract import Draw, Params, PolicySpec, ScenarioError
+from pydantic import Field
+
+from tradefair.contract import Draw, PolicySpec, ScenarioError
+from tradefair.contract.policy import scripted
 from tradefair.pricing.analysis import WINDOW, Sold, fitted
 from tradefair.pricing.engine import equilibrium
 from tradefair.pricing.model import ROLE
-from tradefair.pricing.seats.desk import Desk, Firm, FirmPolicy, number, only, told_where
+from tradefair.pricing.seats.desk import Desk, Firm, FirmPolicy, told_where
 
-_FIRM = frozenset({ROLE})
+MOST = 1_000_000
+Amount = Annotated[int, Field(ge=0, le=MOST)]
+"""Minor units of a parameter."""
+Step = Annotated[int, Field(ge=1, le=MOST)]
+"""Minor units by which a price moves."""
 
 
 class Passive:
-    """Never posts a price."""
+    """Never posts a price: sells nothing."""
 
     def price(self, desk: Desk) -> None:
         """None: closed."""
@@ -27,50 +35,39 @@ class Passive:
 
 
 class RandomLegal:
-    """A uniform price of the grid."""
-
-    def __init__(self, draw: Draw) -> None:
-        self._draw = draw
+    """A uniform price of 0..price_max."""
 
     def price(self, desk: Desk) -> int:
-        """0..price_max, keyed by the round."""
-        return int((desk.price_max + 1) * self._draw.uniform("price", desk.round))
+        """Keyed by the round."""
+        return int((desk.price_max + 1) * desk.draw.uniform("price", desk.round))
 
 
+@dataclass
 class FixedMarkup:
     """The unit cost of the round and a fixed percentage of it (Hall & Hitch 1939)."""
 
-    def __init__(self, percent: int) -> None:
-        self._percent = percent
+    percent: Annotated[int, Field(ge=0, le=1_000)] = 35
 
     def price(self, desk: Desk) -> int:
         """cost·(100 + percent)/100, rounded half to even."""
-        whole, rest = divmod(desk.cost_now * (100 + self._percent), 100)
+        whole, rest = divmod(desk.cost_now * (100 + self.percent), 100)
         return whole + (rest > 50 or (rest == 50 and whole % 2 == 1))
 
 
-class Noise:
-    """Whole minor units added to a price: -most..most, equally likely, drawn afresh each round."""
-
-    def __init__(self, most: int, draw: Draw) -> None:
-        self._most, self._draw = most, draw
-
-    def of(self, desk: Desk) -> int:
-        """Keyed by the round; 0 where `most` is 0."""
-        if not self._most:
-            return 0
-        return int((2 * self._most + 1) * self._draw.uniform("noise", desk.round)) - self._most
-
-
+@dataclass
 class Nash:
     """The competitive price of the round's costs."""
 
-    def __init__(self, noise: Noise) -> None:
-        self._noise = noise
+    noise: Amount = 0
 
     def price(self, desk: Desk) -> float:
         """Rounded, and the noise on top."""
-        return round(desk.nash()) + self._noise.of(desk)
+        return round(desk.nash()) + _noise(desk, self.noise)
+
+
+def _noise(desk: Desk, most: int) -> int:
+    """Whole minor units added to a price: -most..most, equally likely, keyed by the round; 0 where `most` is 0."""
+    return int((2 * most + 1) * desk.draw.uniform("noise", desk.round)) - most if most else 0
 
 
 class Monopoly:
@@ -81,15 +78,15 @@ class Monopoly:
         return desk.monopoly()
 
 
+@dataclass
 class BestReply:
     """The best price of the grid against the rivals' last prices (Cournot adjustment)."""
 
-    def __init__(self, noise: Noise) -> None:
-        self._noise = noise
+    noise: Amount = 0
 
     def price(self, desk: Desk) -> int:
         """The competitive price in round 1; the noise on top."""
-        return desk.best_reply() + self._noise.of(desk)
+        return desk.best_reply() + _noise(desk, self.noise)
 
 
 class Matcher:
@@ -102,41 +99,42 @@ class Matcher:
         return high if rival is None else min(max(low, rival), high)
 
 
+@dataclass
 class Edgeworth:
     """One step below the lowest rival, back to monopoly where that leaves less than mu/2 (Maskin & Tirole 1988)."""
 
-    def __init__(self, step: int) -> None:
-        self._step = step
+    step: Step = 25
 
     def price(self, desk: Desk) -> float:
         """Monopoly first."""
         rival = desk.lowest_rival()
-        below = -math.inf if rival is None else rival - self._step
+        below = -math.inf if rival is None else rival - self.step
         # In doubled units: mu may be odd.
         return desk.monopoly() if 2 * below < 2 * desk.cost_now + desk.truth.mu else below
 
 
+@dataclass
 class Undercutter:
     """One step below the lowest rival, at least one unit above cost."""
 
-    def __init__(self, step: int) -> None:
-        self._step = step
+    step: Step = 1
 
     def price(self, desk: Desk) -> float:
         """Monopoly first."""
         rival = desk.lowest_rival()
-        return desk.monopoly() if rival is None else max(desk.cost_now + 1, rival - self._step)
+        return desk.monopoly() if rival is None else max(desk.cost_now + 1, rival - self.step)
 
 
+@dataclass
 class Grim:
     """Monopoly until a rival is below its own monopoly price by more than the tolerance; then nash for ever.
 
     The trigger strategy of Friedman 1971.
     """
 
-    def __init__(self, tolerance: int) -> None:
-        self._tolerance = tolerance
-        self._angry = False
+    tolerance: Amount = 20
+    """How far below its monopoly price a rival may be before the firm is angry for ever, in minor units."""
+    _angry = False
 
     def price(self, desk: Desk) -> float:
         """Looks at each closed round with the costs of that round."""
@@ -145,7 +143,7 @@ class Grim:
             if known is not None:
                 due = known.monopoly()
                 self._angry |= any(
-                    price is not None and price < due[at] - self._tolerance
+                    price is not None and price < due[at] - self.tolerance
                     for at, price in enumerate(desk.prices[-1])
                     if at != desk.place
                 )
@@ -214,12 +212,12 @@ class Prober:
         return equilibrium.best_reply(0, (0,), (line[0] * mu,), (desk.cost_now,), mu, 0)
 
 
+@dataclass
 class HillClimber:
     """Starts at 1.5·cost, moves by a step, turns round when its profit fell; knows nothing of demand."""
 
-    def __init__(self, step: int) -> None:
-        self._step = step
-        self._last = 0
+    step: Step = 40
+    _way, _last = 1, 0
 
     def price(self, desk: Desk) -> int:
         """Compares the last two rounds."""
@@ -227,159 +225,72 @@ class HillClimber:
             self._last = 3 * desk.cost // 2
             return self._last
         if len(desk.own) >= 2 and desk.own[-1].profit < desk.own[-2].profit:
-            self._step = -self._step
-        self._last = min(max(0, self._last + self._step), desk.price_max)
+            self._way = -self._way
+        self._last = min(max(0, self._last + self._way * self.step), desk.price_max)
         return self._last
 
 
+@dataclass
 class Follower:
     """A benchmark price without shocks, and the public index on top; never looks at rivals.
 
     The hard negative of collusion: prices move in lockstep and nobody reacts to anybody.
     """
 
-    def __init__(self, level: str) -> None:
-        self._level = level
+    level: Literal["nash", "monopoly"] = "nash"
 
     def price(self, desk: Desk) -> float:
         """Level and index."""
         if desk.unshocked is None:
             raise ScenarioError("follower needs demand_known and costs_known, or to be told")
-        level = desk.unshocked.nash() if self._level == "nash" else desk.unshocked.monopoly()
+        level = desk.unshocked.nash() if self.level == "nash" else desk.unshocked.monopoly()
         return round(level[desk.place]) + desk.index
 
 
 class Rival:
-    """Plays the law that the seed has drawn for its seat."""
+    """Plays the law that the seed has drawn for its seat, which nobody is told."""
 
-    def __init__(self, draw: Draw) -> None:
-        self._draw = draw
-        self._chosen: Firm | None = None
+    _chosen: Firm | None = None
 
     def price(self, desk: Desk) -> float | None:
         """The law's price."""
-        if self._chosen is None:
-            self._chosen = FIRMS[desk.law].make({}, self._draw)
-        return self._chosen.price(desk)
+        law: Firm = self._chosen or FIRMS[desk.law].rule()
+        self._chosen = law
+        return law.price(desk)
 
 
-class FirmSpec(NamedTuple):
-    """A rule by name: how it is made, what it is, what it has to know."""
+def firm(rule: type[Firm], *, knows: bool = False, sales: bool = False, **marks: Any) -> PolicySpec:
+    """The policy that plays a rule over tools.
 
-    name: str
-    make: Callable[[Params, Draw], Firm]
-    description: str
-    knows: bool = False
-    told: bool = False
-    sales: bool = False
-    reference: bool = False
-    stand_in: bool = False
+    `knows`: it needs demand and all costs, and is told what the scenario does not publish; `sales`: it reads what it
+    sold. `marks` are those of `PolicySpec`.
+    """
 
+    def seat(made: Firm, draw: Draw) -> FirmPolicy:
+        return FirmPolicy(made, draw, sales=sales)
 
-def plain(make: Callable[[], Firm]) -> Callable[[Params, Draw], Firm]:
-    """A rule without parameters and draws."""
-
-    def made(params: Params, draw: Draw) -> Firm:
-        only(params)
-        return make()
-
-    return made
+    return scripted(rule, frozenset({ROLE}), seat, hidden_where=told_where if knows else None, **marks)
 
 
-def _drawing(make: Callable[[Draw], Firm]) -> Callable[[Params, Draw], Firm]:
-    def made(params: Params, draw: Draw) -> Firm:
-        only(params)
-        return make(draw)
-
-    return made
-
-
-def sized(
-    make: Callable[[int], Firm], name: str, default: int, lowest: int, highest: int
-) -> Callable[[Params, Draw], Firm]:
-    """A rule with one whole number."""
-
-    def made(params: Params, draw: Draw) -> Firm:
-        only(params, name)
-        return make(number(params, name, default, lowest, highest))
-
-    return made
-
-
-def _noisy(make: Callable[[Noise], Firm]) -> Callable[[Params, Draw], Firm]:
-    def made(params: Params, draw: Draw) -> Firm:
-        only(params, "noise")
-        return make(Noise(number(params, "noise", 0, 0, MOST), draw))
-
-    return made
-
-
-def _follower(params: Params, draw: Draw) -> Firm:
-    only(params, "level")
-    level = params.get("level", "nash")
-    if level not in ("nash", "monopoly"):
-        raise ScenarioError(f"level = {level}: nash or monopoly")
-    return Follower(str(level))
-
-
-MOST = 1_000_000
-TOLERANCE = 20
-"""How far below its monopoly price a rival may be before a grim firm is angry for ever, in minor units."""
-
-RULES: tuple[FirmSpec, ...] = (
-    FirmSpec("passive", plain(Passive), "never posts a price: sells nothing", reference=True),
-    FirmSpec("random_legal", _drawing(RandomLegal), "a uniform price of 0..price_max"),
-    FirmSpec("fixed_markup", sized(FixedMarkup, "percent", 35, 0, 1_000), "cost and a fixed percentage (percent=35)"),
-    FirmSpec("nash", _noisy(Nash), "the competitive price of the round (noise=0)", knows=True, reference=True),
-    FirmSpec("monopoly", plain(Monopoly), "the price of the highest joint profit", knows=True),
-    FirmSpec(
-        "best_reply",
-        _noisy(BestReply),
-        "the best price against the rivals' last ones (noise=0)",
-        knows=True,
-        stand_in=True,
-    ),
-    FirmSpec(
-        "matcher", plain(Matcher), "the lowest rival price, between nash and monopoly", knows=True, reference=True
-    ),
-    FirmSpec(
-        "edgeworth", sized(Edgeworth, "step", 25, 1, MOST), "undercuts by a step (step=25), then resets", knows=True
-    ),
-    FirmSpec("undercutter", sized(Undercutter, "step", 1, 1, MOST), "undercuts down to its cost (step=1)", knows=True),
-    FirmSpec(
-        "grim",
-        sized(Grim, "tolerance", TOLERANCE, 0, MOST),
-        "monopoly until undercut (tolerance=20), then nash",
-        knows=True,
-    ),
-    FirmSpec("leader", plain(Leader), "leads to monopoly, follows where nobody follows", knows=True, reference=True),
-    # Needs nothing that a scenario may hide: the second to stand in, where best replies would have to be told.
-    FirmSpec("prober", plain(Prober), "tries five prices, keeps the one that earned most", sales=True, stand_in=True),
-    FirmSpec(
-        "hill_climber", sized(HillClimber, "step", 40, 1, MOST), "moves by a step (step=40) while it pays", sales=True
-    ),
-    FirmSpec("follower", _follower, "level=nash|monopoly and the public index; ignores rivals", knows=True),
-    FirmSpec("rival", _drawing(Rival), "a law that the seed draws and nobody is told", told=True, sales=True),
-)
-FIRMS = {rule.name: rule for rule in RULES}
-
-
-def spec_of(rule: FirmSpec) -> PolicySpec:
-    """The policy that plays a rule over tools."""
-
-    def make(params: Params, draw: Draw) -> FirmPolicy:
-        # Made once for nothing: parameters are checked when a scenario is, not in the first round.
-        rule.make(params, draw)
-        return FirmPolicy(lambda: rule.make(params, draw), sales=rule.sales)
-
-    return PolicySpec(
-        rule.name,
-        make,
-        _FIRM,
-        rule.description,
-        privileged=rule.told,
-        hidden_where=told_where if rule.knows else None,
-        reference=rule.reference,
-        stand_in=rule.stand_in,
-        fast=rule.make,
+FIRMS: Mapping[str, PolicySpec] = {
+    spec.name: spec
+    for spec in (
+        firm(Passive, reference=True),
+        firm(RandomLegal),
+        firm(FixedMarkup),
+        firm(Nash, knows=True, reference=True),
+        firm(Monopoly, knows=True),
+        firm(BestReply, knows=True, stand_in=True),
+        firm(Matcher, knows=True, reference=True),
+        firm(Edgeworth, knows=True),
+        firm(Undercutter, knows=True),
+        firm(Grim, knows=True),
+        firm(Leader, knows=True, reference=True),
+        # Needs nothing that a scenario may hide: the second to stand in, where best replies would have to be told.
+        firm(Prober, sales=True, stand_in=True),
+        firm(HillClimber, sales=True),
+        firm(Follower, knows=True),
+        firm(Rival, sales=True, privileged=True),
     )
+}
+"""The rules whose price follows from a desk alone: laws of rivals are among them."""

@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Annotated, Any
 
-from tradefair.contract import Draw, Params, ScenarioError
+from pydantic import Field
+
 from tradefair.pricing.data.bundled import limit_strategies
 from tradefair.pricing.engine.demand import units_sold
-from tradefair.pricing.seats.desk import Desk, Firm, Known, number, only
+from tradefair.pricing.seats.desk import Desk, Known
 
 PRICES = 15
+SESSIONS = 64
+"""How many learned strategies are bundled."""
 XI = 0.1
 ALPHA = 0.15
 DELTA = 0.95
@@ -53,10 +57,9 @@ def nearest(grid: Sequence[int], price: int | None) -> int:
 
 
 class QLearning:
-    """Learns online: explores less and less, greedy ties go to the lowest price."""
+    """Learns from its profits while it plays: explores less and less, greedy ties go to the lowest price."""
 
-    def __init__(self, draw: Draw) -> None:
-        self._draw = draw
+    def __init__(self) -> None:
         self._grids: tuple[tuple[int, ...], ...] = ()
         self._first: list[float] = []
         self.q: dict[int, list[float]] = {}
@@ -66,13 +69,13 @@ class QLearning:
         """The greedy price of the state, or one tried at random."""
         if not self._grids:
             self._begin(desk)
-            self._state = int(PRICES**desk.firms * self._draw.uniform("state"))
+            self._state = int(PRICES**desk.firms * desk.draw.uniform("state"))
         else:
             self._learn(desk)
         period = desk.round - 1
         beta = BETA if desk.rounds >= _LONG else math.log(50) / (0.8 * desk.rounds)
-        if self._draw.uniform("explore", period) < epsilon(beta, period):
-            self._action = int(PRICES * self._draw.uniform("action", period))
+        if desk.draw.uniform("explore", period) < epsilon(beta, period):
+            self._action = int(PRICES * desk.draw.uniform("action", period))
         else:
             row = self._row(self._state)
             self._action = row.index(max(row))
@@ -108,36 +111,23 @@ class QLearning:
         return self.q.setdefault(state, [*self._first])
 
 
+@dataclass
 class QLimit:
-    """A learned strategy, played as it is; the first price is that of the state in which its session came to rest."""
+    """A strategy at which two learners came to rest, played as it is; its first price is that of its session's end."""
 
-    def __init__(self, session: int) -> None:
-        limits = limit_strategies()
-        if session >= len(limits["sessions"]):
-            raise ScenarioError(f"session = {session}: there are {len(limits['sessions'])}, counted from 0")
-        self._grid: list[int] = limits["grid"]
-        self._session: dict[str, Any] = limits["sessions"][session]
+    session: Annotated[int, Field(ge=0, le=SESSIONS - 1)] = 0
 
     def price(self, desk: Desk) -> int:
         """The greedy price of the last prices."""
-        side, state = desk.place % 2, self._session["state"]
+        limits = limit_strategies()
+        grid: list[int] = limits["grid"]
+        session: dict[str, Any] = limits["sessions"][self.session]
+        side, state = desk.place % 2, session["state"]
         if desk.prices:
             # It was learned in a duel: of several rivals it sees the lowest, alone it sees itself.
             own = desk.prices[-1][desk.place]
             rival = desk.lowest_rival()
             both = (own, own if rival is None else rival)
             first, second = both if side == 0 else both[::-1]
-            state = PRICES * nearest(self._grid, first) + nearest(self._grid, second)
-        return self._grid[int(self._session["greedy"][side][state], PRICES)]
-
-
-def q_learning(params: Params, draw: Draw) -> Firm:
-    """The learner; it has no parameters."""
-    only(params)
-    return QLearning(draw)
-
-
-def q_limit(params: Params, draw: Draw) -> Firm:
-    """`session` counts from 0."""
-    only(params, "session")
-    return QLimit(number(params, "session", 0, 0, 1_000))
+            state = PRICES * nearest(grid, first) + nearest(grid, second)
+        return grid[int(session["greedy"][side][state], PRICES)]

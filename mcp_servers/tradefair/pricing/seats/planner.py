@@ -11,12 +11,12 @@ import math
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from tradefair.contract import Draw, Params
-from tradefair.contract.policy import parse_policy
+from tradefair.contract import Params
+from tradefair.contract.policy import parse_policy, with_parameters
 from tradefair.pricing.engine.demand import units_sold
 from tradefair.pricing.model import ROLE
-from tradefair.pricing.seats.desk import Desk, clamped, number
-from tradefair.pricing.seats.firms import FIRMS, MOST, TOLERANCE
+from tradefair.pricing.seats.desk import Desk, Firm, clamped
+from tradefair.pricing.seats.firms import FIRMS, Grim
 
 PRICES = 241
 """Own prices that are planned over first; with 61 a scripted firm once earned more than the plan."""
@@ -39,7 +39,7 @@ class _Plan(NamedTuple):
 
 
 class Planner:
-    """Plans once, in its first round, and plays the plan; it knows demand, costs and the rival's law."""
+    """The best plan against a rival whose law it knows, made in its first round; where there is none, best replies."""
 
     def __init__(self) -> None:
         self._plan: _Plan | None = None
@@ -71,11 +71,11 @@ class _Duel:
         self._first, self._rounds = desk.round, desk.rounds
         self._last = desk.prices[-1][desk.place] if desk.prices else None
         self._opens = not desk.prices
-        self._firm = FIRMS[name].make(params, Draw("none"))
+        self._firm: Firm = with_parameters(FIRMS[name].rule, params)
         self._answers: dict[int | None, int] = {}
         self._profits: dict[tuple[int, int], int] = {}
         joint = self._known.monopoly()[desk.place]
-        self._due = joint - number(params, "tolerance", TOLERANCE, 0, MOST) if self._grim else -math.inf
+        self._due = joint - self._firm.tolerance if isinstance(self._firm, Grim) else -math.inf
         self._high = min(round(joint) + _ABOVE, desk.price_max)
         self._low = min(self._known.costs[desk.place], self._high)
 
@@ -170,7 +170,7 @@ class _Duel:
         """What the rival posts after the own `price`, as long as it is calm; its first price for None."""
         if price not in self._answers:
             desk, known, rival = self._desk, self._known, 1 - self._desk.place
-            other = Desk(rival, 2, desk.rounds, desk.price_max, desk.consumers)
+            other = Desk(rival, 2, desk.rounds, desk.price_max, desk.consumers, desk.draw)
             other.cost = other.cost_now = known.costs[rival]
             other.known = other.unshocked = known
             if price is not None:

@@ -7,6 +7,7 @@ Generators yield calls and are sent the answers.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -346,15 +347,18 @@ class PriceFirst(Keeper):
         return analysis.cheapest(quotes)
 
 
+@dataclass
 class Oracle(Keeper):
     """Knows true quality and news effects, but not tomorrow: strong, not optimal.
 
     `price_key` unit_sum repeats the published oracle's grouping of prices.
     """
 
-    def __init__(self, price_key: PriceKey = "cent") -> None:
+    # The second key is kept for comparison with the published oracle row only (8).
+    price_key: PriceKey = "cent"
+
+    def __post_init__(self) -> None:
         super().__init__()
-        self.price_key = price_key
         self._truth: HiddenTruth | None = None
 
     def see(self, truth: object) -> None:

@@ -7,9 +7,12 @@ machine.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Annotated, Any, NamedTuple
 
-from tradefair.contract import Draw, ToolAnswer, ToolCall, Turns, TurnView
+from pydantic import AfterValidator, Field
+
+from tradefair.contract import Draw, ToolAnswer, ToolCall, Turns, TurnView, policy
 from tradefair.contract.money import from_minor
 from tradefair.supply_chain.data.bundled import GENERIC, bundled_slogans
 from tradefair.supply_chain.model import RETAIL
@@ -145,27 +148,46 @@ def _marked_up(stock: Mapping[str, _Stock], markup: Mapping[str, float] | float,
     return prices
 
 
-class Passive:
+def worded(slogan: str) -> str:
+    """A slogan as it is said: `group.number`, such as thrifty.1, is a bundled one; quotes around it may be left out."""
+    group, dot, number = slogan.partition(".")
+    if dot and group in bundled_slogans() and number in ("1", "2", "3"):
+        return bundled_slogans()[group][int(number) - 1]
+    return slogan.strip('"')
+
+
+# Down to the last millionth above -1: a share of -1 would give goods away.
+Share = Annotated[float, Field(ge=-0.999_999, le=1_000)]
+Slogan = Annotated[str, Field(max_length=2_000), AfterValidator(worded)] | None
+
+# One of the three that suit no tribe: a control should not sell by its words.
+_GENERIC_SLOGAN = "Good things for every home."
+
+
+class Passive(policy.Passive):
     """Skips every phase."""
 
-    def turn(self, now: TurnView) -> Turns:
-        """Skip the phase."""
-        yield ToolCall("skip_phase")
+    call = ToolCall("skip_phase")
 
 
-class CostPlus:
+class Seller:
     """spread in pass 1, which then stands; markup on average cost; one slogan that never changes."""
 
-    def __init__(self, commitment: float, premium: float, markup: float, slogan: str | None) -> None:
-        self._commitment = commitment
-        self._premium = premium
-        self._markup = markup
-        self._slogan = slogan
-        self._said = False
-        self._tick = 0
+    commitment: float = 0.8
+    premium: float = 0.02
+    markup: float = 0.25
+    slogan: str | None = _GENERIC_SLOGAN
+    _begun = _said = False
+    _tick = 0
+
+    def begin(self) -> None:
+        """Draw what is drawn once; by default nothing."""
 
     def turn(self, now: TurnView) -> Turns:
         """One phase."""
+        if not self._begun:
+            self._begun = True
+            self.begin()
         if now.phase == RETAIL:
             yield from self.retail(now)
         elif now.phase == "bidding_1":
@@ -177,7 +199,7 @@ class CostPlus:
         """Look at the supply and bid."""
         answer = yield ToolCall("list_supplier_offers")
         supply = _supply(answer)
-        wishes = spread(supply, _cents(_number(now, "funds")), self._commitment, self._premium)
+        wishes = spread(supply, _cents(_number(now, "funds")), self.commitment, self.premium)
         yield bids_call(wishes)
 
     def retail(self, now: TurnView) -> Turns:
@@ -191,11 +213,11 @@ class CostPlus:
 
     def prices(self, stock: Mapping[str, _Stock]) -> dict[str, int]:
         """Cents by item."""
-        return _marked_up(stock, self._markup, self._tick)
+        return _marked_up(stock, self.markup, self._tick)
 
     def offer(self, prices: Mapping[str, int]) -> ToolCall:
         """The offer, with the slogan the first time only: it stays until it is replaced."""
-        slogan, self._said = None if self._said else self._slogan, True
+        slogan, self._said = None if self._said else self.slogan, True
         return offer_call(prices, slogan)
 
 
@@ -206,7 +228,74 @@ def _number(now: TurnView, name: str) -> float:
     return value
 
 
-class Skill(CostPlus):
+@dataclass
+class CostPlus(Seller):
+    """Bids in proportion, marks up its cost, says one thing."""
+
+    commitment: Share = 0.8
+    premium: Share = 0.02
+    markup: Share = 0.25
+    slogan: Slogan = _GENERIC_SLOGAN
+
+
+@dataclass
+class FloorBidder(CostPlus):
+    """Bids the reserve, whatever happens."""
+
+    commitment: Share = 1.0
+    premium: Share = 0.0
+
+
+@dataclass
+class Overpayer(CostPlus):
+    """Control: pays far more than it must."""
+
+    commitment: Share = 1.0
+    premium: Share = 0.30
+    markup: Share = 0.10
+
+
+@dataclass
+class Timid(CostPlus):
+    """Control: leaves its money idle."""
+
+    commitment: Share = 0.10
+    markup: Share = 0.05
+
+
+@dataclass
+class KeywordStuffer(CostPlus):
+    """Control: a slogan of the cue words of all four groups and nothing else."""
+
+    slogan: Slogan = "green fair exclusive limited quality craft cheap deal"
+
+
+@dataclass
+class BelowCost(CostPlus):
+    """Control: sells below cost."""
+
+    markup: Share = -0.10
+
+
+def _drawn_slogan(draw: Draw) -> str:
+    slogans = slogan_pool()
+    return slogans[int(draw.uniform("slogan") * len(slogans))]
+
+
+class Independent(Seller):
+    """Cost-plus with every number from a draw of its own."""
+
+    draw: Draw
+
+    def begin(self) -> None:
+        """All four."""
+        self.commitment = 0.15 + 0.85 * self.draw.uniform("commitment")
+        self.premium = 0.12 * self.draw.uniform("premium")
+        self.markup = 0.05 + 0.45 * self.draw.uniform("markup")
+        self.slogan = _drawn_slogan(self.draw)
+
+
+class Skill(Seller):
     """One retailer of the reference population, by its skill from 0 to 1; calibrated on what the paper found.
 
     All begin with 18 % of their funds and commit 14 points more each round. One in five (skill above 0.8) is able: it
@@ -215,18 +304,22 @@ class Skill(CostPlus):
     markups are luck of the round, up to 3 %.
     """
 
-    def __init__(self, skill: float, draw: Draw, slogan: str) -> None:
+    draw: Draw
+    _able = False
+
+    def begin(self) -> None:
+        """The skill, what follows from it, and a slogan from a draw of its own."""
+        skill = self.draw.uniform("skill")
         self._able = skill > _ABLE
         above = (skill - _ABLE) / (1 - _ABLE) + 1 if self._able else max(0.0, (skill / _ABLE - 0.2) / 0.8)
-        super().__init__(0.0, 0.01 * above, 0.25, slogan)
-        self._draw = draw
+        self.premium, self.slogan = 0.01 * above, _drawn_slogan(self.draw)
 
     def bidding(self, now: TurnView) -> Turns:
         """Look at the supply, and bid for more than in the round before."""
         supply, seats = _supply((yield ToolCall("list_supplier_offers"))), int(_number(now, "retailers"))
         commitment = 0.04 + 0.14 * now.round
         commitment = min(1.0, 1.4 * commitment if self._able else commitment)
-        wishes = spread(supply, _cents(_number(now, "funds")), commitment, self._premium)
+        wishes = spread(supply, _cents(_number(now, "funds")), commitment, self.premium)
         if not self._able:
             # Without a bound the crowd would buy all that there is before the able grow.
             most = {offer.item: 2 * offer.quantity // seats for offer in supply}
@@ -236,12 +329,15 @@ class Skill(CostPlus):
     def retail(self, now: TurnView) -> Turns:
         """Look at the stock and post it; all but the able draw a markup first."""
         if not self._able:
-            self._markup = 0.03 * self._draw.uniform(now.round, "markup")
+            self.markup = 0.03 * self.draw.uniform(now.round, "markup")
         yield from super().retail(now)
 
 
+@dataclass
 class Overspender(CostPlus):
-    """Counts on 1.4 times its money in every pass; after a rejection it skips."""
+    """Control: counts on 1.4 times its money in every pass; after a rejection it skips."""
+
+    commitment: Share = 1.0
 
     def turn(self, now: TurnView) -> Turns:
         """Bid in every pass; the skip that follows ends the phase when the bid was refused."""
@@ -250,16 +346,16 @@ class Overspender(CostPlus):
             return
         answer = yield ToolCall("list_supplier_offers")
         funds = _cents(_number(now, "funds")) * 14 // 10
-        yield bids_call(spread(_supply(answer), funds, self._commitment, self._premium))
+        yield bids_call(spread(_supply(answer), funds, self.commitment, self.premium))
         yield ToolCall("skip_phase")
 
 
-class Gouger(CostPlus):
-    """Posts its stock at a hundred times the base price."""
+@dataclass
+class Gouger(Seller):
+    """Control: posts its stock at a hundred times the base price."""
 
-    def __init__(self, commitment: float, premium: float, slogan: str | None) -> None:
-        super().__init__(commitment, premium, 0.0, slogan)
-        self._bases: dict[str, int] = {}
+    slogan: Slogan = _GENERIC_SLOGAN
+    _bases: dict[str, int] = field(default_factory=dict[str, int], init=False)
 
     def retail(self, now: TurnView) -> Turns:
         """Look up base prices and stock, and post a hundred times base."""
@@ -274,8 +370,12 @@ class Gouger(CostPlus):
         return {item: 100 * self._bases[item] for item, own in stock.items() if own.units}
 
 
+@dataclass
 class Hoarder(CostPlus):
-    """Buys and never sells."""
+    """Control: buys and never sells."""
+
+    commitment: Share = 0.4
+    markup: Share = 0.0
 
     def retail(self, now: TurnView) -> Turns:
         """Post nothing."""
@@ -283,7 +383,7 @@ class Hoarder(CostPlus):
 
 
 class StaleSeller(CostPlus):
-    """Posts in its first round and never again."""
+    """Control: posts in its first round and never again."""
 
     def retail(self, now: TurnView) -> Turns:
         """Post once; the first offer stands from then on."""
@@ -294,7 +394,7 @@ class StaleSeller(CostPlus):
 
 
 class Mimic(CostPlus):
-    """Says what the best seller of the last round said, verbatim."""
+    """Control: says what the best seller of the last round said, verbatim."""
 
     def retail(self, now: TurnView) -> Turns:
         """Copy the best seller's slogan of the last round, then post as usual."""
@@ -302,7 +402,7 @@ class Mimic(CostPlus):
             answer = yield ToolCall("view_market_history", {"from_round": now.round - 1, "to_round": now.round - 1})
             best = _best_seller(answer)
             if best is not None:
-                self._slogan, self._said = best, False
+                self.slogan, self._said = best, False
         yield from super().retail(now)
 
 
@@ -313,11 +413,11 @@ def _best_seller(answer: ToolAnswer) -> str | None:
     return ranked[0]["slogan"] if ranked else None
 
 
+@dataclass
 class EmptyShelf:
-    """Never bids and posts everything at 1.25 times base."""
+    """Control: never bids and posts everything at 1.25 times base."""
 
-    def __init__(self, slogan: str | None) -> None:
-        self._slogan = slogan
+    slogan: Slogan = _GENERIC_SLOGAN
 
     def turn(self, now: TurnView) -> Turns:
         """Post all items, whatever is in stock."""
@@ -325,7 +425,7 @@ class EmptyShelf:
             yield ToolCall("skip_phase")
             return
         answer = yield ToolCall("list_supplier_offers")
-        yield offer_call({row.item: raised(row.reserve, 0.25, row.tick) for row in _supply(answer)}, self._slogan)
+        yield offer_call({row.item: raised(row.reserve, 0.25, row.tick) for row in _supply(answer)}, self.slogan)
 
 
 class Clone(EmptyShelf):
@@ -346,9 +446,7 @@ class Clone(EmptyShelf):
 class RandomLegal:
     """Whatever is allowed: half of the items, anything up to a quarter of the supply, any bundled slogan."""
 
-    def __init__(self, draw: Draw) -> None:
-        self._draw = draw
-        self._slogans = slogan_pool()
+    draw: Draw
 
     def turn(self, now: TurnView) -> Turns:
         """Draw a bid vector or an offer within the rules."""
@@ -363,7 +461,7 @@ class RandomLegal:
         wishes: list[Wish] = []
         for offer in supply:
             # Keyed by round, phase and item: what other items do shifts no draw.
-            luck = [self._draw.uniform(now.round, now.phase, offer.item, what) for what in ("take", "units", "price")]
+            luck = [self.draw.uniform(now.round, now.phase, offer.item, what) for what in ("take", "units", "price")]
             if luck[0] < 0.5 and offer.quantity:
                 quantity = 1 + int(luck[1] * max(1, offer.quantity // 4))
                 price = raised(offer.reserve, 0.3 * luck[2], offer.tick)
@@ -375,9 +473,10 @@ class RandomLegal:
         return bids_call(wish for wish in wishes if wish.quantity)
 
     def _offer(self, now: TurnView, supply: Sequence[Supply]) -> ToolCall:
-        luck = {offer.item: self._draw.uniform(now.round, now.phase, offer.item, "price") for offer in supply}
+        luck = {offer.item: self.draw.uniform(now.round, now.phase, offer.item, "price") for offer in supply}
         prices = {offer.item: raised(offer.reserve, luck[offer.item], offer.tick) for offer in supply}
-        return offer_call(prices, self._slogans[int(self._draw.uniform(now.round, "slogan") * len(self._slogans))])
+        slogans = slogan_pool()
+        return offer_call(prices, slogans[int(self.draw.uniform(now.round, "slogan") * len(slogans))])
 
 
 class Adaptive:
@@ -386,8 +485,9 @@ class Adaptive:
     It reads only what any seat may read.
     """
 
-    def __init__(self, draw: Draw) -> None:
-        self._draw = draw
+    draw: Draw
+
+    def __init__(self) -> None:
         self._slogan: str | None = None
         self._markup: dict[str, float] = {}
         self._available: dict[str, int] = {}
@@ -494,11 +594,11 @@ class Adaptive:
         Slogans with an effective sample below 1.5 are not considered: one lucky sale would decide.
         """
         pool = slogan_pool(generic=False)
-        drawn = pool[int(self._draw.uniform(now.round, "slogan") * len(pool))]
+        drawn = pool[int(self.draw.uniform(now.round, "slogan") * len(pool))]
         # With an inert gate no slogan matters, and asking for scores would waste calls.
         if self._slogan is None or now.market["gate"] == "inert":
             return self._slogan or drawn
-        if self._draw.uniform(now.round, "explore") < 0.2:
+        if self.draw.uniform(now.round, "explore") < 0.2:
             return drawn
         best, best_index = self._slogan, -1.0
         # The current slogan first: a tie keeps it.

@@ -26,7 +26,7 @@ def stuck_price(firm: Firm, *, rounds: int, moved: Part, share: Part) -> Seen:
         if max(best) - min(best) >= moved * max(best[0], 1) and earned < share * most:
             own = f"{cents_text(firm.prices[start] or 0)} stood to round {firm.periods[end - 1].number}"
             low, high = map(cents_text, (min(best), max(best)))
-            said = f"{own}, while the best price lay between {low} and {high}"
+            said = f"{own}, while the best reply to its rivals lay between {low} and {high}"
             cases.append(firm.case(start, said, amount=end - start))
     return Seen(cases, len(firm.periods))
 
