@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.double_auction.test_traders import FixedDraw
 
 from tradefair.contract import Draw
 from tradefair.double_auction.analysis import GdRound, Rivals, best_reply, gd_belief, outlook
@@ -18,16 +19,6 @@ from tradefair.double_auction.seats.traders_learning import LEARNING_TRADERS, gd
 from tradefair.trading.mirror import Trader, TraderView
 
 SPECS = {spec.name: spec for spec in (*TRADERS, *LEARNING_TRADERS)}
-
-
-class FixedDraw(Draw):
-    """Every uniform is the same, so that a rule can be followed by hand."""
-
-    def __init__(self, u: float) -> None:
-        self._u = u
-
-    def uniform(self, *key: int | str) -> float:
-        return self._u
 
 
 def _trader(name: str, u: float = 0.5) -> Trader:
