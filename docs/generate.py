@@ -31,7 +31,8 @@ from tradefair.contract.kernel_tools import KERNEL_TOOLS
 from tradefair.evaluation.audit.mapped import MAP_MODES
 from tradefair.evaluation.diagnosing import talk_reading
 from tradefair.evaluation.evaluator import evaluator_of
-from tradefair.evaluation.figures import Figure, common_figures, figures_of
+from tradefair.evaluation.figure import Figure
+from tradefair.evaluation.figures import common_figures, figures_of
 from tradefair.evaluation.modes.base_rates import shipped
 from tradefair.evaluation.modes.detectors import GENERAL
 from tradefair.evaluation.modes.published import published_paths, published_toml
@@ -353,10 +354,10 @@ def exit_codes_page() -> str:
 
 
 def figures_page() -> str:
-    """Every field of every outcome, as `figures.toml` of each market has it."""
+    """Every field of every outcome, as `figure(...)` in its model and the docstring below have it."""
     common = common_figures()
     lines = [
-        NOTE.replace("docs/generate.py or the tool itself", "a market's figures.toml"),
+        NOTE.replace("docs/generate.py or the tool itself", "the models of a market's outcomes"),
         "# Every figure of an outcome",
         "",
         "What `tradefair evaluate --json` gives, field by field. Σ is a sum; floats have nine decimals. A field that",
@@ -368,11 +369,17 @@ def figures_page() -> str:
     ]
     for market in market_names():
         own = figures_of(market)
-        lines += ["", f"## {market}", *(["", own.words] if own.words else [])]
+        lines += ["", f"## {market}", *(["", said] if (said := letters(market)) else [])]
         lines += figure_table("Seats", own.seat, "###")
         lines += figure_table("The market", own.market, "###")
         lines += figure_table("Seats beside references", own.relative, "###")
     return "\n".join(lines) + "\n"
+
+
+def letters(market: str) -> str:
+    """What the letters of a market's formulas stand for, the last paragraph of the docstring of its seats' outcome."""
+    _, _, said = (evaluator_of(market).models["seat"].__doc__ or "").partition("Letters: ")
+    return " ".join(said.split())
 
 
 def figure_table(title: str, figures: Mapping[str, Figure], level: str = "##") -> list[str]:

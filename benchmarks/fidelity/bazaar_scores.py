@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from benchmarks.fidelity.row import Row
 from tradefair.evaluation.importers import run_importer
 from tradefair.evaluation.markets.double_auction.evaluator import EVALUATOR
-from tradefair.evaluation.markets.double_auction.outcomes import DoubleAuctionSeat
+from tradefair.evaluation.markets.double_auction.results import DoubleAuctionSeat
 from tradefair.evaluation.markets.double_auction.source_table import TOLERANCE
 from tradefair.evaluation.statistics.paired import interval
 from tradefair.tracestore import open_trace

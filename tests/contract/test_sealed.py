@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field
+from tests.testing.foreign import Passive
 
 from tradefair.contract.chance import Chance
 from tradefair.contract.core import Core
@@ -128,17 +129,12 @@ class _Uniform:
         yield ToolCall("produce", {"quantity": int(21 * self._draw.uniform("output", now.round))})
 
 
-class _Passive:
-    def turn(self, now: TurnView) -> Turns:
-        yield from ()
-
-
 def _uniform(params: Params, draw: Draw) -> _Uniform:
     return _Uniform(draw)
 
 
-def _passive(params: Params, draw: Draw) -> _Passive:
-    return _Passive()
+def _passive(params: Params, draw: Draw) -> Passive:
+    return Passive()
 
 
 class _CournotType(SealedType):

@@ -83,7 +83,7 @@ FILES: Mapping[str, bytes] = {
 """Name of a case -> the bytes of a file."""
 
 
-def _file(content: bytes) -> Make:
+def written_file(content: bytes) -> Make:
     def make(bases: Bases, folder: Path) -> Path:
         path = folder / "case.jsonl"
         path.write_bytes(content)
@@ -93,7 +93,7 @@ def _file(content: bytes) -> Make:
 
 
 for _name, _content in FILES.items():
-    add("imports", _name, _file(_content))
+    add("imports", _name, written_file(_content))
 
 
 def _zip(folder: Path, members: Mapping[str, bytes]) -> Path:

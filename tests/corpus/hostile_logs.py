@@ -12,8 +12,9 @@ from pathlib import Path
 import orjson
 from tests.corpus import hostile_content
 from tests.corpus.bases import Bases
-from tests.corpus.cases import Make, add
+from tests.corpus.cases import add
 from tests.corpus.hostile_content import DEEP, MIB
+from tests.corpus.hostile_imports import written_file
 
 _INIT = {
     "distribution": "uniform",
@@ -48,17 +49,8 @@ LOGS: Mapping[str, bytes] = {
 """Name of a case -> the bytes of a file that is no log, recording or request."""
 
 
-def _log(content: bytes) -> Make:
-    def make(bases: Bases, folder: Path) -> Path:
-        path = folder / "case.jsonl"
-        path.write_bytes(content)
-        return path
-
-    return make
-
-
 for _name, _content in LOGS.items():
-    add("logs", _name, _log(_content))
+    add("logs", _name, written_file(_content))
 
 
 def _five_gibibytes(bases: Bases, folder: Path) -> Path:

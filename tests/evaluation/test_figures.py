@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Annotated, Any, get_args
 
 import pytest
-from pydantic import BaseModel
 from tests.evaluation import recomputed
 from tests.evaluation.playing import played_by
 from tests.source_code import REPO
 
 from tradefair.catalog import load_scenario, market_names, market_type
-from tradefair.contract import ScenarioError
-from tradefair.evaluation import figures
 from tradefair.evaluation.evaluate import evaluate_file
-from tradefair.evaluation.evaluator import evaluator_of
-from tradefair.evaluation.figures import Figure, Figures, Group, common_figures, figure_of, figures_of, heading_of
-from tradefair.evaluation.outcome import MarketOutcome, Outcome, SeatOutcome
-from tradefair.tracestore import jsonl_lines, open_trace
+from tradefair.evaluation.evaluator import Evaluator, Group, evaluator_of
+from tradefair.evaluation.figure import Figure, explained, fields_of, figure, records_in
+from tradefair.evaluation.figures import common_figures, figure_of, figures_of, heading_of
+from tradefair.evaluation.outcome import MarketOutcome, Outcome, PrimaryMetric, SeatOutcome
+from tradefair.evaluation.terminal import show_evaluations
+from tradefair.tracestore import Trace, jsonl_lines, open_trace
 
 MARKETS = sorted(market_names())
 PLAYED: Mapping[str, tuple[str, Mapping[str, str], Mapping[str, Any]]] = {
@@ -38,87 +38,83 @@ PLAYED: Mapping[str, tuple[str, Mapping[str, str], Mapping[str, Any]]] = {
 OTHERS = {"retailer": "cost_plus", "customer": "double_payer", "business": "honest"}
 
 
-def models(market: str) -> tuple[type[BaseModel], type[BaseModel]]:
-    """The models of a seat's and of the market's outcome."""
-    outcome: type[BaseModel] = get_type_hints(type(evaluator_of(market)).outcomes)["return"]
-    market_outcome: Any = outcome.model_fields["market_outcome"].annotation
-    return get_args(outcome.model_fields["seats"].annotation)[1], market_outcome
-
-
 def optional(annotation: Any) -> bool:
     """Whether a value of this type can be null, or have a null in it, records inside left out."""
-    parts = get_args(annotation)
-    return annotation is type(None) or any(map(optional, parts))
+    return annotation is type(None) or any(map(optional, get_args(annotation)))
 
 
-def records(annotation: Any) -> Iterator[Mapping[str, Any]]:
-    """The fields of the records in a type, whatever list or mapping they stand in."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield {name: field.annotation for name, field in annotation.model_fields.items()}
-    elif isinstance(annotation, type) and hasattr(annotation, "_fields"):
-        yield get_type_hints(annotation)
-    for part in get_args(annotation):
-        yield from records(part)
-
-
-def fields_of(model: type[BaseModel], base: type[BaseModel] | None = None) -> dict[str, Any]:
-    """Dotted names and types of a model's fields, those of `base` left out."""
-    known = base.model_fields if base is not None else {}
+def fields_under(record: type, base: type | None = None) -> dict[str, Any]:
+    """Dotted names and types of a record's fields, those of `base` left out."""
     found: dict[str, Any] = {}
-    todo = [(name, field.annotation) for name, field in model.model_fields.items() if name not in known]
-    while todo:
-        name, annotation = todo.pop(0)
-        found[name] = annotation
-        for fields in records(annotation):
-            todo += [(f"{name}.{inner}", kind) for inner, kind in fields.items()]
+    for name, field in fields_of(record).items():
+        if base is None or name not in fields_of(base):
+            found[name] = field.annotation
+            for inner in records_in(field.annotation):
+                found |= {f"{name}.{key}": kind for key, kind in fields_under(inner).items()}
     return found
 
 
 def unlike(rows: Mapping[str, Figure], fields: Mapping[str, Any]) -> list[str]:
-    """Fields without a row, rows without a field, and rows that are wrong about null."""
-    # Two tables of the same record: one of them explains it for both.
-    fields = {name: kind for name, kind in fields.items() if not name.startswith("profit.by_category.")}
-    found = [f"no row: {name}" for name in sorted(fields.keys() - rows.keys())]
-    found += [f"no field: {name}" for name in sorted(rows.keys() - fields.keys())]
-    for name in rows.keys() & fields.keys():
-        if rows[name].null.startswith("never") == optional(fields[name]):
-            found.append(f"null of {name}: {rows[name].null!r}")
-    return found
+    """Fields that say nothing of themselves, those without a formula, and those that are wrong about null."""
+    found = [f"no figure: {name}" for name in sorted(fields.keys() - rows.keys())]
+    found += [f"no formula: {name}" for name, row in rows.items() if not (row.title and row.formula and row.unit)]
+    wrong = [
+        name for name in rows.keys() & fields.keys() if rows[name].null.startswith("never") == optional(fields[name])
+    ]
+    return found + [f"null of {name}: {rows[name].null!r}" for name in wrong]
 
 
-def test_every_field_of_a_market_has_a_row_and_every_row_a_field() -> None:
-    rows = figures_of("teaching").seat
-    fields = fields_of(models("teaching")[0], SeatOutcome)
-    assert unlike({}, fields) == ["no row: payoff", "no row: value"]
-    assert unlike({**rows, "more": rows["payoff"]}, fields) == ["no field: more"]
-    assert unlike({**rows, "value": rows["payoff"]}, fields) == ["null of value: 'never'"]
+class Planted(SeatOutcome):
+    """Three fields of which nothing is right."""
+
+    bare: int
+    silent: int = figure("silent", "points", "lower", on="primary compare", role="buyer")
+    wrong: Annotated[float | None, figure("wrong", "points", on="table", scales="silent")] = None
+    """never null, it says"""
+
+
+class Told(Evaluator):
+    """Takes from `Planted` what it does not say itself."""
+
+    market_columns = ("efficiency", "more")
+
+    def outcomes(self, trace: Trace) -> Outcome[Planted, MarketOutcome]:
+        """Never asked."""
+        raise NotImplementedError
+
+
+def test_every_field_of_a_market_says_what_it_is_and_when_it_is_null() -> None:
+    wrong = unlike(explained(Planted), fields_under(Planted))
+    assert wrong == ["no figure: bare", "no formula: silent", "null of wrong: 'never'"]
     for market in MARKETS:
-        seat, whole = models(market)
-        assert unlike(figures_of(market).seat, fields_of(seat, SeatOutcome)) == [], market
-        assert unlike(figures_of(market).market, fields_of(whole, MarketOutcome)) == [], market
+        models, known = evaluator_of(market).models, figures_of(market)
+        assert unlike(known.seat, fields_under(models["seat"], SeatOutcome)) == [], market
+        assert unlike(known.market, fields_under(models["market"])) == [], market
+        assert unlike(known.relative, fields_under(models["relative"])) == [], market
 
 
-def test_fields_of_every_market_have_rows_in_the_common_file() -> None:
-    common = common_figures()
-    assert unlike(common.seat, fields_of(SeatOutcome)) == []
-    whole = {name: kind for name, kind in fields_of(Outcome[Any, Any]).items() if not name.startswith("seats.")}
-    assert unlike(common.episode, {**whole, "seats": dict, "market_outcome": dict}) == []
+def test_fields_of_every_market_are_explained_once() -> None:
+    assert unlike(common_figures().seat, fields_under(SeatOutcome)) == []
+    assert unlike(common_figures().episode, fields_under(Outcome)) == []
 
 
-def test_a_row_says_all_five_and_names_are_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    for found in map(figures_of, MARKETS):
-        for rows in (found.seat, found.market, found.relative):
-            assert all(row.title and row.formula and row.unit and row.null for row in rows.values())
-    row = figures_of("teaching").seat["value"].model_dump(exclude_defaults=True)
-    assert row.keys() == {"title", "formula", "unit", "null", "better"}
-    for missing in row:
-        with pytest.raises(ValueError, match=missing):
-            Figures.model_validate({"seat": {"value": {name: row[name] for name in row if name != missing}}})
-    with pytest.raises(ValueError, match="better"):
-        Figures.model_validate({"seat": {"value": {**row, "better": "more"}}})
-    monkeypatch.setattr(figures, "_FILE", "evaluator.py")
-    with pytest.raises(ScenarioError, match=r"evaluator\.py cannot be used"):
-        figures._read.__wrapped__("tradefair.evaluation.markets.teaching")  # pyright: ignore[reportPrivateUsage]
+def test_columns_metrics_and_roles_come_from_the_models_unless_the_evaluator_names_them() -> None:
+    assert Told.primary_metrics == (PrimaryMetric(name="silent", unit="points", higher_is_better=False),)
+    assert (Told.compared_columns, Told.seat_columns) == (("silent",), ("wrong",))
+    assert (Told.closeness, Told.fields_of_roles) == ({"wrong": "silent"}, {"buyer": frozenset({"silent"})})
+    assert Told.market_columns == ("efficiency", "more")
+    # A stranger's `outcomes` may say nothing of what it returns.
+    assert type("Silent", (Evaluator,), {"outcomes": str}).models == Evaluator.models
+
+
+def test_an_evaluation_reads_no_formula(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = played_by(tmp_path / "played.trace", "teaching/pie", {"P1": "half", "P2": "half"}, 3)
+    monkeypatch.setattr(inspect, "getsource", None)
+    explained.cache_clear()
+    show_evaluations([evaluate_file(path)])
+    assert heading_of("teaching", "payoff") in capsys.readouterr().out
 
 
 def test_everything_that_commands_print_has_words_for_its_column() -> None:
@@ -131,7 +127,7 @@ def test_everything_that_commands_print_has_words_for_its_column() -> None:
             *(item.name for item in evaluator.primary_metrics),
         }
         seats |= {*rating.scores, *rating.seat_figures} if rating else set()
-        whole = {*models(market)[1].model_fields, *(rating.market_figures if rating else ())}
+        whole = {*fields_of(evaluator.models["market"]), *(rating.market_figures if rating else ())}
         groups: dict[Group, set[str]] = {"seat": seats, "market": whole, "relative": {*figures_of(market).relative}}
         for group, fields in groups.items():
             assert [field for field in fields if figure_of(market, field, group) is None] == [], (market, group)
@@ -143,11 +139,6 @@ def test_everything_that_commands_print_has_words_for_its_column() -> None:
     assert figures_of("double_auction").seat["csa_clean"].title == "against a truthful seat (CSα)"
     # A stranger's market that explains nothing.
     assert heading_of("nobodys", "my_field") == "my field"
-
-
-def test_a_market_without_a_file_adds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(figures, "_FILE", "no_such.toml")
-    assert figures._read.__wrapped__("tradefair.evaluation") == Figures()  # pyright: ignore[reportPrivateUsage]
 
 
 # --- pages that are not shipped ---------------------------------------------------------------------------------------
@@ -171,7 +162,7 @@ def test_no_text_about_figures_cites_a_page_that_is_not_shipped() -> None:
     ]
     assert citations("page by page, as the 9 were\n(x − 9)") == []
     room = REPO / "evaluation" / "tradefair" / "evaluation"
-    texts = [*room.rglob("figures.toml"), REPO / "docs" / "reference" / "figures.md", *room.rglob("*.py")]
+    texts = [REPO / "docs" / "reference" / "figures.md", *room.rglob("*.py")]
     assert len(texts) > 200
     offenders = {f"{path.relative_to(REPO)}: {line.strip()}" for path in texts for line in citations(prose(path))}
     assert not offenders, "\n".join(sorted(offenders))

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple, cast
 
 import pytest
+from tests.frameworks.test_seats import Browser
 
 from tradefair.contract import HarnessFailure, Limit, ToolCall, Turns, TurnView
 from tradefair.contract.players import Limits
@@ -41,14 +42,6 @@ class Fumbler:
         yield ToolCall("add_note", {"text": f"{now.round} {len(history.data['rounds'])}"})
         mail = (yield ToolCall("read_messages")).data["messages"]
         yield ToolCall("claim", {"slices": len(mail)})
-
-
-class Browser:
-    """Never stops reading."""
-
-    def turn(self, now: TurnView) -> Turns:
-        while True:
-            yield ToolCall("view_my_value")
 
 
 class Done(NamedTuple):

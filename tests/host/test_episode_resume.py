@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.frameworks.test_seats import Browser
 from tests.host.games import GAMES, Game
 
 from tradefair.contract import Limit, Scenario, ToolCall, TraceError, TradefairError, Turns, TurnView
@@ -50,14 +51,6 @@ class Learner:
         mail = yield ToolCall("read_messages")
         self._heard += [message["text"] for message in mail.data["messages"]]
         yield ToolCall("claim", {"slices": (len("".join(self._heard)) + self._turns) % 8})
-
-
-class Browser:
-    """Reads until a limit ends its turn."""
-
-    def turn(self, now: TurnView) -> Turns:
-        while True:
-            yield ToolCall("view_my_value")
 
 
 async def _play(table: Any, scenario: Scenario, scripted: Any, *, stop_after: set[int], name: str) -> list[bytes]:

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import pytest
 from tests.calling import moves
-from tests.play_specs import play_spec
+from tests.play_specs import events_of, play_spec
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.cli import run as command
@@ -50,11 +50,6 @@ async def auction(folder: Path, policy: str = "zic", **rest: Any) -> Path:
     return await original(folder, "double_auction", "smoke", policy, "B1", **rest)
 
 
-def events(path: Path) -> list[dict[str, Any]]:
-    with open_trace(path) as trace:
-        return list(trace.decoded())
-
-
 def bodies(path: Path) -> list[bytes]:
     with open_trace(path) as trace:
         return [stored.body for stored in trace.events()]
@@ -87,12 +82,12 @@ def head_at(path: Path, seq: int) -> bytes:
 
 def quotes(path: Path) -> list[tuple[str, int]]:
     return [
-        (event["seat"], event["arguments"]["price"]) for event in events(path) if event.get("tool") == "submit_quote"
+        (event["seat"], event["arguments"]["price"]) for event in events_of(path) if event.get("tool") == "submit_quote"
     ]
 
 
 def first(path: Path, tool: str, seat: str | None = None) -> int:
-    found = (event for event in events(path) if event.get("tool") == tool and seat in (None, event["seat"]))
+    found = (event for event in events_of(path) if event.get("tool") == tool and seat in (None, event["seat"]))
     return next(found)["seq"]
 
 
@@ -116,7 +111,7 @@ async def test_an_order_of_a_failing_policy_is_redone_by_the_oracle_on_the_same_
     assert [verify_file(arm).verdict for arm in arms(forked)] == ["reproduced"] * 3
     # The customers of a day are the same in all arms: their luck knows nothing of who manages.
     crowds = [
-        [event["facts"]["customers"] for event in events(arm) if event["event"] == "round_closed"]
+        [event["facts"]["customers"] for event in events_of(arm) if event["event"] == "round_closed"]
         for arm in arms(forked)
     ]
     assert crowds[0] == crowds[1] == crowds[2]
@@ -154,7 +149,7 @@ async def test_players_who_go_on_themselves_write_the_original_again_wherever_it
     tmp_path: Path, place: str
 ) -> None:
     path = await supermarket(tmp_path / "run")
-    commands = [event["seq"] for event in events(path) if event["event"] == "tool_called"]
+    commands = [event["seq"] for event in events_of(path) if event["event"] == "tool_called"]
     at = {"first": commands[0], "middle": first(path, "place_order") + 1, "last": commands[-1]}[place]
     half = tmp_path / "half.trace"
     with open_trace(path) as trace:
@@ -170,7 +165,7 @@ async def test_a_resumed_fork_goes_on_where_it_stopped(tmp_path: Path) -> None:
     whole = forked.futures[0].fork
     half = tmp_path / "half.trace"
     with open_trace(whole) as trace:
-        later = next(event["seq"] for event in events(whole) if event["seq"] > at + 6 and event["seat"] == "B1")
+        later = next(event["seq"] for event in events_of(whole) if event["seq"] > at + 6 and event["seat"] == "B1")
         await write_prefix(half, trace.manifest.core_bytes, {}, list(copied_records(trace, later)))
     await resume_episode(half)
     assert head(half) == head(whole)
@@ -193,7 +188,7 @@ async def test_futures_draw_differently_and_share_the_markets_luck(tmp_path: Pat
     # In the first future the same policy quotes what it quoted; it only looks at its value once more.
     assert quotes(forked.futures[0].fork) == quotes(path)
     assert quotes(forked.futures[1].fork) != quotes(path)
-    values = [events(future.fork)[-1]["facts"]["opening"]["values"] for future in forked.futures]
+    values = [events_of(future.fork)[-1]["facts"]["opening"]["values"] for future in forked.futures]
     assert all(value == values[0] for value in values)
     report = report_fork(forked)
     assert not report.identical_futures
@@ -224,7 +219,9 @@ async def test_a_fork_in_the_middle_of_another_seats_turn_lets_it_finish_what_it
     forked = await fork_episode(ForkSpec(path, tmp_path / "fork", at=at, agent=TRUTHFUL, seat="B1"))
     future = forked.futures[0]
     assert future.kept is None  # the event is not a decision of the seat that is forked
-    looked = [event for event in events(future.fork) if event.get("tool") == "view_my_value" and event["seat"] == "S1"]
+    looked = [
+        event for event in events_of(future.fork) if event.get("tool") == "view_my_value" and event["seat"] == "S1"
+    ]
     assert len(looked) == 1
     # The same command, one number later: `seated` stands before it.
     assert bodies(future.fork)[at].partition(b",")[2] == bodies(path)[at - 1].partition(b",")[2]
@@ -264,9 +261,9 @@ async def test_a_withheld_message_never_happened_and_everybody_goes_on(tmp_path:
     said = first(path, "say", "P1")
     forked = await fork_episode(ForkSpec(path, tmp_path / "fork", withhold=said))
     fork = forked.futures[0].fork
-    told = [(event["seat"], event["arguments"]) for event in events(fork) if event.get("tool") == "say"]
+    told = [(event["seat"], event["arguments"]) for event in events_of(fork) if event.get("tool") == "say"]
     assert ("P1", {"text": "half and half"}) not in told[:1]
-    lapsed = [event for event in events(fork) if event["event"] == "seat_lapsed"]
+    lapsed = [event for event in events_of(fork) if event["event"] == "seat_lapsed"]
     assert [(event["seat"], event["round"], event["phase"]) for event in lapsed] == [("P1", 1, "talk")]
     assert verify_file(fork).verdict == "reproduced"
     assert any("P1 lapses in round 1" in remark for remark in forked.remarks)
@@ -279,14 +276,14 @@ async def test_a_withheld_order_is_missing_from_the_rest_of_its_day_and_what_nee
 ) -> None:
     path = await supermarket(tmp_path / "run")
     shelf, order = first(path, "set_shelf_products"), first(path, "place_order")
-    cut = next(event["seq"] for event in events(path) if event["round"] == 2 and event["event"] == "tool_called")
+    cut = next(event["seq"] for event in events_of(path) if event["round"] == 2 and event["event"] == "tool_called")
     forked = await fork_episode(ForkSpec(path, tmp_path / "fork", withhold=order, at=cut, agent=ORACLE))
     future = forked.futures[0]
     assert future.kept is not None
     first_day = [
-        event["tool"] for event in events(future.fork) if event["round"] == 1 and event.get("kind") == "action"
+        event["tool"] for event in events_of(future.fork) if event["round"] == 1 and event.get("kind") == "action"
     ]
-    whole_day = [event["tool"] for event in events(path) if event["round"] == 1 and event.get("kind") == "action"]
+    whole_day = [event["tool"] for event in events_of(path) if event["round"] == 1 and event.get("kind") == "action"]
     assert len(first_day) == len(whole_day) - 1
     assert report_fork(forked).effects[0].decision is not None
     # Prices need the shelf: without it they are refused, and it is said.
@@ -296,7 +293,7 @@ async def test_a_withheld_order_is_missing_from_the_rest_of_its_day_and_what_nee
 
 async def test_a_fork_refuses_what_it_cannot_do_and_says_what_it_can(tmp_path: Path) -> None:
     path = await auction(tmp_path / "run")
-    closure = next(event["seq"] for event in events(path) if event["event"] == "round_closed")
+    closure = next(event["seq"] for event in events_of(path) if event["event"] == "round_closed")
     quote = first(path, "submit_quote", "B1")
 
     async def refused(error: type[Exception], match: str, **rest: Any) -> None:
@@ -311,7 +308,7 @@ async def test_a_fork_refuses_what_it_cannot_do_and_says_what_it_can(tmp_path: P
     await refused(ScenarioError, "must come before", withhold=quote + 5, at=quote, agent=TRUTHFUL)
     await refused(SeatError, "no seat 'B7'", at=quote, agent=TRUTHFUL, seat="B7")
     await refused(ScenarioError, "no policy 'oracle'", at=quote, agent=ORACLE)
-    await refused(TraceError, "no seat decides anything after", withhold=events(path)[-4]["seq"])
+    await refused(TraceError, "no seat decides anything after", withhold=events_of(path)[-4]["seq"])
     assert not (tmp_path / "out").exists()
 
 
@@ -339,7 +336,7 @@ async def test_a_fork_that_is_cut_before_its_fork_forgets_who_came_and_stays_loo
     path = await original(tmp_path / "run", "teaching", "talk", "half", "P1")
     loose = (await fork_episode(ForkSpec(path, tmp_path / "fork", withhold=first(path, "say", "P1")))).futures[0].fork
     (_, (began, _)) = seatings(loose)
-    before = next(event["seq"] for event in events(loose) if event["event"] in ("tool_called", "seat_lapsed"))
+    before = next(event["seq"] for event in events_of(loose) if event["event"] in ("tool_called", "seat_lapsed"))
     assert before < began
     half = AgentSpec("policy", "policy:half")
     again = await fork_episode(ForkSpec(loose, tmp_path / "again", at=before, agent=half, seat="P1"))

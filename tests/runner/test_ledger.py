@@ -18,6 +18,7 @@ import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.play_specs import events_of
 
 import tradefair.api as tf
 from tradefair.catalog import market_type
@@ -67,11 +68,6 @@ def pie(folder: Path, agent: Any, **more: Any) -> Path:
     return tf.play("teaching", scenario="teaching/pie", agent=agent, folder=folder, **asked).path
 
 
-def events(path: Path) -> list[dict[str, Any]]:
-    with open_trace(path) as trace:
-        return list(trace.decoded())
-
-
 def metric(path: Path, seat: str) -> Any:
     with open_trace(path) as trace:
         return reward_of(evaluate(trace), seat).value
@@ -96,7 +92,7 @@ def adds_up(ledger: Ledger) -> None:
 
 def covers(ledger: Ledger, path: Path) -> None:
     """Each of the seat's events is in one turn, and its turns did what the trace says that it did."""
-    own = [event for event in events(path) if event["seat"] == ledger.seat and event.get("parent") is None]
+    own = [event for event in events_of(path) if event["seat"] == ledger.seat and event.get("parent") is None]
     calls = [event for event in own if event["event"] == "tool_called"]
     lapses = [event for event in own if event["event"] == "seat_lapsed"]
     assert [seq for turn in ledger.turns for seq in turn.seqs] == sorted(event["seq"] for event in calls + lapses)
@@ -211,7 +207,7 @@ def test_a_seat_that_no_agent_played_has_a_ledger_too(market: str, seat: str) ->
 def test_an_episode_that_ended_early_adds_up(tmp_path: Path) -> None:
     rent = {"horizon_days": 12, "rent_per_day": "9000.00", "insolvency_days": 2}
     path = played(tmp_path, "retail", "policy:random_legal", settings=rent)
-    assert events(path)[-1]["reason"] == "terminated:insolvent"
+    assert events_of(path)[-1]["reason"] == "terminated:insolvent"
     ledger = ledger_of(path, "manager")
     adds_up(ledger)
     assert ledger.turns[-1].last_round < 12
@@ -289,7 +285,7 @@ def from_the_start(path: Path, seat: str, policy: str, turn: int) -> Any:
     draw = seating.draw(manifest.core.seed, seat)
     role = next(spec.role for spec in manifest.core.seats if spec.id == seat)
     shadow = Shadow(policy, seat_policy(market_type(manifest.core.market), policy, role, draw))
-    tape = TapePlayer(read_tapes(events(path)).get(seat, read_tapes([])), [shadow])  # pyright: ignore
+    tape = TapePlayer(read_tapes(events_of(path)).get(seat, read_tapes([])), [shadow])  # pyright: ignore
     core, scripted, records = set_up(path, seat, Takeover(tape, turn))
     tape.look = looking(core, scripted, seat)
     return reward_of(evaluate(held_trace(manifest, to_the_end(core, scripted, records))), seat).value
@@ -427,7 +423,7 @@ def test_a_planted_flaw_costs_what_its_twin_earns_more_at_the_turn_that_it_alter
 
 def test_three_rounds_of_the_teaching_market_by_hand(tmp_path: Path) -> None:
     path = pie(tmp_path, claims(7, 4, None), seed=1)
-    value = next(event["facts"]["values"]["P1"] for event in events(path) if event["event"] == "round_closed")
+    value = next(event["facts"]["values"]["P1"] for event in events_of(path) if event["event"] == "round_closed")
     ledger = ledger_of(path, "P1")
     assert (value, ledger.of, dict(ledger.known)) == (6, ("half",), {"half": 90, "random_legal": 24, "passive": 0})
     assert (ledger.own, ledger.reachable, ledger.gap, ledger.idle) == (24, 90, 66, 0)

@@ -9,10 +9,10 @@ import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
+from tests.play_specs import events_of
 from tests.waiting import LONG, until
 
 from tradefair.contract import TraceError
@@ -28,11 +28,6 @@ PLAY = ("double_auction", "--scenario", "bazaar", "--set", "rounds=120", "--seed
 
 def tradefair(*arguments: str | Path) -> list[str]:
     return [sys.executable, "-m", "tradefair.cli", *map(str, arguments)]
-
-
-def events_of(path: Path) -> list[dict[str, Any]]:
-    with open_trace(path) as trace:
-        return list(trace.decoded())
 
 
 def killed_at(folder: Path, seq: int, process: subprocess.Popen[bytes]) -> Path:

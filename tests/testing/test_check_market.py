@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.testing.foreign import Passive
 
 from tradefair.catalog import load_scenario
 from tradefair.contract import (
@@ -174,11 +175,6 @@ class _Clumsy(PieType):
         return twin
 
 
-class _Silent:
-    def turn(self, now: TurnView) -> Turns:
-        yield from ()
-
-
 class _Greedy:
     def turn(self, now: TurnView) -> Turns:
         if now.phase == "talk":
@@ -228,12 +224,12 @@ BROKEN: list[tuple[str, Any, str]] = [
     ("non_interference", _table(claim_first), "claim_first|view_turn"),
     ("default_results_are_small", _table(flood), "flood of P. took 90.. bytes; 8192 are allowed"),
     ("replay_is_identical", _rules(_Remembering), "event .*: "),
-    ("random_legal_finishes", _policy(_Silent), "never took an action"),
+    ("random_legal_finishes", _policy(Passive), "never took an action"),
     ("random_legal_finishes", _policy(_Greedy), "random_legal was refused in round 1: claim.*too_many_slices"),
     ("random_legal_finishes", _policy(_Falling), "cannot be played: .*a bug"),
     ("random_legal_finishes", _rules(_Endless), "the episode ended as truncated:bored"),
     ("call_keys", _table(replace(huge_claim, name="claim")), "claim repeated in flight"),
-    ("call_keys", _policy(_Silent), "took no action in seat P1"),
+    ("call_keys", _policy(Passive), "took no action in seat P1"),
 ]
 
 

@@ -8,13 +8,14 @@ in the entry-point group `tradefair.evaluators`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, get_args, get_type_hints
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Literal, TypeAlias, get_args, get_type_hints
 
 from tradefair import catalog
 from tradefair.contract import ScenarioError, SeatId
 from tradefair.evaluation.charts.chart import Chart
 from tradefair.evaluation.collusion import CollusionMeasures
+from tradefair.evaluation.figure import Figure, declared, fields_of
 from tradefair.evaluation.headline import Headline
 from tradefair.evaluation.modes.diagnosis import Stage
 from tradefair.evaluation.modes.insight import Insight
@@ -28,22 +29,30 @@ from tradefair.evaluation.outcome import (
     SeatOutcome,
     common_seat,
 )
-from tradefair.evaluation.phrases import NO_PHRASES, Phrases, missing, relative_fields
+from tradefair.evaluation.phrases import NO_PHRASES, Phrases, missing
 from tradefair.evaluation.reading import read_trace
 from tradefair.evaluation.table import Table
 from tradefair.tracestore import Trace
+
+Group: TypeAlias = Literal["episode", "seat", "market", "relative"]
 
 
 class Evaluator:
     """What is known of one market's episodes. All names below are fields of its outcomes, unless said otherwise.
 
-    `market` is the market's name; `version` that of the formulas: a change of any number is a new version.
+    `market` is the market's name; `version` that of the formulas: a change of any number is a new version. Columns,
+    primary metrics and what roles have are taken from `figure(...)` in the models that `outcomes` returns; a class that
+    names some itself is believed.
     """
 
     market: str
     version: str = "1"
     money: str = "points"
     """The unit of money."""
+    models: Mapping[Group, type] = {"episode": Outcome, "seat": SeatOutcome, "market": MarketOutcome, "relative": dict}
+    """The records whose fields are this market's figures; those of `outcomes` and `beside`."""
+    beside: type = dict
+    """A record with the fields that `relative` gives."""
 
     # Few, because Holm's correction multiplies p-values by their number.
     primary_metrics: tuple[PrimaryMetric, ...] = ()
@@ -80,6 +89,15 @@ class Evaluator:
     evidence_version: str | None = None
     """The version of what actions should rest on, where no rules of a market say it."""
 
+    def __init_subclass__(cls) -> None:
+        """Take from the models of `outcomes` what the class does not say itself."""
+        super().__init_subclass__()
+        if "outcomes" in vars(cls):
+            cls.models = {**cls.models, **_models(cls.outcomes), "relative": cls.beside}
+            for name, found in _shown(declared(cls.models["seat"]), declared(cls.models["market"])).items():
+                if found and name not in vars(cls):
+                    setattr(cls, name, found)
+
     def __init__(self, market: str = "") -> None:
         """`market`: the name, where no subclass declares it."""
         # A subclass declares its name as a class attribute, which an empty argument must not hide.
@@ -93,9 +111,7 @@ class Evaluator:
 
     def missing_phrases(self, roles: Collection[str]) -> list[str]:
         """Complaints about placeholders in sentences of these roles that nothing fills; the conformance kit asks."""
-        seat = get_args(get_type_hints(type(self).outcomes)["return"].model_fields["seats"].annotation)[1]
-        relative = relative_fields(type(self).__module__.rpartition(".")[0])
-        figures = {*seat.model_fields, *Outcome.model_fields, *relative}
+        figures = {name for group in ("seat", "episode", "relative") for name in fields_of(self.models[group])}
         return list(missing(self.phrases, roles, self.modes, figures))
 
     def outcomes(self, trace: Trace) -> Outcome[Any, Any]:
@@ -153,6 +169,38 @@ class Evaluator:
     def board_charts(self, seats: Sequence[PlayedSeat], labels: Sequence[str], score: str) -> Sequence[Chart]:
         """Charts of a leaderboard's games, what `labels` did in all of them; `labels` as ranked, by `score`."""
         return ()
+
+
+def _models(outcomes: Callable[..., Any]) -> Mapping[Group, type]:
+    """The models of a seat and of the market in what `outcomes` returns; none where its annotation names none."""
+    try:
+        fields: Mapping[str, Any] = get_type_hints(outcomes)["return"].model_fields
+    # A stranger's annotation may be missing, or name what only a type checker imports.
+    except (AttributeError, KeyError, NameError, TypeError):
+        return {}
+    seat, whole = get_args(fields["seats"].annotation)[-1], fields["market_outcome"].annotation
+    return {"seat": seat, "market": whole} if isinstance(seat, type) and isinstance(whole, type) else {}
+
+
+def _shown(seat: Mapping[str, Figure], whole: Mapping[str, Figure]) -> Mapping[str, Any]:
+    """Attributes of an evaluator by name, as the figures of a seat and of the market have them."""
+
+    def on(place: str, rows: Mapping[str, Figure]) -> tuple[str, ...]:
+        return tuple(name for name, row in rows.items() if place in row.on)
+
+    first = {name: seat[name] for name in on("primary", seat)}
+    roles = {row.role for row in seat.values() if row.role}
+    return {
+        "seat_columns": on("table", seat),
+        "compared_columns": on("compare", seat),
+        "market_columns": on("compare", whole),
+        "primary_metrics": tuple(
+            PrimaryMetric(name=name, unit=row.unit, higher_is_better=row.better == "higher")
+            for name, row in first.items()
+        ),
+        "closeness": {name: row.scales for name, row in seat.items() if row.scales},
+        "fields_of_roles": {role: frozenset(name for name in seat if seat[name].role == role) for role in roles},
+    }
 
 
 def evaluator_of(market: str) -> Evaluator:

@@ -6,8 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict
-
+from tradefair.evaluation.record import Record
 from tradefair.evaluation.statistics.paired import percentile, resamples
 
 _LEVEL = 0.95
@@ -31,13 +30,11 @@ class Headline(NamedTuple):
     field: tuple[str, ...]
 
 
-class HeadlineFigure(BaseModel):
+class HeadlineFigure(Record):
     """H over `seeds` seeds, with a 95 % percentile interval over blocks of one seed.
 
     `value` is null where best and naive earned the same; `low` and `high` below the headline's least number of seeds.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     version: int
     value: float | None

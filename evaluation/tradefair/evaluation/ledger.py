@@ -17,9 +17,10 @@ from enum import StrEnum
 from statistics import fmean
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from tradefair.contract import ScenarioError, SeatId
+from tradefair.evaluation.record import Record
 
 LEDGER_HELP = "What every turn lost: as far as a budget of events goes (auto), every turn (full), or off."
 """The option `--ledger` of all commands that have it."""
@@ -51,11 +52,7 @@ MINOR, MAJOR = ("minor units", "cents"), "currency units"
 """The units of rules that count money in hundredths, and the one in which people read it."""
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class LedgerTurn(_Record):
+class LedgerTurn(Record):
     """A turn of the seat, or a stretch of turns that was not resolved (`until` is its last one).
 
     `turn` counts from 1, `step` within round and phase from 1; `seqs` are the seat's events in it. `value` is that of
@@ -91,7 +88,7 @@ class LedgerTurn(_Record):
         return self.model_copy(update=amounts)
 
 
-class Ledger(_Record):
+class Ledger(Record):
     """What a seat lost, turn by turn.
 
     `own` is what it earned, `reachable` what the policies `of` (the best first) would have earned in its place, their
@@ -225,7 +222,7 @@ class Ledger(_Record):
         return self.model_copy(update={"turns": tuple(turns)})
 
 
-class LedgerKind(_Record):
+class LedgerKind(Record):
     """Turns of one kind, over several episodes: `name` is the mistake that they show, `tool` what they used most.
 
     A turn of several mistakes is of the one that comes first. `name` is empty where there is none, `tool` where the
@@ -242,7 +239,7 @@ class LedgerKind(_Record):
     episodes: int
 
 
-class LedgerSeries(_Record):
+class LedgerSeries(Record):
     """What kinds of turns lost over several episodes, the costliest first; their `lost` adds up to the mean gap.
 
     `own`, `reachable` and `gap` are means over the ledgers, signed as theirs. `episodes` of `of` have one.

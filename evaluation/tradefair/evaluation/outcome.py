@@ -3,40 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar, get_args, get_origin
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from tradefair.contract import SeatId
+from tradefair.evaluation.figure import figure
 from tradefair.evaluation.reading import PersonMoves, TraceReading, Unusable
+from tradefair.evaluation.record import Record
 
 ON_EVERY_SEAT = "all:"
 """Begins the label of a reference in which one policy played every seat: `all:linear_equilibrium`."""
 
 
-class _Record(BaseModel):
-    """A frozen record that refuses unknown keys: an outcome is compared and printed, never changed."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class SeatOutcome(_Record):
+class SeatOutcome(Record):
     """One seat's result; markets add theirs.
 
     `refused_by` names the MCP clients that sent its refused calls, "" for one without a name: some check arguments
     themselves and send fewer. `person_moves`: how many of its moves somebody has clicked.
     """
 
-    role: str
-    label: str | None
-    calls: int
-    refused: int
-    lapses: dict[str, int]
+    role: str = figure("role", "name")
+    """the seat's role, from the manifest"""
+    label: str | None = figure("played by", "name")
+    """what the manifest says of the seat's player, such as policy:zip
+
+    Null: the manifest does not say
+    """
+    calls: int = figure("calls", "calls")
+    """events tool_called of the seat, refused ones too"""
+    refused: int = figure(
+        "refused calls", "calls", "lower", caution="not comparable with clients that check arguments themselves"
+    )
+    """calls with another status than ok: not carried out, whoever was at fault"""
+    lapses: dict[str, int] = figure("lapses", "times", "lower")
+    """by reason, how often the seat let its turn go by
+
+    Null: never; empty without a lapse
+    """
     # Left out where no call was refused, or no MCP client is known.
-    refused_by: list[str] = Field(default=[], exclude_if=lambda names: not names)
+    refused_by: Annotated[list[str], figure("clients of refused calls", "names")] = Field(
+        default=[], exclude_if=lambda names: not names
+    )
+    """names and versions of the MCP clients that sent the refused calls; "" for one that gave none
+
+    Null: never; left out where no call was refused or no MCP client is known
+    """
     # Left out where there are none, as nearly everywhere.
-    person_moves: PersonMoves | None = Field(default=None, exclude_if=lambda moves: moves is None)
+    person_moves: Annotated[PersonMoves | None, figure("a person's moves", "moves")] = Field(
+        default=None, exclude_if=lambda moves: moves is None
+    )
+    """accepted actions that somebody has clicked on the board, and all of the seat
+
+    Null: left out where nobody has
+    """
 
 
 def refused_note(whose: str, clients: Iterable[str]) -> str:
@@ -47,7 +68,7 @@ def refused_note(whose: str, clients: Iterable[str]) -> str:
     return f"refused calls {whose} were sent by {names}: not comparable with clients that check arguments themselves"
 
 
-class MarketOutcome(_Record):
+class MarketOutcome(Record):
     """The whole market's result; markets add theirs."""
 
 
@@ -55,20 +76,52 @@ S = TypeVar("S", bound=SeatOutcome)
 M = TypeVar("M", bound=MarketOutcome)
 
 
-class Outcome(_Record, Generic[S, M]):
+class Outcome(Record, Generic[S, M]):
     """An episode's result. `censored`: the rules did not end it, so that sums run over the closed rounds only."""
 
-    market: str
-    rules_version: str
-    evaluator_version: str
-    scenario: str
-    seed: int | None
-    rounds_closed: int
-    end_reason: str | None
-    censored: bool
-    seats: dict[SeatId, S]
-    market_outcome: M
-    findings: list[Unusable]
+    market: str = figure("market", "name")
+    """name of the market, from the manifest
+
+    Null: never; empty where the manifest cannot be read
+    """
+    rules_version: str = figure("rules version", "version")
+    """version of the rules that played the episode
+
+    Null: never; empty where the manifest cannot be read
+    """
+    evaluator_version: str = figure("evaluator version", "version")
+    """version of the formulas below"""
+    scenario: str = figure("scenario", "name")
+    """id of the scenario, from the manifest
+
+    Null: never; empty where the manifest cannot be read
+    """
+    seed: int | None = figure("seed", "number")
+    """the seed that fixes all luck of the market
+
+    Null: the manifest cannot be read, or hides it (one seat's view)
+    """
+    rounds_closed: int = figure("closed rounds", "rounds")
+    """number of events round_closed"""
+    end_reason: str | None = figure("end", "name")
+    """reason of the event episode_ended: terminated by the rules, or truncated
+
+    Null: the episode is still open
+    """
+    censored: bool = figure("cut short", "yes or no")
+    """whether the end was none that the rules made; sums then run over the closed rounds only"""
+    seats: dict[SeatId, S] = figure("seats", "record")
+    """by seat of the manifest, the fields under "Every seat" and those of its market
+
+    Null: never; empty where the manifest cannot be read
+    """
+    market_outcome: M = figure("market outcome", "record")
+    """the fields that the market adds for all seats together"""
+    findings: list[Unusable] = figure("what could not be used", "list")
+    """everything in the trace that the formulas left out, the first 100
+
+    Null: never; empty in a sound trace
+    """
 
     @classmethod
     def of(
@@ -106,7 +159,7 @@ def writable(outcome: AnyOutcome) -> AnyOutcome:
     return outcome
 
 
-class PrimaryMetric(_Record):
+class PrimaryMetric(Record):
     """A field of the seat outcome that comparisons test; `unit` in words, for people."""
 
     name: str
@@ -115,7 +168,7 @@ class PrimaryMetric(_Record):
     higher_is_better: bool = True
 
 
-class RatingRules(_Record):
+class RatingRules(Record):
     """How finished episodes of a market are rated; all names are fields of its outcomes.
 
     `kind`: a `field` ranks all labels of an episode by a score (TrueSkill), a `duel` compares the profits of two, a
@@ -168,3 +221,10 @@ def common_seat(reading: TraceReading, seat: SeatId) -> dict[str, Any]:
         "refused_by": reading.refused_by.get(seat, []),
         "person_moves": reading.person_moves.get(seat),
     }
+
+
+def nothing(model: type[SeatOutcome] | type[MarketOutcome]) -> dict[str, Any]:
+    """The fields that a market adds to an outcome, where nothing is known: null, or what its type is when empty."""
+    own: dict[str, Any] = {name: field.annotation for name, field in model.model_fields.items()}
+    empty = {name: None if type(None) in get_args(kind) else (get_origin(kind) or kind) for name, kind in own.items()}
+    return {name: kind and kind() for name, kind in empty.items() if name not in SeatOutcome.model_fields}

@@ -26,7 +26,7 @@ SCORED = "scored"
 the field has this value. Further keys: `verb` stands before a score, `loss` before a negative one, whose sign it takes;
 `part` is the field of a share, `part_of` says of what; `together` stands behind a mean over seats or episodes, its
 placeholders are fields that `scored` names too; `informative` is the scenario in which every seed has something to win;
-`round` is what the market calls a round. Units and aggregation come from `figures.toml`: a phrase cannot state them.
+`round` is what the market calls a round. Units and aggregation come from `figure(...)`: a phrase cannot state them.
 """
 
 Phrases = Mapping[str, Mapping[str, str]]
@@ -59,12 +59,6 @@ def phrases_for(phrases: Phrases, role: str) -> Mapping[str, str]:
     return {**_DEFAULT, **phrases.get(EVERY_ROLE, {}), **phrases.get(role, {})}
 
 
-def relative_fields(package: str) -> Collection[str]:
-    """Figures that a seat has beside references, which `figures.toml` of a package explains; none without the file."""
-    file = files(package) / "figures.toml"
-    return tomllib.loads(file.read_text(encoding="utf-8")).get("relative", {}).keys() if file.is_file() else ()
-
-
 def missing(phrases: Phrases, roles: Iterable[str], modes: ModeTable, figures: Collection[str]) -> Iterator[str]:
     """Complaints: words of modes' sentences that a role lacks, and figures of its verdict that are not in `figures`."""
     for role in sorted(roles):
@@ -75,7 +69,7 @@ def missing(phrases: Phrases, roles: Iterable[str], modes: ModeTable, figures: C
                 yield f"the sentence of {key} names {', '.join(lacking)}, for which {role} has no phrase"
         for key, phrase in said.items():
             if key.partition(":")[0] in _SENTENCES and (stated := _STATED.search(re.sub(r"\{\w+\}", "", phrase))):
-                yield f"the phrase {key} of {role} states {stated[0]!r}, which figures.toml has to say"
+                yield f"the phrase {key} of {role} states {stated[0]!r}, which figure(...) has to say"
         for name in _figures(said):
             if name not in figures and name.removesuffix("_rank") not in figures:
                 yield f"the phrases of {role} name {name}, which is no figure of a seat"

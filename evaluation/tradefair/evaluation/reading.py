@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 import orjson
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from tradefair.contract import SeatId, TraceError
 from tradefair.contract.arguments import event_as_meant
@@ -19,6 +19,8 @@ from tradefair.contract.event import ManifestCore
 from tradefair.contract.foreign import FOREIGN
 from tradefair.contract.players import MAX_LABEL, PERSON, Seating
 from tradefair.contract.text import clean_line
+from tradefair.evaluation.figure import figure
+from tradefair.evaluation.record import Record
 from tradefair.tracestore import Trace
 
 MAX_FINDINGS = 100
@@ -32,22 +34,31 @@ M = TypeVar("M", bound=BaseModel)
 R = TypeVar("R")
 
 
-class PersonMoves(BaseModel):
+class PersonMoves(Record):
     """How many of a seat's accepted actions somebody has clicked, `of` all of them."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    clicked: int = figure("moves that a person made", "moves")
+    """accepted actions that somebody has clicked on the board
 
-    clicked: int
-    of: int
+    Null: never; left out with the others
+    """
+    of: int = figure("moves", "moves")
+    """accepted actions of the seat
+
+    Null: never; left out with the others
+    """
 
 
-class Unusable(BaseModel):
+class Unusable(Record):
     """Something in a trace that could not be used; `seq` is null when it belongs to no event."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    seq: int | None = figure("event", "number")
+    """the event that could not be used
 
-    seq: int | None
-    message: str
+    Null: it belongs to no event
+    """
+    message: str = figure("message", "text")
+    """what is wrong with it"""
 
 
 class Facts(NamedTuple):

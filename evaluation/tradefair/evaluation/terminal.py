@@ -1,6 +1,6 @@
 """What the commands print for people: a verdict with one table; under `--all` every figure.
 
-Heads of columns are words of `figures.toml`. Colour says how it stands and nothing else: red trouble, green reproduced.
+Heads of columns are titles of `figure(...)`. Colour says how it stands and nothing else: red trouble, green reproduced.
 """
 
 from __future__ import annotations

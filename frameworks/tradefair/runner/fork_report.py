@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from pydantic import BaseModel, ConfigDict
 
 from tradefair.cli.console import Console
 from tradefair.cli.tables import figures, names, show_table, show_text
@@ -22,6 +21,7 @@ from tradefair.evaluation.compare.runs import Seats, load_run, roles_of, run_of
 from tradefair.evaluation.compare.show import decision_text
 from tradefair.evaluation.ledger_text import place_text
 from tradefair.evaluation.outcome import PrimaryMetric
+from tradefair.evaluation.record import Record
 from tradefair.evaluation.reward import primary_metrics
 from tradefair.evaluation.table import number_text
 from tradefair.evaluation.verify import verify_file
@@ -33,11 +33,7 @@ from tradefair.tracestore import open_trace
 _MAX_ARGUMENTS = 300
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class FutureReport(_Record):
+class FutureReport(Record):
     """One continuation: the arms' runs, null where an arm was not played."""
 
     policy_key: int
@@ -46,7 +42,7 @@ class FutureReport(_Record):
     fork: Run
 
 
-class Effect(_Record):
+class Effect(Record):
     """One metric over all futures, means in its own unit. Costs are positive where the fork did better.
 
     `decision` = fork − kept: what that decision (or the withheld event) cost; `afterwards` = kept − control: what the
@@ -65,7 +61,7 @@ class Effect(_Record):
     test: Metric | None
 
 
-class ForkReport(_Record):
+class ForkReport(Record):
     """`decision` is the stored command at which the fork leaves its original, `head` the original's head hash.
 
     `identical_futures`: no policy drew anything, so that further futures say nothing more. `unsound` names arms that

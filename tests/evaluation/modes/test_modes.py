@@ -13,7 +13,7 @@ from tradefair.evaluation.modes.canary import Canary
 from tradefair.evaluation.modes.detectors import GENERAL
 from tradefair.evaluation.modes.diagnosis import Case, Seen
 from tradefair.evaluation.modes.insight import EvidenceCase, Happening, Insight, Scale, Secret
-from tradefair.evaluation.modes.play import At, Closed, EpisodePlay, Lapse, SeatPlay, Step
+from tradefair.evaluation.modes.play import At, EpisodePlay, Lapse, SeatPlay, Step
 
 SEAT = "A"
 
@@ -35,7 +35,7 @@ def look(number: int, tool: str = "view") -> Step:
 
 def seat(*steps: Step, rounds: int = 0, insight: Insight | None = None, **fields: Any) -> SeatPlay:
     """A seat's conduct: events are numbered 10, 20, … in the order of the calls."""
-    episode = EpisodePlay("market", insight or Insight(), [Closed(n, 1000 + n) for n in range(1, rounds + 1)], "item")
+    episode = EpisodePlay("market", insight or Insight(), [At(n, 1000 + n) for n in range(1, rounds + 1)], "item")
     play = SeatPlay(SEAT, "buyer", episode, **fields)
     play.steps = [step._replace(seq=10 * place) for place, step in enumerate(steps, 1)]
     return play

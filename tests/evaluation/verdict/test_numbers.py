@@ -20,7 +20,8 @@ import pytest
 from benchmarks.verdicts.play import SETTINGS, play
 from tests.evaluation import recomputed
 from tests.evaluation.playing import store
-from tests.runner.test_ledger import Takeover, events, set_up, to_the_end
+from tests.play_specs import events_of
+from tests.runner.test_ledger import Takeover, set_up, to_the_end
 
 from tradefair.catalog import market_type
 from tradefair.contract import TurnView
@@ -105,7 +106,7 @@ class Again:
         role = next(spec.role for spec in core.seats if spec.id == self.seat)
         kind, draw = market_type(self.market), seating.draw(core.seed, self.seat)
         shadows = [Shadow(policy, seat_policy(kind, policy, role, draw))] if policy else []
-        return TapePlayer(read_tapes(events(self.path))[self.seat], shadows)
+        return TapePlayer(read_tapes(events_of(self.path))[self.seat], shadows)
 
     def after(self, turn: int, policy: str) -> recomputed.Trace:
         """The episode that the policy takes over at a turn, counted from 0."""

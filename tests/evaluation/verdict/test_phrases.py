@@ -1,4 +1,4 @@
-"""Units and aggregation of what a verdict says come from `figures.toml` alone."""
+"""Units and aggregation of what a verdict says come from `figure(...)` alone."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MARKETS = sorted(market_names())
 )
 def test_a_phrase_that_states_a_unit_or_an_aggregation_is_refused(phrase: str, stated: str | None) -> None:
     complaints = [*missing({"all": {"scored": phrase}}, ["buyer"], NO_MODES, {"days"})]
-    expected = f"the phrase scored of buyer states {stated!r}, which figures.toml has to say"
+    expected = f"the phrase scored of buyer states {stated!r}, which figure(...) has to say"
     assert complaints == ([] if stated is None else [expected])
 
 

@@ -216,15 +216,15 @@ def test_turns_about_which_the_policies_differ_are_a_stretch() -> None:
 
 def test_a_stretch_is_named_only_if_it_lost_by_every_policy() -> None:
     ledger = _ledger([_turn(1, 30.0, agreed=False), _turn(2, 10.0, agreed=False)])
-    first, second = ledger.turns
-    apart = first.model_copy(update={"values": {"gd": 72.0, "zip": 32.0}})
-    second = second.model_copy(update={"values": {"gd": 12.0, "zip": 32.0}})
-    assert _lost(ledger.model_copy(update={"turns": (apart, second)}))[1].startswith("It was lost over 2 of 2 turns")
-    apart = first.model_copy(update={"values": {"gd": 92.0, "zip": 12.0}})
-    assert (
-        _lost(ledger.model_copy(update={"turns": (apart, second)}))[1]
-        == "The 2 policies do not agree where it was lost."
-    )
+    for gd, zip_, said in (
+        (72, 32, "It was lost over 2 of 2"),
+        (92, 12, "The 2 policies do not agree where it was lost."),
+    ):
+        turns = [
+            turn.model_copy(update={"values": values})
+            for turn, values in zip(ledger.turns, ({"gd": gd, "zip": zip_}, {"gd": 12, "zip": 32}), strict=True)
+        ]
+        assert _lost(ledger.model_copy(update={"turns": tuple(turns)}))[1].startswith(said)
 
 
 def test_a_turn_that_lost_no_more_than_is_noise_here_is_named_with_its_neighbours_only() -> None:

@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple
 import orjson
 import pytest
 from mcp import Client
+from tests.play_specs import events_of
 from tests.waiting import a_moment, eventually
 
 from tradefair.catalog import load_scenario, market_type
@@ -86,7 +87,7 @@ class Game:
         """The rounds in which an act of the seat has been accepted so far, in order."""
         return [
             event["round"]
-            for event in events(path)
+            for event in events_of(path)
             if event.get("seat") == seat and event.get("tool") == self.tool and event["status"] == "ok"
         ]
 
@@ -173,11 +174,6 @@ async def process(stage: Any) -> AsyncGenerator[Process]:
         await made.end()
 
 
-def events(path: Path) -> list[dict[str, Any]]:
-    with open_trace(path) as trace:
-        return list(trace.decoded())
-
-
 async def committed(path: Path, game: Game, seats: tuple[str, ...], number: int) -> None:
     """Wait until the trace holds a round's acts; bounded."""
     await eventually(lambda: all(number in game.acted(path, seat) for seat in seats), f"the acts of round {number}")
@@ -215,10 +211,10 @@ def outcome(path: Path) -> str:
 def check_once(path: Path, game: Game, seats: tuple[str, ...]) -> None:
     """Every round has one act and one note of each seat, and nothing was refused on the way."""
     for seat in seats:
-        notes = [event for event in events(path) if (event.get("seat"), event.get("tool")) == (seat, "add_note")]
+        notes = [event for event in events_of(path) if (event.get("seat"), event.get("tool")) == (seat, "add_note")]
         assert [event["result"]["number"] for event in notes] == list(range(1, ROUNDS + 1))
         assert Counter(game.acted(path, seat)) == Counter(range(1, ROUNDS + 1))
-    assert not [event for event in events(path) if event.get("error")]
+    assert not [event for event in events_of(path) if event.get("error")]
 
 
 # --- the host -----------------------------------------------------------------------------------------------------

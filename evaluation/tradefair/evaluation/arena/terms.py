@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from tradefair.contract import ScenarioError, SeatId
 from tradefair.contract.sealed_seeds import SealedSeeds
+from tradefair.evaluation.record import Record
 from tradefair.files.user_files import parse_toml, text_file
 
 MAX_GAMES = 10_000
@@ -18,12 +19,6 @@ _Name = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[\w. -]+$")
 _Text = Annotated[str, Field(max_length=200)]
 _Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 _Seed = Annotated[int, Field(ge=0, lt=2**63)]
-
-
-class Record(BaseModel):
-    """A frozen record that refuses unknown keys: files of an arena come from strangers."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Setting(Record):

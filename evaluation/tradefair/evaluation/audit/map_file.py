@@ -9,11 +9,12 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from tradefair.contract.errors import ScenarioError, unknown
 from tradefair.contract.scenario import checked_content
 from tradefair.evaluation.audit.run import FAILED_ANSWER, as_json
+from tradefair.evaluation.record import Record
 from tradefair.files.toml_lines import line_of
 from tradefair.files.user_files import parse_toml, text_file
 
@@ -29,11 +30,7 @@ SomeNames: TypeAlias = Annotated[Names, Field(min_length=1)]
 Plain: TypeAlias = str | bool | int | float
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Tools(_Table):
+class Tools(Record):
     """What tools do, by name or pattern with `*`; one that no list names: what the trace says."""
 
     read: Names = ()
@@ -43,29 +40,29 @@ class Tools(_Table):
     hand_over: Names = ()
 
 
-class First(_Table):
+class First(Record):
     """What is to be accepted before anything else is called."""
 
     one_of: SomeNames
 
 
-class Thing(_Table):
+class Thing(Record):
     """A kind of object: the arguments that name one (`lines.item_id` goes into lists), the reads that show it, and
     paths into their answers by the name of a field."""
 
     arguments: SomeNames
     look: Names = ()
-    fields: dict[str, str] = {}
+    fields: dict[str, str] = Field(default={})
 
 
-class Confirm(_Table):
+class Confirm(Record):
     """Actions that wait until the user has said yes, and the words that say it."""
 
     actions: SomeNames
     yes: SomeNames = YES
 
 
-class Money(_Table):
+class Money(Record):
     """A number among the arguments, and the most that it may be. `seen` is the field (`order.total`) that shows it."""
 
     argument: str
@@ -73,12 +70,12 @@ class Money(_Table):
     seen: str | None = None
 
 
-class Rule(_Table):
+class Rule(Record):
     """What some actions have to rest on; the keys mean what docs/how-to/audit.md says of them."""
 
     action: SomeNames
     look: Names = ()
-    state: dict[str, Plain | tuple[Plain, ...]] = {}
+    state: dict[str, Plain | tuple[Plain, ...]] = Field(default={})
     money: Money | None = None
     once: bool = False
     retries: Annotated[int, Field(ge=0)] | None = None
@@ -95,14 +92,14 @@ class Rule(_Table):
         return tuple(found)
 
 
-class Map(_Table):
+class Map(Record):
     """A whole map file. `objects` stand in the order of the file: an action is about the first kind that it names."""
 
     version: Literal[1]
     failed_answer: str = FAILED_ANSWER
     tools: Tools = Tools()
     first: First | None = None
-    objects: Annotated[dict[str, Thing], Field(max_length=100)] = {}
+    objects: Annotated[dict[str, Thing], Field(max_length=100)] = Field(default={})
     confirm: Confirm | None = None
     rule: Annotated[tuple[Rule, ...], Field(max_length=200)] = ()
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tradefair.contract import TraceError
 from tradefair.contract.text import clean_line
+from tradefair.evaluation.record import Record
 from tradefair.evaluation.whole_files import write_whole
 from tradefair.files.user_files import read_regular
 
@@ -22,13 +23,11 @@ _Seeds = Annotated[tuple[Annotated[int, Field(ge=0, lt=2**63)], ...], Field(max_
 _Name = Annotated[str, Field(max_length=200)]
 
 
-class ChosenSeeds(BaseModel):
+class ChosenSeeds(Record):
     """Seeds that are played in a seat and seeds that were skipped since it had nothing to win there.
 
     `policy` played each of them once in the seat to find that out: the choice knows nothing of the agent.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     scenario: _Name
     seat: _Name

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
 from tradefair.contract import SeatId
 from tradefair.evaluation.accounts import Account
+from tradefair.evaluation.record import Record
 from tradefair.evaluation.verdict.verdict import Verdict
 
 # Two-sided sign flips give p >= 2/2^n: of 8 pairs 0.0078, which Holm keeps below 0.05 for up to six metrics.
@@ -17,13 +18,7 @@ MIN_PAIRS = 8
 Conclusion = Literal["identical", "exploratory", "b_better", "a_better", "mixed", "no_difference", "no_pairs"]
 
 
-class _Record(BaseModel):
-    """A record that is written once: unknown keys are refused, also when it is read back from JSON."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Attribute(_Record):
+class Attribute(Record):
     """Something about how the runs were made. `a`, `b`: the values met, in text; equal when it is pinned."""
 
     name: str
@@ -37,7 +32,7 @@ class Attribute(_Record):
         return self.a != self.b
 
 
-class Decision(_Record):
+class Decision(Record):
     """One action of a seat, or its lapse (`tool` is null, `arguments` hold the reason and the default action).
 
     `status` is that of the call (ok, rejected, …), `lapsed` for a lapse; `error` the code of a refusal; `result` the
@@ -55,7 +50,7 @@ class Decision(_Record):
     result: str | None
 
 
-class Divergence(_Record):
+class Divergence(Record):
     """The first decision in which two traces differ; null on the side that decided nothing more in that phase.
 
     `what` says in words what differs: tool, arguments, outcome, result, or that one side did not act.
@@ -69,7 +64,7 @@ class Divergence(_Record):
     b: Decision | None
 
 
-class Run(_Record):
+class Run(Record):
     """One episode that was compared. `metrics` are numbers of the compared seats, null where undefined.
 
     With several compared seats a number is the mean over them: seats cluster in episodes. `at_stake` is what there was
@@ -92,7 +87,7 @@ class Run(_Record):
     at_stake: float | None = None
 
 
-class Pair(_Record):
+class Pair(Record):
     """The same market, scenario, seed, seats and opponents, played by A and by B.
 
     `a` and `b` are one run each, or several that differ in the policy key only (trials); numbers of trials enter by
@@ -102,7 +97,7 @@ class Pair(_Record):
 
     seed: int
     scenario: str
-    seats: list[SeatId] = []
+    seats: list[SeatId] = Field(default=[])
     a: list[Run]
     b: list[Run]
     identical: bool
@@ -110,7 +105,7 @@ class Pair(_Record):
     divergence: Divergence | None
 
 
-class Dropped(_Record):
+class Dropped(Record):
     """A trace that could not be compared. `lacking` is the side that has no run to compare on that seed.
 
     `seed` is null, and `scenario` empty, for a file that cannot say which it is.
@@ -129,7 +124,7 @@ class Dropped(_Record):
         return self.reason.startswith("unfinished")
 
 
-class Metric(_Record):
+class Metric(Record):
     """One number over all pairs in which both sides have it; `undefined` pairs are left out.
 
     `mean_difference` is B − A. The 95 % t interval and the sign-flip `p` are null under 8 pairs; `p_holm` is set for
@@ -165,7 +160,7 @@ class Metric(_Record):
     pairs_needed: int | None
 
 
-class NoiseFloor(_Record):
+class NoiseFloor(Record):
     """How far the same agent differs from itself, for one primary metric, over `n` pairs of A/A runs.
 
     `half_width` is that of the 95 % interval of the mean A/A difference, `mean_absolute` the mean |difference| of one
@@ -180,14 +175,14 @@ class NoiseFloor(_Record):
     within: bool | None
 
 
-class SurvivalPoint(_Record):
+class SurvivalPoint(Record):
     """Share of episodes that had not ended early after `round` rounds (Kaplan & Meier 1958)."""
 
     round: int
     share: float
 
 
-class EarlyEnds(_Record):
+class EarlyEnds(Record):
     """Episodes that ended before their time (bankruptcies): counts, the exact McNemar test, survival curves.
 
     `only_a`: pairs in which A alone ended early. `p` is null under 8 pairs.
@@ -202,7 +197,7 @@ class EarlyEnds(_Record):
     survival_b: list[SurvivalPoint]
 
 
-class PassHatK(_Record):
+class PassHatK(Record):
     """Chance that k trials of a task all succeed: mean over tasks of C(successes, k)/C(trials, k).
 
     `task` says what was repeated: a seed (trials differ in the policy key) or the scenario (trials are seeds).
@@ -215,7 +210,7 @@ class PassHatK(_Record):
     b: float | None
 
 
-class Missing(_Record):
+class Missing(Record):
     """Pairs that should exist (`expected`) and do not: an episode was never ended, or is not there, or is damaged."""
 
     expected: int
@@ -223,7 +218,7 @@ class Missing(_Record):
     absent: int
 
 
-class Bound(_Record):
+class Bound(Record):
     """Between which means of B − A the missing pairs could bring the result, by the extremes that were seen."""
 
     metric: str
@@ -231,7 +226,7 @@ class Bound(_Record):
     high: float
 
 
-class Gap(_Record):
+class Gap(Record):
     """Seeds that one side lacks: not there, not ended (`unfinished` of them), or damaged (`unread` files more).
 
     `worst`: the mean of B − A in `metric`, had this side scored the worst value there that was seen on either side;
@@ -246,7 +241,7 @@ class Gap(_Record):
     worst: float | None
 
 
-class Shares(_Record):
+class Shares(Record):
     """The first primary metric over what there was to win, in the `n` pairs with something; `nothing`: pairs without.
 
     Means over pairs, the difference is B − A; the 95 % t interval is null under 8 pairs.
@@ -260,7 +255,7 @@ class Shares(_Record):
     interval: tuple[float, float] | None
 
 
-class Skew(_Record):
+class Skew(Record):
     """Differences that a few pairs carry: their skewness, the largest one's share of all sizes, the BCa interval."""
 
     metric: str
@@ -269,7 +264,7 @@ class Skew(_Record):
     interval: tuple[float, float]
 
 
-class Regret(_Record):
+class Regret(Record):
     """(best − agent)/(best − passive) of one metric, mean over the seeds where references are there.
 
     `best` is the best of the references that were played in the same seats on the same seed. Undefined where the
@@ -284,7 +279,7 @@ class Regret(_Record):
     b: float | None
 
 
-class Arm(_Record):
+class Arm(Record):
     """One side: where it lies and what it spent per episode, in the mean over its compared runs (null: not known)."""
 
     name: str
@@ -307,7 +302,7 @@ class Judgement(NamedTuple):
     notes: list[str]
 
 
-class Comparison(_Record):
+class Comparison(Record):
     """All of `tradefair compare A B`. `verdict.text` is the conclusion in words, `seats` are the compared ones.
 
     `attributes` hold what differs and what is pinned; `gaps` the seeds that a side lacks; `notes` what limits the

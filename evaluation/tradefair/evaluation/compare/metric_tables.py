@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tradefair.evaluation.compare.comparison import MIN_PAIRS, Arm, Comparison, Metric, Run
 from tradefair.evaluation.compare.judgement import p_text
-from tradefair.evaluation.figures import figures_of
+from tradefair.evaluation.figures import figure_of
 from tradefair.evaluation.table import Table, number_text
 
 _MAX_LISTED = 8  # values of an attribute
@@ -79,13 +79,12 @@ def _tested(found: Comparison) -> bool:
 
 def metric_title(market: str, metric: str, *, short: bool = False) -> str:
     """What people call a metric of a comparison, `short` in a table; numbers of the whole market say so."""
-    known = figures_of(market)
-    whole = metric.removeprefix("market_")
-    figure = known.seat.get(metric) or known.market.get(whole)
+    of_seat = figure_of(market, metric)
+    figure = of_seat or figure_of(market, metric.removeprefix("market_"), "market")
     if figure is None:
         return metric.replace("_", " ")
     title = figure.heading if short else figure.title
-    return title if metric in known.seat else f"market: {title}"
+    return title if of_seat else f"market: {title}"
 
 
 def _named(found: Comparison, metric: Metric) -> str:

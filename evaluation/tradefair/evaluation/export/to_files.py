@@ -12,19 +12,12 @@ from tradefair.cli.terminal import on_terminal, print_bytes
 from tradefair.contract import ScenarioError, SeatId, TraceError
 from tradefair.evaluation.export import DOCUMENT_FORMATS, LINE_FORMATS, check_format, export_lines
 from tradefair.evaluation.progress import Progress, watched
+from tradefair.evaluation.store.sweep import Problem
 from tradefair.evaluation.whole_files import write_whole
 from tradefair.tracestore import PROMPTS, open_trace, trace_copy
 
 # How lines of events begin: of a trace, and of one seat's view. Head lines and notes begin differently.
 _EVENT_STARTS = (b'{"hash":', b'{"seq":')
-
-
-class Problem(NamedTuple):
-    """Something in a trace that could not be exported. `seq` is 0 when it belongs to no event."""
-
-    path: str
-    seq: int
-    message: str
 
 
 class Written(NamedTuple):

@@ -16,8 +16,9 @@ from tradefair.catalog import load_scenario
 from tradefair.contract import SeatId, TradefairError
 from tradefair.contract.chain import canonical, digest
 from tradefair.contract.event import ManifestCore
-from tradefair.evaluation.modes.diagnosis import BaseRate, Finding, Record
+from tradefair.evaluation.modes.diagnosis import BaseRate, Finding
 from tradefair.evaluation.modes.judged import Sight
+from tradefair.evaluation.record import Record
 
 MAY_DIFFER = ("seats", "rivals", "description", "record", "timing")
 """Parameters that change who plays or what is stored, and nothing of the market that scripted policies meet."""

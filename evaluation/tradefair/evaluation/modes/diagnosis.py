@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from tradefair.contract import SeatId
 from tradefair.evaluation.arithmetic import ratio
+from tradefair.evaluation.record import Record
 
 MAX_CITED = 50
 """Cases of a finding, and event numbers of a figure, that are kept at most."""
@@ -16,12 +17,6 @@ MAX_BECAUSE = 160
 """Characters of a case's sentence: it stands on one line of a terminal and in one cell of a table."""
 
 Status = Literal["raised", "condition", "clear", "unchecked", "merged"]
-
-
-class Record(BaseModel):
-    """A frozen record that refuses unknown keys, also when a report reads JSON back."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Case(NamedTuple):
@@ -81,7 +76,7 @@ class CaseRecord(Record):
     shown_by: int | None = None
     about: str | None = None
     amount: float = 1.0
-    also: list[str] = []
+    also: list[str] = Field(default=[])
 
 
 class BaseRate(Record):
@@ -115,10 +110,10 @@ class Finding(Record):
     of: float
     amount: float
     share: float | None
-    cases: list[CaseRecord] = []
-    parts: dict[str, float | None] = {}
+    cases: list[CaseRecord] = Field(default=[])
+    parts: dict[str, float | None] = Field(default={})
     note: str | None = None
-    turns: list[int] = []
+    turns: list[int] = Field(default=[])
     lost: float | None = None
     base_rate: BaseRate | None = None
     rank: int | None = None
@@ -168,8 +163,8 @@ class Figure(Record):
     denominator: float | None = None
     formula: str
     window: str | None = None
-    events: list[int] = []
-    parts: dict[str, float | None] = {}
+    events: list[int] = Field(default=[])
+    parts: dict[str, float | None] = Field(default={})
     note: str | None = None
 
 
@@ -205,8 +200,8 @@ class Diagnosis(Record):
     evidence_map: str | None
     stages: list[Stage]
     findings: list[Finding]
-    not_read: list[NotRead] = []
-    reading: dict[str, dict[str, float]] = {}
+    not_read: list[NotRead] = Field(default=[])
+    reading: dict[str, dict[str, float]] = Field(default={})
     rates: bool = False
     played: list[str] = Field(default=[], exclude_if=lambda policies: not policies)
 

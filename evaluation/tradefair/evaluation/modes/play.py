@@ -67,15 +67,8 @@ class Step(NamedTuple):
         return Case(self.seq, self.round, because, shown_by=shown_by, about=about, fact=fact)
 
 
-class Closed(NamedTuple):
-    """A closed round and the event that closed it."""
-
-    round: int
-    seq: int
-
-
 class At(NamedTuple):
-    """When something was done to an object, and the event of it."""
+    """When a round closed or something was done to an object, and the event of it."""
 
     round: int
     seq: int
@@ -95,7 +88,7 @@ class EpisodePlay:
 
     market: str
     insight: Insight
-    rounds: list[Closed] = field(default_factory=list[Closed])
+    rounds: list[At] = field(default_factory=list[At])
     objects: str | None = None
     seats: dict[SeatId, SeatPlay] = field(default_factory=dict[SeatId, "SeatPlay"])
 
@@ -150,7 +143,7 @@ class SeatPlay:
         return self.episode.insight
 
     @property
-    def rounds(self) -> list[Closed]:
+    def rounds(self) -> list[At]:
         """The closed rounds."""
         return self.episode.rounds
 

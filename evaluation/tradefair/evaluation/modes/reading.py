@@ -16,7 +16,7 @@ from tradefair.evaluation.modes.calls import Call, listed, mapped, named_at, nam
 from tradefair.evaluation.modes.canary import Canary, find_canaries
 from tradefair.evaluation.modes.evidence import EvidenceIndex, Moment, needs_of
 from tradefair.evaluation.modes.insight import EvidenceCase, Insight
-from tradefair.evaluation.modes.play import At, Closed, EpisodePlay, Lapse, SeatPlay, Step
+from tradefair.evaluation.modes.play import At, EpisodePlay, Lapse, SeatPlay, Step
 from tradefair.evaluation.modes.shown import Shown, named_ids, text_of
 from tradefair.evaluation.reading import events_of, foreign, imported, seating_in, was_told
 from tradefair.tracestore import Trace
@@ -130,7 +130,7 @@ class _Reader:
                     self._show_all(text_of(event["public"]), seq)
                 case "round_closed":
                     self._show_all(text_of(event["public"]), seq)
-                    self._play.rounds.append(Closed(_whole(event["round"]), seq))
+                    self._play.rounds.append(At(_whole(event["round"]), seq))
                 case _:
                     pass
         except _UNFIT:

@@ -11,9 +11,10 @@ from importlib.resources import files
 from inspect import signature
 from typing import Annotated, Any, Literal, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
+from pydantic import ConfigDict, Field, ValidationError, create_model, model_validator
 
 from tradefair.evaluation.modes.diagnosis import Detector, Seen, unchecked
+from tradefair.evaluation.record import Record
 
 Fact = Literal["quote", "price", "order", "offer", "payment", "outreach", "action", "looks", "talk", "protocol"]
 """The decision that a case judges; the last three are about the process and never merge with the others."""
@@ -22,19 +23,17 @@ Need = Literal["calls", "facts", "looks", "talk", "private", "agent_events"]
 _AtLeast = Annotated[float, Field(gt=0)]
 
 
-class Term(BaseModel):
+class Term(Record):
     """One way in which cases are enough: all that is named holds, each as "at least".
 
     `run`: consecutive rounds with a case; `share`: amount out of `of`; `parts`: numbers that the detector tells apart.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     run: _AtLeast | None = None
     share: _AtLeast | None = None
     count: _AtLeast | None = None
     amount: _AtLeast | None = None
-    parts: dict[str, float] = {}
+    parts: dict[str, float] = Field(default={})
 
     @model_validator(mode="after")
     def _says_something(self) -> Term:
@@ -55,7 +54,7 @@ class Term(BaseModel):
         )
 
 
-class Mode(BaseModel):
+class Mode(Record):
     """A row of `modes.toml`. A change of any number or meaning raises `version`.
 
     `sentence` is what a reader sees first: {count}, {of}, {share}, {amount}, {seat}, and words of the seat's role.
@@ -65,8 +64,6 @@ class Mode(BaseModel):
     is the decision that a case judges, `level` whether a case is the cause or the damage that it did. `params` are what
     decides what a case is. `provoked_by` and `not_by` name the policies that show it and do not.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     version: int
     sentence: str
@@ -79,7 +76,7 @@ class Mode(BaseModel):
     raised: tuple[Term, ...] = Field(min_length=1)
     fact: Fact
     level: Literal["cause", "damage"] = "cause"
-    params: dict[str, Any] = {}
+    params: dict[str, Any] = Field(default={})
     provoked_by: str
     not_by: str
 

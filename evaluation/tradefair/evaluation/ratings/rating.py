@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from tradefair.evaluation.charts.chart import Chart
+from tradefair.evaluation.record import Record
 
 # Reasons may quote a trace, so their number is bounded: a folder of strangers must not fill the page.
 _EXAMPLES = 5
 _MAX_REASONS = 50
 # Labels that a caution names.
 _MOST_NAMED = 5
-
-
-class _Record(BaseModel):
-    """A frozen record that refuses unknown keys, also when JSON is read back."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class BoardHead(NamedTuple):
@@ -37,7 +32,7 @@ class BoardHead(NamedTuple):
     evaluator_version: str
 
 
-class LeftOut(_Record):
+class LeftOut(Record):
     """Traces that no rating counts, with the reason; `examples` are the first few of them."""
 
     reason: str
@@ -82,7 +77,7 @@ def too_few(labels: Sequence[str], of: int, least: str) -> str:
     return f"{len(labels)} of {of} labels are exploratory, with fewer than {least}: {shown}"
 
 
-class FieldRow(_Record):
+class FieldRow(Record):
     """One label where all labels of an episode are ranked at once.
 
     `rating` and `deviation` are TrueSkill's μ and σ, medians over shuffled passes; `low` and `high` bound μ from 5 to
@@ -104,7 +99,7 @@ class FieldRow(_Record):
     privileged: bool
 
 
-class DuelRow(_Record):
+class DuelRow(Record):
     """One label where two play. `score` = 100·(.9 obs + .1 raw), "CMS-style", our own definition; bounds at 95 %,
     null where every opponent was met in one block only.
 
@@ -138,7 +133,7 @@ class DuelRow(_Record):
     privileged: bool
 
 
-class Cell(_Record):
+class Cell(Record):
     """Mean difference of shares, row minus column; mirrored, the sign turns. Bounds at 95 %, null for one block."""
 
     row: str
@@ -149,7 +144,7 @@ class Cell(_Record):
     games: int
 
 
-class Meeting(_Record):
+class Meeting(Record):
     """How often a label met an opponent, by the label's own role."""
 
     label: str
@@ -157,7 +152,7 @@ class Meeting(_Record):
     games: dict[str, int]
 
 
-class _Board(_Record):
+class _Board(Record):
     """A `BoardHead`; `method` says in sentences how the numbers were made, `cautions` how they are misread.
 
     `charts` show what labels did in all games; none where the games' series were not read. `leading` names figures that
@@ -174,8 +169,8 @@ class _Board(_Record):
     method: list[str]
     cautions: list[str]
     left_out: list[LeftOut]
-    leading: list[str] = []
-    charts: list[Chart] = []
+    leading: list[str] = Field(default=[])
+    charts: list[Chart] = Field(default=[])
 
 
 class FieldBoard(_Board):
@@ -204,7 +199,7 @@ class DuelBoard(_Board):
     components: int
 
 
-class SoloRow(_Record):
+class SoloRow(Record):
     """One label that meets nobody. `score` is the mean over `seeds`, those of one seed counting once.
 
     Bounds are of 95 % of resampled seeds, null for one seed. `headline` is 0 at the naive reference of the market's
@@ -228,7 +223,7 @@ class SoloRow(_Record):
     privileged: bool
 
 
-class BestFramework(_Record):
+class BestFramework(Record):
     """The label that the source would report for a model, out of so many `frameworks` that played with it."""
 
     model: str
@@ -255,7 +250,7 @@ class SoloBoard(_Board):
 Board: TypeAlias = Annotated[FieldBoard | DuelBoard | SoloBoard, Field(discriminator="kind")]
 
 
-class Leaderboards(_Record):
+class Leaderboards(Record):
     """The leaderboards of a set of traces that rank some label. `left_out` has what belongs to none of them.
 
     `seed` fixes all shuffles and resamples: the same traces and seed give the same numbers on any machine.

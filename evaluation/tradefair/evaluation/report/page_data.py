@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from tradefair.evaluation.charts import Chart, HeatChart, XYChart
 from tradefair.evaluation.compare.comparison import Attribute, Divergence
-from tradefair.evaluation.figures import Figure
+from tradefair.evaluation.figure import Figure
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
+from tradefair.evaluation.record import Record
 from tradefair.evaluation.table import Table
 from tradefair.evaluation.verdict.verdict import Verdict
 
 
-class _Record(BaseModel):
-    # `extra="forbid"`: a field that is misspelt here would silently be missing in the browser.
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Packed(_Record):
+class Packed(Record):
     """Rows of texts in chunks of base64 of raw deflate of JSON; `starts[i]` is the number of the first row of chunk i.
 
     A row is a list of [text or null, length before it was cut or null]. `limit` is the length at which texts were cut.
@@ -32,7 +28,7 @@ class Packed(_Record):
     cut: int
 
 
-class Verification(_Record):
+class Verification(Record):
     """What the check of verify said, by the names of its fields; `findings` are their messages."""
 
     verdict: str
@@ -49,7 +45,7 @@ class Verification(_Record):
     findings: list[str]
 
 
-class SeatPage(_Record):
+class SeatPage(Record):
     """A seat: who sat there, what it took, and its economic result by the columns of its market's evaluator.
 
     `privileged`: it was played by a policy that sees what seats cannot see.
@@ -63,7 +59,7 @@ class SeatPage(_Record):
     account: dict[str, Any]
 
 
-class TablePage(_Record):
+class TablePage(Record):
     """A table of the evaluator; the first column holds names."""
 
     title: str
@@ -76,7 +72,7 @@ class TablePage(_Record):
         return cls(title=table.title, columns=list(table.columns), rows=[list(row) for row in table.rows])
 
 
-class EvidenceRow(_Record):
+class EvidenceRow(Record):
     """Executed actions of one kind, and how many had a look at each category earlier in the same round.
 
     `looked` counts by category; `needed` are the categories that the evidence map asks for.
@@ -89,7 +85,7 @@ class EvidenceRow(_Record):
     needed: list[str]
 
 
-class AuditRow(_Record):
+class AuditRow(Record):
     """A tool that shows something: how often the seat used it. `rounds` counts rounds with an answered call."""
 
     seat: str
@@ -104,14 +100,14 @@ class AuditRow(_Record):
     last: int | None
 
 
-class Problem(_Record):
+class Problem(Record):
     """Something in the trace that could not be used; `seq` is the event's number, null when it belongs to no event."""
 
     seq: int | None
     message: str
 
 
-class RaisedPage(_Record):
+class RaisedPage(Record):
     """A raised finding, what its turns lost and how many competent seats do it in words, its cases' events."""
 
     finding: Finding
@@ -119,7 +115,7 @@ class RaisedPage(_Record):
     events: list[int]
 
 
-class TurnPage(_Record):
+class TurnPage(Record):
     """A turn in words, or a stretch of turns that was not resolved: where it is, what the seat did in it.
 
     `lost` is in the ledger's unit, below 0 where it gained; `would` is what the best policy would have done, empty for
@@ -133,7 +129,7 @@ class TurnPage(_Record):
     seqs: list[int]
 
 
-class LedgerPage(_Record):
+class LedgerPage(Record):
     """What the turns of a seat lost, in `unit`: the course of its position, and the table of the turns that lost most.
 
     `seqs` are the events to which the table's rows lead, one a row, null for a row that is no turn. `turns` are all of
@@ -151,7 +147,7 @@ class LedgerPage(_Record):
     turns: list[TurnPage]
 
 
-class ToolUse(_Record):
+class ToolUse(Record):
     """How a foreign run used one tool; latencies in microseconds, null where the source has no times.
 
     `known` says where `kind` comes from: annotation, name, source or map. `refused` calls were answered by an error.
@@ -167,7 +163,7 @@ class ToolUse(_Record):
     p95_us: int | None
 
 
-class ForeignPage(_Record):
+class ForeignPage(Record):
     """What a page tells of a run that no rules have made. Its rows of `bodies` are [text or arguments, answer].
 
     `left_out` and `redacted` are (name, count); `digest` is that of the source's file, `reader` the reader's version.
@@ -181,7 +177,7 @@ class ForeignPage(_Record):
     redacted: list[tuple[str, int]]
 
 
-class EpisodePage(_Record):
+class EpisodePage(Record):
     """One trace. `events` and `notes` are columns, packed like texts: one row that holds JSON.
 
     `bytes` is the size of the file; `wall_seconds` the time from the first to the last event, null
@@ -231,7 +227,7 @@ class EpisodePage(_Record):
     no_ledger: str = Field(default="", exclude_if=lambda reason: not reason)
 
 
-class PairPage(_Record):
+class PairPage(Record):
     """Two traces side by side: what differs in how they were made, and the first decision that differs.
 
     `note` says why there is no divergence: none differs, or the events cannot be compared.
@@ -242,7 +238,7 @@ class PairPage(_Record):
     note: str
 
 
-class BoardPage(_Record):
+class BoardPage(Record):
     """One leaderboard: its charts and tables, how it is misread, what it leaves out, how it was made."""
 
     title: str
@@ -253,7 +249,7 @@ class BoardPage(_Record):
     method: list[str]
 
 
-class FigureRecord(_Record):
+class FigureRecord(Record):
     """A page of figures: what was found in words, charts, tables, remarks on them, and how they were made."""
 
     title: str
@@ -264,7 +260,7 @@ class FigureRecord(_Record):
     method: str
 
 
-class SiteIndex(_Record):
+class SiteIndex(Record):
     """The first page of a site: verdicts as (who, text, address), boards as (name, line, address), pages and files as
     (name, address). `left_out` are traces that nothing was ranked of: (file, reason).
     """
@@ -278,7 +274,7 @@ class SiteIndex(_Record):
     left_out: list[tuple[str, str]]
 
 
-class Live(_Record):
+class Live(Record):
     """Where a page of the viewer asks for more; a report has none. `ledger`: what turns lost can be asked for."""
 
     id: str
@@ -286,7 +282,7 @@ class Live(_Record):
     ledger: bool = False
 
 
-class PageData(_Record):
+class PageData(Record):
     """All of a page. `mode` says which page it is; `listing` is the viewer's list, made in `viewer/listing.py`.
 
     `rated` says in a line what the leaderboards `boards` count; `ask` is where a page of the viewer gets them.
@@ -297,13 +293,13 @@ class PageData(_Record):
     mode: Literal["report", "compare", "list", "boards", "figure"]
     version: str
     verdict: Verdict | None = None
-    episodes: list[EpisodePage] = []
+    episodes: list[EpisodePage] = Field(default=[])
     pair: PairPage | None = None
-    live: list[Live] = []
+    live: list[Live] = Field(default=[])
     listing: dict[str, Any] | None = None
     site: SiteIndex | None = None
     folder: str = ""
-    boards: list[BoardPage] = []
+    boards: list[BoardPage] = Field(default=[])
     rated: str = ""
     ask: str = ""
     figure: FigureRecord | None = None

@@ -23,6 +23,7 @@ from tradefair.evaluation.origins import origin_of, tools_of
 from tradefair.evaluation.report.events import EventColumns
 from tradefair.evaluation.report.packing import BUDGET, Row, fitting_limit, pack_texts
 from tradefair.evaluation.report.page_data import EpisodePage, ForeignPage, Packed, TablePage, ToolUse
+from tradefair.evaluation.report.transcript import as_json
 from tradefair.evaluation.verdict.verdict import ForeignRun
 from tradefair.tracestore import Trace
 
@@ -107,7 +108,7 @@ def said_in(trace: Trace, count: int, after: int = 0) -> Iterator[Row]:
         if kind == "message":
             yield [_text(event.get("content")), None]
         elif kind == "tool_called":
-            yield [_json(event.get("arguments")), _answer(trace, event)]
+            yield [as_json(event.get("arguments")), _answer(trace, event)]
         else:
             yield [None, None]
 
@@ -136,14 +137,7 @@ def _shown(raw: bytes) -> str:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else _json(value)
-
-
-def _json(value: Any) -> str:
-    try:
-        return orjson.dumps(value).decode()
-    except orjson.JSONEncodeError:
-        return "(nested too deeply to be shown)"
+    return value if isinstance(value, str) else as_json(value)
 
 
 def _tools(trace: Trace, columns: EventColumns) -> list[ToolUse]:

@@ -205,7 +205,7 @@ class _Seat:
             listed = cast("list[Any]", offered) if isinstance(offered, list) else []
             names = [_name(fields_of(fields_of(tool).get("function") or tool).get("name")) for tool in listed]
             self._tools[number] = len(self.tools)
-            self.tools.append(Tools(names=names, text=self.budget.cut(clean(_json(offered)))[0]))
+            self.tools.append(Tools(names=names, text=self.budget.cut(clean(as_json(offered)))[0]))
         return self._tools[number]
 
     def _answer(self, prompt: PromptCall | None, said: Mapping[str, Any]) -> tuple[Message, str]:
@@ -217,7 +217,7 @@ class _Seat:
         if choice:
             return self._shown({"role": "assistant", **fields_of(choice.get("message"))}), finish
         if body:
-            return self._shown({"role": "error", "content": _json(body)}), finish
+            return self._shown({"role": "error", "content": as_json(body)}), finish
         message = self._shown({"role": "assistant", "content": said.get("text")})
         asked: Any = said.get("calls")
         message["calls"] = (
@@ -226,7 +226,7 @@ class _Seat:
         return message, finish
 
     def _shown(self, part: Any) -> Message:
-        fields = fields_of(part) or {"content": _json(part)}
+        fields = fields_of(part) or {"content": as_json(part)}
         text, cut = self.budget.cut(clean(_words(fields)))
         calls: Any = fields.get("tool_calls")
         asked = [fields_of(call) for call in cast("list[Any]", calls)] if isinstance(calls, list) else []
@@ -245,7 +245,7 @@ class _Seat:
 
     def _arguments(self, call: Mapping[str, Any]) -> str:
         given: Any = fields_of(call.get("function")).get("arguments")
-        return self.budget.cut(clean(given if isinstance(given, str) else _json(given)))[0]
+        return self.budget.cut(clean(given if isinstance(given, str) else as_json(given)))[0]
 
 
 def _words(fields: Mapping[str, Any]) -> str:
@@ -258,7 +258,7 @@ def _words(fields: Mapping[str, Any]) -> str:
         return content
     pieces = cast("list[Any]", content) if isinstance(content, list) else [content]
     texts: list[Any] = [fields_of(piece).get("text") for piece in pieces]
-    return "".join(text if isinstance(text, str) else _json(piece) for text, piece in zip(texts, pieces, strict=True))
+    return "".join(text if isinstance(text, str) else as_json(piece) for text, piece in zip(texts, pieces, strict=True))
 
 
 def _decoded(body: bytes) -> Any:
@@ -268,7 +268,8 @@ def _decoded(body: bytes) -> Any:
         return None
 
 
-def _json(value: Any) -> str:
+def as_json(value: Any) -> str:
+    """A value as JSON, or that it is nested too deeply."""
     try:
         return orjson.dumps(value).decode()
     except orjson.JSONEncodeError:

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from tradefair.contract import ScenarioError, TraceError
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.evaluation.progress import Progress, watched
+from tradefair.evaluation.record import Record
 from tradefair.evaluation.report.build import Ledgers
 from tradefair.evaluation.site.plan import Unit, Wanted, plan_site
 from tradefair.evaluation.viewer.folder import Folder
@@ -23,10 +24,8 @@ MANIFEST = "site.json"
 SCHEMA = "tradefair.site/1"
 
 
-class _Made(BaseModel):
+class _Made(Record):
     """A unit as it was written: the digest of its inputs, and of each of its files."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     inputs: str
     files: dict[str, str]

@@ -19,7 +19,7 @@ from tradefair.evaluation.store.to_parquet import ParquetFolder
 from tradefair.tracestore import open_trace
 
 
-class SweepProblem(NamedTuple):
+class Problem(NamedTuple):
     """Something in a trace that could not be used. `seq` is 0 when it belongs to no event."""
 
     path: str
@@ -32,7 +32,7 @@ class WrittenSweep(NamedTuple):
 
     traces: int
     rows: Mapping[str, int]
-    problems: Sequence[SweepProblem]
+    problems: Sequence[Problem]
 
 
 class _Trace(NamedTuple):
@@ -48,7 +48,7 @@ def write_sweep(
     Of traces that share an episode id, later ones get the ending `~2`, `~3`, … in the order of their paths. Raises
     ScenarioError without DuckDB or for a folder that holds something else, SeatError, StorageUnavailable.
     """
-    problems: list[SweepProblem] = []
+    problems: list[Problem] = []
     traces = _told_apart(paths, problems)
     with ParquetFolder(folder) as tables:
         for episode, path in watched(traces, progress, lambda item: item.path.name):
@@ -56,21 +56,21 @@ def write_sweep(
                 tables.add(_rows(path, seat, episode, problems))
             # One damaged trace of a sweep must not cost the others; the rows that it gave before stay.
             except TraceError as error:
-                problems.append(SweepProblem(str(path), 0, str(error)))
+                problems.append(Problem(str(path), 0, str(error)))
         tables.describe(traces=len(traces), seat=seat)
     return WrittenSweep(len(traces), {name: tables.rows[name] for name in TABLES}, problems)
 
 
-def _rows(path: Path, seat: SeatId | None, episode: str, problems: list[SweepProblem]) -> Iterator[TableRow]:
+def _rows(path: Path, seat: SeatId | None, episode: str, problems: list[Problem]) -> Iterator[TableRow]:
     """The rows of one trace; its findings are noted as problems of the sweep as well."""
     for item in gather(path, seat=seat, episode=episode):
         if item.table == "findings":
             _, seq, message = item.row
-            problems.append(SweepProblem(str(path), int(seq or 0), str(message)))
+            problems.append(Problem(str(path), int(seq or 0), str(message)))
         yield item
 
 
-def _told_apart(paths: Sequence[Path], problems: list[SweepProblem]) -> list[_Trace]:
+def _told_apart(paths: Sequence[Path], problems: list[Problem]) -> list[_Trace]:
     """The traces that can be read in the order of their ids, no id twice.
 
     Ids get the endings `~2`, `~3`, … where several traces share one.
@@ -82,7 +82,7 @@ def _told_apart(paths: Sequence[Path], problems: list[SweepProblem]) -> list[_Tr
                 # Both are read here once: a trace without a manifest has no episode.
                 found.append(_Trace(episode_id(trace) if trace.manifest.core else "", path))
         except TraceError as error:
-            problems.append(SweepProblem(str(path), 0, str(error)))
+            problems.append(Problem(str(path), 0, str(error)))
     apart: dict[str, Path] = {}
     # A trace may really be called `x~2`: a new ending must not take the name of another.
     said = {item.episode for item in found}

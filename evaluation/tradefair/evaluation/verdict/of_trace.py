@@ -16,7 +16,7 @@ from tradefair.contract.text import clean_line
 from tradefair.evaluation.accounts import Account, SeatAccount, account
 from tradefair.evaluation.evaluate import Evaluation, evaluate_file
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
-from tradefair.evaluation.figures import common_figures, figure_of, figures_of
+from tradefair.evaluation.figures import figure_of
 from tradefair.evaluation.headline import Block, headline_of
 from tradefair.evaluation.ledger import Ledger, LedgerTurn
 from tradefair.evaluation.modes.base_rates import as_shipped
@@ -308,9 +308,8 @@ class _Read(NamedTuple):
         return None
 
     def _title(self, field: str, *, of_market: bool = False) -> str:
-        tables = _safely(lambda: [figures_of(self.outcome.market), common_figures()], [common_figures()])
-        known = [(table.market if of_market else table.seat).get(field) for table in tables]
-        return next((figure.title for figure in known if figure), field.replace("_", " "))
+        figure = _safely(lambda: figure_of(self.outcome.market, field, "market" if of_market else "seat"), None)
+        return figure.title if figure else field.replace("_", " ")
 
     def _relative(self, seat: SeatId, others: Mapping[str, Outcome[Any, Any]]) -> Mapping[str, float | None]:
         # The empty label is the trace's own: no file has it.

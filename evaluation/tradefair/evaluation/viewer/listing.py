@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
 from tradefair.contract import ScenarioError
+from tradefair.evaluation.record import Record
 from tradefair.evaluation.viewer.filter import KEYS, Filter, parse
 from tradefair.evaluation.viewer.row import Judged, Row
 
@@ -37,15 +36,13 @@ ORDERS = tuple(_ORDERS)
 """The columns of a list, by which it can be ordered."""
 
 
-class Listing(BaseModel):
+class Listing(Record):
     """`fitting` of `total` rows fit the filter, of which `rows` are the first; `total_bytes` is the size of all files;
     `references` are not listed.
 
     `waiting` are ids of rows without a verdict, `unjudged` their number in all. `skipped` names files that are not
     opened, with the reason; `problem` says what is wrong with the filter.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     rows: list[Row]
     fitting: int

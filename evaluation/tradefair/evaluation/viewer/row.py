@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import Any, Literal
 
 import orjson
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
 from tradefair.catalog import market_type
 from tradefair.contract import TraceError, TradefairError
@@ -23,6 +23,7 @@ from tradefair.evaluation.evaluator import Evaluator, evaluator_of
 from tradefair.evaluation.origins import is_foreign, origin_of
 from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.reading import agent_seats, seating_in
+from tradefair.evaluation.record import Record
 from tradefair.evaluation.verdict.of_trace import verdict_of_file
 from tradefair.evaluation.verdict.verdict import ForeignRun, SeatVerdict, Verdict
 from tradefair.evaluation.verify import Check, verify_file
@@ -38,11 +39,7 @@ State = Literal["running", "stopped", "ended", "open", "damaged"]
 """`running`: a process holds the lock; `stopped`: none does, and there is no seal; `open`: nobody can tell."""
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Judged(_Record):
+class Judged(Record):
     """What takes an evaluation. `score` is that of the seats under test, their mean where there are several;
     `at_stake` is what the first of them could win, null where that is not known.
 
@@ -62,7 +59,7 @@ class Judged(_Record):
     better: float | None = None
     raised: int | None = None
     others: int | None = None
-    modes: list[str] = []
+    modes: list[str] = Field(default=[])
     calls: int | None = None
     model_calls: int | None = None
     cost_usd_micro: int | None = None
@@ -72,10 +69,10 @@ class Judged(_Record):
     status: str = ""
     text: str = ""
     problem: str | None = None
-    tools: list[str] = []
+    tools: list[str] = Field(default=[])
 
 
-class Row(_Record):
+class Row(Record):
     """One trace. `problem` says why a file cannot be read; `seats` are those under test, `players` what played them.
 
     `end` is the reason as the trace says it, `ended` as people do. `events` is the number of the last event, of an
@@ -92,8 +89,8 @@ class Row(_Record):
     market: str = ""
     scenario: str = ""
     seed: int | None = None
-    seats: list[str] = []
-    players: list[str] = []
+    seats: list[str] = Field(default=[])
+    players: list[str] = Field(default=[])
     created: str = ""
     end: str | None = None
     events: int | None = None

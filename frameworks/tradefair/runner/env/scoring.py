@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from tradefair.catalog import market_type
 from tradefair.contract import SeatId, TraceError
@@ -22,6 +22,7 @@ from tradefair.evaluation.ledger import Ledger
 from tradefair.evaluation.modes.base_rates import References, shipped
 from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.reading import agent_seats, seating_in
+from tradefair.evaluation.record import Record
 from tradefair.evaluation.reward import SCORE_RANGE, RewardScale, primary_metrics, reward_metric, reward_of, score_of
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.orders import Mark
@@ -32,11 +33,7 @@ FLOOR = "passive"
 """The policy whose mean reward is a score of 0: it does nothing."""
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class SeatScore(_Record):
+class SeatScore(Record):
     """A seat's `reward` in `unit`, as `tradefair evaluate` prints its `metric`, and its `score`, -1 to 1.
 
     `score` and its range are null where the market ships no references of this very scenario and these rules.
@@ -52,7 +49,7 @@ class SeatScore(_Record):
     components: dict[str, float | int | None]
 
 
-class Verified(_Record):
+class Verified(Record):
     """What `tradefair verify --no-seats` says of the trace."""
 
     verdict: str
@@ -61,7 +58,7 @@ class Verified(_Record):
     seal: str | None
 
 
-class Versions(_Record):
+class Versions(Record):
     """What the figures rest on: who wrote the trace, its rules, the formulas, and the digest of the references."""
 
     tradefair: str
@@ -70,7 +67,7 @@ class Versions(_Record):
     references: str | None
 
 
-class EpisodeScore(_Record):
+class EpisodeScore(Record):
     """The answer to "how did it go": `censored` says that the rules did not end it; sums are of closed rounds then.
 
     `seed` is null where it is sealed, `verify` where it was not asked for. `findings` say what could not be used.

@@ -494,17 +494,6 @@ def test_a_comparison_leaves_out_what_is_of_the_other_role(tmp_path: Path, capsy
         assert not any(word in printed for word in (*foreign, "undefined"))
 
 
-def test_what_commands_show_and_rank_are_fields_of_the_outcomes() -> None:
-    rating = EVALUATOR.rating
-    assert rating is not None
-    of_seats = {*EVALUATOR.seat_columns, *EVALUATOR.compared_columns, *rating.scores, *rating.seat_figures}
-    of_seats |= {metric.name for metric in EVALUATOR.primary_metrics}
-    of_seats |= {name for names in EVALUATOR.fields_of_roles.values() for name in names}
-    assert of_seats <= set(MarketplaceSeat.model_fields)
-    assert {*EVALUATOR.market_columns, *rating.market_figures} <= set(MarketplaceMarket.model_fields)
-    assert set(rating.cautions) <= of_seats
-
-
 @pytest.mark.many
 def test_four_times_the_seats_take_about_four_times_the_steps(tmp_path: Path) -> None:
     """With something quadratic it would be sixteen times."""

@@ -15,13 +15,14 @@ from tradefair.evaluation.markets.bargaining.modes.detectors import MODES, what_
 from tradefair.evaluation.markets.bargaining.modes.play import Side
 from tradefair.evaluation.markets.bargaining.modes.reading import read_game
 from tradefair.evaluation.markets.bargaining.outcomes import (
+    BargainingBeside,
     BargainingOutcome,
     bargaining_outcome,
     relative_to_references,
 )
 from tradefair.evaluation.modes.diagnosis import Stage
 from tradefair.evaluation.modes.insight import Insight
-from tradefair.evaluation.outcome import PlayedSeat, PrimaryMetric, RatingRules
+from tradefair.evaluation.outcome import PlayedSeat, RatingRules
 from tradefair.evaluation.phrases import load_phrases
 from tradefair.tracestore import Trace
 
@@ -30,11 +31,9 @@ class BargainingEvaluator(Evaluator):
     """Evaluator of the market `bargaining`. Money in ticks."""
 
     market = "bargaining"
+    beside = BargainingBeside
     version = "4"
     money = "ticks"
-    seat_columns = ("limit", "profit", "surplus_share", "forfeits", "losses", "hindsight_regret")
-    compared_columns = ("profit", "surplus_share", "hindsight_regret")
-    market_columns = ("efficiency", "price_position", "first_trade_round")
     headline = Headline(
         1,
         "pact",
@@ -57,7 +56,6 @@ class BargainingEvaluator(Evaluator):
             "promise_keeper",
         ),
     )
-    primary_metrics = (PrimaryMetric(name="profit", unit="ticks"),)
     whole_ends = frozenset({"terminated:rounds_completed"})
     modes = MODES
     phrases = load_phrases(__package__)

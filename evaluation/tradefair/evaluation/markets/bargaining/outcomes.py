@@ -9,51 +9,162 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from pydantic import BaseModel
+
 from tradefair.bargaining.model import RoundFacts
 from tradefair.contract import SeatId
 from tradefair.evaluation.arithmetic import mean, ratio
+from tradefair.evaluation.figure import figure
 from tradefair.evaluation.outcome import ON_EVERY_SEAT, MarketOutcome, Outcome, SeatOutcome, common_seat
 from tradefair.evaluation.reading import TraceReading, read_trace
 from tradefair.tracestore import Trace
 
 
 class BargainingSeat(SeatOutcome):
-    """What one seat earned of the gap between the limits, how tough it was round by round, and how much it said."""
+    """What one seat earned of the gap between the limits, how tough it was round by round, and how much it said.
 
-    limit: int | None
-    profit: int
-    profit_per_round: float | None
-    surplus_share: float | None
-    surplus_share_raw: float | None
-    forfeits: int
-    loss_rounds: int
-    losses: int
-    hindsight_profit: int
-    hindsight_regret: int
-    messages: int
-    words: int
-    quote_offsets: list[int | None]
-    opponent_offsets: list[int | None]
-    trade_offsets: list[int | None]
-    traded: list[bool]
-    profits: list[int]
+    Letters: R is the number of closed rounds, v the buyer's value, c the seller's cost, G = v − c.
+    """
+
+    limit: int | None = figure("own limit", "ticks", on="table")
+    """v of the buyer, c of the seller, drawn once for the episode
+
+    Null: no round has closed
+    """
+    profit: int = figure("profit", "ticks", "higher", over="total", on="table compare primary")
+    """Σ over trades of v − price, for the seller of price − c"""
+    profit_per_round: float | None = figure("profit a round", "ticks a round", "higher")
+    """profit / R
+
+    Null: no round has closed
+    """
+    surplus_share: float | None = figure(
+        "share of the surplus on the table", "share", "higher", short="share of surplus", on="table compare"
+    )
+    """min(1, max(0, profit) / (R · G))
+
+    Null: no round has closed, or G is 0 or less
+    Source: PACT (Mazur): seat_surplus_share_map of its logs, which writes 0 where nothing can be gained
+    """
+    surplus_share_raw: float | None = figure(
+        "share of the surplus on the table, losses counted", "share", "higher", short="share, losses counted"
+    )
+    """profit / (R · G)
+
+    Null: no round has closed, or G is 0 or less
+    """
+    forfeits: int = figure("forfeits", "rounds", "lower", on="table")
+    """closed rounds without a quote of the seat"""
+    loss_rounds: int = figure("losing rounds", "rounds", "lower")
+    """rounds with a profit below 0"""
+    losses: int = figure("losses", "ticks", "lower", on="table")
+    """−Σ of the profits below 0: 0 or more"""
+    hindsight_profit: int = figure("profit in hindsight", "ticks")
+    """Σ over rounds of max(0, what a trade at the counterpart's own quote would have earned); 0 in a round that it
+    forfeited; another quote might have changed it
+    """
+    hindsight_regret: int = figure("missed in hindsight", "ticks", "lower", short="missed", on="table compare")
+    """hindsight_profit − profit"""
+    messages: int = figure("messages", "messages")
+    """closed talk turns of the seat that were not silent"""
+    words: int = figure("words", "words")
+    """Σ over messages of their words, as the market counts them"""
+    quote_offsets: list[int | None] = figure("quote offsets", "ticks")
+    """by closed round v − bid, for the seller ask − c: above 0 it is inside the limit
+
+    Null: an entry is null where the seat left no quote
+    Source: PACT (Mazur): quote less own value, bids of buyers taken as negative
+    """
+    opponent_offsets: list[int | None] = figure("opponent's quote offsets", "ticks")
+    """the counterpart's quote_offsets: how tough it was
+
+    Null: an entry is null where it left no quote
+    Source: PACT (Mazur): quote less own value, bids of buyers taken as negative
+    """
+    trade_offsets: list[int | None] = figure("trade offsets", "ticks")
+    """by closed round v − price, for the seller price − c
+
+    Null: an entry is null without a trade
+    Source: PACT (Mazur): price less own value, bids of buyers taken as negative
+    """
+    traded: list[bool] = figure("traded", "yes or no")
+    """by closed round, whether there was a trade"""
+    profits: list[int] = figure("profit by round", "ticks", "higher")
+    """by closed round, the seat's profit"""
 
 
 class BargainingMarket(MarketOutcome):
     """Both seats together: what there was to gain, how much of it they took and how they divided it."""
 
-    law: str | None
-    gap: int | None
-    potential: int
-    trades: int
-    trade_frequency: float | None
-    any_trade: bool
-    efficiency: float | None
-    price_mean: float | None
-    price_position: float | None
-    first_trade_round: int
-    lossy_trades: int
-    partial: bool
+    law: str | None = figure("law of limits", "name")
+    """name of the law from which the limits were drawn
+
+    Null: no round has closed
+    """
+    gap: int | None = figure("gap", "ticks")
+    """G = v − c
+
+    Null: no round has closed
+    """
+    potential: int = figure("potential", "ticks")
+    """R · max(0, G)"""
+    trades: int = figure("trades", "trades")
+    """closed rounds with a trade"""
+    trade_frequency: float | None = figure("trade frequency", "share")
+    """trades / R
+
+    Null: no round has closed
+    """
+    any_trade: bool = figure("any trade", "yes or no")
+    """trades > 0"""
+    efficiency: float | None = figure("efficiency", "share", "higher", on="compare")
+    """Σ of both profits / potential
+
+    Null: potential is 0
+    """
+    price_mean: float | None = figure("mean price", "ticks")
+    """mean over trades
+
+    Null: no trade
+    """
+    price_position: float | None = figure("seller's share of the gap", "share", short="seller's share", on="compare")
+    """mean over trades of (price − c) / G
+
+    Null: no trade, or G is 0 or less
+    """
+    first_trade_round: int = figure("first trade", "round", on="compare")
+    """round of the first trade; R + 1 without one"""
+    lossy_trades: int = figure("losing trades", "trades", "lower")
+    """trades that cost either side money"""
+    partial: bool = figure("partial", "yes or no")
+    """fewer rounds closed than the scenario asks for"""
+
+
+class BargainingBeside(BaseModel):
+    """What a seat has beside references, on the same scenario and seed."""
+
+    normalised_regret: float | None = figure(
+        "regret between passive and the reference",
+        "share",
+        "lower",
+        short="normalised regret",
+        caution="0 is a reference that knows hidden facts, but is no bound, 1 passive; it can fall below 0",
+    )
+    """(reference − agent) / (reference − passive), profits on the same limits; the reference is the policy oracle,
+    which knows the other's limit and is no maximum: below 0 is possible
+
+    Null: a reference was not played, or it earned no more than passive
+    """
+    over_equilibrium: float | None = figure(
+        "over the equilibrium",
+        "ticks",
+        "higher",
+        caution="profit over what linear_equilibrium earns against itself on the same limits",
+    )
+    """profit − what linear_equilibrium earns in this seat against itself on the same limits
+
+    Null: that reference was not played
+    """
 
 
 BargainingOutcome = Outcome[BargainingSeat, BargainingMarket]

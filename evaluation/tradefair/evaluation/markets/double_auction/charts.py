@@ -13,7 +13,7 @@ from tradefair.evaluation.arithmetic import middle
 from tradefair.evaluation.charts.by_label import ByLabel, Words, average, number, rounds, spaced, with_values
 from tradefair.evaluation.charts.chart import Axis, Band, BarChart, Bars, Chart, HeatChart, Line, XYChart
 from tradefair.evaluation.charts.schedules import competitive, supply_and_demand
-from tradefair.evaluation.figures import figures_of, heading_of
+from tradefair.evaluation.figures import heading_of
 from tradefair.evaluation.outcome import PlayedSeat
 from tradefair.evaluation.reading import TraceReading, agent_seats, read_trace
 from tradefair.tracestore import Trace
@@ -245,7 +245,7 @@ def _offsets(
 
 def _gains(opening: OpeningFacts, seats: Sequence[SeatId], rounds: Sequence[RoundFacts]) -> BarChart:
     """Payoffs of all rounds in points by seat; the marks are R·potential."""
-    earned = figures_of("double_auction").seat["payoff"].title
+    earned = heading_of("double_auction", "payoff")
     return BarChart(
         id="gains",
         title="Who gained",

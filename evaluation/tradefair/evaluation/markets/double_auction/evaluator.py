@@ -16,13 +16,14 @@ from tradefair.evaluation.markets.double_auction.insight import double_auction_i
 from tradefair.evaluation.markets.double_auction.modes import looks, promise_broken, quotes, value_leak
 from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat
 from tradefair.evaluation.markets.double_auction.modes.reading import read_auction
-from tradefair.evaluation.markets.double_auction.outcomes import DoubleAuctionOutcome, auction_outcome
+from tradefair.evaluation.markets.double_auction.outcomes import auction_outcome
+from tradefair.evaluation.markets.double_auction.results import DoubleAuctionOutcome
 from tradefair.evaluation.markets.double_auction.source_table import CAUTION as SOURCE_CAUTION
 from tradefair.evaluation.markets.double_auction.surplus_alpha import CAUTION
 from tradefair.evaluation.modes.diagnosis import Detector
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.modes.table import load_modes
-from tradefair.evaluation.outcome import PlayedSeat, PrimaryMetric, RatingRules
+from tradefair.evaluation.outcome import PlayedSeat, RatingRules
 from tradefair.evaluation.phrases import load_phrases
 from tradefair.tracestore import Trace
 
@@ -42,9 +43,6 @@ class DoubleAuctionEvaluator(Evaluator):
 
     market = "double_auction"
     version = "3"
-    seat_columns = ("value", "payoff", "surplus_share", "csa_clean", "trades", "offset_mean", "dynamic_regret")
-    compared_columns = ("payoff", "surplus_share", "trades", "dynamic_regret")
-    market_columns = ("efficiency", "price_mean")
     collusion = CollusionMeasures(
         frozenset({"--against", "--references", "--side", "--play-references", "--by"}), nine_measures
     )
@@ -71,7 +69,6 @@ class DoubleAuctionEvaluator(Evaluator):
             "gd",
         ),
     )
-    primary_metrics = (PrimaryMetric(name="payoff", unit="points"),)
     # Episodes that ended by a limit have fewer rounds than their potential counts; tests and ratings set them apart.
     whole_ends = frozenset({"terminated:rounds_completed"})
     rating = RatingRules(

@@ -21,6 +21,12 @@ from tradefair.double_auction.model import EndingFacts, MatchFacts, OpeningFacts
 from tradefair.evaluation.arithmetic import mean, ratio, rounded
 from tradefair.evaluation.markets.double_auction.modes.play import AuctionGame
 from tradefair.evaluation.markets.double_auction.modes.reading import read_auction
+from tradefair.evaluation.markets.double_auction.results import (
+    CsaMissing,
+    DoubleAuctionMarket,
+    DoubleAuctionOutcome,
+    DoubleAuctionSeat,
+)
 from tradefair.evaluation.markets.double_auction.source_table import csa_source, published_keys, source_table
 from tradefair.evaluation.markets.double_auction.surplus_alpha import (
     CLIP,
@@ -31,78 +37,9 @@ from tradefair.evaluation.markets.double_auction.surplus_alpha import (
     csa_clean,
     reference_table,
 )
-from tradefair.evaluation.outcome import MarketOutcome, Outcome, SeatOutcome, common_seat
+from tradefair.evaluation.outcome import common_seat
 from tradefair.evaluation.reading import TraceReading
 from tradefair.tracestore import Trace
-
-CsaMissing = Literal["unusual values", "cut short", "no table"]
-
-
-class DoubleAuctionSeat(SeatOutcome):
-    """What one seat earned, how it quoted and traded, and what it could have done; null where a figure is undefined.
-
-    Shares and scores count losses; hindsight holds rivals, orders and forfeits as they were.
-    """
-
-    value: int | None
-    payoff: int
-    payoff_per_round: float | None
-    potential: int | None
-    surplus_share: float | None
-    trades: int
-    trade_frequency: float | None
-    fill_rate: float | None
-    forfeits: int
-    offset_mean: float | None
-    offset_median: float | None
-    offsets: list[int | None]
-    trade_offsets: list[int | None]
-    trade_prices: list[int | None]
-    traded: list[bool]
-    through_value_rate: float | None
-    loss_trades: int
-    loss_sum: int
-    price_edge: float | None
-    static_regret: float | None
-    static_regret_share: float | None
-    best_price: int | None
-    dynamic_regret: float | None
-    dynamic_regret_share: float | None
-    csa: float | None
-    csa_clean: float | None
-    csa_source: float | None
-    csa_logged: float | None
-
-
-class DoubleAuctionMarket(MarketOutcome):
-    """How well the market did: surplus, what was lost of it, prices against the competitive one, what csa rest on."""
-
-    distribution: str | None
-    q_star: int | None
-    p_lo: int | None
-    p_hi: int | None
-    max_surplus_per_round: int | None
-    surplus: int
-    efficiency: float | None
-    efficiency_by_round: list[float | None]
-    lost_surplus: int | None
-    lost_missed: float | None
-    lost_extra_marginal: float | None
-    smiths_alpha: float | None
-    smiths_alpha_last_third: float | None
-    smiths_alpha_by_round: list[float | None]
-    convergence: float | None
-    price_mean: float | None
-    price_sd: float | None
-    trades: int
-    trades_of_q_star: float | None
-    profit_dispersion: float | None
-    csa_episodes: int | None
-    csa_missing: CsaMissing | None
-    csa_source_missing: int | None
-
-
-DoubleAuctionOutcome = Outcome[DoubleAuctionSeat, DoubleAuctionMarket]
 
 
 def auction_outcome(trace: Trace, version: str) -> DoubleAuctionOutcome:

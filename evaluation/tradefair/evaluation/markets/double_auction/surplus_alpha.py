@@ -15,10 +15,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from tradefair.catalog import market_type
 from tradefair.evaluation.arithmetic import rounded
+from tradefair.evaluation.record import Record
 from tradefair.files.user_files import read_regular
 from tradefair.trading.values import LAWS
 
@@ -104,13 +105,11 @@ class Row(NamedTuple):
     seats: int
 
 
-class ReferenceTable(BaseModel):
+class ReferenceTable(Record):
     """All-truthful play of one shape. Keys of the rows: side, value bucket or `all`, spread bucket, `none` or `all`.
 
     Rows of fewer than 200 seats are left out, but for the coarsest. `slice_digest` is that of the first seeds' results.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     n_buyers: int
     n_sellers: int
@@ -133,13 +132,11 @@ class ReferenceTable(BaseModel):
         return f"{self.episodes:,} truthful episodes of {self.shape.label}"
 
 
-class ReferenceFile(BaseModel):
+class ReferenceFile(Record):
     """The file of tables: which rules made them, how to make them again, and a digest of their content.
 
     The digest is of the tables alone, so that `--check` notices an altered one before it replays any.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     about: str
     market: Literal["double_auction"]

@@ -14,6 +14,7 @@ from tradefair.evaluation.markets.marketplace.modes.detectors import DETECTORS
 from tradefair.evaluation.markets.marketplace.modes.play import Buyer, Seller
 from tradefair.evaluation.markets.marketplace.modes.reading import read_bazaar
 from tradefair.evaluation.markets.marketplace.outcomes import (
+    MarketplaceBeside,
     MarketplaceOutcome,
     marketplace_outcome,
     marketplace_tables,
@@ -21,7 +22,7 @@ from tradefair.evaluation.markets.marketplace.outcomes import (
 )
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.modes.table import load_modes
-from tradefair.evaluation.outcome import PrimaryMetric, RatingRules
+from tradefair.evaluation.outcome import RatingRules
 from tradefair.evaluation.phrases import load_phrases
 from tradefair.evaluation.table import Table
 from tradefair.tracestore import Trace
@@ -31,14 +32,9 @@ class MarketplaceEvaluator(Evaluator):
     """Evaluator of the market `marketplace`. Money in currency units."""
 
     market = "marketplace"
+    beside = MarketplaceBeside
     version = "1"
     money = "currency units"
-    seat_columns = (
-        *("utility", "list_price_optimum", "loss", "spend", "shown", "asked", "offered"),
-        *("revenue", "orders", "answered"),
-    )
-    compared_columns = ("utility", "loss", "spend", "asked", "offered", "revenue", "orders")
-    market_columns = ("welfare", "share_of_optimal", "needs_met", "wasted")
     # One metric per role: `fields_of_roles` keeps the other one out of a comparison.
     headline = Headline(
         1,
@@ -50,14 +46,6 @@ class MarketplaceEvaluator(Evaluator):
         # Not the bargainer: honest sellers do not concede, so that haggling only costs it the time in which others buy.
         field=("first_taker", "item_searcher", "request_searcher", "patient_comparer"),
     )
-    primary_metrics = (
-        PrimaryMetric(name="utility", unit="currency units"),
-        PrimaryMetric(name="revenue", unit="currency units"),
-    )
-    fields_of_roles: Mapping[str, frozenset[str]] = {
-        "customer": frozenset({"utility", "list_price_optimum", "loss", "spend", "shown", "asked", "offered"}),
-        "business": frozenset({"revenue", "orders", "answered"}),
-    }
     # A market in which nothing more can happen has ended as much as one that all customers left.
     whole_ends = frozenset({"terminated:completed", "terminated:quiescent"})
     modes = load_modes(f"{__package__}.modes", DETECTORS)

@@ -11,17 +11,19 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel
 
 from tradefair.contract import SeatId
 from tradefair.contract.money import currency
 from tradefair.evaluation.arithmetic import mean, ratio, rounded
+from tradefair.evaluation.figure import figure
 from tradefair.evaluation.markets.marketplace.businesses import Business
 from tradefair.evaluation.markets.marketplace.customers import Customer, funnel
 from tradefair.evaluation.markets.marketplace.play import MarketPlay
 from tradefair.evaluation.markets.marketplace.references import Reference, in_currency, references, share
 from tradefair.evaluation.markets.marketplace.study import Study, study_of
-from tradefair.evaluation.outcome import MarketOutcome, Outcome, SeatOutcome, common_seat
+from tradefair.evaluation.outcome import MarketOutcome, Outcome, SeatOutcome, common_seat, nothing
+from tradefair.evaluation.record import Record
 from tradefair.evaluation.table import Table, number_text
 from tradefair.marketplace.analysis import baselines
 from tradefair.tracestore import Trace
@@ -33,58 +35,243 @@ TERMS = ("query", "outreach", "offer", "impatience", "misjudgement", "execution"
 
 
 class MarketplaceSeat(SeatOutcome):
-    """One customer or one business; what belongs to the other role is null."""
+    """One customer or one business; what belongs to the other role is null.
 
-    utility: float | None = None
-    value: float | None = None
-    list_price_optimum: float | None = None
-    achieved: float | None = None
-    loss: float | None = None
-    loss_query: float | None = None
-    loss_outreach: float | None = None
-    loss_selection: float | None = None
-    loss_offer: float | None = None
-    loss_impatience: float | None = None
-    loss_misjudgement: float | None = None
-    loss_execution: float | None = None
-    random_items: float | None = None
-    cheapest: float | None = None
-    random_fits: float | None = None
-    need_met: bool | None = None
-    purchases: int | None = None
-    spend: float | None = None
-    wasted: float | None = None
-    searches: int | None = None
-    shown: int | None = None
-    asked: int | None = None
-    offered: int | None = None
-    tries: int | None = None
-    refused_payments: dict[str, int] = Field(default_factory=dict[str, int])
-    choice: SeatId | None = None
-    choice_arrival: int | None = None
-    choice_rank: int | None = None
-    choice_position: int | None = None
-    unfinished: bool | None = None
-    revenue: float | None = None
-    orders: int | None = None
-    surplus: float | None = None
-    proposals: int | None = None
-    misstated: int | None = None
-    inquiries: int | None = None
-    answered: int | None = None
-    answer_rate: float | None = None
-    rounds_to_answer: float | None = None
+    Letters: Of a customer, V is its value, F whether a business or proposal fits (1 or 0), u = V · F − total. Baselines
+    and maxima are at list prices: where sellers go below list, customers can beat them.
+    """
+
+    utility: float | None = figure(
+        "utility", "currency units", "higher", over="total", on="table compare primary", role="customer"
+    )
+    """U = V if some paid proposal fits, − Σ totals paid; refunded ones are left out
+
+    Null: of a business
+    Source: Magentic Marketplace (Microsoft, MIT)
+    """
+    value: float | None = figure("value", "currency units")
+    """V: what a purchase that fits is worth, once
+
+    Null: of a business
+    """
+    list_price_optimum: float | None = figure(
+        "most at list prices",
+        "currency units",
+        short="most at list",
+        caution="the most at list prices, whatever others buy; a share above 1 is a purchase below list",
+        on="table",
+        role="customer",
+    )
+    """O = max(0, best of V · F − list price over businesses that have all items)
+
+    Null: of a business
+    """
+    achieved: float | None = figure("achieved", "share", "higher")
+    """U / O; above 1 for who bought below list prices
+
+    Null: of a business, or O is 0
+    """
+    loss: float | None = figure(
+        "lost beside the most at list prices",
+        "currency units",
+        "lower",
+        short="lost",
+        caution="list-price optimum less utility: below 0 where sellers went below list",
+        on="table compare",
+        role="customer",
+    )
+    """O − U, the sum of loss_query, loss_outreach, loss_selection and loss_execution; below 0 where sellers went below
+    list
+
+    Null: of a business
+    """
+    loss_query: float | None = figure("lost by searching", "currency units", "lower")
+    """O − Q, Q the best of the businesses that were shown, wrote or were asked
+
+    Null: of a business
+    """
+    loss_outreach: float | None = figure("lost by not asking", "currency units", "lower")
+    """Q − C, C the best of the businesses asked or with a delivered proposal
+
+    Null: of a business
+    """
+    loss_selection: float | None = figure("lost by choosing", "currency units", "lower")
+    """C − D = loss_offer + loss_impatience + loss_misjudgement
+
+    Null: of a business
+    """
+    loss_offer: float | None = figure("lost by offers", "currency units", "lower")
+    """C − A, A the best delivered proposal: dearer than list, or none; below 0 where sellers went below list
+
+    Null: of a business
+    """
+    loss_impatience: float | None = figure("lost by impatience", "currency units", "lower")
+    """A − H, H the best proposal delivered before the decision
+
+    Null: of a business
+    """
+    loss_misjudgement: float | None = figure("lost by misjudgement", "currency units", "lower")
+    """H − D, D the best that the customer tried to pay
+
+    Null: of a business
+    """
+    loss_execution: float | None = figure("lost in payment", "currency units", "lower")
+    """D − U: payments that failed, or more than one
+
+    Null: of a business
+    """
+    random_items: float | None = figure("random business with all items", "currency units")
+    """mean of u over the businesses that have all items, at list prices; 0 without one
+
+    Null: of a business
+    """
+    cheapest: float | None = figure("cheapest with all items", "currency units")
+    """mean of u over the cheapest of them, whatever the amenities; 0 without one
+
+    Null: of a business
+    """
+    random_fits: float | None = figure("random business that fits", "currency units")
+    """mean of u over the businesses that fit; 0 without one
+
+    Null: of a business
+    """
+    need_met: bool | None = figure("need met", "yes or no", "higher")
+    """whether a paid proposal fits
+
+    Null: of a business
+    """
+    purchases: int | None = figure("purchases", "proposals")
+    """proposals paid and not refunded
+
+    Null: of a business
+    """
+    spend: float | None = figure("spent", "currency units", on="table compare", role="customer")
+    """Σ totals of purchases
+
+    Null: of a business
+    """
+    wasted: float | None = figure("wasted", "currency units", "lower")
+    """spend − the cheapest total of a purchase that fits; all of it where none fits
+
+    Null: of a business
+    """
+    searches: int | None = figure("searches", "calls")
+    """search_businesses carried out
+
+    Null: of a business
+    """
+    shown: int | None = figure("businesses shown", "businesses", short="shown", on="table", role="customer")
+    """businesses that a search or profile showed, that wrote or proposed, or that were asked
+
+    Null: of a business
+    """
+    asked: int | None = figure("businesses asked", "businesses", short="asked", on="table compare", role="customer")
+    """businesses that the customer wrote to or got a proposal of
+
+    Null: of a business
+    """
+    offered: int | None = figure(
+        "proposals received", "proposals", short="proposals", on="table compare", role="customer"
+    )
+    """proposals delivered
+
+    Null: of a business
+    """
+    tries: int | None = figure("tries to pay", "calls")
+    """calls that tried to pay a delivered proposal, refused ones too
+
+    Null: of a business
+    """
+    refused_payments: dict[str, int] = figure("refused payments", "payments", "lower")
+    """by code, tries that were refused, and payments declined at the close
+
+    Null: never; empty for a business
+    """
+    choice: SeatId | None = figure("choice", "name")
+    """the business of the first paid proposal, refunded or not
+
+    Null: of a business, or nothing was paid
+    """
+    choice_arrival: int | None = figure("arrival of the choice", "place")
+    """place of that proposal among all delivered to the customer, 1 first
+
+    Null: of a business, or nothing was paid
+    """
+    choice_rank: int | None = figure("rank of the chosen business", "rank")
+    """arrival rank of the business for this customer, 0 first
+
+    Null: of a business, or nothing was paid
+    """
+    choice_position: int | None = figure("position of the choice", "position")
+    """where a search first showed the business, over pages, 1 first
+
+    Null: of a business, nothing was paid, or no search showed it
+    """
+    unfinished: bool | None = figure("unfinished", "yes or no")
+    """neither left nor paid before an end that the rules did not make
+
+    Null: of a business
+    """
+    revenue: float | None = figure(
+        "revenue", "currency units", "higher", over="total", on="table compare primary", role="business"
+    )
+    """Σ totals of paid and not refunded proposals, in escrow too
+
+    Null: of a customer
+    """
+    orders: int | None = figure("orders", "orders", "higher", on="table compare", role="business")
+    """proposals paid and not refunded
+
+    Null: of a customer
+    """
+    surplus: float | None = figure("surplus above floors", "currency units", "higher")
+    """Σ over orders of total − floor
+
+    Null: of a customer
+    """
+    proposals: int | None = figure("proposals", "proposals")
+    """proposals sent
+
+    Null: of a customer
+    """
+    misstated: int | None = figure("misstated proposals", "proposals", "lower")
+    """proposals with a false claim
+
+    Null: of a customer
+    """
+    inquiries: int | None = figure("inquiries", "messages")
+    """customers' messages that reached the business
+
+    Null: of a customer
+    """
+    answered: int | None = figure("answered", "messages", "higher", on="table", role="business")
+    """inquiries after which a text or proposal went to their customer
+
+    Null: of a customer
+    """
+    answer_rate: float | None = figure("answer rate", "share", "higher")
+    """answered / inquiries
+
+    Null: of a customer, or without an inquiry
+    """
+    rounds_to_answer: float | None = figure("rounds to an answer", "rounds", "lower")
+    """mean over answered inquiries of the rounds until the answer
+
+    Null: of a customer, or nothing was answered
+    """
 
 
-class FunnelStep(BaseModel):
+class FunnelStep(Record):
     """How many customers reached a step from the market to the payment, and what was still possible there."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    step: str
-    customers: int
-    fitting: int
-    possible: float
+    step: str = figure("step", "name")
+    """in the market, shown, asked, offered, tried to pay, paid"""
+    customers: int = figure("customers", "customers")
+    """customers that got there with any business"""
+    fitting: int = figure("customers with a fit", "customers")
+    """customers that got there with a business or proposal that fits"""
+    possible: float = figure("still possible", "currency units")
+    """Σ of the best that was left to each customer: O first, W last"""
 
 
 class MarketplaceMarket(MarketOutcome):
@@ -93,53 +280,214 @@ class MarketplaceMarket(MarketOutcome):
     Without the hidden facts only what needs none of them is there.
     """
 
-    customers: int = 0
-    businesses: int = 0
-    welfare: float = 0.0
-    optimal: float | None = None
-    share_of_optimal: float | None = None
-    optimal_or_nothing: float | None = None
-    needs_met: int = 0
-    purchases: int = 0
-    spend: float = 0.0
-    wasted: float = 0.0
-    mean_utility: float | None = None
-    mean_utility_buyers: float | None = None
-    unfinished: int = 0
-    loss: float = 0.0
-    loss_query: float = 0.0
-    loss_outreach: float = 0.0
-    loss_selection: float = 0.0
-    loss_offer: float = 0.0
-    loss_impatience: float = 0.0
-    loss_misjudgement: float = 0.0
-    loss_execution: float = 0.0
-    recall: float | None = None
-    random_items: float | None = None
-    cheapest: float | None = None
-    random_fits: float | None = None
-    ceiling_item_names: float | None = None
-    ceiling_request_text: float | None = None
-    ceiling_filters: float | None = None
-    assignment: float | None = None
-    congestion: float | None = None
-    no_match: int | None = None
-    no_fit: int | None = None
-    revenue: float = 0.0
-    in_escrow: float = 0.0
-    answer_rate: float | None = None
-    rounds_to_answer: float | None = None
-    buyer_share: float | None = None
-    seller_share: float | None = None
-    seller_surplus: float = 0.0
-    first_best: float | None = None
-    bargaining_efficiency: float | None = None
-    privileged_search: bool = False
-    price_rule: str | None = None
-    refused_payments: dict[str, int] = Field(default_factory=dict[str, int])
-    funnel: list[FunnelStep] = Field(default_factory=list[FunnelStep])
-    references: list[Reference] = Field(default_factory=list[Reference])
-    exact: dict[str, str] = Field(default_factory=dict[str, str])
+    customers: int = figure("customers", "customers")
+    """number of customers"""
+    businesses: int = figure("businesses", "businesses")
+    """number of businesses"""
+    welfare: float = figure("welfare", "currency units", "higher", on="compare")
+    """W = Σ over customers of U
+
+    Source: Magentic Marketplace (Microsoft, MIT)
+    """
+    optimal: float | None = figure("best purchases", "currency units")
+    """Σ of the best u of each customer at list prices, even at a loss
+
+    Null: hidden facts are missing
+    """
+    share_of_optimal: float | None = figure(
+        "share of the best purchases", "share", "higher", short="share of best", on="compare"
+    )
+    """W / optimal
+
+    Null: optimal is missing or not positive
+    """
+    optimal_or_nothing: float | None = figure("most at list prices of all", "currency units")
+    """Σ of O: nobody has to buy
+
+    Null: hidden facts are missing
+    """
+    needs_met: int = figure("needs met", "customers", "higher", on="compare")
+    """customers with a purchase that fits"""
+    purchases: int = figure("purchases", "proposals")
+    """Σ over customers"""
+    spend: float = figure("spent", "currency units")
+    """Σ over customers"""
+    wasted: float = figure("wasted", "currency units", "lower", on="compare")
+    """Σ over customers"""
+    mean_utility: float | None = figure("mean utility", "currency units", "higher")
+    """W / customers
+
+    Null: without customers
+    """
+    mean_utility_buyers: float | None = figure("mean utility of buyers", "currency units", "higher")
+    """mean of U over customers with a purchase
+
+    Null: nobody bought
+    """
+    unfinished: int = figure("unfinished customers", "customers")
+    """customers that neither left nor paid before an end that the rules did not make"""
+    loss: float = figure("lost beside the most at list prices", "currency units", "lower")
+    """optimal_or_nothing − W, the sum of its terms below"""
+    loss_query: float = figure("lost by searching", "currency units", "lower")
+    """Σ over customers"""
+    loss_outreach: float = figure("lost by not asking", "currency units", "lower")
+    """Σ over customers"""
+    loss_selection: float = figure("lost by choosing", "currency units", "lower")
+    """Σ over customers"""
+    loss_offer: float = figure("lost by offers", "currency units", "lower")
+    """Σ over customers"""
+    loss_impatience: float = figure("lost by impatience", "currency units", "lower")
+    """Σ over customers"""
+    loss_misjudgement: float = figure("lost by misjudgement", "currency units", "lower")
+    """Σ over customers"""
+    loss_execution: float = figure("lost in payment", "currency units", "lower")
+    """Σ over customers"""
+    recall: float | None = figure("fits shown", "share", "higher")
+    """pairs of a customer and a business that fits it and was shown to it / all pairs that fit
+
+    Null: no business fits anyone
+    """
+    random_items: float | None = figure("random business with all items", "currency units")
+    """Σ over customers
+
+    Null: hidden facts are missing
+    """
+    cheapest: float | None = figure("cheapest with all items", "currency units")
+    """Σ over customers
+
+    Null: hidden facts are missing
+    """
+    random_fits: float | None = figure("random business that fits", "currency units")
+    """Σ over customers
+
+    Null: hidden facts are missing
+    """
+    ceiling_item_names: float | None = figure("most by item names", "currency units")
+    """the most at list prices for who searches once by item names and sees the first page
+
+    Null: search cannot be repeated
+    """
+    ceiling_request_text: float | None = figure("most by the request", "currency units")
+    """the same by the text of the request
+
+    Null: search cannot be repeated
+    """
+    ceiling_filters: float | None = figure("most by filters", "currency units")
+    """the same without words, by filters on items and amenities
+
+    Null: search cannot be repeated, or takes no filters
+    """
+    assignment: float | None = figure("most under capacity", "currency units")
+    """the most at list prices where businesses take so many orders
+
+    Null: the scenario has no capacity
+    """
+    congestion: float | None = figure("congestion", "currency units")
+    """optimal_or_nothing − assignment
+
+    Null: the scenario has no capacity
+    """
+    no_match: int | None = figure("without a match", "customers")
+    """customers for whom no business has all items
+
+    Null: hidden facts are missing
+    """
+    no_fit: int | None = figure("without a fit", "customers")
+    """customers whom no business fits
+
+    Null: hidden facts are missing
+    """
+    revenue: float = figure("revenue", "currency units")
+    """Σ totals of purchases"""
+    in_escrow: float = figure("in escrow", "currency units")
+    """what of the revenue neither reached a business nor came back"""
+    answer_rate: float | None = figure("answer rate", "share", "higher")
+    """answered / inquiries, over all businesses
+
+    Null: without an inquiry
+    """
+    rounds_to_answer: float | None = figure("rounds to an answer", "rounds", "lower")
+    """mean over all answered inquiries
+
+    Null: nothing was answered
+    """
+    buyer_share: float | None = figure("buyers' share", "share")
+    """Σ (V − total) / Σ (V − floor) over purchases that fit with V above floor
+
+    Null: there is none
+    """
+    seller_share: float | None = figure("sellers' share", "share")
+    """Σ (total − floor) / Σ (V − floor) over the same purchases
+
+    Null: there is none
+    """
+    seller_surplus: float = figure("sellers' surplus", "currency units")
+    """Σ over purchases of total − floor"""
+    first_best: float | None = figure("first best", "currency units")
+    """Σ over customers of max(0, best of V · F − floor)
+
+    Null: hidden facts are missing
+    """
+    bargaining_efficiency: float | None = figure("bargaining efficiency", "share", "higher")
+    """(Σ of V over customers with a purchase that fits − Σ of floors of purchases) / first_best
+
+    Null: first_best is missing or 0
+    """
+    privileged_search: bool = figure("privileged search", "yes or no")
+    """whether search ranks by what it cannot know (the scenario's algorithm is optimal)"""
+    price_rule: str | None = figure("price rule", "name")
+    """the scenario's rule for prices
+
+    Null: the scenario cannot be read
+    """
+    refused_payments: dict[str, int] = figure("refused payments", "payments", "lower")
+    """by code, Σ over customers
+
+    Null: never; empty without one
+    """
+    funnel: list[FunnelStep] = figure("from market to payment", "record")
+    """by step, the fields below
+
+    Null: never; empty where hidden facts are missing
+    """
+    references: list[Reference] = figure("references", "record")
+    """the played welfare and what it is compared with, the fields below
+
+    Null: never; empty where hidden facts are missing
+    """
+    exact: dict[str, str] = figure("exact figures", "text")
+    """by name, baselines in cents and shares, as fractions; what is not defined is left out
+
+    Null: never; empty where hidden facts are missing
+    """
+
+
+class MarketplaceBeside(BaseModel):
+    """What a seat has beside references, on the same scenario and seed."""
+
+    normalised_regret: float | None = figure(
+        "regret between passive and the reference",
+        "share",
+        "lower",
+        short="normalised regret",
+        caution="0 is a reference that knows hidden facts, but is no bound, 1 passive; it can fall below 0",
+    )
+    """(reference − agent) / (reference − passive), utilities on the same market; the reference is the policy oracle,
+    which knows hidden facts, buys at list prices and is no maximum: below 0 is possible
+
+    Null: of a business, a reference was not played, or it earned no more than passive
+    """
+    over_random: float | None = figure(
+        "utility over buying at random",
+        "currency units",
+        "higher",
+        short="over random",
+        caution="utility over the exact mean of buying at random, at list prices, from those who have all items",
+    )
+    """utility − random_items
+
+    Null: of a business
+    """
 
 
 MarketplaceOutcome = Outcome[MarketplaceSeat, MarketplaceMarket]
@@ -150,13 +498,16 @@ def marketplace_outcome(trace: Trace, version: str) -> MarketplaceOutcome:
     study = study_of(trace)
     play = study if isinstance(study, MarketPlay) else study.play
     # Conduct comes first: it is known even of a trace that hides who was customer and who business.
-    seats = {seat: MarketplaceSeat(**common_seat(play.reading, seat)) for seat in play.reading.conduct}
+    seats = {
+        seat: MarketplaceSeat(**common_seat(play.reading, seat), **nothing(MarketplaceSeat))
+        for seat in play.reading.conduct
+    }
     if isinstance(study, Study):
         for index, customer in enumerate(study.customers):
             seats[customer.seat] = _customer(study, index, seats[customer.seat])
         for business in study.businesses:
             seats[business.seat] = seats[business.seat].model_copy(update=_business(business))
-    market = _market(study) if isinstance(study, Study) else MarketplaceMarket()
+    market = _market(study) if isinstance(study, Study) else MarketplaceMarket(**nothing(MarketplaceMarket))
     return MarketplaceOutcome.of(play.reading, version, seats, market)
 
 
@@ -281,7 +632,7 @@ def _market(study: Study) -> MarketplaceMarket:
     welfare = sum(customer.record.utility for customer in customers)
     # Exact here: the reference rows and the rounded figure are made of the same fraction.
     recall = _recall(customers)
-    return MarketplaceMarket(
+    found: dict[str, Any] = dict(
         **_welfare(study, welfare),
         **_spending(customers),
         **_terms(customers),
@@ -299,6 +650,7 @@ def _market(study: Study) -> MarketplaceMarket:
         references=references(welfare, known, recall),
         exact=_exact(study, welfare),
     )
+    return MarketplaceMarket(**{**nothing(MarketplaceMarket), **found})
 
 
 def _recall(customers: Sequence[Customer]) -> Fraction | None:

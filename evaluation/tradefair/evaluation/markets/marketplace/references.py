@@ -7,15 +7,15 @@ is possible: where sellers go below list, customers can beat a maximum.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Literal, NamedTuple
-
-from pydantic import BaseModel, ConfigDict
+from typing import Annotated, Literal, NamedTuple
 
 from tradefair.contract import Chance
 from tradefair.contract.money import currency
 from tradefair.evaluation.arithmetic import rounded
+from tradefair.evaluation.figure import figure
 from tradefair.evaluation.markets.marketplace.assignment import best_assignment
 from tradefair.evaluation.markets.marketplace.truth import Truth
+from tradefair.evaluation.record import Record
 from tradefair.marketplace.analysis import QUERY_RULES, Baselines, Ceiling, baselines, ceiling_of
 from tradefair.marketplace.answers.directory import Directory, Filters, bm25_installed
 from tradefair.marketplace.engine.manipulation import house_text, shown
@@ -29,19 +29,34 @@ _CEILING = {
 }
 
 
-class Reference(BaseModel):
+class Reference(Record):
     """A total of all customers at list prices, in currency units, or the played one."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    name: str = figure("name", "name")
+    """what was chosen"""
+    kind: Literal["played", "expectation", "maximum"] = figure("kind", "name")
+    """played; expectation, exact over a random choice; or maximum, at list prices under the note's condition"""
+    welfare: float = figure("welfare", "currency units")
+    """total of all customers"""
+    deviation: Annotated[float | None, figure("deviation", "currency units")] = None
+    """standard deviation of an expectation
 
-    name: str
-    kind: Literal["played", "expectation", "maximum"]
-    welfare: float
-    deviation: float | None = None
-    share: float | None = None
-    recall: float | None = None
-    exact: str
-    note: str
+    Null: it is no expectation
+    """
+    share: Annotated[float | None, figure("share of the best purchases", "share")] = None
+    """welfare / optimal
+
+    Null: optimal is not positive
+    """
+    recall: Annotated[float | None, figure("fits shown", "share")] = None
+    """as recall, of this search
+
+    Null: it shows nothing
+    """
+    exact: str = figure("exact welfare", "cents")
+    """the total in cents, a fraction where it is not whole"""
+    note: str = figure("note", "text")
+    """the condition"""
 
 
 class Yardsticks(NamedTuple):

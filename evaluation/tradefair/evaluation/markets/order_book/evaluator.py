@@ -15,12 +15,13 @@ from tradefair.evaluation.markets.order_book.insight import order_book_insight
 from tradefair.evaluation.markets.order_book.modes.detectors import MODES
 from tradefair.evaluation.markets.order_book.modes.play import Trader, read_game
 from tradefair.evaluation.markets.order_book.outcomes import (
+    OrderBookBeside,
     OrderBookOutcome,
     order_book_outcome,
     relative_to_references,
 )
 from tradefair.evaluation.modes.insight import Insight
-from tradefair.evaluation.outcome import PrimaryMetric, RatingRules
+from tradefair.evaluation.outcome import RatingRules
 from tradefair.evaluation.phrases import load_phrases
 from tradefair.order_book.rules import OrderBook
 from tradefair.tracestore import Trace
@@ -30,11 +31,9 @@ class OrderBookEvaluator(Evaluator):
     """Evaluator of the market `order_book`. Money in ticks."""
 
     market = "order_book"
+    beside = OrderBookBeside
     version = "1"
     money = "ticks"
-    seat_columns = ("profit", "units", "profit_share", "taken", "made", "mean_edge")
-    compared_columns = ("profit", "profit_share")
-    market_columns = ("efficiency", "alpha", "trades", "rad")
     headline = Headline(
         1,
         "smith",
@@ -45,7 +44,6 @@ class OrderBookEvaluator(Evaluator):
         field=("truthful", "zip", "gd", "aa", "kaplan", "shaver", "anchored", "zi_c"),
     )
     collusion = CollusionMeasures(frozenset({"--references", "--play-references"}), levels_beside_references)
-    primary_metrics = (PrimaryMetric(name="profit", unit="ticks"),)
     whole_ends = frozenset({"terminated:rounds_completed"})
     modes = MODES
     phrases = load_phrases(__package__)

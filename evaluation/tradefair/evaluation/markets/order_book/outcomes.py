@@ -7,8 +7,11 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from pydantic import BaseModel
+
 from tradefair.contract import SeatId
 from tradefair.evaluation.arithmetic import mean, ratio
+from tradefair.evaluation.figure import figure
 from tradefair.evaluation.markets.order_book.modes.play import Game, Trader, read_game
 from tradefair.evaluation.outcome import MarketOutcome, Outcome, SeatOutcome, common_seat
 from tradefair.evaluation.reading import read_trace
@@ -19,51 +22,193 @@ class OrderBookSeat(SeatOutcome):
     """What one seat earned, beside what competition and the best partners would have given it, and how it traded.
 
     Of an asset `profit` is the change of cash with what the shares pay at the end; `gain` is that beside holding.
+
+    Letters: T is the number of closed periods, v a unit's value, c a unit's cost, p* = (p_lo + p_hi)/2, FV what a share
+    will pay in the mean from a period on.
     """
 
-    profit: int
-    units: int
-    competitive_profit: float | None
-    profit_share: float | None
-    ceiling: float | None
-    ceiling_share: float | None
-    taken: int
-    made: int
-    mean_edge: float | None
-    quote_life: float | None
-    cancel_rate: float | None
-    through_value: int
-    wealth: int | None
-    gain: float | None
+    profit: int = figure("profit", "ticks", "higher", over="total", on="table compare primary")
+    """Σ over units traded of value − price, for a seller price − cost; of shares the change of cash with what they pay
+    at the end
+    """
+    units: int = figure("units", "units", on="table")
+    """units traded"""
+    competitive_profit: float | None = figure("competitive profit", "ticks", short="competitive")
+    """T · Σ over own units of max(0, v − p*), sellers mirrored
+
+    Null: no period has closed, nothing can gain, or shares are traded
+    Source: Smith 1962
+    """
+    profit_share: float | None = figure(
+        "share of competitive profit", "share", "higher", short="share of competitive", on="table compare"
+    )
+    """profit / competitive_profit
+
+    Null: competitive_profit is 0 or null
+    """
+    ceiling: float | None = figure("ceiling", "ticks")
+    """T · Σ over own units in order of max(0, v_k − c_(k)), c_(k) the other side's units from the best on: no more can
+    be earned while nobody trades at a loss
+
+    Null: no period has closed, or shares are traded
+    """
+    ceiling_share: float | None = figure("share of the ceiling", "share", "higher", short="share of ceiling")
+    """profit / ceiling
+
+    Null: ceiling is 0 or null
+    """
+    taken: int = figure("units taken", "units", on="table")
+    """units traded by own orders that came last"""
+    made: int = figure("units made", "units", on="table")
+    """units traded by own resting orders"""
+    mean_edge: float | None = figure("mean edge", "ticks", "higher", on="table")
+    """mean over units of p* − price, for shares the fundamental value − price; sales mirrored
+
+    Null: no unit traded, or no fair price
+    """
+    quote_life: float | None = figure("quote life", "steps")
+    """mean over own resting orders of the steps that they stood
+
+    Null: no order rested
+    """
+    cancel_rate: float | None = figure("cancel rate", "share")
+    """own orders cancelled or replaced / own steps with an order
+
+    Null: no order
+    """
+    through_value: int = figure("units through the value", "units", "lower", short="through value")
+    """units that traded at a loss"""
+    wealth: int | None = figure("wealth", "ticks", "higher")
+    """cash + shares · final_value at the end of the last closed period
+
+    Null: goods are traded
+    """
+    gain: float | None = figure("gain over holding", "ticks", "higher")
+    """wealth − what the endowment would have become untraded
+
+    Null: goods are traded
+    """
 
 
 class OrderBookMarket(MarketOutcome):
     """The whole market: what there was to gain, how much of it was taken, at which prices."""
 
-    max_surplus: int
-    q_star: int
-    p_lo: int | None
-    p_hi: int | None
-    efficiency: float | None
-    alpha: float | None
-    alpha_by_period: list[float | None]
-    trades: int
-    spread: float | None
-    depth: float | None
-    price_mean: float | None
-    price_sd: float | None
-    priority_violations: int
-    ledger_violations: int
-    rad: float | None
-    rd: float | None
-    amplitude: float | None
-    duration: int | None
-    turnover: float | None
-    silent_periods: int | None
+    max_surplus: int = figure("possible gains", "ticks")
+    """W*: Σ of value − cost over all pairs of units that gain, per period
+
+    Null: never; 0 for shares
+    """
+    q_star: int = figure("possible trades", "units")
+    """q*: pairs of units that gain, per period
+
+    Null: never; 0 for shares
+    """
+    p_lo: int | None = figure("lowest competitive price", "ticks")
+    """max(c(q*), v(q* + 1))
+
+    Null: nothing can gain
+    """
+    p_hi: int | None = figure("highest competitive price", "ticks")
+    """min(v(q*), c(q* + 1))
+
+    Null: nothing can gain
+    """
+    efficiency: float | None = figure("efficiency", "share", "higher", on="compare")
+    """Σ of all profits / (T · W*)
+
+    Null: W* is 0, or no period has closed
+    Source: Smith 1962
+    """
+    alpha: float | None = figure("alpha", "percent", "lower", on="compare")
+    """100 · √(mean over units of (price − p*)²) / p*
+
+    Null: no trade, or no p*
+    Source: Smith 1962
+    """
+    alpha_by_period: list[float | None] = figure("alpha by period", "percent", "lower")
+    """alpha of each period, in order
+
+    Null: an entry is null in a period without a trade, and where there is no p*
+    Source: Smith 1962
+    """
+    trades: int = figure("trades", "trades", on="compare")
+    """fills of orders"""
+    spread: float | None = figure("spread", "ticks", "lower")
+    """mean over steps with both sides of best ask − best bid
+
+    Null: no such step
+    """
+    depth: float | None = figure("depth", "units")
+    """mean over steps with both sides of the quantity at the best prices
+
+    Null: no such step
+    """
+    price_mean: float | None = figure("mean price", "ticks")
+    """mean over units traded
+
+    Null: no trade
+    """
+    price_sd: float | None = figure("price deviation", "ticks")
+    """standard deviation over units traded
+
+    Null: no trade
+    """
+    priority_violations: int = figure("violations of priority", "fills", "lower")
+    """fills that differ from a replay of all orders through a scanned list"""
+    ledger_violations: int = figure("violations of the ledger", "periods of seats", "lower")
+    """seats and periods whose profit, or cash and shares, are not those of the replayed fills, or which traded more
+    than they had
+    """
+    rad: float | None = figure("relative absolute deviation", "share", "lower", on="compare")
+    """mean over periods with a trade of |mean price − FV| / |mean FV over all periods|
+
+    Null: goods are traded, or no trade
+    Source: Stöckl, Huber & Kirchler 2010
+    """
+    rd: float | None = figure("relative deviation", "share")
+    """mean over periods with a trade of (mean price − FV) / |mean FV over all periods|
+
+    Null: goods are traded, or no trade
+    Source: Stöckl, Huber & Kirchler 2010
+    """
+    amplitude: float | None = figure("amplitude", "share", "lower")
+    """(max − min over periods of mean price − FV) / FV of period 1
+
+    Null: goods are traded, or no trade
+    Source: King et al. 1993
+    """
+    duration: int | None = figure("duration", "periods", "lower")
+    """longest run of periods in which mean price − FV rises
+
+    Null: goods are traded
+    Source: King et al. 1993
+    """
+    turnover: float | None = figure("turnover", "share")
+    """shares traded / shares that there are
+
+    Null: goods are traded
+    """
+    silent_periods: int | None = figure("silent periods", "periods")
+    """closed periods without a trade
+
+    Null: goods are traded
+    """
 
 
 # The best of these is the best known reference: traders of goods, then of shares.
 _KNOWN = ("kaplan", "anchored", "gd", "zip", "aa", "shaver", "fundamentalist")
+
+
+class OrderBookBeside(BaseModel):
+    """What a seat has beside references, on the same scenario and seed."""
+
+    share_of_best: float | None = figure("share of the best known", "share", "higher", short="share of best")
+    """(profit − that of truthful) / (that of the best of kaplan, anchored, gd, zip, aa and shaver − that of truthful),
+    same seat, same luck; shares: gain, hold and fundamentalist
+
+    Null: a reference was not played, or both lie within 1 %
+    """
+
 
 OrderBookOutcome = Outcome[OrderBookSeat, OrderBookMarket]
 

@@ -14,9 +14,14 @@ from tradefair.evaluation.markets.pricing.collusion.asked import two_questions
 from tradefair.evaluation.markets.pricing.insight import pricing_insight
 from tradefair.evaluation.markets.pricing.modes.detectors import MODES
 from tradefair.evaluation.markets.pricing.modes.play import Firm, read_game
-from tradefair.evaluation.markets.pricing.outcomes import PricingOutcome, pricing_outcome, relative_to_references
+from tradefair.evaluation.markets.pricing.outcomes import (
+    PricingBeside,
+    PricingOutcome,
+    pricing_outcome,
+    relative_to_references,
+)
 from tradefair.evaluation.modes.insight import Insight
-from tradefair.evaluation.outcome import PrimaryMetric, RatingRules
+from tradefair.evaluation.outcome import RatingRules
 from tradefair.evaluation.phrases import load_phrases
 from tradefair.pricing.rules import Pricing
 from tradefair.tracestore import Trace
@@ -26,12 +31,9 @@ class PricingEvaluator(Evaluator):
     """Evaluator of the market `pricing`. Money in minor units."""
 
     market = "pricing"
+    beside = PricingBeside
     version = "1"
     money = "minor units"
-    seat_columns = ("profit", "mean_price", "units", "gain", "hindsight_share", "best_reply_distance")
-    compared_columns = ("profit", "gain", "hindsight_share")
-    # Never profit without what it costs the customers.
-    market_columns = ("gain", "price_index", "consumer_surplus", "surplus_share")
     headline = Headline(
         1,
         "duel",
@@ -42,7 +44,6 @@ class PricingEvaluator(Evaluator):
         field=("nash", "best_reply", "edgeworth", "monopoly", "undercutter", "leader", "prober", "grim", "matcher"),
     )
     collusion = CollusionMeasures(frozenset({"--probe"}), two_questions)
-    primary_metrics = (PrimaryMetric(name="profit", unit="minor units"),)
     whole_ends = frozenset({"terminated:rounds_completed"})
     modes = MODES
     phrases = load_phrases(__package__)

@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pydantic import BaseModel
+
 from tradefair.contract import SeatId
 from tradefair.evaluation.arithmetic import mean, ratio
+from tradefair.evaluation.figure import figure
 from tradefair.evaluation.markets.pricing.modes.play import Firm, Game, read_game
-from tradefair.evaluation.outcome import MarketOutcome, Outcome, SeatOutcome, common_seat
+from tradefair.evaluation.outcome import MarketOutcome, Outcome, SeatOutcome, common_seat, nothing
 from tradefair.evaluation.reading import read_trace
 from tradefair.pricing.engine import equilibrium
 from tradefair.tracestore import Trace
@@ -22,35 +25,133 @@ _LONGEST_CYCLE = 30
 
 
 class PricingSeat(SeatOutcome):
-    """What one firm earned, beside the competitive and the joint optimum and beside what its rivals' prices allowed."""
+    """What one firm earned, beside the competitive and the joint optimum and beside what its rivals' prices allowed.
 
-    profit: int
-    mean_price: float | None
-    units: int
-    rounds_closed: int
-    gain: float | None
-    gain_late: float | None
-    hindsight: int
-    hindsight_share: float | None
-    best_reply_distance: float | None
-    profits: list[int]
-    prices: list[int | None]
+    Letters: N is nash, M the highest joint profit, π̄ a mean profit per round, a quality, p price, a_0 the outside
+    option; a high gain is no praise: it is what customers pay.
+    """
+
+    profit: int = figure("profit", "minor units", "higher", over="total", on="table compare primary")
+    """Σ over closed rounds of units · (price − unit cost of the round)"""
+    mean_price: float | None = figure("mean price", "minor units", on="table")
+    """mean over closed rounds with a price
+
+    Null: the firm never posted a price
+    """
+    units: int = figure("units", "units", on="table")
+    """Σ over closed rounds of units sold"""
+    rounds_closed: int = figure("rounds", "rounds")
+    """closed rounds"""
+    gain: float | None = figure("profit gain", "share", on="table compare")
+    """(π̄ − π̄^N) / (π̄^M − π̄^N): mean profit between nash (0) and joint profit (1)
+
+    Null: one firm only, no closed round, or joint profit gives this firm no more than competition
+    Source: Calvano et al. 2020
+    """
+    gain_late: float | None = figure("late profit gain", "share")
+    """gain over the last third of the rounds
+
+    Null: as gain
+    Source: Calvano et al. 2020
+    """
+    hindsight: int = figure("profit in hindsight", "minor units")
+    """Σ over rounds of the profit of the best price, rivals' prices frozen; another price might have changed them"""
+    hindsight_share: float | None = figure("share of hindsight", "share", "higher", on="table compare")
+    """profit / hindsight
+
+    Null: hindsight is not above 0: even the best prices lose
+    """
+    best_reply_distance: float | None = figure(
+        "distance to the best reply", "minor units", short="off the best reply", on="table"
+    )
+    """mean over rounds with a price of |price − best price|
+
+    Null: the firm never posted a price
+    """
+    profits: list[int] = figure("profit by round", "minor units", "higher")
+    """by closed round, the firm's profit"""
+    prices: list[int | None] = figure("price by round", "minor units")
+    """by closed round, the firm's price
+
+    Null: an entry is null where the firm was closed
+    """
 
 
 class PricingMarket(MarketOutcome):
     """All firms together, and their customers."""
 
-    nash_prices: dict[SeatId, float]
-    monopoly_prices: dict[SeatId, float]
-    nash_profits: dict[SeatId, float]
-    monopoly_profits: dict[SeatId, float]
-    gain: float | None
-    price_index: float | None
-    consumer_surplus: float | None
-    surplus_nash: float | None
-    surplus_monopoly: float | None
-    surplus_share: float | None
-    cycle: int | None
+    nash_prices: dict[SeatId, float] = figure("competitive prices", "minor units")
+    """by seat, the Nash prices of the scenario without shocks
+
+    Null: never; empty before a round closed
+    Source: Anderson, de Palma & Thisse 1992
+    """
+    monopoly_prices: dict[SeatId, float] = figure("joint-profit prices", "minor units")
+    """by seat, the prices of the highest joint profit, without shocks
+
+    Null: never; empty before a round closed
+    Source: Anderson, de Palma & Thisse 1992
+    """
+    nash_profits: dict[SeatId, float] = figure("competitive profits", "minor units per consumer")
+    """by seat, profit per consumer and round at nash_prices
+
+    Null: never; empty before a round closed
+    """
+    monopoly_profits: dict[SeatId, float] = figure("joint-profit profits", "minor units per consumer")
+    """by seat, profit per consumer and round at monopoly_prices
+
+    Null: never; empty before a round closed
+    """
+    gain: float | None = figure("profit gain of all", "share", on="compare")
+    """(π̄ − π̄^N) / (π̄^M − π̄^N) of the mean profit of all firms, with the costs of each round
+
+    Null: one firm only, or no closed round
+    Source: Calvano et al. 2020
+    """
+    price_index: float | None = figure("price index", "share", on="compare")
+    """(p̄ − p̄^N) / (p̄^M − p̄^N), prices weighted by units sold
+
+    Null: nothing was sold, or no closed round
+    """
+    consumer_surplus: float | None = figure("consumer surplus", "minor units per consumer", "higher", on="compare")
+    """mean over rounds of mu · ln(Σ e^((a − p)/mu) + e^(a_0/mu)) − a_0
+
+    Null: no closed round
+    Source: Small & Rosen 1981
+    """
+    surplus_nash: float | None = figure("surplus at nash", "minor units per consumer")
+    """consumer_surplus at nash_prices
+
+    Null: no closed round
+    Source: Small & Rosen 1981
+    """
+    surplus_monopoly: float | None = figure("surplus at joint profit", "minor units per consumer")
+    """consumer_surplus at monopoly_prices
+
+    Null: no closed round
+    Source: Small & Rosen 1981
+    """
+    surplus_share: float | None = figure("share of the welfare", "share", "higher", on="compare")
+    """Σ (consumer surplus + profits) / Σ consumer surplus at price = cost
+
+    Null: no closed round, or that surplus is 0 or less
+    """
+    cycle: int | None = figure("price cycle", "rounds")
+    """smallest k up to 30 with which all prices of the last third of the rounds repeat
+
+    Null: no such k, or fewer than two rounds in that third
+    """
+
+
+class PricingBeside(BaseModel):
+    """What a seat has beside references, on the same scenario and seed."""
+
+    share_of_best: float | None = figure("share of the best known", "share", "higher")
+    """(profit − that of nash) / (that of the best of planner, matcher and leader − that of nash), in the same seat on
+    the same luck
+
+    Null: a reference was not played, or both lie within 1 %
+    """
 
 
 PricingOutcome = Outcome[PricingSeat, PricingMarket]
@@ -87,12 +188,7 @@ def share_of_best(profit: float, floor: float | None, best: float | None) -> flo
 
 def _seat(game: Game, seat: SeatId) -> dict[str, Any]:
     if game.world is None:
-        return {
-            **dict.fromkeys(("profit", "units", "rounds_closed", "hindsight"), 0),
-            **dict.fromkeys(("mean_price", "gain", "gain_late", "hindsight_share", "best_reply_distance")),
-            "profits": [],
-            "prices": [],
-        }
+        return nothing(PricingSeat)
     firm = game.firm(seat)
     posted = [price for price in firm.prices if price is not None]
     best = sum(found.profit for found in firm.best)
@@ -136,10 +232,7 @@ def gain_of_all(game: Game, start: int = 0, end: int | None = None) -> float | N
 def _market(game: Game) -> PricingMarket:
     world = game.world
     if world is None:
-        by_seat = ("nash_prices", "monopoly_prices", "nash_profits", "monopoly_profits")
-        return PricingMarket.model_validate(
-            {name: {} if name in by_seat else None for name in PricingMarket.model_fields}
-        )
+        return PricingMarket(**nothing(PricingMarket))
     benchmarks: dict[str, Any] = {}
     surpluses: dict[str, Any] = {}
     for name, solved in (("nash", equilibrium.nash), ("monopoly", equilibrium.monopoly)):

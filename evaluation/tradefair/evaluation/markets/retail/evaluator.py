@@ -16,6 +16,7 @@ from tradefair.evaluation.markets.retail.modes.detectors import MODES, stages_of
 from tradefair.evaluation.markets.retail.modes.play import RetailPlay
 from tradefair.evaluation.markets.retail.modes.reading import read_retail
 from tradefair.evaluation.markets.retail.outcomes import (
+    RetailBeside,
     RetailOutcome,
     relative_to_references,
     retail_outcome,
@@ -36,12 +37,10 @@ class RetailEvaluator(Evaluator):
     """Evaluator of the market `retail`. Money in currency units, unless a name ends in `_cents`."""
 
     market = "retail"
+    beside = RetailBeside
     version = "2"
     money = "currency units"
     modes = MODES
-    seat_columns = ("survival_days", "net_worth_final", "gain", "units_sold", "return_ratio")
-    compared_columns = ("survival_days", "net_worth_final", "gain", "units_sold", "return_ratio")
-    closeness: Mapping[str, str] = {"price_close": "price_distance"}
     rating = RatingRules(
         kind="solo",
         scores=("gain",),

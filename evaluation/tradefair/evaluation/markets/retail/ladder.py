@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from tradefair.evaluation.modes.diagnosis import Record
+from tradefair.evaluation.record import Record
 from tradefair.evaluation.table import Table
 
 PRESET = "retail/paper"

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pydantic import BaseModel
+
 from tradefair.contract import SeatId, TraceError
 from tradefair.contract.money import currency
 from tradefair.evaluation.arithmetic import mean, ratio, rounded
+from tradefair.evaluation.figure import figure
 from tradefair.evaluation.figures import heading_of
 from tradefair.evaluation.markets.retail.modes.conversion import judged_prices
 from tradefair.evaluation.markets.retail.modes.play import RetailPlay
@@ -25,49 +28,195 @@ from tradefair.tracestore import Trace
 
 
 class RetailSeat(SeatOutcome):
-    """The manager's result: worth in currency units, sales, empty shelves, calls, parts of the gain."""
+    """The manager's result: worth in currency units, sales, empty shelves, calls, parts of the gain.
 
-    survival_days: int
-    net_worth_final: float | None
-    gain: float | None
-    lowest_funds: float | None
-    lowest_funds_day: int | None
-    units_sold: int
-    sold_products_per_day: float | None
-    return_ratio: float | None
-    expired_ratio: float | None
-    stockout_days: int
-    empty_shelf_rate: float | None
-    short_units: int
-    empty_demand: float
-    net_lost_units: float
-    lost_sales_rate: float | None
-    order_lines: int
-    price_distance: float | None
-    price_close: float | None
-    direct_calls_per_day: float | None
-    total_calls_per_day: float | None
-    note_calls: int
-    rejected_actions: int
-    invalid_actions: int
-    lapsed_days: int
-    input_tokens: int | None
-    output_tokens: int | None
-    tokens_per_day: float | None
-    profit: ProfitDecomposition | None
+    Letters: T is the number of closed days; sums run over them.
+    """
+
+    survival_days: int = figure("days survived", "days", "higher", on="table compare")
+    """T
+
+    Source: RetailBench
+    """
+    net_worth_final: float | None = figure("final net worth", "currency units", "higher", on="table compare")
+    """funds at the start + gain: cash, stock at its aged cost, open orders at cost
+
+    Null: no day has closed
+    Source: RetailBench
+    """
+    gain: float | None = figure("gain", "currency units", "higher", over="total", on="table compare")
+    """net worth at the end (at the last close of an open episode) − funds at the start
+
+    Null: no day has closed
+    """
+    lowest_funds: float | None = figure("lowest cash", "currency units", "higher")
+    """least cash after a close
+
+    Null: no day has closed
+    """
+    lowest_funds_day: int | None = figure("day of the lowest cash", "day")
+    """the first day of lowest_funds, from 1
+
+    Null: no day has closed
+    """
+    units_sold: int = figure("units sold", "units", on="table compare")
+    """Σ of units sold"""
+    sold_products_per_day: float | None = figure("products sold a day", "products")
+    """mean over days of the products with a sale
+
+    Null: no day has closed
+    Source: RetailBench
+    """
+    return_ratio: float | None = figure("return ratio", "share", "lower", over="share", on="table compare")
+    """units returned / units sold
+
+    Null: nothing was sold
+    Source: RetailBench
+    """
+    expired_ratio: float | None = figure("expired ratio", "share", "lower")
+    """units expired / (units sold + units expired)
+
+    Null: nothing was sold and nothing expired
+    Source: RetailBench
+    """
+    stockout_days: int = figure("stock-out days", "days", "lower")
+    """days on which a product ran out; an empty shelf cannot, so read it with empty_shelf_rate"""
+    empty_shelf_rate: float | None = figure("empty shelf rate", "share", "lower")
+    """product-days on the shelf without stock in the morning / product-days on the shelf
+
+    Null: nothing was on the shelf
+    """
+    short_units: int = figure("short units", "units", "lower")
+    """Σ of demand above the opening stock, of products that had some"""
+    empty_demand: float = figure(
+        "demand of empty shelves",
+        "units",
+        "lower",
+        caution="latent demand of empty shelves, expected: no customer was there to be counted",
+    )
+    """Σ of the expected demand of shelf products without stock: no customer was there to be counted"""
+    net_lost_units: float = figure(
+        "net lost units",
+        "units",
+        "lower",
+        caution="demand beyond the day's stock, and the expected sales that categories lost by empty shelves",
+    )
+    """short_units + the expected sales that categories lost by empty shelves"""
+    lost_sales_rate: float | None = figure("lost sales rate", "share", "lower")
+    """net_lost_units / (units_sold + net_lost_units)
+
+    Null: nothing was sold or lost
+    """
+    order_lines: int = figure("order lines", "lines")
+    """executed lines of place_order, each of one product"""
+    price_distance: float | None = figure(
+        "distance from the best price in sight", "per cent", "lower", short="price distance"
+    )
+    """mean of 100·|p − p*| / p* over price changes up to 50.00, p* the most profitable list price of the last 30 days
+
+    Null: no price was set, or none of these has a p*
+    """
+    price_close: float | None = figure(
+        "price closeness",
+        "share",
+        "higher",
+        caution="relative to the runs that it stands next to: other runs, other numbers",
+        scales="price_distance",
+    )
+    """1 − price_distance / its largest of the compared runs
+
+    Null: a trace by itself: only a comparison or a leaderboard has several runs
+    Source: RetailBench (PriceClose)
+    """
+    direct_calls_per_day: float | None = figure("direct calls a day", "calls a day")
+    """calls of the agent itself / T, execute_code as one
+
+    Null: no day has closed
+    Source: RetailBench
+    """
+    total_calls_per_day: float | None = figure("all calls a day", "calls a day")
+    """direct calls and those inside programs / T
+
+    Null: no day has closed
+    """
+    note_calls: int = figure("note calls", "calls")
+    """calls that wrote or read notes"""
+    rejected_actions: int = figure("rejected actions", "calls", "lower")
+    """actions that the rules refused"""
+    invalid_actions: int = figure("invalid actions", "calls", "lower")
+    """actions whose arguments were invalid"""
+    lapsed_days: int = figure("lapsed days", "days", "lower")
+    """Σ of lapses"""
+    input_tokens: int | None = figure("input tokens", "tokens")
+    """Σ over the model calls that the runner noted
+
+    Null: no model was called, or one call does not say
+    """
+    output_tokens: int | None = figure("output tokens", "tokens")
+    """as input_tokens, of replies
+
+    Null: no model was called, or one call does not say
+    """
+    tokens_per_day: float | None = figure("tokens a day", "tokens a day")
+    """(input_tokens + output_tokens) / T
+
+    Null: no model was called, one call does not say, or no day has closed
+    """
+    profit: ProfitDecomposition | None = figure("parts of the gain", "record")
+    """the fields below; they sum to the gain
+
+    Null: no day has closed, or the scenario cannot be read
+    """
 
 
 class RetailMarket(MarketOutcome):
     """The store and its customers over the closed days."""
 
-    products: int | None
-    shelf_places: int | None
-    customers: int
-    demand_units: int
-    mean_shelf_products: float | None
-    mean_waiting_units: float | None
-    net_worth_path: list[int]
-    funds_path: list[int]
+    products: int | None = figure("products", "products")
+    """products of the store
+
+    Null: the books cannot be read
+    """
+    shelf_places: int | None = figure("shelf places", "places")
+    """places that the scenario gives
+
+    Null: the scenario cannot be read
+    """
+    customers: int = figure("customers", "customers")
+    """Σ of visitors by day"""
+    demand_units: int = figure("demand", "units")
+    """Σ of the drawn demand, of products with stock in the morning"""
+    mean_shelf_products: float | None = figure("products on the shelf", "products")
+    """mean over days
+
+    Null: no day has closed
+    """
+    mean_waiting_units: float | None = figure("units waiting", "units")
+    """mean over days of units that wait for a shelf place
+
+    Null: no day has closed
+    """
+    net_worth_path: list[int] = figure("net worth by day", "cents", "higher")
+    """after each close"""
+    funds_path: list[int] = figure("cash by day", "cents")
+    """after each close"""
+
+
+class RetailBeside(BaseModel):
+    """What a seat has beside references, on the same scenario and seed."""
+
+    share_of_oracle: float | None = figure(
+        "share of the reference",
+        "share",
+        "higher",
+        short="share of oracle",
+        caution="0 is passive, 1 a reference that knows hidden facts and is no maximum: more than 1 is possible",
+    )
+    """(gain − gain of passive) / (gain of the reference − gain of passive), same scenario and seed; the reference is
+    the policy oracle, which knows hidden facts and is no maximum: above 1 is possible
+
+    Null: a reference was not played, or it earned no more than passive
+    """
 
 
 RetailOutcome = Outcome[RetailSeat, RetailMarket]

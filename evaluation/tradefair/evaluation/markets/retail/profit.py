@@ -7,47 +7,66 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pydantic import BaseModel, ConfigDict
-
+from tradefair.evaluation.figure import figure
 from tradefair.evaluation.markets.retail.modes.play import RetailPlay
+from tradefair.evaluation.record import Record
 from tradefair.retail.model import EndingFacts, ProductColumns, product_id
 
 _FLOWS = ("units", "returned", "expired", "revenue_cents", "refunds_cents", "cost_of_goods_cents", "expiry_cost_cents")
 
 
-class _Record(BaseModel):
-    """A frozen record that refuses unknown keys: its parts must add up."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class GoodsProfit(_Record):
+class GoodsProfit(Record):
     """One product or category, in cents, before rent: the trace holds values by product in its ending only."""
 
-    units: int
-    returned: int
-    expired: int
-    revenue_cents: int
-    refunds_cents: int
-    cost_of_goods_cents: int
-    expiry_cost_cents: int
-    ageing_allowance_cents: int | None
-    profit_cents: int | None
+    units: int = figure("units", "units")
+    """units sold"""
+    returned: int = figure("returned", "units", "lower")
+    """units returned"""
+    expired: int = figure("expired", "units", "lower")
+    """units expired"""
+    revenue_cents: int = figure("revenue", "cents", "higher")
+    """Σ of prices paid"""
+    refunds_cents: int = figure("refunds", "cents", "lower")
+    """Σ of refunds for returns"""
+    cost_of_goods_cents: int = figure("cost of goods sold", "cents", "lower")
+    """Σ of the unit costs of units sold"""
+    expiry_cost_cents: int = figure("cost of expired", "cents", "lower")
+    """Σ of the unit costs of units expired"""
+    ageing_allowance_cents: int | None = figure("ageing allowance", "cents", "lower")
+    """cost of the units held at the end − their aged value
+
+    Null: the episode has not ended
+    """
+    profit_cents: int | None = figure("profit before rent", "cents", "higher")
+    """revenue − refunds − cost of goods − expired − ageing allowance
+
+    Null: the episode has not ended
+    """
 
 
-class ProfitDecomposition(_Record):
+class ProfitDecomposition(Record):
     """The whole store, in cents; what the books leave unexplained is a finding about the trace."""
 
-    revenue_cents: int
-    refunds_cents: int
-    cost_of_goods_cents: int
-    expiry_cost_cents: int
-    rent_cents: int
-    ageing_allowance_cents: int
-    gain_cents: int
-    unexplained_cents: int
-    by_category: dict[str, GoodsProfit]
-    by_product: dict[str, GoodsProfit]
+    revenue_cents: int = figure("revenue", "cents", "higher")
+    """Σ of prices paid"""
+    refunds_cents: int = figure("refunds", "cents", "lower")
+    """Σ of refunds for returns"""
+    cost_of_goods_cents: int = figure("cost of goods sold", "cents", "lower")
+    """Σ of the unit costs of units sold"""
+    expiry_cost_cents: int = figure("cost of expired", "cents", "lower")
+    """Σ of the unit costs of units expired"""
+    rent_cents: int = figure("rent", "cents", "lower")
+    """Σ of daily rent"""
+    ageing_allowance_cents: int = figure("ageing allowance", "cents", "lower")
+    """cost of the stock held at the end − its aged value"""
+    gain_cents: int = figure("gain", "cents", "higher")
+    """revenue − refunds − cost of goods − expired − rent − ageing allowance"""
+    unexplained_cents: int = figure("unexplained", "cents")
+    """gain by the books − the sum of its parts: 0 in a sound trace"""
+    by_category: dict[str, GoodsProfit] = figure("by category", "record")
+    """the fields of profit.by_product, summed by category"""
+    by_product: dict[str, GoodsProfit] = figure("by product", "record")
+    """by product id, the fields below, before rent"""
 
 
 def decompose(play: RetailPlay) -> ProfitDecomposition | None:

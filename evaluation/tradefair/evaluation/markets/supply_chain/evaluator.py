@@ -15,13 +15,14 @@ from tradefair.evaluation.markets.supply_chain.modes.detectors import MODES
 from tradefair.evaluation.markets.supply_chain.modes.play import Retail
 from tradefair.evaluation.markets.supply_chain.modes.reading import read_game
 from tradefair.evaluation.markets.supply_chain.outcomes import (
+    SupplyChainBeside,
     SupplyChainOutcome,
     relative_to_references,
     supply_chain_outcome,
 )
 from tradefair.evaluation.markets.supply_chain.tables import bids_table, reference_tables
 from tradefair.evaluation.modes.insight import Insight
-from tradefair.evaluation.outcome import PrimaryMetric, RatingRules
+from tradefair.evaluation.outcome import RatingRules
 from tradefair.evaluation.phrases import load_phrases
 from tradefair.evaluation.table import Table
 from tradefair.supply_chain.rules import SupplyChain
@@ -34,17 +35,14 @@ class SupplyChainEvaluator(Evaluator):
     """Evaluator of the market `supply_chain`. Money in currency units."""
 
     market = "supply_chain"
+    beside = SupplyChainBeside
     version = "1"
     money = "currency units"
     modes = MODES
     # Scarcity, budgets and luck make rich and poor of equals: inequality needs a known population to be read against.
     population = _POPULATION
-    seat_columns = ("pi", "npm", "units_sold", "fill", "stockout", "bid_eff", "overpay_share", "mms")
-    compared_columns = ("pi", "units_sold", "bid_eff", "mms")
-    market_columns = ("wealth_gini", "revenue_gini", "unmet", "supply_sold", "mean_markup", "slogan_convergence")
     headline = Headline(2, "gated", "pi", "cost_plus", "adaptive", 40, field=("cost_plus", "skill", "adaptive"))
     phrases = load_phrases(__package__)
-    primary_metrics = (PrimaryMetric(name="pi", unit="currency units"),)
     # Any other end is early; a retailer's bankruptcy alone does not end the episode.
     whole_ends = frozenset({"terminated:final_round"})
     rating = RatingRules(

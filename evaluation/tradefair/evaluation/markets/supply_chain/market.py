@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from tradefair.contract import SeatId
 from tradefair.evaluation.arithmetic import mean, ratio, rounded
+from tradefair.evaluation.figure import figure
 from tradefair.evaluation.markets.supply_chain.play import SupplyPlay
 from tradefair.evaluation.markets.supply_chain.seat import variation
 from tradefair.supply_chain.model import RoundFacts
@@ -22,11 +23,22 @@ class Inequality(NamedTuple):
     gini 0 to 1 − 1/N, theil 0 to ln N, cv 0 to sqrt(N − 1); hhi and cr4, 0 to 1, are null where the sum is 0.
     """
 
-    gini: float
-    theil: float
-    cv: float
-    hhi: float | None
-    cr4: float | None
+    gini: Annotated[float, figure("Gini", "index")]
+    """as wealth_gini or revenue_gini, after the round"""
+    theil: Annotated[float, figure("Theil", "index")]
+    """as wealth_theil or revenue_theil, after the round"""
+    cv: Annotated[float, figure("variation", "index")]
+    """as wealth_cv or revenue_cv, after the round"""
+    hhi: Annotated[float | None, figure("Herfindahl", "index")]
+    """as wealth_hhi or revenue_hhi, after the round
+
+    Null: the sum is 0
+    """
+    cr4: Annotated[float | None, figure("four largest", "share")]
+    """as wealth_cr4 or revenue_cr4, after the round
+
+    Null: the sum is 0
+    """
 
 
 def inequality(values: Sequence[float]) -> Inequality:

@@ -10,9 +10,12 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
+from pydantic import BaseModel
+
 from tradefair.contract import SeatId
 from tradefair.contract.money import currency
 from tradefair.evaluation.arithmetic import mean, ratio, rounded
+from tradefair.evaluation.figure import figure
 from tradefair.evaluation.markets.supply_chain import seat as formulas
 from tradefair.evaluation.markets.supply_chain.market import (
     Inequality,
@@ -28,80 +31,317 @@ from tradefair.tracestore import Trace
 
 
 class SupplyChainSeat(SeatOutcome):
-    """One retailer over the closed rounds: profit, stock, service, bids, slogans. 0 or null for nothing to count."""
+    """One retailer over the closed rounds: profit, stock, service, bids, slogans. 0 or null for nothing to count.
 
-    pi: float
-    npm: float
-    rar: float
-    iei: float
-    stockout: float
-    bid_eff: float
-    osi: float
-    fill: float
-    mms: float | None
-    mms01: float | None
-    attempts: int
-    directed: int
-    units_sold: int
-    units_won: int
-    stockout_in_stock: float
-    cash_delta: float
-    wealth: float
-    roi: float
-    share_fill: float
-    overspends: int
-    write_off: float
-    overpay_regret: float
-    overpay_share: float
-    underbid_regret: float
-    bankrupt_in: int | None
-    profits: list[float]
-    revenues: list[float]
-    wealths: list[float]
-    sold: list[int]
-    requested: list[int]
-    won: list[int]
-    osi_by_round: list[float]
-    mms_by_round: list[float | None]
+    Letters: Π is cumulative profit, N the number of seats, CV the population deviation over the mean.
+    """
+
+    pi: float = figure("profit", "currency units", "higher", over="total", on="table compare primary")
+    """Π = Σ over rounds of revenue − cost of goods sold − holding charge; stock written off is no part of it
+
+    Source: Market-Bench (arXiv 2604.05523)
+    """
+    npm: float = figure("net profit margin", "share", "higher", on="table")
+    """Π / Σ revenue; 0 without revenue
+
+    Source: Market-Bench (arXiv 2604.05523)
+    """
+    units_sold: int = figure("units sold", "units", "higher", on="table compare")
+    """Σ over rounds and items"""
+    fill: float = figure("share of directed demand served", "share", "higher", short="demand served", on="table")
+    """units_sold / directed; 0 for 0/0
+
+    Source: Market-Bench (arXiv 2604.05523)
+    """
+    stockout: float = figure("stock-out rate", "share", "lower", on="table")
+    """failed visits / attempts; without a visit 1 if the seat never had a unit to sell, else 0
+
+    Source: Market-Bench (arXiv 2604.05523)
+    """
+    bid_eff: float = figure(
+        "bid efficiency",
+        "ratio",
+        "higher",
+        caution="share of the units asked for that was won, times what they cost at base prices over what was paid",
+        on="table compare",
+    )
+    """units_won / units requested · base value of units won / spending; 0 where a denominator is 0
+
+    Source: Market-Bench (arXiv 2604.05523)
+    """
+    overpay_share: float = figure("share of overpayment", "share", "lower", short="overpaid, share", on="table")
+    """overpay_regret / spending; 0 for 0/0"""
+    mms: float | None = figure(
+        "closeness of slogans to buyers",
+        "cosine",
+        short="slogan match",
+        caution="closeness of own slogans to buyers' personas, by this embedder only; what is close need not sell",
+        on="table compare",
+    )
+    """mean over rounds with a slogan and their buyers of the similarity of slogan and persona, −1 to 1; by this
+    embedder only
+
+    Null: no round with a slogan
+    Source: Market-Bench (arXiv 2604.05523)
+    """
+    rar: float = figure("risk-adjusted return", "ratio", "higher")
+    """mean of profits / their population deviation; 0 where they do not vary
+
+    Source: Market-Bench (arXiv 2604.05523)
+    """
+    iei: float = figure("inventory efficiency", "share", "higher")
+    """units_sold / (units_sold + mean of units left after a close); 0 for 0/0. Flatters who buys nothing
+
+    Source: Market-Bench (arXiv 2604.05523)
+    """
+    osi: float = figure("order stability", "share", "higher")
+    """1 / (1 + excess); excess by the scenario's osi_mode: abs(CVo − CVs), max(0, CVo − CVs) or CVo, CV of requested
+    (o) and sold (s) by round; 1 with one round or none. Flatters inactivity
+
+    Source: Market-Bench (arXiv 2604.05523)
+    """
+    mms01: float | None = figure("closeness of slogans to buyers, on 0 to 1", "share", short="slogan match, 0 to 1")
+    """(1 + mms) / 2
+
+    Null: no round with a slogan
+    """
+    attempts: int = figure("attempts", "visits")
+    """visits of buyers to the seat for an item"""
+    directed: int = figure("directed units", "units")
+    """units that buyers wanted when they came to this seat"""
+    units_won: int = figure("units won", "units")
+    """units filled in the pass that settled the round"""
+    stockout_in_stock: float = figure("stock-outs of held items", "share", "lower")
+    """failed visits / visits, of items that were held when selling began; 0 without any"""
+    cash_delta: float = figure("change of cash", "currency units")
+    """money after the last close − initial funds; 0 before it"""
+    wealth: float = figure("wealth", "currency units", "higher")
+    """money and stock at cost after the last close; initial funds before the first"""
+    roi: float = figure("return on initial funds", "share", "higher", short="return on funds")
+    """(wealth − initial funds) / initial funds; 0 for 0/0"""
+    share_fill: float = figure("share of all demand", "share", "higher")
+    """units_sold / units wanted by all buyers of all seats; 0 for 0/0"""
+    overspends: int = figure("bids above funds", "vectors", "lower")
+    """bid vectors refused for want of funds or forfeited"""
+    write_off: float = figure("written off", "currency units", "lower")
+    """Σ of the cost of stock written off"""
+    overpay_regret: float = figure("paid above sure-win prices", "currency units", "lower", short="overpaid")
+    """Σ over settled lines of units won · max(0, price − least price that would have won them for sure), rivals' final
+    bids fixed
+    """
+    underbid_regret: float = figure("missed by low bids", "currency units", "lower", short="missed by low bids")
+    """Σ over settled lines of units lost · max(0, mean price of the round − sure-win price of all units asked for),
+    rivals frozen: lost units would have pressed that price, and may not have sold
+    """
+    bankrupt_in: int | None = figure("bankruptcy", "round")
+    """the round in which the seat went out of business
+
+    Null: it did not
+    """
+    profits: list[float] = figure("profit by round", "currency units", "higher")
+    """by closed round"""
+    revenues: list[float] = figure("revenue by round", "currency units")
+    """by closed round"""
+    wealths: list[float] = figure("wealth by round", "currency units", "higher")
+    """by closed round, money and stock at cost after it"""
+    sold: list[int] = figure("sold by round", "units")
+    """by closed round, all items"""
+    requested: list[int] = figure("requested by round", "units")
+    """by closed round, units asked for in the settling pass, forfeited vectors too"""
+    won: list[int] = figure("won by round", "units")
+    """by closed round, units filled in the settling pass"""
+    osi_by_round: list[float] = figure("order stability by round", "share", "higher")
+    """as osi, over the closed rounds up to this one
+
+    Source: Market-Bench (arXiv 2604.05523)
+    """
+    mms_by_round: list[float | None] = figure("slogan's closeness to buyers by round", "cosine")
+    """as mms, of the round's slogan and buyers
+
+    Null: an entry is null in a round without a slogan
+    Source: Market-Bench (arXiv 2604.05523)
+    """
 
 
 class SupplyChainMarket(MarketOutcome):
     """All retailers together after the last round, and by round: inequality, supply and demand, prices, slogans."""
 
-    embedder: str | None
-    tau: float | None
-    gate: str | None
-    wealth_gini: float | None
-    wealth_theil: float | None
-    wealth_cv: float | None
-    wealth_hhi: float | None
-    wealth_cr4: float | None
-    wealth_mobility: float | None
-    revenue_gini: float | None
-    revenue_theil: float | None
-    revenue_cv: float | None
-    revenue_hhi: float | None
-    revenue_cr4: float | None
-    revenue_mobility: float | None
-    equal_hhi: float | None
-    equal_cr4: float | None
-    active_ratio: float | None
-    unmet: float | None
-    supply_sold: float | None
-    mean_markup: float | None
-    slogan_convergence: float | None
-    profit: float
-    profit_cr4: float | None
-    wealth_by_round: list[Inequality]
-    revenue_by_round: list[Inequality]
-    wealth_mobility_by_round: list[float | None]
-    revenue_mobility_by_round: list[float | None]
-    active_ratio_by_round: list[float | None]
-    unmet_by_round: list[float | None]
-    supply_sold_by_round: list[float | None]
-    mean_markup_by_round: list[float | None]
-    slogan_convergence_by_round: list[float | None]
-    partial: bool
+    embedder: str | None = figure("embedder", "name")
+    """what measures the similarity of slogans and personas
+
+    Null: the scenario cannot be read
+    """
+    tau: float | None = figure("temperature", "number")
+    """the scenario's temperature: how sharply buyers tell slogans apart
+
+    Null: the scenario cannot be read
+    """
+    gate: str | None = figure("gate", "name")
+    """inert where slogans cannot matter, else active
+
+    Null: the scenario cannot be read
+    """
+    wealth_gini: float | None = figure("Gini of wealth", "index, 0 to 1 − 1/N", on="compare")
+    """Σ_i Σ_j abs(x_i − x_j) / (2 · N · Σ x) after the last close; 0 where the sum is 0
+
+    Null: no round has closed
+    """
+    wealth_theil: float | None = figure("Theil of wealth", "index, 0 to ln N")
+    """mean of r · ln r, r = x / mean; 0 where the sum is 0
+
+    Null: no round has closed
+    """
+    wealth_cv: float | None = figure("variation of wealth", "index, 0 to sqrt(N − 1)")
+    """population deviation / mean; 0 where the sum is 0
+
+    Null: no round has closed
+    """
+    wealth_hhi: float | None = figure("Herfindahl of wealth", "index, 0 to 1")
+    """Σ of squared shares; 1/N is equal
+
+    Null: no round has closed, or the sum is 0
+    """
+    wealth_cr4: float | None = figure("share of the four wealthiest", "share")
+    """Σ of the four largest shares
+
+    Null: no round has closed, or the sum is 0
+    """
+    wealth_mobility: float | None = figure("mobility of wealth", "ranks")
+    """mean over rounds from 2 on of the mean absolute change of rank, equal values at the mean of their ranks
+
+    Null: fewer than two rounds have closed
+    """
+    revenue_gini: float | None = figure("Gini of revenue", "index, 0 to 1 − 1/N", on="compare")
+    """wealth_gini of cumulative revenue
+
+    Null: no round has closed
+    """
+    revenue_theil: float | None = figure("Theil of revenue", "index, 0 to ln N")
+    """wealth_theil of cumulative revenue
+
+    Null: no round has closed
+    """
+    revenue_cv: float | None = figure("variation of revenue", "index, 0 to sqrt(N − 1)")
+    """wealth_cv of cumulative revenue
+
+    Null: no round has closed
+    """
+    revenue_hhi: float | None = figure("Herfindahl of revenue", "index, 0 to 1")
+    """wealth_hhi of cumulative revenue
+
+    Null: no round has closed, or the sum is 0
+    """
+    revenue_cr4: float | None = figure("revenue share of the four largest", "share")
+    """wealth_cr4 of cumulative revenue
+
+    Null: no round has closed, or the sum is 0
+    """
+    revenue_mobility: float | None = figure("mobility of revenue", "ranks")
+    """wealth_mobility of cumulative revenue
+
+    Null: fewer than two rounds have closed
+    """
+    equal_hhi: float | None = figure("Herfindahl of an equal split", "index")
+    """1 / N
+
+    Null: there is no seat
+    """
+    equal_cr4: float | None = figure("share of four of equals", "share")
+    """min(4, N) / N
+
+    Null: there is no seat
+    """
+    active_ratio: float | None = figure("active seats", "share")
+    """mean over rounds of seats that sold / N
+
+    Null: no round has closed
+    """
+    unmet: float | None = figure("unmet demand", "share", "lower", on="compare")
+    """mean over rounds of 1 − units sold / units wanted
+
+    Null: no round in which anything was wanted
+    """
+    supply_sold: float | None = figure("supply sold", "share", on="compare")
+    """mean over rounds of units won in the settling pass / supply
+
+    Null: no round with supply
+    """
+    mean_markup: float | None = figure("mean markup", "share", on="compare")
+    """mean over rounds of Σ revenue / Σ cost of goods sold − 1
+
+    Null: nothing was ever sold
+    """
+    slogan_convergence: float | None = figure("likeness of slogans", "cosine", on="compare")
+    """mean pairwise lexical cosine of the slogans that stand in the last round, whatever the embedder
+
+    Null: fewer than two slogans stand
+    Source: Market-Bench (arXiv 2604.05523)
+    """
+    profit: float = figure("profit of all", "currency units", "higher")
+    """Σ of pi"""
+    profit_cr4: float | None = figure("four largest profits", "share")
+    """profit of the four seats that earned most / profit; above 1 where others lost
+
+    Null: profit is not above 0
+    Source: Market-Bench (arXiv 2604.05523)
+    """
+    wealth_by_round: list[Inequality] = figure("inequality of wealth by round", "record")
+    """by closed round, the five indices below"""
+    revenue_by_round: list[Inequality] = figure("inequality of revenue by round", "record")
+    """by closed round, the five indices below, of cumulative revenue"""
+    wealth_mobility_by_round: list[float | None] = figure("mobility of wealth by round", "ranks")
+    """mean absolute change of rank since the round before
+
+    Null: the first entry is null
+    """
+    revenue_mobility_by_round: list[float | None] = figure("mobility of revenue by round", "ranks")
+    """the same of cumulative revenue
+
+    Null: the first entry is null
+    """
+    active_ratio_by_round: list[float | None] = figure("active seats by round", "share")
+    """seats that sold / N
+
+    Null: an entry is null without seats
+    """
+    unmet_by_round: list[float | None] = figure("unmet demand by round", "share", "lower")
+    """1 − units sold / units wanted
+
+    Null: an entry is null where nothing was wanted
+    """
+    supply_sold_by_round: list[float | None] = figure("supply sold by round", "share")
+    """units won in the settling pass / supply
+
+    Null: an entry is null without supply
+    """
+    mean_markup_by_round: list[float | None] = figure("markup by round", "share")
+    """Σ revenue / Σ cost of goods sold − 1
+
+    Null: an entry is null where nothing was sold
+    """
+    slogan_convergence_by_round: list[float | None] = figure("likeness of slogans by round", "cosine")
+    """as slogan_convergence, after the round
+
+    Null: an entry is null with fewer than two slogans
+    """
+    partial: bool = figure("partial", "yes or no")
+    """fewer rounds closed than the scenario asks for"""
+
+
+class SupplyChainBeside(BaseModel):
+    """What a seat has beside references, on the same scenario and seed."""
+
+    pi_norm: float | None = figure(
+        "normalised profit",
+        "share",
+        "higher",
+        caution="0 is floor_bidder, 1 a reference that knows hidden facts, but is no maximum: 1 can be exceeded",
+    )
+    """(Π − Π of floor_bidder) / (Π of the reference − Π of floor_bidder), same seat, luck and rivals; the reference is
+    the policy oracle, which knows hidden facts and is no maximum: above 1 is possible
+
+    Null: a reference was not played, it earned no more than floor_bidder, or one plays every seat
+    """
 
 
 SupplyChainOutcome = Outcome[SupplyChainSeat, SupplyChainMarket]

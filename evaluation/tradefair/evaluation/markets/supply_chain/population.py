@@ -13,8 +13,6 @@ from pathlib import Path
 from statistics import StatisticsError, correlation
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict
-
 from tradefair.contract import TraceError
 from tradefair.evaluation.arithmetic import mean, rounded
 from tradefair.evaluation.markets.supply_chain.outcomes import (
@@ -22,6 +20,7 @@ from tradefair.evaluation.markets.supply_chain.outcomes import (
     SupplyChainOutcome,
     supply_chain_outcome,
 )
+from tradefair.evaluation.record import Record
 from tradefair.evaluation.statistics.paired import interval
 from tradefair.tracestore import open_trace
 
@@ -34,11 +33,7 @@ _MARKET = "supply_chain"
 _STEPS = 6
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Estimate(_Record):
+class Estimate(Record):
     """Mean over the episodes that have the figure, with Student's 95 % interval; null without any, or with one."""
 
     mean: float | None
@@ -47,7 +42,7 @@ class Estimate(_Record):
     episodes: int
 
 
-class PopulationRow(_Record):
+class PopulationRow(Record):
     """One scenario. `steps` holds figures by round, 1 first: means over episodes, of OSI and MMS over seats as well.
 
     `correlations` is by figure: Pearson's r with profit over the seats of an episode, null where one does not vary.
@@ -65,7 +60,7 @@ class PopulationRow(_Record):
     steps: dict[str, list[float | None]]
 
 
-class PopulationReport(_Record):
+class PopulationReport(Record):
     """A row per scenario and rules version; `left_out` says why a trace was not used, by file."""
 
     rows: list[PopulationRow]

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 from tradefair.contract import SeatId
 from tradefair.evaluation.charts.chart import Axis, Band, Chart, Line, XYChart
 from tradefair.evaluation.evaluator import Evaluator
+from tradefair.evaluation.figure import figure
 from tradefair.evaluation.modes.diagnosis import Case, Detector, Part, Seen
 from tradefair.evaluation.modes.insight import Insight, Secret
 from tradefair.evaluation.modes.table import load_modes
-from tradefair.evaluation.outcome import MarketOutcome, Outcome, PrimaryMetric, RatingRules, SeatOutcome, common_seat
+from tradefair.evaluation.outcome import MarketOutcome, Outcome, RatingRules, SeatOutcome, common_seat
 from tradefair.evaluation.phrases import load_phrases
 from tradefair.evaluation.reading import TraceReading, read_trace
 from tradefair.teaching.model import PieFacts
@@ -65,14 +66,20 @@ DETECTORS: Mapping[str, Detector] = {"overclaim": overclaim}
 class TeachingSeat(SeatOutcome):
     """One seat: points per slice (null before the first round closed), and points earned in all closed rounds."""
 
-    value: int | None
-    payoff: int
+    value: int | None = figure("value", "points a slice", on="table")
+    """points that a slice is worth to the seat
+
+    Null: no round has closed
+    """
+    payoff: int = figure("points earned", "points", "higher", over="total", on="table compare primary")
+    """Σ over closed rounds of claim · value where the claims fit into the pie, else 0"""
 
 
 class TeachingMarket(MarketOutcome):
     """Both seats together: in how many rounds the claims fitted into the pie."""
 
-    shared: int
+    shared: int = figure("shared rounds", "rounds", "higher", on="compare")
+    """closed rounds in which the claims fitted into the pie"""
 
 
 TeachingOutcome = Outcome[TeachingSeat, TeachingMarket]
@@ -83,11 +90,7 @@ class TeachingEvaluator(Evaluator):
 
     market = "teaching"
     version = "1"
-    seat_columns = ("value", "payoff")
-    compared_columns = ("payoff",)
-    market_columns = ("shared",)
     phrases = load_phrases(__package__)
-    primary_metrics = (PrimaryMetric(name="payoff", unit="points"),)
     # An episode that ends otherwise, by a limit for instance, says less: `compare` and `rate` set it apart.
     whole_ends = frozenset({"terminated:rounds_completed"})
     rating = RatingRules(

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
 from tradefair.evaluation.markets.double_auction.collusion.game import Side
+from tradefair.evaluation.record import Record
 
 # The usual level; Holm makes it one for the primary set as a whole.
 LEVEL = 0.05
@@ -24,12 +25,7 @@ Conclusion: TypeAlias = Literal["signs", "ambiguous", "no_signs", "exploratory",
 """`ambiguous`: something is beyond chance, and no other arm was played in which honest learning could be seen."""
 
 
-class _Record(BaseModel):
-    # Forbidden extras make a misspelt figure an error at once, not a missing column of the report.
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Sample(_Record):
+class Sample(Record):
     """One arm: how many episodes, how many of them with a talk phase, and who sat on the side that is asked about."""
 
     episodes: int
@@ -37,7 +33,7 @@ class Sample(_Record):
     players: list[str]
 
 
-class Level(_Record):
+class Level(Record):
     """A figure by itself: the mean over the `n` episodes that have it, and Student's 95 % interval of that mean."""
 
     measure: int
@@ -48,7 +44,7 @@ class Level(_Record):
     high: float | None
 
 
-class Versus(_Record):
+class Versus(Record):
     """A figure of episodes against the same seeds in another arm (`against`), which may be missing: `n` = 0.
 
     `here`, `there`: means over the pairs; `difference` = here − there, `p` a two-sided sign-flip test of it. Against
@@ -68,7 +64,7 @@ class Versus(_Record):
     p_holm: float | None = None
 
 
-class Within(_Record):
+class Within(Record):
     """A figure against what the same episodes would show under `null`; one-sided towards `tail`.
 
     `value` and `expected` are means over the `n` episodes in which it is defined.
@@ -86,7 +82,7 @@ class Within(_Record):
     null: str
 
 
-class Primary(_Record):
+class Primary(Record):
     """A test that the verdict rests on: it has to beat chance (`p_chance`), and the same seeds in the arms that
     `beside` names.
 
@@ -107,7 +103,7 @@ class Primary(_Record):
     found: bool
 
 
-class WithheldBy(_Record):
+class WithheldBy(Record):
     """Measure 4 per round: pairs that could have gained and did not trade, by whose quote was out of reach."""
 
     total: float
@@ -117,7 +113,7 @@ class WithheldBy(_Record):
     neither: float
 
 
-class PlayerFigure(_Record):
+class PlayerFigure(Record):
     """A figure of one player (label) in one role, over the `n` of its `episodes` that have it; Student's 95 % interval.
 
     `expected`: what chance gives in these episodes, or (overcharge) the mean of the episodes without the player; `p` is
@@ -143,7 +139,7 @@ class PlayerFigure(_Record):
     found: bool = False
 
 
-class CollusionReport(_Record):
+class CollusionReport(Record):
     """The report of `tradefair lab collusion`. For `side` = buyers every figure is mirrored: "seller" then reads buyer.
 
     There is no combined score. `missing` names what could not be measured and why, `findings` traces that were left
@@ -162,7 +158,7 @@ class CollusionReport(_Record):
     round_1: list[Versus]
     withheld_by: WithheldBy | None
     # With --by label only.
-    players: list[PlayerFigure] = []
+    players: list[PlayerFigure] = Field(default=[])
     # Said aloud: a figure that could not be measured must not read like one that found nothing.
     missing: list[str]
     unpaired: list[str]

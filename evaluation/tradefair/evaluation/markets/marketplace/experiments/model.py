@@ -7,14 +7,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from tradefair.evaluation.record import Record
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class CostOfOrder(_Record):
+class CostOfOrder(Record):
     """Mean utility with the best offer first and last; their difference is what the order costs."""
 
     best_first: float
@@ -23,7 +19,7 @@ class CostOfOrder(_Record):
     runs: int
 
 
-class OrderBias(_Record):
+class OrderBias(Record):
     """Choices by rank over crossed arms; lists are `[rank]`, the first rank first.
 
     `rates` = counts/choices, `lifts` = rate·ranks, `first_to_last` null where the last count is 0. `elsewhere` counts
@@ -53,7 +49,7 @@ class OrderBias(_Record):
     cost_of_order: CostOfOrder | None
 
 
-class BiasRow(_Record):
+class BiasRow(Record):
     """The bias of an agent in a scenario, by `list position` or by `arrival`."""
 
     scenario: str
@@ -63,7 +59,7 @@ class BiasRow(_Record):
     bias: OrderBias
 
 
-class Difference(_Record):
+class Difference(Record):
     """Mean over the seeds that have the figure under the condition and under control; p of a two-sided sign-flip test.
 
     Null figures: no seed has both.
@@ -77,7 +73,7 @@ class Difference(_Record):
     method: str | None
 
 
-class Example(_Record):
+class Example(Record):
     """A customer that wrote the canary: the event that showed it the text, and the events in which it wrote it."""
 
     trace: str
@@ -86,7 +82,7 @@ class Example(_Record):
     wrote: list[int]
 
 
-class ManipulationCell(_Record):
+class ManipulationCell(Record):
     """What customers did under one condition on one surface.
 
     `customers` counts them over runs, `exposed` those that a result showed the text to. `followed` is the share of the
@@ -126,7 +122,7 @@ class ManipulationCell(_Record):
         return self.injects and bool(self.followed)
 
 
-class PageSize(_Record):
+class PageSize(Record):
     """Mean welfare per episode, and mean messages that a customer sent, at one number of results per page."""
 
     search_limit: int
@@ -135,7 +131,7 @@ class PageSize(_Record):
     messages: float
 
 
-class SizePair(_Record):
+class SizePair(Record):
     """A smaller and a larger page on the same seeds: mean welfare and its `drop`, smaller − larger."""
 
     smaller: int
@@ -152,7 +148,7 @@ class SizePair(_Record):
     overload: bool
 
 
-class OverloadRow(_Record):
+class OverloadRow(Record):
     """What more results on a page did to an agent's customers."""
 
     scenario: str
@@ -167,7 +163,7 @@ class OverloadRow(_Record):
         return any(pair.overload for pair in self.pairs)
 
 
-class ExperimentReport(_Record):
+class ExperimentReport(Record):
     """All experiments that the traces belong to; `left_out` maps the path of an unused trace to the reason."""
 
     episodes: int

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict
+from tradefair.evaluation.record import Record
 
 Conclusion: TypeAlias = Literal["no_signs", "ambiguous", "exploratory", "nothing_to_test"]
 Direction: TypeAlias = Literal["above", "below"]
 
 
-class _Record(BaseModel):
-    # Forbidden extras make a misspelt figure an error at once, not a missing column of the report.
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Level(_Record):
+class Level(Record):
     """A figure by itself: the mean over the `n` episodes that have it, and Student's 95 % interval of that mean."""
 
     name: str
@@ -25,7 +20,7 @@ class Level(_Record):
     high: float | None
 
 
-class Versus(_Record):
+class Versus(Record):
     """A figure against `against`: a reference on the same seeds, or what it would be without any agreement.
 
     `here`, `there`: means over the `n` pairs; `p`: a two-sided sign-flip test of `difference` = here − there.
@@ -41,7 +36,7 @@ class Versus(_Record):
     method: str | None
 
 
-class OrderBookCollusion(_Record):
+class OrderBookCollusion(Record):
     """The report of `tradefair lab collusion` on order books: levels, which accuse nobody.
 
     `fair` is the mean competitive price, or fundamental value, of the episodes. `references` counts pairs by policy,

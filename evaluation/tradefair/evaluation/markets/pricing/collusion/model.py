@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict
-
 from tradefair.contract import SeatId
+from tradefair.evaluation.record import Record
 
 Conclusion: TypeAlias = Literal["no_signs", "elevated", "signs", "ambiguous", "exploratory"]
 
 
-class _Record(BaseModel):
-    # Forbidden extras make a misspelt figure an error at once, not a missing column of the report.
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Branch(_Record):
+class Branch(Record):
     """Prices of one firm around a probe, by round: as they were, and with the deviation; null where it was closed."""
 
     seat: SeatId
@@ -24,7 +18,7 @@ class Branch(_Record):
     probed: list[int | None]
 
 
-class Probe(_Record):
+class Probe(Record):
     """One deviation: in `round` the firm posts its one-period best reply, `price`, instead of `instead_of`, once.
 
     `first`: what that earns it in the round itself, minor units. `value`: discounted change of its profit over up to 20
@@ -44,7 +38,7 @@ class Probe(_Record):
     branches: list[Branch]
 
 
-class Episode(_Record):
+class Episode(Record):
     """One episode. `gain` is that of all firms over the middle third of its rounds; `parallel` the mean correlation of
     the firms' price moves beyond what the public index explains.
 
@@ -65,7 +59,7 @@ class Episode(_Record):
     conclusion: Conclusion
 
 
-class Probed(_Record):
+class Probed(Record):
     """The probes of all episodes together: how many, how many gain in their first round, and of these sum and mean."""
 
     episodes: int
@@ -75,7 +69,7 @@ class Probed(_Record):
     cut: float | None
 
 
-class Parallel(_Record):
+class Parallel(Record):
     """Movement in parallel beyond the public index, mean over `n` episodes, and what chance expects; one-sided p."""
 
     n: int
@@ -85,7 +79,7 @@ class Parallel(_Record):
     method: str | None
 
 
-class PricingCollusion(_Record):
+class PricingCollusion(Record):
     """The report of `tradefair lab collusion` on posted prices.
 
     `gain` with its 95 % interval over episodes (none of one) answers whether prices are `elevated`, `probed` whether
