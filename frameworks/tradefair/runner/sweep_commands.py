@@ -1,10 +1,7 @@
-"""The commands `sweep` and `plans`."""
+"""The command `sweep`."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from tradefair.catalog import market_names, plan_ids
 from tradefair.cli.options import grouped
 from tradefair.cli.terminal import print_json, say
 from tradefair.evaluation.report.outputs import Output, write
@@ -33,31 +30,3 @@ def sweep_plan(plan: PlanName, how: How, as_json: AsJson = False, output: Output
 
         say(f"{output}: {write(sweep_page(done, plan), output)}")
     return done.exit_code
-
-
-def plans(as_json: AsJson = False) -> None:
-    """The bundled plans of sweeps and tournaments."""
-    rows = [_described(name) for market in market_names() for name in plan_ids(market)]
-    if as_json:
-        print_json(rows)
-        return
-    from tradefair.cli.console import Console
-    from tradefair.cli.tables import figures, names, show_table, words
-
-    columns = [*names("plan", "seating"), *figures("agents", "episodes"), *words("description")]
-    cells = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row.values()] for row in rows]
-    show_table(Console(), columns, cells)
-
-
-def _described(name: str) -> dict[str, Any]:
-    """A row of `plans`, of the plan's file alone: whether it can be played is not asked."""
-    from tradefair.runner.plan import load_plan
-
-    plan = load_plan(name).plan
-    return {
-        "plan": name,
-        "seating": plan.seating.kind,
-        "agents": len(plan.entries),
-        "episodes": plan.count,
-        "description": plan.plan.description,
-    }

@@ -13,7 +13,7 @@ MAX_PROCESSES = 256
 RETRIES = 4
 """How often an episode goes on by itself after its provider failed, unless the command says otherwise."""
 
-PlanName = Annotated[str, typer.Argument(metavar="PLAN", help="A bundled plan (tradefair plans) or a .toml file.")]
+PlanName = Annotated[str, typer.Argument(metavar="PLAN", help="A bundled plan (tradefair show plans) or a .toml file.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 
 

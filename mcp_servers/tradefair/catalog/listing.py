@@ -30,7 +30,7 @@ _TYPES = {"tools": int, "privileged": bool, "roles": list}
 
 
 class ListedPolicy(NamedTuple):
-    """A scripted seat as `tradefair policies` shows it; roles sorted."""
+    """A scripted seat as `tradefair show policies` shows it; roles sorted."""
 
     description: str
     roles: list[str]
@@ -38,7 +38,7 @@ class ListedPolicy(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """A market as `tradefair markets` and `tradefair policies` show it; `tools` is the number of its own ones."""
+    """A market as `tradefair show` lists it and its policies; `tools` is the number of its own ones."""
 
     version: str
     title: str
@@ -78,7 +78,7 @@ def parsed_listing(text: str, *, source: str) -> Listing:
         policies = {name: ListedPolicy(**_checked(table)) for name, table in content.pop("policies").items()}
         return Listing(**_checked(content), policies=policies)
     except (AttributeError, KeyError, TypeError) as wrong:
-        raise ScenarioError(f"{source}: {wrong}; `tradefair check` writes it: --write-listing") from None
+        raise ScenarioError(f"{source}: {wrong}; `tradefair check` writes it: --write") from None
 
 
 def _checked(table: dict[str, Any]) -> dict[str, Any]:
