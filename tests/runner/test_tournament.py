@@ -1,4 +1,4 @@
-"""`tradefair tournament`: the games of a plan, then who is ahead."""
+"""`tradefair sweep --rank`: the games of a plan, then who is ahead."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tradefair.cli import run
 
 def held(capture: pytest.CaptureFixture[bytes], *arguments: str) -> Any:
     """What the command says as JSON; it ends well."""
-    assert run(["tournament", *arguments, "--json"]) == 0
+    assert run(["sweep", "--rank", *arguments, "--json"]) == 0
     return orjson.loads(capture.readouterr().out)
 
 

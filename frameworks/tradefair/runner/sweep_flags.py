@@ -1,4 +1,4 @@
-"""Which plan is played, where and within what: the options that `sweep` and `tournament` share."""
+"""Which plan is played, where and within what: options of `sweep`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object inst
 
 @dataclass(frozen=True)
 class How:
-    """How the episodes of a plan are to be played: the options that sweep and tournament share."""
+    """How the episodes of a plan are to be played."""
 
     out: Annotated[Path | None, typer.Option(help="Folder of traces and table; default ./runs/<plan>.")] = None
     executor: Annotated[
