@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from tradefair import tracestore
 from tradefair.cli.terminal import json_bytes, print_bytes, say, tell
 from tradefair.evaluation.places import Places
 from tradefair.evaluation.report.outputs import Output, only_chart, write
-from tradefair.tracestore import is_store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,7 +57,7 @@ def rate(
 
         print_headlines(paths, as_json=as_json)
         return 0
-    if any(map(is_store, paths)):
+    if any(map(tracestore.is_store, paths)):
         raise typer.BadParameter("leaderboards are of files: tradefair export writes those of a store")
     # Imported here: numpy and the evaluators behind these take long to import.
     from tradefair.evaluation.ratings.show import show_leaderboards

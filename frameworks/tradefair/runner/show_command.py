@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, get_args
+from typing import Annotated, Any
 
 import typer
 
 from tradefair.catalog import TIERS, Tier, looking, market_names, plan_ids
 from tradefair.cli.terminal import print_json
+from tradefair.contract.errors import ScenarioError, unknown
 
-Kind: TypeAlias = Literal["markets", "scenarios", "plans", "tools", "policies", "agents"]
+_KINDS = (*looking.SHOWN, "scenarios", "plans", "agents")
 # The options of kinds that take others than --json alone.
 _TAKES = {"scenarios": ("--tier", "--set", "--json"), "agents": ("--png", "--approve")}
 
 
 def show(
-    kind: Annotated[Kind, typer.Argument(metavar=f"[{'|'.join(get_args(Kind))}]", help="What is shown.")] = "markets",
+    kind: Annotated[str, typer.Argument(metavar=f"[{'|'.join(_KINDS)}]", help="What is shown.")] = "markets",
     name: Annotated[
         str, typer.Argument(help="A market; of scenarios also an id, market/preset; of agents react, reflection, …")
     ] = "",
@@ -35,26 +36,23 @@ def show(
 
     Scenarios and plans of all markets, or of the one that is named; of a scenario's id everything that it holds.
     """
+    if kind not in _KINDS:
+        raise ScenarioError(unknown("kind", kind, _KINDS))
     given = {"--tier": tier, "--set": overrides, "--png": png, "--approve": approve, "--json": as_json}
     refused = [option for option, value in given.items() if value and option not in _TAKES.get(kind, ("--json",))]
     if refused:
         raise typer.BadParameter(f"it says nothing of {kind}", param_hint=refused[0])
-    match kind:
-        case "agents":
-            # Imported here: it brings the graphs.
-            from tradefair.frameworks.show_graph import show_graph
+    if kind == "agents":
+        # Imported here: it brings the graphs.
+        from tradefair.frameworks.show_graph import show_graph
 
-            show_graph(name, png, approve)
-        case "plans":
-            _show_plans(name, as_json)
-        case "scenarios":
-            looking.show_scenarios(name, tier, overrides or (), as_json)
-        case "markets":
-            looking.show_markets(name, as_json)
-        case "tools":
-            looking.show_tools(name, as_json)
-        case "policies":
-            looking.show_policies(name, as_json)
+        show_graph(name, png, approve)
+    elif kind == "scenarios":
+        looking.show_scenarios(name, tier, overrides or (), as_json)
+    elif kind == "plans":
+        _show_plans(name, as_json)
+    else:
+        looking.SHOWN[kind](name, as_json)
 
 
 def _show_plans(market: str, as_json: bool) -> None:

@@ -38,6 +38,14 @@ def show_markets(name: str, as_json: bool) -> None:
     show_rows(rows, as_json)
 
 
+def at_once(arguments: Sequence[str]) -> int | None:
+    """`show [markets] [--json]` without a parser, which imports pydantic for a word: 0, or None for another line."""
+    if [word for word in arguments if word != "--json"] not in ([], ["markets"]):
+        return None
+    show_markets("", "--json" in arguments)
+    return 0
+
+
 def list_markets(as_json: bool) -> None:
     """Every installed market with its presets, and how many scripted policies and tools it has."""
     rows: list[dict[str, Any]] = []
@@ -90,6 +98,10 @@ def show_policies(market: str, as_json: bool) -> None:
         for name, policy in market_listing(market).policies.items()
     ]
     show_rows(rows, as_json)
+
+
+SHOWN = {"markets": show_markets, "tools": show_tools, "policies": show_policies}
+"""What shows one kind of thing, by its name: called with a market's name and whether JSON is wanted."""
 
 
 def show_scenarios(name: str, tier: Tier | None, overrides: Sequence[str], as_json: bool) -> None:
