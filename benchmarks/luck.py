@@ -1,9 +1,9 @@
 """`make luck`: how much of the reward is the seed's, for every preset of every market, as a table of the docs.
 
-`python -m benchmarks.luck [--write PAGE] [--seconds S] [MARKET … | PRESET …]`. Each row is one `tradefair
-luck`. It begins with 20 seeds by 2 and grows to 100 by 4 as far as the next size is expected to take no more than S
-CPU seconds. Stopped, it goes on: finished rows lie in build/luck, and so do the traces of the row that was being
-played. `--write` puts in every row that is there.
+`python -m benchmarks.luck [--write PAGE] [--seconds S] [MARKET … | PRESET …]`. Each row is one
+`tradefair sweep --luck`. It begins with 20 seeds by 2 and grows to 100 by 4 as far as the next size is expected to take
+no more than S CPU seconds. Stopped, it goes on: finished rows lie in build/luck, and so do the traces of the row that
+was being played. `--write` puts in every row that is there.
 """
 
 from __future__ import annotations

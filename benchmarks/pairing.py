@@ -2,7 +2,7 @@
 
 Every policy of the headline's field plays seat after seat of the BAZAAR preset on the same seeds. A policy's payoffs
 vary from seed to seed; what all policies have in common there is absent from the difference of two of them. How much
-of one policy's payoffs is the seed's, `tradefair luck` says.
+of one policy's payoffs is the seed's, `tradefair sweep --luck` says.
 """
 
 from __future__ import annotations

@@ -67,9 +67,9 @@ def measure(*, tiny: bool) -> list[Figure]:
         (trace,) = _played(out / "trace")
         commands: dict[str, tuple[Sequence[str | Path], float | None]] = {
             "tradefair --help": (["--help"], 0.05),
-            "tradefair markets": (["markets"], 0.15),
+            "tradefair show markets": (["show", "markets"], 0.15),
             "tradefair evaluate --help": (["evaluate", "--help"], 0.10),
-            "tradefair plans": (["plans"], None),
+            "tradefair show plans": (["show", "plans"], None),
             "tradefair evaluate, a small trace": (["evaluate", trace], None),
             "tradefair verify, a small trace": (["verify", trace], None),
             "tradefair report, a small trace": (["report", trace, "--no-verify", "-o", out / "page.html"], None),

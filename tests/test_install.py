@@ -95,6 +95,6 @@ def test_no_code_spells_the_line_of_an_extra_by_itself() -> None:
 def test_play_without_a_market_plays_one_and_says_which(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["play", "--seed", "7", "--no-references", "--out", str(tmp_path)]) == 0
     said = capsys.readouterr()
-    assert "no market was named: double_auction, seed 7. All: tradefair markets\n" in said.err
+    assert "no market was named: double_auction, seed 7. All: tradefair show markets\n" in said.err
     assert "seat B1 of double_auction/bazaar" in " ".join(said.out.split())
     assert len(find_traces(tmp_path)) == 1

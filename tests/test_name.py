@@ -121,11 +121,11 @@ def test_a_variable_under_the_first_name_is_not_read_and_named(
     former, name = set_to
     monkeypatch.setenv(former, "x")
     monkeypatch.delenv(name, raising=False)
-    assert run(["markets"]) == 0
+    assert run(["show"]) == 0
     assert capsys.readouterr().err.splitlines() == [f"{former} is not read any more; set {name}"]
     monkeypatch.setenv(name, "x")
     if name != "TRADEFAIR_DATA":
-        assert run(["markets"]) == 0
+        assert run(["show"]) == 0
         assert capsys.readouterr().err == ""
 
 

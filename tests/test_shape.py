@@ -191,11 +191,10 @@ PACKAGES = {
     # numpy: arrays in a market's state are tampered with like any other numbers.
     "testing": _allowed("contract files tracestore catalog host cli", "mcp typer rich numpy"),
     "agents": _allowed("contract", "mcp langchain_core langgraph"),
-    # typer: `show agents` draws what is compiled here.
     # tracestore: recordings and price tables are opened as all files of strangers are.
     "frameworks": _allowed(
         "contract files agents tracestore cli",
-        "mcp langchain_core langgraph openai agents pydantic_ai langchain starlette uvicorn httpx2 typer",
+        "mcp langchain_core langgraph openai agents pydantic_ai langchain starlette uvicorn httpx2",
     ),
     # `play` ends with a scored summary: the runner hands finished traces to evaluation, never the other way.
     # pandas, polars: imported where a user asks for their frames, and never installed by us.

@@ -1,6 +1,6 @@
 """The tools of each market are those of its snapshot.
 
-It is recorded again with `tradefair check NAME --write-snapshot tests/snapshots/NAME.json`.
+It is recorded again with `tradefair check NAME --write tests/snapshots/NAME.json`.
 """
 
 from __future__ import annotations

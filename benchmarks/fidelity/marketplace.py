@@ -61,7 +61,7 @@ def rows(data: Path | None) -> Iterator[Row]:
 
 
 def _baselines(name: str, shipped: _Shipped, sets: tuple[Matches, ...]) -> Iterator[Row]:
-    command = f"tradefair scenarios check marketplace --data data/marketplace/{name}"
+    command = f"tradefair check marketplace --data data/marketplace/{name}"
     found = baselines(sets)
     yield Row(f"{name}, optimal", shipped.optimal, found.optimal / 100, None, None, command)
     yield Row(f"{name}, cheapest", shipped.cheapest, float(found.cheapest.mean) / 100, None, None, command)

@@ -10,7 +10,7 @@ from typer.main import get_command
 from tradefair.cli.invoke import app_of
 from tradefair.cli.table import command_named
 
-WATCHED = (*("play", "sweep", "tournament", "fork", "serve", "host", "control", "config", "gateway", "env"),)
+WATCHED = (*("play", "sweep", "fork", "serve", "host", "control", "config", "gateway", "env"),)
 
 
 def options_of(name: str) -> list[str]:

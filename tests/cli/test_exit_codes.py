@@ -19,7 +19,7 @@ READERS: dict[str, tuple[str, ...]] = {
     "rate": (),
     "report": ("-o", "page.html"),
     "export": ("-o", "lines.jsonl"),
-    "headline": (),
+    "rate --by headline": (),
     "lab collusion": (),
     "lab population": (),
     "lab experiment": (),

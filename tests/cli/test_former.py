@@ -150,7 +150,7 @@ def test_a_value_is_repeated_short_without_password_and_as_nothing_that_a_termin
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("headlin", "did you mean headline"),
+        ("evaluat", "did you mean evaluate"),
         ("lab colusion", "did you mean collusion"),
         ("verify --deap", "No such option: --deap"),
         ("verify --chian", "--chain"),

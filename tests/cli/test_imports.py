@@ -21,7 +21,7 @@ HEAVY = {
     *("numpy", "scipy", "mcp", "langgraph", "langchain_core", "openai", "starlette", "uvicorn", "sqlite3", "aiosqlite")
 }
 # These print tables and check files, or convert their options, which typer does with pydantic.
-LISTS = ("markets", "list", "scenarios", "scenarios list retail", "policies retail", "plans")
+LISTS = ("show markets", "list", "show scenarios", "show scenarios retail", "show policies retail", "show plans")
 
 # One process carries out many commands, one after another: what none of all has imported, none by itself imports.
 _LOOK = """
@@ -67,7 +67,7 @@ def test_lists_import_no_market_and_nothing_that_plays() -> None:
 
 
 def test_a_table_of_markets_builds_no_model() -> None:
-    modules = _imported(_LOOK, "markets\nmarkets --json")
+    modules = _imported(_LOOK, "show markets\nshow markets --json")
     assert modules & {"pydantic", "asyncio", "tradefair.contract.scenario"} == set()
 
 
@@ -134,7 +134,7 @@ def test_a_broken_package_is_missing_from_the_list_of_markets_and_breaks_no_othe
     announced = "[tradefair.markets]\nstale = stale:MARKET\ngone = not_there.at_all:MARKET\n"
     (tmp_path / "stale-1.dist-info" / "entry_points.txt").write_text(announced)
     listed = subprocess.run(
-        [sys.executable, "-m", "tradefair.cli", "markets", "--json"],
+        [sys.executable, "-m", "tradefair.cli", "show", "markets", "--json"],
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
         capture_output=True,
         check=True,

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,17 +10,12 @@ import orjson
 import pytest
 from tests.waiting import LONG
 
+from tradefair.catalog import scenario_ids
 from tradefair.cli import run
 from tradefair.cli.invoke import invoke
 from tradefair.cli.table import COMMANDS, Command
 from tradefair.contract import HarnessFailure, IllegalAction, ScenarioError, TraceError
 from tradefair.contract.errors import StorageUnavailable
-
-_WANTED = [
-    *("play", "serve", "host", "connect", "config"),
-    *("evaluate", "verify", "import", "export"),
-    *("markets", "scenarios", "tools", "policies"),
-]
 
 
 def _fresh(code: str) -> str:
@@ -30,7 +26,6 @@ def _fresh(code: str) -> str:
 def test_the_table_holds_every_command_once() -> None:
     names = [command.name for command in COMMANDS]
     assert len(set(names)) == len(names)
-    assert set(_WANTED) <= set(names)
     groups = [command.group for command in COMMANDS]
     assert sorted(groups, key=["Play", "Look", "Build", "Audit", "Studies"].index) == groups
 
@@ -42,7 +37,6 @@ def test_help_at_80_columns_says_every_word_in_full(
     wanted = {
         "play": ["--max-calls-per-round", "<provider>:<model>", "cleared_results(k=6)", "--faults", "unknown_tool"],
         "gateway": ["429=2@3,500@5..6,drop@8,endless@20..", "unknown_tool", "docs/how-to/models.md"],
-        "scenarios": ["a folder of its data."],
     }
     for command, words in wanted.items():
         assert run([command, "--help"]) == 0
@@ -95,7 +89,7 @@ def test_version_names_the_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(
     ("typed", "hint"),
-    [("verfy", "verify"), ("tool", "tools"), ("xyzzy", "tradefair --help"), ("lab colusion", "collusion")],
+    [("verfy", "verify"), ("shwo", "show"), ("xyzzy", "tradefair --help"), ("lab colusion", "collusion")],
 )
 def test_an_unknown_command_is_usage_with_a_suggestion(
     typed: str, hint: str, capsys: pytest.CaptureFixture[str]
@@ -145,7 +139,7 @@ def test_errors_become_one_line_and_an_exit_code(
 
 
 def test_a_closed_pipe_is_no_error() -> None:
-    script = f"{sys.executable} -m tradefair.cli tools double_auction --json | head -c 10"
+    script = f"{sys.executable} -m tradefair.cli show tools double_auction --json | head -c 10"
     done = subprocess.run(
         ["bash", "-c", f"set -o pipefail; {script}"], capture_output=True, text=True, timeout=LONG, check=False
     )
@@ -157,40 +151,36 @@ def test_looking_around_prints_json(capsysbinary: pytest.CaptureFixture[bytes]) 
         assert run([*arguments, "--json"]) == 0
         return orjson.loads(capsysbinary.readouterr().out)
 
-    assert {"double_auction", "teaching"} <= {market["name"] for market in printed("markets")}
+    assert {"double_auction", "teaching"} <= {market["name"] for market in printed("show", "markets")}
     index = {market["market"]: market for market in printed("list")}
     assert index["teaching"] == {"market": "teaching", "policies": 3, "tools": 6, "presets": ["pie", "talk"]}
-    assert list(index) == [market["name"] for market in printed("markets")]
-    scenarios = printed("scenarios", "list", "double_auction")
-    assert printed("scenarios") != scenarios
+    assert list(index) == [market["name"] for market in printed("show", "markets")]
+    scenarios = printed("show", "scenarios", "double_auction")
+    assert printed("show", "scenarios") != scenarios
     presets = [row["id"] for row in scenarios]
     assert presets == sorted(presets)
     assert {f"double_auction/{name}" for name in ("bazaar", "duel", "large", "smoke")} <= set(presets)
-    assert printed("scenarios", "double_auction") == scenarios
-    assert printed("scenarios", "double_auction/duel")["id"] == "double_auction/duel"
-    shown = printed("scenarios", "show", "double_auction/duel", "--set", "rounds=7")
-    assert shown["rounds"] == 7
-    tools = {tool["name"]: tool for tool in printed("tools", "double_auction")["tools"]}
+    shown = printed("show", "scenarios", "double_auction/duel", "--set", "rounds=7")
+    assert (shown["id"], shown["rounds"]) == ("double_auction/duel", 7)
+    tools = {tool["name"]: tool for tool in printed("show", "tools", "double_auction")["tools"]}
     assert tools["submit_quote"]["input_schema"]["properties"]["price"]["maximum"] == 10_000
     assert "execute_code" in tools
-    assert "truthful" in {policy["name"] for policy in printed("policies", "double_auction")}
+    assert "truthful" in {policy["name"] for policy in printed("show", "policies", "double_auction")}
 
 
 def test_every_bundled_scenario_can_be_played(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
-    for market in ("teaching", "double_auction"):
-        assert run(["scenarios", "check", market, "--json"]) == 0
-        rows = orjson.loads(capsysbinary.readouterr().out)
-        assert rows
-        assert all(row["problem"] is None for row in rows)
+    for name in [*scenario_ids("teaching"), *scenario_ids("double_auction")]:
+        assert run(["check", name, "--json"]) == 0
+        assert orjson.loads(capsysbinary.readouterr().out) == [{"id": name, "problem": None}]
 
 
 @pytest.mark.parametrize(
     ("arguments", "meant"),
     [
-        (["tools", "bargainin"], "there is no market 'bargainin'; did you mean bargaining?"),
+        (["show", "tools", "bargainin"], "there is no market 'bargainin'; did you mean bargaining?"),
         (["play", "teeching"], "did you mean teaching"),
         (["play", "teaching", "--scenario", "pye"], "there is no scenario 'teaching/pye'; did you mean teaching/pie?"),
-        (["scenarios", "show", "double_auction/bazar"], "did you mean double_auction/bazaar?"),
+        (["show", "scenarios", "double_auction/bazar"], "did you mean double_auction/bazaar?"),
         (["play", "teaching", "--others", "hlf"], "there is no policy 'hlf'; did you mean half?"),
         (["sweep", "double_auction/feild"], "did you mean double_auction/field or double_auction/field_small?"),
     ],
@@ -203,7 +193,11 @@ def test_a_mistyped_name_is_answered_with_the_nearest(
 
 
 @pytest.mark.parametrize(
-    "line", ["tools nope", "scenarios show duel", "scenarios show double_auction/nope", "scenarios nope"]
+    "line",
+    [
+        *("show tools nope", "show tools", "show scenarios duel --set rounds=7", "show scenarios double_auction/nope"),
+        *("show scenarios nope", "check double_auction/nope", "check nope/duel"),
+    ],
 )
 def test_unknown_names_say_what_there_is(line: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(line.split()) == 2
@@ -211,6 +205,21 @@ def test_unknown_names_say_what_there_is(line: str, capsys: pytest.CaptureFixtur
 
 
 def test_tables_are_printed_without_json(capsys: pytest.CaptureFixture[str]) -> None:
-    for line in ("markets", "tools teaching", "policies teaching", "scenarios show teaching/pie"):
-        assert run(line.split()) == 0
+    for line in ("markets", "tools teaching", "policies teaching", "scenarios teaching/pie"):
+        assert run(["show", *line.split()]) == 0
         assert len(capsys.readouterr().out.splitlines()) > 2
+
+
+@pytest.mark.parametrize("line", ["markets --tier first", "agents --json", "tools x --png a", "policies x --set a=1"])
+def test_an_option_that_says_nothing_of_what_is_shown_is_refused(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["show", *line.split()]) == 2
+    assert "it says nothing of" in capsys.readouterr().err
+
+
+def test_a_scenario_file_is_checked_by_the_market_in_its_id(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('id = "teaching/mine"\ndescription = "Mine."\nrounds = 2\n')
+    assert run(["check", str(file)]) == 0
+    file.write_text('id = "teaching/mine"\ndescription = "Mine."\nroundz = 2\n')
+    assert run(["check", str(file)]) == 1
+    assert "did you mean rounds" in " ".join(capsys.readouterr().out.split())

@@ -57,7 +57,7 @@ PLAY = ("play", "double_auction", "--scenario", "smoke")
         (("host", "teaching", "--store", "mysql://db/m"), 2, "--store takes the URL of a PostgreSQL database"),
         (("host", "teaching", "--store", "postgresql://db/m#e1"), 2, "--store takes the URL of a PostgreSQL database"),
         (("host", "--resume", "nope"), 2, "path 'nope' does not exist"),
-        (("scenarios", "show", "teaching/pie", "--set", "rounds=many"), 2, "it should be a whole number"),
+        (("show", "scenarios", "teaching/pie", "--set", "rounds=many"), 2, "it should be a whole number"),
     ],
 )
 def test_a_command_line_that_cannot_work_is_told_why(

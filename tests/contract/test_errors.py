@@ -18,9 +18,9 @@ _SEATS = [f"customer_{number:04d}" for number in range(3_000)]
 
 def test_similar_names_come_first_then_the_place_of_all() -> None:
     said = unknown("market", "doubl_auction", ["bargaining", "double_auction", "retail"])
-    assert said == "there is no market 'doubl_auction'; did you mean double_auction? all: `tradefair markets`"
+    assert said == "there is no market 'doubl_auction'; did you mean double_auction? all: `tradefair show markets`"
     policy = unknown("policy", "zpi", ["gd", "zip", "zic"], of="double_auction")
-    assert policy == "there is no policy 'zpi'; did you mean zip or zic? all: `tradefair policies double_auction`"
+    assert policy == "there is no policy 'zpi'; did you mean zip or zic? all: `tradefair show policies double_auction`"
     assert unknown("seat", "b1", ["B1", "S1"]) == "there is no seat 'b1'; did you mean B1 or S1? all: B1, S1"
 
 
@@ -48,8 +48,8 @@ def test_the_message_is_one_short_clean_line_whatever_the_names_hold(name: str, 
 
 
 WRONG: list[tuple[list[Any], str]] = [
-    (["tools", "bargainin"], "market 'bargainin'; did you mean bargaining"),
-    (["scenarios", "show", "teaching/pye"], "scenario 'teaching/pye'; did you mean teaching/pie"),
+    (["show", "tools", "bargainin"], "market 'bargainin'; did you mean bargaining"),
+    (["show", "scenarios", "teaching/pye"], "scenario 'teaching/pye'; did you mean teaching/pie"),
     (["play", "teaching", "--others", "hlf"], "policy 'hlf'; did you mean half"),
     (["play", "teaching", "--agent", "reakt"], "framework 'reakt'; did you mean react"),
     (["play", "teaching", "--seat", "P9"], "seat 'P9'; did you mean P1 or P2"),

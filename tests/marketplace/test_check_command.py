@@ -35,7 +35,7 @@ def check(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     (info / "entry_points.txt").write_text("[tradefair.markets]\nprobe = probe:MARKET\n")
 
     def checked(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "tradefair.cli", "scenarios", "check", "probe", "--data", str(folder)]
+        command = [sys.executable, "-m", "tradefair.cli", "check", "probe", "--data", str(folder)]
         return subprocess.run(
             [*command, *options],
             env={**os.environ, "PYTHONPATH": str(package)},
@@ -78,5 +78,5 @@ def test_a_malformed_file_is_named_and_the_exit_code_is_one(
 
 
 def test_a_market_without_data_of_its_own_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert tradefair(["scenarios", "check", "teaching", "--data", str(tmp_path)]) == 2
+    assert tradefair(["check", "teaching", "--data", str(tmp_path)]) == 2
     assert "teaching reads no data of its own" in capsys.readouterr().err

@@ -173,7 +173,7 @@ def test_a_table_of_a_scenario_tells_how_much_data_is_in_it(
     published: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     published("mexican_3_9")
-    assert tradefair(["scenarios", "show", "marketplace/mexican_3_9"]) == 0
+    assert tradefair(["show", "scenarios", "marketplace/mexican_3_9"]) == 0
     shown = capsys.readouterr().out
     assert re.search(r"catalogue +[\d,]{6} characters: --json shows them", shown)
     assert len(shown) < 10_000

@@ -1,4 +1,4 @@
-"""`tradefair luck`: known shares are found, replicas differ in the agent's draws alone, nothing is played twice."""
+"""`tradefair sweep --luck`: known shares are found, replicas differ in the agent's draws alone."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def luck(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Luck:
         many = () if "--group" in options else ("--group", "2")
         out = ("--out", str(tmp_path / folder), "--executor", "local", "--json", "--seeds", "20")
         capsys.readouterr()
-        code = run(["luck", scenario, "--agent", agent, *out, *many, *options])
+        code = run(["sweep", scenario, "--luck", agent, *out, *many, *options])
         return {**orjson.loads(capsys.readouterr().out), "code": code}
 
     return measured
@@ -151,8 +151,8 @@ def test_an_agent_without_draws_never_differs(luck: Luck, capsys: pytest.Capture
     found = luck("bargaining/one_shot", "policy:truthful", "--seat", "S1")
     assert (found["code"], found["seat"], found["recommended"]) == (0, "S1", 2)
     assert found["share"] == {"share": 1.0, "low": 1.0, "high": 1.0}
-    run(["luck", "bargaining/one_shot", "--agent", "policy:truthful", "--seat", "S1", "--seeds", "20", "--group", "2",
-         "--out", str(tmp_path / "out")])  # fmt: skip
+    measured = "sweep bargaining/one_shot --luck policy:truthful --seat S1 --seeds 20 --group 2 --out"
+    run([*measured.split(), str(tmp_path / "out")])
     said = capsys.readouterr().out
     assert "this agent never differs: share 1  (20 seeds x 2, seat S1, profit in ticks, sd " in said
     assert "fewer than 100 seeds" in said
@@ -162,8 +162,8 @@ def test_an_agent_without_draws_never_differs(luck: Luck, capsys: pytest.Capture
 def test_where_nothing_varies_there_is_no_share(luck: Luck, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     found = luck("bargaining/smoke", "policy:passive")
     assert (found["code"], found["share"], found["sd"]) == (0, None, 0.0)
-    options = ("--agent", "policy:passive", "--seeds", "20", "--group", "2", "--out", str(tmp_path / "out"))
-    assert run(["luck", "bargaining/smoke", *options]) == 0
+    options = ("--luck", "policy:passive", "--seeds", "20", "--group", "2", "--out", str(tmp_path / "out"))
+    assert run(["sweep", "bargaining/smoke", *options]) == 0
     assert "no variance  (20 seeds x 2, seat B1, profit in ticks, always 0)" in capsys.readouterr().out
 
 
@@ -179,8 +179,8 @@ def test_it_goes_on_where_it_was_and_grows(luck: Luck, capsys: pytest.CaptureFix
     whole = luck("bargaining/one_shot", "policy:random_within_value", "--group", "4", folder="at once")
     assert (more["share"], more["mean"], more["sd"]) == (whole["share"], whole["mean"], whole["sd"])
     # Stopped by a limit, it says how far it is and measures nothing.
-    options = ("--agent", "policy:random_within_value", "--seeds", "20", "--max-episodes", "5")
-    assert run(["luck", "bargaining/one_shot", *options, "--out", str(tmp_path / "new")]) == 0
+    options = ("--luck", "policy:random_within_value", "--seeds", "20", "--max-episodes", "5")
+    assert run(["sweep", "bargaining/one_shot", *options, "--out", str(tmp_path / "new")]) == 0
     said = capsys.readouterr().out
     assert "5 of 80 episodes done" in said
     assert "share" not in said
@@ -208,22 +208,22 @@ def test_what_failed_is_left_out_and_counted(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["double_auction/smoke"], "name the agent"),
-        (["double_auction/smoke", "--agent", "policy:zic", "--seeds", "19"], "at least 20"),
-        (["double_auction/smoke", "--agent", "policy:zic", "--seeds", "1001"], "at most 1000"),
-        (["double_auction/smoke", "--agent", "policy:zic", "--group", "1"], "at least 2"),
-        (["double_auction/smoke", "--agent", "policy:zic", "--group", "65"], "at most 64"),
-        (["double_auction/smoke", "--agent", "policy:zic", "--seat", "Z9"], "there is no seat 'Z9'"),
-        (["double_auction/smoke", "--agent", "external"], "players from outside come by themselves"),
-        (["double_auction/smoke", "--agent", "policy:" + "x" * 400], "model"),
-        (["marketplace/small_demo", "--agent", "policy:honest", "--seat", "customer_0001"], "does not play a customer"),
-        (["nowhere/smoke", "--agent", "policy:zic"], "nowhere"),
+        (["double_auction/smoke", "--luck", "policy:zic", "--seeds", "19"], "at least 20"),
+        (["double_auction/smoke", "--luck", "policy:zic", "--seeds", "1001"], "at most 1000"),
+        (["double_auction/smoke", "--luck", "policy:zic", "--group", "1"], "at least 2"),
+        (["double_auction/smoke", "--luck", "policy:zic", "--group", "65"], "at most 64"),
+        (["double_auction/smoke", "--luck", "policy:zic", "--seat", "Z9"], "there is no seat 'Z9'"),
+        (["double_auction/smoke", "--luck", "policy:zic", "--rank"], "without --rank"),
+        (["double_auction/smoke", "--luck", "external"], "players from outside come by themselves"),
+        (["double_auction/smoke", "--luck", "policy:" + "x" * 400], "model"),
+        (["marketplace/small_demo", "--luck", "policy:honest", "--seat", "customer_0001"], "does not play a customer"),
+        (["nowhere/smoke", "--luck", "policy:zic"], "nowhere"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_before_anything_is_played(
     options: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["luck", *options, "--out", str(tmp_path / "out")]) == 2
+    assert run(["sweep", *options, "--out", str(tmp_path / "out")]) == 2
     assert said in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 

@@ -34,7 +34,7 @@ def test_a_secret_is_written_for_its_owner_alone_and_never_over_another(
     assert run(["seeds", "new", "--count", "3", "--label", "spring", "-o", str(file)]) == 0
     commitment = capsys.readouterr().out.strip()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert run(["seeds", "check", str(file), commitment]) == 0
+    assert run(["seeds", "show", str(file), commitment]) == 0
     assert run(["seeds", "show", str(file)]) == 0
     shown = capsys.readouterr().out.splitlines()
     assert list(map(int, shown[1:])) == SealedSeeds.model_validate_json(file.read_bytes()).seeds
@@ -45,7 +45,7 @@ def test_a_secret_is_written_for_its_owner_alone_and_never_over_another(
 def test_another_secret_is_told_with_both_digests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "sealed.json"
     file.write_text(SealedSeeds(secret=SECRET.hex(), label="", count=1).model_dump_json())
-    assert run(["seeds", "check", str(file), "ab" * 32]) == 1
+    assert run(["seeds", "show", str(file), "ab" * 32]) == 1
     said = capsys.readouterr().out
     assert "ab" * 32 in said
     assert commitment_of(SECRET) in said
@@ -57,5 +57,5 @@ def test_what_holds_no_sealed_seeds_is_refused_by_name(
 ) -> None:
     file = tmp_path / "odd.json"
     file.write_text(content)
-    assert run(["seeds", "check", str(file), "ab"]) == 2
+    assert run(["seeds", "show", str(file), "ab"]) == 2
     assert "odd.json" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`tradefair tournament`: the games of a plan, then who is ahead."""
+"""`tradefair sweep --rank`: the games of a plan, then who is ahead."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tradefair.cli import run
 
 def held(capture: pytest.CaptureFixture[bytes], *arguments: str) -> Any:
     """What the command says as JSON; it ends well."""
-    assert run(["tournament", *arguments, "--json"]) == 0
+    assert run(["sweep", "--rank", *arguments, "--json"]) == 0
     return orjson.loads(capture.readouterr().out)
 
 
@@ -46,7 +46,7 @@ def test_a_plan_that_is_not_there_is_a_matter_of_usage(capsys: pytest.CaptureFix
 
 
 def test_the_bundled_plans_are_listed_with_their_size(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
-    assert run(["plans", "--json"]) == 0
+    assert run(["show", "plans", "--json"]) == 0
     listed = {row["plan"]: row for row in orjson.loads(capsysbinary.readouterr().out)}
     assert (listed["double_auction/field"]["agents"], listed["double_auction/field"]["episodes"]) == (29, 24_000)
     assert all(row["description"] for row in listed.values())

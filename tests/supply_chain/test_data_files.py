@@ -227,7 +227,7 @@ def test_what_leads_out_of_the_folder_or_is_no_file_is_not_read(folder: Path) ->
         with_data(named, str(folder))
 
 
-# --- tradefair scenarios check -------------------------------------------------------------------------------------
+# --- tradefair check -------------------------------------------------------------------------------------
 
 
 def test_a_check_tells_tribes_texts_items_and_the_calibration_gap(folder: Path) -> None:

@@ -1,11 +1,9 @@
-"""`tradefair check`: exit codes, names with a hint, JSON, snapshots; the old command names the new one."""
+"""`tradefair check`: exit codes, names with a hint, JSON, snapshots."""
 
 from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from importlib.resources import files
 from pathlib import Path
 
@@ -96,16 +94,16 @@ def test_a_market_that_cannot_be_imported_is_a_matter_of_usage(
 
 def test_a_snapshot_is_recorded_and_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "teaching.json"
-    assert run(["check", "teaching", "--write-snapshot", str(path)]) == 0
+    assert run(["check", "teaching", "--write", str(path)]) == 0
     assert run(["check", "teaching", "--snapshot", str(path), *QUICK]) == 0
     path.write_text(path.read_text().replace("slices", "pieces"))
     assert run(["check", "teaching", "--snapshot", str(path), *QUICK]) == 1
-    assert "--write-snapshot teaching.json" in capsys.readouterr().out
+    assert "--write teaching.json" in capsys.readouterr().out
 
 
 def test_a_listing_is_written_as_the_package_has_it(tmp_path: Path) -> None:
     path = tmp_path / LISTING
-    assert run(["check", "teaching", "--write-listing", str(path)]) == 0
+    assert run(["check", "teaching", "--write", str(path)]) == 0
     assert path.read_bytes() == files("tradefair.teaching").joinpath(LISTING).read_bytes()
 
 
@@ -115,21 +113,13 @@ def test_a_listing_that_says_something_else_is_found(
     stale = market_listing("teaching")._replace(title="three seats divide a pie")
     monkeypatch.setattr(declarations, "market_listing", {"teaching": stale}.__getitem__)
     assert run(["check", "teaching", "--only", "listing_is_current"]) == 1
-    assert "tradefair check teaching --write-listing listing.toml" in capsys.readouterr().out
+    assert "tradefair check teaching --write listing.toml" in capsys.readouterr().out
 
 
 def test_progress_is_on_stderr(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(check_command, "_QUIET_S", -1.0)
     assert run(["check", "teaching", *QUICK]) == 0
     assert capsys.readouterr().err == "check 1 of 2: conservation\ncheck 2 of 2: keeps_the_protocol\n"
-
-
-def test_the_old_command_names_the_new_one() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "tradefair.testing", "check", "teaching"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
-    assert done.stderr.startswith("python -m tradefair.testing is now `tradefair check MARKET`")
 
 
 def test_every_check_is_data_with_a_sentence() -> None:

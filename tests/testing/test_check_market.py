@@ -341,7 +341,7 @@ def test_an_unknown_check_is_no_check() -> None:
 def test_the_snapshot_shows_what_agents_see_of_the_tools(tmp_path: Path) -> None:
     path = tmp_path / "teaching.json"
     (missing,) = schema_snapshot(MARKET, path)
-    assert "does not exist; write it: tradefair check teaching --write-snapshot teaching.json" in missing.message
+    assert "does not exist; write it: tradefair check teaching --write teaching.json" in missing.message
     path.write_bytes(snapshot_bytes(MARKET))
     assert schema_snapshot(MARKET, path) == []
     path.write_bytes(snapshot_bytes(MARKET).replace(b'"maximum": 1000', b'"maximum": 999', 1))

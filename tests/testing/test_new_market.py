@@ -139,9 +139,9 @@ _COMMANDS = (
     ["verify", "a", "b"],
     ["compare", "a", "b"],
     ["report", "a", "-o", "a.html"],
-    ["tools", NAME],
-    ["policies", NAME],
-    ["scenarios", "check", NAME],
+    ["show", "tools", NAME],
+    ["show", "policies", NAME],
+    ["show", "scenarios", NAME],
 )
 
 

@@ -1,4 +1,4 @@
-"""How good an agent is in one figure, on the same luck as two named references: what `tradefair headline` does."""
+"""How good an agent is in one figure, on the same luck as two named references: `tradefair rate --by headline`."""
 
 from __future__ import annotations
 

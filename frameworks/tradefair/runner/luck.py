@@ -14,14 +14,17 @@ from typing import Any, NamedTuple
 
 from tradefair.catalog import use_data
 from tradefair.cli.console import Console
-from tradefair.contract import SeatId
-from tradefair.contract.scenario import parse_override
+from tradefair.cli.options import PlayerFlags
+from tradefair.contract import ScenarioError, SeatId
+from tradefair.contract.scenario import checked_content, parse_override
 from tradefair.evaluation.evaluate import evaluate
 from tradefair.evaluation.progress import show_progress, watched
 from tradefair.evaluation.reward import Reward, reward_of
 from tradefair.evaluation.statistics import mean_sd
 from tradefair.evaluation.statistics.luck import GROUPS, MIN_GAMES, MIN_SEEDS, LuckShare, luck_share
 from tradefair.evaluation.table import number_text
+from tradefair.frameworks import FRAMEWORKS
+from tradefair.runner.agent_spec import agent_of
 from tradefair.runner.plan import AgentEntry, Plan, PlanEntry, Seating, SourcedPlan, check_plan
 from tradefair.runner.plan_episodes import file_name, first_seat, variant_of
 from tradefair.runner.sweep import Sweep
@@ -35,6 +38,8 @@ ENOUGH_SEEDS = 100
 """Of fewer the interval is wide, and a line says so."""
 
 _MAX_MISSING = 0.05
+# Below twenty seeds an interval says nothing; a thousand by 64 are episodes enough.
+_FEWEST, _MOST = 20, 1_000
 _SHOWN = GROUPS[:3]
 
 
@@ -113,6 +118,22 @@ class Luck(NamedTuple):
             yield f"fewer than {ENOUGH_SEEDS} seeds: the interval is wide, play more"
         if self.failed or self.unscored:
             yield f"left out of {self.sweep.counts.total:,} episodes: {self.failed} failed, {self.unscored} unscored"
+
+
+def luck_of(scenario: str, agent: str, seat: SeatId | None, seeds: int | None, group: int) -> LuckSpec:
+    """What a command line asks for; `agent` as it is written there: `policy:zic`, `openai:m`, `react/openai:m`.
+
+    ScenarioError for an agent that cannot be one, and for fewer than 20 or more than 1,000 seeds.
+    """
+    count = seeds or ENOUGH_SEEDS
+    if not _FEWEST <= count <= _MOST:
+        raise ScenarioError(f"--seeds {count}: --luck takes at least {_FEWEST} and at most {_MOST}")
+    # Models have slashes in their names, too.
+    framework, _, model = agent.partition("/")
+    player = PlayerFlags(framework, model) if framework in FRAMEWORKS else PlayerFlags(model=agent)
+    found = agent_of(player)
+    named = {"framework": found.framework, "model": found.model, "base_url": found.base_url}
+    return LuckSpec(scenario, checked_content(AgentEntry, named, source="--luck"), seat, count, group)
 
 
 def play_luck(spec: LuckSpec, how: How) -> Luck:

@@ -61,7 +61,7 @@ def play_new(episode: Played, agent: AgentFlags, often: Often, manner: Manner) -
     if not (episode.market or episode.scenario):
         # A first game on luck that has something to win: on some seeds nobody can earn anything in the agent's seat.
         seed = _FIRST_SEED if episode.seed is None else episode.seed
-        say(f"no market was named: {_FIRST}, seed {seed}. All: tradefair markets")
+        say(f"no market was named: {_FIRST}, seed {seed}. All: tradefair show markets")
         episode = replace(episode, market=_FIRST, seed=seed)
     kind, setting = _setting(episode)
     seed, others = new_seed() if episode.seed is None else episode.seed, episode.others or None

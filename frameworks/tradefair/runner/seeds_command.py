@@ -1,4 +1,4 @@
-"""The commands `seeds new`, `seeds show` and `seeds check`: seeds that nobody knows before the games."""
+"""The commands `seeds new` and `seeds show`: seeds that nobody knows before the games."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ seeds = typer.Typer(
     no_args_is_help=True, help="Seeds that nobody knows before the games, and a commitment to them.", **PLAIN
 )
 
-File = Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="A file of sealed seeds.")]
 _MAX_FILE = 4_096
 
 
@@ -59,22 +58,24 @@ def new(
 
 
 @seeds.command()
-def show(file: File) -> None:
-    """Print the seeds, one a line: for a plan's list `seeds = […]`, once they may be known."""
-    for seed in _read(file).seeds:
-        tell(str(seed))
-
-
-@seeds.command()
-def check(
-    file: File, commitment: Annotated[str, typer.Argument(metavar="COMMITMENT", help="What was published before.")]
+def show(
+    file: Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="A file of sealed seeds.")],
+    commitment: Annotated[
+        str, typer.Argument(metavar="[COMMITMENT]", help="What was published before: check the file against it.")
+    ] = "",
 ) -> None:
-    """Check that a file is the one that was committed to. Exit code 1, with both digests, when it is not."""
-    found = _read(file).commitment
-    if found != commitment.strip().lower():
-        tell(f"another secret\n  committed to {commitment.strip()[:80]}\n  the file has {found}")
+    """Print the seeds, one a line, for a plan's list `seeds = […]`, once they may be known; or check a commitment.
+
+    Exit code 1, with both digests, when the file is not the one that was committed to.
+    """
+    sealed, wanted = _read(file), commitment.strip().lower()
+    if not wanted:
+        tell("\n".join(map(str, sealed.seeds)))
+    elif wanted == sealed.commitment:
+        tell(f"the secret is the one that was committed to: {wanted}")
+    else:
+        tell(f"another secret\n  committed to {commitment.strip()[:80]}\n  the file has {sealed.commitment}")
         raise typer.Exit(1)
-    tell(f"the secret is the one that was committed to: {found}")
 
 
 def _read(file: Path) -> SealedSeeds:

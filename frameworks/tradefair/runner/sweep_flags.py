@@ -1,4 +1,4 @@
-"""Which plan is played, where and within what: the options that `sweep` and `tournament` share."""
+"""Which plan is played, where and within what: options of `sweep`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ MAX_PROCESSES = 256
 RETRIES = 4
 """How often an episode goes on by itself after its provider failed, unless the command says otherwise."""
 
-PlanName = Annotated[str, typer.Argument(metavar="PLAN", help="A bundled plan (tradefair plans) or a .toml file.")]
+PlanName = Annotated[str, typer.Argument(metavar="PLAN", help="A bundled plan (tradefair show plans) or a .toml file.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 
 
 @dataclass(frozen=True)
 class How:
-    """How the episodes of a plan are to be played: the options that sweep and tournament share."""
+    """How the episodes of a plan are to be played."""
 
     out: Annotated[Path | None, typer.Option(help="Folder of traces and table; default ./runs/<plan>.")] = None
     executor: Annotated[

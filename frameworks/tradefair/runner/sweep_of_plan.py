@@ -1,4 +1,4 @@
-"""Plays a plan as the options of `sweep` and `tournament` say."""
+"""Plays a plan as the options of `sweep` say."""
 
 from __future__ import annotations
 

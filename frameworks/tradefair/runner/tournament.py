@@ -1,7 +1,9 @@
-"""A sweep, and the leaderboards of what was played: what `tradefair tournament` ends with."""
+"""A sweep, and the leaderboards of what was played: what `tradefair sweep --rank` ends with."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from tradefair.evaluation.progress import show_progress
@@ -13,9 +15,9 @@ from tradefair.runner.sweep import Sweep
 from tradefair.runner.sweep_show import print_sweep
 
 
-def rated(played: Sweep, score: str | None, seed: int, *, charts: bool) -> Leaderboards:
-    """The leaderboards of a sweep; `charts` reads also what only a page shows. Raises TraceError."""
-    results = read_results([played.folder], progress=show_progress, series=charts)
+def rated(paths: Sequence[str | Path], score: str | None, seed: int, *, charts: bool) -> Leaderboards:
+    """The leaderboards of traces; `charts` reads also what only a page shows. Raises TraceError."""
+    results = read_results(paths, progress=show_progress, series=charts)
     return leaderboards(results, seed=seed, score=score, progress=show_progress)
 
 

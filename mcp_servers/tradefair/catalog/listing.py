@@ -30,7 +30,7 @@ _TYPES = {"tools": int, "privileged": bool, "roles": list, "parameters": list}
 
 
 class ListedPolicy(NamedTuple):
-    """A scripted seat as `tradefair policies` shows it; roles sorted, parameters as "step=25 (integer 1..1000)"."""
+    """A scripted seat as `show policies` shows it; roles sorted, parameters as "step=25 (integer 1..1000)"."""
 
     description: str
     roles: list[str]
@@ -39,7 +39,7 @@ class ListedPolicy(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """A market as `tradefair markets` and `tradefair policies` show it; `tools` is the number of its own ones."""
+    """A market as `tradefair show` lists it and its policies; `tools` is the number of its own ones."""
 
     version: str
     title: str
@@ -91,7 +91,7 @@ def parsed_listing(text: str, *, source: str) -> Listing:
         }
         return Listing(**_checked(content), policies=policies)
     except (AttributeError, KeyError, TypeError) as wrong:
-        raise ScenarioError(f"{source}: {wrong}; `tradefair check` writes it: --write-listing") from None
+        raise ScenarioError(f"{source}: {wrong}; `tradefair check` writes it: --write") from None
 
 
 def _checked(table: dict[str, Any]) -> dict[str, Any]:

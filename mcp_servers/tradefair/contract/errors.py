@@ -89,11 +89,11 @@ MAX_UNKNOWN = 160
 """Characters of a message about a wrong name."""
 
 _LISTED_BY = {
-    "market": "tradefair markets",
-    "scenario": "tradefair scenarios",
-    "plan": "tradefair plans",
-    "policy": "tradefair policies {of}",
-    "tool": "tradefair tools {of}",
+    "market": "tradefair show markets",
+    "scenario": "tradefair show scenarios",
+    "plan": "tradefair show plans",
+    "policy": "tradefair show policies {of}",
+    "tool": "tradefair show tools {of}",
     "export format": "tradefair export --help",
     "command": "tradefair {of}--help",
 }

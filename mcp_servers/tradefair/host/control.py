@@ -408,7 +408,7 @@ def _typed(error: TradefairError) -> tuple[int, ErrorInfo]:
     if isinstance(error, SeatError):
         return 404, ErrorInfo("unknown_id", str(error), "GET /episodes lists what is here", False)
     if isinstance(error, ScenarioError):
-        return 400, ErrorInfo("invalid_arguments", str(error), "tradefair scenarios lists what there is", True)
+        return 400, ErrorInfo("invalid_arguments", str(error), "tradefair show scenarios lists what there is", True)
     if isinstance(error, TooManyEpisodes):
         hint = "DELETE /episodes/{id} frees a place, also of one that is over; or wait"
         return 429, ErrorInfo("busy", str(error), hint, True)

@@ -93,7 +93,7 @@ def create(
         list[str] | None, typer.Option("--label", help="Who plays a seat, in your words: B1=openai:gpt-5/react.")
     ] = None,
     observers: Annotated[int, typer.Option(min=0, max=16, help="Observers to invite to each.")] = 0,
-    start: Annotated[bool, typer.Option(help="Begin at once, or wait for `control start`.")] = True,
+    start: Annotated[bool, typer.Option(help="Begin at once, or wait for `control change --start`.")] = True,
 ) -> None:
     """Make episodes; the tokens of their seats are shown once."""
     from pydantic import ValidationError
@@ -136,87 +136,72 @@ def create(
 
 
 @control.command()
-def start(context: _Context, episode: _Episode) -> None:
-    """Begin an episode that was made with --no-start."""
-    plane: _Plane = context.obj
-    with plane.ask() as client:
-        plane.show(client.start(episode), lambda begun: [_line(begun.episode)])
-
-
-@control.command()
 def invite(
     context: _Context,
-    episode: _Episode,
+    episode: Annotated[str, typer.Argument(help="The episode's id; not with --revoke.")] = "",
     seat: Annotated[str | None, typer.Option(help="The seat; without it, an observer.")] = None,
     subject: Annotated[
         str | None, typer.Option(help="Whom an issuer's tokens name: takes the seat with them (host --auth oauth).")
     ] = None,
+    revoke: Annotated[
+        str | None,
+        typer.Option(metavar="GRANT", help="Make a token worthless instead, and end what was opened with it."),
+    ] = None,
 ) -> None:
-    """A further token, shown once: of a seat, or of an observer, who sees what is public."""
+    """A further token, shown once: of a seat, or of an observer, who sees what is public.
+
+    --revoke takes one back by its grant, which is shown with it and by `control status EPISODE`.
+    """
+    if bool(episode) == bool(revoke):
+        raise typer.BadParameter("name an episode, or with --revoke a grant")
     plane: _Plane = context.obj
     with plane.ask() as client:
-        plane.show(client.invite(episode, seat, subject), _invitations)
+        if revoke:
+            plane.show(client.revoke(revoke), lambda gone: [f"{gone.grant} is no longer valid"])
+        else:
+            plane.show(client.invite(episode, seat, subject), _invitations)
 
 
 @control.command()
-def revoke(
-    context: _Context,
-    grant: Annotated[str, typer.Argument(help="The grant's id, shown with its token and by `control status EPISODE`.")],
-) -> None:
-    """Make a token worthless and end what was opened with it."""
-    plane: _Plane = context.obj
-    with plane.ask() as client:
-        plane.show(client.revoke(grant), lambda gone: [f"{gone.grant} is no longer valid"])
-
-
-@control.command()
-def label(
+def change(
     context: _Context,
     episode: _Episode,
-    labels: Annotated[list[str], typer.Argument(help="Seats and what their players are called: B1=openai:gpt-5/react")],
+    start: Annotated[bool, typer.Option("--start", help="Begin it: it was made with --no-start.")] = False,
+    labels: Annotated[
+        list[str] | None,
+        typer.Option("--label", help="Who plays an outside seat from now on, in your words: B1=openai:gpt-5/react."),
+    ] = None,
+    lapse: Annotated[
+        str | None, typer.Option(metavar="SEAT", help="Take the seat's default action, if it is awaited.")
+    ] = None,
+    reason: Annotated[
+        Literal["deadline", "disconnected", "retired", "agent_limit"],
+        typer.Option(help="Of --lapse: what the trace says."),
+    ] = "disconnected",
+    end: Annotated[
+        Literal["cancel", "delete"] | None,
+        typer.Option(help="End it, or drop it before its start; delete frees its place at once. Its trace stays."),
+    ] = None,
 ) -> None:
-    """Say who plays outside seats, from now on: your word, kept in the trace."""
+    """Change an episode, one thing at a time: begin it, say who plays, let a seat lapse, end it."""
     from tradefair.host import control_bodies as bodies
     from tradefair.host.orders import parse_labels
 
+    if [start, bool(labels), bool(lapse), bool(end)].count(True) != 1:
+        raise typer.BadParameter("name one of --start, --label, --lapse and --end")
     plane: _Plane = context.obj
     with plane.ask() as client:
-        answer = client.label(episode, bodies.Label(labels=parse_labels(labels)))
-        plane.show(answer, lambda told: [f"{seat}: {name}" for seat, name in told.labels.items()])
-
-
-@control.command()
-def lapse(
-    context: _Context,
-    episode: _Episode,
-    seat: Annotated[str, typer.Argument(help="The seat that does not act.")],
-    reason: Annotated[
-        Literal["deadline", "disconnected", "retired", "agent_limit"], typer.Option(help="What the trace says.")
-    ] = "disconnected",
-) -> None:
-    """Take the default action for a seat, if it is awaited."""
-    from tradefair.host import control_bodies as bodies
-
-    plane: _Plane = context.obj
-    with plane.ask() as client:
-        answer = client.lapse(episode, bodies.Lapse(seat=seat, reason=reason))
-        plane.show(answer, lambda told: ["lapsed" if told.lapsed else f"{seat} is not awaited: nothing was done"])
-
-
-@control.command()
-def cancel(context: _Context, episode: _Episode) -> None:
-    """End an episode, or drop one that has not started."""
-    plane: _Plane = context.obj
-    with plane.ask() as client:
-        plane.show(client.cancel(episode), lambda told: [told.end_reason or "dropped before its start"])
-
-
-@control.command()
-def delete(context: _Context, episode: _Episode) -> None:
-    """End an episode, if it runs, and free its place at once; its trace stays."""
-    plane: _Plane = context.obj
-    with plane.ask() as client:
-        plane.show(client.delete(episode), lambda told: [told.end_reason or "dropped before its start"])
+        if start:
+            plane.show(client.start(episode), lambda begun: [_line(begun.episode)])
+        elif labels:
+            answer = client.label(episode, bodies.Label(labels=parse_labels(labels)))
+            plane.show(answer, lambda told: [f"{seat}: {name}" for seat, name in told.labels.items()])
+        elif lapse:
+            lapsed = client.lapse(episode, bodies.Lapse(seat=lapse, reason=reason))
+            plane.show(lapsed, lambda told: ["lapsed" if told.lapsed else f"{lapse} is not awaited: nothing was done"])
+        else:
+            ended = client.cancel(episode) if end == "cancel" else client.delete(episode)
+            plane.show(ended, lambda told: [told.end_reason or "dropped before its start"])
 
 
 @control.command()

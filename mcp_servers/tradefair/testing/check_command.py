@@ -1,4 +1,4 @@
-"""The command `check`: the conformance kit for an installed market."""
+"""The command `check`: the conformance kit for an installed market; whether a scenario or data can be played."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tradefair.catalog import market_names, market_type
+from tradefair.catalog import data_folder, load_scenario, market_names, market_type, scenario_table
+from tradefair.catalog.looking import show_rows
 from tradefair.cli.terminal import print_json, say, tell
 from tradefair.contract.errors import ScenarioError, unknown
 
@@ -20,10 +21,15 @@ if TYPE_CHECKING:
 
 # Seconds without progress lines: the checks of a small market are done by then.
 _QUIET_S = 5.0
+# Any fixed seed: two checks of one scenario must agree.
+_CHECK_SEED = 1
 
 
 def check(
-    market: Annotated[str, typer.Argument(metavar="MARKET", help="A market's name, as `tradefair markets` shows it.")],
+    name: Annotated[
+        str,
+        typer.Argument(metavar="MARKET|SCENARIO", help="A market, a scenario's id market/preset, or its .toml file."),
+    ],
     slow: Annotated[bool, typer.Option("--slow", help="Long scenarios too, and more of each episode.")] = False,
     only: Annotated[
         list[str] | None, typer.Option("--only", metavar="NAME", help="Only this check (repeatable).")
@@ -31,22 +37,32 @@ def check(
     snapshot: Annotated[
         Path | None, typer.Option("--snapshot", metavar="FILE", help="Compare the tools with this recorded file.")
     ] = None,
-    write_snapshot: Annotated[
-        Path | None, typer.Option("--write-snapshot", metavar="FILE", help="Record the tools, and check nothing.")
+    write: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Record the tools (.json) or the listing (.toml); no check.")
     ] = None,
-    write_listing: Annotated[
-        Path | None, typer.Option("--write-listing", metavar="FILE", help="Write listing.toml, and check nothing.")
+    data: Annotated[
+        Path | None, typer.Option("--data", metavar="DIR", help="Check and measure this folder of data instead.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the checks and failures as JSON.")] = False,
 ) -> None:
     """Test a market against the contract: every check of the conformance kit on its bundled scenarios.
 
-    Exit code 0 when the market keeps the contract, 1 when a check has found something.
+    A scenario is opened as an episode opens it; with --data a folder of a market's data is checked. Exit code 1 when
+    a check has found something, or the scenario cannot be played.
     """
+    if name.endswith(".toml") or "/" in name:
+        _check_scenario(name, as_json)
+    elif data is not None:
+        _check_data(name, data, as_json)
+    else:
+        _check_market(name, slow, only or (), snapshot, write, as_json)
+
+
+def _check_market(
+    market: str, slow: bool, only: Sequence[str], snapshot: Path | None, write: Path | None, as_json: bool
+) -> None:
     # Imported here: the kit brings all that plays.
-    from tradefair.catalog.listing import listing_of, listing_toml
     from tradefair.testing.kit import CHECKS, check_market
-    from tradefair.testing.snapshot import snapshot_bytes
 
     _known("market", market, market_names())
     chosen = list(dict.fromkeys(only or CHECKS))
@@ -54,12 +70,8 @@ def check(
         # Names first: a market may take seconds to load, and a misspelt check is known at once.
         _known("check", name, list(CHECKS))
     kind = _loaded(market)
-    # No checks: a market under construction may record its tools and its policies before it keeps the contract.
-    if write_snapshot is not None:
-        write_snapshot.write_bytes(snapshot_bytes(kind))
-    if write_listing is not None:
-        write_listing.write_text(listing_toml(listing_of(kind)), encoding="utf-8", newline="\n")
-    if write_snapshot or write_listing:
+    if write is not None:
+        _record(kind, write)
         return
     progress = _Progress(len(chosen))
     failures = check_market(kind, slow=slow, only=chosen, snapshot=snapshot, progress=progress)
@@ -71,6 +83,59 @@ def check(
     else:
         tell(f"{market} {kind.version} keeps the contract ({_count(len(chosen), 'check')})")
     if failures:
+        raise typer.Exit(1)
+
+
+def _record(kind: MarketType, file: Path) -> None:
+    """Write the tools or the listing: a market under construction has them before it keeps the contract.
+
+    BadParameter for a name that is neither .json nor .toml.
+    """
+    from tradefair.catalog.listing import listing_of, listing_toml
+    from tradefair.testing.snapshot import snapshot_bytes
+
+    match file.suffix.lower():
+        case ".json":
+            file.write_bytes(snapshot_bytes(kind))
+        case ".toml":
+            file.write_text(listing_toml(listing_of(kind)), encoding="utf-8", newline="\n")
+        case _:
+            raise typer.BadParameter("tools are written to a name in .json, the listing to one in .toml")
+
+
+def _check_scenario(name: str, as_json: bool) -> None:
+    """Open a scenario: it is really created, because some faults show only then."""
+    # First: a name that does not exist is a matter of usage, no finding.
+    content = scenario_table(name.partition("/")[0], name)
+    market = (str(content.get("id", "")) if name.endswith(".toml") else name).partition("/")[0]
+    kind, problem = market_type(market), None
+    try:
+        kind.create(load_scenario(market, name), _CHECK_SEED)
+    except ScenarioError as error:
+        problem = str(error)
+    show_rows([{"id": name, "problem": problem}], as_json)
+    if problem:
+        raise typer.Exit(1)
+
+
+def _check_data(market: str, folder: Path, as_json: bool) -> None:
+    from tradefair.contract.market import ChecksData
+
+    kind = market_type(market)
+    if not isinstance(kind, ChecksData):
+        raise ScenarioError(f"{market} reads no data of its own: leave --data out")
+    found = kind.check_data(str(data_folder(folder)))
+    if as_json:
+        print_json(found.report.model_dump(mode="json"))
+    elif found.rows:
+        shares = any(share for _, _, share in found.rows)
+        # Three heads or two: without shares `zip` leaves the third part of each row out.
+        heads = ("measure", "figure", "of optimum") if shares else ("measure", "value")
+        show_rows([dict(zip(heads, row, strict=False)) for row in found.rows], as_json)
+    for problem in found.problems:
+        # On stderr, so that --json leaves stdout to the report.
+        say(problem)
+    if found.problems:
         raise typer.Exit(1)
 
 

@@ -309,7 +309,7 @@ def _listing(bench: Bench) -> Iterator[str]:
     kind = bench.market_type
     # By name the catalog finds the installed market, of which this may be a variant.
     if kind.name in market_names() and market_type(kind.name) is kind and market_listing(kind.name) != listing_of(kind):
-        yield f"{LISTING} says something else; write it again: tradefair check {kind.name} --write-listing {LISTING}"
+        yield f"{LISTING} says something else; write it again: tradefair check {kind.name} --write {LISTING}"
 
 
 # --- presets and policies -----------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """The schema snapshot: a market's tool declarations as a file, so that a change of what agents see is a readable diff.
 
-tradefair check double_auction --write-snapshot tests/snapshots/double_auction.json
+tradefair check double_auction --write tests/snapshots/double_auction.json
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def schema_snapshot(market_type: MarketType, path: Path) -> list[Failure]:
 
     At most one failure, which names the first line that differs and the command that records the file again.
     """
-    again = f"tradefair check {market_type.name} --write-snapshot {path.name}"
+    again = f"tradefair check {market_type.name} --write {path.name}"
     if not path.exists():
         return [Failure("schema_snapshot", "", None, f"{path.name} does not exist; write it: {again}")]
     # By lines, so that line ends of another system are no difference.

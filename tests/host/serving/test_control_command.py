@@ -60,14 +60,14 @@ async def test_episodes_are_made_watched_and_ended_by_commands(stage: Any, tmp_p
         tokens = {one["seat"]: one["token"] for one in made["invitations"]}
         async with stage.at(made["url"], tokens["P1"]) as client:
             await client.call_tool("claim", {"slices": 5})
-        assert (await control(ready, "lapse", name, "P2"))["lapsed"] is True
+        assert (await control(ready, "change", name, "--lapse", "P2"))["lapsed"] is True
         async with stage.at(made["url"], tokens[None]) as watcher:
             assert len((await watcher.call_tool("view_history")).structured_content["rounds"]) == 1
         shown = await control(ready, "status", name)
         assert (shown["round"], [token["scope"] for token in shown["tokens"]]) == (2, ["seat", "seat", "observer"])
         again = (await control(ready, "invite", name, "--seat", "P2"))["invitations"][0]
-        await control(ready, "revoke", again["grant"])
-        assert (await control(ready, "cancel", name))["end_reason"] == "truncated:cancelled"
+        await control(ready, "invite", "--revoke", again["grant"])
+        assert (await control(ready, "change", name, "--end", "cancel"))["end_reason"] == "truncated:cancelled"
         status = await control(ready, "status", "--state", "ended")
         assert [line["episode"] for line in status["episodes"]] == [name]
         copy = tmp_path / "copy.trace"
@@ -102,7 +102,7 @@ async def test_a_token_is_shown_with_the_grant_that_revokes_it(
         shown = re.search(r"(tf_\S+) \(grant (\w+)\)", capsys.readouterr().out)
         assert shown is not None
         assert host.tokens.find(shown[1]) is not None
-        assert await asyncio.to_thread(run, ["control", "revoke", shown[2]]) == 0
+        assert await asyncio.to_thread(run, ["control", "invite", "--revoke", shown[2]]) == 0
         assert host.tokens.find(shown[1]) is None
         listener.stop()
         await stage.within(serving)
@@ -123,7 +123,7 @@ async def test_orders_tokens_and_the_control_plane_survive_a_kill(stage: Any, tm
     async with hosted(stage, "--resume", folder, token="") as (server, ready):
         assert ready["control"]["token"] is None
         assert (await control(ready, "status", name, token=token))["state"] == "pending"
-        assert (await control(ready, "start", name, token=token))["episode"]["seed"] == 7
+        assert (await control(ready, "change", name, "--start", token=token))["episode"]["seed"] == 7
         for made in (begun, waiting):
             async with stage.at(ready["url"], made["invitations"][0]["token"]) as client:
                 assert (await client.call_tool("view_turn")).structured_content["awaited"] is True
@@ -140,6 +140,8 @@ async def test_orders_tokens_and_the_control_plane_survive_a_kill(stage: Any, tm
         (["control", "status"], "TRADEFAIR_CONTROL_URL"),
         (["control", "status", "--url", "http://127.0.0.1:9"], "no token"),
         (["control", "create", "teaching", "--url", "http://127.0.0.1:9", "--set", "x"], "override"),
+        (["control", "change", "e1"], "name one of --start, --label, --lapse and --end"),
+        (["control", "invite"], "name an episode, or with --revoke a grant"),
         (["host", "teaching", "--control-port", "0", "--control-token-file", "TOO_SHORT"], "at least 20"),
     ],
 )

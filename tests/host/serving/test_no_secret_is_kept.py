@@ -321,7 +321,8 @@ async def test_the_password_of_a_store_is_kept_nowhere(place: Place, server: Ser
     gone = address.replace(f":{server.port}/", ":9/")
     for named in (address, f"{gone}#nothing"):
         # What each says of a store that it cannot use must not name the password either.
-        for line in ("verify", "verify --json", "evaluate", "headline", "rate", "trace {} summary", "report -o p.html"):
+        lines = "verify,verify --json,evaluate,rate --by headline,rate,trace {} summary,report -o p.html"
+        for line in lines.split(","):
             words = line.split() if "{}" in line else [line.split()[0], "{}", *line.split()[1:]]
             place.start(*(word.format(named) for word in words)).wait(LONGER)
         place.start("export", named, "-o", f"copies-{place.runs}").wait(LONGER)

@@ -177,23 +177,23 @@ def test_what_is_revealed_opens_the_sealed_split_for_everybody(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], bundled: Tasks
 ) -> None:
     file = salt_file(tmp_path, SALT)
-    assert run(["env", "reveal", "--salt-file", str(file)]) == 0
+    assert run(["tasks", "--reveal", "--salt-file", str(file)]) == 0
     told = capsys.readouterr()
     assert told.out == f"{SALT.hex()}\n"
     assert commitment_of(SALT) in told.err
-    assert run(["env", "tasks", "test/3", "--salt", told.out.strip(), "--json"]) == 0
+    assert run(["tasks", "test/3", "--salt", told.out.strip(), "--json"]) == 0
     assert f'"seed": {bundled.task("test/3").seed}' in capsys.readouterr().out
-    assert run(["env", "tasks", "test/3", "--salt", "zz"]) == 2
-    assert run(["env", "tasks", "test/3", "--salt", SALT.hex(), "--salt-file", str(file)]) == 2
+    assert run(["tasks", "test/3", "--salt", "zz"]) == 2
+    assert run(["tasks", "test/3", "--salt", SALT.hex(), "--salt-file", str(file)]) == 2
 
 
 def test_the_command_lists_splits_tasks_and_one_task(capsys: pytest.CaptureFixture[str], bundled: Tasks) -> None:
-    assert run(["env", "tasks"]) == 0
+    assert run(["tasks"]) == 0
     told = capsys.readouterr()
     assert "validation" in told.out
     assert "sealed, and left out without --salt-file: test" in told.err
-    assert run(["env", "tasks", "train", "--start", "1000", "--limit", "2"]) == 0
+    assert run(["tasks", "train", "--start", "1000", "--limit", "2"]) == 0
     rows = capsys.readouterr().out.splitlines()
     assert [row.split()[0] for row in rows] == ["task", "train/1000", "train/1001"]
     assert rows[1].endswith(str(bundled.task("train/1000").seed))
-    assert run(["env", "tasks", "nope/1"]) == 2
+    assert run(["tasks", "nope/1"]) == 2

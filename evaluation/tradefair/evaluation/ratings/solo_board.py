@@ -229,6 +229,6 @@ def _cautions(rows: Sequence[SoloRow], scores: _Scores, headline: Headline | Non
     if headline and any(row.headline_seeds < row.seeds for row in rows):
         found.append(
             f"headline: {headline.naive} and {headline.best} are not here on every seed; play both into this "
-            "folder, or let tradefair headline replay them"
+            "folder, or let tradefair rate --by headline replay them"
         )
     return found

@@ -32,7 +32,7 @@ def list_traces(
 
     Verdicts are remembered in the user's cache folder (TRADEFAIR_CACHE), never in RUNS.
     """
-    from tradefair.catalog.look_commands import list_markets
+    from tradefair.catalog.looking import list_markets
 
     if folder is None:
         list_markets(as_json)

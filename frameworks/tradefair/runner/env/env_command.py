@@ -1,4 +1,4 @@
-"""The commands `env serve`, `env tasks` and `env reveal`: an environment to train and evaluate in, over HTTP."""
+"""The commands `env serve`, an environment to train and evaluate in over HTTP, and `tasks`, what it serves."""
 
 from __future__ import annotations
 
@@ -28,6 +28,13 @@ if TYPE_CHECKING:
     from tradefair.runner.env.tasks import Task, Tasks
 
 env = typer.Typer(no_args_is_help=True, help="Tasks, seats over HTTP, and scores: train and evaluate here.", **PLAIN)
+
+
+@env.callback()
+def _group() -> None:  # pyright: ignore[reportUnusedFunction]
+    """Train and evaluate over HTTP."""
+    # Without it the parser would take the only command for the group itself.
+
 
 _File = Annotated[
     Path | None, typer.Option("--tasks", exists=True, dir_okay=False, help="Task file (TOML); default: the bundled.")
@@ -105,12 +112,14 @@ def serve(
     asyncio.run(run_host(EpisodeFlags(out=serving.out), serving.hosting, None, extension=EnvExtension(known)))
 
 
-@env.command("tasks")
 def show_tasks(
     name: Annotated[str, typer.Argument(metavar="[SPLIT[/INDEX]]", help="A split, or one task.")] = "",
     tasks: _File = None,
     salt_file: _SaltFile = None,
     salt: Annotated[str, typer.Option(metavar="HEX", help="A salt that was revealed, instead of its file.")] = "",
+    reveal: Annotated[
+        bool, typer.Option("--reveal", help="Print the salt of --salt-file: its season is over.")
+    ] = False,
     start: Annotated[int, typer.Option(min=0, help="Index of the first task shown.")] = 0,
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="Tasks shown.")] = _SHOWN,
     data: _Data = None,
@@ -118,8 +127,12 @@ def show_tasks(
 ) -> None:
     """List splits, tasks and their seeds.
 
-    Of a sealed split only with its salt: who has that knows the seeds.
+    Of a sealed split only with its salt: who has that knows the seeds. Once it is revealed anybody can make the seeds
+    of its sealed splits, and hold the traces against them.
     """
+    if reveal:
+        _reveal(salt_file)
+        return
     use_data(data)
     if salt and salt_file is not None:
         raise typer.BadParameter("--salt and --salt-file are two salts: give one of them")
@@ -152,19 +165,14 @@ def show_tasks(
         say(f"sealed, and left out without --salt-file: {', '.join(known.left_out)}")
 
 
-@env.command()
-def reveal(
-    salt_file: Annotated[Path, typer.Option(exists=True, dir_okay=False, help="The salt of the sealed splits.")],
-) -> None:
-    """Print the salt of a season that is over.
-
-    With it anybody can make the seeds of its sealed splits, and hold the traces against them.
-    """
+def _reveal(salt_file: Path | None) -> None:
+    if salt_file is None:
+        raise typer.BadParameter("it prints the salt of --salt-file: name that", param_hint="--reveal")
     from tradefair.contract.sealed_seeds import commitment_of
     from tradefair.runner.env.tasks import read_salt
 
     salt = read_salt(salt_file)
-    say(f"commitment {commitment_of(salt)}; seeds: tradefair env tasks test --salt <what follows>")
+    say(f"commitment {commitment_of(salt)}; seeds: tradefair tasks test --salt <what follows>")
     tell(salt.hex())
 
 
@@ -176,7 +184,7 @@ def _loaded(tasks: Path | None, salt_file: Path | None, salt: str = "") -> Tasks
         try:
             key = salt_of(bytes.fromhex(salt), "--salt")
         except ValueError:
-            raise ScenarioError("--salt: hex digits, as `tradefair env reveal` prints them") from None
+            raise ScenarioError("--salt: hex digits, as `tradefair tasks --reveal` prints them") from None
     return load_tasks(tasks, key)
 
 

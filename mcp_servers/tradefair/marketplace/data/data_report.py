@@ -1,4 +1,4 @@
-"""What `tradefair scenarios check marketplace --data DIR` says about a data set: its faults, baselines and ceilings.
+"""What `tradefair check marketplace --data DIR` says about a data set: its faults, baselines and ceilings.
 
 Money is shown in currency units, as text with two decimals; exact figures stay fractions of a cent. Shares are
 rounded to six decimals.

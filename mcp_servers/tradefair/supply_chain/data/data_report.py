@@ -1,4 +1,4 @@
-"""What `tradefair scenarios check supply_chain --data DIR` says of a folder: tribes, texts, items, what is wrong."""
+"""What `tradefair check supply_chain --data DIR` says of a folder: tribes, texts, items, what is wrong."""
 
 from __future__ import annotations
 
