@@ -60,7 +60,9 @@ def play_fast(
 def _revealed(closed: ClosedRound) -> Revealed:
     quotes = {**closed.bids, **closed.asks}
     prices = [match.price for match in closed.matches]
-    return Revealed(quotes, closed.fills, closed.sorted_bids, closed.sorted_asks, prices)
+    return Revealed(
+        quotes, closed.fills, sorted(closed.bids.values(), reverse=True), sorted(closed.asks.values()), prices
+    )
 
 
 class _Player:

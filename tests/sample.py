@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tradefair.evaluation.verify import verify_file
+from tradefair.tracestore import open_trace
 
 
 def sample(name: str) -> Path:
@@ -19,3 +24,13 @@ def sample(name: str) -> Path:
 def sample_logs(study: str) -> list[Path]:
     """The game logs of a study, by name."""
     return sorted(sample(f"logs/{study}").glob("*.jsonl"))
+
+
+def check_traces(games: Iterable[Any], log_format: str) -> None:
+    """Imported games verify, and say from which file of which format they are."""
+    for game in games:
+        assert game.trace is not None
+        assert verify_file(game.trace).verdict == "reproduced"
+        with open_trace(game.trace) as trace:
+            origin: Any = (trace.seating().origin or {})["imported_from"]
+        assert (origin["format"], origin["file"]) == (log_format, game.file)

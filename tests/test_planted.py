@@ -14,10 +14,11 @@ from benchmarks.planted.measure import Part, Row, Run, Twin, flaws, goals, rows_
 from benchmarks.planted.page import page
 from benchmarks.planted.play import PRESETS, Episode, Setting, play
 
+from tests.evaluation.verdict.test_words import ledger_with, turn_of
 from tradefair.catalog import market_type
 from tradefair.contract import Draw, ToolAnswer, ToolCall, Turns, TurnView
 from tradefair.evaluation.evaluator import evaluator_of
-from tradefair.evaluation.ledger import Ledger, LedgerTurn
+from tradefair.evaluation.ledger import Ledger
 from tradefair.evaluation.modes.detectors import GENERAL
 from tradefair.runner.ledger import ledger_of
 
@@ -288,16 +289,7 @@ def test_the_ledgers_of_a_flawed_seat_hold_the_true_cost(planted: Planted, key: 
 
 
 def _ledger(lost: Sequence[float], *, agreed: bool = True) -> Ledger:
-    turns = [
-        LedgerTurn(
-            turn=number, until=number, round=number, phase="quote", step=0, last_round=number, seqs=(number,),
-            value=0, after=0, lost=amount, band=(amount, amount), agreed=agreed, did=(), would=(), values={"gd": 0},
-        )
-        for number, amount in enumerate(lost, 1)
-    ]  # fmt: skip
-    return Ledger(
-        seat="B1", unit="points", own=0, reachable=sum(lost), of=("gd",), gap=sum(lost), turns=tuple(turns)
-    )  # fmt: skip
+    return ledger_with([turn_of(number, amount, agreed=agreed) for number, amount in enumerate(lost, 1)])
 
 
 def test_the_named_turns_are_those_of_the_verdict() -> None:

@@ -11,8 +11,6 @@ from benchmarks.planted.flaw import Flaw, Place
 from benchmarks.planted.play import Episode
 from tradefair.contract import SeatId
 from tradefair.evaluation.ledger import Ledger, LedgerTurn
-from tradefair.evaluation.verdict.verdict import Score, SeatVerdict
-from tradefair.evaluation.verdict.words import losses
 from tradefair.runner.ledger import Ledgers
 from tradefair.runner.replays import Replays
 
@@ -74,16 +72,11 @@ def _holds(turn: LedgerTurn, episode: Episode, turns: Set[Place]) -> bool:
     return not turns.isdisjoint(episode.course.turns[turn.turn - 1 : turn.until])
 
 
-def named_turns(ledger: Ledger) -> list[LedgerTurn]:
+def named_turns(ledger: Ledger) -> Sequence[LedgerTurn]:
     """The turns that the verdict's sentences name: single ones, a stretch, or the costliest one alone; maybe none."""
     if ledger.gap <= 0:
         return []
-    score = Score(metric="", title="", value=ledger.own, unit=ledger.unit)
-    seat = SeatVerdict(seat=ledger.seat, role="", player="", kind="script", score=score, ledger=ledger)
-    where, *costliest = losses(seat, ledger)
-    if where.startswith("Most of it was lost in"):
-        return ledger.half
-    return ledger.stretch if where.startswith("Most of it, ") else ledger.lost[:1] if costliest else []
+    return ledger.where.turns or list(filter(None, [ledger.costliest]))
 
 
 def _by_chance(hits: Sequence[bool], size: int) -> float:

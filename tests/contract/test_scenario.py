@@ -100,7 +100,7 @@ def test_scenarios_are_found_by_id_by_preset_and_by_path(tmp_path: Path) -> None
 def test_markets_are_found_by_name() -> None:
     assert {"teaching", "double_auction"} <= set(market_names())
     assert market_type("teaching") is MARKET
-    with pytest.raises(ScenarioError, match=r"no market 'bazaar'; there are .*teaching"):
+    with pytest.raises(ScenarioError, match=r"no market 'bazaar'; there are bargaining, .*show markets"):
         market_type("bazaar")
 
 

@@ -8,6 +8,7 @@ from itertools import permutations
 from typing import Any
 
 import pytest
+from benchmarks.marketplace import plain_score
 from tests.marketplace.table import B1, C1, LINES, Table, catalogue
 
 from tradefair.catalog import load_scenario
@@ -16,7 +17,7 @@ from tradefair.contract.core import Core
 from tradefair.marketplace import MARKET, tools
 from tradefair.marketplace.answers import directory
 from tradefair.marketplace.answers.directory import Directory, Filters
-from tradefair.marketplace.answers.search import LexicalIndex, document_of, plain_score
+from tradefair.marketplace.answers.search import LexicalIndex, document_of
 from tradefair.marketplace.model import Catalogue
 
 BY_RATING = ["b0003", "b0001", "b0002"]

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import pytest
+from benchmarks.marketplace import plain_score
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tradefair.marketplace.answers import search
-from tradefair.marketplace.answers.search import LexicalIndex, base_ranks, document_of, normalised, pieces, plain_score
+from tradefair.marketplace.answers.search import LexicalIndex, base_ranks, document_of, normalised, pieces
 from tradefair.marketplace.model import Business, MenuItem
 
 WORDS = ("taco", "tacos", "Tex-Mex", "salsa", "verde", "a", "", "Ñandú", "烤肉", "🌮", "o'neil's", "İstanbul")

@@ -15,7 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from statistics import fmean
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, Field
 
@@ -46,6 +46,10 @@ class Extent(StrEnum):
         return cls(asked)
 
 
+EVEN = 1e-9
+"""Amounts that differ by less than this share of a gap are equal."""
+MOST_NAMED = 5
+"""Turns that are named one by one."""
 Action = tuple[str, Mapping[str, Any]]
 """A call: its tool and its arguments."""
 MINOR, MAJOR = ("minor units", "cents"), "currency units"
@@ -86,6 +90,16 @@ class LedgerTurn(Record):
         amounts |= {"values": {name: value / 100 for name, value in self.values.items()}}
         amounts |= {"did": _priced(self.did), "would": None if self.would is None else _priced(self.would)}
         return self.model_copy(update=amounts)
+
+
+class Whereabouts(NamedTuple):
+    """Where a ledger says that its gap was lost, and the turns: the fewest that hold half of it, or a stretch.
+
+    Of losses that are all equal, that are spread over many turns, or about whose place the policies disagree, none.
+    """
+
+    how: Literal["evenly", "turns", "stretch", "spread", "disagreed"]
+    turns: Sequence[LedgerTurn] = ()
 
 
 class Ledger(Record):
@@ -130,6 +144,19 @@ class Ledger(Record):
             least.append(turn)
             held += turn.lost
         return least
+
+    @property
+    def where(self) -> Whereabouts:
+        """Where the gap was lost; of a ledger with a gap."""
+        half, stretch = self.half, self.stretch
+        if len(half) < len(self.lost) and self.lost[0].lost - self.lost[-1].lost <= EVEN * self.gap:
+            return Whereabouts("evenly")
+        if all(map(self.stands_out, half)) and len(half) <= MOST_NAMED:
+            return Whereabouts("turns", half)
+        if not stretch:
+            return Whereabouts("disagreed")
+        short = len(stretch) <= max(MOST_NAMED, len(self.turns) // 3) and len(stretch) < max(2, len(self.turns))
+        return Whereabouts("stretch", stretch) if short else Whereabouts("spread")
 
     @property
     def costliest(self) -> LedgerTurn | None:

@@ -51,8 +51,10 @@ def show(
         looking.show_scenarios(name, tier, overrides or (), as_json)
     elif kind == "plans":
         _show_plans(name, as_json)
-    else:
+    elif name or kind == "markets":
         looking.SHOWN[kind](name, as_json)
+    else:
+        raise typer.BadParameter(f"{kind} are those of a market: {', '.join(market_names())}", param_hint="NAME")
 
 
 def _show_plans(market: str, as_json: bool) -> None:

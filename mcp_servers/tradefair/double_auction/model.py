@@ -266,16 +266,6 @@ class ClosedRound:
         return {seat: match.price for match in self.matches for seat in (match.buyer, match.seller)}
 
     @cached_property
-    def sorted_bids(self) -> list[int]:
-        """Bids, highest first."""
-        return sorted(self.bids.values(), reverse=True)
-
-    @cached_property
-    def sorted_asks(self) -> list[int]:
-        """Asks, lowest first."""
-        return sorted(self.asks.values())
-
-    @cached_property
     def residual_spread(self) -> int | None:
         """Lowest unmatched ask minus highest unmatched bid; null when a side has none."""
         return residual_spread(self.bids, self.asks, self.matches)

@@ -50,7 +50,10 @@ def check(
     A scenario is opened as an episode opens it; with --data a folder of a market's data is checked. Exit code 1 when
     a check has found something, or the scenario cannot be played.
     """
-    if name.endswith(".toml") or "/" in name:
+    a_scenario = name.endswith(".toml") or "/" in name
+    if (a_scenario or data) and (slow or only or snapshot or write):
+        raise typer.BadParameter("they are for a whole market", param_hint="--slow, --only, --snapshot, --write")
+    if a_scenario:
         _check_scenario(name, as_json)
     elif data is not None:
         _check_data(name, data, as_json)

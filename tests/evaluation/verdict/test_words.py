@@ -62,7 +62,7 @@ def test_money_of_minor_units_is_read_as_money() -> None:
     score = seat().score.model_copy(
         update={"unit": "minor units", "value": 1_615.0, "said": "earned 16.15 currency units"}
     )
-    ledger = _ledger([_turn(1, 2_000.0)], own=1_615.0, unit="minor units")
+    ledger = ledger_with([turn_of(1, 2_000.0)], own=1_615.0, unit="minor units")
     told = verdict(seat(score=score, ledger=ledger, gap=ledger.gap, best_known=ledger.of))
     assert told.sentences[0].endswith("would have earned 36.15 (mean of gd and zip), 20 more.")
     assert told.sentences[1] == "All of it was lost in 1 of 1 turn: round 1 (20); all 2 policies agree."
@@ -76,13 +76,13 @@ def test_two_calls_are_told_apart_by_what_differs() -> None:
     many = [{"item": f"item {number}", "price": number} for number in range(9)]
     dearer = [*many[:8], {"item": "item 8", "price": 99}]
     offers = ((("submit_offer", {"prices": many, "slogan": "new"}),), (("submit_offer", {"prices": dearer}),))
-    turn = _turn(1, 20.0).model_copy(update=dict(zip(("did", "would"), offers, strict=True)))
-    assert _lost(_ledger([turn]))[2].startswith(
+    turn = turn_of(1, 20.0).model_copy(update=dict(zip(("did", "would"), offers, strict=True)))
+    assert _lost(ledger_with([turn]))[2].startswith(
         'Round 1: it called submit_offer prices "item 8" price 8 slogan new; '
         'gd would have called submit_offer prices "item 8" price 99; from'
     )
     more = turn.model_copy(update={"would": (*turn.did, ("skip_phase", {}))})
-    assert _lost(_ledger([more]))[2].startswith("Round 1: gd would also have called skip_phase; from")
+    assert _lost(ledger_with([more]))[2].startswith("Round 1: gd would also have called skip_phase; from")
 
 
 def test_what_is_lower_the_better_is_listed_best_first_too() -> None:
@@ -155,7 +155,7 @@ def test_without_a_ledger_the_first_mistake_is_said(change: dict[str, Any], sent
     assert verdict(seat(mistake=_MISTAKE.model_copy(update=change))).sentences[1] == sentence
 
 
-def _turn(number: int, lost: float, *, agreed: bool = True, until: int = 0) -> LedgerTurn:
+def turn_of(number: int, lost: float, *, agreed: bool = True, until: int = 0) -> LedgerTurn:
     last = until or number
     return LedgerTurn(
         turn=number,
@@ -176,7 +176,7 @@ def _turn(number: int, lost: float, *, agreed: bool = True, until: int = 0) -> L
     )
 
 
-def _ledger(turns: Sequence[LedgerTurn], own: float = 12.0, unit: str = "points", **more: Any) -> Ledger:
+def ledger_with(turns: Sequence[LedgerTurn], own: float = 12.0, unit: str = "points", **more: Any) -> Ledger:
     gap = sum(turn.lost for turn in turns)
     known = {"gd": own + gap, "zip": own + gap}
     # What a policy still has before a turn is what it loses from there on.
@@ -194,7 +194,9 @@ def _lost(ledger: Ledger, **more: Any) -> tuple[str, ...]:
 
 
 def test_the_gap_stands_beside_the_score_and_the_fewest_turns_that_hold_half_of_it_behind() -> None:
-    score, where, costliest, _ = _lost(_ledger([_turn(1, 20.0), _turn(2, 0.0), _turn(3, 9.0), _turn(4, 5.0)]))
+    score, where, costliest, _ = _lost(
+        ledger_with([turn_of(1, 20.0), turn_of(2, 0.0), turn_of(3, 9.0), turn_of(4, 5.0)])
+    )
     assert score.endswith("seed 7; the best known policies would have earned 46 (mean of gd and zip), 34 more.")
     assert where == "Most of it was lost in 1 of 4 turns: round 1 (20); all 2 policies agree."
     assert costliest == (
@@ -204,18 +206,18 @@ def test_the_gap_stands_beside_the_score_and_the_fewest_turns_that_hold_half_of_
 
 
 def test_a_case_of_a_mistake_takes_the_place_of_what_was_done() -> None:
-    sentences = _lost(_ledger([_turn(1, 20.0)]), because="round 1: bid 40 with a value of 90")
+    sentences = _lost(ledger_with([turn_of(1, 20.0)]), because="round 1: bid 40 with a value of 90")
     assert sentences[2].startswith("Round 1: bid 40 with a value of 90; gd would have called submit_quote price 60;")
 
 
 def test_turns_about_which_the_policies_differ_are_a_stretch() -> None:
-    turns = [_turn(1, 1.0), _turn(2, 30.0, agreed=False), _turn(3, -12.0), _turn(4, 10.0), _turn(5, 1.0)]
-    assert _lost(_ledger(turns))[1] == "All of it, 30, was lost in round 2."
-    assert _lost(_ledger([*turns, _turn(6, -25.0)]))[1] == "30 was lost in round 2; the others won 25 back."
+    turns = [turn_of(1, 1.0), turn_of(2, 30.0, agreed=False), turn_of(3, -12.0), turn_of(4, 10.0), turn_of(5, 1.0)]
+    assert _lost(ledger_with(turns))[1] == "All of it, 30, was lost in round 2."
+    assert _lost(ledger_with([*turns, turn_of(6, -25.0)]))[1] == "30 was lost in round 2; the others won 25 back."
 
 
 def test_a_stretch_is_named_only_if_it_lost_by_every_policy() -> None:
-    ledger = _ledger([_turn(1, 30.0, agreed=False), _turn(2, 10.0, agreed=False)])
+    ledger = ledger_with([turn_of(1, 30.0, agreed=False), turn_of(2, 10.0, agreed=False)])
     for gd, zip_, said in (
         (72, 32, "It was lost over 2 of 2"),
         (92, 12, "The 2 policies do not agree where it was lost."),
@@ -228,57 +230,57 @@ def test_a_stretch_is_named_only_if_it_lost_by_every_policy() -> None:
 
 
 def test_a_turn_that_lost_no_more_than_is_noise_here_is_named_with_its_neighbours_only() -> None:
-    turns = [_turn(1, 8.0), _turn(2, 7.0), _turn(3, 6.0), _turn(4, -1.0)]
-    where, costliest = _lost(_ledger(turns, noise=7.9))[1:3]
+    turns = [turn_of(1, 8.0), turn_of(2, 7.0), turn_of(3, 6.0), turn_of(4, -1.0)]
+    where, costliest = _lost(ledger_with(turns, noise=7.9))[1:3]
     assert where == "Most of it, 15, was lost from round 1 to round 2."
     assert costliest.startswith("Round 1: it called submit_quote price 40;")
     # The costliest turn is noise itself: the stretch is all that is said.
-    quiet = _lost(_ledger(turns, noise=8.0))
+    quiet = _lost(ledger_with(turns, noise=8.0))
     assert quiet[1] == where
     assert len(quiet) == 3
-    named = _lost(_ledger(turns, noise=6.9))[1]
+    named = _lost(ledger_with(turns, noise=6.9))[1]
     assert named == "Most of it was lost in 2 of 4 turns: round 1 (8) and round 2 (7); all 2 policies agree."
     # What a stretch lost is compared with no turn's noise.
-    assert "from round 1" not in _lost(_ledger([_turn(1, 8.0, until=6)], noise=8.0))[1]
+    assert "from round 1" not in _lost(ledger_with([turn_of(1, 8.0, until=6)], noise=8.0))[1]
 
 
 @pytest.mark.parametrize(("usual", "told"), [(None, True), (20.0, True), (20.5, False), (-3.0, True)])
 def test_the_costliest_turn_is_told_where_the_gap_is_that_of_competent_seats_or_more(
     usual: float | None, told: bool
 ) -> None:
-    sentences = _lost(_ledger([_turn(1, 20.0)], median_gap=usual))
+    sentences = _lost(ledger_with([turn_of(1, 20.0)], median_gap=usual))
     assert any(sentence.startswith("Round 1: it called") for sentence in sentences) == told
     assert sentences[1] == "All of it was lost in 1 of 1 turn: round 1 (20); all 2 policies agree."
 
 
 def test_a_stretch_that_was_not_resolved_counts_as_its_turns() -> None:
-    where = _lost(_ledger([_turn(1, 9.0), _turn(2, 20.0, until=8), _turn(9, 2.0)]))[1]
+    where = _lost(ledger_with([turn_of(1, 9.0), turn_of(2, 20.0, until=8), turn_of(9, 2.0)]))[1]
     assert where.startswith("Most of it was lost in 7 of 9 turns:")
 
 
 def test_what_was_lost_all_over_names_no_turn_as_the_place() -> None:
-    sentences = _lost(_ledger([_turn(number, 1.0) for number in range(1, 31)]))
+    sentences = _lost(ledger_with([turn_of(number, 1.0) for number in range(1, 31)]))
     assert sentences[1] == "It was lost evenly over 30 of 30 turns."
 
 
 def test_who_earned_as_much_lost_nothing() -> None:
-    score, nothing, _ = _lost(_ledger([_turn(1, 0.0)]))
+    score, nothing, _ = _lost(ledger_with([turn_of(1, 0.0)]))
     assert score.endswith("; as much as the mean of the best known policies (gd and zip).")
     assert nothing == "No mistake was found of 0 kinds that were looked for."
-    assert _lost(_ledger([_turn(1, -3.0)]))[0].endswith(
+    assert _lost(ledger_with([turn_of(1, -3.0)]))[0].endswith(
         "; 3 more than the mean of the best known policies (gd and zip)."
     )
 
 
 def test_where_no_known_policy_earns_anything_nothing_could_be_won() -> None:
-    ledger = _ledger([_turn(1, 0.0)], own=0.0)
+    ledger = ledger_with([turn_of(1, 0.0)], own=0.0)
     told = verdict(seat(0.0, ledger=ledger, gap=0.0, best_known=ledger.of))
     assert told.sentences[0].endswith(": nothing could be won: 0 for each of 2 known policies on this seed.")
 
 
 def test_what_kept_a_seat_from_acting_comes_before_what_it_lost() -> None:
     refused = _MISTAKE.model_copy(update={"protocol": True, "because": "round 1: both bids were refused"})
-    sentences = _lost(_ledger([_turn(1, 20.0)]), mistake=refused)
+    sentences = _lost(ledger_with([turn_of(1, 20.0)]), mistake=refused)
     assert sentences[1] == "First mistake, round 1: both bids were refused."
     assert sentences[2].startswith("All of it was lost in 1 of 1 turn")
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from tradefair.contract.errors import ScenarioError, unknown
 from tradefair.evaluation.store.tables import Row
@@ -59,14 +59,6 @@ class Query:
             known = ", ".join(self.defaults) or "none"
             raise ScenarioError(f"{self.name} has no parameter {unknown[0]!r}; it has {known}")
         return {**self.defaults, **given}
-
-
-class QueryEngine(Protocol):
-    """What answers named queries: one trace in SQLite, or a folder of Parquet in DuckDB."""
-
-    def run(self, query: Query, *, limit: int | None = None, **parameters: int) -> Answer:
-        """The answer, ordered by the query's key, `limit` rows at most. `parameters` replace the query's defaults."""
-        ...
 
 
 _ALL = (

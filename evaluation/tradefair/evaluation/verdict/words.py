@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from tradefair.contract.text import clean_line
-from tradefair.evaluation.ledger import Action, Ledger, LedgerTurn
+from tradefair.evaluation.ledger import EVEN, Action, Ledger, LedgerTurn
 from tradefair.evaluation.ledger_text import actions_apart, actions_text, called, count_turns, place_text, tools_text
 from tradefair.evaluation.verdict.amounts import (
     amount,
@@ -34,9 +34,6 @@ MAX_CHARACTERS = 240
 _IN_BRACKETS = re.compile(r" \([^)]*\)")
 _MAX_BESIDE = 3
 """References that a sentence names; the object has all."""
-_MAX_TURNS = 5
-_EVEN = 1e-9
-"""Amounts that differ by less than this share of a gap are equal."""
 """Turns that a sentence names; where it takes more to hold half of what was lost, it was lost all over."""
 _MAX_SEATS = 3
 """Seats with a sentence of their own; more are told by their range."""
@@ -307,22 +304,29 @@ def losses(seat: SeatVerdict, ledger: Ledger) -> list[str]:
     Turns are named where they stand out; else the shortest stretch that holds half of the gap. The costliest turn is
     left out where competent seats have as large a gap.
     """
-    half, agree = ledger.half, "" if len(ledger.of) == 1 else f"; all {len(ledger.of)} policies agree"
+    how, turns = ledger.where
     many = count(count_turns(ledger.turns), "turn")
-    named = [costliest(seat, ledger, turn)] if (turn := ledger.costliest) else []
     spread = f"over {number(count_turns(ledger.lost))} of {many}"
-    if len(half) < len(ledger.lost) and ledger.lost[0].lost - ledger.lost[-1].lost <= _EVEN * ledger.gap:
-        return [f"It was lost evenly {spread}.", *named]
-    if all(map(ledger.stands_out, half)) and len(half) <= _MAX_TURNS:
-        each = [f"{place_text(ledger, turn, word=seat.round_word)} ({number(turn.lost)})" for turn in half]
-        much, back = _part(half, ledger)
-        return [f"{much} was lost in {number(count_turns(half))} of {many}: {listed(each)}{agree}{back}.", *named]
-    stretch = ledger.stretch
-    if 0 < len(stretch) <= max(_MAX_TURNS, len(ledger.turns) // 3) and len(stretch) < max(2, len(ledger.turns)):
-        return [_of_stretch(seat, ledger, stretch), *named]
-    if not stretch:
-        return [f"The {number(len(ledger.of))} policies do not agree where it was lost.", *named]
-    return [f"It was lost {spread}, none more than {number(ledger.lost[0].lost)}.", *named]
+    match how:
+        case "evenly":
+            said = f"It was lost evenly {spread}."
+        case "turns":
+            said = _of_turns(seat, ledger, turns)
+        case "stretch":
+            said = _of_stretch(seat, ledger, turns)
+        case "disagreed":
+            said = f"The {number(len(ledger.of))} policies do not agree where it was lost."
+        case "spread":
+            said = f"It was lost {spread}, none more than {number(ledger.lost[0].lost)}."
+    return [said, costliest(seat, ledger, turn)] if (turn := ledger.costliest) else [said]
+
+
+def _of_turns(seat: SeatVerdict, ledger: Ledger, turns: Sequence[LedgerTurn]) -> str:
+    each = [f"{place_text(ledger, turn, word=seat.round_word)} ({number(turn.lost)})" for turn in turns]
+    agree = "" if len(ledger.of) == 1 else f"; all {len(ledger.of)} policies agree"
+    much, back = _part(turns, ledger)
+    of_all = f"{number(count_turns(turns))} of {count(count_turns(ledger.turns), 'turn')}"
+    return f"{much} was lost in {of_all}: {listed(each)}{agree}{back}."
 
 
 def _of_stretch(seat: SeatVerdict, ledger: Ledger, stretch: Sequence[LedgerTurn]) -> str:
@@ -337,7 +341,7 @@ def _of_stretch(seat: SeatVerdict, ledger: Ledger, stretch: Sequence[LedgerTurn]
 def _part(turns: Sequence[LedgerTurn], ledger: Ledger) -> tuple[str, str]:
     """How much of the gap some turns lost; where it is more than all of it, what the others won back, too."""
     beyond = math.fsum(turn.lost for turn in turns) - ledger.gap
-    if abs(beyond) <= _EVEN * ledger.gap:
+    if abs(beyond) <= EVEN * ledger.gap:
         return "All of it", ""
     return ("Most of it", "") if beyond < 0 else ("More than all of it", f"; the others won {number(beyond)} back")
 

@@ -57,12 +57,6 @@ def document_of(business: Business) -> str:
     return ", ".join((business.name, business.description, *(line.item for line in business.menu)))
 
 
-def plain_score(query: str, document: str) -> Fraction:
-    """|S4(query) ∩ S4(document)| / |S4(query)|: the definition that the index must equal in tests."""
-    wanted = pieces(query)
-    return Fraction(len(wanted & pieces(document)), len(wanted))
-
-
 def base_ranks(ratings: Sequence[int | Fraction], places: Sequence[int] = ()) -> tuple[int, ...]:
     """The rank in base order, from 0, `[business]`: rating descending, then by `places`, else in order of the data."""
     order = sorted(range(len(ratings)), key=places.__getitem__ if places else None)

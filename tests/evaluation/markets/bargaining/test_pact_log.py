@@ -9,23 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.sample import sample_logs
+from tests.sample import check_traces, sample_logs
 
 from tradefair.evaluation.importers.report import ImportReport
 from tradefair.evaluation.markets.bargaining.pact_log import import_game, import_games
-from tradefair.evaluation.verify import verify_file
-from tradefair.tracestore import open_trace
 from tradefair.trading.statements import read_statements
 
 
 @pytest.fixture(scope="module")
-def logs() -> list[Path]:
-    return sample_logs("pact")
-
-
-@pytest.fixture(scope="module")
-def imported(logs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> ImportReport:
-    return import_games(logs, tmp_path_factory.mktemp("pact"))
+def imported(tmp_path_factory: pytest.TempPathFactory) -> ImportReport:
+    return import_games(sample_logs("pact"), tmp_path_factory.mktemp("pact"))
 
 
 @pytest.mark.many
@@ -46,18 +39,13 @@ def test_the_generation_of_the_engine_is_found_by_replay(imported: ImportReport)
 
 
 def test_the_traces_verify_and_say_where_they_come_from(imported: ImportReport) -> None:
-    for game in imported.games[::6]:
-        assert game.trace is not None
-        assert verify_file(game.trace).verdict == "reproduced"
-        with open_trace(game.trace) as trace:
-            origin: Any = (trace.seating().origin or {})["imported_from"]
-        assert (origin["format"], origin["file"]) == ("pact-log", game.file)
+    check_traces(imported.games[::6], "pact-log")
 
 
-def test_real_talk_is_read_within_the_stated_limits(logs: list[Path]) -> None:
+def test_real_talk_is_read_within_the_stated_limits() -> None:
     """Every own_limit that hits the limit is a true disclosure; at most a fifth of the numbers stay unknown."""
     kinds: Counter[str] = Counter()
-    for log in logs:
+    for log in sample_logs("pact"):
         rows: list[dict[str, Any]] = [json.loads(line) for line in log.read_text().splitlines()]
         agents, rounds = rows[0]["data"]["agents"], rows[0]["data"]["num_rounds"]
         for row in rows:
@@ -104,11 +92,11 @@ def _huge_price(rows: list[dict[str, Any]]) -> None:
 
 @pytest.mark.parametrize("change", [_other_limit, _other_quote, _other_seed, _other_payoff, _huge_price])
 def test_a_changed_fact_is_a_finding_with_its_line(
-    logs: list[Path], tmp_path: Path, change: Callable[[list[dict[str, Any]]], None]
+    tmp_path: Path, change: Callable[[list[dict[str, Any]]], None]
 ) -> None:
-    report = import_game(_tampered(logs[0], tmp_path, change), tmp_path / "out")
+    report = import_game(_tampered(sample_logs("pact")[0], tmp_path, change), tmp_path / "out")
     assert not report.sound
-    assert all(finding.file == logs[0].name and finding.line >= 1 for finding in report.findings)
+    assert all(finding.file == sample_logs("pact")[0].name and finding.line >= 1 for finding in report.findings)
 
 
 def _no_shares(rows: list[dict[str, Any]]) -> None:
@@ -132,11 +120,11 @@ def _share_above_one(rows: list[dict[str, Any]]) -> None:
     ],
 )
 def test_a_share_that_is_missing_or_wrong_is_a_finding_with_file_line_and_field(
-    logs: list[Path], tmp_path: Path, change: Callable[[list[dict[str, Any]]], None], field: str, says: str
+    tmp_path: Path, change: Callable[[list[dict[str, Any]]], None], field: str, says: str
 ) -> None:
-    finding = import_game(_tampered(logs[0], tmp_path, change), tmp_path / "out").findings[0]
-    lines = logs[0].read_text().splitlines()
-    assert (finding.file, finding.line, finding.field) == (logs[0].name, len(lines), field)
+    finding = import_game(_tampered(sample_logs("pact")[0], tmp_path, change), tmp_path / "out").findings[0]
+    lines = sample_logs("pact")[0].read_text().splitlines()
+    assert (finding.file, finding.line, finding.field) == (sample_logs("pact")[0].name, len(lines), field)
     assert says in finding.message
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -156,14 +156,9 @@ def _at(rows: list[Row], kind: str, skip: int = 0) -> Row:
 
 
 @pytest.fixture(scope="session")
-def bazaar_logs() -> Sequence[Path]:
-    return sample_logs("bazaar")
-
-
-@pytest.fixture(scope="session")
-def sample_import(bazaar_logs: Sequence[Path], tmp_path_factory: pytest.TempPathFactory) -> tuple[ImportReport, Path]:
+def sample_import(tmp_path_factory: pytest.TempPathFactory) -> tuple[ImportReport, Path]:
     out = tmp_path_factory.mktemp("imported")
-    return run_importer("bazaar-log", list(bazaar_logs), out), out
+    return run_importer("bazaar-log", sample_logs("bazaar"), out), out
 
 
 def test_every_public_sample_game_is_reproduced_completely(sample_import: tuple[ImportReport, Path]) -> None:
@@ -339,8 +334,8 @@ def test_missing_and_damaged_scores_are_findings_with_line_and_field(tmp_path: P
     assert "csa_logged is not known" in finding.message
 
 
-def test_a_score_that_its_table_does_not_give_is_a_finding(tmp_path: Path, bazaar_logs: Sequence[Path]) -> None:
-    rows = list(map(orjson.loads, bazaar_logs[0].read_bytes().splitlines()))
+def test_a_score_that_its_table_does_not_give_is_a_finding(tmp_path: Path) -> None:
+    rows = list(map(orjson.loads, sample_logs("bazaar")[0].read_bytes().splitlines()))
     for name in rows[-1]["data"]["seat_csa_map"]:
         rows[-1]["data"]["seat_csa_map"][name] += 2e-6
     game = _import(rows, tmp_path)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.sample import sample_logs
+from tests.sample import check_traces, sample_logs
 
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.importers import run_importer
@@ -48,12 +48,7 @@ def test_every_sample_game_is_reproduced_in_every_fact(imported: ImportReport) -
 
 
 def test_the_traces_verify_and_say_where_they_come_from(imported: ImportReport) -> None:
-    for game in imported.games[::9]:
-        assert game.trace is not None
-        assert verify_file(game.trace).verdict == "reproduced"
-        with open_trace(game.trace) as trace:
-            origin: Any = (trace.seating().origin or {})["imported_from"]
-        assert (origin["format"], origin["file"]) == ("collusion-log", game.file)
+    check_traces(imported.games[::9], "collusion-log")
 
 
 def test_what_one_seat_saw_holds_its_own_messages_and_no_trace_of_others(
