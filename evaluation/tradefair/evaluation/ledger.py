@@ -153,10 +153,10 @@ class Ledger(Record):
             return Whereabouts("evenly")
         if all(map(self.stands_out, half)) and len(half) <= MOST_NAMED:
             return Whereabouts("turns", half)
-        if not stretch:
-            return Whereabouts("disagreed")
         short = len(stretch) <= max(MOST_NAMED, len(self.turns) // 3) and len(stretch) < max(2, len(self.turns))
-        return Whereabouts("stretch", stretch) if short else Whereabouts("spread")
+        if stretch and short:
+            return Whereabouts("stretch", stretch)
+        return Whereabouts("spread" if stretch and self.lost[0].agreed else "disagreed")
 
     @property
     def costliest(self) -> LedgerTurn | None:

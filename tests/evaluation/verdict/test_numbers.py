@@ -44,7 +44,7 @@ NUMBER = r"(?<![\w.])-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?: (?:million|billio
 PHASE = r"(?:, (?!step)(?P<phase>[a-z][a-z ]*?(?: \d+)?))?"
 PLACE = rf"(?P<word>round|day|period) (?P<round>\d+){PHASE}(?:, step (?P<step>\d+))?"
 BAND = rf"(?: \(({NUMBER}) to ({NUMBER}) by policy\))?"
-BACK = rf"(?:; the others won (?P<back>{NUMBER}) back)?"
+BACK = rf"(?:; the other turns together gained (?P<back>{NUMBER}))?"
 LOSSES = ("lost", "made a loss of")
 EPISODES = int(os.environ.get("TRADEFAIR_VERDICTS", "21"))
 
@@ -248,8 +248,8 @@ def check_part(sentence: str, lost: float, back: str | None, again: Again, best:
 def check_costliest(sentence: str, again: Again, best: Sequence[str]) -> None:
     """The costliest turn: what it was worth before and behind it, and the calls that it names."""
     found = re.fullmatch(
-        rf"({PLACE}): (?P<what>.*); from there (?P<before>{NUMBER}) was still within reach, "
-        rf"one turn later (?P<after>{NUMBER})\.",
+        rf"({PLACE}): (?P<what>.*); from there the best known polic(?:y|ies) would have ended with "
+        rf"(?P<before>{NUMBER}), a turn later with (?P<after>{NUMBER})\.",
         sentence,
         re.IGNORECASE,
     )

@@ -68,7 +68,7 @@ def test_money_of_minor_units_is_read_as_money() -> None:
     assert told.sentences[1] == "All of it was lost in 1 of 1 turn: round 1 (20); all 2 policies agree."
     assert told.sentences[2] == (
         "Round 1: it called submit_quote price 0.4; gd would have called submit_quote price 0.6; "
-        "from there 0.5 was still within reach, one turn later -19.5."
+        "from there the best known policies would have ended with 0.5, a turn later with -19.5."
     )
 
 
@@ -201,7 +201,7 @@ def test_the_gap_stands_beside_the_score_and_the_fewest_turns_that_hold_half_of_
     assert where == "Most of it was lost in 1 of 4 turns: round 1 (20); all 2 policies agree."
     assert costliest == (
         "Round 1: it called submit_quote price 40; gd would have called submit_quote price 60; "
-        "from there 50 was still within reach, one turn later 30."
+        "from there the best known policies would have ended with 50, a turn later with 30."
     )
 
 
@@ -213,20 +213,19 @@ def test_a_case_of_a_mistake_takes_the_place_of_what_was_done() -> None:
 def test_turns_about_which_the_policies_differ_are_a_stretch() -> None:
     turns = [turn_of(1, 1.0), turn_of(2, 30.0, agreed=False), turn_of(3, -12.0), turn_of(4, 10.0), turn_of(5, 1.0)]
     assert _lost(ledger_with(turns))[1] == "All of it, 30, was lost in round 2."
-    assert _lost(ledger_with([*turns, turn_of(6, -25.0)]))[1] == "30 was lost in round 2; the others won 25 back."
+    assert (
+        _lost(ledger_with([*turns, turn_of(6, -25.0)]))[1]
+        == "30 was lost in round 2; the other turns together gained 25."
+    )
 
 
 def test_a_stretch_is_named_only_if_it_lost_by_every_policy() -> None:
     ledger = ledger_with([turn_of(1, 30.0, agreed=False), turn_of(2, 10.0, agreed=False)])
-    for gd, zip_, said in (
-        (72, 32, "It was lost over 2 of 2"),
-        (92, 12, "The 2 policies do not agree where it was lost."),
-    ):
-        turns = [
-            turn.model_copy(update={"values": values})
-            for turn, values in zip(ledger.turns, ({"gd": gd, "zip": zip_}, {"gd": 12, "zip": 32}), strict=True)
-        ]
-        assert _lost(ledger.model_copy(update={"turns": tuple(turns)}))[1].startswith(said)
+    for first in ({"gd": 72, "zip": 32}, {"gd": 92, "zip": 12}):
+        pairs = zip(ledger.turns, (first, {"gd": 12, "zip": 32}), strict=True)
+        turns = tuple(turn.model_copy(update={"values": values}) for turn, values in pairs)
+        said = _lost(ledger.model_copy(update={"turns": turns}))[1]
+        assert said == "The 2 policies do not agree where it was lost."
 
 
 def test_a_turn_that_lost_no_more_than_is_noise_here_is_named_with_its_neighbours_only() -> None:

@@ -4,7 +4,6 @@ from .in_sqlite import TraceTables as TraceTables
 from .queries import QUERIES as QUERIES
 from .queries import Answer as Answer
 from .queries import Query as Query
-from .queries import QueryEngine as QueryEngine
 from .queries import query_named as query_named
 from .tables import SCHEMA_VERSION as SCHEMA_VERSION
 from .tables import TABLES as TABLES

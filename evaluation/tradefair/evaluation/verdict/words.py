@@ -339,11 +339,13 @@ def _of_stretch(seat: SeatVerdict, ledger: Ledger, stretch: Sequence[LedgerTurn]
 
 
 def _part(turns: Sequence[LedgerTurn], ledger: Ledger) -> tuple[str, str]:
-    """How much of the gap some turns lost; where it is more than all of it, what the others won back, too."""
+    """How much of the gap some turns lost; where it is more than all of it, what the others gained, too."""
     beyond = math.fsum(turn.lost for turn in turns) - ledger.gap
     if abs(beyond) <= EVEN * ledger.gap:
         return "All of it", ""
-    return ("Most of it", "") if beyond < 0 else ("More than all of it", f"; the others won {number(beyond)} back")
+    if beyond < 0:
+        return "Most of it", ""
+    return "More than all of it", f"; the other turns together gained {number(beyond)}"
 
 
 def by_policy(ledger: Ledger, stretch: Sequence[LedgerTurn]) -> str:
@@ -357,16 +359,15 @@ def costliest(seat: SeatVerdict, ledger: Ledger, turn: LedgerTurn) -> str:
     """The turn that lost most: what the seat did, what the best policy would have done, and what either is worth."""
     where_ = place_text(ledger, turn, word=seat.round_word)
     place = f"{where_[0].upper()}{where_[1:]}"
-    reach = f"; from there {number(turn.value)} was still within reach, one turn later {number(turn.after)}"
+    policy, who = name(ledger.of[0]), f"the best known polic{'y' if len(ledger.of) == 1 else 'ies'}"
+    reach = f"; from there {who} would have ended with {number(turn.value)}, a turn later with {number(turn.after)}"
     because = _ROUND.sub("", seat.because).rstrip(".").removeprefix(f"{where_.rpartition(', ')[2]} ")
     # Of many calls the tools have to do, where they differ.
-    ways = (actions_text, tools_text) if tools_text(turn.did) != tools_text(turn.would or ()) else (actions_text,)
-    pairs = [_did_and_would(turn, name(ledger.of[0]), say) for say in ways]
-    for begin, behind in [*pairs, (pairs[0][0].partition(";")[0], "")]:
-        sentence = f"{place}: {f'{because}{behind}' if because else begin}{reach}."
-        if len(sentence) <= MAX_CHARACTERS:
-            return sentence
-    return f"{place}: {cut(because or pairs[0][0], MAX_CHARACTERS - len(reach) - len(place) - 3)}{reach}."
+    says = (actions_text, tools_text)[: 1 + (tools_text(turn.did) != tools_text(turn.would or []))]
+    pairs = [_did_and_would(turn, policy, say) for say in says]
+    bodies = [f"{because}{behind}" if because else begin for begin, behind in pairs]
+    bodies.append(cut(because or bodies[0].partition(";")[0], MAX_CHARACTERS - len(reach) - len(place) - 3))
+    return next(said for body in bodies if len(said := f"{place}: {body}{reach}.") <= MAX_CHARACTERS)
 
 
 def _did_and_would(turn: LedgerTurn, policy: str, say: Callable[[Sequence[Action]], str]) -> tuple[str, str]:

@@ -88,7 +88,7 @@ OVER_SAID = "day 1: order of 10 P001; 20 in stock or on order last {} days at th
 STRANDED_SAID = "day 1: order of 10 P001, which was not on the shelf; its goods lay off the shelf for {} days"
 BROKE_SAID = "day 1: order of 10 P001 for 2980.00; funds below 0 at {} closes, down to -0.01"
 BARE_SAID = "day 15: no order of P001; none in stock or on order, its shelf place empty"
-IDLE_SAID = "day {}: closed without an action; 0 shelf places empty, 0 products sold out"
+IDLE_SAID = "day {}: closed without an action"
 NEWS_SAID = "day 1: closed without reading news that moved P001, demand by +20%, cost by +0%"
 
 PLAYS: Mapping[str, Sequence[Play]] = {

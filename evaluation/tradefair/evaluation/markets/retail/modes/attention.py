@@ -10,12 +10,12 @@ from tradefair.retail.model import DayFacts, NewsFacts, product_id
 def idle_days(play: RetailPlay) -> Seen:
     """Days that were only closed; a look alone is no activity."""
     idle = [day for day in play.days if not day.conduct.active]
-    return Seen([day.case(f"closed without an action; {_left_open(day.facts)}") for day in idle], play.length)
+    return Seen([day.case(f"closed without an action{_left_open(day.facts)}") for day in idle], play.length)
 
 
 def _left_open(facts: DayFacts) -> str:
-    places, products = counted(len(facts.empty_shelf), "shelf place"), counted(len(facts.stock_outs), "product")
-    return f"{places} empty, {products} sold out"
+    parts = ((len(facts.empty_shelf), "shelf place", "empty"), (len(facts.stock_outs), "product", "sold out"))
+    return "".join(f"; {counted(number, what)} {how}" for number, what, how in parts if number)
 
 
 def news_unread(play: RetailPlay, *, effect: Part) -> Seen:
