@@ -12,13 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field
-from tests.testing.foreign import Passive
 
 from tradefair.contract.chance import Chance
 from tradefair.contract.core import Core
 from tradefair.contract.errors import EpisodeOver, HarnessFailure, IllegalAction
 from tradefair.contract.market import Brief, Clock
-from tradefair.contract.policy import Draw, Params, PolicySpec, ToolCall, Turns, TurnView
+from tradefair.contract.policy import Draw, Params, Passive, PolicySpec, ToolCall, Turns, TurnView
 from tradefair.contract.scenario import Scenario, build_scenario
 from tradefair.contract.sealed import AppendOnly, SealedRounds, SealedType
 from tradefair.contract.seats import SeatId
