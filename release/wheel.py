@@ -38,7 +38,7 @@ FIRST_COMMANDS: tuple[tuple[str, ...], ...] = (
     ("evaluate", "runs/play"),
     ("report", "runs/play", "-o", "report.html"),
     ("config", "double_auction"),
-    ("scenarios",),
+    ("show", "scenarios"),
     ("list", "runs"),
 )
 
