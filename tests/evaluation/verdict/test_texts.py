@@ -70,14 +70,14 @@ def kept(verdict: Verdict) -> None:
 def _counted(ledger: Ledger) -> Iterator[Any]:
     """A ledger and what is counted and added in it."""
     lost = [turn.lost for turn in ledger.turns if turn.lost > 0]
-    yield from (ledger.model_dump(mode="json"), len(lost), len(ledger.known), len(ledger.of) - 1)
+    yield from (ledger.model_dump(mode="json"), *range(len(lost) + 1), len(ledger.known), len(ledger.of) - 1)
     yield from () if ledger.idle is None else (ledger.idle - ledger.own,)
     ends = [*(turn.values for turn in ledger.turns), dict.fromkeys(ledger.of, ledger.own)]
     yield from (one[name] - other[name] for one, other in combinations(ends, 2) for name in ledger.of)
     for first in range(len(ledger.turns)):
-        # Any stretch of turns may be named by its sum.
-        yield from accumulate(turn.lost for turn in ledger.turns[first:])
-    yield from range(1, len(lost) + 1)
+        # Any stretch of turns may be named by its sum, and by what the others gained; so may the costliest turns.
+        sums = [sum(turn.lost for turn in ledger.half), *accumulate(turn.lost for turn in ledger.turns[first:])]
+        yield from (found for lost_ in sums for found in (lost_, lost_ - ledger.gap))
 
 
 def numbers(content: Any) -> Iterator[str]:
