@@ -188,7 +188,7 @@ class Ledger(Record):
             lost = 0.0
             for end in range(start, len(self.turns) if best is None else min(len(self.turns), start + best[0])):
                 lost += self.turns[end].lost
-                if lost >= self.gap / 2 and min(self.losses(self.turns[start], self.turns[end])) > 0:
+                if lost >= self.gap / 2 and all(part > 0 for part in self.losses(self.turns[start], self.turns[end])):
                     best = min(best or (len(self.turns) + 1, 0.0, 0), (end + 1 - start, -lost, start))
                     break
         return [] if best is None else list(self.turns[best[2] : best[2] + best[0]])

@@ -350,7 +350,7 @@ def _part(turns: Sequence[LedgerTurn], ledger: Ledger) -> tuple[str, str]:
 
 def by_policy(ledger: Ledger, stretch: Sequence[LedgerTurn]) -> str:
     """The least and the most that a stretch lost by a single policy; empty where it is the same by all."""
-    each = ledger.losses(stretch[0], stretch[-1])
+    each = ledger.losses(stretch[0], stretch[-1]) or [0.0]
     low, high = number(min(each)), number(max(each))
     return f" ({low} to {high} by policy)" if low != high else ""
 
