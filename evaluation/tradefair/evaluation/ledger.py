@@ -49,7 +49,7 @@ class Extent(StrEnum):
 EVEN = 1e-9
 """Amounts that differ by less than this share of a gap are equal."""
 MOST_NAMED = 5
-"""Turns that are named one by one."""
+"""Turns that are named; where it takes more to hold half of what was lost, it was lost all over."""
 Action = tuple[str, Mapping[str, Any]]
 """A call: its tool and its arguments."""
 MINOR, MAJOR = ("minor units", "cents"), "currency units"
@@ -148,13 +148,13 @@ class Ledger(Record):
     @property
     def where(self) -> Whereabouts:
         """Where the gap was lost; of a ledger with a gap."""
-        half, stretch = self.half, self.stretch
+        half = self.half
         if len(half) < len(self.lost) and self.lost[0].lost - self.lost[-1].lost <= EVEN * self.gap:
             return Whereabouts("evenly")
         if all(map(self.stands_out, half)) and len(half) <= MOST_NAMED:
             return Whereabouts("turns", half)
-        short = len(stretch) <= max(MOST_NAMED, len(self.turns) // 3) and len(stretch) < max(2, len(self.turns))
-        if stretch and short:
+        stretch = self.stretch
+        if 0 < len(stretch) <= max(MOST_NAMED, len(self.turns) // 3) and len(stretch) < max(2, len(self.turns)):
             return Whereabouts("stretch", stretch)
         return Whereabouts("spread" if stretch and self.lost[0].agreed else "disagreed")
 
@@ -196,8 +196,8 @@ class Ledger(Record):
     def losses(self, first: LedgerTurn, last: LedgerTurn) -> list[float]:
         """What each policy says was lost from one turn to another."""
         sign = 1 if self.higher_is_better else -1
-        after = self.turns[bisect_right(self.turns, last.until, key=lambda turn: turn.turn) :]
-        behind = after[0].values if after else dict[str, float]()
+        after = bisect_right(self.turns, last.until, key=lambda turn: turn.turn)
+        behind = self.turns[after].values if after < len(self.turns) else dict[str, float]()
         return [sign * (value - behind.get(policy, self.own)) for policy, value in first.values.items()]
 
     def agreed(self, turns: Collection[int]) -> bool:

@@ -239,7 +239,7 @@ def check_turns(sentence: str, again: Again, best: Sequence[str]) -> None:
 
 
 def check_part(sentence: str, lost: float, back: str | None, again: Again, best: Sequence[str]) -> None:
-    """Most of the gap, all of it, or more, of which the others won some back."""
+    """Most of the gap, all of it, or more, of which the others gained some."""
     gap = mean(again.value(0, best)) - mean(again.value(len(again.places), best))
     assert (back is not None) == (lost > gap + 1e-9), (sentence, lost, gap)
     assert back is None or reads(back, lost - gap), (sentence, lost, gap)

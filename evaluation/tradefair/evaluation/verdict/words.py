@@ -34,7 +34,6 @@ MAX_CHARACTERS = 240
 _IN_BRACKETS = re.compile(r" \([^)]*\)")
 _MAX_BESIDE = 3
 """References that a sentence names; the object has all."""
-"""Turns that a sentence names; where it takes more to hold half of what was lost, it was lost all over."""
 _MAX_SEATS = 3
 """Seats with a sentence of their own; more are told by their range."""
 
