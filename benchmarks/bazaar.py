@@ -10,7 +10,7 @@ from typing import cast
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import MarketType, SeatId
-from tradefair.contract.players import Seating
+from tradefair.contract.kernel.players import Seating
 from tradefair.double_auction.model import DoubleAuctionScenario
 from tradefair.host.episode import Episode
 from tradefair.host.setup import SeatPlan, new_episode, new_episode_id, plan_seats, seating_of

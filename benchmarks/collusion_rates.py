@@ -23,7 +23,7 @@ import orjson
 
 from benchmarks.pricing_learning import write
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract.core import Core
+from tradefair.contract.kernel.core import Core
 from tradefair.evaluation.markets.pricing.collusion.model import Conclusion
 from tradefair.evaluation.markets.pricing.collusion.reading import read_episode
 from tradefair.evaluation.modes.base_rates import wilson

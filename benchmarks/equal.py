@@ -22,7 +22,7 @@ from pydantic import BaseModel
 
 from benchmarks.seated import play_seated
 from tradefair.catalog import load_scenario, market_names, market_type
-from tradefair.contract.players import seat_roles
+from tradefair.contract.kernel.players import seat_roles
 from tradefair.evaluation.compare.comparing import Options, compare_sides
 from tradefair.evaluation.compare.runs import load_files
 from tradefair.evaluation.evaluate import evaluate_file

@@ -20,7 +20,7 @@ import orjson
 from benchmarks.seated import play_seated
 from tradefair.catalog import load_scenario, market_names, market_type, scenario_ids
 from tradefair.contract import ScenarioError
-from tradefair.contract.players import seat_roles
+from tradefair.contract.kernel.players import seat_roles
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.host.setup import plan_turn
 from tradefair.tracestore import open_trace

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from benchmarks.figures import Figure, pace
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Draw, Policy, Scenario, ToolAnswer, Turns, TurnView
-from tradefair.contract.players import Limits, seat_policy
+from tradefair.contract.kernel.players import Limits, seat_policy
 from tradefair.host.setup import new_episode, plan_seats
 
 _CHILD = "from benchmarks.long_episode import play; play({way!r}, {preset!r}, {days})"

@@ -25,7 +25,7 @@ import orjson
 from benchmarks.figures import Figure, Stopwatch
 from tradefair.catalog import load_scenario
 from tradefair.contract import Chance, HarnessFailure, Scenario
-from tradefair.contract.core import Core
+from tradefair.contract.kernel.core import Core
 from tradefair.host.episode import Episode
 from tradefair.marketplace import MARKET
 from tradefair.marketplace.analysis import match_sets

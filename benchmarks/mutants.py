@@ -197,7 +197,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _warm() -> None:
     """Load what no mutant changes, so that a forked process has little left to import."""
-    for name in ("hypothesis", "pytest", "tradefair.tracestore", "tradefair.contract.core"):
+    for name in ("hypothesis", "pytest", "tradefair.tracestore", "tradefair.contract.kernel.core"):
         importlib.import_module(name)
 
 

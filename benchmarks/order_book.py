@@ -15,8 +15,8 @@ from benchmarks.figures import Figure, Stopwatch
 from benchmarks.order_book_fast import play_fast
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Draw, ToolCall, Turns, TurnView
-from tradefair.contract.core import Core
-from tradefair.contract.players import Seating
+from tradefair.contract.kernel.core import Core
+from tradefair.contract.kernel.players import Seating
 from tradefair.host.scripted import Scripted
 from tradefair.host.setup import plan_seats, scripted_seats, seating_of
 from tradefair.order_book.engine.book import Book, Side

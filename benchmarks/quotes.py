@@ -14,7 +14,7 @@ from benchmarks.double_auction_fast import play_fast
 from benchmarks.figures import Figure, Stopwatch, ratio_of_medians
 from tradefair.catalog import load_scenario
 from tradefair.contract import SeatId
-from tradefair.contract.core import Core
+from tradefair.contract.kernel.core import Core
 from tradefair.double_auction.model import DoubleAuctionScenario
 from tradefair.double_auction.rules import DoubleAuction
 from tradefair.double_auction.seats.traders_identified import BAZAAR_FIELD

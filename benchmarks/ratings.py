@@ -12,8 +12,8 @@ import numpy as np
 from benchmarks.figures import Figure, Stopwatch
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Chance, Draw
-from tradefair.contract.core import Core
-from tradefair.contract.players import Player, Seating
+from tradefair.contract.kernel.core import Core
+from tradefair.contract.kernel.players import Player, Seating
 from tradefair.evaluation.ratings.duels import Duel, pair_sums, scores
 from tradefair.evaluation.ratings.glicko import rate_duels
 from tradefair.evaluation.ratings.results import read_results

@@ -20,7 +20,7 @@ from typing import NamedTuple, TypeVar
 from benchmarks.seated import play_seated
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import SeatId
-from tradefair.contract.players import seat_roles
+from tradefair.contract.kernel.players import seat_roles
 from tradefair.evaluation.diagnosing import mode_versions
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of

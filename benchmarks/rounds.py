@@ -12,7 +12,7 @@ from mcp import Client
 from benchmarks.bazaar import FIELD, open_seats
 from benchmarks.figures import Figure, pace
 from tradefair.contract import Draw, TurnView
-from tradefair.contract.players import Limits, seat_policy
+from tradefair.contract.kernel.players import Limits, seat_policy
 from tradefair.frameworks.base import SeatConnection
 from tradefair.frameworks.langgraph import react
 from tradefair.frameworks.models import parse_model

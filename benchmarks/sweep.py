@@ -22,7 +22,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from benchmarks.figures import Figure, Stopwatch, ratio_of_medians
-from tradefair.contract.core import Core
+from tradefair.contract.kernel.core import Core
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.setup import scripted_seats
 from tradefair.runner.plan import load_plan

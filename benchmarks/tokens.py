@@ -24,8 +24,8 @@ from tradefair.agents.rounds import opening
 from tradefair.agents.toolbox import WITHHELD
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Scenario, SeatId, Tool
-from tradefair.contract.core import Core
-from tradefair.contract.players import seat_roles
+from tradefair.contract.kernel.core import Core
+from tradefair.contract.kernel.players import seat_roles
 from tradefair.host.binding import build_server
 from tradefair.host.setup import plan_seats
 from tradefair.host.unbegun import Begun, Unbegun

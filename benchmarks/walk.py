@@ -15,7 +15,7 @@ from types import FrameType
 
 from benchmarks.figures import Figure
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract.players import seat_roles
+from tradefair.contract.kernel.players import seat_roles
 from tradefair.host.setup import plan_seats
 from tradefair.runner.agent_spec import AgentSpec, ready
 from tradefair.runner.episode_runner import PlaySpec, play_episode

@@ -24,10 +24,10 @@ from tradefair.catalog import load_scenario, market_names, market_type, scenario
 from tradefair.catalog.listing import LISTING, listing_of, listing_toml
 from tradefair.cli import EXIT_CODES
 from tradefair.contract import MarketType, Need, Tool, ToolTable
-from tradefair.contract.arguments import allowed_text
-from tradefair.contract.core import full_table
 from tradefair.contract.errors import SHARED_CODES
-from tradefair.contract.kernel_tools import KERNEL_TOOLS
+from tradefair.contract.kernel.core import full_table
+from tradefair.contract.kernel.kernel_tools import KERNEL_TOOLS
+from tradefair.contract.schema_text import allowed_text
 from tradefair.evaluation.audit.mapped import MAP_MODES
 from tradefair.evaluation.diagnosing import talk_reading
 from tradefair.evaluation.evaluator import evaluator_of

@@ -12,8 +12,8 @@ import pytest
 from pydantic import BaseModel
 
 from tradefair.contract import ErrorInfo, IllegalAction, Market, Policy, ToolAnswer, ToolCall, ToolTable, TurnView
-from tradefair.contract.players import Player, Seating
-from tradefair.contract.turns import closed, open_actions
+from tradefair.contract.kernel.players import Player, Seating
+from tradefair.contract.kernel.turns import closed, open_actions
 from tradefair.tracestore import open_trace
 
 

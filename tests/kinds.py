@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from tradefair.contract.core import Core
+from tradefair.contract.kernel.core import Core
 
 MOST_EXAMPLES, MOST_EPISODES = 40, 30
 # Later kinds cost more and depend on more: a test is of the last one that fits.

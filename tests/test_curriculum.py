@@ -11,7 +11,7 @@ from benchmarks.seated import play_seated
 
 from tradefair.catalog import load_scenario, market_names, market_type, scenario_ids, scenario_tier
 from tradefair.contract import ScenarioError
-from tradefair.contract.players import stand_ins
+from tradefair.contract.kernel.players import stand_ins
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.modes.base_rates import References

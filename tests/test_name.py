@@ -24,7 +24,7 @@ FIRST_NAME_STAYS_IN = {
     "docs/how-to/upgrading.md",
     "llms.txt",
     "frameworks/tradefair/cli/__init__.py",
-    "mcp_servers/tradefair/contract/event.py",
+    "mcp_servers/tradefair/contract/kernel/event.py",
     "mcp_servers/tradefair/contract/salts.py",
     "tests/data/first_name.trace",
     "tests/test_name.py",

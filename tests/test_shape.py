@@ -400,8 +400,8 @@ def test_no_part_of_a_package_imports_what_imports_it() -> None:
 
 def test_no_package_imports_what_stands_on_it() -> None:
     planted = [
-        importing("catalog.entry", "import tradefair.contract.core"),
-        importing("contract.core", "import tradefair.contract.event"),
+        importing("catalog.entry", "import tradefair.contract.kernel.core"),
+        importing("contract.core", "import tradefair.contract.kernel.event"),
         importing("contract.event", "import tradefair.catalog.look"),
         importing("catalog.look"),
     ]
@@ -701,7 +701,9 @@ def missing_tests(text: str) -> list[str]:
 
 
 def test_every_path_that_the_architecture_names_exists() -> None:
-    planted = "`contract/core.py`, `mcp_servers/tradefair/<market>/rules.py`, `contract/" + "utils.py`, `evaluate`"
+    planted = (
+        "`contract/kernel/core.py`, `mcp_servers/tradefair/<market>/rules.py`, `contract/" + "utils.py`, `evaluate`"
+    )
     assert missing_paths(planted) == ["contract/" + "utils.py"]
     assert _PATH.search(_architecture())
     expect_none(missing_paths(_architecture()))

@@ -13,8 +13,8 @@ import orjson
 from benchmarks.planted.flaw import ANY, Course, Flaw, Flawed, Scene
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Draw, MarketType, Policy, Scenario
-from tradefair.contract.core import Core
-from tradefair.contract.players import AGENT, seat_policy, seat_roles
+from tradefair.contract.kernel.core import Core
+from tradefair.contract.kernel.players import AGENT, seat_policy, seat_roles
 from tradefair.evaluation.evaluate import diagnose, evaluate
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from benchmarks.verdicts.play import REPLIES, SETTINGS, Move, Setting, is_refused, lapses, play
-from tradefair.contract.core import Core, Record
+from tradefair.contract.kernel.core import Core, Record
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.ledger_text import amount_text, place_text
 from tradefair.evaluation.verdict.amounts import in_money

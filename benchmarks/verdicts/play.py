@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Draw
-from tradefair.contract.core import Core, Record
-from tradefair.contract.players import AgentRecord, Player, Seating
+from tradefair.contract.kernel.core import Core, Record
+from tradefair.contract.kernel.players import AgentRecord, Player, Seating
 from tradefair.evaluation.accounts import account
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.verdict.of_trace import verdict_of

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from tradefair.catalog import market_names, market_type
-from tradefair.contract.kernel_tools import KERNEL_TOOLS
+from tradefair.contract.kernel.kernel_tools import KERNEL_TOOLS
 
 FOLDER = Path(__file__).parents[2] / "agent_graphs" / "tradefair" / "agents"
 FILES = sorted([*FOLDER.rglob("*.py"), *FOLDER.rglob("*.md")])

@@ -17,7 +17,7 @@ from tests.waiting import LONG
 import tradefair.api as tf
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Draw, ToolCall, Turns, TurnView
-from tradefair.contract.players import seat_policy
+from tradefair.contract.kernel.players import seat_policy
 
 SLEEPER = """
 import asyncio, signal, sys

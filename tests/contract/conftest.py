@@ -10,11 +10,11 @@ import pytest
 from pydantic import JsonValue
 
 from tradefair.catalog import load_scenario
-from tradefair.contract.core import Answer, Core, Done
-from tradefair.contract.event import ManifestCore
-from tradefair.contract.limits import Limit
+from tradefair.contract.kernel.core import Answer, Core, Done
+from tradefair.contract.kernel.event import ManifestCore
+from tradefair.contract.kernel.replay import Replayed, Step, replay
 from tradefair.contract.market import LapseReason, MarketType
-from tradefair.contract.replay import Replayed, Step, replay
+from tradefair.contract.scenario import Limit
 from tradefair.teaching import MARKET
 
 

@@ -10,7 +10,7 @@ from mcp import Client
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Tool
-from tradefair.contract.kernel_tools import KERNEL_TOOLS, full_table
+from tradefair.contract.kernel.kernel_tools import KERNEL_TOOLS, full_table
 from tradefair.host.binding import build_server
 from tradefair.host.setup import new_episode, plan_seats
 

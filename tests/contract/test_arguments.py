@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradefair.contract.arguments import MAX_ARGUMENT_BYTES, BadArguments, allowed_text, encode_arguments
+from tradefair.contract.arguments import MAX_ARGUMENT_BYTES, BadArguments, encode_arguments
+from tradefair.contract.schema_text import allowed_text
 
 _LEAVES = (
     st.none()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradefair.contract.chance import Chance, KeyPart
+from tradefair.contract.chance import Chance, KeyPart, encode_key
 
 _SEEDS = st.integers(-(2**70), 2**70) | st.text(max_size=20)
 _PARTS = st.lists(st.integers(-(2**70), 2**70) | st.text(max_size=10), max_size=4)
@@ -87,3 +87,22 @@ def test_draws_are_spread_evenly() -> None:
     tenths = [sum(n / 10 <= draw < (n + 1) / 10 for draw in draws) for n in range(10)]
     # Six standard deviations of a binomial count with p = 0.1.
     assert all(abs(count - 200) < 6 * (2_000 * 0.1 * 0.9) ** 0.5 for count in tenths)
+
+
+_KEYS = st.lists(st.one_of(st.integers(-(10**9), 10**9), st.text(max_size=8)), max_size=5)
+
+
+@given(st.integers(0, 2**63 - 1), _KEYS, _KEYS)
+def test_a_branch_draws_the_uniforms_of_the_whole_key(seed: int, first: list[KeyPart], rest: list[KeyPart]) -> None:
+    chance = Chance(seed)
+    branch = chance.under("stream", *first)
+    whole = chance.uniform("stream", *first, *rest)
+    assert branch.uniform(*rest) == whole
+    assert branch.uniform("another", *rest) != whole
+    assert branch.uniform(*rest) == whole
+
+
+@given(st.integers(0, 2**63 - 1), st.lists(_KEYS, max_size=5))
+def test_many_draws_of_a_branch_are_its_single_draws(seed: int, keys: list[list[KeyPart]]) -> None:
+    branch = Chance(seed).under("stream", 7)
+    assert branch.each([encode_key(*key) for key in keys]) == [branch.uniform(*key) for key in keys]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -9,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tradefair.catalog import load_scenario
+from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.chain import digest
-from tradefair.contract.core import INLINE_BYTES, Core
 from tradefair.contract.errors import EpisodeOver, HarnessFailure, IllegalAction, ScenarioError, SeatError, TraceError
-from tradefair.contract.event import MAX_SEATS, derived_core
+from tradefair.contract.kernel.core import INLINE_BYTES, Core
+from tradefair.contract.kernel.event import MAX_SEATS, derived_core
 from tradefair.contract.market import Closure
-from tradefair.contract.seats import SeatId
+from tradefair.contract.scenario import SeatId
 from tradefair.contract.tool import Result, ToolTable, tool
 from tradefair.teaching import MARKET
 from tradefair.teaching.rules import Pie
@@ -545,3 +546,36 @@ def test_whatever_is_called_the_episode_re_executes_and_refusals_change_nothing(
         assert answer.status == "ok" or game.core.market.digest() == before
         MARKET.check(game.core.market)
     assert game.replayed() == len(game.bodies)
+
+
+Quote = tuple[str, Mapping[str, int | None]]
+
+
+def outcome_of(quotes: Sequence[Quote]) -> str:
+    core = Core.create(market_type("double_auction"), load_scenario("double_auction", "smoke", {"rounds": 1}), 7)
+    core.start()
+    for seat, arguments in quotes:
+        answer = core.call(seat, "submit_quote", dict(arguments)).answer
+        assert answer is not None
+        assert answer.status == "ok"
+    assert core.ended is not None
+    return core.outcome_digest
+
+
+PLAIN: Sequence[Quote] = (("B1", {"price": 60}), ("B2", {"price": 50}), ("S1", {"price": 30}), ("S2", {"price": 55}))
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        tuple(reversed(PLAIN)),
+        (("B1", {"price": 60, "round": None}), *PLAIN[1:]),
+        (("S1", {"price": 30, "round": None}), ("B2", {"round": None, "price": 50}), PLAIN[0], PLAIN[3]),
+    ],
+)
+def test_spelling_and_arrival_leave_the_outcome_digest_alone(same: Sequence[Quote]) -> None:
+    assert outcome_of(same) == outcome_of(PLAIN)
+
+
+def test_another_quote_is_another_outcome() -> None:
+    assert outcome_of((("B1", {"price": 61}), *PLAIN[1:])) != outcome_of(PLAIN)

@@ -11,9 +11,9 @@ import pytest
 from tradefair.contract import errors
 from tradefair.contract.chain import canonical, digest, first_hash, next_hash, seal
 from tradefair.contract.errors import IllegalAction, SeatError, TraceError, TradefairError
-from tradefair.contract.event import Event, Message, ToolCalled, parse_event
-from tradefair.contract.players import Seating
-from tradefair.contract.seats import check_seat_id, natural_order
+from tradefair.contract.kernel.event import Event, Message, ToolCalled, parse_event
+from tradefair.contract.kernel.players import Seating
+from tradefair.contract.scenario import check_seat_id, natural_order
 
 
 def test_every_event_that_core_writes_has_a_type(play: Any) -> None:

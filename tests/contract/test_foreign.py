@@ -5,9 +5,9 @@ from __future__ import annotations
 import orjson
 
 from tradefair.contract.chain import INLINE_BYTES, canonical, digest
-from tradefair.contract.event import ManifestCore, Message, ToolCalled, parse_event
 from tradefair.contract.foreign import IMPORTED, MAX_EVENT, ForeignEvents, foreign_core, reduced
-from tradefair.contract.players import Seating
+from tradefair.contract.kernel.event import ManifestCore, Message, ToolCalled, parse_event
+from tradefair.contract.kernel.players import Seating
 
 
 def test_a_foreign_trace_is_of_the_schema_event_by_event() -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tradefair.contract.core import full_table
 from tradefair.contract.errors import ErrorInfo, HarnessFailure
-from tradefair.contract.kernel_tools import KERNEL_TOOLS, MAX_NOTES, CodeResult
+from tradefair.contract.kernel.core import full_table
+from tradefair.contract.kernel.kernel_tools import KERNEL_TOOLS, MAX_NOTES, CodeResult
 from tradefair.teaching import MARKET
 
 

@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 import pytest
 
-from tradefair.contract.core import Done
-from tradefair.contract.kernel_tools import CodeResult
-from tradefair.contract.limits import Counted, Limit, LimitBook
+from tradefair.contract.kernel.core import Done
+from tradefair.contract.kernel.kernel_tools import CodeResult
+from tradefair.contract.scenario import Counted, Limit, LimitBook
 
 Then = Literal["refuse", "lapse", "end_turn"]
 
@@ -175,7 +175,7 @@ def test_kernel_tools_count_as_nothing(play: Any) -> None:
 
 
 def test_a_read_that_is_too_large_counts_once(play: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tradefair.contract.core.MAX_RESULT_BYTES", 20)
+    monkeypatch.setattr("tradefair.contract.kernel.core.MAX_RESULT_BYTES", 20)
     game = play(limits=[_limit("read", most=5), _limit("rejected", most=5), _limit("accepted", most=5)])
     assert game.code("P1", "view_my_value") == "too_many_rows"
     assert [state["used"] for state in _states(game)] == [1, 1, 0]

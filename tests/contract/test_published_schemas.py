@@ -16,9 +16,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import SeatId, Tool, tool
 from tradefair.contract.arguments import BadArguments, WrongArguments, encode_arguments, event_as_meant, read_arguments
-from tradefair.contract.core import Core
-from tradefair.contract.kernel_tools import KERNEL_TOOLS
-from tradefair.contract.replay import replay
+from tradefair.contract.kernel.core import Core
+from tradefair.contract.kernel.kernel_tools import KERNEL_TOOLS
+from tradefair.contract.kernel.replay import replay
 from tradefair.contract.tool import Result
 from tradefair.host.services import request_of
 from tradefair.teaching.rules import Pie

@@ -8,9 +8,9 @@ import orjson
 import pytest
 
 from tradefair.contract.errors import KEY_REUSED, Divergence, EpisodeOver, TraceError
-from tradefair.contract.kernel_tools import CodeResult
-from tradefair.contract.limits import Limit
-from tradefair.contract.replay import replay
+from tradefair.contract.kernel.kernel_tools import CodeResult
+from tradefair.contract.kernel.replay import replay
+from tradefair.contract.scenario import Limit
 from tradefair.teaching import MARKET
 
 Event = dict[str, Any]

@@ -23,10 +23,10 @@ from tradefair.contract.errors import (
     HarnessFailure,
     no_service,
 )
-from tradefair.contract.event import ManifestCore
-from tradefair.contract.kernel_tools import MAX_INNER_CALLS, CodeResult
-from tradefair.contract.limits import Limit
-from tradefair.contract.replay import replay
+from tradefair.contract.kernel.event import ManifestCore
+from tradefair.contract.kernel.kernel_tools import MAX_INNER_CALLS, CodeResult
+from tradefair.contract.kernel.replay import replay
+from tradefair.contract.scenario import Limit
 
 Event = dict[str, Any]
 LONG = {"text": "ä" * 3_000, "more": "x" * 40}

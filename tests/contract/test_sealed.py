@@ -14,13 +14,12 @@ from hypothesis import strategies as st
 from pydantic import Field
 
 from tradefair.contract.chance import Chance
-from tradefair.contract.core import Core
 from tradefair.contract.errors import EpisodeOver, HarnessFailure, IllegalAction
+from tradefair.contract.kernel.core import Core
 from tradefair.contract.market import Brief, Clock
 from tradefair.contract.policy import Draw, Params, Passive, PolicySpec, ToolCall, Turns, TurnView
-from tradefair.contract.scenario import Scenario, build_scenario
+from tradefair.contract.scenario import Scenario, SeatId, build_scenario
 from tradefair.contract.sealed import AppendOnly, SealedRounds, SealedType
-from tradefair.contract.seats import SeatId
 from tradefair.contract.tool import Result, ToolTable, during, tool
 from tradefair.testing import check_market
 

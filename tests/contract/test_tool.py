@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field
 
-from tradefair.contract.seats import SeatId
+from tradefair.contract.scenario import SeatId
 from tradefair.contract.tool import Result, ToolTable, Untrusted, tool
 from tradefair.teaching import MARKET
 from tradefair.teaching.rules import Pie

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tradefair.contract import IllegalAction, MarketType, SeatId, ToolTable
-from tradefair.contract.turns import closed
+from tradefair.contract.kernel.turns import closed
 from tradefair.teaching import MARKET
 from tradefair.teaching.rules import Pie
 
@@ -76,7 +76,7 @@ def test_a_closed_action_is_refused_before_its_function_runs_and_says_what_is_op
 
 
 def test_a_closed_action_replays_and_counts_as_a_refusal(play: Play) -> None:
-    from tradefair.contract.limits import Limit
+    from tradefair.contract.scenario import Limit
 
     game = play("talk", limits=[Limit(counts=("rejected",), max=1, per="round")])
     game.call("P1", "claim", {"slices": 3})

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from tests.corpus.forge import Forge
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract.players import AgentRecord, Player, Seating
+from tradefair.contract.kernel.players import AgentRecord, Player, Seating
 from tradefair.host.episode import Episode
 from tradefair.host.sandbox import Sandbox
 from tradefair.host.setup import WRITTEN_BY, new_episode, plan_seats, seating_of

@@ -22,7 +22,7 @@ import orjson
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tradefair.contract.chain import canonical, digest, first_hash, next_hash, seal
-from tradefair.contract.core import INLINE_BYTES
+from tradefair.contract.kernel.core import INLINE_BYTES
 from tradefair.tracestore import EVENT_COLUMNS, SCHEMA, open_trace, sealed, sign_trace, sqlite_rows
 
 CLOSURES = ("phase_closed", "round_closed", "episode_ended")

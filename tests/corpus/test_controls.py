@@ -16,11 +16,12 @@ from tests.corpus.runner import Runner
 from tests.corpus.test_corpus import EXPECTED
 from tests.corpus.test_corpus import bases as bases
 
-from tradefair.contract import call_ids, core, errors, replay
+from tradefair.contract import errors
 from tradefair.contract.arguments import Remains
-from tradefair.contract.call_ids import CallBook, Program
-from tradefair.contract.core import Done, Record
-from tradefair.contract.replay import Replayed, Step
+from tradefair.contract.kernel import call_ids, core, replay
+from tradefair.contract.kernel.call_ids import CallBook, Program
+from tradefair.contract.kernel.core import Done, Record
+from tradefair.contract.kernel.replay import Replayed, Step
 from tradefair.evaluation.verify import verify_file
 
 Switch = Callable[[pytest.MonkeyPatch], None]

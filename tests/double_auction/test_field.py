@@ -11,7 +11,7 @@ from tests.double_auction.seated import RULES
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Chance, Draw
-from tradefair.contract.core import Core
+from tradefair.contract.kernel.core import Core
 from tradefair.contract.policy import parse_policy
 from tradefair.double_auction.analysis import PlayedRound, regret
 from tradefair.double_auction.model import DoubleAuctionScenario, Role, role_of

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tradefair.contract import Closure, IllegalAction
-from tradefair.contract.turns import open_actions
+from tradefair.contract.kernel.turns import open_actions
 from tradefair.double_auction import MARKET
 from tradefair.double_auction.rules import DoubleAuction
 

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from tradefair.catalog import load_scenario
 from tradefair.contract import ErrorInfo, HarnessFailure, IllegalAction
-from tradefair.contract.core import Core
+from tradefair.contract.kernel.core import Core
 from tradefair.double_auction import MARKET
 from tradefair.double_auction.model import DoubleAuctionScenario
 from tradefair.double_auction.rules import DoubleAuction

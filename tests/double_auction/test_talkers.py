@@ -13,7 +13,7 @@ from tests.play_specs import play_spec
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import IllegalAction, ScenarioError
-from tradefair.contract.players import Limits
+from tradefair.contract.kernel.players import Limits
 from tradefair.double_auction.rules import DoubleAuction
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.verify import verify_file

@@ -12,7 +12,7 @@ from tests.evaluation.playing import played, store
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.chain import first_hash, next_hash, seal
-from tradefair.contract.core import Core
+from tradefair.contract.kernel.core import Core
 
 
 class Play(Protocol):

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tradefair.contract.core import Record
-from tradefair.contract.event import ManifestCore
 from tradefair.contract.foreign import IMPORTED, ForeignEvents, Stored, foreign_core
+from tradefair.contract.kernel.core import Record
+from tradefair.contract.kernel.event import ManifestCore
 from tradefair.tracestore import Written, write_trace
 
 

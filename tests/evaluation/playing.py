@@ -13,8 +13,8 @@ from tests.traces import kept
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Draw, MarketType, Policy, Turns, TurnView
-from tradefair.contract.core import Core, Record
-from tradefair.contract.players import Seating
+from tradefair.contract.kernel.core import Core, Record
+from tradefair.contract.kernel.players import Seating
 from tradefair.contract.policy import parse_policy
 from tradefair.host.scripted import Scripted
 from tradefair.tracestore import Written, write_trace

@@ -12,7 +12,7 @@ import pytest
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.cli import run
-from tradefair.contract.players import AgentRecord
+from tradefair.contract.kernel.players import AgentRecord
 from tradefair.evaluation.compare.runs import load_run
 from tradefair.evaluation.evaluate import evaluate
 from tradefair.evaluation.export.otlp import otlp_lines

@@ -13,7 +13,7 @@ from tests.waiting import LONG
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import SeatId
-from tradefair.contract.players import seat_roles
+from tradefair.contract.kernel.players import seat_roles
 from tradefair.evaluation.verify import Check, verify_file
 from tradefair.host.setup import new_episode, plan_seats
 from tradefair.tracestore import WRITTEN_BY, open_trace

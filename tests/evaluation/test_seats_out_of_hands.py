@@ -12,9 +12,9 @@ from tests.corpus.forge import Forge
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import SeatId, TraceError
 from tradefair.contract.chain import canonical
-from tradefair.contract.core import Core, Done
 from tradefair.contract.errors import KEY_REUSED, SeatError
-from tradefair.contract.players import Player, Seating, seat_policy
+from tradefair.contract.kernel.core import Core, Done
+from tradefair.contract.kernel.players import Player, Seating, seat_policy
 from tradefair.contract.policy import ToolAnswer, ToolCall
 from tradefair.evaluation.verify import Check, verify_file
 from tradefair.tracestore import WRITTEN_BY

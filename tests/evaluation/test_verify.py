@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.host.disks import small_disk
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract.replay import Replayed, Step
+from tradefair.contract.kernel.replay import Replayed, Step
 from tradefair.evaluation.verify import Check, Checker, verify, verify_file
 from tradefair.host.episode import Episode
 from tradefair.tracestore import Trace, jsonl_lines, open_trace

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tradefair.contract.core import Record
 from tradefair.contract.errors import StorageUnavailable
-from tradefair.contract.event import ManifestCore
+from tradefair.contract.kernel.core import Record
+from tradefair.contract.kernel.event import ManifestCore
 from tradefair.tracestore import Written, open_trace, write_trace
 
 Play = Callable[..., Path]

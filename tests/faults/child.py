@@ -20,8 +20,8 @@ import orjson
 
 from tradefair.catalog import load_scenario
 from tradefair.contract import SeatId, TraceError
-from tradefair.contract.core import Core
 from tradefair.contract.errors import StorageUnavailable
+from tradefair.contract.kernel.core import Core
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.episode import Episode
 from tradefair.host.sandbox import Sandbox

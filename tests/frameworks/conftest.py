@@ -16,7 +16,7 @@ from tests.waiting import LONG
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Brief, Draw, LapseReason, Policy
-from tradefair.contract.players import Limits
+from tradefair.contract.kernel.players import Limits
 from tradefair.frameworks import load_framework
 from tradefair.frameworks.base import SeatConnection, SeatReport
 from tradefair.frameworks.models import ModelEndpoint, parse_model

@@ -13,7 +13,7 @@ import pytest
 from tests.frameworks.test_seats import Browser
 
 from tradefair.contract import HarnessFailure, Limit, ToolCall, Turns, TurnView
-from tradefair.contract.players import Limits
+from tradefair.contract.kernel.players import Limits
 from tradefair.frameworks import EXTRAS
 from tradefair.frameworks.models import Faults, ModelEndpoint, parse_model
 from tradefair.frameworks.models.serving import open_address

@@ -9,7 +9,7 @@ from tests.play_specs import play_spec
 from tests.waiting import SOON
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract.players import Limits
+from tradefair.contract.kernel.players import Limits
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.setup import plan_seats
 from tradefair.runner.agent_spec import AgentSpec

@@ -12,7 +12,7 @@ from tests.play_specs import play_spec
 from tradefair.agents.prompt import PromptSet
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import HarnessFailure, ScenarioError, ToolCall, Turns, TurnView
-from tradefair.contract.players import Limits
+from tradefair.contract.kernel.players import Limits
 from tradefair.frameworks import load_framework
 from tradefair.frameworks.langgraph import GRAPHS, LangGraphAgent
 from tradefair.host.setup import plan_seats

@@ -12,7 +12,7 @@ from tests.calling import moves
 from tests.play_specs import play_spec
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract.players import Limits
+from tradefair.contract.kernel.players import Limits
 from tradefair.frameworks import EXTRAS
 from tradefair.host.setup import plan_seats
 from tradefair.runner.agent_spec import AgentSpec

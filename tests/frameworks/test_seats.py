@@ -8,7 +8,7 @@ import pytest
 
 from tradefair.agents.prompt import load_prompt
 from tradefair.contract import Brief, HarnessFailure, Limit, ToolCall, Turns, TurnView
-from tradefair.contract.players import Limits
+from tradefair.contract.kernel.players import Limits
 from tradefair.frameworks.base import read_brief
 from tradefair.frameworks.external import ExternalAgent
 from tradefair.frameworks.models import parse_model

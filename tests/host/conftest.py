@@ -19,8 +19,8 @@ from tests.waiting import LONG
 from tradefair.catalog import load_scenario
 from tradefair.contract import MarketType, Policy, Scenario
 from tradefair.contract.chain import digest
-from tradefair.contract.core import Record
 from tradefair.contract.errors import StorageUnavailable
+from tradefair.contract.kernel.core import Record
 from tradefair.evaluation.verify import verify_file
 from tradefair.host import log as host_log
 from tradefair.host.episode import Episode

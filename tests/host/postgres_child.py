@@ -9,7 +9,7 @@ from pathlib import Path
 import orjson
 
 from tradefair.catalog import load_scenario
-from tradefair.contract.core import Core
+from tradefair.contract.kernel.core import Core
 from tradefair.host.episode import Episode
 from tradefair.host.log_postgres import PostgresStore
 from tradefair.host.scripted import Scripted

@@ -14,8 +14,8 @@ from tests.waiting import LONGER, SOON, Stopwatch
 
 from tradefair.catalog import load_scenario
 from tradefair.contract import Closure
-from tradefair.contract.core import Core
 from tradefair.contract.errors import StorageUnavailable
+from tradefair.contract.kernel.core import Core
 from tradefair.host.episode import Episode
 from tradefair.host.log import FILES, Row
 from tradefair.host.scripted import Scripted

@@ -10,8 +10,8 @@ import pytest
 from tests.waiting import LONGER, SOON
 
 from tradefair.catalog import load_scenario
-from tradefair.contract.core import Core
-from tradefair.contract.players import AGENT as AGENT_SEAT
+from tradefair.contract.kernel.core import Core
+from tradefair.contract.kernel.players import AGENT as AGENT_SEAT
 from tradefair.host.episode import Episode
 from tradefair.host.scripted import Scripted
 from tradefair.host.setup import SeatPlan, scripted_seats

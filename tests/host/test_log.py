@@ -16,8 +16,8 @@ from tests.waiting import LONG
 
 from tradefair.contract import TraceError
 from tradefair.contract.chain import canonical, next_hash
-from tradefair.contract.core import Record
 from tradefair.contract.errors import StorageUnavailable
+from tradefair.contract.kernel.core import Record
 from tradefair.host.log import Row, Side, SqliteLog
 from tradefair.host.pace import Pace
 from tradefair.host.writer import Writer

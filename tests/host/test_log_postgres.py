@@ -19,8 +19,8 @@ from tests.waiting import LONG
 from tradefair.cli import run
 from tradefair.contract import TraceError
 from tradefair.contract.chain import canonical
-from tradefair.contract.core import Record
 from tradefair.contract.errors import StorageUnavailable
+from tradefair.contract.kernel.core import Record
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.episode import Episode

@@ -16,7 +16,7 @@ from tests.host.programs import LIMITS, answer, error_of, run
 from tests.waiting import LONG
 
 from tradefair.contract import HarnessFailure, IllegalAction
-from tradefair.contract.kernel_tools import KERNEL_TOOLS
+from tradefair.contract.kernel.kernel_tools import KERNEL_TOOLS
 from tradefair.host.sandbox import CodeLimits, InnerAnswer, Sandbox, ToolSignature
 
 USEFUL: list[tuple[str, str, JsonValue]] = [

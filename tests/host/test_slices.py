@@ -13,8 +13,8 @@ from pydantic import JsonValue
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import MarketType, Scenario
-from tradefair.contract.core import Core
-from tradefair.contract.replay import Replayed
+from tradefair.contract.kernel.core import Core
+from tradefair.contract.kernel.replay import Replayed
 from tradefair.host.episode import Episode
 from tradefair.host.looking import CallResult
 from tradefair.host.scripted import Scripted

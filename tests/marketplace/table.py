@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from tradefair.contract.core import Answer, Core
+from tradefair.contract.kernel.core import Answer, Core
 from tradefair.contract.scenario import build_scenario
 from tradefair.marketplace import MARKET
 from tradefair.marketplace.model import Amenity, Business, Catalogue, Customer, MarketplaceScenario, MenuItem, Want

@@ -13,7 +13,7 @@ from tests.marketplace.table import B1, C1, LINES, Table, catalogue
 
 from tradefair.catalog import load_scenario
 from tradefair.contract import ScenarioError
-from tradefair.contract.core import Core
+from tradefair.contract.kernel.core import Core
 from tradefair.marketplace import MARKET, tools
 from tradefair.marketplace.answers import directory
 from tradefair.marketplace.answers.directory import Directory, Filters

@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.marketplace.table import B1, B2, B3, C1, C2, LINES, NASTY, Table, catalogue
 
-from tradefair.contract.core import Core
-from tradefair.contract.replay import Replayed, replay
+from tradefair.contract.kernel.core import Core
+from tradefair.contract.kernel.replay import Replayed, replay
 from tradefair.host.episode import Episode
 from tradefair.marketplace import MARKET
 from tradefair.marketplace.engine.proposals import EDGES

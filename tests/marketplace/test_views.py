@@ -8,7 +8,7 @@ import orjson
 import pytest
 from tests.marketplace.table import B1, B2, B3, C1, C2, LINES, Table, catalogue
 
-from tradefair.contract.core import Core
+from tradefair.contract.kernel.core import Core
 from tradefair.marketplace import MARKET
 from tradefair.marketplace.answers.evidence import EVIDENCE_MAP, EvidenceScene, named_business, shown_ids
 from tradefair.marketplace.engine.facts import EndingFacts, PublicRound, RoundFacts

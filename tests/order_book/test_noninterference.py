@@ -10,7 +10,7 @@ from tests.calling import Caller
 
 from tradefair.catalog import load_scenario
 from tradefair.contract import IllegalAction
-from tradefair.contract.turns import open_actions
+from tradefair.contract.kernel.turns import open_actions
 from tradefair.order_book import MARKET
 from tradefair.order_book.model import OrderBookScenario
 from tradefair.order_book.rules import OrderBook

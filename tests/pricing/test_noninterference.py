@@ -10,7 +10,7 @@ from tests.calling import Caller
 from tests.pricing.scenarios import scenario
 
 from tradefair.contract import IllegalAction
-from tradefair.contract.turns import open_actions
+from tradefair.contract.kernel.turns import open_actions
 from tradefair.pricing import MARKET
 from tradefair.pricing.rules import Pricing
 

@@ -11,7 +11,7 @@ from benchmarks.pricing_fast import play_fast
 from tests.pricing.scenarios import PRESETS, played, scenario
 
 from tradefair.contract import Draw, ScenarioError
-from tradefair.contract.players import seat_policy
+from tradefair.contract.kernel.players import seat_policy
 from tradefair.contract.policy import parameters_of, parse_policy, with_parameters
 from tradefair.pricing import MARKET
 from tradefair.pricing.data.bundled import limit_strategies

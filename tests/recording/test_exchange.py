@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from tradefair.contract.players import Seating
+from tradefair.contract.kernel.players import Seating
 from tradefair.evaluation.verify import verify_file
 from tradefair.recording.exchange import CLIENT, SERVER, Exchange, Side
 from tradefair.recording.messages import MAX_MESSAGE, Lines

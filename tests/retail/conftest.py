@@ -10,7 +10,7 @@ import pytest
 from benchmarks.retail_calibration import oracle_day
 
 from tradefair.contract import Chance, Draw, ErrorInfo, IllegalAction, ToolAnswer
-from tradefair.contract.core import Answer, Core
+from tradefair.contract.kernel.core import Answer, Core
 from tradefair.contract.policy import parse_policy
 from tradefair.contract.scenario import build_scenario, with_overrides
 from tradefair.files.user_files import parse_toml

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tradefair.contract import IllegalAction
-from tradefair.contract.core import Core
+from tradefair.contract.kernel.core import Core
 from tradefair.retail import MARKET
 from tradefair.retail.model import SEAT, product_id, supplier_id
 from tradefair.retail.rules import Retail

@@ -11,7 +11,7 @@ import pytest
 from mcp import Client
 from tests.play_specs import play_spec
 
-from tradefair.contract.players import Limits
+from tradefair.contract.kernel.players import Limits
 from tradefair.host.binding import build_server
 from tradefair.host.episode import Episode
 from tradefair.host.sandbox import Sandbox

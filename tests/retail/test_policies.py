@@ -12,7 +12,7 @@ import pytest
 from benchmarks.retail_calibration import play_oracle
 
 from tradefair.contract import Draw, ScenarioError
-from tradefair.contract.core import Answer, Core
+from tradefair.contract.kernel.core import Answer, Core
 from tradefair.retail import MARKET, analysis
 from tradefair.retail.model import SEAT, RetailScenario, product_id, supplier_id
 from tradefair.retail.policies import POLICIES

@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from tradefair.contract import ErrorInfo
-from tradefair.contract.core import Core
+from tradefair.contract.kernel.core import Core
 from tradefair.retail import MARKET
 from tradefair.retail.model import SEAT, product_id, supplier_id
 from tradefair.retail.rules import LineAsked, Retail

@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from tradefair.contract import EpisodeOver, ErrorInfo
-from tradefair.contract.core import Answer, Core
+from tradefair.contract.kernel.core import Answer, Core
 from tradefair.retail.model import SEAT, product_id
 from tradefair.retail.rules import Retail
 

@@ -11,7 +11,7 @@ import pytest
 from tests.play_specs import play_spec
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract.players import Seating
+from tradefair.contract.kernel.players import Seating
 from tradefair.host.setup import plan_seats
 from tradefair.runner.agent_spec import AgentSpec
 from tradefair.runner.episode_runner import PlaySpec

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import tradefair.api as tf
 from tradefair.catalog import load_scenario, market_names, market_type, scenario_ids, scenario_tier
 from tradefair.contract import HarnessFailure, Policy, ScenarioError, ToolAnswer, ToolCall
-from tradefair.contract.players import Draw, seat_policy, seat_roles, stand_ins
+from tradefair.contract.kernel.players import Draw, seat_policy, seat_roles, stand_ins
 from tradefair.evaluation.evaluate import evaluate
 from tradefair.evaluation.reward import Reward, reward_of
 from tradefair.evaluation.verify import verify_file

@@ -12,7 +12,7 @@ import pytest
 from tests.waiting import SOON
 
 from tradefair.contract import HarnessFailure
-from tradefair.contract.players import Limits
+from tradefair.contract.kernel.players import Limits
 from tradefair.evaluation.verify import verify_file
 from tradefair.runner.agent_spec import AgentSpec
 from tradefair.runner.episode_runner import play_episode, resume_episode

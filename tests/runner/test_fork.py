@@ -16,7 +16,7 @@ from tests.play_specs import events_of, play_spec
 from tradefair.catalog import load_scenario, market_type
 from tradefair.cli import run as command
 from tradefair.contract import ScenarioError, SeatError, TraceError
-from tradefair.contract.players import Seating
+from tradefair.contract.kernel.players import Seating
 from tradefair.evaluation.table import number_text
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.prefix import copied_records, write_prefix

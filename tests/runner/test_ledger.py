@@ -23,8 +23,8 @@ from tests.play_specs import events_of
 import tradefair.api as tf
 from tradefair.catalog import market_type
 from tradefair.contract import Draw, ScenarioError, SeatError, ToolCall, TraceError, TurnView
-from tradefair.contract.core import Core, Record
-from tradefair.contract.players import seat_policy
+from tradefair.contract.kernel.core import Core, Record
+from tradefair.contract.kernel.players import seat_policy
 from tradefair.contract.policy import Policy, Turns
 from tradefair.evaluation.evaluate import evaluate
 from tradefair.evaluation.ledger import Ledger

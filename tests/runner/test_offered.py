@@ -12,7 +12,7 @@ from tests.play_specs import events_of, preset_spec
 from tradefair.agents.rounds import find_view
 from tradefair.catalog import market_type
 from tradefair.contract import ScenarioError, TraceError
-from tradefair.contract.players import AgentRecord
+from tradefair.contract.kernel.players import AgentRecord
 from tradefair.frameworks.models.endpoint import MAX_REPLY
 from tradefair.runner.agent_spec import AgentSpec, ready
 from tradefair.runner.episode_runner import play_episode

@@ -18,7 +18,7 @@ from tests.waiting import LONG, eventually
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import ScenarioError
-from tradefair.contract.players import PERSON
+from tradefair.contract.kernel.players import PERSON
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.setup import plan_seats
 from tradefair.runner import outside

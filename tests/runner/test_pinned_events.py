@@ -12,7 +12,7 @@ import pytest
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.chain import first_hash, next_hash
-from tradefair.contract.core import Core, Record
+from tradefair.contract.kernel.core import Core, Record
 from tradefair.host.setup import SeatPlan, scripted_seats
 
 _SEED = 11

@@ -12,7 +12,7 @@ from tests.play_specs import preset_spec
 from tradefair.catalog import load_scenario, market_type
 from tradefair.cli import run as tradefair
 from tradefair.contract import ScenarioError, TradefairError
-from tradefair.contract.players import Limits
+from tradefair.contract.kernel.players import Limits
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.setup import SeatPlan, plan_seats
 from tradefair.runner.agent_spec import AgentSpec

@@ -12,7 +12,7 @@ from tests.evaluation.playing import played, store
 from tests.play_specs import preset_spec
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract.core import Core
+from tradefair.contract.kernel.core import Core
 from tradefair.evaluation.collusion import Deviation, NotPlayed
 from tradefair.host.setup import SeatPlan, scripted_seats, seating_of
 from tradefair.runner.agent_spec import AgentSpec

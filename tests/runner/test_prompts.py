@@ -28,7 +28,7 @@ from tests.waiting import LONG
 from tradefair.catalog import market_type
 from tradefair.cli import run
 from tradefair.contract import Brief, Draw, HarnessFailure, ScenarioError
-from tradefair.contract.players import Limits, seat_policy
+from tradefair.contract.kernel.players import Limits, seat_policy
 from tradefair.evaluation.report.transcript import NO_MODEL, NOT_KEPT, transcript_of
 from tradefair.evaluation.verify import verify_file
 from tradefair.frameworks import EXTRAS

@@ -17,7 +17,7 @@ from tests.waiting import LONG, until
 
 from tradefair.contract import TraceError
 from tradefair.contract.chain import digest
-from tradefair.contract.players import AgentRecord, Limits
+from tradefair.contract.kernel.players import AgentRecord, Limits
 from tradefair.evaluation.verify import verify_file
 from tradefair.runner.agent_spec import AgentSpec
 from tradefair.runner.episode_runner import ready_again, resume_episode

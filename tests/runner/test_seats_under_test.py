@@ -9,7 +9,7 @@ import pytest
 
 import tradefair.api as tf
 from tradefair.cli import run
-from tradefair.contract.players import Seating
+from tradefair.contract.kernel.players import Seating
 from tradefair.host.hosting import Host
 from tradefair.host.orders import Order, checked
 from tradefair.tracestore import open_trace

@@ -13,7 +13,7 @@ from tests.waiting import SOON
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import ScenarioError
-from tradefair.contract.players import stand_ins
+from tradefair.contract.kernel.players import stand_ins
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.setup import STAND_IN
 from tradefair.runner.agent_spec import AgentSpec, ready

@@ -10,7 +10,7 @@ from tests.play_specs import play_spec
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import HarnessFailure, PolicySpec, ToolCall, Turns, TurnView
-from tradefair.contract.players import Seating
+from tradefair.contract.kernel.players import Seating
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.setup import SeatPlan, is_closed, seating_of
 from tradefair.runner.agent_spec import AgentSpec

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.supply_chain.playing import ask, close, open_market, play, refusal, scenario, to_retail
 
-from tradefair.contract.core import Core
+from tradefair.contract.kernel.core import Core
 from tradefair.supply_chain import MARKET
 from tradefair.supply_chain.rules import SupplyChain
 

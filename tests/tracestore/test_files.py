@@ -13,7 +13,7 @@ from tests.evaluation.playing import played
 from tradefair.catalog import load_scenario
 from tradefair.contract import TraceError
 from tradefair.contract.chain import digest
-from tradefair.contract.core import Core
+from tradefair.contract.kernel.core import Core
 from tradefair.evaluation.viewer.folder import Folder
 from tradefair.files.folders import lines
 from tradefair.files.user_files import read_regular, regular

@@ -19,7 +19,7 @@ from tests.waiting import Loops
 from tradefair.catalog import load_scenario
 from tradefair.contract import TraceError
 from tradefair.contract.chain import seal
-from tradefair.contract.core import Core
+from tradefair.contract.kernel.core import Core
 from tradefair.teaching import MARKET
 from tradefair.tracestore import CutShort, NotATrace, Trace, Written, jsonl_lines, open_trace, trace_copy, write_trace
 

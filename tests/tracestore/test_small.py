@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.evaluation.playing import played
 
-from tradefair.contract.core import Record
+from tradefair.contract.kernel.core import Record
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.log import SqliteLog
 from tradefair.tracestore import Written, open_trace, write_trace

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 
 from tradefair.contract import SeatId
-from tradefair.contract.event import ManifestCore
+from tradefair.contract.kernel.event import ManifestCore
 from tradefair.evaluation.evaluator import Evaluator
 from tradefair.evaluation.modes.base_rates import Played, References, ranked, rate, shipped
 from tradefair.evaluation.modes.detectors import GENERAL

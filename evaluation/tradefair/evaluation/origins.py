@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from tradefair.contract import TraceError
-from tradefair.contract.event import ManifestCore
 from tradefair.contract.foreign import FOREIGN_MARKET, IMPORTED, RECORDED
+from tradefair.contract.kernel.event import ManifestCore
 from tradefair.contract.text import clean_line
 from tradefair.evaluation.interchange.shapes import mapping, sequence
 from tradefair.evaluation.outcome import Outcome

@@ -15,9 +15,9 @@ from pydantic import BaseModel, ValidationError
 
 from tradefair.contract import SeatId, TraceError
 from tradefair.contract.arguments import event_as_meant
-from tradefair.contract.event import ManifestCore
 from tradefair.contract.foreign import FOREIGN
-from tradefair.contract.players import MAX_LABEL, PERSON, Seating
+from tradefair.contract.kernel.event import ManifestCore
+from tradefair.contract.kernel.players import MAX_LABEL, PERSON, Seating
 from tradefair.contract.text import clean_line
 from tradefair.evaluation.figure import figure
 from tradefair.evaluation.record import Record

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
-from tradefair.contract.event import OLD_SCHEMAS
+from tradefair.contract.kernel.event import OLD_SCHEMAS
 from tradefair.tracestore import PROMPTS, SIDE_TABLES, BadSignature, RowDigest, Trace, row_digest, signer_of
 
 # Of a count that a file claims: what SQLite could number, and far below what would stop `islice`.

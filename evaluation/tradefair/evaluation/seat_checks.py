@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from tradefair.contract import ScenarioError, SeatId, ToolCall
-from tradefair.contract.core import Answer, Core
 from tradefair.contract.errors import Divergence, ErrorInfo
-from tradefair.contract.following import FORKED_FROM, Follower, ForkedPast, Strayed
-from tradefair.contract.players import Player, Seating, policy_spec, seat_policy
+from tradefair.contract.kernel.core import Answer, Core
+from tradefair.contract.kernel.following import FORKED_FROM, Follower, ForkedPast, Strayed
+from tradefair.contract.kernel.players import Player, Seating, policy_spec, seat_policy
 from tradefair.contract.policy import parse_policy
 from tradefair.contract.tool import may_deny
 from tradefair.tracestore import WRITTEN_BY

@@ -18,12 +18,12 @@ import orjson
 from tradefair.catalog import market_type
 from tradefair.contract import SeatId, TraceError, TradefairError
 from tradefair.contract.chain import canonical, digest, next_hash
-from tradefair.contract.core import Core
 from tradefair.contract.errors import Divergence
-from tradefair.contract.event import OLD_SCHEMAS, TRACE_SCHEMA, ManifestCore, parts_named
-from tradefair.contract.following import Strayed
 from tradefair.contract.foreign import FOREIGN
-from tradefair.contract.replay import Replayed, Step
+from tradefair.contract.kernel.core import Core
+from tradefair.contract.kernel.event import OLD_SCHEMAS, TRACE_SCHEMA, ManifestCore, parts_named
+from tradefair.contract.kernel.following import Strayed
+from tradefair.contract.kernel.replay import Replayed, Step
 from tradefair.evaluation.sealing import check_sealing, counted_calls
 from tradefair.evaluation.seat_checks import SeatCheck, SeatChecks, call_of, seats_text
 from tradefair.tracestore import CutShort, NotATrace, RowDigest, StoredEvent, StorePlace, Trace, is_store, open_trace

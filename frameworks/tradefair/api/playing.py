@@ -18,7 +18,7 @@ from tradefair.api.seats import OwnFunction, OwnPolicy, Seat, Stage
 from tradefair.api.traces import LedgerExtent, Trace, Traces, load
 from tradefair.catalog import market_type
 from tradefair.contract import HarnessFailure, MarketType, Policy, Scenario, ScenarioError, SeatId
-from tradefair.contract.players import PERSON, Limits, seat_roles
+from tradefair.contract.kernel.players import PERSON, Limits, seat_roles
 from tradefair.host.episode import Episode
 from tradefair.host.setup import default_folder, left_alone, new_seed, plan_seats
 from tradefair.runner import fork as forking

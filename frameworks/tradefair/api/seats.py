@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from tradefair.agents.bridge import Bridge, error_info
 from tradefair.api.traces import Trace
 from tradefair.contract import Brief, HarnessFailure, IllegalAction, Policy, SeatId, Turns, TurnView
-from tradefair.contract.players import Limits
+from tradefair.contract.kernel.players import Limits
 from tradefair.frameworks.base import SeatConnection, SeatReport
 from tradefair.frameworks.models.endpoint import ModelEndpoint
 from tradefair.frameworks.policy import PolicyAgent

@@ -14,7 +14,7 @@ import orjson
 
 from tradefair.api.frames import Frame, Kind
 from tradefair.contract import ScenarioError, SeatId, TraceError
-from tradefair.contract.event import ManifestCore
+from tradefair.contract.kernel.event import ManifestCore
 from tradefair.evaluation import Check, Evaluation, Finding, Outcome, Verdict
 from tradefair.evaluation.compare.comparing import Options, compare_sides, parse_success
 from tradefair.evaluation.compare.comparison import Comparison

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from tradefair.contract import Brief, HarnessFailure, LapseReason, SeatId, TurnView
-from tradefair.contract.players import Limits
+from tradefair.contract.kernel.players import Limits
 
 # For type checkers only: `mcp` and the models need packages that reading a base class should not load.
 if TYPE_CHECKING:

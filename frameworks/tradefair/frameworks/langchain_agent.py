@@ -16,7 +16,7 @@ from tradefair.agents.bridge import ToolOutcome
 from tradefair.agents.prompt import load_prompt
 from tradefair.agents.toolbox import as_tools
 from tradefair.contract import Brief
-from tradefair.contract.players import Limits
+from tradefair.contract.kernel.players import Limits
 from tradefair.frameworks.base import SeatConnection, SeatReport
 from tradefair.frameworks.models import open_chat_model
 from tradefair.frameworks.models.endpoint import ModelEndpoint

@@ -12,7 +12,7 @@ from tradefair.agents.options import Approve, GraphOptions
 from tradefair.agents.rounds import RoundLimits
 from tradefair.agents.window import FULL_ROUND, Window, parse_window
 from tradefair.contract import Brief, HarnessFailure, ScenarioError
-from tradefair.contract.players import Limits
+from tradefair.contract.kernel.players import Limits
 from tradefair.frameworks import find
 from tradefair.frameworks.base import SeatConnection, SeatReport
 from tradefair.frameworks.driver import play_rounds

@@ -14,7 +14,7 @@ from tradefair.agents.model_calls import ModelReply
 from tradefair.agents.prompt import load_prompt
 from tradefair.agents.round_calls import Call
 from tradefair.contract import Brief
-from tradefair.contract.players import Limits
+from tradefair.contract.kernel.players import Limits
 from tradefair.frameworks.base import SeatConnection, SeatReport
 from tradefair.frameworks.chat_client import ChatClient, open_client
 from tradefair.frameworks.models.endpoint import ModelEndpoint

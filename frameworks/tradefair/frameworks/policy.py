@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tradefair.agents.bridge import Bridge
 from tradefair.contract import Brief, HarnessFailure, Policy, TurnView
-from tradefair.contract.players import Limits
+from tradefair.contract.kernel.players import Limits
 from tradefair.frameworks.base import SeatConnection, SeatReport
 from tradefair.frameworks.models.endpoint import ModelEndpoint
 from tradefair.frameworks.seat_clock import SeatClock, open_bridge

@@ -10,7 +10,7 @@ from tradefair.agents.memory import Memory
 from tradefair.agents.prompt import load_prompt
 from tradefair.agents.rounds import NextTurn, Note, RoundBudget, RoundEnd, RoundLimits, opening
 from tradefair.contract import HarnessFailure, TurnView
-from tradefair.contract.players import Limits
+from tradefair.contract.kernel.players import Limits
 from tradefair.frameworks.base import SeatConnection, SeatReport
 from tradefair.frameworks.driver import play_rounds
 from tradefair.frameworks.models.endpoint import ModelEndpoint

@@ -16,7 +16,7 @@ from tradefair.frameworks.models.faults import FAULTS
 
 if TYPE_CHECKING:
     from tradefair.contract import MarketType, Scenario
-    from tradefair.contract.players import Limits
+    from tradefair.contract.kernel.players import Limits
     from tradefair.runner.agent_spec import AgentSpec
 
 # `langgraph` takes a graph of the caller's, which no command line can name.
@@ -93,7 +93,7 @@ class AgentFlags(PlayerFlags):
 
     def over(self, recorded: AgentSpec | None) -> AgentSpec:
         """The recorded agent, changed by what was given; another one where a framework was. Raises ScenarioError."""
-        from tradefair.contract.players import Limits
+        from tradefair.contract.kernel.players import Limits
         from tradefair.runner.agent_spec import AgentSpec
 
         if recorded is None:
@@ -117,7 +117,7 @@ class AgentFlags(PlayerFlags):
 
     def _limits(self, scenario: Scenario | None) -> Limits:
         """The limits that were given, else those of the scenario; calls and tokens per round."""
-        from tradefair.contract.players import Limits
+        from tradefair.contract.kernel.players import Limits
         from tradefair.runner.play_setup import calls_per_round
 
         return Limits(self.max_calls_per_round or calls_per_round(scenario), self.max_tokens)

@@ -17,7 +17,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from tradefair.cli.options import PlayerFlags
 from tradefair.contract import Draw, HarnessFailure, MarketType, Scenario, ScenarioError, SeatId, TraceError
 from tradefair.contract.chain import canonical, digest
-from tradefair.contract.players import PERSON, AgentRecord, Limits, check_told, seat_policy
+from tradefair.contract.kernel.players import PERSON, AgentRecord, Limits, check_told, seat_policy
 from tradefair.frameworks import FRAMEWORKS, load_framework
 from tradefair.frameworks.base import SeatAgent
 from tradefair.frameworks.models.access import DEFAULT_URL, api_key, check_allowed, endpoint_url, is_loopback, shown_url

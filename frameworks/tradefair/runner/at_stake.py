@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 from tradefair.contract import ScenarioError, SeatId
 from tradefair.contract.bounds import MAX_SEED
-from tradefair.contract.players import seat_roles
+from tradefair.contract.kernel.players import seat_roles
 from tradefair.evaluation.compare.chosen_seeds import ChosenSeeds
 from tradefair.evaluation.evaluate import evaluate
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of

@@ -17,9 +17,9 @@ from tradefair.catalog import market_type
 from tradefair.contract import EpisodeOver, HarnessFailure, Scenario, ScenarioError, SeatId, ToolAnswer, ToolCall
 from tradefair.contract.arguments import accepted_arguments
 from tradefair.contract.chain import canonical
-from tradefair.contract.core import Core, Done, Record
 from tradefair.contract.errors import NO_CODE
-from tradefair.contract.kernel_tools import AWAIT_TURN, EXECUTE_CODE
+from tradefair.contract.kernel.core import Core, Done, Record
+from tradefair.contract.kernel.kernel_tools import AWAIT_TURN, EXECUTE_CODE
 from tradefair.contract.policy import TurnView
 from tradefair.evaluation.evaluate import diagnose, evaluate
 from tradefair.evaluation.ledger import Ledger

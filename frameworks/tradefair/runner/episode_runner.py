@@ -11,8 +11,8 @@ from pathlib import Path
 from tradefair.catalog import market_type
 from tradefair.contract import HarnessFailure, MarketType, Scenario, SeatId, TraceError
 from tradefair.contract.errors import StorageUnavailable
-from tradefair.contract.event import ManifestCore
-from tradefair.contract.players import Player, Seating, shown_label
+from tradefair.contract.kernel.event import ManifestCore
+from tradefair.contract.kernel.players import Player, Seating, shown_label
 from tradefair.frameworks.base import SeatReport
 from tradefair.frameworks.models.recording import write_recording
 from tradefair.host.episode import Episode

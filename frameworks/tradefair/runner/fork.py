@@ -21,10 +21,10 @@ from typing import Any, Literal, get_args
 from pydantic import JsonValue
 
 from tradefair.contract import ScenarioError, SeatError, SeatId, TraceError
-from tradefair.contract.core import Record
 from tradefair.contract.errors import unknown
-from tradefair.contract.following import FORKED_FROM
-from tradefair.contract.players import Player, Seating
+from tradefair.contract.kernel.core import Record
+from tradefair.contract.kernel.following import FORKED_FROM
+from tradefair.contract.kernel.players import Player, Seating
 from tradefair.evaluation.reading import imported
 from tradefair.host.prefix import write_prefix
 from tradefair.host.setup import SOFTWARE, new_episode_id, plan_of, seating_of

@@ -17,7 +17,7 @@ from tradefair.contract.errors import TraceError
 from tradefair.evaluation.report.outputs import Output, write
 
 if TYPE_CHECKING:
-    from tradefair.contract.players import Limits
+    from tradefair.contract.kernel.players import Limits
     from tradefair.host.episode import Episode
     from tradefair.runner.agent_spec import AgentSpec
     from tradefair.runner.seating import Heard
@@ -110,7 +110,7 @@ def _agent(trace: Path, player: PlayerFlags) -> AgentSpec | None:
 
 
 def _limits(path: Path) -> Limits:
-    from tradefair.contract.players import Limits
+    from tradefair.contract.kernel.players import Limits
     from tradefair.runner.episode_runner import recorded_agent
 
     # A trace with an unreadable agent is refused later, with a better reason, if that agent has to go on.

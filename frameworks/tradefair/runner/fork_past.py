@@ -10,11 +10,11 @@ import orjson
 
 from tradefair.catalog import market_type
 from tradefair.contract import ErrorInfo, HarnessFailure, ScenarioError, SeatId, TraceError, TradefairError
-from tradefair.contract.core import Core, Done, Record, Ticket
 from tradefair.contract.errors import CODE_LOST
-from tradefair.contract.kernel_tools import EXECUTE_CODE, CodeResult
-from tradefair.contract.players import Seating
-from tradefair.contract.replay import Replayed
+from tradefair.contract.kernel.core import Core, Done, Record, Ticket
+from tradefair.contract.kernel.kernel_tools import EXECUTE_CODE, CodeResult
+from tradefair.contract.kernel.players import Seating
+from tradefair.contract.kernel.replay import Replayed
 from tradefair.host.prefix import copied_records
 from tradefair.tracestore import Trace, sound_head
 

@@ -177,7 +177,7 @@ def _policy_endpoint(
     kind: MarketType, scenario: Scenario, policy: str, seat: str, seed: int
 ) -> tuple[ModelEndpoint, SeatId]:
     from tradefair.contract import Draw
-    from tradefair.contract.players import check_told, seat_policy, seat_roles, stand_ins
+    from tradefair.contract.kernel.players import check_told, seat_policy, seat_roles, stand_ins
     from tradefair.contract.policy import parse_policy
     from tradefair.runner.agent_spec import read_endpoint
 

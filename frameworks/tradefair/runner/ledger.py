@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tradefair.contract import Policy, ScenarioError, SeatError, SeatId, ToolCall, TraceError, Turns, TurnView
-from tradefair.contract.core import Core, Record
+from tradefair.contract.kernel.core import Core, Record
 from tradefair.evaluation.evaluate import Evaluation, diagnose
 from tradefair.evaluation.ledger import Action, Extent, Ledger, LedgerTurn
 from tradefair.evaluation.modes.base_rates import Played

@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from tradefair.catalog import bundled_plan
 from tradefair.contract import ScenarioError
 from tradefair.contract.bounds import MAX_SEED
-from tradefair.contract.players import Limits
+from tradefair.contract.kernel.players import Limits
 from tradefair.contract.scenario import checked_content
 from tradefair.files.user_files import parse_toml, text_file
 from tradefair.runner.agent_spec import NATIVE, AgentSpec

@@ -19,7 +19,7 @@ from pydantic import JsonValue
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Chance, Scenario, ScenarioError, SeatId, salts
 from tradefair.contract.chain import canonical, digest
-from tradefair.contract.players import seat_roles
+from tradefair.contract.kernel.players import seat_roles
 from tradefair.contract.policy import parse_policy
 from tradefair.files.user_files import parse_toml, text_file
 from tradefair.host.setup import STAND_IN, plan_seats

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from tradefair.catalog import default_scenario, load_scenario
 from tradefair.contract import MarketType, Scenario, ScenarioError
-from tradefair.contract.players import stand_ins
+from tradefair.contract.kernel.players import stand_ins
 from tradefair.contract.scenario import build_scenario, with_overrides
 from tradefair.runner.agent_spec import AgentSpec
 

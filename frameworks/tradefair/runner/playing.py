@@ -14,7 +14,7 @@ from tradefair.catalog import market_names, market_type
 from tradefair.cli.options import EpisodeFlags
 from tradefair.cli.terminal import say
 from tradefair.contract import HarnessFailure, MarketType, Scenario, ScenarioError
-from tradefair.contract.players import PERSON, seat_roles
+from tradefair.contract.kernel.players import PERSON, seat_roles
 from tradefair.contract.scenario import parse_override
 from tradefair.evaluation.ledger import Extent
 from tradefair.frameworks.models.recording import NotRecorded

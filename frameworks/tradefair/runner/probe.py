@@ -16,10 +16,10 @@ from pydantic import JsonValue
 
 from tradefair.catalog import market_type
 from tradefair.contract import Market, MarketType, Policy, Scenario, ToolCall, TradefairError, Turns, TurnView
-from tradefair.contract.core import Core, Record
-from tradefair.contract.following import FORKED_FROM
+from tradefair.contract.kernel.core import Core, Record
+from tradefair.contract.kernel.following import FORKED_FROM
+from tradefair.contract.kernel.players import Seating, seat_policy, seat_roles
 from tradefair.contract.market import Resolves
-from tradefair.contract.players import Seating, seat_policy, seat_roles
 from tradefair.contract.policy import PrivilegedPolicy
 from tradefair.evaluation.collusion import Deviation, NotPlayed
 from tradefair.evaluation.reading import imported

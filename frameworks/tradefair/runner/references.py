@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tradefair.contract import MarketType, SeatId
-from tradefair.contract.players import AGENT, seat_roles
+from tradefair.contract.kernel.players import AGENT, seat_roles
 from tradefair.evaluation.outcome import ON_EVERY_SEAT
 from tradefair.files.folders import move_onto
 from tradefair.runner.agent_spec import NATIVE, AgentSpec, ready

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 from tradefair.catalog import market_type
 from tradefair.contract import MarketType, Policy, SeatError, SeatId, TraceError, TradefairError
 from tradefair.contract.arguments import event_as_meant
-from tradefair.contract.core import Core, Record
 from tradefair.contract.errors import unknown
-from tradefair.contract.following import FORKED_FROM
+from tradefair.contract.kernel.core import Core, Record
+from tradefair.contract.kernel.following import FORKED_FROM
+from tradefair.contract.kernel.players import policy_spec, seat_policy
 from tradefair.contract.market import Resolves
-from tradefair.contract.players import policy_spec, seat_policy
 from tradefair.contract.policy import parse_policy
 from tradefair.evaluation.diagnosing import mode_versions, references_of
 from tradefair.evaluation.evaluate import diagnose, evaluate

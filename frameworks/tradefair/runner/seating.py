@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tradefair.contract import SeatId, TradefairError
-from tradefair.contract.players import check_told, seat_policy
+from tradefair.contract.kernel.players import check_told, seat_policy
 from tradefair.frameworks import FRAMEWORKS
 from tradefair.frameworks.base import SeatConnection, SeatReport, TurnGate
 from tradefair.frameworks.external import ExternalAgent

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from tradefair.catalog import market_type
 from tradefair.contract import HarnessFailure, MarketType, Scenario, SeatId, TraceError, TradefairError
 from tradefair.contract.errors import StorageUnavailable
-from tradefair.contract.players import Seating
+from tradefair.contract.kernel.players import Seating
 from tradefair.contract.scenario import build_scenario
 from tradefair.frameworks.models.access import ProviderUnavailable
 from tradefair.host.episode import Episode

@@ -25,8 +25,8 @@ from tradefair.contract import (
     TurnView,
 )
 from tradefair.contract.arguments import accepted_arguments
-from tradefair.contract.core import Core, Record
-from tradefair.contract.following import MAX_CALLS_PER_TURN
+from tradefair.contract.kernel.core import Core, Record
+from tradefair.contract.kernel.following import MAX_CALLS_PER_TURN
 from tradefair.evaluation.modes.calls import mapped
 from tradefair.host.scripted import Scripted
 from tradefair.tracestore import Trace

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from tradefair.cli.console import Console
 from tradefair.contract import HarnessFailure, ScenarioError, SeatId
-from tradefair.contract.players import seat_roles
+from tradefair.contract.kernel.players import seat_roles
 from tradefair.evaluation.verdict.series import verdict_of_series
 from tradefair.runner.agent_spec import ready
 from tradefair.runner.episode_runner import PlaySpec

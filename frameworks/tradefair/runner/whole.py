@@ -16,8 +16,8 @@ from threading import Event
 from typing import Any
 
 from tradefair.contract import HarnessFailure, MarketType, Scenario
-from tradefair.contract.core import Core
-from tradefair.contract.players import Seating
+from tradefair.contract.kernel.core import Core
+from tradefair.contract.kernel.players import Seating
 from tradefair.host.scripted import Scripted
 from tradefair.host.setup import SOFTWARE, remarks_of, scripted_seats
 from tradefair.tracestore import Manifest, Written, write_trace

@@ -74,9 +74,9 @@ def _listings(chosen: str = "") -> Iterator[tuple[str, Listing, list[str]]]:
 
 def show_tools(market: str, as_json: bool) -> None:
     """The tools of a market, the kernel's included; as JSON their full schemas."""
-    from tradefair.contract.arguments import allowed_text
-    from tradefair.contract.core import full_table
-    from tradefair.contract.kernel_tools import KERNEL_TOOLS
+    from tradefair.contract.kernel.core import full_table
+    from tradefair.contract.kernel.kernel_tools import KERNEL_TOOLS
+    from tradefair.contract.schema_text import allowed_text
 
     kind = market_type(market)
     table = full_table(kind)

@@ -10,7 +10,6 @@ from .errors import TraceError as TraceError
 from .errors import TradefairError as TradefairError
 from .evidence import EvidenceMap as EvidenceMap
 from .evidence import Need as Need
-from .limits import Limit as Limit
 from .market import Brief as Brief
 from .market import Clock as Clock
 from .market import Closure as Closure
@@ -30,13 +29,14 @@ from .policy import ToolAnswer as ToolAnswer
 from .policy import ToolCall as ToolCall
 from .policy import Turns as Turns
 from .policy import TurnView as TurnView
+from .scenario import Addressee as Addressee
+from .scenario import Limit as Limit
 from .scenario import Scenario as Scenario
+from .scenario import SeatId as SeatId
+from .scenario import SeatSpec as SeatSpec
 from .scenario import Timing as Timing
 from .sealed import SealedRounds as SealedRounds
 from .sealed import SealedType as SealedType
-from .seats import Addressee as Addressee
-from .seats import SeatId as SeatId
-from .seats import SeatSpec as SeatSpec
 from .tool import Result as Result
 from .tool import Tool as Tool
 from .tool import ToolTable as ToolTable

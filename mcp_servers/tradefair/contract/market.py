@@ -10,8 +10,7 @@ from pydantic import BaseModel, JsonValue
 
 from tradefair.contract.evidence import EvidenceMap
 from tradefair.contract.policy import PolicySpec
-from tradefair.contract.scenario import Scenario
-from tradefair.contract.seats import SeatId, SeatSpec
+from tradefair.contract.scenario import Scenario, SeatId, SeatSpec
 from tradefair.contract.tool import ToolTable
 
 EndReason: TypeAlias = str

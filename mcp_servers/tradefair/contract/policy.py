@@ -13,11 +13,10 @@ import orjson
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from tradefair.contract import salts
-from tradefair.contract.arguments import allowed_text
 from tradefair.contract.chance import Chance, KeyPart
 from tradefair.contract.errors import ErrorInfo, ScenarioError, unknown
-from tradefair.contract.limits import LimitState
-from tradefair.contract.seats import SeatId
+from tradefair.contract.scenario import LimitState, SeatId
+from tradefair.contract.schema_text import allowed_text
 from tradefair.contract.tool import Result
 
 Params: TypeAlias = Mapping[str, JsonValue]

@@ -1,17 +1,139 @@
-"""Scenarios: versioned configurations of a market, without a seed."""
+"""Scenarios: versioned configurations of a market, without a seed; their seats, and the limits on their calls."""
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Literal, TypeVar, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from tradefair.contract.bounds import MAX_WAIT_S
-from tradefair.contract.errors import ScenarioError, in_plain_words, unknown
-from tradefair.contract.limits import Limit
+from tradefair.contract.errors import ScenarioError, SeatError, in_plain_words, unknown
+
+SeatId: TypeAlias = str
+
+# No newline and no dot: a noted hash ends the seat with a newline (chain.py), and call ids are split at dots (core.py).
+_SEAT_ID = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+MAX_SEAT_ID = 40
+"""Characters of the longest seat id."""
+
+
+class SeatSpec(NamedTuple):
+    """One seat of a market: its id (`B1`) and its role (`buyer`)."""
+
+    id: SeatId
+    role: str
+
+
+class Addressee:
+    """Marks an argument that names the recipient of a message: `to: Annotated[SeatId, Addressee()]`.
+
+    No other argument of a tool names a seat. The mark leaves no trace in the tool's schema.
+    """
+
+
+def check_seat_id(text: str) -> SeatId:
+    """`text` as a seat id; SeatError when it cannot be one."""
+    if len(text) > MAX_SEAT_ID or not _SEAT_ID.fullmatch(text):
+        raise SeatError(
+            f"{text[:80]!r} is not a seat id: a letter, then letters, digits, - or _, at most {MAX_SEAT_ID}"
+        )
+    return text
+
+
+def natural_order(seat: SeatId) -> tuple[str, int]:
+    """Sort key that puts B2 before B10 and all B before all S; an id without a number comes before B1."""
+    head = seat.rstrip("0123456789")
+    tail = seat[len(head) :]
+    return head, int(tail) if tail else -1
+
+
+Counted = Literal["read", "analysis", "action", "rejected", "inner", "accepted"]
+
+
+class Limit(BaseModel):
+    """At most `max` calls of the counted sorts per seat and phase or round; `then` says what one call more does.
+
+    `rejected` counts refused arguments too; `inner` counts calls made by `execute_code`, which count as nothing else;
+    `accepted` counts calls that were carried out. `refuse` answers `call_limit`; `lapse` also lapses the seat for the
+    rest of the round; `end_turn` lapses it in the open phase only.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    counts: tuple[Counted, ...] = Field(min_length=1, max_length=20)
+    max: int = Field(ge=1, le=1_000_000)
+    per: Literal["phase", "round"] = "round"
+    then: Literal["refuse", "lapse", "end_turn"] = "refuse"
+
+
+class LimitState(BaseModel):
+    """How far a seat has used one limit up."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    counts: tuple[Counted, ...]
+    used: int
+    max: int
+    per: Literal["phase", "round"]
+    then: Literal["refuse", "lapse", "end_turn"]
+
+
+class LimitBook:
+    """Counts the calls of every seat against the scenario's limits."""
+
+    def __init__(self, limits: tuple[Limit, ...]) -> None:
+        self._limits = limits
+        self._counts = [frozenset(limit.counts) for limit in limits]
+        # (index of the limit, seat) -> (window in which it was counted, calls); a later window overwrites it
+        self._used: dict[tuple[int, SeatId], tuple[object, int]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._limits)
+
+    def exceeded(self, seat: SeatId, sorts: tuple[str, ...], window: tuple[int, str]) -> Limit | None:
+        """The first limit that one more call of `sorts` would break; `window` is (round, phase)."""
+        for index, limit in enumerate(self._limits):
+            # Whether a call will be rejected is not known yet, so a limit on rejections watches every call.
+            counts = self._counts[index]
+            if ("rejected" in counts or not counts.isdisjoint(sorts)) and self._count(index, seat, window) >= limit.max:
+                return limit
+        return None
+
+    def add(self, seat: SeatId, sorts: tuple[str, ...], window: tuple[int, str]) -> None:
+        """Count one call of `sorts`, at most once per limit; `window` is (round, phase)."""
+        for index, limit in enumerate(self._limits):
+            # At most once per limit, though a call has two sorts: a limit on reads and accepted calls counts an
+            # accepted read once.
+            if not self._counts[index].isdisjoint(sorts):
+                key = self._window(limit, window)
+                self._used[index, seat] = (key, self._count(index, seat, window) + 1)
+
+    def states(self, seat: SeatId, window: tuple[int, str]) -> list[LimitState]:
+        """What `view_turn` shows: each limit with the calls used in the open window."""
+        return [
+            LimitState(
+                counts=limit.counts,
+                used=self._count(index, seat, window),
+                max=limit.max,
+                per=limit.per,
+                then=limit.then,
+            )
+            for index, limit in enumerate(self._limits)
+        ]
+
+    def _count(self, index: int, seat: SeatId, window: tuple[int, str]) -> int:
+        key, used = self._used.get((index, seat), (None, 0))
+        # A count of an earlier window is 0 now; it is overwritten at the next call.
+        return used if key == self._window(self._limits[index], window) else 0
+
+    @staticmethod
+    def _window(limit: Limit, window: tuple[int, str]) -> object:
+        # The round alone: a limit per round goes on counting when a phase closes.
+        return window[0] if limit.per == "round" else window
 
 
 class Timing(BaseModel):

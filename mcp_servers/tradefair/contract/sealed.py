@@ -44,7 +44,7 @@ from tradefair.contract.chance import Chance
 from tradefair.contract.errors import EpisodeOver, HarnessFailure, IllegalAction
 from tradefair.contract.evidence import EvidenceMap
 from tradefair.contract.market import Clock, Closure, EndReason, InputRequest, LapseReason, Market
-from tradefair.contract.seats import SeatId, SeatSpec
+from tradefair.contract.scenario import SeatId, SeatSpec
 
 Act = TypeVar("Act")
 Item = TypeVar("Item")

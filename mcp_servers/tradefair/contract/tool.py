@@ -28,8 +28,7 @@ from tradefair.contract.chain import canonical, digest
 from tradefair.contract.errors import HOST_REFUSALS, NO_CODE, ErrorInfo, no_service
 from tradefair.contract.evidence import Scope
 from tradefair.contract.narrowing import Bounds, narrowed
-from tradefair.contract.scenario import Scenario
-from tradefair.contract.seats import SeatId
+from tradefair.contract.scenario import Scenario, SeatId
 
 Kind = Literal["read", "analysis", "action", "note"]
 

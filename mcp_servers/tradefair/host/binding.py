@@ -22,8 +22,8 @@ from mcp.server.lowlevel import Server
 
 from tradefair.contract import Scenario, SeatId, Tool
 from tradefair.contract.errors import INTERNAL_ERROR
-from tradefair.contract.kernel_tools import AWAIT_TURN
-from tradefair.contract.players import PERSON
+from tradefair.contract.kernel.kernel_tools import AWAIT_TURN
+from tradefair.contract.kernel.players import PERSON
 from tradefair.contract.text import clean
 from tradefair.host import board, briefing, mirror, observing, telemetry, wire
 from tradefair.host.feed import Feed, open_feed

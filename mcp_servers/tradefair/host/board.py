@@ -18,8 +18,8 @@ from pydantic import Field, ValidationError
 
 from tradefair.contract import ErrorInfo, HarnessFailure, SeatId, Tool, TurnView
 from tradefair.contract.arguments import explain
-from tradefair.contract.core import Core
-from tradefair.contract.kernel_tools import AWAIT_TURN, EXECUTE_CODE, view_turn
+from tradefair.contract.kernel.core import Core
+from tradefair.contract.kernel.kernel_tools import AWAIT_TURN, EXECUTE_CODE, view_turn
 from tradefair.contract.tool import Result, tool
 
 BOARD_URI = "ui://tradefair/board"

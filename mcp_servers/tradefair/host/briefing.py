@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tradefair.contract import SeatId, Tool
-from tradefair.contract.core import Core
+from tradefair.contract.kernel.core import Core
 
 DETAILS = ("brief", "full")
 

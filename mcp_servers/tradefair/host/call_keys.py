@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 from tradefair.contract import SeatId, Tool
 from tradefair.contract.chain import canonical, digest
 from tradefair.contract.errors import MAX_CALL_KEY
-from tradefair.contract.kernel_tools import EXECUTE_CODE
+from tradefair.contract.kernel.kernel_tools import EXECUTE_CODE
 from tradefair.host.waiting import Pending
 
 Key: TypeAlias = tuple[str, str]

@@ -38,10 +38,10 @@ from tradefair.contract import (
 from tradefair.contract.arguments import accepted_arguments
 from tradefair.contract.bounds import MAX_WAIT_S
 from tradefair.contract.chain import canonical
-from tradefair.contract.core import Core, Done, Record
 from tradefair.contract.errors import BAD_KEY, BUSY, INTERNAL_ERROR, KEY_REUSED, NO_CODE, NO_STORAGE, StorageUnavailable
-from tradefair.contract.kernel_tools import AWAIT_TURN, EXECUTE_CODE
-from tradefair.contract.players import Seating
+from tradefair.contract.kernel.core import Core, Done, Record
+from tradefair.contract.kernel.kernel_tools import AWAIT_TURN, EXECUTE_CODE
+from tradefair.contract.kernel.players import Seating
 from tradefair.host.call_keys import CallKeys, Key, bad_key, request_digest, takes_key
 from tradefair.host.log import FILES, EventLog, LogStore, Row, Side
 from tradefair.host.looking import CallResult, look

@@ -18,7 +18,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.subscriptions import ListenHandler, ResourceUpdated, ServerEvent
 
 from tradefair.contract import SeatId
-from tradefair.contract.core import Core
+from tradefair.contract.kernel.core import Core
 
 if TYPE_CHECKING:
     from mcp.server.session import ServerSession

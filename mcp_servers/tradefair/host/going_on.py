@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tradefair.contract import TraceError
-from tradefair.contract.event import ManifestCore
-from tradefair.contract.players import Seating
+from tradefair.contract.kernel.event import ManifestCore
+from tradefair.contract.kernel.players import Seating
 from tradefair.host.unbegun import First
 from tradefair.tracestore import Manifest, Trace, open_trace
 from tradefair.tracestore.locks import Lease, held

@@ -23,7 +23,7 @@ import anyio.abc
 from tradefair.contract import EndReason, HarnessFailure, SeatError, SeatId, TradefairError
 from tradefair.contract.bounds import MAX_WAIT_S
 from tradefair.contract.errors import StorageUnavailable, unknown
-from tradefair.contract.players import AGENT
+from tradefair.contract.kernel.players import AGENT
 from tradefair.host.bounds import EPISODE_BYTES, MAX_SEATS
 from tradefair.host.collecting import collect, without_passes
 from tradefair.host.doors import Doors

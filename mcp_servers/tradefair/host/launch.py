@@ -17,7 +17,7 @@ from tradefair.cli.ports import listen
 from tradefair.cli.terminal import tell
 from tradefair.contract import MarketType, Scenario, ScenarioError, SeatId, TraceError
 from tradefair.contract.errors import StorageUnavailable
-from tradefair.contract.players import seats_of
+from tradefair.contract.kernel.players import seats_of
 from tradefair.contract.text import clean_json
 from tradefair.host.app import HttpServer
 from tradefair.host.control import ControlApp, ControlExtension, new_control_token

@@ -16,8 +16,8 @@ import orjson
 
 from tradefair.contract import SeatId, TraceError
 from tradefair.contract.chain import next_hash
-from tradefair.contract.core import Record
 from tradefair.contract.errors import StorageUnavailable
+from tradefair.contract.kernel.core import Record
 from tradefair.host.pace import Pace
 from tradefair.tracestore import EVENT_COLUMNS, Exchange, Ledger, Manifest, open_trace, sealed, sound_head, sqlite_rows
 from tradefair.tracestore.append import begin, connect, transaction

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from tradefair.contract import ErrorInfo, IllegalAction, SeatId, Tool
 from tradefair.contract.arguments import BadArguments, WrongArguments, encode_arguments, read_arguments
-from tradefair.contract.core import MAX_RESULT_BYTES, Core, TurnMark
+from tradefair.contract.kernel.core import MAX_RESULT_BYTES, Core, TurnMark
 
 
 class CallResult(NamedTuple):

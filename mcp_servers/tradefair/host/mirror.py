@@ -13,7 +13,7 @@ import orjson
 from pydantic import JsonValue
 
 from tradefair.contract import Tool
-from tradefair.contract.kernel_tools import AWAIT_TURN
+from tradefair.contract.kernel.kernel_tools import AWAIT_TURN
 
 _SCHEME = "market"
 # Longer than any call of ours needs.

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 
-from tradefair.contract.core import Record
+from tradefair.contract.kernel.core import Record
 from tradefair.host.waiting import Pending
 
 SLICE_S = 0.010

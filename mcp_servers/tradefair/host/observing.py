@@ -7,7 +7,7 @@ whether an observer watched. It sees what is committed (docs/explanation/why/hos
 from __future__ import annotations
 
 from tradefair.contract import ErrorInfo, MarketType, Scenario, Tool
-from tradefair.contract.core import Core, TurnMark
+from tradefair.contract.kernel.core import Core, TurnMark
 from tradefair.host.looking import CallResult, look
 from tradefair.host.seat_auth import OBSERVER
 

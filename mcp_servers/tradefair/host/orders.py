@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 from tradefair.catalog import default_scenario, load_scenario, market_type
 from tradefair.contract import MarketType, Scenario, ScenarioError, SeatId
 from tradefair.contract.bounds import MAX_SEED
-from tradefair.contract.players import MAX_LABEL, seats_of, shown_label
+from tradefair.contract.kernel.players import MAX_LABEL, seats_of, shown_label
 from tradefair.host.episode import Episode
 from tradefair.host.log import FILES, LogStore
 from tradefair.host.sandbox import Sandbox

@@ -9,8 +9,8 @@ from typing import Any
 import orjson
 
 from tradefair.contract import TraceError
-from tradefair.contract.core import Record
-from tradefair.contract.event import parts_named
+from tradefair.contract.kernel.core import Record
+from tradefair.contract.kernel.event import parts_named
 from tradefair.host.log import Row, SqliteLog
 from tradefair.tracestore import Manifest, Trace
 

@@ -10,8 +10,8 @@ from typing import Any
 from pydantic import JsonValue
 
 from tradefair.contract import ErrorInfo, SeatId
-from tradefair.contract.core import Core, Ticket
-from tradefair.contract.kernel_tools import AWAIT_TURN, EXECUTE_CODE, CodeResult
+from tradefair.contract.kernel.core import Core, Ticket
+from tradefair.contract.kernel.kernel_tools import AWAIT_TURN, EXECUTE_CODE, CodeResult
 from tradefair.host.sandbox import InnerAnswer, Sandbox, ToolSignature
 
 InnerCall = Callable[[str, dict[str, JsonValue]], Coroutine[Any, Any, InnerAnswer]]

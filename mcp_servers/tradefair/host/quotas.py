@@ -1,7 +1,7 @@
 """What one seat may ask of a host: calls per second, calls and bytes in an episode, calls at a time.
 
 These guard the host, not the market: they depend on the wall clock, so what they refuse never reaches the episode and
-is no event. Limits that are rules of a game are its scenario's (`contract/limits.py`).
+is no event. Limits that are rules of a game are its scenario's (`contract/scenario.py`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tradefair.contract import ErrorInfo
-from tradefair.contract.kernel_tools import AWAIT_TURN, EXECUTE_CODE, add_note
+from tradefair.contract.kernel.kernel_tools import AWAIT_TURN, EXECUTE_CODE, add_note
 from tradefair.host.bounds import MAX_BYTES
 
 MAX_OPEN_CALLS = 32

@@ -8,9 +8,9 @@ import time
 import orjson
 
 from tradefair.contract import MarketType, TraceError
-from tradefair.contract.core import Core
-from tradefair.contract.kernel_tools import EXECUTE_CODE
-from tradefair.contract.replay import Replayed
+from tradefair.contract.kernel.core import Core
+from tradefair.contract.kernel.kernel_tools import EXECUTE_CODE
+from tradefair.contract.kernel.replay import Replayed
 from tradefair.host.log import EventLog
 from tradefair.host.moves import SLICE_S
 from tradefair.host.scripted import Scripted

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tradefair.contract import ErrorInfo
 from tradefair.contract.errors import CODE_ERRORS, MAX_TEXT_BYTES
-from tradefair.contract.kernel_tools import MAX_CODE_CHARS, MAX_INNER_CALLS
+from tradefair.contract.kernel.kernel_tools import MAX_CODE_CHARS, MAX_INNER_CALLS
 from tradefair.host.sandbox_lint import CALLBACK_HINT, IMPORT_HINT
 
 if TYPE_CHECKING:

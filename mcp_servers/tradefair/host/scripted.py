@@ -1,6 +1,6 @@
 """Scripted seats: policies that are played synchronously through Core, before an outside caller gets its answer.
 
-When an episode is resumed or forked, its policies follow the log first (`contract/following.py`).
+When an episode is resumed or forked, its policies follow the log first (`contract/kernel/following.py`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 from pydantic import JsonValue
 
 from tradefair.contract import HarnessFailure, InputRequest, Policy, SeatId, ToolAnswer, ToolCall, Turns
-from tradefair.contract.core import Core, Record
-from tradefair.contract.following import MAX_CALLS_PER_TURN, Follower, ForkedPast
+from tradefair.contract.kernel.core import Core, Record
+from tradefair.contract.kernel.following import MAX_CALLS_PER_TURN, Follower, ForkedPast
 from tradefair.contract.market import Ranks, Wakes
 from tradefair.host.services import request_of
 

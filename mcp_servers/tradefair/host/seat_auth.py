@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from tradefair.contract import SeatError, SeatId, TradefairError
-from tradefair.contract.seats import check_seat_id
+from tradefair.contract.scenario import check_seat_id
 from tradefair.contract.text import clean_line
 
 if TYPE_CHECKING:

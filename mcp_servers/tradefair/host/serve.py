@@ -14,7 +14,7 @@ from tradefair.catalog import default_scenario, load_scenario, market_names, mar
 from tradefair.cli.options import EpisodeFlags
 from tradefair.cli.terminal import say
 from tradefair.contract import MarketType, Scenario, ScenarioError, SeatId, TraceError, TradefairError
-from tradefair.contract.core import Core
+from tradefair.contract.kernel.core import Core
 from tradefair.contract.scenario import parse_override
 from tradefair.host.binding import build_server
 from tradefair.host.episode import Episode

@@ -13,8 +13,8 @@ from pydantic import JsonValue
 
 from tradefair.contract import InputRequest, SeatId
 from tradefair.contract.arguments import accepted_arguments
-from tradefair.contract.core import Core
 from tradefair.contract.errors import no_service
+from tradefair.contract.kernel.core import Core
 
 Service: TypeAlias = Callable[[JsonValue], Awaitable[JsonValue]]
 """Payload of a request -> answer, both JSON."""

@@ -18,9 +18,8 @@ from tradefair.catalog import market_type
 from tradefair.contract import MarketType, Policy, Scenario, ScenarioError, SeatId, TraceError
 from tradefair.contract.bounds import MAX_SEED
 from tradefair.contract.errors import StorageUnavailable, unknown
-from tradefair.contract.following import ForkedPast
-from tradefair.contract.market import Remarks, Resolves
-from tradefair.contract.players import (
+from tradefair.contract.kernel.following import ForkedPast
+from tradefair.contract.kernel.players import (
     AGENT,
     AgentRecord,
     Player,
@@ -31,6 +30,7 @@ from tradefair.contract.players import (
     shown_label,
     stand_ins,
 )
+from tradefair.contract.market import Remarks, Resolves
 from tradefair.contract.policy import parse_policy
 from tradefair.contract.scenario import build_scenario
 from tradefair.host.episode import Episode

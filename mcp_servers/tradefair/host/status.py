@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict
 
 from tradefair.contract import SeatError, SeatId
-from tradefair.contract.players import seats_of
+from tradefair.contract.kernel.players import seats_of
 from tradefair.host.hosting import Host, created_at
 from tradefair.host.orders import Mark
 from tradefair.host.seat_auth import OBSERVER_SCOPE, GrantScope

@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple, TypeAlias
 
 from tradefair.contract import SeatId
-from tradefair.contract.core import Core
 from tradefair.contract.errors import NO_STORAGE, StorageUnavailable
+from tradefair.contract.kernel.core import Core
 from tradefair.host.episode import Episode
 from tradefair.host.log import Side
 from tradefair.host.looking import CallResult

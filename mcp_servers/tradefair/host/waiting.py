@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import anyio
 
 from tradefair.contract import SeatId
-from tradefair.contract.core import Core
 from tradefair.contract.errors import StorageUnavailable
+from tradefair.contract.kernel.core import Core
 
 if TYPE_CHECKING:
     from mcp.server.session import ServerSession

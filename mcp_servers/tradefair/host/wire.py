@@ -17,7 +17,7 @@ from tradefair.contract.errors import INTERNAL_ERROR
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from tradefair.contract.core import TurnMark
+    from tradefair.contract.kernel.core import TurnMark
     from tradefair.host.looking import CallResult
 
 CALL_KEY_META = "tradefair/call-key"

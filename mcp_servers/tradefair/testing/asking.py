@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from tradefair.contract import HarnessFailure, SeatId, Tool
 from tradefair.contract.arguments import accepted_arguments
 from tradefair.contract.chance import KeyPart
-from tradefair.contract.core import Answer, Core
+from tradefair.contract.kernel.core import Answer, Core
 from tradefair.testing.bench import Bench
 from tradefair.testing.questions import hostile_arguments, invent_arguments, words_in
 

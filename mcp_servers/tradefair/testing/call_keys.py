@@ -15,7 +15,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from tradefair.contract import Scenario, SeatId, ToolAnswer, ToolCall
-from tradefair.contract.kernel_tools import EXECUTE_CODE
+from tradefair.contract.kernel.kernel_tools import EXECUTE_CODE
 from tradefair.host.call_keys import takes_key
 from tradefair.host.episode import Episode
 from tradefair.host.looking import CallResult

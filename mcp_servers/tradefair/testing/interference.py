@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tradefair.contract import SeatId, ToolAnswer
-from tradefair.contract.core import Answer, Core
+from tradefair.contract.kernel.core import Answer, Core
 from tradefair.host.scripted import Scripted
 from tradefair.testing.asking import Question, Seated, some_seats
 from tradefair.testing.bench import RANDOM, Bench, Failure

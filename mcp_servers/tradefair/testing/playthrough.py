@@ -22,11 +22,11 @@ from tradefair.contract import (
     SeatSpec,
 )
 from tradefair.contract.chain import canonical, first_hash, next_hash
-from tradefair.contract.core import Core, Done, Record
-from tradefair.contract.event import ManifestCore
+from tradefair.contract.kernel.core import Core, Done, Record
+from tradefair.contract.kernel.event import ManifestCore
+from tradefair.contract.kernel.replay import Replayed
 from tradefair.contract.market import Market
 from tradefair.contract.policy import parse_policy
-from tradefair.contract.replay import Replayed
 from tradefair.host.scripted import Scripted
 from tradefair.testing.authors_code import NoEnd
 

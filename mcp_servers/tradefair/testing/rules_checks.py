@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from tradefair.contract.replay import Divergence
+from tradefair.contract.kernel.replay import Divergence
 from tradefair.testing.asking import Question, Seated, some_seats
 from tradefair.testing.bench import Bench, Failure
 from tradefair.testing.failures import check

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tradefair.contract import Tool
-from tradefair.contract.kernel_tools import full_table
+from tradefair.contract.kernel.kernel_tools import full_table
 from tradefair.testing.bench import Bench, Failure
 from tradefair.testing.failures import check_once
 

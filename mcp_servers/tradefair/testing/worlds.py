@@ -13,7 +13,7 @@ import orjson
 from pydantic import JsonValue
 
 from tradefair.contract import Policy, SeatId
-from tradefair.contract.core import Core, Record
+from tradefair.contract.kernel.core import Core, Record
 from tradefair.contract.market import Reveals
 from tradefair.host.scripted import Scripted
 from tradefair.testing.asking import Seated, some_seats

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from tradefair.contract import TraceError
 from tradefair.contract.chain import first_hash, seal
-from tradefair.contract.event import ManifestCore
+from tradefair.contract.kernel.event import ManifestCore
 from tradefair.files.user_files import MIB
 
 # Bytes. Decoded JSON takes up to 24 times as much; the largest core of a scenario of ours has 166 kB.

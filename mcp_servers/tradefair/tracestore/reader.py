@@ -17,9 +17,9 @@ import orjson
 
 from tradefair.contract import SeatId, TraceError
 from tradefair.contract.chain import digest as digest_of
-from tradefair.contract.event import OLD_SCHEMAS
 from tradefair.contract.foreign import CANCELLED, NO_ANSWER, RECORDED
-from tradefair.contract.players import MAX_SEATINGS, Seating
+from tradefair.contract.kernel.event import OLD_SCHEMAS
+from tradefair.contract.kernel.players import MAX_SEATINGS, Seating
 from tradefair.files.folders import entries_below
 from tradefair.files.user_files import MIB, regular
 from tradefair.tracestore import database, jsonl_file

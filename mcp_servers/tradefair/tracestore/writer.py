@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import orjson
 
 from tradefair.contract.chain import canonical, first_hash, next_hash
-from tradefair.contract.core import Record
 from tradefair.contract.errors import StorageUnavailable
-from tradefair.contract.event import ManifestCore
+from tradefair.contract.kernel.core import Record
+from tradefair.contract.kernel.event import ManifestCore
 from tradefair.files.folders import drafted, write_whole
 from tradefair.tracestore.beside import SIDE_TABLES, RowDigest, covering
 from tradefair.tracestore.manifest import Manifest

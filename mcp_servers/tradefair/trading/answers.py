@@ -17,7 +17,7 @@ _R = TypeVar("_R", bound=Result)
 
 def json_bytes(row: Result) -> int:
     """Size of a row as JSON."""
-    # The serializer that the kernel writes answers with (contract/core.py), so that both count the same bytes.
+    # The serializer that the kernel writes answers with (contract/kernel/core.py), so that both count the same bytes.
     return len(row.__pydantic_serializer__.to_json(row))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract.core import Core
+from tradefair.contract.kernel.core import Core
 from tradefair.evaluation.compare.comparison import Divergence
 from tradefair.evaluation.compare.divergence import decisions, first_divergence
 from tradefair.tracestore import Written, open_trace, write_trace

@@ -9,7 +9,7 @@ from tests.evaluation.modes.playing import found
 from tests.play_specs import play_spec
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract.players import Limits
+from tradefair.contract.kernel.players import Limits
 from tradefair.host.setup import plan_seats
 from tradefair.runner.agent_spec import AgentSpec
 from tradefair.runner.episode_runner import play_episode

@@ -11,7 +11,7 @@ from tests.evaluation.playing import played_out
 from tests.traces import kept
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract.core import Core
+from tradefair.contract.kernel.core import Core
 from tradefair.evaluation.ratings.results import GameResult, SeatResult
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.verdicts.play import REPLIES, SETTINGS, Played, Setting, is_refused, lapses, play
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract.core import Core, Record
+from tradefair.contract.kernel.core import Core, Record
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.verdict.series import verdict_of_series

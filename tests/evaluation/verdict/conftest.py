@@ -14,7 +14,7 @@ from tests.play_specs import play_spec
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import HarnessFailure
-from tradefair.contract.players import Limits
+from tradefair.contract.kernel.players import Limits
 from tradefair.evaluation.verdict.of_trace import verdict_of_file
 from tradefair.evaluation.verdict.verdict import Verdict
 from tradefair.evaluation.verify import verify_file

@@ -25,7 +25,7 @@ from tests.runner.test_ledger import Takeover, set_up, to_the_end
 
 from tradefair.catalog import market_type
 from tradefair.contract import TurnView
-from tradefair.contract.players import seat_policy
+from tradefair.contract.kernel.players import seat_policy
 from tradefair.contract.policy import Turns
 from tradefair.runner.tape import Shadow, TapePlayer, looking, read_tapes
 from tradefair.tracestore import jsonl_lines, open_trace

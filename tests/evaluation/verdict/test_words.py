@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tradefair.contract.players import AgentRecord, Player
+from tradefair.contract.kernel.players import AgentRecord, Player
 from tradefair.evaluation.accounts import SeatAccount
 from tradefair.evaluation.ledger import Ledger, LedgerTurn
 from tradefair.evaluation.verdict.amounts import amount, dollars, number, number_apart, percent, seconds

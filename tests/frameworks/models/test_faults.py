@@ -11,7 +11,7 @@ from openai import APIConnectionError, APITimeoutError, InternalServerError, Rat
 from tests.waiting import LONG, SOON
 
 from tradefair.contract import HarnessFailure, ScenarioError, ToolCall, Turns, TurnView
-from tradefair.contract.players import Limits
+from tradefair.contract.kernel.players import Limits
 from tradefair.frameworks.models import Faults
 from tradefair.frameworks.models.faults import FAULTS, Fault
 from tradefair.frameworks.models.gateway import noting

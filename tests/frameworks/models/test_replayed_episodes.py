@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tradefair.contract import Brief, HarnessFailure
-from tradefair.contract.players import Limits
+from tradefair.contract.kernel.players import Limits
 from tradefair.frameworks import load_framework
 from tradefair.frameworks.models import Faults, ModelEndpoint, parse_model
 from tradefair.frameworks.models.serving import open_address

@@ -25,8 +25,8 @@ from tests.waiting import LONG
 
 from tradefair.catalog import load_scenario, market_names, market_type
 from tradefair.contract import Market, Tool
-from tradefair.contract.core import Core
-from tradefair.contract.kernel_tools import KERNEL_TOOLS
+from tradefair.contract.kernel.core import Core
+from tradefair.contract.kernel.kernel_tools import KERNEL_TOOLS
 from tradefair.evaluation.store.seat_view import seat_events
 from tradefair.host.binding import build_server
 from tradefair.host.hosting import Host

@@ -11,8 +11,8 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters
 
 from tradefair.catalog import default_scenario, load_scenario, market_names, market_type
-from tradefair.contract.core import Core
-from tradefair.contract.kernel_tools import KERNEL_TOOLS
+from tradefair.contract.kernel.core import Core
+from tradefair.contract.kernel.kernel_tools import KERNEL_TOOLS
 from tradefair.host.binding import build_observer_server, build_server
 from tradefair.host.hosting import Host
 from tradefair.host.observing import public_reads

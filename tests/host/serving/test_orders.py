@@ -17,7 +17,7 @@ from tests.waiting import LONG, LONGER, SOON, deadline_passed, eventually, in_ti
 
 from tradefair.catalog import default_scenario, load_scenario, market_names, market_type
 from tradefair.contract import ErrorInfo, ScenarioError, SeatError
-from tradefair.contract.players import AGENT, seats_of
+from tradefair.contract.kernel.players import AGENT, seats_of
 from tradefair.evaluation.verify import verify_file
 from tradefair.host import hosting
 from tradefair.host.control import ControlRefused, Handler

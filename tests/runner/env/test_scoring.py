@@ -10,7 +10,7 @@ from tests.evaluation.playing import played, played_by
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import TraceError
-from tradefair.contract.players import seat_roles
+from tradefair.contract.kernel.players import seat_roles
 from tradefair.evaluation.modes.base_rates import References, shipped
 from tradefair.runner.env.scoring import Scaled, scale_of, score_file
 from tradefair.runner.env.tasks import load_tasks

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from tradefair.contract import ScenarioError, TraceError
 from tradefair.contract.chain import canonical, digest, next_hash
 from tradefair.contract.errors import StorageUnavailable
-from tradefair.contract.event import ManifestCore
-from tradefair.contract.players import PERSON, Seating
+from tradefair.contract.kernel.event import ManifestCore
+from tradefair.contract.kernel.players import PERSON, Seating
 from tradefair.contract.policy import parse_policy
 from tradefair.evaluation.accounts import SeatAccount, account
 from tradefair.evaluation.arena.entry import Agent, Entry, Episode, Refusal, Refused, file_digest, unpack, write_entry

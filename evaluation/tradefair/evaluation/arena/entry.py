@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError
 
 from tradefair.contract.chain import canonical, digest
 from tradefair.contract.errors import StorageUnavailable
-from tradefair.contract.players import Player
+from tradefair.contract.kernel.players import Player
 from tradefair.evaluation.arena.terms import MAX_GAMES
 from tradefair.evaluation.record import Record
 from tradefair.files.folders import drafted

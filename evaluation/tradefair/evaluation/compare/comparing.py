@@ -16,7 +16,7 @@ import orjson
 
 from tradefair.contract import ScenarioError, SeatId, TraceError
 from tradefair.contract.errors import unknown
-from tradefair.contract.players import AgentRecord, Seating
+from tradefair.contract.kernel.players import AgentRecord, Seating
 from tradefair.evaluation.compare.chosen_seeds import chosen_in
 from tradefair.evaluation.compare.comparison import Attribute, Comparison, Pair, Regret
 from tradefair.evaluation.compare.judgement import judge

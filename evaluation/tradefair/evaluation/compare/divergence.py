@@ -10,7 +10,7 @@ import orjson
 
 from tradefair.contract import TraceError
 from tradefair.contract.arguments import event_as_meant
-from tradefair.contract.seats import natural_order
+from tradefair.contract.scenario import natural_order
 from tradefair.evaluation.compare.comparison import Decision, Divergence
 from tradefair.tracestore import Trace
 

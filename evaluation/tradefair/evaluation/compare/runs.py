@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from tradefair.contract import SeatError, SeatId, TraceError
 from tradefair.contract.chain import canonical, digest
 from tradefair.contract.errors import unknown
-from tradefair.contract.event import ManifestCore
-from tradefair.contract.players import AgentRecord, Seating
-from tradefair.contract.seats import natural_order
+from tradefair.contract.kernel.event import ManifestCore
+from tradefair.contract.kernel.players import AgentRecord, Seating
+from tradefair.contract.scenario import natural_order
 from tradefair.evaluation.accounts import Account, account
 from tradefair.evaluation.compare.comparison import Run
 from tradefair.evaluation.evaluate import evaluate

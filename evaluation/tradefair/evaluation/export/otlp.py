@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from tradefair.contract import SeatId
-from tradefair.contract.players import PERSON
+from tradefair.contract.kernel.players import PERSON
 from tradefair.evaluation.export.turns import (
     about_of,
     answer_of,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from tradefair.catalog import market_type
 from tradefair.contract import TradefairError
-from tradefair.contract.core import Core, Done
+from tradefair.contract.kernel.core import Core, Done
 from tradefair.contract.scenario import build_scenario
 from tradefair.evaluation.importers.report import GameReport, imported_seating
 from tradefair.files.user_files import MIB, read_regular

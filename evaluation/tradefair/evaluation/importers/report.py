@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tradefair.contract import SeatId
-from tradefair.contract.players import Player, Seating, shown_label
+from tradefair.contract.kernel.players import Player, Seating, shown_label
 from tradefair.tracestore import WRITTEN_BY
 from tradefair.trading.game_log import MAX_FINDINGS, Finding
 

@@ -12,10 +12,10 @@ import orjson
 
 from tradefair.contract.answers import kind_of
 from tradefair.contract.chain import digest
-from tradefair.contract.core import Record
-from tradefair.contract.event import ManifestCore
 from tradefair.contract.foreign import IMPORTED, ForeignEvents, Stored, foreign_core
-from tradefair.contract.players import Player, Seating, shown_label
+from tradefair.contract.kernel.core import Record
+from tradefair.contract.kernel.event import ManifestCore
+from tradefair.contract.kernel.players import Player, Seating, shown_label
 from tradefair.evaluation.importers.foreign import note_of, seat_ids
 from tradefair.evaluation.importers.items import EVERYBODY, Odd
 from tradefair.evaluation.importers.spool import ANSWER, CALL, ROUND, Row, Run, Spool

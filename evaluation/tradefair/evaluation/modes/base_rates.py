@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from tradefair.catalog import load_scenario
 from tradefair.contract import SeatId, TradefairError
 from tradefair.contract.chain import canonical, digest
-from tradefair.contract.event import ManifestCore
+from tradefair.contract.kernel.event import ManifestCore
 from tradefair.evaluation.modes.diagnosis import BaseRate, Finding
 from tradefair.evaluation.modes.judged import Sight
 from tradefair.evaluation.record import Record

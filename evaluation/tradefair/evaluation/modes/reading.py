@@ -10,7 +10,7 @@ import orjson
 
 from tradefair.catalog import market_type
 from tradefair.contract import EvidenceMap, Need, Scenario, SeatId, Tool, ToolTable, TraceError, TradefairError
-from tradefair.contract.kernel_tools import EXECUTE_CODE, KERNEL_TOOLS
+from tradefair.contract.kernel.kernel_tools import EXECUTE_CODE, KERNEL_TOOLS
 from tradefair.contract.scenario import build_scenario
 from tradefair.evaluation.modes.calls import Call, listed, mapped, named_at, named_objects
 from tradefair.evaluation.modes.canary import Canary, find_canaries

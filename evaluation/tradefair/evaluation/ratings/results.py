@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from tradefair.contract import SeatId, TraceError
 from tradefair.contract.chain import canonical
-from tradefair.contract.players import Seating
+from tradefair.contract.kernel.players import Seating
 from tradefair.evaluation.evaluate import evaluate
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.origins import is_foreign

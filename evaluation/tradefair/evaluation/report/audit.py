@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from tradefair.catalog import market_type
 from tradefair.contract import MarketType, Scenario, ToolTable, TradefairError
-from tradefair.contract.event import ManifestCore
+from tradefair.contract.kernel.event import ManifestCore
 from tradefair.contract.scenario import build_scenario
 from tradefair.evaluation.charts import Axis, HeatChart
 from tradefair.evaluation.modes.evidence import needs_of

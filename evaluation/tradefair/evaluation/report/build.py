@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from tradefair.contract import ScenarioError, SeatId, TraceError
-from tradefair.contract.event import ManifestCore
-from tradefair.contract.players import Seating
+from tradefair.contract.kernel.event import ManifestCore
+from tradefair.contract.kernel.players import Seating
 from tradefair.contract.text import clean_line
 from tradefair.evaluation.accounts import account
 from tradefair.evaluation.charts import ledger_chart

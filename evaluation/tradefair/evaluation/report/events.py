@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from tradefair.contract import TraceError
-from tradefair.contract.players import PERSON
+from tradefair.contract.kernel.players import PERSON
 from tradefair.evaluation.report.packing import fitting_limit, pack_json, pack_texts
 from tradefair.evaluation.report.page_data import Packed
 from tradefair.tracestore import Trace

@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 
 from tradefair.contract import TraceError
-from tradefair.contract.event import ManifestCore
+from tradefair.contract.kernel.event import ManifestCore
 from tradefair.evaluation.compare.comparison import Attribute
 from tradefair.evaluation.compare.divergence import first_divergence
 from tradefair.evaluation.reading import TraceReading, seating_in

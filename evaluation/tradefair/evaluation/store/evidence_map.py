@@ -10,8 +10,8 @@ from itertools import product
 
 from tradefair.catalog import market_names, market_type
 from tradefair.contract import MarketType, Need, Tool
-from tradefair.contract.event import ManifestCore
-from tradefair.contract.kernel_tools import KERNEL_TOOLS
+from tradefair.contract.kernel.event import ManifestCore
+from tradefair.contract.kernel.kernel_tools import KERNEL_TOOLS
 from tradefair.contract.scenario import build_scenario
 from tradefair.evaluation.modes.evidence import needs_of
 from tradefair.evaluation.store.source import OddTrace

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tradefair.contract.errors import ScenarioError
-from tradefair.contract.players import PERSON
+from tradefair.contract.kernel.players import PERSON
 from tradefair.evaluation.store.replies import Replies
 from tradefair.evaluation.store.source import OddTrace, Source, Timing
 from tradefair.tracestore import open_trace

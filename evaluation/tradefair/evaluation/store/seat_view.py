@@ -13,7 +13,7 @@ import orjson
 
 from tradefair.contract import SeatError, SeatId
 from tradefair.contract.errors import unknown
-from tradefair.contract.event import ManifestCore
+from tradefair.contract.kernel.event import ManifestCore
 from tradefair.tracestore import Trace
 
 SEAT_VIEW_SCHEMA = "tradefair.seat_view/1"

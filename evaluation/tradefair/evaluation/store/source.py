@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from tradefair.contract import SeatId, TraceError
-from tradefair.contract.event import ManifestCore, parts_named
+from tradefair.contract.kernel.event import ManifestCore, parts_named
 from tradefair.evaluation.reading import seating_in
 from tradefair.evaluation.store.seat_view import seat_events, seat_role
 from tradefair.tracestore import SideRow, Trace

@@ -10,7 +10,7 @@ from typing import Any
 
 from tradefair.catalog import market_type
 from tradefair.contract import SeatId, TradefairError
-from tradefair.contract.event import ManifestCore
+from tradefair.contract.kernel.event import ManifestCore
 from tradefair.contract.scenario import build_scenario
 from tradefair.evaluation.evaluate import evaluate
 from tradefair.evaluation.evaluator import Evaluator

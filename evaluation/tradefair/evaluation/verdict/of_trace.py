@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import orjson
 
 from tradefair.contract import SeatId, TraceError
-from tradefair.contract.players import PERSON, Player, Seating
+from tradefair.contract.kernel.players import PERSON, Player, Seating
 from tradefair.contract.text import clean_line
 from tradefair.evaluation.accounts import Account, SeatAccount, account
 from tradefair.evaluation.evaluate import Evaluation, evaluate_file

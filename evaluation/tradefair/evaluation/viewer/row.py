@@ -17,7 +17,7 @@ from pydantic import Field
 
 from tradefair.catalog import market_type
 from tradefair.contract import TraceError, TradefairError
-from tradefair.contract.players import Seating
+from tradefair.contract.kernel.players import Seating
 from tradefair.evaluation.evaluate import Evaluation, evaluate_file
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
 from tradefair.evaluation.origins import is_foreign, origin_of

@@ -24,7 +24,7 @@ from starlette.responses import Response
 from tradefair.catalog import Tier, load_scenario, market_type
 from tradefair.contract import EpisodeOver, SeatError, TraceError
 from tradefair.contract.errors import ErrorInfo
-from tradefair.contract.players import seat_roles
+from tradefair.contract.kernel.players import seat_roles
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.reward import SCORE_RANGE
 from tradefair.host.control import ControlRefused, Handler

@@ -12,7 +12,7 @@ from tests.sample import sample
 from tests.traces import kept
 
 from tradefair.contract import ToolCall, Turns, TurnView
-from tradefair.contract.core import Core, Record
+from tradefair.contract.kernel.core import Core, Record
 from tradefair.contract.scenario import build_scenario
 from tradefair.evaluation.markets.marketplace.evaluator import EVALUATOR
 from tradefair.evaluation.markets.marketplace.outcomes import MarketplaceOutcome

@@ -14,7 +14,7 @@ from tests.evaluation.mutations import parts_of as trace_parts
 from tests.evaluation.mutations import write_parts
 
 from tradefair.catalog import load_scenario
-from tradefair.contract.event import parts_named
+from tradefair.contract.kernel.event import parts_named
 from tradefair.evaluation.markets.marketplace.evaluator import EVALUATOR
 from tradefair.evaluation.markets.marketplace.play import read_marketplace
 from tradefair.evaluation.store.gathering import gather

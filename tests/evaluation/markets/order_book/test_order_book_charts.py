@@ -12,7 +12,7 @@ from tests.evaluation.playing import played, store
 
 from tradefair.catalog import load_scenario
 from tradefair.contract import Chance
-from tradefair.contract.core import Core
+from tradefair.contract.kernel.core import Core
 from tradefair.evaluation.charts import BarChart, Chart, Line, XYChart
 from tradefair.evaluation.evaluate import charts_of, evaluate
 from tradefair.evaluation.evaluator import evaluator_of

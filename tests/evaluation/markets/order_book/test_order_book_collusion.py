@@ -11,7 +11,7 @@ from tests.evaluation.playing import played, store
 from tests.traces import kept
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract.core import Core
+from tradefair.contract.kernel.core import Core
 from tradefair.evaluation.collusion import CollusionAsked
 from tradefair.evaluation.markets.order_book.collusion import levels
 from tradefair.evaluation.markets.order_book.collusion.model import OrderBookCollusion

@@ -16,7 +16,7 @@ from tests.corpus.forge import Forge
 from tests.evaluation.playing import store
 
 from tradefair.catalog import load_scenario
-from tradefair.contract.core import Core, Done, Record
+from tradefair.contract.kernel.core import Core, Done, Record
 from tradefair.evaluation.markets.order_book.modes import play
 from tradefair.evaluation.markets.order_book.modes.play import Filled, Game, Period, Quote, Step, read_game
 from tradefair.order_book import MARKET

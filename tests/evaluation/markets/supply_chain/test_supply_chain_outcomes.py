@@ -13,7 +13,7 @@ from tests.evaluation.mutations import Mutation, mutated_parts, mutations, parts
 from tests.evaluation.playing import played_by, played_out
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract.core import Core
+from tradefair.contract.kernel.core import Core
 from tradefair.evaluation.charts.chart import HeatChart, XYChart
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.figures import figure_of

@@ -14,7 +14,7 @@ import orjson
 
 from tradefair.contract import Chance, ScenarioError, SeatId, TraceError
 from tradefair.contract.chain import digest
-from tradefair.contract.event import parts_named
+from tradefair.contract.kernel.event import parts_named
 from tradefair.contract.scenario import build_scenario
 from tradefair.evaluation.reading import TraceReading
 from tradefair.marketplace.analysis import Match, Matches, match_sets

@@ -12,7 +12,7 @@ from tests.evaluation.playing import BY_HAND, Player, played_out
 from tests.traces import kept
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract.core import Core
+from tradefair.contract.kernel.core import Core
 from tradefair.contract.policy import parse_policy
 from tradefair.evaluation.evaluate import diagnose
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding

@@ -9,7 +9,7 @@ from functools import cache
 
 from tradefair.bargaining.model import PRICE_MAX
 from tradefair.catalog import market_type
-from tradefair.contract.core import full_table
+from tradefair.contract.kernel.core import full_table
 from tradefair.evaluation.markets.bargaining.modes.play import Round, Side
 from tradefair.evaluation.modes.canary import MARK
 from tradefair.evaluation.modes.diagnosis import Case, Seen

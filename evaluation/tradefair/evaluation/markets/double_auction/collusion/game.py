@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
 from tradefair.contract import SeatId
-from tradefair.contract.seats import natural_order
+from tradefair.contract.scenario import natural_order
 from tradefair.trading.clearing import benchmarks
 from tradefair.trading.statements import read_statements
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from tradefair.cli.console import Console
 from tradefair.cli.tables import figures, names, show_table, words
-from tradefair.contract.players import shown_label
+from tradefair.contract.kernel.players import shown_label
 from tradefair.evaluation.markets.double_auction.collusion.model import (
     CollusionReport,
     Level,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tradefair.cli.console import Console
 from tradefair.cli.tables import figures, names, show_table
-from tradefair.contract.players import shown_label
+from tradefair.contract.kernel.players import shown_label
 from tradefair.evaluation.markets.order_book.collusion.model import OrderBookCollusion
 from tradefair.evaluation.table import Rows, number_text
 

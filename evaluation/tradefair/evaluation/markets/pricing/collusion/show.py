@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tradefair.cli.console import Console
 from tradefair.cli.tables import figures, names, show_table, words
-from tradefair.contract.players import shown_label
+from tradefair.contract.kernel.players import shown_label
 from tradefair.evaluation.markets.pricing.collusion.model import PricingCollusion
 from tradefair.evaluation.markets.pricing.collusion.verdict import number_of
 from tradefair.evaluation.table import Rows, number_text

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from tradefair.catalog import market_type
 from tradefair.contract import MarketType, Need, TradefairError
-from tradefair.contract.event import ManifestCore
-from tradefair.contract.kernel_tools import EXECUTE_CODE
+from tradefair.contract.kernel.event import ManifestCore
+from tradefair.contract.kernel.kernel_tools import EXECUTE_CODE
+from tradefair.contract.kernel.players import Seating
 from tradefair.contract.money import to_minor
-from tradefair.contract.players import Seating
 from tradefair.contract.scenario import build_scenario
 from tradefair.evaluation.markets.retail.modes.choices import judge_line
 from tradefair.evaluation.markets.retail.modes.play import (

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from tradefair.contract.chain import digest
-from tradefair.contract.records import Encoded
+from tradefair.contract.kernel.records import Encoded
 from tradefair.contract.tool import Tool
 
 # Results that are shared between seats; a market with more public answers per phase encodes some of them twice.

@@ -11,7 +11,7 @@ from typing import cast
 
 from tradefair.contract.errors import IllegalAction
 from tradefair.contract.market import Clock, Leaves, Market
-from tradefair.contract.seats import SeatId
+from tradefair.contract.scenario import SeatId
 from tradefair.contract.tool import Tool
 
 

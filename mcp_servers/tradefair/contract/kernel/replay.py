@@ -21,12 +21,12 @@ import orjson
 from pydantic import ValidationError
 
 from tradefair.contract.arguments import may_explain, remains_of
-from tradefair.contract.core import Answer, Core, Done, Record
 from tradefair.contract.errors import BUSY, CODE_LOST, Divergence, ErrorInfo, TraceError, TradefairError
-from tradefair.contract.event import ManifestCore
-from tradefair.contract.following import Follower
+from tradefair.contract.kernel.core import Answer, Core, Done, Record
+from tradefair.contract.kernel.event import ManifestCore
+from tradefair.contract.kernel.following import Follower
+from tradefair.contract.kernel.players import Seating
 from tradefair.contract.market import LapseReason, MarketType
-from tradefair.contract.players import Seating
 from tradefair.contract.tool import Tool, may_deny
 
 # What follows the command of an accepted call, as Core writes it.

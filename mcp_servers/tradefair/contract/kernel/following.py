@@ -11,11 +11,11 @@ from typing import Any, NamedTuple, cast
 
 from tradefair.contract.arguments import INLINE_BYTES, cut_arguments, storable_arguments
 from tradefair.contract.chance import KeyPart
-from tradefair.contract.core import Answer, Core
 from tradefair.contract.errors import TraceError
-from tradefair.contract.players import Seating
+from tradefair.contract.kernel.core import Answer, Core
+from tradefair.contract.kernel.players import Seating
 from tradefair.contract.policy import Draw, Policy, PrivilegedPolicy, ToolAnswer, ToolCall, Turns
-from tradefair.contract.seats import SeatId
+from tradefair.contract.scenario import SeatId
 
 MAX_CALLS_PER_TURN = 1_000
 """A policy that does not end its turn within so many calls lapses as `agent_limit`, like an agent."""

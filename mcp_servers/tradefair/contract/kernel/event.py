@@ -12,12 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, Valid
 
 from tradefair.contract.chain import TRACE_SCHEMA as TRACE_SCHEMA
 from tradefair.contract.errors import ScenarioError, TraceError
-from tradefair.contract.kernel_tools import full_table
-from tradefair.contract.limits import Limit
+from tradefair.contract.kernel.kernel_tools import full_table
+from tradefair.contract.kernel.players import Seating
 from tradefair.contract.market import Market, MarketType
-from tradefair.contract.players import Seating
-from tradefair.contract.scenario import Scenario
-from tradefair.contract.seats import MAX_SEAT_ID, SeatId
+from tradefair.contract.scenario import MAX_SEAT_ID, Limit, Scenario, SeatId
 from tradefair.contract.tool import Kind
 
 MAX_SEATS = 10_000

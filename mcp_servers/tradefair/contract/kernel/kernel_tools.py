@@ -14,8 +14,7 @@ from tradefair.contract.bounds import MAX_WAIT_S
 from tradefair.contract.errors import HarnessFailure, IllegalAction
 from tradefair.contract.market import Market, MarketType
 from tradefair.contract.policy import TurnView
-from tradefair.contract.scenario import Scenario
-from tradefair.contract.seats import SeatId
+from tradefair.contract.scenario import Scenario, SeatId
 from tradefair.contract.tool import Result, ToolTable, tool
 
 # Both stand in the descriptions and schemas of the tools below: another bound is another tool schema.

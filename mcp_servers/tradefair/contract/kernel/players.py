@@ -16,8 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, fi
 from tradefair.contract.errors import ScenarioError, SeatError, unknown
 from tradefair.contract.market import MarketType
 from tradefair.contract.policy import Draw, Policy, PolicySpec, parse_policy
-from tradefair.contract.scenario import Scenario
-from tradefair.contract.seats import SeatId, SeatSpec
+from tradefair.contract.scenario import Scenario, SeatId, SeatSpec
 from tradefair.contract.text import clean, clean_line, is_bare_url
 
 AGENT = "agent"

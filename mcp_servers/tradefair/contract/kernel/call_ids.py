@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from tradefair.contract.errors import HarnessFailure, TraceError
-from tradefair.contract.kernel_tools import MAX_INNER_CALLS
-from tradefair.contract.seats import SeatId
+from tradefair.contract.kernel.kernel_tools import MAX_INNER_CALLS
+from tradefair.contract.scenario import SeatId
 
 
 class Program(NamedTuple):

@@ -37,7 +37,6 @@ from tradefair.contract.arguments import (
     storable_name,
     wrong_arguments,
 )
-from tradefair.contract.call_ids import CallBook, Program
 from tradefair.contract.chain import INLINE_BYTES, canonical, digest
 from tradefair.contract.errors import (
     BUSY,
@@ -54,24 +53,23 @@ from tradefair.contract.errors import (
     TraceError,
     unknown,
 )
-from tradefair.contract.event import OLD_SCHEMAS, TRACE_SCHEMA, ManifestCore, derived_core
-from tradefair.contract.kernel_tools import EXECUTE_CODE, CodeResult, Note
-from tradefair.contract.kernel_tools import full_table as full_table
-from tradefair.contract.limits import Limit, LimitBook
+from tradefair.contract.kernel.call_ids import CallBook, Program
+from tradefair.contract.kernel.event import OLD_SCHEMAS, TRACE_SCHEMA, ManifestCore, derived_core
+from tradefair.contract.kernel.kernel_tools import EXECUTE_CODE, CodeResult, Note
+from tradefair.contract.kernel.kernel_tools import full_table as full_table
+from tradefair.contract.kernel.players import MAX_SEATINGS, Seating
+from tradefair.contract.kernel.records import Answer as Answer
+from tradefair.contract.kernel.records import Done as Done
+from tradefair.contract.kernel.records import Draft, Encoded, Status
+from tradefair.contract.kernel.records import Record as Record
+from tradefair.contract.kernel.records import Ticket as Ticket
+from tradefair.contract.kernel.records import TurnMark as TurnMark
+from tradefair.contract.kernel.results import Results, json_of, plain_of
+from tradefair.contract.kernel.turns import closed, open_actions
 from tradefair.contract.market import Clock, EndReason, LapseReason, Market, MarketType
-from tradefair.contract.players import MAX_SEATINGS, Seating
 from tradefair.contract.policy import TurnView
-from tradefair.contract.records import Answer as Answer
-from tradefair.contract.records import Done as Done
-from tradefair.contract.records import Draft, Encoded, Status
-from tradefair.contract.records import Record as Record
-from tradefair.contract.records import Ticket as Ticket
-from tradefair.contract.records import TurnMark as TurnMark
-from tradefair.contract.results import Results, json_of, plain_of
-from tradefair.contract.scenario import Scenario, build_scenario
-from tradefair.contract.seats import SeatId
+from tradefair.contract.scenario import Limit, LimitBook, Scenario, SeatId, build_scenario
 from tradefair.contract.tool import Result, Tool, built, may_deny
-from tradefair.contract.turns import closed, open_actions
 
 MAX_RESULT_BYTES = 262_144
 # Tables show it, and the rules' own ends are called otherwise.

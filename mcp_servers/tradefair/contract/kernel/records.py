@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from tradefair.contract.errors import ErrorInfo
 from tradefair.contract.market import Clock
-from tradefair.contract.seats import SeatId
+from tradefair.contract.scenario import SeatId
 from tradefair.contract.tool import Tool
 
 Status = Literal["ok", "rejected", "invalid", "denied", "failed"]

@@ -1,0 +1,1 @@
+"""What carries out a call: Core, its events, turns and players, and replaying them."""
