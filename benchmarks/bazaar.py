@@ -12,8 +12,8 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import MarketType, SeatId
 from tradefair.contract.kernel.players import Seating
 from tradefair.double_auction.model import DoubleAuctionScenario
-from tradefair.host.episode import Episode
-from tradefair.host.setup import SeatPlan, new_episode, new_episode_id, plan_seats, seating_of
+from tradefair.host.episode.episode import Episode
+from tradefair.host.episode.setup import SeatPlan, new_episode, new_episode_id, plan_seats, seating_of
 from tradefair.runner.whole import play_whole
 
 FIELD = "zip"

@@ -24,9 +24,9 @@ from tradefair.contract import HarnessFailure
 from tradefair.double_auction import views
 from tradefair.double_auction.model import MyValue, QuoteReceipt
 from tradefair.double_auction.rules import DoubleAuction
-from tradefair.host.binding import build_server
-from tradefair.host.episode import Episode
-from tradefair.host.wire import CALL_KEY_META
+from tradefair.host.episode.episode import Episode
+from tradefair.host.server.binding import build_server
+from tradefair.host.server.wire import CALL_KEY_META
 
 _CLOSED_ROUNDS = 2
 _QUOTE: Mapping[str, Any] = {"price": 50}

@@ -20,7 +20,7 @@ import orjson
 
 from benchmarks.figures import Figure
 from benchmarks.served import HostProcess
-from tradefair.host.control_bodies import Create
+from tradefair.host.doors.control_bodies import Create
 
 _EPISODES, _SEATS = 62, 8
 _OPTIONS = ("--rate", "0", "--max-episodes", "100", "--log-level", "warning")

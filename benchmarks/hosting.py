@@ -31,8 +31,8 @@ from benchmarks.figures import Figure
 from benchmarks.served import HostProcess, Usage
 from tradefair.contract import HarnessFailure
 from tradefair.evaluation.verify import verify_file
-from tradefair.host.control_bodies import Create, Invitation
-from tradefair.host.wire import CALL_KEY_META
+from tradefair.host.doors.control_bodies import Create, Invitation
+from tradefair.host.server.wire import CALL_KEY_META
 
 _SEATS_PER_EPISODE = 8
 _PATIENCE_S = 900

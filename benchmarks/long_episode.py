@@ -19,7 +19,7 @@ from benchmarks.figures import Figure, pace
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Draw, Policy, Scenario, ToolAnswer, Turns, TurnView
 from tradefair.contract.kernel.players import Limits, seat_policy
-from tradefair.host.setup import new_episode, plan_seats
+from tradefair.host.episode.setup import new_episode, plan_seats
 
 _CHILD = "from benchmarks.long_episode import play; play({way!r}, {preset!r}, {days})"
 _POLICY = "careful_reader"
@@ -111,8 +111,8 @@ def play(way: str, preset: str, days: int) -> None:
 
 
 async def _native(folder: Path, scenario: Scenario, policy: _Clocked) -> None:
-    from tradefair.host.episode import Episode
-    from tradefair.host.scripted import Scripted
+    from tradefair.host.episode.episode import Episode
+    from tradefair.host.seats.scripted import Scripted
 
     kind = market_type("retail")
     seats = Scripted({"manager": lambda: policy})
@@ -129,7 +129,7 @@ async def _through_react(folder: Path, scenario: Scenario, policy: _Clocked) -> 
     from tradefair.frameworks.base import SeatConnection
     from tradefair.frameworks.langgraph import react
     from tradefair.frameworks.models import parse_model
-    from tradefair.host.binding import build_server
+    from tradefair.host.server.binding import build_server
 
     kind = market_type("retail")
     episode = await new_episode(kind, scenario, _SEED, plan_seats(kind, scenario), folder)

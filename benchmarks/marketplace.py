@@ -26,7 +26,7 @@ from benchmarks.figures import Figure, Stopwatch
 from tradefair.catalog import load_scenario
 from tradefair.contract import Chance, HarnessFailure, Scenario
 from tradefair.contract.kernel.core import Core
-from tradefair.host.episode import Episode
+from tradefair.host.episode.episode import Episode
 from tradefair.marketplace import MARKET
 from tradefair.marketplace.analysis import match_sets
 from tradefair.marketplace.answers.directory import Directory, Filters

@@ -35,8 +35,8 @@ from tradefair.catalog import market_type
 from tradefair.contract import Draw, ErrorInfo, HarnessFailure, Policy, ToolAnswer, TurnView
 from tradefair.contract.policy import parse_policy
 from tradefair.evaluation.verify import verify_file
-from tradefair.host.control_bodies import Create, Invitation
-from tradefair.host.wire import CALL_KEY_META, TURN_META
+from tradefair.host.doors.control_bodies import Create, Invitation
+from tradefair.host.server.wire import CALL_KEY_META, TURN_META
 from tradefair.tracestore import open_trace
 
 _OPTIONS = ("--rate", "0", "--max-seats", "10000", "--linger", "60", "--log-level", "warning")

@@ -18,7 +18,7 @@ from tradefair.contract.kernel.core import Core
 from tradefair.double_auction.model import DoubleAuctionScenario
 from tradefair.double_auction.rules import DoubleAuction
 from tradefair.double_auction.seats.traders_identified import BAZAAR_FIELD
-from tradefair.host.setup import scripted_seats
+from tradefair.host.episode.setup import scripted_seats
 from tradefair.runner.whole import play_whole
 
 _SEATS = 8

@@ -19,7 +19,7 @@ from tradefair.evaluation.ratings.glicko import rate_duels
 from tradefair.evaluation.ratings.results import read_results
 from tradefair.evaluation.ratings.shuffles import resampled_sums
 from tradefair.evaluation.ratings.trueskill import rate_episodes
-from tradefair.host.scripted import Scripted
+from tradefair.host.seats.scripted import Scripted
 from tradefair.tracestore import Written, write_trace
 
 _LABELS = 29

@@ -34,7 +34,7 @@ from tradefair.evaluation.modes.base_rates import (
     scenario_key,
 )
 from tradefair.evaluation.modes.diagnosis import Finding
-from tradefair.host.setup import plan_seats
+from tradefair.host.episode.setup import plan_seats
 from tradefair.runner.ledger import with_ledgers
 
 _Job = TypeVar("_Job")

@@ -14,7 +14,7 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import HarnessFailure
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.verify import verify_file
-from tradefair.host.setup import plan_seats, seating_of
+from tradefair.host.episode.setup import plan_seats, seating_of
 from tradefair.retail.model import SEAT, RetailScenario
 from tradefair.retail.rules import Retail
 from tradefair.runner.whole import play_whole

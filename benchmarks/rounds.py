@@ -16,7 +16,7 @@ from tradefair.contract.kernel.players import Limits, seat_policy
 from tradefair.frameworks.base import SeatConnection
 from tradefair.frameworks.langgraph import react
 from tradefair.frameworks.models import parse_model
-from tradefair.host.binding import build_server
+from tradefair.host.server.binding import build_server
 
 _SEAT = "B1"
 _SPAN = 50

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from tradefair.contract import HarnessFailure
-from tradefair.host.client_config import CONTROL_TOKEN_VARIABLE
-from tradefair.host.control_client import ControlClient
+from tradefair.host.clients.client_config import CONTROL_TOKEN_VARIABLE
+from tradefair.host.doors.control_client import ControlClient
 
 _TRADEFAIR = Path(sys.executable).parent / "tradefair"
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")

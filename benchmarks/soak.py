@@ -28,7 +28,7 @@ from benchmarks.served import HostProcess
 from benchmarks.soak_audit import Held, audit
 from benchmarks.soak_clients import Diary, play_seat
 from tradefair.contract import HarnessFailure, TradefairError
-from tradefair.host.control_bodies import Create, Invitation
+from tradefair.host.doors.control_bodies import Create, Invitation
 
 _EPISODES = 6
 _ROUNDS = 30

@@ -25,9 +25,9 @@ from benchmarks.figures import Figure
 from benchmarks.served import HostProcess
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.market import Closure
-from tradefair.host import moves
-from tradefair.host.control_bodies import Create
-from tradefair.host.setup import new_episode, plan_seats
+from tradefair.host.doors.control_bodies import Create
+from tradefair.host.episode import moves
+from tradefair.host.episode.setup import new_episode, plan_seats
 from tradefair.tracestore import open_trace
 
 _SEED = 7

@@ -24,7 +24,7 @@ from tempfile import TemporaryDirectory
 from benchmarks.figures import Figure, Stopwatch, ratio_of_medians
 from tradefair.contract.kernel.core import Core
 from tradefair.evaluation.verify import verify_file
-from tradefair.host.setup import scripted_seats
+from tradefair.host.episode.setup import scripted_seats
 from tradefair.runner.plan import load_plan
 from tradefair.runner.plan_episodes import EpisodeSpec, workload_of
 from tradefair.runner.sweep import EXECUTORS, Executor, SweepSpec, sweep

@@ -26,9 +26,9 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Scenario, SeatId, Tool
 from tradefair.contract.kernel.core import Core
 from tradefair.contract.kernel.players import seat_roles
-from tradefair.host.binding import build_server
-from tradefair.host.setup import plan_seats
-from tradefair.host.unbegun import Begun, Unbegun
+from tradefair.host.episode.setup import plan_seats
+from tradefair.host.episode.unbegun import Begun, Unbegun
+from tradefair.host.server.binding import build_server
 from tradefair.runner.agent_spec import AgentSpec, ready
 from tradefair.runner.episode_runner import PlaySpec, play_episode
 from tradefair.runner.play_setup import with_stand_in

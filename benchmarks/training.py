@@ -26,11 +26,11 @@ from pydantic import BaseModel
 from benchmarks.figures import Figure, Stopwatch
 from benchmarks.served import HostProcess
 from tradefair.contract import HarnessFailure, ToolCall
-from tradefair.host.binding import build_server
-from tradefair.host.control_bodies import Create, Invitation
-from tradefair.host.hosting import Host
-from tradefair.host.orders import Order, checked
-from tradefair.host.setup import STAND_IN, new_episode_id
+from tradefair.host.doors.control_bodies import Create, Invitation
+from tradefair.host.doors.hosting import Host
+from tradefair.host.episode.orders import Order, checked
+from tradefair.host.episode.setup import STAND_IN, new_episode_id
+from tradefair.host.server.binding import build_server
 from tradefair.runner.batch import batch
 from tradefair.runner.env.scoring import score_file
 

@@ -16,13 +16,13 @@ from types import FrameType
 from benchmarks.figures import Figure
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.kernel.players import seat_roles
-from tradefair.host.setup import plan_seats
+from tradefair.host.episode.setup import plan_seats
 from tradefair.runner.agent_spec import AgentSpec, ready
 from tradefair.runner.episode_runner import PlaySpec, play_episode
 
 _ENTRIES = 200
 _SETTING_UP = ("tradefair.runner.", "tradefair.host.")
-_COMMITS = "tradefair.host.writer"
+_COMMITS = "tradefair.host.episode.writer"
 
 
 def measure(*, tiny: bool) -> list[Figure]:

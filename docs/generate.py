@@ -40,8 +40,8 @@ from tradefair.evaluation.modes.table import Mode
 from tradefair.evaluation.table import number_text
 from tradefair.frameworks import find
 from tradefair.frameworks.langgraph import GRAPHS
-from tradefair.host.client_config import Client, Server, clients, shell_line, snippet, token_advice
-from tradefair.host.client_files import rendered
+from tradefair.host.clients.client_config import Client, Server, clients, shell_line, snippet, token_advice
+from tradefair.host.clients.client_files import rendered
 
 Definition: TypeAlias = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -18,8 +18,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # Files in which a change can break what others have written against us.
 _CONCERNS = re.compile(
     r"^(?:environments/|release/hubs|tests/interop/|mcp_servers/tradefair/recording/"
-    r"|mcp_servers/tradefair/host/(?:app|binding|connect|control\w*|oauth|seat_auth|serve|sessions|wire)\.py"
-    r"|frameworks/tradefair/runner/env/|constraints\.txt|pyproject\.toml)"
+    r"|mcp_servers/tradefair/host/(?:clients|commands|doors|server)/"
+    r"|frameworks/tradefair/runner/tasks/|constraints\.txt|pyproject\.toml)"
 )
 # A client is tried over both transports at once: `…[mcp 1-stdio]` and `…[mcp 1-http]`.
 _TRANSPORT = re.compile(r"-(?:stdio|http)\]$")

@@ -12,7 +12,7 @@ import orjson
 from benchmarks.served import HostProcess
 
 from tests.waiting import LONG
-from tradefair.host.control_bodies import Create
+from tradefair.host.doors.control_bodies import Create
 from tradefair.tracestore import open_trace
 
 if TYPE_CHECKING:

@@ -77,13 +77,17 @@ class Size(NamedTuple):
         return max(0, -(-floor * lines // 1000) - self.lines_of(share))
 
 
+HOUSES = frozenset({"host", "runner", "evaluation"})
+"""Packages whose folders are rooms of their own."""
+
+
 def room_of(module: Module) -> str:
-    """The room of a module: its package; in `evaluation` the folder, or the market's folder."""
+    """The room of a module: its package; in `host`, `runner`, `evaluation` the folder, or the market's folder."""
     folder = module.name if module.face and not module.name.endswith("__main__") else module.name.rpartition(".")[0]
     parts = (folder or module.name).split(".")
     if parts[:2] == ["evaluation", "markets"]:
         return ".".join(parts[:3]) if len(parts) > 2 else "evaluation"
-    return ".".join(parts[: 2 if parts[0] == "evaluation" else 1])
+    return ".".join(parts[: 2 if parts[0] in HOUSES else 1])
 
 
 def sizes(modules: Iterable[Module], tests: Iterable[Module] = ()) -> dict[str, Size]:
@@ -107,7 +111,7 @@ def _size(modules: Sequence[Module], *, tests: bool = False) -> Size:
 
 
 def functions_over(most: int, modules: Iterable[Module]) -> list[str]:
-    """The functions that have more branches than `most`, as `host.launch.serve has 24 branches`."""
+    """The functions that have more branches than `most`, as `host.commands.launch.serve has 24 branches`."""
     return [
         f"{module.name}.{function.name} has {function.branches} branches"
         for module in modules

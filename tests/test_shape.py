@@ -278,11 +278,13 @@ def imports_of_the_upper_floor(modules: Sequence[Module]) -> list[str]:
 
 def test_a_module_imports_only_what_its_layer_may() -> None:
     planted = [
-        importing("double_auction.rules", "import tradefair.host.episode", "import httpx2", "import math, pydantic"),
+        importing(
+            "double_auction.rules", "import tradefair.host.episode.episode", "import httpx2", "import math, pydantic"
+        ),
         importing("double_auction.model", "from tradefair.trading.clearing import clear"),
         importing("agents.react", "def late() -> None:", "    from tradefair.double_auction import model"),
         importing("evaluation.markets.double_auction.play", "from tradefair.double_auction import tools, views"),
-        importing("contract.core", "from tradefair.host.log import Log"),
+        importing("contract.core", "from tradefair.host.episode.log import Log"),
     ]
     found = [
         "double_auction.rules imports host.episode",

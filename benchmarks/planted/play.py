@@ -18,8 +18,8 @@ from tradefair.contract.kernel.players import AGENT, seat_policy, seat_roles
 from tradefair.evaluation.evaluate import diagnose, evaluate
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
-from tradefair.host.scripted import Scripted
-from tradefair.host.setup import SeatPlan, seating_of
+from tradefair.host.episode.setup import SeatPlan, seating_of
+from tradefair.host.seats.scripted import Scripted
 from tradefair.tracestore import Written, open_trace, write_trace
 
 PRESETS = {

@@ -12,7 +12,7 @@ from mcp import Client
 from tests.waiting import SOON, in_time
 
 from tradefair.agents.bridge import Bridge
-from tradefair.agents.toolbox import load_tools
+from tradefair.agents.toolbox import as_tools
 from tradefair.contract import HarnessFailure
 
 Connect = Callable[[], Client]
@@ -23,7 +23,7 @@ def _ask(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 async def _tools(client: Client, **options: Any) -> dict[str, BaseTool]:
-    return {tool.name: tool for tool in await load_tools(client, **options)}
+    return {tool.name: tool for tool in as_tools(await Bridge.open(client, **options))}
 
 
 async def test_every_page_of_tools_is_loaded_with_schema_and_annotations_as_on_the_wire(connect: Connect) -> None:
@@ -135,4 +135,4 @@ async def test_a_closed_connection_is_a_harness_failure(connect: Connect) -> Non
     with pytest.raises(HarnessFailure, match="view_price"):
         await bridge.call("view_price", {})
     with pytest.raises(HarnessFailure, match="list_tools"):
-        await load_tools(client)
+        await Bridge.open(client)

@@ -102,7 +102,7 @@ def test_ctrl_c_ends_serve_on_a_terminal_which_first_says_where_it_belongs(at: l
 def test_a_second_ctrl_c_does_not_wait_for_the_episode(tmp_path: Path) -> None:
     program = (
         "import asyncio\n"
-        "from tradefair.host.pipes import leave_on_signals\n"
+        "from tradefair.host.server.pipes import leave_on_signals\n"
         "async def close(): print('closing', flush=True); await asyncio.sleep(600)\n"
         "async def main(): leave_on_signals(close); print('ready', flush=True); await asyncio.sleep(600)\n"
         "asyncio.run(main())\n"

@@ -20,7 +20,7 @@ from tradefair.contract.kernel.core import Core
 from tradefair.contract.kernel.kernel_tools import KERNEL_TOOLS
 from tradefair.contract.kernel.replay import replay
 from tradefair.contract.tool import Result
-from tradefair.host.services import request_of
+from tradefair.host.seats.services import request_of
 from tradefair.teaching.rules import Pie
 from tradefair.testing.schemas import schema_faults
 

@@ -22,8 +22,8 @@ from tradefair.contract.market import ReadsData
 from tradefair.contract.narrowing import narrowed
 from tradefair.contract.scenario import build_scenario, parse_override, with_overrides
 from tradefair.files.user_files import parse_toml
-from tradefair.host.binding import build_server
-from tradefair.host.unbegun import Begun, Unbegun
+from tradefair.host.episode.unbegun import Begun, Unbegun
+from tradefair.host.server.binding import build_server
 from tradefair.teaching import MARKET
 from tradefair.testing.bench import Bench
 from tradefair.testing.bounds_checks import bounds_refuse_nothing

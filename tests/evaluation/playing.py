@@ -16,7 +16,7 @@ from tradefair.contract import Draw, MarketType, Policy, Turns, TurnView
 from tradefair.contract.kernel.core import Core, Record
 from tradefair.contract.kernel.players import Seating
 from tradefair.contract.policy import parse_policy
-from tradefair.host.scripted import Scripted
+from tradefair.host.seats.scripted import Scripted
 from tradefair.tracestore import Written, write_trace
 
 Player = str | Callable[[TurnView], Turns]

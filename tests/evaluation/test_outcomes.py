@@ -14,7 +14,7 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.table import number_text
-from tradefair.host.episode import Episode
+from tradefair.host.episode.episode import Episode
 from tradefair.tracestore import jsonl_lines, open_trace
 
 Play = Callable[..., Path]

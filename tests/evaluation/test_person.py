@@ -21,9 +21,9 @@ from tradefair.evaluation.reading import person_moves, seating_in
 from tradefair.evaluation.report.events import read_events, read_notes
 from tradefair.evaluation.verdict.of_trace import verdict_of_file
 from tradefair.evaluation.verify import verify_file
-from tradefair.host.episode import Episode
-from tradefair.host.log import Side
-from tradefair.host.setup import new_episode, plan_seats, seating_of
+from tradefair.host.episode.episode import Episode
+from tradefair.host.episode.log import Side
+from tradefair.host.episode.setup import new_episode, plan_seats, seating_of
 from tradefair.tracestore import open_trace
 
 MODEL = "react/openai:m"

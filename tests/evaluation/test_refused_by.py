@@ -12,9 +12,9 @@ from mcp import Client, types
 from tradefair.catalog import load_scenario, market_type
 from tradefair.cli import run
 from tradefair.evaluation import evaluate
-from tradefair.host.binding import build_server
-from tradefair.host.log import Side
-from tradefair.host.setup import new_episode, plan_seats
+from tradefair.host.episode.log import Side
+from tradefair.host.episode.setup import new_episode, plan_seats
+from tradefair.host.server.binding import build_server
 from tradefair.tracestore import open_trace
 
 NOTE = "not comparable with clients that check arguments themselves"

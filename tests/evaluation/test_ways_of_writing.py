@@ -11,7 +11,7 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.arguments import event_as_meant
 from tradefair.evaluation.evaluate import diagnose, evaluate
 from tradefair.evaluation.verify import verify_file
-from tradefair.host.setup import new_episode, plan_seats
+from tradefair.host.episode.setup import new_episode, plan_seats
 from tradefair.tracestore import open_trace
 
 Acts = list[tuple[str, dict[str, Any]]]

@@ -23,9 +23,9 @@ from tradefair.contract import SeatId, TraceError
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.kernel.core import Core
 from tradefair.evaluation.verify import verify_file
-from tradefair.host.episode import Episode
-from tradefair.host.sandbox import Sandbox
-from tradefair.host.scripted import Scripted
+from tradefair.host.episode.episode import Episode
+from tradefair.host.sandbox.running import Sandbox
+from tradefair.host.seats.scripted import Scripted
 from tradefair.teaching import MARKET
 from tradefair.testing.playthrough import policy_maker
 

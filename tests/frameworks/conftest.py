@@ -24,9 +24,9 @@ from tradefair.frameworks.models.canonical import Canonical
 from tradefair.frameworks.models.gateway import Gateway
 from tradefair.frameworks.models.gateway_app import GatewayApp, serve_app
 from tradefair.frameworks.models.wire import Answer, ChatRequest, completion, function_call
-from tradefair.host.binding import build_server
-from tradefair.host.episode import Episode
-from tradefair.host.scripted import Scripted
+from tradefair.host.episode.episode import Episode
+from tradefair.host.seats.scripted import Scripted
+from tradefair.host.server.binding import build_server
 from tradefair.tracestore import open_trace
 
 SEED = 7

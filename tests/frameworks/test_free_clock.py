@@ -11,7 +11,7 @@ from tests.waiting import SOON
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.kernel.players import Limits
 from tradefair.evaluation.verify import verify_file
-from tradefair.host.setup import plan_seats
+from tradefair.host.episode.setup import plan_seats
 from tradefair.runner.agent_spec import AgentSpec
 from tradefair.runner.episode_runner import play_episode
 from tradefair.tracestore import open_trace

@@ -15,7 +15,7 @@ from tradefair.contract import HarnessFailure, ScenarioError, ToolCall, Turns, T
 from tradefair.contract.kernel.players import Limits
 from tradefair.frameworks import load_framework
 from tradefair.frameworks.langgraph import GRAPHS, LangGraphAgent
-from tradefair.host.setup import plan_seats
+from tradefair.host.episode.setup import plan_seats
 from tradefair.runner.agent_spec import AgentSpec
 from tradefair.runner.episode_runner import play_episode
 from tradefair.tracestore import open_trace

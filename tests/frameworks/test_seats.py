@@ -9,7 +9,6 @@ import pytest
 from tradefair.agents.prompt import load_prompt
 from tradefair.contract import Brief, HarnessFailure, Limit, ToolCall, Turns, TurnView
 from tradefair.contract.kernel.players import Limits
-from tradefair.frameworks.base import read_brief
 from tradefair.frameworks.external import ExternalAgent
 from tradefair.frameworks.models import parse_model
 
@@ -214,13 +213,6 @@ async def test_an_external_seat_waits_for_the_runners_word(teaching: Any) -> Non
     async with teaching.table(native=teaching.policy("half")) as table:
         report = await ExternalAgent(table.episode.wait_ended).play(None, None, Brief("", "", ""), Limits())
     assert (report.framework, report.end_reason) == ("external", "terminated:rounds_completed")
-
-
-async def test_the_brief_of_a_remote_seat_comes_from_view_rules(teaching: Any) -> None:
-    async with teaching.table() as table, table.client() as client:
-        brief = await read_brief(client)
-        core = table.episode.core
-        assert brief == core.market_type.brief(core.scenario, "P1")
 
 
 @pytest.mark.parametrize("framework", ["react", "policy"])

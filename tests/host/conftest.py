@@ -22,12 +22,12 @@ from tradefair.contract.chain import digest
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.kernel.core import Record
 from tradefair.evaluation.verify import verify_file
-from tradefair.host import log as host_log
-from tradefair.host.episode import Episode
-from tradefair.host.log import Row, Side
-from tradefair.host.sandbox import Sandbox
-from tradefair.host.scripted import Scripted
-from tradefair.host.services import Services
+from tradefair.host.episode import log as host_log
+from tradefair.host.episode.episode import Episode
+from tradefair.host.episode.log import Row, Side
+from tradefair.host.sandbox.running import Sandbox
+from tradefair.host.seats.scripted import Scripted
+from tradefair.host.seats.services import Services
 from tradefair.teaching import MARKET
 from tradefair.testing.playthrough import policy_maker
 from tradefair.tracestore import open_trace
@@ -83,9 +83,9 @@ def sandbox() -> Iterator[Sandbox]:
 def commit_by(way: str, patch: Callable[[str, object], None]) -> None:
     """Small batches are committed on the event loop however slow the disk is, or all in a thread."""
     if way == "thread":
-        patch("tradefair.host.log.SMALL_ROWS", 0)
+        patch("tradefair.host.episode.log.SMALL_ROWS", 0)
     else:
-        patch("tradefair.host.pace.SLOW_S", float("inf"))
+        patch("tradefair.host.episode.pace.SLOW_S", float("inf"))
 
 
 @pytest.fixture(params=["loop", "thread"])

@@ -10,11 +10,11 @@ from typing import Any
 import orjson
 from games import GAMES, Game
 
-import tradefair.host.log
-import tradefair.host.pace
-from tradefair.host.episode import Episode
-from tradefair.host.sandbox import Sandbox
-from tradefair.host.setup import reopen_episode
+import tradefair.host.episode.log
+import tradefair.host.episode.pace
+from tradefair.host.episode.episode import Episode
+from tradefair.host.episode.setup import reopen_episode
+from tradefair.host.sandbox.running import Sandbox
 
 
 async def _main(path: Path, game: Game) -> None:
@@ -49,7 +49,7 @@ def _say(message: dict[str, Any]) -> None:
 if __name__ == "__main__":
     # Whatever the disk of this machine does, the tests want one way of committing.
     if sys.argv[3] == "thread":
-        tradefair.host.log.SMALL_ROWS = 0
+        tradefair.host.episode.log.SMALL_ROWS = 0
     else:
-        tradefair.host.pace.SLOW_S = float("inf")
+        tradefair.host.episode.pace.SLOW_S = float("inf")
     asyncio.run(_main(Path(sys.argv[1]), GAMES[sys.argv[2]]))

@@ -10,9 +10,9 @@ import orjson
 
 from tradefair.catalog import load_scenario
 from tradefair.contract.kernel.core import Core
-from tradefair.host.episode import Episode
-from tradefair.host.log_postgres import PostgresStore
-from tradefair.host.scripted import Scripted
+from tradefair.host.episode.episode import Episode
+from tradefair.host.episode.log_postgres import PostgresStore
+from tradefair.host.seats.scripted import Scripted
 from tradefair.teaching import MARKET
 from tradefair.testing.playthrough import policy_maker
 

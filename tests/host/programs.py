@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import JsonValue
 
 from tradefair.contract import ErrorInfo
-from tradefair.host.sandbox import CodeLimits, CodeReport, InnerAnswer, InnerCall, Sandbox, ToolSignature
+from tradefair.host.sandbox.running import CodeLimits, CodeReport, InnerAnswer, InnerCall, Sandbox, ToolSignature
 
 LIMITS = CodeLimits()
 TOOLS = {

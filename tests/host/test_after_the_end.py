@@ -8,7 +8,7 @@ import pytest
 from pydantic import JsonValue
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.host.setup import new_episode, plan_seats
+from tradefair.host.episode.setup import new_episode, plan_seats
 
 GAMES: list[tuple[str, str, dict[str, JsonValue]]] = [
     ("double_auction", "smoke", {"rounds": 1}),

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tradefair.host.collecting import collect, without_passes
-from tradefair.host.hosting import Host
-from tradefair.host.orders import Order, checked
+from tradefair.host.doors.collecting import collect, without_passes
+from tradefair.host.doors.hosting import Host
+from tradefair.host.episode.orders import Order, checked
 
 
 class _Ring:

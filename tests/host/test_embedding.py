@@ -17,9 +17,9 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import ScenarioError, TraceError
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.verify import verify_file
-from tradefair.host.embedding import CachedEmbedder, OpenAIEmbedder, SimilarityService, open_embedder
-from tradefair.host.episode import Episode
-from tradefair.host.setup import log_remark, new_episode, plan_seats, reopen_episode
+from tradefair.host.episode.episode import Episode
+from tradefair.host.episode.setup import log_remark, new_episode, plan_seats, reopen_episode
+from tradefair.host.seats.embedding import CachedEmbedder, OpenAIEmbedder, SimilarityService, open_embedder
 from tradefair.runner.plan import load_plan
 from tradefair.runner.plan_episodes import EpisodeSpec, workload_of
 from tradefair.runner.sweep_play import SweepResult, Table
@@ -252,7 +252,7 @@ async def test_a_trace_of_the_former_encoder_is_verified_and_evaluated_and_not_p
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as before:
-        before.setattr("tradefair.host.embedding.open_embedder", _former)
+        before.setattr("tradefair.host.seats.embedding.open_embedder", _former)
         episode = await _played(tmp_path, "minilm", tau=0.5)
         assert (await _act(episode, "cheap green deals")).status == "ok"
         await episode.close()

@@ -16,9 +16,9 @@ from tradefair.catalog import load_scenario
 from tradefair.contract import Closure
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.kernel.core import Core
-from tradefair.host.episode import Episode
-from tradefair.host.log import FILES, Row
-from tradefair.host.scripted import Scripted
+from tradefair.host.episode.episode import Episode
+from tradefair.host.episode.log import FILES, Row
+from tradefair.host.seats.scripted import Scripted
 from tradefair.marketplace import MARKET as MARKETPLACE
 from tradefair.teaching import MARKET
 from tradefair.testing.playthrough import policy_maker
@@ -179,7 +179,7 @@ async def test_a_rebuild_that_ends_while_the_episode_is_closed_leaves_no_deadlin
 async def test_a_closed_episode_does_not_try_to_seal_again(
     table: Any, timers: Timers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tradefair.host.episode._SEAL_AGAIN_S", LONGER)
+    monkeypatch.setattr("tradefair.host.episode.episode._SEAL_AGAIN_S", LONGER)
     episode = await table.create()
     episode._log.seal = fail
     await table.within(episode.end("truncated:cancelled"))

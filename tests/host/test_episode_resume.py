@@ -12,8 +12,8 @@ from tests.frameworks.test_seats import Browser
 from tests.host.games import GAMES, Game
 
 from tradefair.contract import Limit, Scenario, ToolCall, TraceError, TradefairError, Turns, TurnView
-from tradefair.host.prefix import copied_records, write_prefix
-from tradefair.host.setup import new_episode, plan_seats, reopen_episode
+from tradefair.host.episode.prefix import copied_records, write_prefix
+from tradefair.host.episode.setup import new_episode, plan_seats, reopen_episode
 from tradefair.teaching import MARKET
 from tradefair.tracestore import open_trace
 

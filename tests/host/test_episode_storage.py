@@ -101,7 +101,7 @@ async def test_while_the_log_cannot_be_read_either_calls_are_refused_and_then_go
 async def test_an_end_that_cannot_be_sealed_is_acknowledged_and_sealed_later(
     table: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tradefair.host.episode._SEAL_AGAIN_S", SOON)
+    monkeypatch.setattr("tradefair.host.episode.episode._SEAL_AGAIN_S", SOON)
     episode = await table.create(table.pie(rounds=1))
     log = episode._log
     seal, tries = log.seal, 0
@@ -147,7 +147,7 @@ _LIMITED = """
 import asyncio, resource, signal, sys
 from pathlib import Path
 from tradefair.catalog import load_scenario
-from tradefair.host.episode import Episode
+from tradefair.host.episode.episode import Episode
 from tradefair.teaching import MARKET
 
 async def main(path):

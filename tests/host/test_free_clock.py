@@ -12,9 +12,9 @@ from tests.waiting import LONGER, SOON
 from tradefair.catalog import load_scenario
 from tradefair.contract.kernel.core import Core
 from tradefair.contract.kernel.players import AGENT as AGENT_SEAT
-from tradefair.host.episode import Episode
-from tradefair.host.scripted import Scripted
-from tradefair.host.setup import SeatPlan, scripted_seats
+from tradefair.host.episode.episode import Episode
+from tradefair.host.episode.setup import SeatPlan, scripted_seats
+from tradefair.host.seats.scripted import Scripted
 from tradefair.marketplace import MARKET
 from tradefair.marketplace.model import MarketplaceScenario
 

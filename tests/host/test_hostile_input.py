@@ -23,10 +23,10 @@ from mcp import Client, types
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Tool
 from tradefair.evaluation.verify import verify_file
-from tradefair.host.binding import build_server
-from tradefair.host.episode import Episode
-from tradefair.host.sandbox import Sandbox
-from tradefair.host.setup import new_episode, plan_seats
+from tradefair.host.episode.episode import Episode
+from tradefair.host.episode.setup import new_episode, plan_seats
+from tradefair.host.sandbox.running import Sandbox
+from tradefair.host.server.binding import build_server
 from tradefair.testing.questions import invent_arguments
 from tradefair.tracestore import open_trace
 

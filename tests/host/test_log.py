@@ -18,9 +18,9 @@ from tradefair.contract import TraceError
 from tradefair.contract.chain import canonical, next_hash
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.kernel.core import Record
-from tradefair.host.log import Row, Side, SqliteLog
-from tradefair.host.pace import Pace
-from tradefair.host.writer import Writer
+from tradefair.host.episode.log import Row, Side, SqliteLog
+from tradefair.host.episode.pace import Pace
+from tradefair.host.episode.writer import Writer
 from tradefair.tracestore import Manifest, open_trace, sealed
 
 MANIFEST = Manifest(canonical({"core": 1}), {"episode": "e"})
@@ -189,7 +189,7 @@ async def test_a_batch_that_fails_on_the_loop_leaves_the_log_as_it_was(log: Any)
 async def test_no_checkpoint_is_made_on_the_loop_nor_the_commit_that_begins_the_file_again(
     log: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tradefair.host.log._CHECKPOINT_BYTES", 100_000)
+    monkeypatch.setattr("tradefair.host.episode.log._CHECKPOINT_BYTES", 100_000)
     assert log._db.execute("PRAGMA wal_autocheckpoint").fetchone() == (0,)
     seen = _watched(log)
     await _committed(log, 1, 60)

@@ -23,10 +23,10 @@ from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.kernel.core import Record
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.verify import verify_file
-from tradefair.host.episode import Episode
-from tradefair.host.log import Row, Side
-from tradefair.host.log_postgres import PostgresLog, PostgresStore
-from tradefair.host.scripted import Scripted
+from tradefair.host.episode.episode import Episode
+from tradefair.host.episode.log import Row, Side
+from tradefair.host.episode.log_postgres import PostgresLog, PostgresStore
+from tradefair.host.seats.scripted import Scripted
 from tradefair.teaching import MARKET
 from tradefair.tracestore import Exchange, Manifest, StorePlace, fetch_trace, open_trace, sealed, stored_traces
 from tradefair.tracestore.store import psycopg_of

@@ -12,8 +12,8 @@ from tests.host.postgres import missing
 
 from tradefair.contract.chain import canonical, next_hash
 from tradefair.contract.errors import StorageUnavailable, TraceError
-from tradefair.host.log import EventLog, Head, LogStore
-from tradefair.host.stores import logs_at
+from tradefair.host.episode.log import EventLog, Head, LogStore
+from tradefair.host.episode.stores import logs_at
 from tradefair.tracestore import Manifest, open_trace
 
 pytestmark = pytest.mark.network

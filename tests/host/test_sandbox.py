@@ -17,7 +17,7 @@ from tests.waiting import LONG
 
 from tradefair.contract import HarnessFailure, IllegalAction
 from tradefair.contract.kernel.kernel_tools import KERNEL_TOOLS
-from tradefair.host.sandbox import CodeLimits, InnerAnswer, Sandbox, ToolSignature
+from tradefair.host.sandbox.running import CodeLimits, InnerAnswer, Sandbox, ToolSignature
 
 USEFUL: list[tuple[str, str, JsonValue]] = [
     # program, what it prints, its value
@@ -218,7 +218,7 @@ EXITS = {
     ),
 }
 PROGRAM = """
-from tradefair.host.sandbox import *
+from tradefair.host.sandbox.running import *
 import sys
 assert "pydantic_monty" not in sys.modules
 sandbox = Sandbox(CodeLimits(seconds=0.5))

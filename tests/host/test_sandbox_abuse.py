@@ -10,7 +10,7 @@ import pytest
 from tests.host.programs import LIMITS, error_of, run
 
 from tradefair.contract.errors import SHARED_CODES
-from tradefair.host.sandbox import CodeLimits, CodeReport, Sandbox
+from tradefair.host.sandbox.running import CodeLimits, CodeReport, Sandbox
 
 HASTY = CodeLimits(seconds=0.3)
 BILLION = "x = [0] * 1000\ny = [x] * 1000\nz = [y] * 1000\n"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tradefair.host.sandbox_lint import AVAILABLE, CodeRefused, prepare
+from tradefair.host.sandbox.lint import AVAILABLE, CodeRefused, prepare
 
 TOOLS = ("view_cost", "view_round")
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tradefair.host.sandbox import CodeReport, InnerAnswer, Sandbox
-from tradefair.host.sandbox_lint import AVAILABLE
-from tradefair.host.sandbox_modules import MODULES, public_names
+from tradefair.host.sandbox.lint import AVAILABLE
+from tradefair.host.sandbox.modules import MODULES, public_names
+from tradefair.host.sandbox.running import CodeReport, InnerAnswer, Sandbox
 
 ORIGINALS: dict[str, ModuleType] = {"statistics": statistics, "heapq": heapq, "operator": operator}
 DATA = "[3, 1, 4, 1, 5, 9, 2, 6]"

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from tradefair.host.sandbox_errors import cut
-from tradefair.host.sandbox_values import MAX_DEPTH, ForeignValue, TooLarge, plain_data
+from tradefair.host.sandbox.errors import cut
+from tradefair.host.sandbox.values import MAX_DEPTH, ForeignValue, TooLarge, plain_data
 
 
 def nested(levels: int) -> object:

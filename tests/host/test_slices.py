@@ -15,10 +15,10 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import MarketType, Scenario
 from tradefair.contract.kernel.core import Core
 from tradefair.contract.kernel.replay import Replayed
-from tradefair.host.episode import Episode
-from tradefair.host.looking import CallResult
-from tradefair.host.scripted import Scripted
-from tradefair.host.setup import SeatPlan, plan_seats, scripted_seats, seat_roles
+from tradefair.host.episode.episode import Episode
+from tradefair.host.episode.looking import CallResult
+from tradefair.host.episode.setup import SeatPlan, plan_seats, scripted_seats, seat_roles
+from tradefair.host.seats.scripted import Scripted
 
 SEED = 7
 # Market, scenario, overrides, the policy of each role.
@@ -129,7 +129,7 @@ async def test_calls_wait_for_moves_that_are_under_way(
         await whole.call("S1", "submit_quote", {"price": 50})
         await whole.call("B1", "view_turn", {})
     await whole.close()
-    monkeypatch.setattr("tradefair.host.moves.SLICE_S", slice_s)
+    monkeypatch.setattr("tradefair.host.episode.moves.SLICE_S", slice_s)
     episode, interrupted = await _episode(tmp_path / "sliced.trace"), 0
     for number in range(3):
         await episode.call("B1", "submit_quote", {"price": 50 + number})
@@ -150,7 +150,7 @@ async def test_an_episode_that_is_closed_in_the_middle_of_moves_goes_on_with_the
     table: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, episode = await _episode(tmp_path / "whole.trace"), await _episode(tmp_path / "closed.trace")
-    monkeypatch.setattr("tradefair.host.moves.SLICE_S", 0.0)
+    monkeypatch.setattr("tradefair.host.episode.moves.SLICE_S", 0.0)
     for seat in ("B1", "S1"):
         await whole.call(seat, "submit_quote", {"price": 50})
     await episode.call("B1", "submit_quote", {"price": 50})
@@ -171,7 +171,7 @@ async def test_the_loop_turns_between_slices(tmp_path: Path, monkeypatch: pytest
     """As often as scripted seats move, when every seat is a slice; once at most when a slice is long."""
     turns: dict[float, int] = {}
     for slice_s in (0.0, 3_600.0):
-        monkeypatch.setattr("tradefair.host.moves.SLICE_S", slice_s)
+        monkeypatch.setattr("tradefair.host.episode.moves.SLICE_S", slice_s)
         episode = await _episode(tmp_path / f"{slice_s}.trace")
         await episode.call("B1", "submit_quote", {"price": 50})
         closing = asyncio.create_task(episode.call("S1", "submit_quote", {"price": 50}))

@@ -18,7 +18,7 @@ from tests.marketplace.table import B1, B2, B3, C1, C2, LINES, NASTY, Table, cat
 
 from tradefair.contract.kernel.core import Core
 from tradefair.contract.kernel.replay import Replayed, replay
-from tradefair.host.episode import Episode
+from tradefair.host.episode.episode import Episode
 from tradefair.marketplace import MARKET
 from tradefair.marketplace.engine.proposals import EDGES
 from tradefair.marketplace.model import Catalogue

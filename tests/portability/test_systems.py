@@ -19,7 +19,7 @@ from tradefair.files.folders import move_onto, new_private
 REPO = Path(__file__).resolve().parents[2]
 # What not every system has, and the one module that may ask for it.
 _ONE_PLACE = {
-    "fcntl": "tracestore/locks.py", "msvcrt": "tracestore/locks.py", "add_signal_handler": "host/signals.py",
+    "fcntl": "tracestore/locks.py", "msvcrt": "tracestore/locks.py", "add_signal_handler": "host/server/signals.py",
     "add_reader": "", "pass_fds": "", "preexec_fn": "", "os.fork": "", "os.statvfs": "", "os.sysconf": "",
     "os.getuid": "", "os.fchmod": "", "os.O_NONBLOCK": "", "os.O_NOFOLLOW": "", "import resource": "",
 }  # fmt: skip
@@ -78,7 +78,7 @@ def test_a_private_file_is_new_and_its_owners_and_keeps_its_line_ends(tmp_path: 
 def test_a_kernel_that_refuses_many_files_is_asked_for_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
     import resource
 
-    from tradefair.host.places import allow_many_files
+    from tradefair.host.doors.places import allow_many_files
 
     asked: list[int] = []
 
@@ -115,7 +115,7 @@ def test_a_pipe_whose_encoding_lacks_a_sign_gets_the_rest() -> None:
 async def test_a_signal_is_what_it_was_once_nothing_reacts_to_it() -> None:
     import signal
 
-    from tradefair.host.signals import on_signals
+    from tradefair.host.server.signals import on_signals
 
     before = signal.getsignal(signal.SIGTERM)
     seen = asyncio.Event()

@@ -182,7 +182,7 @@ def test_every_kind_of_test_has_its_step() -> None:
 
 def test_a_change_of_what_others_meet_tries_all_of_them() -> None:
     assert turns.all_of_them(["docs/index.md", "mcp_servers/tradefair/retail/rules.py"]) is False
-    for file in ("environments/trl/README.md", "tests/interop/page.py", "mcp_servers/tradefair/host/wire.py"):
+    for file in ("environments/trl/README.md", "tests/interop/page.py", "mcp_servers/tradefair/host/server/wire.py"):
         assert turns.all_of_them(["docs/index.md", file]), file
 
 

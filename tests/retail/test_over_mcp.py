@@ -12,10 +12,10 @@ from mcp import Client
 from tests.play_specs import play_spec
 
 from tradefair.contract.kernel.players import Limits
-from tradefair.host.binding import build_server
-from tradefair.host.episode import Episode
-from tradefair.host.sandbox import Sandbox
-from tradefair.host.setup import SeatPlan
+from tradefair.host.episode.episode import Episode
+from tradefair.host.episode.setup import SeatPlan
+from tradefair.host.sandbox.running import Sandbox
+from tradefair.host.server.binding import build_server
 from tradefair.retail import MARKET
 from tradefair.retail.model import SEAT, RetailScenario
 from tradefair.runner.agent_spec import AgentSpec

@@ -20,8 +20,8 @@ from tradefair.contract.kernel.players import Draw, seat_policy, seat_roles, sta
 from tradefair.evaluation.evaluate import evaluate
 from tradefair.evaluation.reward import Reward, reward_of
 from tradefair.evaluation.verify import verify_file
-from tradefair.host.orders import Order, begin, checked
-from tradefair.host.setup import STAND_IN
+from tradefair.host.episode.orders import Order, begin, checked
+from tradefair.host.episode.setup import STAND_IN
 from tradefair.tracestore import open_trace
 
 SMOKE = ("double_auction", "double_auction/smoke", "B1")

@@ -19,8 +19,8 @@ from tradefair.contract import ScenarioError, SeatError, TraceError
 from tradefair.contract.kernel.players import Seating
 from tradefair.evaluation.table import number_text
 from tradefair.evaluation.verify import verify_file
-from tradefair.host.prefix import copied_records, write_prefix
-from tradefair.host.setup import plan_seats
+from tradefair.host.episode.prefix import copied_records, write_prefix
+from tradefair.host.episode.setup import plan_seats
 from tradefair.runner.agent_spec import AgentSpec
 from tradefair.runner.episode_runner import play_episode, resume_episode
 from tradefair.runner.fork import Forked, ForkSpec, fork_episode

@@ -29,9 +29,9 @@ from tradefair.contract.policy import Policy, Turns
 from tradefair.evaluation.evaluate import evaluate
 from tradefair.evaluation.ledger import Ledger
 from tradefair.evaluation.reward import reward_of
-from tradefair.host.prefix import copied_records, write_prefix
-from tradefair.host.scripted import Scripted
-from tradefair.host.setup import scripted_seats
+from tradefair.host.episode.prefix import copied_records, write_prefix
+from tradefair.host.episode.setup import scripted_seats
+from tradefair.host.seats.scripted import Scripted
 from tradefair.runner.ledger import Ledgers, ledger_of
 from tradefair.runner.replays import NotReplayed, Replays
 from tradefair.runner.tape import Shadow, TapePlayer, held_trace, looking, read_tapes

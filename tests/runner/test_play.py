@@ -14,7 +14,7 @@ from tradefair.cli import run as tradefair
 from tradefair.contract import ScenarioError, TradefairError
 from tradefair.contract.kernel.players import Limits
 from tradefair.evaluation.verify import verify_file
-from tradefair.host.setup import SeatPlan, plan_seats
+from tradefair.host.episode.setup import SeatPlan, plan_seats
 from tradefair.runner.agent_spec import AgentSpec
 from tradefair.runner.episode_runner import Played, play_episode
 from tradefair.runner.references import (

@@ -14,7 +14,7 @@ from tests.play_specs import preset_spec
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.kernel.core import Core
 from tradefair.evaluation.collusion import Deviation, NotPlayed
-from tradefair.host.setup import SeatPlan, scripted_seats, seating_of
+from tradefair.host.episode.setup import SeatPlan, scripted_seats, seating_of
 from tradefair.runner.agent_spec import AgentSpec
 from tradefair.runner.episode_runner import play_episode
 from tradefair.runner.fork import ForkSpec, fork_episode

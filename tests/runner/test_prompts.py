@@ -36,7 +36,7 @@ from tradefair.frameworks.base import SeatConnection, SeatReport
 from tradefair.frameworks.models import ModelEndpoint, parse_model
 from tradefair.frameworks.models.serving import Address, open_address
 from tradefair.frameworks.openai_loop import OpenAILoop
-from tradefair.host.log import SqliteLog
+from tradefair.host.episode.log import SqliteLog
 from tradefair.runner.agent_spec import AgentSpec
 from tradefair.runner.episode_runner import PlaySpec, play_episode, resume_episode
 from tradefair.runner.fork import ForkSpec, fork_episode

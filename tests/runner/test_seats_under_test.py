@@ -10,8 +10,8 @@ import pytest
 import tradefair.api as tf
 from tradefair.cli import run
 from tradefair.contract.kernel.players import Seating
-from tradefair.host.hosting import Host
-from tradefair.host.orders import Order, checked
+from tradefair.host.doors.hosting import Host
+from tradefair.host.episode.orders import Order, checked
 from tradefair.tracestore import open_trace
 
 SMOKE = ("double_auction", "--scenario", "smoke", "--seed", "3")

@@ -16,7 +16,7 @@ from tests.waiting import LONGER, until
 from tradefair.cli import run as command
 from tradefair.contract import HarnessFailure, ScenarioError
 from tradefair.evaluation.verify import verify_file
-from tradefair.host.setup import new_episode
+from tradefair.host.episode.setup import new_episode
 from tradefair.runner.plan import load_plan
 from tradefair.runner.plan_episodes import EpisodeSpec, Workload, workload_of
 from tradefair.runner.sweep import Sweep, SweepSpec, sweep

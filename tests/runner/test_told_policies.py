@@ -15,7 +15,7 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import ScenarioError
 from tradefair.contract.kernel.players import stand_ins
 from tradefair.evaluation.verify import verify_file
-from tradefair.host.setup import STAND_IN
+from tradefair.host.episode.setup import STAND_IN
 from tradefair.runner.agent_spec import AgentSpec, ready
 from tradefair.runner.episode_runner import Played, play_episode
 from tradefair.runner.replays import Replays

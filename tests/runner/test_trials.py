@@ -11,7 +11,7 @@ from tests.play_specs import play_spec
 from tradefair.catalog import load_scenario
 from tradefair.contract import HarnessFailure, ScenarioError
 from tradefair.contract.chain import canonical, digest
-from tradefair.host.setup import SeatPlan
+from tradefair.host.episode.setup import SeatPlan
 from tradefair.runner.agent_spec import AgentSpec
 from tradefair.runner.episode_runner import PlaySpec, play_episode
 from tradefair.runner.summary import Summary, summarise

@@ -12,7 +12,7 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import HarnessFailure, PolicySpec, ToolCall, Turns, TurnView
 from tradefair.contract.kernel.players import Seating
 from tradefair.evaluation.verify import verify_file
-from tradefair.host.setup import SeatPlan, is_closed, seating_of
+from tradefair.host.episode.setup import SeatPlan, is_closed, seating_of
 from tradefair.runner.agent_spec import AgentSpec
 from tradefair.runner.episode_runner import play_episode
 from tradefair.runner.whole import play_whole, play_whole_aside

@@ -12,7 +12,7 @@ from tests.evaluation.playing import played
 
 from tradefair.contract.kernel.core import Record
 from tradefair.evaluation.verify import verify_file
-from tradefair.host.log import SqliteLog
+from tradefair.host.episode.log import SqliteLog
 from tradefair.tracestore import Written, open_trace, write_trace
 from tradefair.tracestore.beside import PROMPTS, SIDE_TABLES
 from tradefair.tracestore.fetching import trace_copy

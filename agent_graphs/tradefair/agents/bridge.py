@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mcp import Client
     from mcp.shared.dispatcher import ProgressFnT
 
-# Names of the server's `_meta` entries (host/wire.py); agents know the wire, not the host.
+# Names of the server's `_meta` entries (host/server/wire.py); agents know the wire, not the host.
 _TURN = "tradefair/turn"
 _CALL_KEY = "tradefair/call-key"
 # With these codes the server says that nothing was changed, so asking once more is safe.

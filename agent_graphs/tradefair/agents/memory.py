@@ -13,7 +13,7 @@ from tradefair.agents.bridge import Bridge, ToolOutcome, error_info
 from tradefair.agents.rounds import is_fenced
 from tradefair.contract import HarnessFailure
 
-# The server's mark on answers that hold strangers' words (host/wire.py).
+# The server's mark on answers that hold strangers' words (host/server/wire.py).
 _UNTRUSTED = "tradefair/untrusted"
 # Tools that change notes; only after one of these are the notes read again.
 _WRITERS = frozenset({"add_note", "remove_note"})

@@ -26,7 +26,7 @@ NUDGE = "Call a tool now. Another reply without a call gives this round up."
 CUT = "Your reply was cut off before it called a tool: it was too long."
 """What it is told besides where its endpoint stopped it."""
 
-# The server's fence around strangers' words (host/wire.py); its mark is a digest of the whole text.
+# The server's fence around strangers' words (host/server/wire.py); its mark is a digest of the whole text.
 _FENCE = re.compile(r"<data (?P<mark>[0-9a-f]+)>\n(?P<body>.*)\n</data (?P=mark)>\Z", re.DOTALL)
 # The view's block; policies behind a model's interface read it back (`find_view`).
 _OPEN = "```json turn_view\n"

@@ -14,8 +14,7 @@ from pydantic import PrivateAttr
 from tradefair.agents.bridge import Bridge, ToolOutcome
 
 if TYPE_CHECKING:
-    from mcp import Client
-    from mcp.shared.dispatcher import ProgressFnT
+    pass
 
 WITHHELD = frozenset({"await_turn"})
 """Waiting is the driver's: a model that waits would only pay for it."""
@@ -73,20 +72,3 @@ class McpTool(BaseTool):
 def as_tools(bridge: Bridge, *, without: frozenset[str] = frozenset()) -> list[BaseTool]:
     """The bridge's tools in the server's order, some left out."""
     return [McpTool(bridge, tool) for name, tool in bridge.tools.items() if name not in without]
-
-
-async def load_tools(
-    client: Client,
-    *,
-    meta: Mapping[str, Any] | None = None,
-    timeout_s: float = 60.0,
-    on_progress: ProgressFnT | None = None,
-    key_prefix: str = "call",
-) -> list[BaseTool]:
-    """The tools of an open client as langchain-core tools; `args_schema` is the server's JSON schema as it is.
-
-    `meta` goes with every request; `timeout_s` bounds each call; `key_prefix` as for `Bridge`. The annotations are in
-    `metadata["mcp"]` under their wire names. Raises HarnessFailure when the server cannot be asked.
-    """
-    options = {"meta": meta, "timeout_s": timeout_s, "on_progress": on_progress, "key_prefix": key_prefix}
-    return as_tools(await Bridge.open(client, **options))

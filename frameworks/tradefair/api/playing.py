@@ -19,8 +19,8 @@ from tradefair.api.traces import LedgerExtent, Trace, Traces, load
 from tradefair.catalog import market_type
 from tradefair.contract import HarnessFailure, MarketType, Policy, Scenario, ScenarioError, SeatId
 from tradefair.contract.kernel.players import PERSON, Limits, seat_roles
-from tradefair.host.episode import Episode
-from tradefair.host.setup import default_folder, left_alone, new_seed, plan_seats
+from tradefair.host.episode.episode import Episode
+from tradefair.host.episode.setup import default_folder, left_alone, new_seed, plan_seats
 from tradefair.runner import fork as forking
 from tradefair.runner import sweep as sweeping
 from tradefair.runner.agent_spec import NATIVE, OUTSIDE, OWN, AgentSpec, ReadyAgent, ready

@@ -17,7 +17,7 @@ from tradefair.frameworks.base import SeatConnection, SeatReport
 from tradefair.frameworks.models.endpoint import ModelEndpoint
 from tradefair.frameworks.policy import PolicyAgent
 from tradefair.frameworks.seat_clock import SeatClock, open_bridge
-from tradefair.host.episode import Episode
+from tradefair.host.episode.episode import Episode
 
 _ARGUMENTS = TypeAdapter[Any](dict[str, Any])
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from tradefair.contract import Brief, HarnessFailure, LapseReason, SeatId, TurnView
+from tradefair.contract import Brief, LapseReason, SeatId, TurnView
 from tradefair.contract.kernel.players import Limits
 
 # For type checkers only: `mcp` and the models need packages that reading a base class should not load.
@@ -100,16 +100,3 @@ class SeatAgent(Protocol):
     async def play(self, seat: SeatConnection, model: ModelEndpoint | None, brief: Brief, limits: Limits) -> SeatReport:
         """Play `seat` until the episode is over."""
         ...
-
-
-async def read_brief(client: Client) -> Brief:
-    """Role, objective and round semantics from the market's `view_rules`, for agents that come over a URL.
-
-    Raises HarnessFailure when the answer is an error or lacks one of the three.
-    """
-    result = await client.call_tool("view_rules", {})
-    # A server of a stranger may answer without structured content; it is then reported below, not as a KeyError.
-    rules: Mapping[str, Any] = result.structured_content or {}
-    if result.is_error or not {"role", "objective", "round_semantics"} <= rules.keys():
-        raise HarnessFailure("view_rules does not say role, objective and round_semantics")
-    return Brief(rules["role"], rules["objective"], rules["round_semantics"])

@@ -24,9 +24,9 @@ from tradefair.contract.policy import TurnView
 from tradefair.evaluation.evaluate import diagnose, evaluate
 from tradefair.evaluation.ledger import Ledger
 from tradefair.evaluation.reward import Reward, reward_of
-from tradefair.host import setup
-from tradefair.host.scripted import Scripted
-from tradefair.host.services import ServiceUnavailable
+from tradefair.host.episode import setup
+from tradefair.host.seats.scripted import Scripted
+from tradefair.host.seats.services import ServiceUnavailable
 from tradefair.runner.ledger import ledger_of
 from tradefair.runner.play_setup import chosen_scenario
 from tradefair.runner.tape import held_trace

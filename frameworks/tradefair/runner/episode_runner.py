@@ -15,9 +15,8 @@ from tradefair.contract.kernel.event import ManifestCore
 from tradefair.contract.kernel.players import Player, Seating, shown_label
 from tradefair.frameworks.base import SeatReport
 from tradefair.frameworks.models.recording import write_recording
-from tradefair.host.episode import Episode
-from tradefair.host.sandbox import Sandbox
-from tradefair.host.setup import (
+from tradefair.host.episode.episode import Episode
+from tradefair.host.episode.setup import (
     SeatPlan,
     check_seed,
     is_closed,
@@ -27,6 +26,7 @@ from tradefair.host.setup import (
     reopen_episode,
     seating_of,
 )
+from tradefair.host.sandbox.running import Sandbox
 from tradefair.runner.agent_spec import NATIVE, AgentSpec, AskPerson, ReadyAgent, ready
 from tradefair.runner.order import SeatOrder
 from tradefair.runner.seating import Heard, play_seat

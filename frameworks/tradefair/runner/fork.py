@@ -26,8 +26,8 @@ from tradefair.contract.kernel.core import Record
 from tradefair.contract.kernel.following import FORKED_FROM
 from tradefair.contract.kernel.players import Player, Seating
 from tradefair.evaluation.reading import imported
-from tradefair.host.prefix import write_prefix
-from tradefair.host.setup import SOFTWARE, new_episode_id, plan_of, seating_of
+from tradefair.host.episode.prefix import write_prefix
+from tradefair.host.episode.setup import SOFTWARE, new_episode_id, plan_of, seating_of
 from tradefair.runner.agent_spec import NATIVE, OUTSIDE, AgentSpec, ReadyAgent, ready
 from tradefair.runner.episode_runner import Opened, recorded_agent, resume_episode
 from tradefair.runner.fork_past import Command, Original, read_original, rebuild_without

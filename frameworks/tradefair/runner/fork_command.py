@@ -18,7 +18,7 @@ from tradefair.evaluation.report.outputs import Output, write
 
 if TYPE_CHECKING:
     from tradefair.contract.kernel.players import Limits
-    from tradefair.host.episode import Episode
+    from tradefair.host.episode.episode import Episode
     from tradefair.runner.agent_spec import AgentSpec
     from tradefair.runner.seating import Heard
 
@@ -61,7 +61,7 @@ def fork(
     # Imported here: what plays takes long to import.
     import asyncio
 
-    from tradefair.host.setup import default_folder
+    from tradefair.host.episode.setup import default_folder
     from tradefair.runner.fork import ForkSpec, fork_episode
 
     spec = ForkSpec(
@@ -93,7 +93,7 @@ def fork(
 @asynccontextmanager
 async def _shown(episode: Episode, agent: AgentSpec, *, quiet: bool) -> AsyncGenerator[Heard]:
     """Progress of an arm, called by its folder."""
-    from tradefair.host.progress import Progress
+    from tradefair.host.episode.progress import Progress
 
     async with Progress(episode, episode.path.parent.name, quiet=quiet) as progress:
         yield progress.heard

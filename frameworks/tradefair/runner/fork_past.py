@@ -15,7 +15,7 @@ from tradefair.contract.kernel.core import Core, Done, Record, Ticket
 from tradefair.contract.kernel.kernel_tools import EXECUTE_CODE, CodeResult
 from tradefair.contract.kernel.players import Seating
 from tradefair.contract.kernel.replay import Replayed
-from tradefair.host.prefix import copied_records
+from tradefair.host.episode.prefix import copied_records
 from tradefair.tracestore import Trace, sound_head
 
 # In place of code that nobody knows; `Core.lose` records none either.

@@ -131,7 +131,7 @@ async def _serve(
 
     from tradefair.frameworks.models.gateway_app import GatewayApp, serve_app
     from tradefair.frameworks.models.serving import open_gateway
-    from tradefair.host.signals import on_signals
+    from tradefair.host.server.signals import on_signals
 
     stopped = asyncio.Event()
     # A fresh key for each run; it is printed once and stored nowhere.

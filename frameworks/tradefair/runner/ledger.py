@@ -24,7 +24,7 @@ from tradefair.evaluation.modes.diagnosis import Diagnosis
 from tradefair.evaluation.origins import is_foreign
 from tradefair.evaluation.progress import Progress, watched
 from tradefair.evaluation.table import number_text
-from tradefair.host.scripted import Scripted
+from tradefair.host.seats.scripted import Scripted
 from tradefair.runner.replays import Game, NotReplayed, Replays
 from tradefair.runner.tape import Place, Shadow, Tape, TapePlayer
 from tradefair.tracestore import Trace, open_trace

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Sequence
 
 from tradefair.contract import SeatId, TurnView
-from tradefair.host.episode import Episode
+from tradefair.host.episode.episode import Episode
 
 
 class SeatOrder:

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 
 from tradefair.cli.terminal import say
 from tradefair.contract import SeatId, TradefairError
-from tradefair.host.episode import Episode
+from tradefair.host.episode.episode import Episode
 
 if TYPE_CHECKING:
     from tradefair.evaluation.evaluate import Evaluation
-    from tradefair.host.quotas import Gate
+    from tradefair.host.server.quotas import Gate
 
 # A page asks for the state once a second; it has drawn the end when it has been quiet for that long.
 _QUIET_S = 1.5
@@ -38,8 +38,8 @@ async def open_door(
     says so. `slim`: tools are listed without output schemas. Raises KeyboardInterrupt when the server ends first, by
     SIGINT or SIGTERM, which it takes for itself.
     """
-    from tradefair.host.app import MCP_PATH, HttpServer
-    from tradefair.host.hosting import Host
+    from tradefair.host.doors.app import MCP_PATH, HttpServer
+    from tradefair.host.doors.hosting import Host
 
     host = Host(slim=slim)
     host.add(episode)

@@ -18,9 +18,9 @@ from tradefair.contract.kernel.players import PERSON, seat_roles
 from tradefair.contract.scenario import parse_override
 from tradefair.evaluation.ledger import Extent
 from tradefair.frameworks.models.recording import NotRecorded
-from tradefair.host.episode import Episode
-from tradefair.host.progress import Progress
-from tradefair.host.setup import default_folder, left_alone, new_seed, plan_seats, plan_turn
+from tradefair.host.episode.episode import Episode
+from tradefair.host.episode.progress import Progress
+from tradefair.host.episode.setup import default_folder, left_alone, new_seed, plan_seats, plan_turn
 from tradefair.runner.agent_flags import AgentFlags, refuse
 from tradefair.runner.agent_spec import OUTSIDE, AgentSpec, ready
 from tradefair.runner.approval import TerminalApproval

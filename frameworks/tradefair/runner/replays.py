@@ -30,9 +30,9 @@ from tradefair.evaluation.modes.diagnosis import Finding
 from tradefair.evaluation.outcome import Outcome, PrimaryMetric
 from tradefair.evaluation.reading import agent_seats, imported
 from tradefair.evaluation.reward import primary_metrics, reward_metric
-from tradefair.host.scripted import Scripted, ScriptedFailure
-from tradefair.host.services import Services
-from tradefair.host.setup import scripted_seats
+from tradefair.host.episode.setup import scripted_seats
+from tradefair.host.seats.scripted import Scripted, ScriptedFailure
+from tradefair.host.seats.services import Services
 from tradefair.runner.tape import Shadow, Tape, TapePlayer, held_trace, looking, read_tapes, replay
 from tradefair.tracestore import Trace, open_trace, sound_head
 
@@ -238,6 +238,6 @@ class Replays:
         needs = self.kind.needs(self._scenario) if isinstance(self.kind, Resolves) else ()
         if not needs:
             return None
-        from tradefair.host.embedding import similarity_services
+        from tradefair.host.seats.embedding import similarity_services
 
         return similarity_services(needs)

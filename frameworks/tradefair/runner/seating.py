@@ -15,7 +15,7 @@ from tradefair.frameworks.base import SeatConnection, SeatReport, TurnGate
 from tradefair.frameworks.external import ExternalAgent
 from tradefair.frameworks.models.endpoint import ModelEndpoint
 from tradefair.frameworks.models.prompts import Prompts
-from tradefair.host.episode import Episode
+from tradefair.host.episode.episode import Episode
 from tradefair.runner.agent_spec import ReadyAgent
 from tradefair.runner.costs import with_costs
 
@@ -37,7 +37,7 @@ async def play_seat(
     # Imported here: the client is needed only while a seat is played.
     from mcp import Client
 
-    from tradefair.host.binding import build_server
+    from tradefair.host.server.binding import build_server
 
     brief = episode.core.market_type.brief(episode.core.scenario, seat)
     # Before the connection: a client from outside has its own, through the host.

@@ -15,7 +15,7 @@ from tradefair.contract.bounds import MAX_SEED
 from tradefair.evaluation.terminal import show_next, show_series, show_verdict
 from tradefair.evaluation.verdict.series import verdict_of_series
 from tradefair.evaluation.verdict.verdict import NextStep, Verdict
-from tradefair.host.setup import SeatPlan
+from tradefair.host.episode.setup import SeatPlan
 from tradefair.runner.episode_runner import PlaySpec
 from tradefair.runner.summary import Summary
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, cast, get_args
 
 from tradefair.contract import TradefairError
-from tradefair.host.stores import logs_at
+from tradefair.host.episode.stores import logs_at
 from tradefair.runner.plan import Budget, ProviderLimits
 from tradefair.runner.plan_episodes import EpisodeSpec, Workload
 from tradefair.runner.sweep_budget import Account

@@ -22,10 +22,18 @@ from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.kernel.players import Seating
 from tradefair.contract.scenario import build_scenario
 from tradefair.frameworks.models.access import ProviderUnavailable
-from tradefair.host.episode import Episode
-from tradefair.host.sandbox import Sandbox
-from tradefair.host.setup import STAND_IN, is_closed, make_folder, new_episode, plan_seats, reopen_episode, seating_of
-from tradefair.host.stores import logs_at
+from tradefair.host.episode.episode import Episode
+from tradefair.host.episode.setup import (
+    STAND_IN,
+    is_closed,
+    make_folder,
+    new_episode,
+    plan_seats,
+    reopen_episode,
+    seating_of,
+)
+from tradefair.host.episode.stores import logs_at
+from tradefair.host.sandbox.running import Sandbox
 from tradefair.runner.agent_spec import NATIVE, AgentSpec, ReadyAgent
 from tradefair.runner.episode_runner import play_seats
 from tradefair.runner.plan_episodes import EpisodeSpec, Variant, Workload, ready_in

@@ -19,7 +19,7 @@ import orjson
 
 from tradefair.contract import ScenarioError, SeatId
 from tradefair.contract.errors import StorageUnavailable
-from tradefair.host.setup import make_folder
+from tradefair.host.episode.setup import make_folder
 from tradefair.runner.plan_episodes import EpisodeSpec, Workload
 from tradefair.runner.sweep_lease import Lease, is_alive, lease_names
 from tradefair.runner.sweep_play import Spent, SweepResult

@@ -28,7 +28,7 @@ from tradefair.contract.arguments import accepted_arguments
 from tradefair.contract.kernel.core import Core, Record
 from tradefair.contract.kernel.following import MAX_CALLS_PER_TURN
 from tradefair.evaluation.modes.calls import mapped
-from tradefair.host.scripted import Scripted
+from tradefair.host.seats.scripted import Scripted
 from tradefair.tracestore import Trace
 from tradefair.tracestore.manifest import Manifest
 from tradefair.tracestore.source import SideRow, Source, StoredEvent

@@ -18,8 +18,8 @@ from typing import Any
 from tradefair.contract import HarnessFailure, MarketType, Scenario
 from tradefair.contract.kernel.core import Core
 from tradefair.contract.kernel.players import Seating
-from tradefair.host.scripted import Scripted
-from tradefair.host.setup import SOFTWARE, remarks_of, scripted_seats
+from tradefair.host.episode.setup import SOFTWARE, remarks_of, scripted_seats
+from tradefair.host.seats.scripted import Scripted
 from tradefair.tracestore import Manifest, Written, write_trace
 
 

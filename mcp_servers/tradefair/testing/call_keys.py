@@ -16,12 +16,12 @@ from pydantic import JsonValue
 
 from tradefair.contract import Scenario, SeatId, ToolAnswer, ToolCall
 from tradefair.contract.kernel.kernel_tools import EXECUTE_CODE
-from tradefair.host.call_keys import takes_key
-from tradefair.host.episode import Episode
-from tradefair.host.looking import CallResult
-from tradefair.host.sandbox import Sandbox
-from tradefair.host.scripted import Scripted
-from tradefair.host.services import Services
+from tradefair.host.episode.call_keys import takes_key
+from tradefair.host.episode.episode import Episode
+from tradefair.host.episode.looking import CallResult
+from tradefair.host.sandbox.running import Sandbox
+from tradefair.host.seats.scripted import Scripted
+from tradefair.host.seats.services import Services
 from tradefair.testing.bench import RANDOM, Bench, Failure
 from tradefair.testing.failures import check
 from tradefair.testing.playthrough import Playthrough, Service, policy_maker

@@ -11,10 +11,10 @@ from typing import Literal, NamedTuple
 from mcp import Client
 
 from tradefair.contract import MarketType, Scenario, SeatId
-from tradefair.host.binding import build_server
-from tradefair.host.episode import Episode
-from tradefair.host.scripted import Scripted
-from tradefair.host.services import Services
+from tradefair.host.episode.episode import Episode
+from tradefair.host.seats.scripted import Scripted
+from tradefair.host.seats.services import Services
+from tradefair.host.server.binding import build_server
 from tradefair.testing.bench import RANDOM
 from tradefair.testing.playthrough import policy_maker
 

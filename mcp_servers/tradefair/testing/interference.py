@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from tradefair.contract import SeatId, ToolAnswer
 from tradefair.contract.kernel.core import Answer, Core
-from tradefair.host.scripted import Scripted
+from tradefair.host.seats.scripted import Scripted
 from tradefair.testing.asking import Question, Seated, some_seats
 from tradefair.testing.bench import RANDOM, Bench, Failure
 from tradefair.testing.failures import check
@@ -153,7 +153,7 @@ def _hear(seated: Seated, question: Question, heard: list[_Heard]) -> Answer:
 def _look(seated: Seated, questions: Sequence[Question]) -> list[_Heard]:
     """Everything that the seat can learn without acting."""
     # Imported here: it brings what speaks MCP, which no other check needs.
-    from tradefair.host.board import board_state
+    from tradefair.host.server.board import board_state
 
     core, seat = seated.core, seated.seat
     heard = [

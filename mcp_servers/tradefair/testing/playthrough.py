@@ -27,7 +27,7 @@ from tradefair.contract.kernel.event import ManifestCore
 from tradefair.contract.kernel.replay import Replayed
 from tradefair.contract.market import Market
 from tradefair.contract.policy import parse_policy
-from tradefair.host.scripted import Scripted
+from tradefair.host.seats.scripted import Scripted
 from tradefair.testing.authors_code import NoEnd
 
 _T = TypeVar("_T")

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from tradefair.contract import Policy, SeatId
 from tradefair.contract.kernel.core import Core, Record
 from tradefair.contract.market import Reveals
-from tradefair.host.scripted import Scripted
+from tradefair.host.seats.scripted import Scripted
 from tradefair.testing.asking import Seated, some_seats
 from tradefair.testing.bench import PASSIVE, RANDOM, Bench, Failure
 from tradefair.testing.failures import check

@@ -20,7 +20,7 @@ from tradefair.evaluation.export.to_files import export_files
 from tradefair.evaluation.interchange.otlp_names import SCHEMA_URL
 from tradefair.evaluation.store import QUERIES, TABLES
 from tradefair.evaluation.store.in_duckdb import ParquetTables
-from tradefair.host.episode import Episode
+from tradefair.host.episode.episode import Episode
 from tradefair.tracestore import open_trace
 
 Play = Callable[..., Path]

@@ -18,7 +18,7 @@ from tradefair.contract.kernel.players import Limits
 from tradefair.evaluation.verdict.of_trace import verdict_of_file
 from tradefair.evaluation.verdict.verdict import Verdict
 from tradefair.evaluation.verify import verify_file
-from tradefair.host.setup import plan_seats
+from tradefair.host.episode.setup import plan_seats
 from tradefair.runner.agent_spec import AgentSpec
 from tradefair.runner.episode_runner import play_episode
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tradefair.host.client_config import Server, client_named, clients, shell_line, snippet, token_advice
-from tradefair.host.client_files import rendered
+from tradefair.host.clients.client_config import Server, client_named, clients, shell_line, snippet, token_advice
+from tradefair.host.clients.client_files import rendered
 
 SNAPSHOT = Path(__file__).parents[2] / "snapshots" / "clients.json"
 TOKEN_FILE = Path("/home/you/token")

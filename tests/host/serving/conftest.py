@@ -18,12 +18,12 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.waiting import LONG
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.host.app import HttpServer
-from tradefair.host.binding import build_server
-from tradefair.host.episode import Episode
-from tradefair.host.hosting import Host
-from tradefair.host.sandbox import Sandbox
-from tradefair.host.setup import new_episode, plan_seats
+from tradefair.host.doors.app import HttpServer
+from tradefair.host.doors.hosting import Host
+from tradefair.host.episode.episode import Episode
+from tradefair.host.episode.setup import new_episode, plan_seats
+from tradefair.host.sandbox.running import Sandbox
+from tradefair.host.server.binding import build_server
 from tradefair.tracestore import open_trace
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from tests.host.serving.by_hand import HEADERS, Seat, Server
 from tests.waiting import LONG
 
 from tradefair.evaluation.verify import verify_file
-from tradefair.host.hosting import Host
+from tradefair.host.doors.hosting import Host
 
 
 class Step(NamedTuple):

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import httpx2
 
-from tradefair.host.app import HttpServer
-from tradefair.host.control import ControlApp, ControlExtension, new_control_token
-from tradefair.host.hosting import Host
-from tradefair.host.seat_auth import token_digest
+from tradefair.host.doors.app import HttpServer
+from tradefair.host.doors.control import ControlApp, ControlExtension, new_control_token
+from tradefair.host.doors.hosting import Host
+from tradefair.host.server.seat_auth import token_digest
 
 NAMES = ("control.test",)
 PIE = {"market": "teaching", "scenario": "teaching/pie", "others": "half", "seed": 7}

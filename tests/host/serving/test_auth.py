@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from tradefair.contract import SeatError, TraceError
-from tradefair.host.orders import Order, Terms
-from tradefair.host.registry import HOST_FILE, HostFile, check_fresh, load_host_file, save_host_file, sole_host
-from tradefair.host.seat_auth import MAX_TOKENS, OBSERVER_SCOPE, SeatTokens, SeatVerifier, TooManyTokens
+from tradefair.host.doors.registry import HOST_FILE, HostFile, check_fresh, load_host_file, save_host_file, sole_host
+from tradefair.host.episode.orders import Order, Terms
+from tradefair.host.server.seat_auth import MAX_TOKENS, OBSERVER_SCOPE, SeatTokens, SeatVerifier, TooManyTokens
 from tradefair.tracestore import StorePlace, without_password
 
 

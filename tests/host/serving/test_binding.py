@@ -8,7 +8,7 @@ import orjson
 import pytest
 from mcp import Client, MCPError, types
 
-from tradefair.host.binding import build_server
+from tradefair.host.server.binding import build_server
 from tradefair.tracestore import open_trace
 
 MARKET_TOOLS = {"view_my_value", "view_history", "appraise", "claim"}

@@ -18,12 +18,12 @@ from tests.host.serving.test_noninterference import DRAWING, PRESETS
 from tests.waiting import LONG
 
 from tradefair.catalog import load_scenario, market_names, market_type
-from tradefair.host.binding import build_observer_server, build_server
-from tradefair.host.board import BOARD_URI
-from tradefair.host.connect import forwarding_server, open_remote
-from tradefair.host.hosting import Host
-from tradefair.host.quotas import Gate, Quotas
-from tradefair.host.setup import new_episode, plan_seats
+from tradefair.host.commands.connect import forwarding_server, open_remote
+from tradefair.host.doors.hosting import Host
+from tradefair.host.episode.setup import new_episode, plan_seats
+from tradefair.host.server.binding import build_observer_server, build_server
+from tradefair.host.server.board import BOARD_URI
+from tradefair.host.server.quotas import Gate, Quotas
 from tradefair.tracestore import open_trace
 
 APPS = (advertise(EXTENSION_ID, {"mimeTypes": [APP_MIME_TYPE]}),)

@@ -20,8 +20,8 @@ from tests.host.serving.client_snapshots import HOSTED, LOCAL, SNAPSHOT, text
 
 from tradefair.cli import run
 from tradefair.contract.errors import ScenarioError
-from tradefair.host.client_config import Client, Server, client_named, clients, entry, launcher, snippet
-from tradefair.host.client_files import Unmergeable, merged, parsed, rendered, write
+from tradefair.host.clients.client_config import Client, Server, client_named, clients, entry, launcher, snippet
+from tradefair.host.clients.client_files import Unmergeable, merged, parsed, rendered, write
 
 TOKENS = ("${TRADEFAIR_TOKEN}", "${env:TRADEFAIR_TOKEN}", "{env:TRADEFAIR_TOKEN}", "${input:tradefair-token}")
 # Clients that can refer to a variable, or ask: these open the URL themselves. Continue's headers are not documented.

@@ -16,11 +16,11 @@ from tests.host.serving.planes import PIE, plane
 from tradefair.cli import run
 from tradefair.contract import ScenarioError, SeatError
 from tradefair.evaluation.verify import verify_file
-from tradefair.host.control import CONTROL_BODY_LIMIT
-from tradefair.host.orders import Terms, parse_labels
-from tradefair.host.registry import HOST_FILE, load_host_file
-from tradefair.host.seat_auth import MAX_TOKENS
-from tradefair.host.status_page import page
+from tradefair.host.doors.control import CONTROL_BODY_LIMIT
+from tradefair.host.doors.registry import HOST_FILE, load_host_file
+from tradefair.host.doors.status_page import page
+from tradefair.host.episode.orders import Terms, parse_labels
+from tradefair.host.server.seat_auth import MAX_TOKENS
 from tradefair.tracestore import open_trace
 
 # --- what it does ---------------------------------------------------------------------------------------------------
@@ -370,7 +370,7 @@ async def test_the_page_shows_what_came_from_outside_as_text(stage: Any) -> None
     async with plane(stage) as it:
         await it.create()
         status = (await it.http.get("/episodes")).json()
-        from tradefair.host.status import HostStatus
+        from tradefair.host.doors.status import HostStatus
 
         status["episodes"][0]["scenario"] = "<script>alert(1)</script>"
         shown = page(HostStatus.model_validate_json(orjson.dumps(status)), "http://<b>/mcp")

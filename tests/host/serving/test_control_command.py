@@ -21,10 +21,10 @@ from tests.host.serving.by_hand import started
 from tradefair.cli import run
 from tradefair.cli.logs import JsonLines, PlainLines
 from tradefair.evaluation.verify import verify_file
-from tradefair.host.control import ControlApp
-from tradefair.host.hosting import Host
-from tradefair.host.listening import Listener
-from tradefair.host.seat_auth import token_digest
+from tradefair.host.doors.control import ControlApp
+from tradefair.host.doors.hosting import Host
+from tradefair.host.doors.listening import Listener
+from tradefair.host.server.seat_auth import token_digest
 
 TOKEN = "a-token-of-the-operator-0123456789"
 

@@ -14,10 +14,10 @@ from tradefair.cli.options import EpisodeFlags
 from tradefair.contract import ScenarioError
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.evaluation.verify import verify_file
-from tradefair.host import going_on
-from tradefair.host.host_flags import ServeFlags
-from tradefair.host.serve import unbegun
-from tradefair.host.unbegun import Unbegun
+from tradefair.host.commands.host_flags import ServeFlags
+from tradefair.host.commands.serve import unbegun
+from tradefair.host.episode.unbegun import Unbegun
+from tradefair.host.server import going_on
 
 SERVE = ("serve", "teaching", "--scenario", "pie", "--seat", "P1", "--others", "half", "--seed", "7")
 ROUNDS = 3

@@ -13,7 +13,7 @@ from tests.host.serving.by_hand import HEADERS, Seat
 from tests.waiting import LONG
 
 from tradefair.evaluation.verify import verify_file
-from tradefair.host.hosting import BODY_LIMIT, Host
+from tradefair.host.doors.hosting import BODY_LIMIT, Host
 
 INTEGERS = [("claim", "slices"), ("view_history", "first_round"), ("remove_note", "number")]
 TEXTS = [("say", "text"), ("add_note", "text"), ("execute_code", "code")]

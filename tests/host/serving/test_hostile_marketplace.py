@@ -17,8 +17,8 @@ from tests.host.serving.doors import Step, code_of, happened, over_pipes, seats_
 from tests.waiting import LONG, LONGER
 
 from tradefair.evaluation.verify import verify_file
-from tradefair.host.binding import build_server
-from tradefair.host.hosting import Host
+from tradefair.host.doors.hosting import Host
+from tradefair.host.server.binding import build_server
 
 C1, C2, B1, B2 = "customer_0001", "customer_0002", "business_0001", "business_0002"
 PLAIN: dict[str, Any] = {"alias_ids": False, "limits": []}

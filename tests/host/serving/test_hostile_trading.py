@@ -20,7 +20,7 @@ from tests.host.serving.doors import Clients, Step, over_pipes, seats_over_http,
 from tests.waiting import LONG, SOON
 
 from tradefair.evaluation.verify import verify_file
-from tradefair.host.hosting import BODY_LIMIT, Host
+from tradefair.host.doors.hosting import BODY_LIMIT, Host
 
 
 def _text(length: int, unit: str = "x") -> bytes:

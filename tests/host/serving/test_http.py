@@ -15,10 +15,10 @@ from tests.waiting import LONG, eventually
 
 from tradefair.cli.ports import is_loopback
 from tradefair.contract import ScenarioError, SeatError
-from tradefair.host.app import HttpServer, SeatApp
-from tradefair.host.binding import build_server
-from tradefair.host.doors import Door
-from tradefair.host.hosting import Host
+from tradefair.host.doors.app import HttpServer, SeatApp
+from tradefair.host.doors.doors import Door
+from tradefair.host.doors.hosting import Host
+from tradefair.host.server.binding import build_server
 
 MODERN = {"MCP-Protocol-Version": "2026-07-28", "Accept": "application/json, text/event-stream"}
 ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}

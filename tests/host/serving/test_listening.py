@@ -19,12 +19,12 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from tests.waiting import LONG, SOON, a_moment, deadline_passed, in_time
 
-from tradefair.host.app import SeatApp
-from tradefair.host.control import ControlApp
-from tradefair.host.hosting import Host
-from tradefair.host.listening import Listener, known
-from tradefair.host.places import Bounds, Places
-from tradefair.host.seat_auth import token_digest
+from tradefair.host.doors.app import SeatApp
+from tradefair.host.doors.control import ControlApp
+from tradefair.host.doors.hosting import Host
+from tradefair.host.doors.listening import Listener, known
+from tradefair.host.doors.places import Bounds, Places
+from tradefair.host.server.seat_auth import token_digest
 
 LARGE = 16 * 2**20
 SHORT = Bounds(head_s=SOON, patience_s=SOON)

@@ -28,11 +28,11 @@ from tradefair.contract import Market, Tool
 from tradefair.contract.kernel.core import Core
 from tradefair.contract.kernel.kernel_tools import KERNEL_TOOLS
 from tradefair.evaluation.store.seat_view import seat_events
-from tradefair.host.binding import build_server
-from tradefair.host.hosting import Host
-from tradefair.host.mirror import mirrored, plain_uri
-from tradefair.host.scripted import Scripted
-from tradefair.host.setup import new_episode, plan_seats
+from tradefair.host.doors.hosting import Host
+from tradefair.host.episode.setup import new_episode, plan_seats
+from tradefair.host.seats.scripted import Scripted
+from tradefair.host.server.binding import build_server
+from tradefair.host.server.mirror import mirrored, plain_uri
 from tradefair.testing.playthrough import policy_maker
 from tradefair.testing.questions import hostile_arguments, invent_arguments
 from tradefair.tracestore import open_trace

@@ -25,12 +25,12 @@ from tests.waiting import LONG, LONGER, SOON, a_moment, eventually
 
 from tradefair.contract import HarnessFailure, ScenarioError, SeatError
 from tradefair.evaluation.verify import verify_file
-from tradefair.host import oauth
-from tradefair.host.host_flags import HostFlags
-from tradefair.host.hosting import Host
-from tradefair.host.oauth import Issuer
-from tradefair.host.registry import load_host_file
-from tradefair.host.seat_auth import Refused
+from tradefair.host.commands.host_flags import HostFlags
+from tradefair.host.doors import oauth
+from tradefair.host.doors.hosting import Host
+from tradefair.host.doors.oauth import Issuer
+from tradefair.host.doors.registry import load_host_file
+from tradefair.host.server.seat_auth import Refused
 
 TRADEFAIR = Path(sys.executable).parent / "tradefair"
 RESOURCE = "http://127.0.0.1:7000/mcp"

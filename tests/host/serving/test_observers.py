@@ -13,11 +13,11 @@ from mcp import Client, MCPError, StdioServerParameters
 from tradefair.catalog import default_scenario, load_scenario, market_names, market_type
 from tradefair.contract.kernel.core import Core
 from tradefair.contract.kernel.kernel_tools import KERNEL_TOOLS
-from tradefair.host.binding import build_observer_server, build_server
-from tradefair.host.hosting import Host
-from tradefair.host.observing import public_reads
-from tradefair.host.seat_auth import OBSERVER
-from tradefair.host.setup import plan_seats, scripted_seats
+from tradefair.host.doors.hosting import Host
+from tradefair.host.episode.setup import plan_seats, scripted_seats
+from tradefair.host.server.binding import build_observer_server, build_server
+from tradefair.host.server.observing import public_reads
+from tradefair.host.server.seat_auth import OBSERVER
 
 PRIVATE = ("view_my_value", "read_messages", "view_turn", "view_rules", "view_notes", "await_turn", "execute_code")
 ACTIONS: dict[str, dict[str, Any]] = {"claim": {"slices": 5}, "say": {"text": "x"}, "add_note": {"text": "x"}}

@@ -19,14 +19,14 @@ from tradefair.catalog import default_scenario, load_scenario, market_names, mar
 from tradefair.contract import ErrorInfo, ScenarioError, SeatError
 from tradefair.contract.kernel.players import AGENT, seats_of
 from tradefair.evaluation.verify import verify_file
-from tradefair.host import hosting
-from tradefair.host.control import ControlRefused, Handler
-from tradefair.host.host_flags import HostFlags
-from tradefair.host.hosting import Host
-from tradefair.host.launch import _reopened_host, _report  # pyright: ignore[reportPrivateUsage]  # a restart, in process
-from tradefair.host.orders import Order, Terms, checked
-from tradefair.host.registry import HOST_FILE, load_host_file
-from tradefair.host.setup import STAND_IN, left_alone, plan_seats
+from tradefair.host.commands.host_flags import HostFlags
+from tradefair.host.commands.launch import _reopened_host, _report  # pyright: ignore[reportPrivateUsage]  # a restart, in process
+from tradefair.host.doors import hosting
+from tradefair.host.doors.control import ControlRefused, Handler
+from tradefair.host.doors.hosting import Host
+from tradefair.host.doors.registry import HOST_FILE, load_host_file
+from tradefair.host.episode.orders import Order, Terms, checked
+from tradefair.host.episode.setup import STAND_IN, left_alone, plan_seats
 
 SEALED_SEED = 730_519_264_807_153
 

@@ -15,10 +15,10 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.host.serving.by_hand import HEADERS, HELLO, started
 from tests.waiting import LONG, SOON
 
-from tradefair.host import waiting
-from tradefair.host.binding import build_server
-from tradefair.host.hosting import Host
-from tradefair.host.sessions import MAX_SESSIONS, Sessions
+from tradefair.host.doors.hosting import Host
+from tradefair.host.doors.sessions import MAX_SESSIONS, Sessions
+from tradefair.host.episode import waiting
+from tradefair.host.server.binding import build_server
 
 CONNECTIONS = 100
 

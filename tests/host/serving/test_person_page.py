@@ -17,7 +17,7 @@ from tests.evaluation.browsing import browser as browser
 from tests.evaluation.browsing import watched
 from tests.waiting import LONG
 
-from tradefair.host.board import page_text
+from tradefair.host.server.board import page_text
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Frame, Page

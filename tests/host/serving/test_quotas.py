@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 from tests.waiting import LONG, SOON, Clock, deadline_passed, eventually
 
 from tradefair.evaluation.verify import verify_file
-from tradefair.host.app import HttpServer
-from tradefair.host.binding import build_server
-from tradefair.host.doors import MAX_OPEN_REQUESTS
-from tradefair.host.hosting import Host
-from tradefair.host.launch import _calls_so_far  # pyright: ignore[reportPrivateUsage]  # what a restart reckons
-from tradefair.host.quotas import Gate, Quotas
-from tradefair.host.setup import reopen_episode
-from tradefair.host.wire import RETRY_META
+from tradefair.host.commands.launch import _calls_so_far  # pyright: ignore[reportPrivateUsage]  # what a restart reckons
+from tradefair.host.doors.app import HttpServer
+from tradefair.host.doors.doors import MAX_OPEN_REQUESTS
+from tradefair.host.doors.hosting import Host
+from tradefair.host.episode.setup import reopen_episode
+from tradefair.host.server.binding import build_server
+from tradefair.host.server.quotas import Gate, Quotas
+from tradefair.host.server.wire import RETRY_META
 
 # --- the gate ---------------------------------------------------------------------------------------------------------
 

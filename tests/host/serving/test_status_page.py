@@ -12,7 +12,7 @@ from benchmarks.served import HostProcess
 from tests.evaluation.browsing import browser as browser
 from tests.waiting import LONG
 
-from tradefair.host.control_bodies import Create
+from tradefair.host.doors.control_bodies import Create
 
 pytestmark = pytest.mark.browser
 

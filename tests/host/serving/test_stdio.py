@@ -17,10 +17,10 @@ from tests.waiting import LONG, SOON
 
 from tradefair.cli import run
 from tradefair.contract.bounds import MAX_WAIT_S
-from tradefair.host import waiting
-from tradefair.host.hosting import Host
-from tradefair.host.orders import Order, checked
-from tradefair.host.registry import HOST_FILE
+from tradefair.host.doors.hosting import Host
+from tradefair.host.doors.registry import HOST_FILE
+from tradefair.host.episode import waiting
+from tradefair.host.episode.orders import Order, checked
 from tradefair.tracestore import open_trace
 
 each_era = pytest.mark.parametrize("era", ["auto", "legacy"])

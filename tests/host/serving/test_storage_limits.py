@@ -17,11 +17,11 @@ from tests.waiting import LONG, eventually
 
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.evaluation.verify import verify_file
-from tradefair.host.host_flags import HostFlags
-from tradefair.host.hosting import Host
-from tradefair.host.quotas import Gate, Quotas
-from tradefair.host.setup import reopen_episode
-from tradefair.host.space import Space
+from tradefair.host.commands.host_flags import HostFlags
+from tradefair.host.doors.hosting import Host
+from tradefair.host.doors.space import Space
+from tradefair.host.episode.setup import reopen_episode
+from tradefair.host.server.quotas import Gate, Quotas
 
 MIB = 2**20
 # A few characters that store tens of thousands.

@@ -17,10 +17,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tests.interop.conformance.market import MARKET
 
 from tradefair.catalog import load_scenario
-from tradefair.host.app import MCP_PATH, SeatApp
-from tradefair.host.hosting import Host
-from tradefair.host.listening import Listener
-from tradefair.host.setup import new_episode, plan_seats
+from tradefair.host.doors.app import MCP_PATH, SeatApp
+from tradefair.host.doors.hosting import Host
+from tradefair.host.doors.listening import Listener
+from tradefair.host.episode.setup import new_episode, plan_seats
 
 # A seat's resources mirror its reads, its one prompt is named after the market, and its waits report progress.
 _NAMES = (

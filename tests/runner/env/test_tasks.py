@@ -12,7 +12,7 @@ from tradefair.catalog import market_names, scenario_ids, scenario_tier
 from tradefair.cli import run
 from tradefair.contract import ScenarioError, SeatError
 from tradefair.contract.sealed_seeds import commitment_of
-from tradefair.host.orders import checked
+from tradefair.host.episode.orders import checked
 from tradefair.runner.env.tasks import Split, Tasks, load_tasks, read_salt
 
 SALT = bytes(range(32))

@@ -14,8 +14,8 @@ from tradefair.cli.options import PLAIN, EpisodeFlags, grouped
 from tradefair.cli.ports import is_loopback
 from tradefair.cli.terminal import print_json, say, tell
 from tradefair.contract.errors import ScenarioError
-from tradefair.host.client_config import CONTROL_TOKEN_VARIABLE
-from tradefair.host.host_flags import (
+from tradefair.host.clients.client_config import CONTROL_TOKEN_VARIABLE
+from tradefair.host.commands.host_flags import (
     ControlTokenEnv,
     ControlTokenFile,
     HostFlags,
@@ -96,7 +96,7 @@ def serve(
     """
     import asyncio
 
-    from tradefair.host.launch import run_host
+    from tradefair.host.commands.launch import run_host
     from tradefair.runner.env.serving import EnvExtension
 
     if not serving.remote and not is_loopback(serving.address):

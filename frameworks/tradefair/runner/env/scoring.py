@@ -25,7 +25,7 @@ from tradefair.evaluation.reading import agent_seats, seating_in
 from tradefair.evaluation.record import Record
 from tradefair.evaluation.reward import SCORE_RANGE, RewardScale, primary_metrics, reward_metric, reward_of, score_of
 from tradefair.evaluation.verify import verify_file
-from tradefair.host.orders import Mark
+from tradefair.host.episode.orders import Mark
 from tradefair.runner.ledger import with_ledgers
 from tradefair.tracestore import open_trace
 

@@ -27,9 +27,9 @@ from tradefair.contract.errors import ErrorInfo
 from tradefair.contract.kernel.players import seat_roles
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.reward import SCORE_RANGE
-from tradefair.host.control import ControlRefused, Handler
-from tradefair.host.hosting import Host
-from tradefair.host.orders import Mark, Order
+from tradefair.host.doors.control import ControlRefused, Handler
+from tradefair.host.doors.hosting import Host
+from tradefair.host.episode.orders import Mark, Order
 from tradefair.runner.env.scoring import scale_of, score_file
 from tradefair.runner.env.tasks import Choice, Split, Task, Tasks
 from tradefair.runner.ledger import TURNS, ledger_of

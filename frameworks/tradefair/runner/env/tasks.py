@@ -23,8 +23,8 @@ from tradefair.contract.errors import unknown
 from tradefair.contract.scenario import checked_content
 from tradefair.contract.sealed_seeds import SALT_BYTES, SealedSeeds, commitment_of, split_seed
 from tradefair.files.user_files import parse_toml, regular, text_file
-from tradefair.host.orders import Order
-from tradefair.host.setup import STAND_IN, plan_seats
+from tradefair.host.episode.orders import Order
+from tradefair.host.episode.setup import STAND_IN, plan_seats
 
 BUNDLED = "tasks.toml"
 ALL = "all"

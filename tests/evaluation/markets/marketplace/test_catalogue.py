@@ -19,7 +19,7 @@ from tradefair.evaluation.markets.marketplace.evaluator import EVALUATOR
 from tradefair.evaluation.markets.marketplace.play import read_marketplace
 from tradefair.evaluation.store.gathering import gather
 from tradefair.evaluation.verify import verify_file
-from tradefair.host.prefix import copied_records
+from tradefair.host.episode.prefix import copied_records
 from tradefair.marketplace.data import written
 from tradefair.marketplace.data.data_source import catalogue_of
 from tradefair.marketplace.model import Catalogue

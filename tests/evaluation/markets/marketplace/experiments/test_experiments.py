@@ -26,7 +26,7 @@ from tradefair.evaluation.markets.marketplace.experiments.model import (
 )
 from tradefair.evaluation.markets.marketplace.experiments.report import experiment_report
 from tradefair.evaluation.markets.marketplace.experiments.runs import Shopper, episode_of
-from tradefair.host.wire import untrusted
+from tradefair.host.server.wire import untrusted
 from tradefair.tracestore import find_traces, open_trace
 
 SIX = range(6)

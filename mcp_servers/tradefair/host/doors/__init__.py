@@ -1,0 +1,1 @@
+"""Many episodes behind HTTP: tokens, sessions, issuers, pages, orders."""

@@ -1,0 +1,1 @@
+"""Runs the code that seats send, in a process that may do nothing else."""

@@ -1,0 +1,1 @@
+"""Scripted seats inside an episode, and the outside services that markets ask."""
