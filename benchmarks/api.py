@@ -15,8 +15,8 @@ from benchmarks.figures import Figure, Stopwatch, ratio_of_medians
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.kernel.players import Limits, seat_roles
 from tradefair.host.episode.setup import plan_seats
-from tradefair.runner.agent_spec import AgentSpec, ready
-from tradefair.runner.episode_runner import PlaySpec, play_episode
+from tradefair.runner.play.agent_spec import AgentSpec, ready
+from tradefair.runner.play.episode_runner import PlaySpec, play_episode
 
 _MARKET, _SCENARIO = "double_auction", "double_auction/bazaar"
 _IMPORT = "import time; t = time.process_time(); import tradefair.api; print(time.process_time() - t)"

@@ -14,7 +14,7 @@ from tradefair.contract.kernel.players import Seating
 from tradefair.double_auction.model import DoubleAuctionScenario
 from tradefair.host.episode.episode import Episode
 from tradefair.host.episode.setup import SeatPlan, new_episode, new_episode_id, plan_seats, seating_of
-from tradefair.runner.whole import play_whole
+from tradefair.runner.play.whole import play_whole
 
 FIELD = "zip"
 """The policy of every scripted seat: the scenario's own."""

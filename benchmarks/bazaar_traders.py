@@ -28,7 +28,7 @@ from tradefair.double_auction.seats.traders_identified import BAZAAR_FIELD, IDEN
 from tradefair.double_auction.seats.traders_replayed import REPLAYED_TRADERS
 from tradefair.evaluation.markets.double_auction.source_table import csa_source
 from tradefair.evaluation.markets.double_auction.surplus_alpha import SeatResult, Shape
-from tradefair.runner.plan_episodes import LAW_CYCLE
+from tradefair.runner.plans.episodes import LAW_CYCLE
 
 GAMES = 1_500
 """Games of the field."""

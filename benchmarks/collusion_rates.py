@@ -30,7 +30,7 @@ from tradefair.evaluation.modes.base_rates import wilson
 from tradefair.host.episode.setup import SeatPlan, scripted_seats, seating_of
 from tradefair.pricing.data.bundled import limit_strategies
 from tradefair.pricing.seats import learning
-from tradefair.runner.probe import PlayedAgain
+from tradefair.runner.ledger.probe import PlayedAgain
 from tradefair.tracestore import Written, open_trace, write_trace
 
 # Neither that of the bundled strategies (1) nor one on which the rule was chosen.

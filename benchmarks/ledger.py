@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.figures import Figure, Stopwatch
 from benchmarks.seated import play_seated
-from tradefair.runner.ledger import ledger_of
+from tradefair.runner.ledger.ledger import ledger_of
 
 # Market, preset, the policy in the agent's seat, settings of a tiny run, and the goal in CPU seconds.
 _EPISODES: tuple[tuple[str, str, str, dict[str, int], float], ...] = (

@@ -19,10 +19,10 @@ from typing import Any
 from tradefair.catalog import load_scenario, market_names, market_type, scenario_ids
 from tradefair.contract.market import ReadsData
 from tradefair.evaluation.evaluator import evaluator_of
-from tradefair.runner.luck import Luck, LuckSpec, play_luck
-from tradefair.runner.plan import AgentEntry
-from tradefair.runner.plan_episodes import Variant
-from tradefair.runner.sweep_flags import How
+from tradefair.runner.plans.episodes import Variant
+from tradefair.runner.plans.plan import AgentEntry
+from tradefair.runner.sweep.flags import How
+from tradefair.runner.sweep.luck import Luck, LuckSpec, play_luck
 
 AGENTS = {
     "double_auction": "zic",

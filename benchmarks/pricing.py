@@ -17,7 +17,7 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.host.episode.setup import plan_seats, seating_of
 from tradefair.pricing.engine.demand import units_sold, weight
 from tradefair.pricing.model import PricingScenario
-from tradefair.runner.whole import play_whole
+from tradefair.runner.play.whole import play_whole
 
 # A rule that looks at its own cost only: what is measured is the market.
 _FIXED = "fixed_markup"

@@ -11,8 +11,8 @@ from benchmarks.figures import Figure, Stopwatch, ratio_of_medians
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.kernel.players import seat_roles
 from tradefair.host.episode.setup import plan_seats
-from tradefair.runner.agent_spec import AgentSpec, ready
-from tradefair.runner.episode_runner import PlaySpec, play_episode
+from tradefair.runner.play.agent_spec import AgentSpec, ready
+from tradefair.runner.play.episode_runner import PlaySpec, play_episode
 from tradefair.tracestore import open_trace
 
 # Market, scenario, and the policy behind the react graph.

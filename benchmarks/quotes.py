@@ -19,7 +19,7 @@ from tradefair.double_auction.model import DoubleAuctionScenario
 from tradefair.double_auction.rules import DoubleAuction
 from tradefair.double_auction.seats.traders_identified import BAZAAR_FIELD
 from tradefair.host.episode.setup import scripted_seats
-from tradefair.runner.whole import play_whole
+from tradefair.runner.play.whole import play_whole
 
 _SEATS = 8
 _SIMPLE = (

@@ -35,7 +35,7 @@ from tradefair.evaluation.modes.base_rates import (
 )
 from tradefair.evaluation.modes.diagnosis import Finding
 from tradefair.host.episode.setup import plan_seats
-from tradefair.runner.ledger import with_ledgers
+from tradefair.runner.ledger.ledger import with_ledgers
 
 _Job = TypeVar("_Job")
 _Found = TypeVar("_Found")

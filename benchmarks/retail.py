@@ -17,7 +17,7 @@ from tradefair.evaluation.verify import verify_file
 from tradefair.host.episode.setup import plan_seats, seating_of
 from tradefair.retail.model import SEAT, RetailScenario
 from tradefair.retail.rules import Retail
-from tradefair.runner.whole import play_whole
+from tradefair.runner.play.whole import play_whole
 
 _CHILD = "from benchmarks.retail import grow; grow({days})"
 _MIB = 1024

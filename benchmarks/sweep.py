@@ -25,11 +25,11 @@ from benchmarks.figures import Figure, Stopwatch, ratio_of_medians
 from tradefair.contract.kernel.core import Core
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.episode.setup import scripted_seats
-from tradefair.runner.plan import load_plan
-from tradefair.runner.plan_episodes import EpisodeSpec, workload_of
-from tradefair.runner.sweep import EXECUTORS, Executor, SweepSpec, sweep
-from tradefair.runner.sweep_play import SweepResult, Table, play_one
-from tradefair.runner.sweep_table import TABLE, SweepTable
+from tradefair.runner.plans.done import TABLE, SweepTable
+from tradefair.runner.plans.episodes import EpisodeSpec, workload_of
+from tradefair.runner.plans.plan import load_plan
+from tradefair.runner.plans.play import SweepResult, Table, play_one
+from tradefair.runner.sweep.sweep import EXECUTORS, Executor, SweepSpec, sweep
 from tradefair.tracestore import find_traces
 
 _PLAN = "bargaining/ten_thousand"

@@ -29,9 +29,9 @@ from tradefair.contract.kernel.players import seat_roles
 from tradefair.host.episode.setup import plan_seats
 from tradefair.host.episode.unbegun import Begun, Unbegun
 from tradefair.host.server.binding import build_server
-from tradefair.runner.agent_spec import AgentSpec, ready
-from tradefair.runner.episode_runner import PlaySpec, play_episode
-from tradefair.runner.play_setup import with_stand_in
+from tradefair.runner.play.agent_spec import AgentSpec, ready
+from tradefair.runner.play.episode_runner import PlaySpec, play_episode
+from tradefair.runner.play.setup import with_stand_in
 from tradefair.tracestore import open_trace
 
 _SCENARIOS = (

@@ -10,12 +10,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.figures import Figure, Stopwatch
-from tradefair.runner.plan import load_plan
-from tradefair.runner.plan_episodes import EpisodeSpec, Workload, workload_of
-from tradefair.runner.sweep_play import SweepResult, Table
-from tradefair.runner.sweep_shard import run_shard
-from tradefair.runner.sweep_table import SweepTable
-from tradefair.runner.sweep_worker import settle
+from tradefair.runner.plans.done import SweepTable
+from tradefair.runner.plans.episodes import EpisodeSpec, Workload, workload_of
+from tradefair.runner.plans.plan import load_plan
+from tradefair.runner.plans.play import SweepResult, Table
+from tradefair.runner.plans.shard import run_shard
+from tradefair.runner.sweep.worker import settle
 
 _QUOTES = 240
 """Of a game: eight seats, 30 rounds."""

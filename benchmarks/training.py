@@ -31,8 +31,8 @@ from tradefair.host.doors.hosting import Host
 from tradefair.host.episode.orders import Order, checked
 from tradefair.host.episode.setup import STAND_IN, new_episode_id
 from tradefair.host.server.binding import build_server
-from tradefair.runner.batch import batch
-from tradefair.runner.env.scoring import score_file
+from tradefair.runner.play.batch import batch
+from tradefair.runner.tasks.scoring import score_file
 
 _MARKET, _SCENARIO, _SEAT, _ROUNDS = "double_auction", "double_auction/smoke", "B1", 3
 _TURN: tuple[tuple[str, dict[str, Any]], ...] = (("view_my_value", {}), ("submit_quote", {"price": 50}))

@@ -17,8 +17,8 @@ from benchmarks.figures import Figure
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.kernel.players import seat_roles
 from tradefair.host.episode.setup import plan_seats
-from tradefair.runner.agent_spec import AgentSpec, ready
-from tradefair.runner.episode_runner import PlaySpec, play_episode
+from tradefair.runner.play.agent_spec import AgentSpec, ready
+from tradefair.runner.play.episode_runner import PlaySpec, play_episode
 
 _ENTRIES = 200
 _SETTING_UP = ("tradefair.runner.", "tradefair.host.")

@@ -10,8 +10,8 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import Scenario
 from tradefair.contract.kernel.players import seat_roles
 from tradefair.host.episode.setup import SeatPlan, plan_seats
-from tradefair.runner.agent_spec import AgentSpec, ready
-from tradefair.runner.episode_runner import PlaySpec
+from tradefair.runner.play.agent_spec import AgentSpec, ready
+from tradefair.runner.play.episode_runner import PlaySpec
 from tradefair.tracestore import open_trace
 
 

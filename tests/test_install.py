@@ -22,7 +22,7 @@ from tradefair.frameworks import load_framework
 from tradefair.frameworks.models.endpoint import parse_model
 from tradefair.frameworks.models.local.weights import find_weights
 from tradefair.host.seats.wordllama import WordLlama
-from tradefair.runner.sweep_ray import play_on_ray
+from tradefair.runner.sweep.ray import play_on_ray
 from tradefair.tracestore import find_traces, open_trace
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -20,7 +20,7 @@ from tradefair.contract import Draw, ToolAnswer, ToolCall, Turns, TurnView
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.ledger import Ledger
 from tradefair.evaluation.modes.detectors import GENERAL
-from tradefair.runner.ledger import ledger_of
+from tradefair.runner.ledger.ledger import ledger_of
 
 _ALL = {(flaw.market, flaw.name): flaw for flaw in flaws()}
 _FEW = [

@@ -18,7 +18,7 @@ from tradefair.evaluation.markets.double_auction.collusion.reading import read_g
 from tradefair.evaluation.markets.double_auction.collusion.replayed import replayed_references
 from tradefair.evaluation.markets.double_auction.collusion_log import import_games
 from tradefair.evaluation.statistics import interval
-from tradefair.runner.probe import PlayedAgain
+from tradefair.runner.ledger.probe import PlayedAgain
 from tradefair.tracestore import find_traces
 
 _IMPORT = "tradefair import collusion-log LOGS --out real"

@@ -20,7 +20,7 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.chain import canonical, digest
 from tradefair.evaluation.markets.supply_chain.population import Estimate, PopulationReport, population, shown
 from tradefair.evaluation.modes.base_rates import scenario_key
-from tradefair.runner.plan import load_plan
+from tradefair.runner.plans.plan import load_plan
 from tradefair.tracestore import find_traces
 
 _MARKET, _PLAN, _POLICY = "supply_chain", "supply_chain/findings", "skill"

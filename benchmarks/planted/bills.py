@@ -11,8 +11,8 @@ from benchmarks.planted.flaw import Flaw, Place
 from benchmarks.planted.play import Episode
 from tradefair.contract import SeatId
 from tradefair.evaluation.ledger import Ledger, LedgerTurn
-from tradefair.runner.ledger import Ledgers
-from tradefair.runner.replays import Replays
+from tradefair.runner.ledger.ledger import Ledgers
+from tradefair.runner.ledger.replays import Replays
 
 MOST = {"double_auction": 16, "bargaining": 20, "pricing": 12, "order_book": 8, "retail": 8}
 """Values of each policy where a whole ledger takes too long: the stretches that lost most are halved."""

@@ -18,7 +18,7 @@ from benchmarks.planted.flaw import Flaw
 from benchmarks.planted.play import PRESETS, Episode, Setting, cites, play
 from tradefair.contract import TradefairError
 from tradefair.evaluation.ledger import Ledger
-from tradefair.runner.ledger import ledger_of
+from tradefair.runner.ledger.ledger import ledger_of
 
 HARM = 0.02
 """A flaw is harmful where it costs more than this share of what its twin earned."""

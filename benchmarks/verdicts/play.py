@@ -17,7 +17,7 @@ from tradefair.evaluation.verdict.of_trace import verdict_of
 from tradefair.evaluation.verdict.verdict import Verdict
 from tradefair.evaluation.verify import Check, verify_file
 from tradefair.host.seats.scripted import Scripted
-from tradefair.runner.ledger import with_ledgers
+from tradefair.runner.ledger.ledger import with_ledgers
 from tradefair.tracestore import Written, open_trace, write_trace
 
 LABEL = "react/openai:small-1"

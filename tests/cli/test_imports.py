@@ -55,7 +55,7 @@ def _imported(program: str, *arguments: str) -> set[str]:
 def test_help_of_every_command_and_subcommand_imports_nothing_that_works() -> None:
     modules = _imported(f"import sys\n{_EVERY_HELP}{_LOOK}")
     # The help of two groups is drawn by rich.
-    working = MARKETS | HEAVY | {"asyncio", "tradefair.runner.agent_spec", "tradefair.evaluation.evaluate"}
+    working = MARKETS | HEAVY | {"asyncio", "tradefair.runner.play.agent_spec", "tradefair.evaluation.evaluate"}
     assert modules & working == set()
     assert "tradefair.host.commands.control_commands" in modules
 
@@ -63,7 +63,7 @@ def test_help_of_every_command_and_subcommand_imports_nothing_that_works() -> No
 def test_lists_import_no_market_and_nothing_that_plays() -> None:
     modules = _imported(_LOOK, "\n".join(LISTS))
     assert modules & (MARKETS | HEAVY) == set()
-    assert "tradefair.runner.plan" in modules
+    assert "tradefair.runner.plans.plan" in modules
 
 
 def test_a_table_of_markets_builds_no_model() -> None:

@@ -27,8 +27,8 @@ from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.episode.setup import plan_seats
 from tradefair.host.seats.scripted import Scripted
-from tradefair.runner.agent_spec import AgentSpec
-from tradefair.runner.episode_runner import Played, play_episode
+from tradefair.runner.play.agent_spec import AgentSpec
+from tradefair.runner.play.episode_runner import Played, play_episode
 from tradefair.tracestore import open_trace
 from tradefair.trading.statements import read_statements
 

@@ -16,8 +16,8 @@ from tradefair.contract.kernel.players import Limits
 from tradefair.frameworks import load_framework
 from tradefair.frameworks.langgraph import GRAPHS, LangGraphAgent
 from tradefair.host.episode.setup import plan_seats
-from tradefair.runner.agent_spec import AgentSpec
-from tradefair.runner.episode_runner import play_episode
+from tradefair.runner.play.agent_spec import AgentSpec
+from tradefair.runner.play.episode_runner import play_episode
 from tradefair.tracestore import open_trace
 
 each_graph = pytest.mark.parametrize("graph", list(GRAPHS))

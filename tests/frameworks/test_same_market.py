@@ -15,8 +15,8 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.kernel.players import Limits
 from tradefair.frameworks import EXTRAS
 from tradefair.host.episode.setup import plan_seats
-from tradefair.runner.agent_spec import AgentSpec
-from tradefair.runner.episode_runner import play_episode
+from tradefair.runner.play.agent_spec import AgentSpec
+from tradefair.runner.play.episode_runner import play_episode
 from tradefair.tracestore import open_trace
 
 SEED = 7

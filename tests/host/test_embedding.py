@@ -20,10 +20,10 @@ from tradefair.evaluation.verify import verify_file
 from tradefair.host.episode.episode import Episode
 from tradefair.host.episode.setup import log_remark, new_episode, plan_seats, reopen_episode
 from tradefair.host.seats.embedding import CachedEmbedder, OpenAIEmbedder, SimilarityService, open_embedder
-from tradefair.runner.plan import load_plan
-from tradefair.runner.plan_episodes import EpisodeSpec, workload_of
-from tradefair.runner.sweep_play import SweepResult, Table
-from tradefair.runner.sweep_shard import run_shard
+from tradefair.runner.plans.episodes import EpisodeSpec, workload_of
+from tradefair.runner.plans.plan import load_plan
+from tradefair.runner.plans.play import SweepResult, Table
+from tradefair.runner.plans.shard import run_shard
 from tradefair.supply_chain import MARKET
 from tradefair.tracestore import find_traces, open_trace
 

@@ -22,8 +22,8 @@ from tradefair.marketplace.engine.manipulation import TEXTS
 from tradefair.marketplace.model import Catalogue, Surface
 from tradefair.marketplace.rules import Marketplace
 from tradefair.marketplace.seats.customers import cents
-from tradefair.runner.agent_spec import AgentSpec
-from tradefair.runner.episode_runner import play_episode
+from tradefair.runner.play.agent_spec import AgentSpec
+from tradefair.runner.play.episode_runner import play_episode
 from tradefair.tracestore import open_trace
 
 Load = Callable[[str], Catalogue]

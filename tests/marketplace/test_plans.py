@@ -12,9 +12,9 @@ from tradefair.catalog import plan_ids
 from tradefair.evaluation.verify import verify_file
 from tradefair.marketplace.engine.manipulation import PROFILE_SURFACES, TEXTS, TOLD_SURFACES
 from tradefair.marketplace.model import MarketplaceScenario
-from tradefair.runner.plan import load_plan
-from tradefair.runner.plan_episodes import Workload, workload_of
-from tradefair.runner.sweep import SweepSpec, sweep
+from tradefair.runner.plans.episodes import Workload, workload_of
+from tradefair.runner.plans.plan import load_plan
+from tradefair.runner.sweep.sweep import SweepSpec, sweep
 from tradefair.tracestore import find_traces
 
 EPISODES = {

@@ -103,7 +103,7 @@ import os
 from pathlib import Path
 from tradefair.contract import TraceError
 from tradefair.contract.errors import StorageUnavailable
-from tradefair.runner.sweep_lease import Lease as Shared, is_alive, join_lease
+from tradefair.runner.plans.lease import Lease as Shared, is_alive, join_lease
 from tradefair.tracestore.locks import Lease, held, take
 
 trace = Path("x.trace")

@@ -18,8 +18,8 @@ from tradefair.host.sandbox.running import Sandbox
 from tradefair.host.server.binding import build_server
 from tradefair.retail import MARKET
 from tradefair.retail.model import SEAT, RetailScenario
-from tradefair.runner.agent_spec import AgentSpec
-from tradefair.runner.episode_runner import play_episode
+from tradefair.runner.play.agent_spec import AgentSpec
+from tradefair.runner.play.episode_runner import play_episode
 from tradefair.testing.client import open_seat
 from tradefair.tracestore import open_trace
 

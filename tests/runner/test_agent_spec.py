@@ -18,8 +18,8 @@ from tradefair.evaluation.verify import verify_file
 from tradefair.frameworks.base import SeatConnection, SeatReport
 from tradefair.frameworks.models.endpoint import ModelEndpoint
 from tradefair.frameworks.policy import PolicyAgent
-from tradefair.runner.agent_spec import AgentSpec, ReadyAgent, ready
-from tradefair.runner.episode_runner import play_episode
+from tradefair.runner.play.agent_spec import AgentSpec, ReadyAgent, ready
+from tradefair.runner.play.episode_runner import play_episode
 from tradefair.tracestore import open_trace
 
 _RUNNER = Path(__file__).parents[2] / "frameworks" / "tradefair" / "runner"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tradefair.contract import ScenarioError
-from tradefair.runner.plan import load_plan
-from tradefair.runner.plan_episodes import workload_of
+from tradefair.runner.plans.episodes import workload_of
+from tradefair.runner.plans.plan import load_plan
 
 PLAN = """
 [plan]

@@ -14,8 +14,8 @@ from tests.waiting import SOON
 from tradefair.contract import HarnessFailure
 from tradefair.contract.kernel.players import Limits
 from tradefair.evaluation.verify import verify_file
-from tradefair.runner.agent_spec import AgentSpec
-from tradefair.runner.episode_runner import play_episode, resume_episode
+from tradefair.runner.play.agent_spec import AgentSpec
+from tradefair.runner.play.episode_runner import play_episode, resume_episode
 
 ROUNDS = [1, 2, 3]
 each_framework = pytest.mark.parametrize("framework", ["react", "openai_loop"])

@@ -21,11 +21,11 @@ from tradefair.evaluation.table import number_text
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.episode.prefix import copied_records, write_prefix
 from tradefair.host.episode.setup import plan_seats
-from tradefair.runner.agent_spec import AgentSpec
-from tradefair.runner.episode_runner import play_episode, resume_episode
-from tradefair.runner.fork import Forked, ForkSpec, fork_episode
-from tradefair.runner.fork_report import ForkReport, report_fork
-from tradefair.runner.ledger import ledger_of
+from tradefair.runner.fork.fork import Forked, ForkSpec, fork_episode
+from tradefair.runner.fork.report import ForkReport, report_fork
+from tradefair.runner.ledger.ledger import ledger_of
+from tradefair.runner.play.agent_spec import AgentSpec
+from tradefair.runner.play.episode_runner import play_episode, resume_episode
 from tradefair.tracestore import open_trace
 
 ORACLE = AgentSpec("policy", "policy:oracle")

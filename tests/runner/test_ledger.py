@@ -32,9 +32,9 @@ from tradefair.evaluation.reward import reward_of
 from tradefair.host.episode.prefix import copied_records, write_prefix
 from tradefair.host.episode.setup import scripted_seats
 from tradefair.host.seats.scripted import Scripted
-from tradefair.runner.ledger import Ledgers, ledger_of
-from tradefair.runner.replays import NotReplayed, Replays
-from tradefair.runner.tape import Shadow, TapePlayer, held_trace, looking, read_tapes
+from tradefair.runner.ledger.ledger import Ledgers, ledger_of
+from tradefair.runner.ledger.replays import NotReplayed, Replays
+from tradefair.runner.ledger.tape import Shadow, TapePlayer, held_trace, looking, read_tapes
 from tradefair.tracestore import open_trace
 
 SEED = 5
@@ -365,8 +365,8 @@ def test_part_of_the_turns_agrees_with_all_of_them(market: str, kind: str) -> No
 
 def test_a_ledger_re_executes_no_more_than_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     path = _played("pricing", "jumpy", SEED)
-    monkeypatch.setattr("tradefair.runner.ledger.BUDGET", 0)
-    monkeypatch.setattr("tradefair.runner.ledger._LEAST", 2)
+    monkeypatch.setattr("tradefair.runner.ledger.ledger.BUDGET", 0)
+    monkeypatch.setattr("tradefair.runner.ledger.ledger._LEAST", 2)
     part = ledger_of(path, "F1")
     adds_up(part)
     assert len(part.turns) == 2

@@ -16,8 +16,8 @@ from tradefair.contract.policy import Turns
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.findings_text import asides_text
 from tradefair.evaluation.ledger import Extent
-from tradefair.runner.ledger import ledger_of, with_ledgers
-from tradefair.runner.replays import NotReplayed, Replays
+from tradefair.runner.ledger.ledger import ledger_of, with_ledgers
+from tradefair.runner.ledger.replays import NotReplayed, Replays
 
 # Each ledger plays its episode again for every turn and policy.
 pytestmark = pytest.mark.many

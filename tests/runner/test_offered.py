@@ -14,8 +14,8 @@ from tradefair.catalog import market_type
 from tradefair.contract import ScenarioError, TraceError
 from tradefair.contract.kernel.players import AgentRecord
 from tradefair.frameworks.models.endpoint import MAX_REPLY
-from tradefair.runner.agent_spec import AgentSpec, ready
-from tradefair.runner.episode_runner import play_episode
+from tradefair.runner.play.agent_spec import AgentSpec, ready
+from tradefair.runner.play.episode_runner import play_episode
 from tradefair.tracestore import open_trace
 
 GRAPHS = ("react", "reflection", "plan_and_act")

@@ -21,9 +21,9 @@ from tradefair.contract import ScenarioError
 from tradefair.contract.kernel.players import PERSON
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.episode.setup import plan_seats
-from tradefair.runner import outside
-from tradefair.runner.agent_spec import AgentSpec, ready
-from tradefair.runner.episode_runner import PlaySpec, play_episode, resume_episode
+from tradefair.runner.play import outside
+from tradefair.runner.play.agent_spec import AgentSpec, ready
+from tradefair.runner.play.episode_runner import PlaySpec, play_episode, resume_episode
 from tradefair.tracestore import open_trace
 
 APPS = (advertise(EXTENSION_ID, {"mimeTypes": [APP_MIME_TYPE]}),)

@@ -12,8 +12,8 @@ import pytest
 from tradefair.bargaining.rules import Bargaining
 from tradefair.catalog import market_names, market_type, plan_ids
 from tradefair.contract import ScenarioError
-from tradefair.runner.plan import load_plan
-from tradefair.runner.plan_episodes import LAW_CYCLE, Workload, workload_of
+from tradefair.runner.plans.episodes import LAW_CYCLE, Workload, workload_of
+from tradefair.runner.plans.plan import load_plan
 
 BUNDLED = [name for market in market_names() for name in plan_ids(market)]
 PLAN = """

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.calling import moves
-from tests.play_specs import preset_spec
+from tests.play_specs import play_spec, preset_spec
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.cli import run as tradefair
-from tradefair.contract import ScenarioError, TradefairError
-from tradefair.contract.kernel.players import Limits
+from tradefair.contract import HarnessFailure, PolicySpec, ScenarioError, ToolCall, TradefairError, Turns, TurnView
+from tradefair.contract.chain import canonical, digest
+from tradefair.contract.kernel.players import Limits, Seating
 from tradefair.evaluation.verify import verify_file
-from tradefair.host.episode.setup import SeatPlan, plan_seats
-from tradefair.runner.agent_spec import AgentSpec
-from tradefair.runner.episode_runner import Played, play_episode
-from tradefair.runner.references import (
+from tradefair.host.episode.setup import SeatPlan, is_closed, plan_seats, seating_of
+from tradefair.runner.play.agent_spec import AgentSpec
+from tradefair.runner.play.episode_runner import Played, PlaySpec, play_episode
+from tradefair.runner.play.references import (
     play_on_every_seat,
     play_references,
     policies_on_every_seat,
     reference_policies,
     references_of,
 )
-from tradefair.runner.summary import summarise
+from tradefair.runner.play.summary import Summary, summarise
+from tradefair.runner.play.trials import play_trials, written_after
+from tradefair.runner.play.whole import play_whole, play_whole_aside
 from tradefair.tracestore import open_trace
 
 
@@ -214,3 +218,130 @@ async def test_a_plan_may_put_an_agent_on_every_seat(tmp_path: Path) -> None:
     played = await play_episode(everyone)
     assert verify_file(played.path).verdict == "reproduced"
     assert set(played.reports) == {"P1", "P2"}
+
+
+KIND, SCENARIO = market_type("teaching"), load_scenario("teaching", "pie")
+
+
+def seating(**seats: str) -> Seating:
+    return seating_of(KIND, SCENARIO, SeatPlan({"P1": "half", "P2": "half", **seats}))
+
+
+def test_an_episode_is_closed_where_no_seat_is_played_from_outside() -> None:
+    assert is_closed(KIND, SCENARIO, seating())
+    assert not is_closed(KIND, SCENARIO, seating(P2="agent"))
+
+
+def test_the_manifest_is_that_of_the_trace(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "whole.trace"
+    manifest = play_whole(path, KIND, SCENARIO, 3, seating(), "whole")
+    with open_trace(path) as trace:
+        assert trace.manifest == manifest
+    assert verify_file(path).verdict == "reproduced"
+    assert [file.name for file in path.parent.iterdir()] == ["whole.trace"]
+
+
+def test_what_is_stopped_leaves_nothing(tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    def stopped() -> bool:
+        asked.append(len(asked))
+        return len(asked) > 1
+
+    with pytest.raises(HarnessFailure, match="was stopped"):
+        play_whole(tmp_path / "whole.trace", KIND, SCENARIO, 3, seating(), "whole", stopped=stopped)
+    assert len(asked) == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_cancelled_player_does_not_play_on_in_its_thread(tmp_path: Path) -> None:
+    long = SCENARIO.model_copy(update={"rounds": 100_000})
+    playing = asyncio.create_task(play_whole_aside(tmp_path / "long.trace", KIND, long, 3, seating(), "long"))
+    await asyncio.sleep(0)
+    playing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await playing
+    # Waits for the thread, which would play for minutes.
+    await asyncio.get_running_loop().shutdown_default_executor()
+    assert list(tmp_path.iterdir()) == []
+
+
+class Breaks:
+    """Claims in the first round, and fails in the second."""
+
+    def turn(self, now: TurnView) -> Turns:
+        if now.round > 1:
+            raise ZeroDivisionError
+        yield ToolCall("claim", {"slices": 3})
+
+
+async def test_a_policy_that_fails_leaves_the_events_up_to_its_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = PolicySpec("breaks", lambda _params, _draw: Breaks(), frozenset({"eater"}))
+    monkeypatch.setitem(KIND.policies, "breaks", broken)  # pyright: ignore[reportArgumentType]
+    plan = SeatPlan({"P1": "half", "P2": "breaks"})
+    played = await play_episode(play_spec("teaching", SCENARIO, 3, plan, AgentSpec("policy", "policy:half"), tmp_path))
+    assert played.end_reason == "truncated:harness_failure"
+    with open_trace(played.path) as trace:
+        assert [event["round"] for event in trace.decoded() if event["event"] == "round_closed"] == [1]
+    assert verify_file(played.path).sound
+
+
+WRITTEN = "The policy acts as before: it learns nothing from an episode."
+
+
+def spec_of(folder: Path, framework: str = "reflection") -> PlaySpec:
+    scenario = load_scenario("double_auction", "smoke")
+    agent = AgentSpec(framework, "policy:zip")
+    plan = SeatPlan({"B1": "agent", "B2": "truthful", "S1": "truthful", "S2": "truthful"})
+    return play_spec("double_auction", scenario, 7, plan, agent, folder)
+
+
+async def test_each_trial_is_opened_by_what_was_written_after_the_earlier_ones(tmp_path: Path) -> None:
+    carried: list[tuple[str, ...] | None] = []
+
+    async def play(spec: PlaySpec, number: int) -> Summary:
+        carried.append(spec.agent.spec.trials)
+        return summarise(await play_episode(spec), {})
+
+    trials = await play_trials(spec_of(tmp_path), 3, play)
+    assert carried == [(), (WRITTEN,), (WRITTEN, WRITTEN)]
+    assert trials.written == [WRITTEN] * 3
+    assert trials.spec.agent.spec.label == "reflection+trials/policy:zip"
+    assert trials.exit_code == 0
+    assert len({summary.played.path for summary in trials.summaries}) == 3
+    with open_trace(trials.summaries[-1].played.path) as trace:
+        assert trace.manifest.core.seed == 7
+        record = trace.seating().players["B1"].agent
+        assert record is not None
+        assert record.trials == digest(canonical([WRITTEN, WRITTEN]))
+        notes = list(trace.agent_events())
+    assert [note["trial"] for note in notes if note["kind"] == "trial_reflection"] == [3]
+    report = next(note for note in notes if note["kind"] == "seat_report")
+    assert report["replies"] == sum(note["kind"] == "model_call" for note in notes)
+    assert trials.to_json()["trials"][0]["written"] == WRITTEN
+
+
+async def test_an_agent_without_trials_writes_nothing(tmp_path: Path) -> None:
+    played = await play_episode(spec_of(tmp_path))
+    assert written_after(played.path, "B1") == ""
+
+
+async def test_trials_are_for_one_reflecting_seat(tmp_path: Path) -> None:
+    async def play(spec: PlaySpec, number: int) -> Summary:
+        raise AssertionError("nothing may be played")
+
+    with pytest.raises(ScenarioError, match="for --agent reflection, not for react"):
+        await play_trials(spec_of(tmp_path, "react"), 2, play)
+    two = replace(spec_of(tmp_path), plan=SeatPlan({"B1": "agent", "B2": "agent"}))
+    with pytest.raises(ScenarioError, match="one agent's seat"):
+        await play_trials(two, 2, play)
+
+
+async def test_a_failing_provider_ends_the_trials_and_says_which_one(tmp_path: Path) -> None:
+    async def play(spec: PlaySpec, number: int) -> Summary:
+        raise HarnessFailure("the provider is gone")
+
+    with pytest.raises(HarnessFailure, match="trial 1 of 2: the provider is gone"):
+        await play_trials(spec_of(tmp_path), 2, play)

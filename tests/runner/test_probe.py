@@ -15,10 +15,10 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.kernel.core import Core
 from tradefair.evaluation.collusion import Deviation, NotPlayed
 from tradefair.host.episode.setup import SeatPlan, scripted_seats, seating_of
-from tradefair.runner.agent_spec import AgentSpec
-from tradefair.runner.episode_runner import play_episode
-from tradefair.runner.fork import ForkSpec, fork_episode
-from tradefair.runner.probe import PlayedAgain
+from tradefair.runner.fork.fork import ForkSpec, fork_episode
+from tradefair.runner.ledger.probe import PlayedAgain
+from tradefair.runner.play.agent_spec import AgentSpec
+from tradefair.runner.play.episode_runner import play_episode
 from tradefair.tracestore import Trace, open_trace
 
 ROUNDS = 12

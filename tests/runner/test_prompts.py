@@ -37,9 +37,9 @@ from tradefair.frameworks.models import ModelEndpoint, parse_model
 from tradefair.frameworks.models.serving import Address, open_address
 from tradefair.frameworks.openai_loop import OpenAILoop
 from tradefair.host.episode.log import SqliteLog
-from tradefair.runner.agent_spec import AgentSpec
-from tradefair.runner.episode_runner import PlaySpec, play_episode, resume_episode
-from tradefair.runner.fork import ForkSpec, fork_episode
+from tradefair.runner.fork.fork import ForkSpec, fork_episode
+from tradefair.runner.play.agent_spec import AgentSpec
+from tradefair.runner.play.episode_runner import PlaySpec, play_episode, resume_episode
 from tradefair.tracestore import Exchange, Ledger, Manifest, PromptCall, open_trace
 from tradefair.tracestore.prompts import PART_LIMIT
 

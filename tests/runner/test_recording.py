@@ -10,8 +10,8 @@ import orjson
 import pytest
 
 from tradefair.cli import run
-from tradefair.runner.agent_spec import AgentSpec
-from tradefair.runner.episode_runner import play_episode, recorded_agent
+from tradefair.runner.play.agent_spec import AgentSpec
+from tradefair.runner.play.episode_runner import play_episode, recorded_agent
 
 DUEL = ("play", "double_auction", "--scenario", "duel", "--seed", "7", "--no-references", "--json")
 

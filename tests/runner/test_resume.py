@@ -19,8 +19,8 @@ from tradefair.contract import TraceError
 from tradefair.contract.chain import digest
 from tradefair.contract.kernel.players import AgentRecord, Limits
 from tradefair.evaluation.verify import verify_file
-from tradefair.runner.agent_spec import AgentSpec
-from tradefair.runner.episode_runner import ready_again, resume_episode
+from tradefair.runner.play.agent_spec import AgentSpec
+from tradefair.runner.play.episode_runner import ready_again, resume_episode
 from tradefair.tracestore import open_trace
 
 PLAY = ("double_auction", "--scenario", "bazaar", "--set", "rounds=120", "--seed", "7", "--no-references", "--json")

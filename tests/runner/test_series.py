@@ -18,9 +18,9 @@ from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.ledger import Extent
 from tradefair.evaluation.reading import agent_seats
 from tradefair.evaluation.verify import verify_file
-from tradefair.runner import playing
-from tradefair.runner.ledger import SERIES_BUDGET, with_ledgers
-from tradefair.runner.summary import summarise
+from tradefair.runner.ledger.ledger import SERIES_BUDGET, with_ledgers
+from tradefair.runner.play import playing
+from tradefair.runner.play.summary import summarise
 from tradefair.tracestore import open_trace
 
 SMOKE = ("play", "double_auction", "--scenario", "smoke", "--seed", "5", "--agent", "policy:zip")

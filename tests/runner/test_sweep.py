@@ -17,12 +17,12 @@ from tradefair.cli import run as command
 from tradefair.contract import HarnessFailure, ScenarioError
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.episode.setup import new_episode
-from tradefair.runner.plan import load_plan
-from tradefair.runner.plan_episodes import EpisodeSpec, Workload, workload_of
-from tradefair.runner.sweep import Sweep, SweepSpec, sweep
-from tradefair.runner.sweep_play import SweepResult, Table
-from tradefair.runner.sweep_shard import run_shard
-from tradefair.runner.sweep_table import SweepTable
+from tradefair.runner.plans.done import SweepTable
+from tradefair.runner.plans.episodes import EpisodeSpec, Workload, workload_of
+from tradefair.runner.plans.plan import load_plan
+from tradefair.runner.plans.play import SweepResult, Table
+from tradefair.runner.plans.shard import run_shard
+from tradefair.runner.sweep.sweep import Sweep, SweepSpec, sweep
 from tradefair.tracestore import find_traces, open_trace
 
 PLAN = """

@@ -17,12 +17,12 @@ from tests.outside import Answer, endpoint
 from tests.waiting import LONG
 
 from tradefair.contract import ScenarioError
-from tradefair.runner.plan import Budget, load_plan
-from tradefair.runner.plan_episodes import workload_of
-from tradefair.runner.sweep import Sweep, SweepSpec, sweep
-from tradefair.runner.sweep_budget import Account
-from tradefair.runner.sweep_feed import Progress
-from tradefair.runner.sweep_show import told
+from tradefair.runner.plans.budget import Account
+from tradefair.runner.plans.episodes import workload_of
+from tradefair.runner.plans.plan import Budget, load_plan
+from tradefair.runner.sweep.feed import Progress
+from tradefair.runner.sweep.lines import told
+from tradefair.runner.sweep.sweep import Sweep, SweepSpec, sweep
 
 TOKENS = 110
 REQUESTS = 6

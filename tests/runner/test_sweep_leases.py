@@ -15,11 +15,11 @@ from tradefair.contract import ScenarioError
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.evaluation.viewer.folder import Folder
 from tradefair.evaluation.viewer.index import listed
-from tradefair.runner.plan import Budget, load_plan
-from tradefair.runner.plan_episodes import Workload, workload_of
-from tradefair.runner.sweep import EXECUTORS, Executor, SweepSpec, sweep
-from tradefair.runner.sweep_lease import join_lease
-from tradefair.runner.sweep_table import TABLE, SweepTable
+from tradefair.runner.plans.done import TABLE, SweepTable
+from tradefair.runner.plans.episodes import Workload, workload_of
+from tradefair.runner.plans.lease import join_lease
+from tradefair.runner.plans.plan import Budget, load_plan
+from tradefair.runner.sweep.sweep import EXECUTORS, Executor, SweepSpec, sweep
 from tradefair.tracestore import find_traces, open_trace
 
 SEEDS = 2

@@ -14,9 +14,9 @@ from tests.waiting import LONGER, until
 
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.evaluation.verify import verify_file
-from tradefair.runner.plan import load_plan
-from tradefair.runner.plan_episodes import Workload, workload_of
-from tradefair.runner.sweep import SweepSpec, sweep
+from tradefair.runner.plans.episodes import Workload, workload_of
+from tradefair.runner.plans.plan import load_plan
+from tradefair.runner.sweep.sweep import SweepSpec, sweep
 from tradefair.tracestore import find_traces, open_trace, stored_traces
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))

@@ -10,7 +10,7 @@ from tests.calling import blank_view
 
 from tradefair.contract import ErrorInfo, ToolAnswer, ToolCall, TurnView
 from tradefair.contract.policy import Turns
-from tradefair.runner.tape import Shadow, Tape, TapePlayer, read_tapes
+from tradefair.runner.ledger.tape import Shadow, Tape, TapePlayer, read_tapes
 
 OK = ToolAnswer(b'{"ok":true}', None, False)
 

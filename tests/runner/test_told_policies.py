@@ -16,9 +16,9 @@ from tradefair.contract import ScenarioError
 from tradefair.contract.kernel.players import stand_ins
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.episode.setup import STAND_IN
-from tradefair.runner.agent_spec import AgentSpec, ready
-from tradefair.runner.episode_runner import Played, play_episode
-from tradefair.runner.replays import Replays
+from tradefair.runner.ledger.replays import Replays
+from tradefair.runner.play.agent_spec import AgentSpec, ready
+from tradefair.runner.play.episode_runner import Played, play_episode
 from tradefair.tracestore import open_trace
 
 HIDING = ("hidden_cost", "models")

@@ -4,7 +4,7 @@
 the best known policies every turn from t on, the others reacting: the mean over these policies. A turn lost its value
 less that of the next turn, and the last turn's successor is what the seat earned, so the losses telescope: their sum is
 the gap (the performance-difference lemma, Kakade & Langford 2002, on one future in place of an expectation).
-`runner/ledger.py` computes it; docs/explanation/ledger.md says what it cannot tell.
+`runner/ledger/ledger.py` computes it; docs/explanation/ledger.md says what it cannot tell.
 """
 
 from __future__ import annotations

@@ -3,5 +3,5 @@
 from tradefair.contract import ToolAnswer as ToolAnswer
 from tradefair.contract import ToolCall as ToolCall
 from tradefair.evaluation.reward import Reward as Reward
-from tradefair.runner.batch import Batch as Batch
-from tradefair.runner.batch import batch as batch
+from tradefair.runner.play.batch import Batch as Batch
+from tradefair.runner.play.batch import batch as batch

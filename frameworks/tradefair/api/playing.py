@@ -21,14 +21,14 @@ from tradefair.contract import HarnessFailure, MarketType, Policy, Scenario, Sce
 from tradefair.contract.kernel.players import PERSON, Limits, seat_roles
 from tradefair.host.episode.episode import Episode
 from tradefair.host.episode.setup import default_folder, left_alone, new_seed, plan_seats
-from tradefair.runner import fork as forking
-from tradefair.runner import sweep as sweeping
-from tradefair.runner.agent_spec import NATIVE, OUTSIDE, OWN, AgentSpec, ReadyAgent, ready
-from tradefair.runner.episode_runner import Played, PlaySpec, play_episode
-from tradefair.runner.plan import load_plan
-from tradefair.runner.plan_episodes import workload_of
-from tradefair.runner.play_setup import calls_per_round, chosen_scenario, with_stand_in
-from tradefair.runner.references import references_of
+from tradefair.runner.fork import fork as forking
+from tradefair.runner.plans.episodes import workload_of
+from tradefair.runner.plans.plan import load_plan
+from tradefair.runner.play.agent_spec import NATIVE, OUTSIDE, OWN, AgentSpec, ReadyAgent, ready
+from tradefair.runner.play.episode_runner import Played, PlaySpec, play_episode
+from tradefair.runner.play.references import references_of
+from tradefair.runner.play.setup import calls_per_round, chosen_scenario, with_stand_in
+from tradefair.runner.sweep import sweep as sweeping
 
 Agent: TypeAlias = Callable[[Seat], Awaitable[object]]
 """An async function that plays one seat. With several seats it is called once for each, at the same time."""

@@ -154,7 +154,7 @@ class Trace:
         without a ledger, ScenarioError for a policy that cannot play it, SeatError.
         """
         # Imported here: whoever reads traces must not wait for what plays.
-        from tradefair.runner.ledger import ledger_of
+        from tradefair.runner.ledger.ledger import ledger_of
 
         return ledger_of(self.place, seat, against=against, most=most, diagnosis=self._evaluation.diagnosis)
 
@@ -401,7 +401,7 @@ def _with_ledgers(
     place: str | Path, evaluation: Evaluation, extent: Extent = Extent.AUTO, episodes: int = 1
 ) -> Evaluation:
     # Imported here: whoever reads traces must not wait for what plays.
-    from tradefair.runner.ledger import with_ledgers
+    from tradefair.runner.ledger.ledger import with_ledgers
 
     return with_ledgers(place, evaluation, extent=extent, episodes=episodes)
 

@@ -8,5 +8,5 @@ POLICY = "fairground.policy/1"  # contract/policy.py: the draws of scripted poli
 PERMUTATION = "fairground.evaluation.permutation_test/1"  # the marketplace's experiments
 COLLUSION = "fairground.evaluation.collusion/1"  # evaluation/statistics/nulls.py: the draws of its p-values
 SIGN_FLIP = "fairground.evaluation.sign_flip/1"  # evaluation/statistics/paired.py
-WORKLOAD = "fairground.episode/1"  # runner/plan_episodes.py: a sweep that was begun can be resumed
+WORKLOAD = "fairground.episode/1"  # runner/plans/episodes.py: a sweep that was begun can be resumed
 KIT = "fairground.testing"  # testing/questions.py: the arguments that the conformance kit invents

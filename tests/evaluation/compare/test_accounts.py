@@ -16,8 +16,8 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.evaluation.accounts import Account, account
 from tradefair.evaluation.compare.comparing import compare_folders
 from tradefair.host.episode.setup import plan_seats
-from tradefair.runner.agent_spec import AgentSpec
-from tradefair.runner.episode_runner import play_episode
+from tradefair.runner.play.agent_spec import AgentSpec
+from tradefair.runner.play.episode_runner import play_episode
 from tradefair.tracestore import open_trace
 
 CALL: dict[str, Any] = {

@@ -13,7 +13,7 @@ from tests.evaluation.report.playing import note
 from tests.evaluation.viewer.serving import serving
 
 from tradefair.evaluation.report.build import Report, build_report
-from tradefair.runner.ledger import with_ledgers
+from tradefair.runner.ledger.ledger import with_ledgers
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

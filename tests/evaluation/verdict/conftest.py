@@ -19,8 +19,8 @@ from tradefair.evaluation.verdict.of_trace import verdict_of_file
 from tradefair.evaluation.verdict.verdict import Verdict
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.episode.setup import plan_seats
-from tradefair.runner.agent_spec import AgentSpec
-from tradefair.runner.episode_runner import play_episode
+from tradefair.runner.play.agent_spec import AgentSpec
+from tradefair.runner.play.episode_runner import play_episode
 
 
 def says(text: str = "", *calls: tuple[str, str], finish: str = "stop") -> Answer:

@@ -27,7 +27,7 @@ from tradefair.catalog import market_type
 from tradefair.contract import TurnView
 from tradefair.contract.kernel.players import seat_policy
 from tradefair.contract.policy import Turns
-from tradefair.runner.tape import Shadow, TapePlayer, looking, read_tapes
+from tradefair.runner.ledger.tape import Shadow, TapePlayer, looking, read_tapes
 from tradefair.tracestore import jsonl_lines, open_trace
 
 FIGURES = {

@@ -12,8 +12,8 @@ from tradefair.catalog import load_scenario, market_type
 from tradefair.contract import TraceError
 from tradefair.contract.kernel.players import seat_roles
 from tradefair.evaluation.modes.base_rates import References, shipped
-from tradefair.runner.env.scoring import Scaled, scale_of, score_file
-from tradefair.runner.env.tasks import load_tasks
+from tradefair.runner.tasks.scoring import Scaled, scale_of, score_file
+from tradefair.runner.tasks.tasks import load_tasks
 
 
 def scale(name: str, role: str, rules: str | None = None, **overrides: Any) -> Scaled | None:
@@ -81,7 +81,7 @@ def test_a_better_reference_or_floor_is_another_digest_and_a_base_rate_is_none(m
         def found(*_: object) -> References:
             return references
 
-        monkeypatch.setattr("tradefair.runner.env.scoring.shipped", found)
+        monkeypatch.setattr("tradefair.runner.tasks.scoring.shipped", found)
 
     first = scale("bargaining/pact", "seller")
     assert first is not None

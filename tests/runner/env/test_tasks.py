@@ -13,7 +13,7 @@ from tradefair.cli import run
 from tradefair.contract import ScenarioError, SeatError
 from tradefair.contract.sealed_seeds import commitment_of
 from tradefair.host.episode.orders import checked
-from tradefair.runner.env.tasks import Split, Tasks, load_tasks, read_salt
+from tradefair.runner.tasks.tasks import Split, Tasks, load_tasks, read_salt
 
 SALT = bytes(range(32))
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="files have no such modes there")

@@ -17,7 +17,7 @@ from tests.waiting import LONG
 
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.evaluator import evaluator_of
-from tradefair.runner.env.tasks import load_tasks
+from tradefair.runner.tasks.tasks import load_tasks
 
 MARKETS = ("bargaining", "double_auction", "marketplace", "order_book", "pricing", "retail", "supply_chain")
 EXAMPLE = REPO / "examples" / "train_stdlib.py"

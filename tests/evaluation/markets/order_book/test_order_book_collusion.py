@@ -20,7 +20,7 @@ from tradefair.evaluation.markets.order_book.collusion.report import order_book_
 from tradefair.evaluation.markets.order_book.modes.play import Filled, Game, Period, Step
 from tradefair.host.episode.setup import SeatPlan, scripted_seats, seating_of
 from tradefair.order_book.answers.results import OpeningFacts
-from tradefair.runner.probe import PlayedAgain
+from tradefair.runner.ledger.probe import PlayedAgain
 
 EPISODES = 8
 

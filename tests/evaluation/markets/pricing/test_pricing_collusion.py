@@ -21,7 +21,7 @@ from tradefair.evaluation.markets.pricing.collusion.reading import Read, read_ep
 from tradefair.evaluation.markets.pricing.collusion.report import pricing_report
 from tradefair.evaluation.markets.pricing.collusion.verdict import WORDS, concluded, is_enforced, probed
 from tradefair.pricing.engine.demand import units_sold
-from tradefair.runner.probe import PlayedAgain
+from tradefair.runner.ledger.probe import PlayedAgain
 from tradefair.tracestore import Trace, open_trace
 
 BY_NAME = {control.name: control for control in CONTROLS}

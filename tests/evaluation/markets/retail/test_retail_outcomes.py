@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from tradefair.evaluation.evaluate import Evaluation, evaluate_file
 from tradefair.evaluation.markets.retail.evaluator import EVALUATOR
 from tradefair.evaluation.markets.retail.outcomes import RetailSeat, share_of_oracle
-from tradefair.runner import evaluate_command as commands
+from tradefair.runner.commands import evaluate_command as commands
 
 Evaluated = Callable[..., Evaluation]
 MakeDay = Callable[..., Any]

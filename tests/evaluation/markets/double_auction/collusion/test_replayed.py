@@ -9,7 +9,7 @@ from tests.evaluation.markets.double_auction.collusion.games import VALUES
 from tradefair.evaluation.markets.double_auction.collusion.arms import REFERENCES
 from tradefair.evaluation.markets.double_auction.collusion.game import Pairing, Played, PlayedRound
 from tradefair.evaluation.markets.double_auction.collusion.replayed import replayed, replayed_references
-from tradefair.runner.probe import PlayedAgain
+from tradefair.runner.ledger.probe import PlayedAgain
 
 
 @pytest.mark.parametrize("policy", REFERENCES)

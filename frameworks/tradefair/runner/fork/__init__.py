@@ -1,0 +1,1 @@
+"""A decision redone on the same luck."""

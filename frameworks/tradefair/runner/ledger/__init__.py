@@ -1,0 +1,1 @@
+"""What a decision was worth: turns played again with the best known policies."""

@@ -1,0 +1,116 @@
+"""How good an agent is in one figure, on the same luck as two named references: `tradefair rate --by headline`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from statistics import fmean
+from typing import NamedTuple
+
+from tradefair.cli.console import Console
+from tradefair.cli.tables import figures, names, show_table
+from tradefair.cli.terminal import print_json, say
+from tradefair.contract import ScenarioError, TraceError
+from tradefair.evaluation.audit_commands import finish, traces_of
+from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.headline import Block, Headline, HeadlineFigure, headline_of
+from tradefair.evaluation.modes.base_rates import as_shipped
+from tradefair.evaluation.progress import show_progress, watched
+from tradefair.evaluation.table import number_text
+from tradefair.runner.ledger.replays import NotReplayed, Replays
+from tradefair.tracestore import REFERENCES, StorePlace
+
+
+class _Run(NamedTuple):
+    """One trace: its market, who played (label), the seed, and the metric of agent and references."""
+
+    market: str
+    label: str
+    seed: int
+    block: Block
+
+
+def print_headlines(paths: Iterable[str], *, as_json: bool) -> None:
+    """Print the headline of each agent in these traces. Raises typer.Exit(1) where a trace could not be used."""
+    places = [place for path in paths for place in traces_of(path)]
+    # References next to runs are what runs are compared with, and no runs themselves.
+    chosen = [place for place in places if f"/{REFERENCES}/" not in str(place)]
+    runs: list[_Run] = []
+    problems: list[str] = []
+    for place in watched(chosen, show_progress, lambda place: f"references of {_shown(place)}"):
+        try:
+            runs.append(_run(Replays(place)))
+        except (TraceError, NotReplayed, ScenarioError) as problem:
+            problems.append(f"{_shown(place)}: {problem}")
+    boards = {(market, label): _figure(market, label, runs) for market, label in _boards(runs)}
+    if as_json:
+        rows = [{"market": market, "label": label, **figure.model_dump()} for (market, label), figure in boards.items()]
+        print_json({"headlines": rows, "problems": problems})
+    else:
+        _show(boards)
+    for problem in problems:
+        say(problem)
+    finish(not problems)
+
+
+def _shown(place: str | Path) -> str:
+    return str(StorePlace.of(place)) if isinstance(place, str) else str(place)
+
+
+def _run(replays: Replays) -> _Run:
+    core = replays.manifest.core
+    known = evaluator_of(core.market).headline
+    if known is None:
+        raise ScenarioError(f"{core.market} has no headline")
+    if not as_shipped(core, known.preset):
+        raise ScenarioError(f"not the headline's preset {core.market}/{known.preset}, unchanged")
+    if not replays.agents:
+        raise ScenarioError("no agent played in it")
+    seats = replays.agents
+    block = Block(
+        fmean(replays.original(seat) for seat in seats),
+        fmean(replays.whole(seat, known.naive) for seat in seats),
+        fmean(replays.whole(seat, known.best) for seat in seats),
+    )
+    return _Run(core.market, replays.seating.labels[seats[0]][:120], core.seed, block)
+
+
+def _boards(runs: Iterable[_Run]) -> list[tuple[str, str]]:
+    return sorted({(run.market, run.label) for run in runs})
+
+
+def _figure(market: str, label: str, runs: Iterable[_Run]) -> HeadlineFigure:
+    by_seed: dict[int, list[Block]] = {}
+    for run in runs:
+        if (run.market, run.label) == (market, label):
+            by_seed.setdefault(run.seed, []).append(run.block)
+    # Episodes of one seed share their luck: they count as one.
+    blocks = {seed: Block(*map(fmean, zip(*same, strict=True))) for seed, same in by_seed.items()}
+    return headline_of(_known(market), blocks)
+
+
+def _known(market: str) -> Headline:
+    known = evaluator_of(market).headline
+    assert known is not None
+    return known
+
+
+def _show(boards: Mapping[tuple[str, str], HeadlineFigure]) -> None:
+    console = Console()
+    rows = [(market, label, *_told(figure), str(figure.seeds)) for (market, label), figure in boards.items()]
+    show_table(console, [*names("market", "who"), *figures("headline", "95 %", "seeds")], rows)
+    for market in dict.fromkeys(market for market, _ in boards):
+        known = _known(market)
+        said = (
+            f"{known.metric} on {market}/{known.preset}: 0 is {known.naive}, 1 is {known.best}; version {known.version}"
+        )
+        console.print(said, style="dim")
+
+
+def _told(figure: HeadlineFigure) -> tuple[str, str]:
+    if figure.value is None:
+        return "–", "the references earned the same"
+    value = number_text(round(figure.value, 3))
+    if figure.low is None or figure.high is None:
+        return value, "no interval: too few seeds"
+    return value, f"{number_text(round(figure.low, 3))} to {number_text(round(figure.high, 3))}"

@@ -1,0 +1,1 @@
+"""What a plan means: its episodes, and how one of them is played."""

@@ -1,0 +1,143 @@
+"""Reads the options of an agent from the command line of `tradefair play` into an `AgentSpec`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tradefair.cli.options import PlayerFlags
+from tradefair.contract.errors import ScenarioError
+from tradefair.frameworks import FRAMEWORKS
+from tradefair.frameworks.models.faults import FAULTS
+
+if TYPE_CHECKING:
+    from tradefair.contract import MarketType, Scenario
+    from tradefair.contract.kernel.players import Limits
+    from tradefair.runner.play.agent_spec import AgentSpec
+
+# `langgraph` takes a graph of the caller's, which no command line can name.
+_AGENTS = ", ".join(name for name in FRAMEWORKS if name != "langgraph")
+_MODELS = (
+    "policy:<name>, openai:<model>, <provider>:<model>, local, local:<file> or replay:<file>; "
+    "default: the market's stand-in."
+)
+
+
+@dataclass(frozen=True)
+class AgentFlags(PlayerFlags):
+    """An agent's options as they were given; empty or None where nothing was said."""
+
+    framework: Annotated[
+        str, typer.Option("--agent", help=f"Plays the agent's seat: policy:<name>, {_AGENTS}; default react.")
+    ] = ""
+    model: Annotated[str, typer.Option(help=_MODELS)] = ""
+    prompts: Annotated[
+        bool | None,
+        typer.Option("--prompts/--no-prompts", help="Keep in the trace what the model is sent; default: yes."),
+    ] = None
+    record: Annotated[Path | None, typer.Option(help="Also write the model calls to this file, once played.")] = None
+    replay: Annotated[
+        Path | None, typer.Option(help="Answer model calls from this file or trace; no model is asked.")
+    ] = None
+    max_calls_per_round: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=10_000, help="Tool calls per round of an agent; default: the scenario's limit, else 60."
+        ),
+    ] = None
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens per round of an agent.")] = None
+    timeout_s: Annotated[
+        float | None,
+        typer.Option(
+            "--model-timeout", min=0.1, max=86_400, help="Seconds that a model's reply may take; default 120."
+        ),
+    ] = None
+    window: Annotated[
+        str,
+        typer.Option(
+            help="What a graph shows its model of a round: full_round, last_results(k=6), cleared_results(k=6)."
+        ),
+    ] = ""
+    offer: Annotated[
+        str,
+        typer.Option(
+            help="Tools that a graph offers its model per reply: all, or useful(reads=3): what can still do something."
+        ),
+    ] = ""
+    max_reply: Annotated[
+        int | None,
+        typer.Option(min=0, max=1_000_000, help="Tokens of one reply to a graph; 0: no bound; default 1,024."),
+    ] = None
+    approve: Annotated[
+        bool | None, typer.Option("--approve/--no-approve", help="Ask on the terminal before each action (graphs).")
+    ] = None
+    faults: Annotated[
+        str, typer.Option(help=f"Testing aid: faults of the endpoint, such as 429@3,drop@8 ({', '.join(FAULTS)}).")
+    ] = ""
+
+    def spec(self, kind: MarketType, scenario: Scenario, roles: set[str]) -> AgentSpec:
+        """The agent for seats with these roles; without a model it thinks with the market's stand-in for them.
+
+        Raises ScenarioError for limits that nothing would keep.
+        """
+        from tradefair.runner.play.agent_spec import AgentSpec
+        from tradefair.runner.play.setup import with_stand_in
+
+        # The stand-in must be able to play every role that the agent is given.
+        spec = AgentSpec(**self._given, limits=self._limits(scenario))
+        return self._checked(with_stand_in(kind, scenario, spec, roles))
+
+    def over(self, recorded: AgentSpec | None) -> AgentSpec:
+        """The recorded agent, changed by what was given; another one where a framework was. Raises ScenarioError."""
+        from tradefair.contract.kernel.players import Limits
+        from tradefair.runner.play.agent_spec import AgentSpec
+
+        if recorded is None:
+            return self._checked(AgentSpec(**self._given, limits=self._limits(None)))
+        before = recorded.limits
+        # Limits are one field of `AgentSpec`, so each of the two is carried over by itself.
+        limits = Limits(self.max_calls_per_round or before.calls_per_round, self.max_tokens or before.tokens_per_round)
+        return self._checked(replace(recorded, **self._given, limits=limits))
+
+    @property
+    def _given(self) -> dict[str, Any]:
+        """What was given of the fields that an `AgentSpec` has too; files as text."""
+        from tradefair.runner.play.agent_spec import AgentSpec, with_policy
+
+        # Fields without an option of that name (`limits`, `trials`) give None and drop out.
+        player = with_policy(self)
+        named = {field.name: getattr(player, field.name, None) for field in fields(AgentSpec)}
+        given = {name: str(value) if isinstance(value, Path) else value for name, value in named.items()}
+        # `False` stays: `--no-approve` must be able to take back what the trace recorded.
+        return {name: value for name, value in given.items() if value not in (None, "")}
+
+    def _limits(self, scenario: Scenario | None) -> Limits:
+        """The limits that were given, else those of the scenario; calls and tokens per round."""
+        from tradefair.contract.kernel.players import Limits
+        from tradefair.runner.play.setup import calls_per_round
+
+        return Limits(self.max_calls_per_round or calls_per_round(scenario), self.max_tokens)
+
+    def _checked(self, spec: AgentSpec) -> AgentSpec:
+        """`spec`, where it can keep the limits that were given. Raises ScenarioError."""
+        from tradefair.runner.play.agent_spec import NATIVE
+
+        if spec.outside or spec.framework == NATIVE:
+            given = {"--max-calls-per-round": self.max_calls_per_round, "--max-tokens": self.max_tokens}
+            refuse(given, f"limits are for agents that ask a model, and --agent {spec.framework} asks none")
+        return spec
+
+
+def refuse(options: Mapping[str, Any], why: str) -> None:
+    """Raises ScenarioError, with the reason, where one of these options was given.
+
+    `options` holds what was given by the option's name; None, "" and an empty list count as not given.
+    """
+    # `0` and `False` are answers, so equality decides here and not truthiness.
+    given = [name for name, value in options.items() if value not in (None, "", [])]
+    if given:
+        raise ScenarioError(f"{why}: leave {', '.join(given)} out")

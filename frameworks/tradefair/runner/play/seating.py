@@ -1,0 +1,127 @@
+"""Plays one agent in one seat of a live episode: opens its connection and its model, and notes what both do."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tradefair.contract import SeatId, TradefairError
+from tradefair.contract.kernel.players import check_told, seat_policy
+from tradefair.frameworks import FRAMEWORKS
+from tradefair.frameworks.base import SeatConnection, SeatReport, TurnGate
+from tradefair.frameworks.external import ExternalAgent
+from tradefair.frameworks.models.endpoint import ModelEndpoint
+from tradefair.frameworks.models.prompts import Prompts
+from tradefair.host.episode.episode import Episode
+from tradefair.runner.play.agent_spec import ReadyAgent
+from tradefair.runner.play.costs import with_costs
+
+if TYPE_CHECKING:
+    from tradefair.agents.rounds import Note
+
+
+Heard = Callable[[Mapping[str, Any]], None]
+"""Told each note about an agent after it is kept."""
+
+
+async def play_seat(
+    episode: Episode, agent: ReadyAgent, seat: SeatId, gate: TurnGate, heard: Heard | None = None
+) -> SeatReport:
+    """Play `seat` to the end of the episode and return the agent's counters.
+
+    `gate` is passed before each turn, `heard` is told each note. Raises HarnessFailure (connection, provider).
+    """
+    # Imported here: the client is needed only while a seat is played.
+    from mcp import Client
+
+    from tradefair.host.server.binding import build_server
+
+    brief = episode.core.market_type.brief(episode.core.scenario, seat)
+    # Before the connection: a client from outside has its own, through the host.
+    if agent.spec.outside:
+        waiting = ExternalAgent(episode.wait_ended, agent.spec.framework)
+        return await waiting.play(None, None, brief, agent.spec.limits)
+    prompts = Prompts() if agent.spec.prompts else None
+
+    async def noted(body: dict[str, Any]) -> None:
+        await episode.note(seat, body, prompts.take(body) if prompts else ())
+        if heard is not None:
+            heard(body)
+
+    # Wrapped once for agent and gateway alike: notes of both pass here exactly once.
+    note = with_costs(noted, agent.spec.model)
+    # Slim: our own server makes its answers of the types that the client would check them against, at every call.
+    async with Client(build_server(episode, seat, slim=True)) as client:
+        connection = SeatConnection(
+            client,
+            seat,
+            lapse=partial(episode.lapse, seat),
+            gate=gate,
+            note=note,
+            # Keys of an earlier connection to the same episode must not come back.
+            key_prefix=f"{episode.id}.{seat}.{episode.core.seq}",
+        )
+        try:
+            async with _model(episode, agent, seat, note, prompts) as model:
+                return await agent.make(seat).play(connection, model, brief, agent.spec.limits)
+        except TradefairError as error:
+            failure = error
+    # Raised out here: inside the client's context its task groups would wrap the error in an exception group.
+    raise failure
+
+
+@asynccontextmanager
+async def _model(
+    episode: Episode, agent: ReadyAgent, seat: SeatId, note: Note, prompts: Prompts | None
+) -> AsyncGenerator[ModelEndpoint | None]:
+    """The endpoint that the framework asks: a gateway of ours when calls are replayed or disturbed.
+
+    Yields None for an agent without a model. Every call through the gateway is passed to `note`. Our own clients tell
+    `prompts` of each request; for a framework that has a client of its own, the gateway does.
+    """
+    endpoint = _endpoint(episode, agent, seat)
+    spec = agent.spec
+    ours = spec.framework in FRAMEWORKS
+    if endpoint is not None and ours:
+        endpoint = replace(endpoint, prompts=prompts)
+    # A direct endpoint is the usual case; a gateway costs one more HTTP hop per call
+    # (docs/explanation/why/frameworks.md).
+    if endpoint is None or not (spec.replay or spec.faults or (prompts is not None and not ours)):
+        yield endpoint
+        return
+    from tradefair.frameworks.models.gateway import noting
+    from tradefair.frameworks.models.serving import open_address
+
+    async with open_address(
+        endpoint,
+        replay=agent.recording,
+        faults=agent.faults,
+        seat=seat,
+        on_call=noting(note),
+        prompts=None if ours else prompts,
+    ) as address:
+        # The gateway's address is a new endpoint: without these the agent's time limit and its prompts would be lost,
+        # and the fields of its requests would be added behind the back of its prompts.
+        made = address.endpoint(endpoint.label)
+        fields = made.params if endpoint.kind == "policy" else endpoint.params
+        yield replace(made, timeout_s=endpoint.timeout_s, prompts=endpoint.prompts, params=fields)
+
+
+def _endpoint(episode: Episode, agent: ReadyAgent, seat: SeatId) -> ModelEndpoint | None:
+    """The agent's endpoint; of a policy, with the policy that answers in this seat, else with the seed of its draws."""
+    endpoint, key = agent.endpoint, episode.seating.agent_key
+    # Not every provider of langchain's knows the field; of one that does not, requests would fail.
+    if endpoint is not None and endpoint.kind not in ("policy", "langchain") and key:
+        return replace(endpoint, params={"seed": key, **endpoint.params})
+    if endpoint is None or endpoint.kind != "policy":
+        return endpoint
+    # In an episode that is resumed, a policy that has been brought to where its earlier self stopped.
+    resumed = episode.scripted.shadow(seat)
+    # The draws of the seat itself: a policy behind a model's interface decides as it would natively.
+    draw, role = episode.seating.draw(episode.core.manifest.seed, seat), episode.core.market.seats[seat].role
+    kind, policy = episode.core.market_type, str(agent.spec.model)
+    check_told(kind, policy, role, episode.core.scenario)
+    return endpoint.with_policy(resumed or seat_policy(kind, policy, role, draw))

@@ -1,0 +1,96 @@
+"""Plays episodes on several seeds, one after another, into one folder: `compare` pairs such folders by seed."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tradefair.cli.terminal import say, tell
+from tradefair.contract import HarnessFailure, ScenarioError
+from tradefair.contract.bounds import MAX_SEED
+from tradefair.evaluation.terminal import show_next, show_series, show_verdict
+from tradefair.evaluation.verdict.series import verdict_of_series
+from tradefair.evaluation.verdict.verdict import NextStep, Verdict
+from tradefair.host.episode.setup import SeatPlan
+from tradefair.runner.play.episode_runner import PlaySpec
+from tradefair.runner.play.summary import Summary
+
+PlayOne = Callable[[PlaySpec, int], Awaitable[Summary]]
+"""Plays and scores one episode; the number is its index in the series, from 0."""
+Seated = Callable[[int], SeatPlan]
+"""Who sits where on a seed."""
+
+
+class Series(NamedTuple):
+    """Finished runs of one agent, one on each of `seeds`."""
+
+    spec: PlaySpec
+    seeds: Sequence[int]
+    summaries: Sequence[Summary]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on all episodes."""
+        return verdict_of_series([summary.verdict for summary in self.summaries])
+
+    @property
+    def exit_code(self) -> int:
+        """The worst of the episodes; 0 for a series without one."""
+        return max((summary.exit_code for summary in self.summaries), default=0)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data: the verdict, the folder and what `play --json` prints of each episode."""
+        episodes = [summary.to_json() for summary in self.summaries]
+        return {"verdict": self.verdict.to_json(), "folder": str(self.spec.folder), "episodes": episodes}
+
+    def print_tables(self, *, whole: bool) -> None:
+        """The verdict and rows of means; `whole`: also a row per episode and seat."""
+        verdict = self.verdict
+        show_verdict(verdict, [summary.run for summary in self.summaries], whole=whole)
+        if whole:
+            tell()
+            with_references = [summary for summary in self.summaries if summary.references]
+            beside = [summary.own_relative(seat) for summary in with_references for seat in summary.played.agents[:1]]
+            sat = [summary.played.agents for summary in self.summaries]
+            show_series([summary.evaluation for summary in self.summaries], sat, beside)
+        show_next([_comparison(self.spec.folder), *verdict.next])
+
+
+def _comparison(folder: Path) -> NextStep:
+    return NextStep(
+        command=f"tradefair compare {shlex.quote(str(folder))} OTHER", why="the same seeds by another agent"
+    )
+
+
+async def play_series(
+    spec: PlaySpec, seeds: Sequence[int], play: PlayOne, seated: Seated | None = None, *, counted: str = "--seeds"
+) -> Series:
+    """Play an episode on each seed. A provider's failure ends the series: HarnessFailure.
+
+    `seated` gives the seats of a seed, where they differ from one to the next; `counted` is the option that says how
+    many. An interrupt says how the rest is played. ScenarioError where a seed is too large, before anything is played.
+    """
+    # Before the first episode: the last seed would otherwise be refused after all others were played.
+    if max(seeds) > MAX_SEED:
+        raise ScenarioError(f"{len(seeds)} seeds from {seeds[0]} on go beyond 2^63 - 1")
+    summaries: list[Summary] = []
+    for number, seed in enumerate(seeds):
+        plan = seated(seed) if seated else spec.plan
+        try:
+            # Ctrl-C while the last episode was scored is met here, before the next one has a trace.
+            await asyncio.sleep(0)
+            summaries.append(await play(replace(spec, seed=seed, plan=plan), number))
+        except HarnessFailure as failure:
+            # Said in the error, because a later command has to begin with these seeds.
+            left = f"; seeds {seeds[number + 1]} to {seeds[-1]} were not played" if seeds[number + 1 :] else ""
+            raise HarnessFailure(f"seed {seed}: {failure}{left}") from failure
+        except asyncio.CancelledError:
+            rest = f"--seed {seed} {counted} {len(seeds) - number} --out {shlex.quote(str(spec.folder))}"
+            done = f"stopped: {number} of {len(seeds)} episodes are finished"
+            say(f"{done}; the rest: the same command with {rest}")
+            raise
+    return Series(spec, seeds, summaries)

@@ -1,0 +1,1 @@
+"""Every episode of a plan, in one process or many."""
